@@ -1,6 +1,7 @@
 //go:build servers
 
-// Package functions_test runs the functions as Lambda does: the binaries, over the runtime's interface.
+// Package functions_test runs the functions as Lambda does: the binaries, over the runtime's
+// interface.
 package functions_test
 
 import (
@@ -211,7 +212,8 @@ func counts(t *testing.T, h *home.Home) map[state.Status]int {
 
 const done = `{"batchItemFailures":[]}`
 
-// TestHandler pins that a cold function serves a queue, tells how long that took, and that one that is killed in the middle loses nothing.
+// TestHandler pins that a cold function serves a queue, tells how long that took, and that one that
+// is killed in the middle loses nothing.
 func TestHandler(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)
@@ -241,7 +243,8 @@ func TestHandler(t *testing.T) {
 	if n := counts(t, h)[state.StatusDeployed]; n >= 40 {
 		t.Fatalf("%d were deployed before it was killed", n)
 	}
-	// The lease of the dead process is not waited for here: that it is held says the answer, which leaves the lane to the sweep.
+	// The lease of the dead process is not waited for here: that it is held says the answer, which
+	// leaves the lane to the sweep.
 	next := start(t, stack, "handler")
 	next.timeout = 5 * time.Second
 	if a := next.invoke(event); a.body != done {
@@ -305,8 +308,8 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// TestExportAsksNoHandler pins that the export function, which may not ask the handler function, says
-// who may.
+// TestExportAsksNoHandler pins that the export function, which may not ask the handler function,
+// says who may.
 func TestExportAsksNoHandler(t *testing.T) {
 	f := start(t, hometest.New(t, url, handlers.All()), "export")
 	event := strings.Replace(get("/v1/environments/prod/plans"), `"GET"`, `"POST"`, 1)
@@ -317,8 +320,8 @@ func TestExportAsksNoHandler(t *testing.T) {
 	}
 }
 
-// TestAgentRun pins that the command serves an agent of this machine, and that a signal ends it in order: what runs is recorded, the lease
-// is given up, and the message is there for the next.
+// TestAgentRun pins that the command serves an agent of this machine, and that a signal ends it in
+// order: what runs is recorded, the lease is given up, and the message is there for the next.
 func TestAgentRun(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)

@@ -16,7 +16,8 @@ import (
 	"southbound/shared/transport/ssh/sshtest"
 )
 
-// TestAgentRunElsewhere pins that the command serves an agent that it reaches by ssh, with a key that is in a file: it puts itself there.
+// TestAgentRunElsewhere pins that the command serves an agent that it reaches by ssh, with a key
+// that is in a file: it puts itself there.
 func TestAgentRunElsewhere(t *testing.T) {
 	stack, dir := hometest.New(t, url, handlers.All()), t.TempDir()
 	h, machine := stack.Open(t, nil), sshtest.Start(t, sshtest.Self(t), "")

@@ -81,7 +81,8 @@ type bounded struct {
 	ended chan struct{}
 }
 
-// call hands an event to the function, however long it takes, and returns an empty answer when the function has ended.
+// call hands an event to the function, however long it takes, and returns an empty answer when the
+// function has ended.
 func (r *bounded) call(event string) answer {
 	for {
 		select {
@@ -99,8 +100,8 @@ func (r *bounded) call(event string) answer {
 	}
 }
 
-// within puts a function into a group of processes that has so many megabytes, where this process may make one: it is killed when it needs
-// more, as in Lambda.
+// within puts a function into a group of processes that has so many megabytes, where this process
+// may make one: it is killed when it needs more, as in Lambda.
 func (r *lambda) within(megabytes int) *bounded {
 	r.t.Helper()
 	out := &bounded{r, make(chan struct{})}
@@ -132,8 +133,8 @@ func (r *bounded) peak() int {
 	return int(r.cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10) //nolint:forcetypeassert // on Linux
 }
 
-// TestManyOnOneAgent pins how much memory a hundred thousand resources on one agent take: of the function that exports them, and of the one that
-// deploys them.
+// TestManyOnOneAgent pins how much memory a hundred thousand resources on one agent take: of the
+// function that exports them, and of the one that deploys them.
 func TestManyOnOneAgent(t *testing.T) {
 	const n = 100000
 	stack := hometest.New(t, url, handlers.All())

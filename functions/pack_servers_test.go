@@ -72,7 +72,8 @@ func packed(t *testing.T, document string) []byte {
 	return b.Bytes()
 }
 
-// TestPack pins that a program of `southbound new pack` is the export function, which knows its types, and the handler function, which deploys them.
+// TestPack pins that a program of `southbound new pack` is the export function, which knows its
+// types, and the handler function, which deploys them.
 func TestPack(t *testing.T) {
 	program := buildPack(t)
 	api := apitest.New(t)
@@ -91,7 +92,8 @@ func TestPack(t *testing.T) {
 	if a := start(t, stack, program, "SOUTHBOUND_FUNCTION=export").invoke(event); !strings.Contains(a.body, `"resources":1,"changed":1,`) {
 		t.Fatalf("export: %+v", a)
 	}
-	// It rang nobody, since a function that could be rung for is not deployed here: the sweep would.
+	// It rang nobody, since a function that could be rung for is not deployed here: the sweep
+	// would.
 	if err := h.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "api/0"}}); err != nil {
 		t.Fatal(err)
 	}

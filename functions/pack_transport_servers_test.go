@@ -22,8 +22,8 @@ import (
 )
 
 // TestPackTransport pins that the functions know the transport that a pack brings: the export
-// function checks agents by it, and the handler function connects them, with a secret of AWS; and so
-// does the program as a runner.
+// function checks agents by it, and the handler function connects them, with a secret of AWS; and
+// so does the program as a runner.
 func TestPackTransport(t *testing.T) {
 	dir, err := filepath.Abs("../examples/keys")
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"southbound/shared/transport"
 )
 
-// TestAll registers every type: a declaration that is not right would stop the program at its start.
+// TestAll registers every type: a declaration that is not right would stop the program at its
+// start.
 func TestAll(t *testing.T) {
 	var types []schema.Type
 	var names []string
@@ -54,8 +55,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestTransports pins over which transports each type is reached: over any other, its handler would act on the machine it runs on, or
-// find nothing to talk to.
+// TestTransports pins over which transports each type is reached: over any other, its handler would
+// act on the machine it runs on, or find nothing to talk to.
 func TestTransports(t *testing.T) {
 	over := map[string][]string{"http": {"http::Object"}, "aws": {"aws::dynamodb::Item", "aws::s3::Object", "aws::ssm::Parameter"},
 		"postgresql": {"sql::Database", "sql::Extension", "sql::Grant", "sql::Role", "sql::Schema"}}

@@ -77,8 +77,8 @@ func list(v any) []string {
 	return out
 }
 
-// TestLeastPrivilege pins that no statement allows a wildcard of actions, or all resources; the one action for which IAM has no other
-// resource is bound to the handler function.
+// TestLeastPrivilege pins that no statement allows a wildcard of actions, or all resources; the one
+// action for which IAM has no other resource is bound to the handler function.
 func TestLeastPrivilege(t *testing.T) {
 	t.Parallel()
 	all := statements(t)
@@ -116,8 +116,8 @@ func TestLeastPrivilege(t *testing.T) {
 	}
 }
 
-// TestProvisionerIsBounded pins that queues and mappings are made under the prefix of the stack only, and that only the
-// API deletes them, of this stack.
+// TestProvisionerIsBounded pins that queues and mappings are made under the prefix of the stack
+// only, and that only the API deletes them, of this stack.
 func TestProvisionerIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, s := range statements(t) {
@@ -141,7 +141,8 @@ func TestProvisionerIsBounded(t *testing.T) {
 	}
 }
 
-// TestCallers pins that who may use a URL of a function has both rights that it takes, and the second only through the URL.
+// TestCallers pins that who may use a URL of a function has both rights that it takes, and the
+// second only through the URL.
 func TestCallers(t *testing.T) {
 	t.Parallel()
 	got := map[string]any{}
@@ -179,8 +180,9 @@ func TestEveryStatementIsExplained(t *testing.T) {
 	}
 }
 
-// TestLogRole pins that the log function can overwrite neither files nor state: of objects only the log's own, of items only those whose
-// keys are the log's, its cursors', and of pages that it has logged.
+// TestLogRole pins that the log function can overwrite neither files nor state: of objects only the
+// log's own, of items only those whose keys are the log's, its cursors', and of pages that it has
+// logged.
 func TestLogRole(t *testing.T) {
 	t.Parallel()
 	resources(t, func(_, name, _ string, r node) {

@@ -69,7 +69,8 @@ func str(v any) string { s, _ := v.(string); return s }
 
 func integer(v any) int { n, _ := v.(int); return n }
 
-// TestSchedulesAreNotNamed pins that SAM gives no schedule a name: it would be the same for every stack, and an account can have it once.
+// TestSchedulesAreNotNamed pins that SAM gives no schedule a name: it would be the same for every
+// stack, and an account can have it once.
 func TestSchedulesAreNotNamed(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -90,7 +91,8 @@ func TestSchedulesAreNotNamed(t *testing.T) {
 	}
 }
 
-// TestVisibility pins that messages stay hidden six times as long as a function may take: the provisioner's queues, and that of the log.
+// TestVisibility pins that messages stay hidden six times as long as a function may take: the
+// provisioner's queues, and that of the log.
 func TestVisibility(t *testing.T) {
 	t.Parallel()
 	all := templates(t)
@@ -138,8 +140,8 @@ func TestVisibility(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftToBeNamed pins that what the templates refer to is in them: LocalStack refuses a template that refers to what SAM would
-// make of a property.
+// TestNothingIsLeftToBeNamed pins that what the templates refer to is in them: LocalStack refuses a
+// template that refers to what SAM would make of a property.
 func TestNothingIsLeftToBeNamed(t *testing.T) {
 	t.Parallel()
 	all := templates(t)
@@ -178,8 +180,8 @@ func TestNothingIsLeftToBeNamed(t *testing.T) {
 	}
 }
 
-// TestStateful pins that what cannot be made again outlives the stack, is encrypted, can be restored, and has no name that stands in the
-// way of a second stack.
+// TestStateful pins that what cannot be made again outlives the stack, is encrypted, can be
+// restored, and has no name that stands in the way of a second stack.
 func TestStateful(t *testing.T) {
 	t.Parallel()
 	kept := []string{"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key"}
@@ -319,7 +321,8 @@ func code(t *testing.T, dirs ...string) string {
 	return all.String()
 }
 
-// TestOptions pins that every parameter says what it is for, and those that cost money what they cost, and are off.
+// TestOptions pins that every parameter says what it is for, and those that cost money what they
+// cost, and are off.
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	params, _ := at(templates(t)["template.yaml"].body, "Parameters").(node)
@@ -341,7 +344,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestAlarms pins that there is one for each thing that nobody else would notice, and that they can be counted.
+// TestAlarms pins that there is one for each thing that nobody else would notice, and that they can
+// be counted.
 func TestAlarms(t *testing.T) {
 	t.Parallel()
 	program := code(t, "../functions", "../shared/aws")

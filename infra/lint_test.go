@@ -12,7 +12,8 @@ import (
 	"southbound/localstack/server"
 )
 
-// TestLint pins that the linters of SAM and of CloudFormation find nothing, and that nothing tells them to look away.
+// TestLint pins that the linters of SAM and of CloudFormation find nothing, and that nothing tells
+// them to look away.
 func TestLint(t *testing.T) {
 	t.Parallel()
 	tools, err := server.InstallTools(t.Context())

@@ -1,4 +1,5 @@
-// Package infra holds nothing but tests of the templates: what docs/design and AWS ask of them and no linter knows.
+// Package infra holds nothing but tests of the templates: what docs/design and AWS ask of them and
+// no linter knows.
 package infra
 
 import (
@@ -11,7 +12,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// node is a part of a template. Intrinsic functions in their short form are maps, as in their long form: !Ref X is {Ref: X}.
+// node is a part of a template. Intrinsic functions in their short form are maps, as in their long
+// form: !Ref X is {Ref: X}.
 type node = map[string]any
 
 // template is one file.
@@ -112,7 +114,8 @@ func resources(t *testing.T, f func(file, name, kind string, resource node)) {
 	}
 }
 
-// property returns a property of a resource; of a function, that of Globals when it has none itself.
+// property returns a property of a resource; of a function, that of Globals when it has none
+// itself.
 func property(all map[string]template, r node, path ...string) any {
 	if v := at(r, append([]string{"Properties"}, path...)...); v != nil {
 		return v

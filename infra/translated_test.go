@@ -13,8 +13,8 @@ import (
 	"southbound/localstack/server"
 )
 
-// translated returns the resources that CloudFormation gets in the end, by template and name: what SAM makes of a property is in none of
-// the files.
+// translated returns the resources that CloudFormation gets in the end, by template and name: what
+// SAM makes of a property is in none of the files.
 func translated(t *testing.T) map[string]node {
 	t.Helper()
 	tools, err := server.InstallTools(t.Context())
@@ -44,7 +44,8 @@ func translated(t *testing.T) map[string]node {
 	return out
 }
 
-// TestTranslated pins, of what CloudFormation is given, that two stacks fit into one account, and what the files say and SAM could change.
+// TestTranslated pins, of what CloudFormation is given, that two stacks fit into one account, and
+// what the files say and SAM could change.
 func TestTranslated(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]int{}

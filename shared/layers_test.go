@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// layers are the packages of the module, the lowest first: a package imports packages of lower layers
-// only, and of its own tree. A tree is named by the start of its path; where two fit, the longer one
-// counts, as for the rooms of the engine.
+// layers are the packages of the module, the lowest first: a package imports packages of lower
+// layers only, and of its own tree. A tree is named by the start of its path; where two fit, the
+// longer one counts, as for the rooms of the engine.
 var layers = [][]string{
 	{"shared/parallel", "shared/fault", "shared/diag", "shared/dag", "shared/binform", "shared/redact", "shared/pattern"},
 	{"shared/resource", "shared/machine", "shared/aws/awserr"},
@@ -37,7 +37,8 @@ var layers = [][]string{
 	{"examples"}, // programs like those of users
 }
 
-// TestImportsGoDown pins that imports go down, that the core knows no AWS, and that handlers know no engine.
+// TestImportsGoDown pins that imports go down, that the core knows no AWS, and that handlers know
+// no engine.
 func TestImportsGoDown(t *testing.T) {
 	t.Parallel()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

@@ -25,8 +25,8 @@ var (
 )
 
 // TestSchemathesis asks the running program for what its description of the API says, and for what
-// it does not: there is no answer of 5xx, nothing valid is refused, nothing invalid is accepted, and
-// answers are as they are described. Links lead from answers to the next requests.
+// it does not: there is no answer of 5xx, nothing valid is refused, nothing invalid is accepted,
+// and answers are as they are described. Links lead from answers to the next requests.
 func TestSchemathesis(t *testing.T) {
 	t.Parallel()
 	tool, err := server.InstallSchemathesis(t.Context())

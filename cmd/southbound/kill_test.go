@@ -41,8 +41,9 @@ func content(i, generation int) string {
 	return fmt.Sprintf("file %d of generation %d\n", i, generation)
 }
 
-// TestKill kills the program at a random instant, more than a hundred times, while it creates and replaces 1,000 files. The next run
-// always finishes: the tree is exact, nothing is left over, and every action is recorded once.
+// TestKill kills the program at a random instant, more than a hundred times, while it creates and
+// replaces 1,000 files. The next run always finishes: the tree is exact, nothing is left over, and
+// every action is recorded once.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	const files, rounds, killsInRound = 1000, 4, 26
@@ -138,7 +139,8 @@ func checkActions(t *testing.T, bin, data string) {
 	}
 }
 
-// TestManyAtOnce starts ten applies of the same documents, and two of different ones, on one data directory.
+// TestManyAtOnce starts ten applies of the same documents, and two of different ones, on one data
+// directory.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	bin, dir := build(t), t.TempDir()

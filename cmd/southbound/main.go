@@ -17,9 +17,10 @@ func main() {
 	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// spare is how much garbage may at least pile up between two collections. To collect it sooner costs
-// a small heap more time; later, the memory itself does, as every page of it has to be made first.
-// A heap of twice that is small still, in which garbage as much as what lives would only take memory.
+// spare is how much garbage may at least pile up between two collections. To collect it sooner
+// costs a small heap more time; later, the memory itself does, as every page of it has to be made
+// first. A heap of twice that is small still, in which garbage as much as what lives would only
+// take memory.
 const spare = 24 << 20
 
 // leastHeap is what the collector counts as live before it has run for the first time.

@@ -18,8 +18,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// These tests need a library that takes long to begin, and so are not among those of the command line,
-// whose binary is the program that its scripts begin hundreds of times.
+// These tests need a library that takes long to begin, and so are not among those of the command
+// line, whose binary is the program that its scripts begin hundreds of times.
 
 // compile returns a JSON Schema.
 func compile(t *testing.T, text []byte) *jsonschema.Schema {
@@ -67,7 +67,8 @@ func shown(t *testing.T, example string) []string {
 	return out
 }
 
-// TestSchemaAcceptsWhatIsShown holds the schema that editors use against the documents of the pages and the examples.
+// TestSchemaAcceptsWhatIsShown holds the schema that editors use against the documents of the pages
+// and the examples.
 func TestSchemaAcceptsWhatIsShown(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -14,8 +14,9 @@ import (
 	"testing"
 )
 
-// TestSignals pins that the program ends when it is asked to, whatever hangs: what runs gets a grace period, then it is named and ended; a second
-// signal ends the program at once. Either way it stays scheduled.
+// TestSignals pins that the program ends when it is asked to, whatever hangs: what runs gets a
+// grace period, then it is named and ended; a second signal ends the program at once. Either way it
+// stays scheduled.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	bin := build(t)

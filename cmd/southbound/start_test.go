@@ -9,7 +9,8 @@ import (
 )
 
 // TestStart bounds what the packages of the program allocate before it does anything: every command
-// waits for that. Tables and regular expressions are made when they are first needed (shared/pattern).
+// waits for that. Tables and regular expressions are made when they are first needed
+// (shared/pattern).
 func TestStart(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(build(t), "version")

@@ -52,7 +52,8 @@ func squeezed(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }), "\n")
 }
 
-// TestTutorialIsTheExample pins that the page shows what stands here, and that the handler is as short as it says.
+// TestTutorialIsTheExample pins that the page shows what stands here, and that the handler is as
+// short as it says.
 func TestTutorialIsTheExample(t *testing.T) {
 	t.Parallel()
 	handler, test := shown(t)
@@ -95,7 +96,8 @@ func (p program) run(name string, args ...string) string {
 	return string(out)
 }
 
-// TestTutorial does what the tutorial says, from nothing to a site that is deployed, drifts, is repaired and purged.
+// TestTutorial does what the tutorial says, from nothing to a site that is deployed, drifts, is
+// repaired and purged.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
 	source, err := filepath.Abs("../..")

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// source makes a tree like /etc, so that the test says the same on every machine: directories, files, links, odd names and modes.
+// source makes a tree like /etc, so that the test says the same on every machine: directories,
+// files, links, odd names and modes.
 func source(t *testing.T) string {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "etc")
@@ -37,8 +38,8 @@ func source(t *testing.T) string {
 	return root
 }
 
-// TestTree describes a tree of over a thousand things, deploys it elsewhere, compares both byte by byte, changes the copy by hand, and
-// has that mended.
+// TestTree describes a tree of over a thousand things, deploys it elsewhere, compares both byte by
+// byte, changes the copy by hand, and has that mended.
 func TestTree(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

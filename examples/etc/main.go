@@ -1,9 +1,11 @@
-// Command etc describes a tree of files as it is on this machine, so that it can be deployed under another root:
+// Command etc describes a tree of files as it is on this machine, so that it can be deployed under
+// another root:
 //
 //	go run ./examples/etc -from /etc -to /tmp/etc-copy -out /tmp/etc-model
 //	bin/southbound apply /tmp/etc-model
 //
-// Directories, files with their bytes, links, owners and modes are described; other things are left out and counted.
+// Directories, files with their bytes, links, owners and modes are described; other things are left
+// out and counted.
 package main
 
 import (
@@ -38,8 +40,9 @@ type entry struct {
 	Attributes map[string]any `json:"attributes"`
 }
 
-// describe writes a document, and the bytes of files beside it by their hash. It returns how many resources it described and how
-// many things it left out because they cannot be read or are no directory, file or link.
+// describe writes a document, and the bytes of files beside it by their hash. It returns how many
+// resources it described and how many things it left out because they cannot be read or are no
+// directory, file or link.
 func describe(from, to, out string) (int, int, error) {
 	if err := os.MkdirAll(filepath.Join(out, "files"), 0o700); err != nil {
 		return 0, 0, err

@@ -17,8 +17,8 @@ import (
 )
 
 // machine begins a machine: processes, a network and a root of their own, which is a copy of this
-// machine's in memory, written where it is changed. $0 is where it is mounted. Its first process has
-// to wait for those whose parents are gone: a service counts as running until then.
+// machine's in memory, written where it is changed. $0 is where it is mounted. Its first process
+// has to wait for those whose parents are gone: a service counts as running until then.
 const machine = `set -e
 mount -t tmpfs -o size=2g none "$0"
 mkdir "$0/upper" "$0/work" "$0/root"

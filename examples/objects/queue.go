@@ -1,4 +1,5 @@
-// Package objects has the type demo::Queue: a whole handler for an API that has a JSON object at each path.
+// Package objects has the type demo::Queue: a whole handler for an API that has a JSON object at
+// each path.
 package objects
 
 import (

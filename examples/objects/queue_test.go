@@ -7,7 +7,8 @@ import (
 	"southbound/shared/transport/http/apitest"
 )
 
-// TestQueue runs the conformance suite, through a front that can cut calls off, as one does with a real server.
+// TestQueue runs the conformance suite, through a front that can cut calls off, as one does with a
+// real server.
 func TestQueue(t *testing.T) {
 	api := apitest.New(t)
 	front := apitest.Wrap(t, api.URL, nil)

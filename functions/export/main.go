@@ -1,4 +1,5 @@
-// Command export is the function that stores versions: for the CLI behind its URL, and for pipelines with an archive in S3.
+// Command export is the function that stores versions: for the CLI behind its URL, and for
+// pipelines with an archive in S3.
 package main
 
 import (

@@ -29,7 +29,8 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// TestFunction runs the function as it is deployed, behind a queue, and pins that what a lane committed is in the log after its message.
+// TestFunction runs the function as it is deployed, behind a queue, and pins that what a lane
+// committed is in the log after its message.
 func TestFunction(t *testing.T) {
 	mini, err := server.Start(t.Context(), server.MiniStack)
 	if err != nil {

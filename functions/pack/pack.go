@@ -1,4 +1,5 @@
-// Package pack makes programs with handlers of their own: one that is the command line on a machine, and each of the functions in Lambda.
+// Package pack makes programs with handlers of their own: one that is the command line on a
+// machine, and each of the functions in Lambda.
 //
 //	func main() { pack.Main(handlers.All()) }
 package pack
@@ -16,12 +17,13 @@ import (
 	"southbound/shared/provider"
 )
 
-// EnvFunction names the environment variable that says which function the program is in Lambda: api, export, handler, log or sweep. Without it the
-// function's Handler says so, as in `Handler: export`; any other is the handler function.
+// EnvFunction names the environment variable that says which function the program is in Lambda:
+// api, export, handler, log or sweep. Without it the function's Handler says so, as in `Handler:
+// export`; any other is the handler function.
 const EnvFunction = "SOUTHBOUND_FUNCTION"
 
-// Main is the main function of a program with these types and handlers, and no others: handlers.All of this module returns those that it has. It
-// does not return.
+// Main is the main function of a program with these types and handlers, and no others: handlers.All
+// of this module returns those that it has. It does not return.
 func Main(definitions []provider.Definition) {
 	if os.Getenv("AWS_LAMBDA_RUNTIME_API") == "" {
 		os.Exit(cli.MainWith(definitions, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

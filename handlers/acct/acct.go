@@ -1,4 +1,5 @@
-// Package acct manages the users and groups of the machine it runs on, those in /etc/passwd and /etc/group, with the programs of shadow-utils.
+// Package acct manages the users and groups of the machine it runs on, those in /etc/passwd and
+// /etc/group, with the programs of shadow-utils.
 package acct
 
 import (
@@ -115,7 +116,8 @@ func isHash(s string) bool {
 	if s == "" || strings.ContainsAny(s, ": \t\r\n\x00") {
 		return false
 	}
-	// The name of the algorithm, its parameters or salt, and what it comes to: a password may begin with a $, too.
+	// The name of the algorithm, its parameters or salt, and what it comes to: a password may begin
+	// with a $, too.
 	return s[0] == '!' || s[0] == '*' || s[0] == '$' && strings.Count(s, "$") >= 3
 }
 

@@ -18,7 +18,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// machine makes a directory that the programs take for the root of a machine. Nothing of this one's own users is touched.
+// machine makes a directory that the programs take for the root of a machine. Nothing of this one's
+// own users is touched.
 func machine(dir string) error {
 	defs, err := os.ReadFile("/etc/login.defs")
 	if err != nil {
@@ -87,7 +88,8 @@ func conform(t *testing.T, d provider.Definition, with func(h host) provider.Han
 	}})
 }
 
-// relay passes each call on to the handler of the machine that the call is for. A call is known by the file that its host has.
+// relay passes each call on to the handler of the machine that the call is for. A call is known by
+// the file that its host has.
 type relay struct {
 	mu    sync.Mutex
 	files []resource.File
@@ -301,7 +303,8 @@ func TestUser(t *testing.T) {
 	// Another user may have the number where that is said.
 	g.must(map[string]any{"name": "twin", "uid": int64(3000), "duplicate": true}, plan.Created)
 
-	// A password that is locked is the same when it is unlocked, and nothing is unlocked that is not there.
+	// A password that is locked is the same when it is unlocked, and nothing is unlocked that is
+	// not there.
 	g.must(map[string]any{"name": "twin", "locked": true}, plan.NoChange) // as it was made
 	g.fails(map[string]any{"name": "twin", "locked": false}, false, provider.NeedsChange, "no password")
 	g.must(map[string]any{"name": "twin", "password": hash, "locked": true}, plan.Updated)

@@ -24,7 +24,8 @@ type table struct {
 	err  error
 }
 
-// together returns a host that reads each file once: for a batch of readings, between which nothing is changed.
+// together returns a host that reads each file once: for a batch of readings, between which nothing
+// is changed.
 func (h host) together() host {
 	h.read = map[string]table{}
 	return h
@@ -94,7 +95,8 @@ type account struct {
 	ages                           []int64 // those of ages; -1: nothing is said
 }
 
-// age is an attribute about how old a password may be: its place in /etc/shadow, and how chage is told.
+// age is an attribute about how old a password may be: its place in /etc/shadow, and how chage is
+// told.
 type age struct {
 	attribute string
 	field     int

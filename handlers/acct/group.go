@@ -39,7 +39,8 @@ func considered(r provider.Resource, have []string) []string {
 	return slices.DeleteFunc(slices.Clone(have), func(name string) bool { return !slices.Contains(want, name) })
 }
 
-// sameSet returns what is there as it is wanted, when that is the same but for order and repetition.
+// sameSet returns what is there as it is wanted, when that is the same but for order and
+// repetition.
 func sameSet(wanted any, have []string) any {
 	want := slices.Sorted(slices.Values(list(wanted)))
 	is := slices.Sorted(slices.Values(have))

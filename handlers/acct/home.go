@@ -122,8 +122,8 @@ func (k keys) have(ls *edit.Lines) ([]string, error) {
 	return have, nil
 }
 
-// write makes the keys as they are wanted. The home directory belongs to the user, who may have put anything there: links that lead to what
-// is not the user's are not followed.
+// write makes the keys as they are wanted. The home directory belongs to the user, who may have put
+// anything there: links that lead to what is not the user's are not followed.
 func (k keys) write(ctx *provider.Context) error {
 	for _, s := range k.want {
 		if strings.ContainsAny(s, "\r\n") || strings.HasPrefix(s, "#") {

@@ -17,11 +17,12 @@ import (
 // mostTime bounds one program. It is not ended with its caller, as it would leave its locks behind.
 const mostTime = 2 * time.Minute
 
-// programs are where those of shadow-utils are: the superuser's PATH, whatever that of this process is.
+// programs are where those of shadow-utils are: the superuser's PATH, whatever that of this process
+// is.
 const programs = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// run runs a program of shadow-utils. rooted says how it is told of a directory that is not the machine's root. input is all that it reads, and the
-// only place for what is secret.
+// run runs a program of shadow-utils. rooted says how it is told of a directory that is not the
+// machine's root. input is all that it reads, and the only place for what is secret.
 func (h host) run(ctx *provider.Context, rooted, input string, argv ...string) error {
 	if err := ctx.Err(); err != nil {
 		return provider.Errorf(provider.Retryable, "%s: %w", argv[0], err)

@@ -24,7 +24,8 @@ func needsShadow(r provider.Resource) bool {
 	return !r.Purged && slices.ContainsFunc(names, func(name string) bool { return r.Attributes[name] != nil })
 }
 
-// other is what is reported for a password that is not the wanted one: nobody needs to know which one it is.
+// other is what is reported for a password that is not the wanted one: nobody needs to know which
+// one it is.
 const other = "!another"
 
 // Read implements provider.Handler.
@@ -192,7 +193,8 @@ func (h user) Create(ctx *provider.Context, req provider.CreateRequest) (provide
 	return provider.Result{}, err
 }
 
-// refused reports what of a resource cannot be, also where that was a secret when the document was checked.
+// refused reports what of a resource cannot be, also where that was a secret when the document was
+// checked.
 func refused(r provider.Resource) error {
 	if hash := text(r, "password"); hash != "" && (!isHash(hash) || wantedHash(r) == "") {
 		return provider.Errorf(provider.NeedsChange, "password is not the hash of one; make one with mkpasswd or openssl passwd -6")

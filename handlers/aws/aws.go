@@ -1,7 +1,9 @@
-// Package aws manages objects in S3, parameters of Systems Manager and items in DynamoDB, through agents with the transport aws.
+// Package aws manages objects in S3, parameters of Systems Manager and items in DynamoDB, through
+// agents with the transport aws.
 //
-// Only what a resource says is compared and changed; the rest of a thing stays as it is. Everything is done in single requests that take effect
-// whole or not at all, so a crash between two of them is made good by the next run.
+// Only what a resource says is compared and changed; the rest of a thing stays as it is. Everything
+// is done in single requests that take effect whole or not at all, so a crash between two of them
+// is made good by the next run.
 package aws
 
 import (
@@ -48,7 +50,8 @@ func ssmClient(ctx *provider.Context) (*ssm.Client, error) {
 	return conn.Client(c, func(cfg sdk.Config) *ssm.Client { return ssm.NewFromConfig(cfg) }), nil
 }
 
-// failure classifies an error of AWS. secrets must not be in its text: some services repeat in it what they were sent.
+// failure classifies an error of AWS. secrets must not be in its text: some services repeat in it
+// what they were sent.
 func failure(doing string, err error, secrets ...string) error {
 	if err == nil {
 		return nil
@@ -163,7 +166,8 @@ func optional(s string) *string {
 // atOnce is how many requests of one batch are made side by side.
 const atOnce = 16
 
-// each calls f for 0 to n-1, some at a time, and waits. When ctx is over the rest is called all the same: f says so for each.
+// each calls f for 0 to n-1, some at a time, and waits. When ctx is over the rest is called all the
+// same: f says so for each.
 func each(n int, f func(i int)) {
 	slots := make(chan struct{}, atOnce)
 	var wg sync.WaitGroup

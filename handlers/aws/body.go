@@ -10,7 +10,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// body is the bytes of an object: a text, or uploaded bytes that are streamed and opened again when they have to be sent again.
+// body is the bytes of an object: a text, or uploaded bytes that are streamed and opened again when
+// they have to be sent again.
 type body struct {
 	ctx  *provider.Context
 	hash string // of uploaded bytes; "" for a text

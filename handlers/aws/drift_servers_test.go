@@ -53,7 +53,8 @@ func apply(t *testing.T, d provider.Definition, c *conn.Conn, r provider.Resourc
 	return plan.Updated, diffs, err
 }
 
-// TestObjectDrift pins that what someone else did is seen and set right, in a bucket with versions, and that what is not said stays.
+// TestObjectDrift pins that what someone else did is seen and set right, in a bucket with versions,
+// and that what is not said stays.
 func TestObjectDrift(t *testing.T) {
 	t.Parallel()
 	for kind := range servers {
@@ -162,7 +163,8 @@ func TestObjectKeeps(t *testing.T) {
 	}
 }
 
-// TestObjectFaults converges while requests and answers are lost, and the service is broken now and then.
+// TestObjectFaults converges while requests and answers are lost, and the service is broken now and
+// then.
 func TestObjectFaults(t *testing.T) {
 	t.Parallel()
 	for kind := range servers {
@@ -230,7 +232,8 @@ func TestObjectRefused(t *testing.T) {
 	}
 }
 
-// TestParameterDrift pins that what someone else did is seen, and that nothing is decrypted without need.
+// TestParameterDrift pins that what someone else did is seen, and that nothing is decrypted without
+// need.
 func TestParameterDrift(t *testing.T) {
 	t.Parallel()
 	api, name := ssmOf(server.MiniStack), "/"+awstest.Unique(t)+"/p"
@@ -288,7 +291,8 @@ func TestParameterDrift(t *testing.T) {
 	}
 }
 
-// TestParameterThrottled converges under throttling, and says that it may pass when it does not end.
+// TestParameterThrottled converges under throttling, and says that it may pass when it does not
+// end.
 func TestParameterThrottled(t *testing.T) {
 	t.Parallel()
 	name := "/" + awstest.Unique(t) + "/p"

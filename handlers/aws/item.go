@@ -153,7 +153,8 @@ func keyText(key map[string]types.AttributeValue) string {
 	return b.String()
 }
 
-// formsOf returns what attributes are other than what their values look like: sets of a kind, or bytes.
+// formsOf returns what attributes are other than what their values look like: sets of a kind, or
+// bytes.
 func formsOf(attrs map[string]any) map[string]any {
 	out := map[string]any{}
 	sets, _ := attrs["sets"].(map[string]any)
@@ -265,7 +266,8 @@ func seenValue(have types.AttributeValue, want any, form string) any {
 	return v
 }
 
-// special reports whether a value is a set or bytes, or has one in it: documents say that of attributes of the item alone.
+// special reports whether a value is a set or bytes, or has one in it: documents say that of
+// attributes of the item alone.
 func special(v types.AttributeValue) bool {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberB, *types.AttributeValueMemberSS, *types.AttributeValueMemberNS, *types.AttributeValueMemberBS:
@@ -293,7 +295,8 @@ func (i item) Update(ctx *provider.Context, req provider.UpdateRequest) (provide
 	return provider.Result{}, i.set(ctx, req.Resource, extra)
 }
 
-// set sets all that is wanted and removes what must not be there, in one request. What nobody spoke of stays, and a missing item comes to be.
+// set sets all that is wanted and removes what must not be there, in one request. What nobody spoke
+// of stays, and a missing item comes to be.
 func (item) set(ctx *provider.Context, r provider.Resource, extra []any) error {
 	table := text(r, "table")
 	api, err := dynamoClient(ctx, table)
@@ -357,7 +360,8 @@ func (item) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.
 	return provider.Result{}, failure("delete the item "+text(req.Resource, "name")+" of the table "+table, err)
 }
 
-// ApplyBatch implements provider.BatchApplier: there is no request that changes parts of several items, so some are made side by side.
+// ApplyBatch implements provider.BatchApplier: there is no request that changes parts of several
+// items, so some are made side by side.
 func (i item) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	each(len(items), func(n int) {

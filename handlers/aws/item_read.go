@@ -14,7 +14,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// ReadBatch implements provider.BatchReader: a hundred items by one request, as they are after every write before it.
+// ReadBatch implements provider.BatchReader: a hundred items by one request, as they are after
+// every write before it.
 func (item) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	tables := map[string][]int{}

@@ -15,7 +15,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// The forms of attributes that their values do not show: sets of texts, numbers or bytes, and bytes.
+// The forms of attributes that their values do not show: sets of texts, numbers or bytes, and
+// bytes.
 const (
 	formTexts    = "texts"
 	formNumbers  = "numbers"
@@ -160,7 +161,8 @@ func plainNumber(text string) string {
 	return strings.TrimRight(r.FloatString(mostExponent+mostDigits), "0")
 }
 
-// fromItem returns what DynamoDB has as a value. A set has the order of what is wanted, if they are the same.
+// fromItem returns what DynamoDB has as a value. A set has the order of what is wanted, if they are
+// the same.
 func fromItem(v types.AttributeValue, want any) any {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -197,7 +199,8 @@ func fromItem(v types.AttributeValue, want any) any {
 	return nil
 }
 
-// fromSet returns a set as a list that no list of DynamoDB is taken for: as what is wanted if it is the same, and else sorted under its kind.
+// fromSet returns a set as a list that no list of DynamoDB is taken for: as what is wanted if it is
+// the same, and else sorted under its kind.
 func fromSet(have []string, want any, value func(string) any, kind string) any {
 	sorted := slices.Clone(have)
 	if kind == formNumbers {

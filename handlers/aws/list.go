@@ -17,7 +17,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// List implements provider.Lister: the objects of a bucket, whose keys begin with key where that is said.
+// List implements provider.Lister: the objects of a bucket, whose keys begin with key where that is
+// said.
 func (o object) List(ctx *provider.Context, found func(provider.Found) error) error {
 	like := ctx.Desired()
 	if text(like, "bucket") == "" {
@@ -50,7 +51,8 @@ func (o object) List(ctx *provider.Context, found func(provider.Found) error) er
 	}
 }
 
-// List implements provider.Lister: all parameters, or those whose names begin with name. A SecureString is listed without a value.
+// List implements provider.Lister: all parameters, or those whose names begin with name. A
+// SecureString is listed without a value.
 func (p parameter) List(ctx *provider.Context, found func(provider.Found) error) error {
 	api, err := ssmClient(ctx)
 	if err != nil {

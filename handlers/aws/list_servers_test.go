@@ -23,7 +23,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// TestListed pins that what is listed has nothing to do, and that what a document cannot say is seen to differ.
+// TestListed pins that what is listed has nothing to do, and that what a document cannot say is
+// seen to differ.
 func TestListed(t *testing.T) {
 	t.Parallel()
 	const kind = server.MiniStack

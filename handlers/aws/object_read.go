@@ -19,7 +19,8 @@ import (
 
 const (
 	reserved = "southbound-"
-	// hashName is the metadata that holds the SHA-256 of an object that was sent in parts: S3 has only one of its parts' checksums then.
+	// hashName is the metadata that holds the SHA-256 of an object that was sent in parts: S3 has
+	// only one of its parts' checksums then.
 	hashName = reserved + "sha256"
 )
 
@@ -45,7 +46,8 @@ func (o object) target(ctx *provider.Context, r provider.Resource) (*target, err
 	return t, nil
 }
 
-// fail says what was being done with the object. Its secrets are the engine's to hide: S3 repeats no content.
+// fail says what was being done with the object. Its secrets are the engine's to hide: S3 repeats
+// no content.
 func (t *target) fail(doing string, err error) error {
 	return failure(fmt.Sprintf("%s s3://%s/%s", doing, t.bucket, t.key), err)
 }
@@ -136,7 +138,8 @@ func metadataOf(head *s3.HeadObjectOutput) map[string]string {
 	return out
 }
 
-// content returns what the object holds, as far as its checksum says so: the wanted value itself when it is that.
+// content returns what the object holds, as far as its checksum says so: the wanted value itself
+// when it is that.
 func (t *target) content(want any, head *s3.HeadObjectOutput) any {
 	have, n := hashOf(head), size(head)
 	switch want := want.(type) {
@@ -166,8 +169,9 @@ func withoutHash(size int64) string {
 	return fmt.Sprintf("%d bytes without a SHA-256 checksum", size)
 }
 
-// hashOf returns the SHA-256 of the bytes of an object, "" when S3 does not know it. The entity tag is none: it is an MD5 of the bytes for
-// some objects, and something else for those that are encrypted or came in parts.
+// hashOf returns the SHA-256 of the bytes of an object, "" when S3 does not know it. The entity tag
+// is none: it is an MD5 of the bytes for some objects, and something else for those that are
+// encrypted or came in parts.
 func hashOf(head *s3.HeadObjectOutput) string {
 	if size(head) == 0 {
 		sum := sha256.Sum256(nil)

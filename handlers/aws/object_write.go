@@ -23,7 +23,8 @@ import (
 // mostCopied is how large an object may be for S3 to copy it onto itself in one request.
 const mostCopied = 5 << 30
 
-// Create implements provider.Handler. What has come to be there meanwhile is brought to what is wanted.
+// Create implements provider.Handler. What has come to be there meanwhile is brought to what is
+// wanted.
 func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	t, err := o.target(ctx, req.Resource)
 	if err != nil {
@@ -45,7 +46,8 @@ func (o object) Update(ctx *provider.Context, req provider.UpdateRequest) (provi
 	return t.update()
 }
 
-// updates is how often a write that met another is tried: that other one may have been its own, whose answer was lost.
+// updates is how often a write that met another is tried: that other one may have been its own,
+// whose answer was lost.
 const updates = 3
 
 // update changes what differs from what is there now.
@@ -89,7 +91,8 @@ func (t *target) change(head *s3.HeadObjectOutput) (provider.Result, error) {
 	return provider.Result{}, t.copy(head)
 }
 
-// replaces reports whether the bytes have to be sent: because they differ, or because S3 cannot copy the object onto itself.
+// replaces reports whether the bytes have to be sent: because they differ, or because S3 cannot
+// copy the object onto itself.
 func (t *target) replaces(head *s3.HeadObjectOutput, diffs map[string]plan.Diff) bool {
 	if t.want.Attributes["content"] == nil {
 		return false
@@ -110,7 +113,8 @@ type headers struct {
 	tagging                                                    *string
 }
 
-// headers returns what is wanted, and what is there of the rest. head is nil for an object to be made.
+// headers returns what is wanted, and what is there of the rest. head is nil for an object to be
+// made.
 func (t *target) headers(head *s3.HeadObjectOutput) (headers, error) {
 	if head == nil {
 		head = &s3.HeadObjectOutput{}
@@ -167,8 +171,8 @@ func tagging(tags map[string]string) *string {
 	return sdk.String(strings.ReplaceAll(v.Encode(), "+", "%20"))
 }
 
-// put sends the bytes and all that is said of them. It succeeds only when the object is still the one of head; nil: when there is none. The error
-// is that of S3.
+// put sends the bytes and all that is said of them. It succeeds only when the object is still the
+// one of head; nil: when there is none. The error is that of S3.
 func (t *target) put(head *s3.HeadObjectOutput) (provider.Result, error) {
 	h, err := t.headers(head)
 	if err != nil {

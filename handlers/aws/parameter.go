@@ -108,7 +108,8 @@ func (p parameter) Read(ctx *provider.Context, req provider.ReadRequest) (provid
 	return out[0].Observation, out[0].Err
 }
 
-// ReadBatch implements provider.BatchReader: a request for each 50 descriptions, and one for each 10 values.
+// ReadBatch implements provider.BatchReader: a request for each 50 descriptions, and one for each
+// 10 values.
 func (parameter) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	if len(items) == 0 {

@@ -17,7 +17,8 @@ import (
 const (
 	describedAtOnce = 50
 	valuesAtOnce    = 10
-	// agreeTries is how often descriptions and values are read until both are of the same version: descriptions lag behind.
+	// agreeTries is how often descriptions and values are read until both are of the same version:
+	// descriptions lag behind.
 	agreeTries = 5
 	agreeWait  = 200 * time.Millisecond
 )
@@ -52,7 +53,8 @@ func (rd *reading) all() {
 	}
 }
 
-// some reads the parameters of some resources. Values are read only of those that have one to compare, and decrypted only where they are to be.
+// some reads the parameters of some resources. Values are read only of those that have one to
+// compare, and decrypted only where they are to be.
 func (rd *reading) some(items []provider.BatchRead) {
 	var names, plain, secure []string
 	for i := range items {

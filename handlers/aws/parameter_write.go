@@ -14,7 +14,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// Create implements provider.Handler. What has come to be there meanwhile is brought to what is wanted.
+// Create implements provider.Handler. What has come to be there meanwhile is brought to what is
+// wanted.
 func (p parameter) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	api, err := ssmClient(ctx)
 	if err != nil {
@@ -40,7 +41,8 @@ func (p parameter) Update(ctx *provider.Context, req provider.UpdateRequest) (pr
 	return p.update(ctx, api, req.Resource)
 }
 
-// update reads the parameter once more, so that what it does is about what is there now, and changes what differs.
+// update reads the parameter once more, so that what it does is about what is there now, and
+// changes what differs.
 func (p parameter) update(ctx *provider.Context, api *ssm.Client, r provider.Resource) (provider.Result, error) {
 	have, err := p.Read(ctx, provider.ReadRequest{Resource: r})
 	if err != nil {
@@ -108,7 +110,8 @@ func tagList(tags map[string]string) []types.Tag {
 	return out
 }
 
-// retag sets the tags that are wanted and removes others. What is wanted comes first, so that there is no time without it.
+// retag sets the tags that are wanted and removes others. What is wanted comes first, so that there
+// is no time without it.
 func retag(ctx *provider.Context, api *ssm.Client, r provider.Resource, have provider.Observation) error {
 	name, want := text(r, "name"), texts(r, "tags")
 	old, _ := have.Attributes["tags"].(map[string]any)
@@ -148,7 +151,8 @@ func (parameter) Delete(ctx *provider.Context, req provider.DeleteRequest) (prov
 	return provider.Result{}, failure("delete the parameter "+name, err)
 }
 
-// ApplyBatch implements provider.BatchApplier: ten are deleted at once; there is no request for several to be set.
+// ApplyBatch implements provider.BatchApplier: ten are deleted at once; there is no request for
+// several to be set.
 func (p parameter) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	var purged []int

@@ -29,8 +29,8 @@ type upload struct {
 	ETag string `json:"etag,omitempty"` // of what is to be replaced
 }
 
-// parts sends a large body in parts. When that takes long it asks to be called again, and goes on where it was; what is visible changes
-// only at the end.
+// parts sends a large body in parts. When that takes long it asks to be called again, and goes on
+// where it was; what is visible changes only at the end.
 func (t *target) parts(b *body, h headers, head *s3.HeadObjectOutput) (provider.Result, error) {
 	now := upload{Hash: b.hash, Part: t.partOf(b.size)}
 	if head != nil {
@@ -114,7 +114,8 @@ func (t *target) sent(u upload) ([]types.CompletedPart, error) {
 	}
 }
 
-// send sends parts after those that are done, until all are or the time is up. It sends at least one.
+// send sends parts after those that are done, until all are or the time is up. It sends at least
+// one.
 func (t *target) send(b *body, u upload, done []types.CompletedPart) ([]types.CompletedPart, error) {
 	if _, err := b.Seek(int64(len(done))*u.Part, io.SeekStart); err != nil {
 		return done, err
@@ -144,7 +145,8 @@ func (t *target) send(b *body, u upload, done []types.CompletedPart) ([]types.Co
 	return done, nil
 }
 
-// complete makes the object visible, if what it replaces is still what it was, and removes what uploads before it that were cut off have left.
+// complete makes the object visible, if what it replaces is still what it was, and removes what
+// uploads before it that were cut off have left.
 func (t *target) complete(u upload, done []types.CompletedPart) error {
 	slices.SortFunc(done, func(a, b types.CompletedPart) int { return cmp.Compare(*a.PartNumber, *b.PartNumber) })
 	in := &s3.CompleteMultipartUploadInput{Bucket: &t.bucket, Key: &t.key, UploadId: &u.ID, MultipartUpload: &types.CompletedMultipartUpload{Parts: done},
@@ -170,7 +172,8 @@ func (t *target) complete(u upload, done []types.CompletedPart) error {
 	return nil
 }
 
-// abort gives up an upload. What is left when that fails costs storage until the next upload of the object, or the bucket's lifecycle, ends it.
+// abort gives up an upload. What is left when that fails costs storage until the next upload of the
+// object, or the bucket's lifecycle, ends it.
 func (t *target) abort(id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), 5*time.Second)
 	defer cancel()

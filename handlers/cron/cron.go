@@ -16,7 +16,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// Job declares cron::Job: a job in the crontab of a user, or in a file such as those in /etc/cron.d.
+// Job declares cron::Job: a job in the crontab of a user, or in a file such as those in
+// /etc/cron.d.
 func Job() provider.Definition {
 	const oneLine = `Pattern[/\A[^\r\n]+\z/]`
 	return provider.Definition{
@@ -161,7 +162,8 @@ func jobOf(r provider.Resource) (job, error) {
 // mostLine is how long a line may be that cron reads as a whole.
 const mostLine = 998
 
-// escaped writes a text so that cron hands it on as it is: % is escaped. A backslash before it cannot be told from the escape.
+// escaped writes a text so that cron hands it on as it is: % is escaped. A backslash before it
+// cannot be told from the escape.
 func escaped(attribute, s string) (string, error) {
 	if strings.Contains(s, `\%`) {
 		return "", wrong(attribute, `%s needs no backslash before %%; for one that the command has to see, use a script`, attribute)

@@ -158,7 +158,8 @@ func TestLastJobTakesItsFile(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatDiffersIsReported has somebody change one attribute of a job whose others can be written in more than one way.
+// TestOnlyWhatDiffersIsReported has somebody change one attribute of a job whose others can be
+// written in more than one way.
 func TestOnlyWhatDiffersIsReported(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "job")
 	h := newHandler(fs.Editor{}, "crontab")

@@ -13,8 +13,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// store is where jobs are: a place that begins with / is a file, any other is the crontab of the user of that name, which only the program
-// crontab may read and write.
+// store is where jobs are: a place that begins with / is a file, any other is the crontab of the
+// user of that name, which only the program crontab may read and write.
 type store struct {
 	fs.Editor
 	crontab []string

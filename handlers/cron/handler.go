@@ -107,8 +107,8 @@ func look(r provider.Resource, t fs.Text) (provider.Observation, error) {
 	return obs, nil
 }
 
-// lookUnmarked returns what a line of somebody else is that has the name of a job. While it is as wanted it stays
-// as it is, without the lines around it.
+// lookUnmarked returns what a line of somebody else is that has the name of a job. While it is as
+// wanted it stays as it is, without the lines around it.
 func lookUnmarked(r provider.Resource, line string, inFile bool) provider.Observation {
 	obs := provider.Observation{Exists: true, Attributes: parse([]string{line}, inFile)}
 	if len(differing(r, obs)) > 0 {
@@ -177,7 +177,8 @@ func unescape(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(s, `\%`, "%"), "\x00", "%"), "?")
 }
 
-// Diff implements provider.Differ: the lines are what is compared, the attributes say how they differ.
+// Diff implements provider.Differ: the lines are what is compared, the attributes say how they
+// differ.
 func (handler) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
 	have := observed.Attributes["lines"]
 	if have == nil {

@@ -25,7 +25,8 @@ func usualPlaces() places {
 	}
 }
 
-// users returns those who have a crontab, as far as this program may know: the superuser knows of all, others of themselves.
+// users returns those who have a crontab, as far as this program may know: the superuser knows of
+// all, others of themselves.
 func (p places) users() []string {
 	for _, dir := range p.spools {
 		entries, err := os.ReadDir(dir)
@@ -65,8 +66,9 @@ func validFile(path string) bool {
 	return filepath.Base(filepath.Dir(path)) != "cron.d" || regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`).MatchString(filepath.Base(path))
 }
 
-// List implements provider.Lister: the jobs of all crontabs and of the files that cron reads. A line that is not a job of ours is
-// named by its command; a job of that name is this line, and leaves it alone until something else is wanted.
+// List implements provider.Lister: the jobs of all crontabs and of the files that cron reads. A
+// line that is not a job of ours is named by its command; a job of that name is this line, and
+// leaves it alone until something else is wanted.
 func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
 	if store, ok := h.Store.(store); ok {
 		if _, err := exec.LookPath(store.crontab[0]); err == nil {
@@ -198,8 +200,9 @@ func (j job) foreign(ls *fs.Lines) int {
 	return outside(ls, func(line string) bool { return normal(line, inFile) == j.lines[0] })
 }
 
-// unmarked returns the line of somebody else that has the name of a job, -1 for none or if the job itself is there.
-// A line without the lines around it that say a name is named by its command, as List does.
+// unmarked returns the line of somebody else that has the name of a job, -1 for none or if the job
+// itself is there. A line without the lines around it that say a name is named by its command, as
+// List does.
 func (j job) unmarked(ls *fs.Lines) int {
 	if _, ours, err := j.block().Lines(ls); ours || err != nil {
 		return -1

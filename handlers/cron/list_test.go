@@ -68,7 +68,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestForeign describes lines of others as they are listed: there is nothing to do until something else is wanted.
+// TestForeign describes lines of others as they are listed: there is nothing to do until something
+// else is wanted.
 func TestForeign(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "cron.d", "jobs")
@@ -101,7 +102,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestTakesOver describes a job that somebody has written by hand already, and has another that is not to be touched.
+// TestTakesOver describes a job that somebody has written by hand already, and has another that is
+// not to be touched.
 func TestTakesOver(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs")
 	h := newHandler(fs.Editor{}, "there-is-no-such-program")

@@ -28,7 +28,8 @@ func realCron(t *testing.T) (crontab, cron string) {
 	return crontab, cron
 }
 
-// private returns the beginning of a command that sees a directory's spool, run and cron.d in the place of the machine's own.
+// private returns the beginning of a command that sees a directory's spool, run and cron.d in the
+// place of the machine's own.
 func private(t *testing.T, dir string) []string {
 	t.Helper()
 	for _, name := range []string{"spool/cron/crontabs", "run", "cron.d"} {
@@ -40,7 +41,8 @@ func private(t *testing.T, dir string) []string {
 	return []string{"unshare", "--mount", "sh", "-c", script, dir}
 }
 
-// TestCronRunsIt has a real cron start jobs as they were written, one in a crontab and one in a file.
+// TestCronRunsIt has a real cron start jobs as they were written, one in a crontab and one in a
+// file.
 func TestCronRunsIt(t *testing.T) {
 	crontab, cron := realCron(t)
 	dir := t.TempDir()

@@ -42,8 +42,8 @@ func (b *bounded) cut() {
 	}
 }
 
-// pieces returns what was kept as valid text, in pieces of whole lines. Lines are never cut, and those that would be are left out:
-// a part of a secret could not be told from other text any more.
+// pieces returns what was kept as valid text, in pieces of whole lines. Lines are never cut, and
+// those that would be are left out: a part of a secret could not be told from other text any more.
 func (b *bounded) pieces() []string {
 	b.cut()
 	head, tail := b.head, b.tail

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// end kills a command with all that it started: its process group, and those that descend from it in groups or sessions of their own, as timeout(1)
-// and setsid(1) make them. They are stopped until no more are found, so that none starts another one unseen. Who has lost the parent by which it
+// end kills a command with all that it started: its process group, and those that descend from it
+// in groups or sessions of their own, as timeout(1) and setsid(1) make them. They are stopped until
+// no more are found, so that none starts another one unseen. Who has lost the parent by which it
 // descends, as a daemon on purpose, and has left the group is not found.
 func end(pid int) error {
 	stopped := map[int]bool{}
@@ -29,7 +30,8 @@ func end(pid int) error {
 	return err
 }
 
-// descendants returns a child of this process and all processes that descend from it; none where the system does not show its processes.
+// descendants returns a child of this process and all processes that descend from it; none where
+// the system does not show its processes.
 func descendants(pid int) []int {
 	parents := map[int]int{}
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -54,7 +56,8 @@ func descendants(pid int) []int {
 	return out
 }
 
-// parentOf reads a process and its parent from its stat file: "7 (name, of any characters) S 1 ...".
+// parentOf reads a process and its parent from its stat file: "7 (name, of any characters) S 1
+// ...".
 func parentOf(file string) (id, parent int, ok bool) {
 	text, err := os.ReadFile(file) //nolint:gosec // below /proc
 	if err != nil {

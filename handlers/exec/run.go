@@ -14,8 +14,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// Run declares exec::Run: a command that is run when its conditions say so. Nothing remembers that it ran: whether it is needed is
-// asked of the machine each time.
+// Run declares exec::Run: a command that is run when its conditions say so. Nothing remembers that
+// it ran: whether it is needed is asked of the machine each time.
 func Run() provider.Definition {
 	const command = "Variant[String[1],Array[String,1]]"
 	const guard = "Optional[" + command + "]"
@@ -86,7 +86,8 @@ func validVariable(name string) bool {
 
 type handler struct{}
 
-// CallTimeout implements provider.Timeouter. A call runs at most two conditions and the command, each bounded by the timeout itself.
+// CallTimeout implements provider.Timeouter. A call runs at most two conditions and the command,
+// each bounded by the timeout itself.
 func (handler) CallTimeout(r provider.Resource) time.Duration {
 	return 3*timeout(r) + 15*time.Second
 }
@@ -149,7 +150,8 @@ func (handler) Delete(*provider.Context, provider.DeleteRequest) (provider.Resul
 	return provider.Result{}, nil
 }
 
-// Reload implements provider.Reloader: it runs the command that waited for an event, if its conditions say so, too.
+// Reload implements provider.Reloader: it runs the command that waited for an event, if its
+// conditions say so, too.
 func (handler) Reload(ctx *provider.Context, req provider.ReadRequest) error {
 	if !reloadOnly(req.Resource) {
 		return nil // it has run, or its conditions say that it need not

@@ -282,7 +282,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestAllIsKilled starts a command with a child that holds a pipe open; the pipe ends when the child does.
+// TestAllIsKilled starts a command with a child that holds a pipe open; the pipe ends when the
+// child does.
 func TestAllIsKilled(t *testing.T) {
 	for _, tc := range []struct {
 		why   string
@@ -363,7 +364,8 @@ func TestMuchOutputIsBounded(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotInArguments asks the system what everybody can see of the command and what it started.
+// TestSecretsAreNotInArguments asks the system what everybody can see of the command and what it
+// started.
 func TestSecretsAreNotInArguments(t *testing.T) {
 	got := apply(t.Context(), t, map[string]any{
 		"command":     `test ${#TOKEN} = 6 && tr '\0' ' ' </proc/$$/cmdline && tr '\0' ' ' </proc/$PPID/cmdline`,

@@ -17,7 +17,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// afterExit is how long the output is read on when a command has ended and something that it left running holds it open.
+// afterExit is how long the output is read on when a command has ended and something that it left
+// running holds it open.
 const afterExit = time.Second
 
 // ended is a command that came to its end.
@@ -26,8 +27,8 @@ type ended struct {
 	output []string // see bounded.pieces
 }
 
-// why returns ": " and the line of the output that says what went wrong, for an error: the first one
-// that reads like an error, since what follows is often a consequence, or else the last one.
+// why returns ": " and the line of the output that says what went wrong, for an error: the first
+// one that reads like an error, since what follows is often a consequence, or else the last one.
 func (e ended) why() string {
 	for _, piece := range e.output {
 		for line := range strings.Lines(piece) {
@@ -54,8 +55,8 @@ func readsLikeError(line string) bool {
 	return false
 }
 
-// start runs argv to its end. When its time is up or ctx is over, it is ended with all that it started, see end.
-// The environment reaches the command only as such and is never part of an error.
+// start runs argv to its end. When its time is up or ctx is over, it is ended with all that it
+// started, see end. The environment reaches the command only as such and is never part of an error.
 func start(ctx *provider.Context, r provider.Resource, argv []string) (ended, error) {
 	limit, cancel := context.WithTimeout(ctx, timeout(r))
 	defer cancel()
@@ -113,7 +114,8 @@ func prepare(ctx context.Context, r provider.Resource, argv []string) (*exec.Cmd
 	return cmd, nil
 }
 
-// find returns the file of a program as a shell does: by the PATH that the command will have, whatever the one of this process is.
+// find returns the file of a program as a shell does: by the PATH that the command will have,
+// whatever the one of this process is.
 func find(name, dir, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil // in dir, when it is relative
@@ -201,7 +203,8 @@ func identity(r provider.Resource) (runner, error) {
 	return who, nil
 }
 
-// environment is small on purpose: what a command sees does not depend on who started this program. path is its PATH.
+// environment is small on purpose: what a command sees does not depend on who started this program.
+// path is its PATH.
 func environment(r provider.Resource, who runner) (env []string, path string) {
 	vars := map[string]string{
 		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

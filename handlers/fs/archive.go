@@ -124,7 +124,8 @@ func manifestName(r provider.Resource) string { return "." + text(r, "name") + "
 // hiddenName matches the names that are ours, in every archive.
 var hiddenName = pattern.Lazy(`\.southbound-(archive|[0-9a-f]{8})\z`)
 
-// entryName brings a name of an archive into its only form, "" for what is left out, and refuses what is not a name below the directory.
+// entryName brings a name of an archive into its only form, "" for what is left out, and refuses
+// what is not a name below the directory.
 func entryName(name string, strip int64) (string, error) {
 	if strings.ContainsAny(name, "\\\x00") {
 		return "", refused("the name %q has a character in it that names do not have", name)
@@ -190,7 +191,8 @@ func (c *contents) add(e entry) error {
 	return nil
 }
 
-// finish adds the directories that no entry names, and sorts: a directory stands before what is in it.
+// finish adds the directories that no entry names, and sorts: a directory stands before what is in
+// it.
 func (c *contents) finish() error {
 	for _, e := range slices.Clone(c.entries) {
 		for dir := path.Dir(e.Name); dir != "."; dir = path.Dir(dir) {
@@ -210,8 +212,8 @@ func (c *contents) finish() error {
 	return nil
 }
 
-// validLink refuses links that lead out of the directory. Parts that go up may stand at the front of a target only: then a target means what
-// it says also when it passes other links.
+// validLink refuses links that lead out of the directory. Parts that go up may stand at the front
+// of a target only: then a target means what it says also when it passes other links.
 func validLink(name, target string) error {
 	if target == "" || strings.HasPrefix(target, "/") || strings.IndexByte(target, 0) >= 0 {
 		return refused("the link %q leads to %q, which is not below the directory", name, target)

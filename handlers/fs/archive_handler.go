@@ -91,7 +91,8 @@ func (h archive) look(ctx *provider.Context, r provider.Resource) (provider.Obse
 	return obs, nil
 }
 
-// isOf reports whether what was unpacked is the archive that is wanted. One that would be fetched is known by its checksum.
+// isOf reports whether what was unpacked is the archive that is wanted. One that would be fetched
+// is known by its checksum.
 func (m *manifest) isOf(ctx context.Context, r provider.Resource) (bool, error) {
 	if isURL(text(r, "source")) {
 		sum := text(r, "checksum")
@@ -168,7 +169,8 @@ func (h archive) apply(ctx *provider.Context, r provider.Resource) error {
 	return t.bring(ctx, r, s, c, old)
 }
 
-// makeTarget makes the directory that is unpacked into. It appears with the list in it that says so.
+// makeTarget makes the directory that is unpacked into. It appears with the list in it that says
+// so.
 func (h archive) makeTarget(ctx *provider.Context, r provider.Resource, dir, base string) error {
 	d, err := openFolder(h.sys, dir)
 	if err != nil {
@@ -225,7 +227,8 @@ func (h archive) tidyTarget(dir, base, list string) error {
 	return d.removeDir(leftover(base))
 }
 
-// Delete implements provider.Handler: what was unpacked goes, and the directory when it was made for it and is empty then.
+// Delete implements provider.Handler: what was unpacked goes, and the directory when it was made
+// for it and is empty then.
 func (h archive) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
 	return provider.Result{}, explain("remove what was unpacked into "+text(req.Resource, "path"), h.purge(ctx, req.Resource))
 }
@@ -269,7 +272,8 @@ func (h archive) purge(ctx *provider.Context, r provider.Resource) error {
 	return t.folder.sync()
 }
 
-// removeTarget removes the directory that was made for an archive, with the list in it; a crash leaves nothing under its name.
+// removeTarget removes the directory that was made for an archive, with the list in it; a crash
+// leaves nothing under its name.
 func (h archive) removeTarget(dir, base, list string) error {
 	d, err := openFolder(h.sys, dir)
 	if err != nil {

@@ -51,7 +51,8 @@ type spooled struct {
 
 func (s *spooled) close() { _ = s.file.Close() }
 
-// spool opens the archive of a resource: one on the machine where it is, an uploaded one as a copy without a name.
+// spool opens the archive of a resource: one on the machine where it is, an uploaded one as a copy
+// without a name.
 func spool(ctx *provider.Context, r provider.Resource) (*spooled, error) {
 	s := &spooled{format: text(r, "format")}
 	maxSize, _ := r.Attributes["max_size"].(int64)

@@ -322,7 +322,8 @@ func TestArchiveIsNoWayOut(t *testing.T) {
 	}
 }
 
-// TestArchivePurgedOverALink has somebody put a link to another place where a directory was unpacked: what is there is not ours.
+// TestArchivePurgedOverALink has somebody put a link to another place where a directory was
+// unpacked: what is there is not ours.
 func TestArchivePurgedOverALink(t *testing.T) {
 	one, _ := versions(t)
 	g := newRig(t, Archive())

@@ -18,7 +18,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// unpacked is the directory that an archive is unpacked into. Nothing that is done in it leads out of it.
+// unpacked is the directory that an archive is unpacked into. Nothing that is done in it leads out
+// of it.
 type unpacked struct {
 	sys    *system
 	ctx    context.Context
@@ -142,7 +143,8 @@ func (t *unpacked) remove(name string) error {
 	return unlessGone(t.sys.do("unlink", func() error { return t.root.Remove(name) }))
 }
 
-// below reports whether all above a name are directories still: what is behind a link that somebody put in the place of one was not unpacked.
+// below reports whether all above a name are directories still: what is behind a link that somebody
+// put in the place of one was not unpacked.
 func (t *unpacked) below(name string) (bool, error) {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		info, err := t.root.Lstat(dir)
@@ -160,7 +162,8 @@ func (t *unpacked) below(name string) (bool, error) {
 	return true, nil
 }
 
-// take removes what stands for an entry, and what a crash left beside it. A directory that is not empty stays.
+// take removes what stands for an entry, and what a crash left beside it. A directory that is not
+// empty stays.
 func (t *unpacked) take(e entry) error {
 	if there, err := t.below(e.Name); err != nil || !there {
 		return err
@@ -347,7 +350,8 @@ func (t *unpacked) unpack(ctx *provider.Context, r provider.Resource, s *spooled
 	return nil
 }
 
-// makeDir makes a directory. A link that somebody put in its place goes; in the place of one that was never there, it is somebody's own.
+// makeDir makes a directory. A link that somebody put in its place goes; in the place of one that
+// was never there, it is somebody's own.
 func (t *unpacked) makeDir(e entry) error {
 	if info, err := t.root.Lstat(e.Name); err == nil && info.Mode()&fs.ModeSymlink != 0 && t.made[e.Name] {
 		if err := t.remove(e.Name); err != nil {

@@ -16,7 +16,8 @@ import (
 // stranger is a user who may write in directories on the way to what is managed.
 const stranger = 54321
 
-// give makes things the stranger's. Only the superuser can; for others, they stay their own and self is another user than their owner.
+// give makes things the stranger's. Only the superuser can; for others, they stay their own and
+// self is another user than their owner.
 func (g *rig) give(names ...string) {
 	g.t.Helper()
 	if os.Geteuid() != 0 {
@@ -27,7 +28,8 @@ func (g *rig) give(names ...string) {
 	}
 }
 
-// foreignSystem is one on which links that give has given away belong to another user than the one who makes changes.
+// foreignSystem is one on which links that give has given away belong to another user than the one
+// who makes changes.
 func foreignSystem(before func(string) error) *system {
 	s := &system{before: before}
 	if os.Geteuid() != 0 {
@@ -84,7 +86,8 @@ func TestLinksOnTheWay(t *testing.T) {
 	}
 }
 
-// TestMovedIntoTheWay has a stranger move what the superuser made to where the superuser works next.
+// TestMovedIntoTheWay has a stranger move what the superuser made to where the superuser works
+// next.
 func TestMovedIntoTheWay(t *testing.T) {
 	if !runsAsRoot() {
 		return // there is no stranger
@@ -176,15 +179,17 @@ func (g *rig) elsewhere(name, target string) {
 	g.give(name)
 }
 
-// swap puts a link to another place where a thing is, and keeps the thing beside it; the link is a stranger's.
+// swap puts a link to another place where a thing is, and keeps the thing beside it; the link is a
+// stranger's.
 func (g *rig) swap(name, target string) {
 	g.t.Helper()
 	g.do(os.Rename(g.path(name), g.path(name)+".moved"))
 	g.elsewhere(name, target)
 }
 
-// TestSwappedOnTheWay exchanges one directory after the other above what is managed, and the thing itself, for a link to a place
-// outside, before each step of every change. Nothing outside may change, whatever becomes of the change.
+// TestSwappedOnTheWay exchanges one directory after the other above what is managed, and the thing
+// itself, for a link to a place outside, before each step of every change. Nothing outside may
+// change, whatever becomes of the change.
 func TestSwappedOnTheWay(t *testing.T) {
 	type attack struct{ victim, target string }
 	attacks := []attack{{"one", "outside/one"}, {"one/two", "outside/one/two"}, {"one/two/a", "outside/one/two/a"}, {"one/two/a", "outside"}}
@@ -201,7 +206,8 @@ func TestSwappedOnTheWay(t *testing.T) {
 	}
 }
 
-// attackAt carries a change out below one/two and strikes before its n-th step; done says that it has no such step.
+// attackAt carries a change out below one/two and strikes before its n-th step; done says that it
+// has no such step.
 func attackAt(t *testing.T, c change, victim, target string, n int) (done bool) {
 	t.Helper()
 	steps, struck := 0, false
@@ -239,8 +245,8 @@ func attackAt(t *testing.T, c change, victim, target string, n int) (done bool) 
 	return steps <= n
 }
 
-// runsAsRoot reports whether there can be a stranger: without the superuser's rights, what a link leads to belongs to the same user as the
-// link, who gains nothing by it.
+// runsAsRoot reports whether there can be a stranger: without the superuser's rights, what a link
+// leads to belongs to the same user as the link, who gains nothing by it.
 func runsAsRoot() bool { return os.Geteuid() == 0 }
 
 func TestReplacesWhatIsThereNotWhatItLeadsTo(t *testing.T) {
@@ -274,7 +280,8 @@ func TestOtherNamesOfAFileKeepTheirMode(t *testing.T) {
 	g.has(`a -rw-r--r-- "shared"`, `victim -rw------- "shared"`)
 }
 
-// TestBytesUnderAnotherNameAreNotGivenAway refuses to copy what somebody may have linked to a place where it would become theirs.
+// TestBytesUnderAnotherNameAreNotGivenAway refuses to copy what somebody may have linked to a place
+// where it would become theirs.
 func TestBytesUnderAnotherNameAreNotGivenAway(t *testing.T) {
 	for _, attrs := range []map[string]any{
 		{"owner": int64(stranger)}, {"mode": "0644"}, {"mode": "0644", "content": "first", "replace": false},
@@ -343,7 +350,8 @@ func TestOtherKinds(t *testing.T) {
 	}
 }
 
-// TestAppearedMeanwhile has something else appear under the name between the reading and each step of the change.
+// TestAppearedMeanwhile has something else appear under the name between the reading and each step
+// of the change.
 func TestAppearedMeanwhile(t *testing.T) {
 	for _, c := range changes() {
 		if !strings.HasPrefix(c.name, "create") {

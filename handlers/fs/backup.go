@@ -57,9 +57,11 @@ func (d *folder) tidyBackup(base, suffix string) error {
 	return d.tidy(base + suffix)
 }
 
-// keepOld gives what is about to be replaced or removed a second name, under which it stays: the first that is free of "motd.bak",
-// "motd.bak.1", and so on, so what was kept is never lost. Nothing is copied where the system allows that. The file keeps its own
-// name meanwhile, so a crash leaves it where it was. Bytes that are kept already, as by a run that was cut short, are not kept twice.
+// keepOld gives what is about to be replaced or removed a second name, under which it stays: the
+// first that is free of "motd.bak", "motd.bak.1", and so on, so what was kept is never lost.
+// Nothing is copied where the system allows that. The file keeps its own name meanwhile, so a crash
+// leaves it where it was. Bytes that are kept already, as by a run that was cut short, are not kept
+// twice.
 func keepOld(t *task) error {
 	suffix := t.suffix
 	if suffix == "" {
@@ -69,7 +71,8 @@ func keepOld(t *task) error {
 	if err := t.dir.stat(t.base, &old); err != nil {
 		return unlessGone(err)
 	}
-	// A program that may run as another user must not stay usable under another name: it is copied without that right.
+	// A program that may run as another user must not stay usable under another name: it is copied
+	// without that right.
 	keep := t.dir.hardLink
 	if old.Mode&unix.S_IFMT == unix.S_IFREG && old.Mode&(unix.S_ISUID|unix.S_ISGID) != 0 {
 		keep = t.copyTo
@@ -129,7 +132,8 @@ func (t *task) keptAs(name string, old *unix.Stat_t) (bool, error) {
 	return sameBytes(t.ctx, a, b)
 }
 
-// linksRefused reports whether there can be no second name for a thing, so that it has to be copied.
+// linksRefused reports whether there can be no second name for a thing, so that it has to be
+// copied.
 func linksRefused(err error) bool {
 	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EMLINK) || errors.Is(err, unix.EXDEV) || errors.Is(err, unix.ENOSYS)
 }
@@ -194,7 +198,8 @@ func (t *task) copyInto(to, from openFile, st *unix.Stat_t, asked wanted) error 
 	return t.keep(to, st, asked)
 }
 
-// copyAttributes gives the new file what the one that it replaces has beside owner, group and mode. One that may not be read keeps nothing of it.
+// copyAttributes gives the new file what the one that it replaces has beside owner, group and mode.
+// One that may not be read keeps nothing of it.
 func (t *task) copyAttributes() error {
 	var st unix.Stat_t
 	fd, err := t.dir.open(t.base, &st)
@@ -212,7 +217,8 @@ func (t *task) copyAttributes() error {
 	return copyAttributes(old, t.file)
 }
 
-// keep gives what takes the place of another thing what is asked for, and for the rest what that one has.
+// keep gives what takes the place of another thing what is asked for, and for the rest what that
+// one has.
 func (t *task) keep(f openFile, st *unix.Stat_t, asked wanted) error {
 	full, kept := asked.keep(st, t.dir.sys.uid())
 	if !kept {

@@ -19,7 +19,8 @@ const (
 	benchBatch = 256 // as many as the engine hands over at a time, about
 )
 
-// scratch is where benchmarks write. It is removed at the end of the process: file systems are slow to create where much was just removed.
+// scratch is where benchmarks write. It is removed at the end of the process: file systems are slow
+// to create where much was just removed.
 var scratch string
 
 func TestMain(m *testing.M) {
@@ -116,7 +117,8 @@ func floorCreate(tb testing.TB, dir string, workers int) {
 	})
 }
 
-// BenchmarkCreate makes 10,000 files and the floor makes as many; both are reported, and their ratio.
+// BenchmarkCreate makes 10,000 files and the floor makes as many; both are reported, and their
+// ratio.
 func BenchmarkCreate(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
@@ -144,7 +146,8 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkRead checks 10,000 files of which none differs; the floor reads and compares as many from one goroutine.
+// BenchmarkRead checks 10,000 files of which none differs; the floor reads and compares as many
+// from one goroutine.
 func BenchmarkRead(b *testing.B) {
 	host, rs := providertest.NewHost(nil), benchResources(freshDir(b))
 	createAll(b, host, rs)

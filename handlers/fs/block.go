@@ -14,8 +14,8 @@ type Block struct{ Begin, End string }
 
 var errUnpaired = errors.New("the markers are no pair")
 
-// Lines returns the lines of the block without the markers; ok says that there is one. A marker without the other, or more than one pair, is an
-// error that a person has to look at.
+// Lines returns the lines of the block without the markers; ok says that there is one. A marker
+// without the other, or more than one pair, is an error that a person has to look at.
 func (b Block) Lines(ls *Lines) (have []string, ok bool, err error) {
 	from, to, err := b.at(ls)
 	if err != nil || from < 0 {
@@ -27,7 +27,8 @@ func (b Block) Lines(ls *Lines) (have []string, ok bool, err error) {
 	return have, true, nil
 }
 
-// Put makes the block have these lines; when there is none, it is put in where the line number at is now.
+// Put makes the block have these lines; when there is none, it is put in where the line number at
+// is now.
 func (b Block) Put(ls *Lines, at int, want ...string) error {
 	if b.Begin == b.End || slices.Contains(want, b.Begin) || slices.Contains(want, b.End) {
 		return provider.Errorf(provider.NeedsChange, "what stands between %q and %q cannot hold one of them", b.Begin, b.End)

@@ -19,13 +19,16 @@ import (
 const (
 	// mostShown is the size of the largest text that is kept to be shown when it differs.
 	mostShown = 64 << 10
-	// mostHashed bounds how large a file of the wrong size may be to be hashed all the same, so that people see which one it is.
+	// mostHashed bounds how large a file of the wrong size may be to be hashed all the same, so
+	// that people see which one it is.
 	mostHashed = 1 << 20
 )
 
-// contentOf reports the content of an open file in the form in which it is wanted: the wanted value itself when it is the same, else its
-// text, or what has no text that people can read, or a long one, by size and hash (none for a large file whose size tells it apart). A text is
-// whole or not there at all, so that it never seems to differ in what was not read. buf takes mostShown bytes, and no more is held in memory.
+// contentOf reports the content of an open file in the form in which it is wanted: the wanted value
+// itself when it is the same, else its text, or what has no text that people can read, or a long
+// one, by size and hash (none for a large file whose size tells it apart). A text is whole or not
+// there at all, so that it never seems to differ in what was not read. buf takes mostShown bytes,
+// and no more is held in memory.
 func contentOf(ctx context.Context, f openFile, size int64, want any, buf []byte) (any, error) {
 	text, isText := want.(string)
 	file, isFile := want.(resource.File)
@@ -127,7 +130,8 @@ func sameBytes(ctx context.Context, a, b openFile) (bool, error) {
 	}
 }
 
-// pump copies src to the end into dst, which may be nil, and h, which may be nil, and stops when ctx is over.
+// pump copies src to the end into dst, which may be nil, and h, which may be nil, and stops when
+// ctx is over.
 func pump(ctx context.Context, dst io.Writer, h hash.Hash, src io.Reader, buf []byte) (total int64, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -152,7 +156,8 @@ func pump(ctx context.Context, dst io.Writer, h hash.Hash, src io.Reader, buf []
 	}
 }
 
-// fill writes wanted content into an open file. Uploaded bytes are checked against their hash once more on the way.
+// fill writes wanted content into an open file. Uploaded bytes are checked against their hash once
+// more on the way.
 func fill(ctx *provider.Context, f openFile, content any) error {
 	buf := buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
 	defer buffers.Put(buf)

@@ -150,7 +150,8 @@ func (c change) uninterrupted(t *testing.T, fileSystem func(string) error) (befo
 
 var errCrash = errors.New("crashed") //nolint:errname // a test's
 
-// stopAt fails every call from the n-th on: nothing reaches the disk any more, as if the process had been killed there.
+// stopAt fails every call from the n-th on: nothing reaches the disk any more, as if the process
+// had been killed there.
 func stopAt(n int, fileSystem func(string) error) *system {
 	calls := 0
 	return &system{before: func(call string) error {
@@ -172,8 +173,8 @@ func failAt(n int, fileSystem func(string) error) *system {
 	}}
 }
 
-// TestInterrupted stops every change before each of its steps. The old or the new thing is there as a whole, and the next run ends where an
-// uninterrupted one does, with nothing left over.
+// TestInterrupted stops every change before each of its steps. The old or the new thing is there as
+// a whole, and the next run ends where an uninterrupted one does, with nothing left over.
 func TestInterrupted(t *testing.T) {
 	for kind, fileSystem := range fileSystems() {
 		for _, c := range changes() {
@@ -273,7 +274,8 @@ func crashChild() bool {
 	return true
 }
 
-// TestKilled does the same with a process that is really killed: there is nothing of it that a stopped call does not show.
+// TestKilled does the same with a process that is really killed: there is nothing of it that a
+// stopped call does not show.
 func TestKilled(t *testing.T) {
 	c := change{name: "replace", handler: withFile, before: func(g *rig) { g.write("a", "old", 0o640) }, attrs: func(g *rig) map[string]any {
 		return map[string]any{"path": g.path("a"), "content": strings.Repeat("new ", 50_000), "backup": true}

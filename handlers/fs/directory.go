@@ -160,7 +160,8 @@ func (d directory) ApplyBatch(ctx context.Context, items []provider.BatchChange)
 	return carryOut(ctx, d, items)
 }
 
-// prepare implements stepper. A new directory is made under its hidden name, so that it has its owner and mode when it is seen first.
+// prepare implements stepper. A new directory is made under its hidden name, so that it has its
+// owner and mode when it is seen first.
 func (directory) prepare(t *task) error {
 	var err error
 	switch t.Change {

@@ -14,7 +14,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// mountSmall mounts a file system in memory that holds little, and reports whether this process may.
+// mountSmall mounts a file system in memory that holds little, and reports whether this process
+// may.
 func (g *rig) mountSmall(name, options string) bool {
 	g.t.Helper()
 	g.do(os.MkdirAll(g.path(name), 0o755))
@@ -32,8 +33,8 @@ func (g *rig) mountSmall(name, options string) bool {
 	return true
 }
 
-// TestFullDisk writes more than there is room for: on a small file system where this process may mount one, and everywhere with each
-// call that can meet a full disk failing.
+// TestFullDisk writes more than there is room for: on a small file system where this process may
+// mount one, and everywhere with each call that can meet a full disk failing.
 func TestFullDisk(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", 32<<10) // 512 KiB
 	t.Run("a small file system", func(t *testing.T) {
@@ -136,7 +137,8 @@ func TestReadOnlyTargets(t *testing.T) {
 	}
 }
 
-// TestReadingNeedsNoWriting checks what is on a read-only file system, with something a crash left there.
+// TestReadingNeedsNoWriting checks what is on a read-only file system, with something a crash left
+// there.
 func TestReadingNeedsNoWriting(t *testing.T) {
 	d := File()
 	d.Handler = file{&system{before: func(call string) error {
@@ -187,7 +189,8 @@ func TestOtherFileSystems(t *testing.T) {
 	})
 }
 
-// TestWithoutPermission meets directories that may be passed and not read, and such that may not even be passed.
+// TestWithoutPermission meets directories that may be passed and not read, and such that may not
+// even be passed.
 func TestWithoutPermission(t *testing.T) {
 	if os.Geteuid() == 0 {
 		explainsPermission(t)

@@ -9,7 +9,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// party is somebody who may rename things in a directory: a user, the members of a group, or everybody.
+// party is somebody who may rename things in a directory: a user, the members of a group, or
+// everybody.
 type party struct {
 	kind partyKind
 	id   uint32
@@ -53,10 +54,11 @@ func (p party) mayWrite(dir *unix.Stat_t) bool {
 
 func (w *walker) trusts(uid uint32) bool { return slices.Contains(w.trusted, uid) }
 
-// doubt notes who may have put a name into the directory that the walker is in, other than those whom it trusts. In a directory with the
-// sticky bit, only the owner of a thing and that of the directory may move it. The members of a group that may write count for links alone:
-// on many machines the superuser shares /var/log or /usr/local with a group of the system's. A link can lead anywhere; a directory only takes
-// the place of another one beside it.
+// doubt notes who may have put a name into the directory that the walker is in, other than those
+// whom it trusts. In a directory with the sticky bit, only the owner of a thing and that of the
+// directory may move it. The members of a group that may write count for links alone: on many
+// machines the superuser shares /var/log or /usr/local with a group of the system's. A link can
+// lead anywhere; a directory only takes the place of another one beside it.
 func (w *walker) doubt(name string, link bool, owner uint32) {
 	add := func(kind partyKind, id uint32) {
 		w.doubts = append(w.doubts, doubt{party{kind, id}, link, w.path + "/" + name})
@@ -78,7 +80,8 @@ func (w *walker) doubt(name string, link bool, owner uint32) {
 	}
 }
 
-// settle refuses the directory in which the walk has ended if somebody who may have led it there could not write in it themselves.
+// settle refuses the directory in which the walk has ended if somebody who may have led it there
+// could not write in it themselves.
 func (w *walker) settle(d doubt) error {
 	if d.who.mayWrite(&w.st) || !d.link && !w.trusts(w.st.Uid) {
 		return nil

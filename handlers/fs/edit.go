@@ -15,13 +15,16 @@ const (
 	mostTries  = 5        // times a file is read again because something else changed it meanwhile
 )
 
-// Editor reads and changes text files in part, for handlers whose things are lines of a file that belongs to others, too. What it changes it
-// replaces as a whole and durably, and keeps owner, mode and extended attributes; a file that something is mounted on, as /etc/hosts in a
-// container, is written in place, as it cannot be replaced. A symbolic link is refused, never followed. Editors lock each other out, those of
-// other processes included, so that none loses the change of another. The zero value is ready for use.
+// Editor reads and changes text files in part, for handlers whose things are lines of a file that
+// belongs to others, too. What it changes it replaces as a whole and durably, and keeps owner, mode
+// and extended attributes; a file that something is mounted on, as /etc/hosts in a container, is
+// written in place, as it cannot be replaced. A symbolic link is refused, never followed. Editors
+// lock each other out, those of other processes included, so that none loses the change of another.
+// The zero value is ready for use.
 type Editor struct{ sys *system }
 
-// NewEditor returns an editor that asks before each call that reaches the disk, and fails as it says: a means to test what a crash leaves.
+// NewEditor returns an editor that asks before each call that reaches the disk, and fails as it
+// says: a means to test what a crash leaves.
 func NewEditor(before func(call string) error) Editor { return Editor{&system{before: before}} }
 
 // Text is what a file holds.
@@ -30,7 +33,8 @@ type Text struct {
 	Bytes  string
 }
 
-// Read returns what a file holds; one that is missing does not exist. What a crash left beside it is removed, except in a dry run.
+// Read returns what a file holds; one that is missing does not exist. What a crash left beside it
+// is removed, except in a dry run.
 func (e Editor) Read(ctx *provider.Context, path string) (Text, error) {
 	dir, base, err := split2(path)
 	if err != nil {
@@ -52,7 +56,8 @@ func (e Editor) Read(ctx *provider.Context, path string) (Text, error) {
 	return text, explain("read "+path, err)
 }
 
-// tidy removes what a crash left, unless somebody is at work there; the next change removes it in any case.
+// tidy removes what a crash left, unless somebody is at work there; the next change removes it in
+// any case.
 func (e Editor) tidy(d *folder, base string) {
 	var st unix.Stat_t
 	if d.blind || d.stat(leftover(base), &st) != nil || unix.Flock(d.fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
@@ -62,8 +67,9 @@ func (e Editor) tidy(d *folder, base string) {
 	_ = unix.Flock(d.fd, unix.LOCK_UN)
 }
 
-// Edit changes a file to what change makes of it; what does not exist in the end is removed. change may be called more than once and
-// changes nothing itself. When it leaves the text as it is, nothing is done.
+// Edit changes a file to what change makes of it; what does not exist in the end is removed. change
+// may be called more than once and changes nothing itself. When it leaves the text as it is,
+// nothing is done.
 func (e Editor) Edit(ctx *provider.Context, path string, m Manner, change func(Text) (Text, error)) error {
 	dir, base, err := split2(path)
 	if err != nil {
@@ -94,7 +100,8 @@ func (e Editor) Edit(ctx *provider.Context, path string, m Manner, change func(T
 	return provider.Errorf(provider.Retryable, "change %s: something else changes it all the time", path)
 }
 
-// split2 returns the directory of a path and the name in it, and refuses what is not an absolute path in its shortest form.
+// split2 returns the directory of a path and the name in it, and refuses what is not an absolute
+// path in its shortest form.
 func split2(path string) (dir, base string, err error) {
 	return place(provider.Resource{Attributes: map[string]any{"path": path}})
 }

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyAttributes gives a file the extended attributes of another, access lists and security labels among them. Those that give rights to who
-// runs the file, and those that sign its bytes, are not for other bytes. What may not be copied is left out.
+// copyAttributes gives a file the extended attributes of another, access lists and security labels
+// among them. Those that give rights to who runs the file, and those that sign its bytes, are not
+// for other bytes. What may not be copied is left out.
 func copyAttributes(from, to openFile) error {
 	size, err := unix.Flistxattr(from.fd, nil)
 	if err != nil || size == 0 {
@@ -39,7 +40,8 @@ func copyAttributes(from, to openFile) error {
 	return nil
 }
 
-// unlessRefused takes the errors away that say that there is no such attribute here, or not for everybody.
+// unlessRefused takes the errors away that say that there is no such attribute here, or not for
+// everybody.
 func unlessRefused(err error) error {
 	for _, e := range []error{unix.EOPNOTSUPP, unix.ENOSYS, unix.ENODATA, unix.EPERM, unix.EACCES} {
 		if errors.Is(err, e) {

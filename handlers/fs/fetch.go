@@ -43,7 +43,8 @@ func validURL(attrs map[string]any) []diag.Problem {
 	return nil
 }
 
-// fetch reads an archive from a server. It goes to w as it comes: who calls compares its checksum before anything is made of it.
+// fetch reads an archive from a server. It goes to w as it comes: who calls compares its checksum
+// before anything is made of it.
 func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, most int64) (int64, error) {
 	source := text(r, "source")
 	if p := validURL(r.Attributes); len(p) > 0 {
@@ -96,7 +97,8 @@ func client() *http.Client {
 	}}
 }
 
-// unreached explains a failure on the way. The URL is not part of it, as what follows its path may be a secret.
+// unreached explains a failure on the way. The URL is not part of it, as what follows its path may
+// be a secret.
 func unreached(host string, err error) error {
 	var at *url.Error
 	if errors.As(err, &at) {

@@ -148,7 +148,8 @@ func TestArchiveNotFetched(t *testing.T) {
 	g := newRig(t, Archive())
 	r := g.resource(map[string]any{"path": g.path("a"), "source": "https://127.0.0.1:1/x", "checksum": sha256Of(p.one)})
 	g.fails(r, provider.Retryable, "127.0.0.1:1")
-	// A password needs https, which the test has not: what a document cannot say is given to the handler itself.
+	// A password needs https, which the test has not: what a document cannot say is given to the
+	// handler itself.
 	to := func(s string) *http.Request { u, _ := url.Parse(s); return &http.Request{URL: u} }
 	if err := client().CheckRedirect(to("http://b/"), []*http.Request{to("https://a/")}); err == nil {
 		t.Error("it goes from https to http")

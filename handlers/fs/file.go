@@ -14,7 +14,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// File declares fs::File: a regular file, replaced as a whole. What it reports is of the attributes that are asked for, and mode.
+// File declares fs::File: a regular file, replaced as a whole. What it reports is of the attributes
+// that are asked for, and mode.
 func File() provider.Definition {
 	path := validPath(false)
 	return provider.Definition{
@@ -217,9 +218,10 @@ func (f file) prepare(t *task) error {
 	return t.dir.valid(t.ctx, []check{c}, t.base)
 }
 
-// setInPlace changes owner, group and mode of what is there. The other names of a file that has several are none of our business, so such a
-// file is to be replaced: still is false then. That takes bytes that are described. Those that are there are not copied: whoever may write in
-// the directory can have given the name to a file that they may not read.
+// setInPlace changes owner, group and mode of what is there. The other names of a file that has
+// several are none of our business, so such a file is to be replaced: still is false then. That
+// takes bytes that are described. Those that are there are not copied: whoever may write in the
+// directory can have given the name to a file that they may not read.
 func setInPlace(t *task) error {
 	var st unix.Stat_t
 	fd, err := t.dir.open(t.base, &st)
@@ -269,7 +271,8 @@ func (file) publish(t *task) error {
 	return err
 }
 
-// writeInPlace changes a file that something is mounted on, as /etc/resolv.conf in a container, which cannot be replaced.
+// writeInPlace changes a file that something is mounted on, as /etc/resolv.conf in a container,
+// which cannot be replaced.
 func writeInPlace(t *task) error {
 	_ = t.dir.tidy(t.base)
 	t.ctx.Warning("something is mounted on the file, so it cannot be replaced; it is written in place", "path", t.path)

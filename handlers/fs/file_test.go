@@ -18,7 +18,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// TestShownContent shows what is there when it is not what is wanted, and no more of it than people can read.
+// TestShownContent shows what is there when it is not what is wanted, and no more of it than people
+// can read.
 func TestShownContent(t *testing.T) {
 	long := strings.Repeat("0123456789", 20_000)
 	host := providertest.NewHost(nil)
@@ -117,7 +118,8 @@ type failing struct{}
 // Read implements io.Reader.
 func (failing) Read([]byte) (int, error) { return 0, errors.New("cable pulled") }
 
-// TestContentOfWhatIsMade has content that is for a file that is made, and for nothing that is there.
+// TestContentOfWhatIsMade has content that is for a file that is made, and for nothing that is
+// there.
 func TestContentOfWhatIsMade(t *testing.T) {
 	g := newRig(t, File())
 	r := g.resource(map[string]any{"path": g.path("a"), "content": "first\n", "replace": false, "mode": "0600"})
@@ -219,7 +221,8 @@ func TestPanicsArePassedOn(t *testing.T) {
 	}
 }
 
-// TestDirectoryThatIsThereAlready is created again after a run that was not recorded, with something in it by now.
+// TestDirectoryThatIsThereAlready is created again after a run that was not recorded, with
+// something in it by now.
 func TestDirectoryThatIsThereAlready(t *testing.T) {
 	g := newRig(t, Directory())
 	g.do(os.Mkdir(g.path("a"), 0o755))

@@ -8,16 +8,19 @@ import (
 	"southbound/shared/provider"
 )
 
-// folder is an opened directory. Its methods name things in it and never follow a symbolic link. Errors are those of the system.
+// folder is an opened directory. Its methods name things in it and never follow a symbolic link.
+// Errors are those of the system.
 type folder struct {
 	sys  *system
 	path string
 	fd   int
-	// blind says that the directory may be passed but not opened for reading, so that it cannot be synced.
+	// blind says that the directory may be passed but not opened for reading, so that it cannot be
+	// synced.
 	blind bool
 }
 
-// openFolder opens a directory; symbolic links in its path are followed where that is safe, see walk. The caller closes it.
+// openFolder opens a directory; symbolic links in its path are followed where that is safe, see
+// walk. The caller closes it.
 func openFolder(sys *system, path string) (*folder, error) {
 	fd, err := openDirPath(sys, path, unix.O_RDONLY)
 	if err == nil {
@@ -37,7 +40,8 @@ func (d *folder) close() { _ = unix.Close(d.fd) }
 // sync makes the entries durable.
 func (d *folder) sync() error { return openFile{d.fd, d.sys}.sync() }
 
-// there reports that the directory is not the one under its path any more: what was changed in it is elsewhere now, or gone.
+// there reports that the directory is not the one under its path any more: what was changed in it
+// is elsewhere now, or gone.
 func (d *folder) there() error {
 	var it, now unix.Stat_t
 	if err := unix.Fstat(d.fd, &it); err != nil {
@@ -65,7 +69,8 @@ func (d *folder) stat(base string, st *unix.Stat_t) error {
 	return d.sys.statAt(d.fd, base, st)
 }
 
-// open opens a thing for reading and describes it. It does not wait for the other end of a pipe. A symbolic link is ELOOP.
+// open opens a thing for reading and describes it. It does not wait for the other end of a pipe. A
+// symbolic link is ELOOP.
 func (d *folder) open(base string, st *unix.Stat_t) (fd int, err error) {
 	fd, err = d.sys.openAt("open", d.fd, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -84,13 +89,15 @@ func (d *folder) openDir(base string) (openFile, error) {
 	return openFile{fd, d.sys}, err
 }
 
-// locked reports whether a thing cannot be read only because it has lost the right of its owner, this user, to do so, which it is wanted to have.
+// locked reports whether a thing cannot be read only because it has lost the right of its owner,
+// this user, to do so, which it is wanted to have.
 func (d *folder) locked(st *unix.Stat_t, want wanted) bool {
 	return int(st.Uid) == d.sys.uid() && st.Mode&unix.S_IRUSR == 0 && want.mode >= 0 && want.mode&unix.S_IRUSR != 0
 }
 
-// unlock opens a thing of this user that its mode keeps even its owner from reading, and describes it. It allows reading first: who calls
-// sets another mode. EACCES says that it is another's, or has further names.
+// unlock opens a thing of this user that its mode keeps even its owner from reading, and describes
+// it. It allows reading first: who calls sets another mode. EACCES says that it is another's, or
+// has further names.
 func (d *folder) unlock(base string, st *unix.Stat_t) (fd int, err error) {
 	err = d.sys.do("unlock", func() error { fd, err = openLocked(d.fd, base, d.sys.uid(), st); return err })
 	return fd, err
@@ -151,8 +158,9 @@ func (d *folder) tidy(base string) error {
 	return d.remove(name)
 }
 
-// temporary makes an empty file that only its owner may read. Where the system can, the file has no name, and a crash leaves nothing;
-// else, and when it has to be seen, it has the hidden name of base, and named is true.
+// temporary makes an empty file that only its owner may read. Where the system can, the file has no
+// name, and a crash leaves nothing; else, and when it has to be seen, it has the hidden name of
+// base, and named is true.
 func (d *folder) temporary(base string, seen bool) (f openFile, named bool, err error) {
 	f = openFile{-1, d.sys}
 	if seen {

@@ -1,12 +1,14 @@
 // Package fs manages files, directories and symbolic links of the machine it runs on.
 //
-// All three are changed so that a crash at any instant, of the program or of the machine, leaves what was there before or what is
-// wanted, and what a call has reported as done is on the disk: contents are synced before they become visible, and directories
-// after. Whatever has to stand under a name before it can take its place stands under a hidden name that follows from its own (see
-// leftover), so the next run finds and removes what a crash left behind.
+// All three are changed so that a crash at any instant, of the program or of the machine, leaves
+// what was there before or what is wanted, and what a call has reported as done is on the disk:
+// contents are synced before they become visible, and directories after. Whatever has to stand
+// under a name before it can take its place stands under a hidden name that follows from its own
+// (see leftover), so the next run finds and removes what a crash left behind.
 //
-// The last part of a path is never followed when it is a symbolic link; the directories above it are, as everywhere.
-// Extended attributes, access lists among them, are carried over when a file is replaced, where the system lets them be; further hard links are not.
+// The last part of a path is never followed when it is a symbolic link; the directories above it
+// are, as everywhere. Extended attributes, access lists among them, are carried over when a file is
+// replaced, where the system lets them be; further hard links are not.
 package fs
 
 import (
@@ -45,8 +47,8 @@ func modeAttribute(usual string) schema.Attribute {
 	return schema.Attribute{Name: "mode", Type: modeType, Description: `permissions in octal, in quotes: "0644"; left out, they stay as they are, and what is made gets ` + usual}
 }
 
-// validPath refuses paths that can be written in another way, as the same file under two names would be two resources, and the root
-// where it makes no sense.
+// validPath refuses paths that can be written in another way, as the same file under two names
+// would be two resources, and the root where it makes no sense.
 func validPath(root bool) func(map[string]any) []diag.Problem {
 	return func(attrs map[string]any) []diag.Problem {
 		path, ok := attrs["path"].(string)
@@ -62,7 +64,8 @@ func validPath(root bool) func(map[string]any) []diag.Problem {
 	}
 }
 
-// atPath is the space of what takes up a path as a whole. What is in a file, or below a directory, is not part of it.
+// atPath is the space of what takes up a path as a whole. What is in a file, or below a directory,
+// is not part of it.
 const atPath = "fs path"
 
 // whatIsAt names the path of a thing that is alone there.
@@ -74,7 +77,8 @@ func whatIsAt(attrs map[string]any) string {
 	return "the path " + path
 }
 
-// parentRelations makes a thing require the directory it is in, or the link to it, where that is managed.
+// parentRelations makes a thing require the directory it is in, or the link to it, where that is
+// managed.
 func parentRelations(agent string, attrs map[string]any) []string {
 	path, _ := attrs["path"].(string)
 	dir, base := split(path)
@@ -87,7 +91,8 @@ func parentRelations(agent string, attrs map[string]any) []string {
 	}
 }
 
-// split returns the directory that a path is in and the name it has there; the root is "." in itself.
+// split returns the directory that a path is in and the name it has there; the root is "." in
+// itself.
 func split(path string) (dir, base string) {
 	i := strings.LastIndexByte(path, '/')
 	switch {
@@ -101,7 +106,8 @@ func split(path string) (dir, base string) {
 	return path[:i], path[i+1:]
 }
 
-// place returns where a resource is, and refuses what validPath refuses, for values that were not known when it was called.
+// place returns where a resource is, and refuses what validPath refuses, for values that were not
+// known when it was called.
 func place(r provider.Resource) (dir, base string, err error) {
 	path := text(r, "path")
 	dir, base = split(path)
@@ -129,8 +135,8 @@ const (
 	mostPrefix = 200  // bytes of a name that its hidden name repeats
 )
 
-// leftover is the hidden name, beside base, under which a thing stands until it is renamed to base. It follows from base, so the
-// next run finds what a crash left behind.
+// leftover is the hidden name, beside base, under which a thing stands until it is renamed to base.
+// It follows from base, so the next run finds what a crash left behind.
 func leftover(base string) string {
 	sum := crc32.ChecksumIEEE([]byte(base))
 	if len(base) > mostPrefix {

@@ -41,7 +41,8 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// TestManagedIsLeftAlone purges a directory of all but what other resources manage, their backups, and what is kept.
+// TestManagedIsLeftAlone purges a directory of all but what other resources manage, their backups,
+// and what is kept.
 func TestManagedIsLeftAlone(t *testing.T) {
 	g := newRig(t, Directory())
 	g.do(os.Mkdir(g.path("a"), 0o755))

@@ -11,8 +11,9 @@ import (
 // getentLimit bounds one question to the name service: a directory server may not answer.
 const getentLimit = 10 * time.Second
 
-// getent asks the name service of the machine for an entry by name or number: it knows users and groups of directories, too, which this program,
-// built without the C library, does not find by itself. It returns the fields of the entry, or nil.
+// getent asks the name service of the machine for an entry by name or number: it knows users and
+// groups of directories, too, which this program, built without the C library, does not find by
+// itself. It returns the fields of the entry, or nil.
 func getent(database, key string) []string {
 	if key == "" || strings.ContainsAny(key, ":\n\x00") {
 		return nil

@@ -2,7 +2,8 @@ package fs
 
 import "testing"
 
-// TestGetent asks the real name service: entries by name and by number, and nothing for what is unknown or no name.
+// TestGetent asks the real name service: entries by name and by number, and nothing for what is
+// unknown or no name.
 func TestGetent(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -10,8 +10,9 @@ import (
 	"southbound/shared/provider"
 )
 
-// TestNothingElseIsGivenAway has somebody who may write in the directory put something of the superuser's in the place of what is being made for
-// another user, just before that one becomes its owner.
+// TestNothingElseIsGivenAway has somebody who may write in the directory put something of the
+// superuser's in the place of what is being made for another user, just before that one becomes its
+// owner.
 func TestNothingElseIsGivenAway(t *testing.T) {
 	for _, tc := range []struct {
 		why     string

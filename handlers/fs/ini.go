@@ -14,7 +14,8 @@ import (
 // noSection stands for what is before the first section, as a name cannot be empty.
 const noSection = "-"
 
-// IniSetting declares fs::IniSetting: one setting in a file of sections, whose other lines belong to others.
+// IniSetting declares fs::IniSetting: one setting in a file of sections, whose other lines belong
+// to others.
 func IniSetting() provider.Definition {
 	const word = `Pattern[/\A[^\s=\[\]#;]([^\r\n=\[\]]*[^\s=\[\]])?\z/]`
 	return provider.Definition{
@@ -108,7 +109,8 @@ func sectionOf(line string) (string, bool) {
 	return strings.TrimSpace(name), ok
 }
 
-// find returns the lines that have the setting, and where one is put in; end < 0: there is no such section.
+// find returns the lines that have the setting, and where one is put in; end < 0: there is no such
+// section.
 func (s setting) find(ls *Lines) (lines []int, end int) {
 	in := ""
 	if end = -1; s.section == "" {

@@ -15,7 +15,8 @@ import (
 
 const usualMarker = "# {mark} {name}"
 
-// Line declares fs::Line: a line, or a block of lines between two markers, in a text file whose other lines belong to others.
+// Line declares fs::Line: a line, or a block of lines between two markers, in a text file whose
+// other lines belong to others.
 func Line() provider.Definition {
 	const pattern = "Optional[String[1]]"
 	const oneLine = `Pattern[/\A[^\r\n]+\z/]`

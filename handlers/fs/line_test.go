@@ -182,8 +182,8 @@ func TestLineDeclaration(t *testing.T) {
 	}
 }
 
-// TestLineSaysWhatIsMissing pins that a line that says no more than its names, or what it matches, is
-// refused with what to write, and is enough where the line is to be purged.
+// TestLineSaysWhatIsMissing pins that a line that says no more than its names, or what it matches,
+// is refused with what to write, and is enough where the line is to be purged.
 func TestLineSaysWhatIsMissing(t *testing.T) {
 	g := newRig(t, Line())
 	for hint, attrs := range map[string]map[string]any{
@@ -216,7 +216,8 @@ func TestLineAndItsFile(t *testing.T) {
 	g.must(gone, plan.NoChange)
 }
 
-// TestLineBatch changes many lines of a file at once: one read, one write, and one item's trouble is no other's.
+// TestLineBatch changes many lines of a file at once: one read, one write, and one item's trouble
+// is no other's.
 func TestLineBatch(t *testing.T) {
 	reads, writes := 0, 0
 	g := newRig(t, withLine(&system{before: func(call string) error {
@@ -253,7 +254,8 @@ func TestLineBatch(t *testing.T) {
 	}
 }
 
-// TestEditorsDoNotLoseChanges has many editors, and one that knows nothing of them, at the same file.
+// TestEditorsDoNotLoseChanges has many editors, and one that knows nothing of them, at the same
+// file.
 func TestEditorsDoNotLoseChanges(t *testing.T) {
 	dir := memoryDir(t)
 	path := filepath.Join(dir, "a")

@@ -8,8 +8,9 @@ import (
 // byteOrderMark may stand before the first line of a file, and stays there.
 const byteOrderMark = "\ufeff"
 
-// Lines are the lines of a text, each with its end. Lines that are put in end as the first line does, and whether the last line has an end is
-// kept, so that what is put in and taken out again leaves no trace.
+// Lines are the lines of a text, each with its end. Lines that are put in end as the first line
+// does, and whether the last line has an end is kept, so that what is put in and taken out again
+// leaves no trace.
 type Lines struct {
 	mark string
 	all  []string

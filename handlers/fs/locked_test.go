@@ -10,7 +10,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// unreadable is a system on which nobody, not even the superuser, reads what its mode keeps its owner from reading.
+// unreadable is a system on which nobody, not even the superuser, reads what its mode keeps its
+// owner from reading.
 func unreadable(path string, self int) *system {
 	return &system{self: self, before: func(call string) error {
 		var st unix.Stat_t
@@ -21,7 +22,8 @@ func unreadable(path string, self int) *system {
 	}}
 }
 
-// TestLockedOut takes from their owner, who is not a superuser, the right to read things; that is drift as any other.
+// TestLockedOut takes from their owner, who is not a superuser, the right to read things; that is
+// drift as any other.
 func TestLockedOut(t *testing.T) {
 	for _, tc := range []struct {
 		why   string
@@ -49,7 +51,8 @@ func TestLockedOut(t *testing.T) {
 	}
 }
 
-// TestStaysLockedOut keeps out of what is another's, has other names, or is not said to be readable.
+// TestStaysLockedOut keeps out of what is another's, has other names, or is not said to be
+// readable.
 func TestStaysLockedOut(t *testing.T) {
 	for _, tc := range []struct {
 		why   string

@@ -8,7 +8,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// TestMovedMeanwhile moves the directory away while something is made in it: that is not done then, and the next run does it.
+// TestMovedMeanwhile moves the directory away while something is made in it: that is not done then,
+// and the next run does it.
 func TestMovedMeanwhile(t *testing.T) {
 	for _, tc := range []struct {
 		why   string

@@ -17,7 +17,8 @@ func (f file) Noop(_ *provider.Context, would provider.BatchChange) error {
 	return wouldWrite(f.sys, would)
 }
 
-// Noop implements provider.Nooper: whether the directory it is in may be written, or it itself where something in it would go.
+// Noop implements provider.Nooper: whether the directory it is in may be written, or it itself
+// where something in it would go.
 func (d directory) Noop(_ *provider.Context, would provider.BatchChange) error {
 	_, surplus := would.Changes["surplus"]
 	switch {
@@ -43,7 +44,8 @@ func (h Texts) Noop(_ *provider.Context, would provider.BatchChange) error {
 	return nil
 }
 
-// Writable reports why a file could not be changed, as far as that can be told before. What is not an absolute path is not in a file.
+// Writable reports why a file could not be changed, as far as that can be told before. What is not
+// an absolute path is not in a file.
 func (e Editor) Writable(path string) error {
 	if path == "" || path[0] != '/' {
 		return nil
@@ -51,7 +53,8 @@ func (e Editor) Writable(path string) error {
 	return wouldWrite(e.sys, provider.BatchChange{Change: plan.Updated, Resource: provider.Resource{Attributes: map[string]any{"path": path}}})
 }
 
-// wouldWrite reports why nothing could be put into the directory of a thing, or taken out of it. One that is missing may be made before.
+// wouldWrite reports why nothing could be put into the directory of a thing, or taken out of it.
+// One that is missing may be made before.
 func wouldWrite(sys *system, would provider.BatchChange) error {
 	dir, _, err := place(would.Resource)
 	if err != nil {

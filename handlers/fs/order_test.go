@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestSyncedBeforeSeen looks at the order of the calls of every change, on every kind of file system: bytes, owner and mode are synced
-// before they get a name that counts, and the directory is synced after the last of all.
+// TestSyncedBeforeSeen looks at the order of the calls of every change, on every kind of file
+// system: bytes, owner and mode are synced before they get a name that counts, and the directory is
+// synced after the last of all.
 func TestSyncedBeforeSeen(t *testing.T) {
 	inside := []string{"write", "fchown", "fchmod"}
 	names := []string{"linkfile", "rename", "symlink", "link", "unlink", "rmdir", "mkdir", "create", "fchownat"}

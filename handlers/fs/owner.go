@@ -50,7 +50,8 @@ func owner(r provider.Resource, name string) string {
 	return text(r, name)
 }
 
-// idBits is how large the number of a user or group is. The largest one stands for "leave it as it is".
+// idBits is how large the number of a user or group is. The largest one stands for "leave it as it
+// is".
 const (
 	idBits = 32
 	noID   = 1<<idBits - 1
@@ -97,8 +98,8 @@ func nameOf(known *map[int]string, id int, lookup func(string) string) string {
 	return s
 }
 
-// observe reports owner and group, when they are asked for, and mode: in the words in which they were asked for where they are the
-// same, so that 0 and root, or 644 and 0644, do not differ.
+// observe reports owner and group, when they are asked for, and mode: in the words in which they
+// were asked for where they are the same, so that 0 and root, or 644 and 0644, do not differ.
 func (n *owners) observe(attrs map[string]any, r provider.Resource, w wanted, st *unix.Stat_t, mode bool) {
 	if uid := int(st.Uid); w.uid == uid {
 		attrs["owner"] = r.Attributes["owner"]
@@ -138,9 +139,10 @@ func (w wanted) set(f openFile) error {
 	return nil
 }
 
-// keep fills what is not asked for from what is there, as a thing that is replaced stays what it was in all that nobody spoke of; but
-// other bytes do not inherit the right to run as another user. kept is false when an owner would change hands that only the superuser
-// may give it back to; self is who makes the change.
+// keep fills what is not asked for from what is there, as a thing that is replaced stays what it
+// was in all that nobody spoke of; but other bytes do not inherit the right to run as another user.
+// kept is false when an owner would change hands that only the superuser may give it back to; self
+// is who makes the change.
 func (w wanted) keep(st *unix.Stat_t, self int) (full wanted, kept bool) {
 	kept = true
 	if w.mode < 0 {
@@ -157,7 +159,8 @@ func (w wanted) keep(st *unix.Stat_t, self int) (full wanted, kept bool) {
 	return w, kept
 }
 
-// setKeeping is set for a wanted of which the group was only kept: giving a file to a group one is not in is for the superuser.
+// setKeeping is set for a wanted of which the group was only kept: giving a file to a group one is
+// not in is for the superuser.
 func (w wanted) setKeeping(f openFile, asked wanted) error {
 	err := w.set(f)
 	if errors.Is(err, unix.EPERM) && asked.gid < 0 && w.gid >= 0 {

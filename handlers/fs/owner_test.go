@@ -14,7 +14,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// me is who this process runs as, by name and number, and an owner that is not: another user for the superuser, the superuser for others.
+// me is who this process runs as, by name and number, and an owner that is not: another user for
+// the superuser, the superuser for others.
 func me(t *testing.T) (name, group string, uid, gid int) {
 	t.Helper()
 	u, err := user.Current()
@@ -86,7 +87,8 @@ func (g *rig) owner(name string) string {
 	return ""
 }
 
-// TestAnotherOwner gives things away, which only the superuser may; others are told so, and nothing is left behind.
+// TestAnotherOwner gives things away, which only the superuser may; others are told so, and nothing
+// is left behind.
 func TestAnotherOwner(t *testing.T) {
 	for _, d := range []provider.Definition{File(), Directory(), Symlink()} {
 		t.Run(d.Type.Name, func(t *testing.T) {
@@ -214,8 +216,8 @@ func TestReplacedFilesKeepTheirOwner(t *testing.T) {
 	}
 }
 
-// TestReplacedFilesKeepTheirAttributes changes what is in a file that has extended attributes, an access list among them, alone and with a
-// second name.
+// TestReplacedFilesKeepTheirAttributes changes what is in a file that has extended attributes, an
+// access list among them, alone and with a second name.
 func TestReplacedFilesKeepTheirAttributes(t *testing.T) {
 	// user::rw-, user:65534:r--, group::r--, mask::r--, other::---
 	list := "\x02\x00\x00\x00" + "\x01\x00\x06\x00\xff\xff\xff\xff" + "\x02\x00\x04\x00\xfe\xff\x00\x00" + "\x04\x00\x04\x00\xff\xff\xff\xff" +
@@ -252,7 +254,8 @@ func TestReplacedFilesKeepTheirAttributes(t *testing.T) {
 	}
 }
 
-// TestOwnersThatCannotBeKept has another user than the superuser replace a file that is not the user's own.
+// TestOwnersThatCannotBeKept has another user than the superuser replace a file that is not the
+// user's own.
 func TestOwnersThatCannotBeKept(t *testing.T) {
 	d := File()
 	d.Handler = file{&system{self: stranger}}

@@ -19,14 +19,16 @@ const (
 	mostRounds = 10
 )
 
-// guarded are the directories that are never emptied or removed with all that is in them: without them there is no system.
+// guarded are the directories that are never emptied or removed with all that is in them: without
+// them there is no system.
 func guarded() []string {
 	return []string{"/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/opt", "/proc", "/root", "/run",
 		"/sbin", "/srv", "/sys", "/tmp", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/local", "/usr/sbin", "/usr/share", "/var", "/var/cache",
 		"/var/lib", "/var/log", "/var/run", "/var/spool", "/var/tmp"}
 }
 
-// validPurge refuses recurse_purge of a guarded directory when the document is read; removal.guard does when it is carried out.
+// validPurge refuses recurse_purge of a guarded directory when the document is read; removal.guard
+// does when it is carried out.
 func validPurge(attrs map[string]any) []diag.Problem {
 	if purge, _ := attrs["recurse_purge"].(bool); !purge {
 		return nil
@@ -39,8 +41,9 @@ func validPurge(attrs map[string]any) []diag.Problem {
 	return nil
 }
 
-// removal removes things with all that is below them. It names everything relative to directories that it has open, so no link that
-// somebody puts in the way leads it elsewhere, and stays on one file system.
+// removal removes things with all that is below them. It names everything relative to directories
+// that it has open, so no link that somebody puts in the way leads it elsewhere, and stays on one
+// file system.
 type removal struct {
 	sys  *system
 	ctx  *provider.Context

@@ -107,14 +107,16 @@ func TestManyRemovals(t *testing.T) {
 	g.has("a drwxr-xr-x")
 }
 
-// TestSystemDirectories are refused under their own name, under others, and when a document could not tell.
+// TestSystemDirectories are refused under their own name, under others, and when a document could
+// not tell.
 func TestSystemDirectories(t *testing.T) {
 	g := newRig(t, Directory())
 	g.do(os.Symlink("/", g.path("root")))
 	g.do(os.Symlink("/usr", g.path("usr")))
 	for _, path := range append(guarded(), g.path("root")+"/etc", g.path("root/usr/bin"), g.path("usr/lib"), g.path("usr")+"/../etc", g.path("root/proc")) {
 		for _, purged := range []bool{false, true} {
-			// Nothing is carried out: the guard alone is asked, as a test that fails must not take the machine with it.
+			// Nothing is carried out: the guard alone is asked, as a test that fails must not take
+			// the machine with it.
 			r := provider.Resource{Attributes: map[string]any{"path": path, "recurse_purge": true}, Purged: purged}
 			if problems := validPurge(r.Attributes); slices.Contains(guarded(), path) != (len(problems) == 1) {
 				t.Errorf("%s: %v", path, problems)
@@ -133,7 +135,8 @@ func TestSystemDirectories(t *testing.T) {
 	}
 }
 
-// TestGuardIsAsked removes nothing of what the guard forbids: it asks before every removal, for whatever leads there.
+// TestGuardIsAsked removes nothing of what the guard forbids: it asks before every removal, for
+// whatever leads there.
 func TestGuardIsAsked(t *testing.T) {
 	for _, purged := range []bool{false, true} {
 		t.Run(fmt.Sprintf("purged %t", purged), func(t *testing.T) {
@@ -184,7 +187,8 @@ func TestDeepTrees(t *testing.T) {
 	g.has()
 }
 
-// TestWrittenMeanwhile has something write into a directory while it is removed: once, which is removed, too, and without an end.
+// TestWrittenMeanwhile has something write into a directory while it is removed: once, which is
+// removed, too, and without an end.
 func TestWrittenMeanwhile(t *testing.T) {
 	for _, tc := range []struct {
 		why   string

@@ -14,8 +14,8 @@ type Store interface {
 	Edit(ctx *provider.Context, path string, m Manner, change func(Text) (Text, error)) error
 }
 
-// Texts does the work of a handler of things that are parts of text files, all but the comparison. Each file is read once for a batch, and all
-// changes of one file are one.
+// Texts does the work of a handler of things that are parts of text files, all but the comparison.
+// Each file is read once for a batch, and all changes of one file are one.
 type Texts struct {
 	Store Store
 	// Place says where a thing is, in the words of the store.
@@ -73,8 +73,8 @@ func (h Texts) ReadBatch(ctx context.Context, items []provider.BatchRead) []prov
 	return out
 }
 
-// ApplyBatch implements provider.BatchApplier. What a file as a whole is refused for is tried again for each of its changes, so that it is
-// known which is to blame, and the others are made.
+// ApplyBatch implements provider.BatchApplier. What a file as a whole is refused for is tried again
+// for each of its changes, so that it is known which is to blame, and the others are made.
 func (h Texts) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	of := map[string][]int{}
@@ -98,7 +98,8 @@ func (h Texts) ApplyBatch(ctx context.Context, items []provider.BatchChange) []p
 	return out
 }
 
-// refusedAsAWhole reports whether some changes of one file failed for what the text would have been.
+// refusedAsAWhole reports whether some changes of one file failed for what the text would have
+// been.
 func refusedAsAWhole(of []int, out []provider.Applied) bool {
 	for _, i := range of {
 		if out[i].Err != nil && isInvalid(out[i].Err) {

@@ -143,7 +143,8 @@ func (symlink) publish(t *task) error {
 	return t.dir.take(t.base)
 }
 
-// own gives a symbolic link its owner and group. A group that was only kept may stay away, see setKeeping.
+// own gives a symbolic link its owner and group. A group that was only kept may stay away, see
+// setKeeping.
 func (d *folder) own(base string, w, asked wanted) error {
 	if w.uid < 0 && w.gid < 0 {
 		return nil

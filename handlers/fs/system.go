@@ -10,8 +10,9 @@ import (
 	"southbound/shared/provider"
 )
 
-// system makes the calls that reach the disk, but those that read bytes. nil is the real one; tests stop or fail each call, have something
-// happen before it, or take away what some file systems lack.
+// system makes the calls that reach the disk, but those that read bytes. nil is the real one; tests
+// stop or fail each call, have something happen before it, or take away what some file systems
+// lack.
 type system struct {
 	before func(call string) error // is asked before each call; its error becomes that of the call
 	self   int                     // the user that tests run as; 0: the one of this process
@@ -106,8 +107,8 @@ func (f openFile) Write(p []byte) (done int, err error) {
 	return done, nil
 }
 
-// empty refuses a directory that has something in it. One that was just made has nothing: it is another one that somebody put in its place, and
-// is given to nobody.
+// empty refuses a directory that has something in it. One that was just made has nothing: it is
+// another one that somebody put in its place, and is given to nobody.
 func (f openFile) empty() error {
 	buf := make([]byte, 1024)
 	n := 0
@@ -130,7 +131,8 @@ func (f openFile) chmod(mode int) error {
 	return f.sys.do("fchmod", func() error { return unix.Fchmod(f.fd, uint32(mode)) }) //nolint:gosec // 12 bits
 }
 
-// close closes it, if it is open. What was written is synced before, so closing has nothing to report.
+// close closes it, if it is open. What was written is synced before, so closing has nothing to
+// report.
 func (f *openFile) close() {
 	if f.fd >= 0 {
 		_ = unix.Close(f.fd)

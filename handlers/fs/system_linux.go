@@ -20,8 +20,8 @@ func noUnnamed(err error) bool {
 	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS)
 }
 
-// linkUnnamed gives it one. Naming it by its descriptor alone is cheaper, and refused to some processes by older kernels; the other way
-// needs /proc.
+// linkUnnamed gives it one. Naming it by its descriptor alone is cheaper, and refused to some
+// processes by older kernels; the other way needs /proc.
 func linkUnnamed(fd, dir int, name string) error {
 	err := again(func() error { return unix.Linkat(fd, "", dir, name, unix.AT_EMPTY_PATH) })
 	if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
@@ -32,8 +32,9 @@ func linkUnnamed(fd, dir int, name string) error {
 	})
 }
 
-// openLocked opens a file or directory for reading that belongs to self and whose mode does not allow that. It is looked at and opened by one
-// descriptor, so that nothing else can be put in its place.
+// openLocked opens a file or directory for reading that belongs to self and whose mode does not
+// allow that. It is looked at and opened by one descriptor, so that nothing else can be put in its
+// place.
 func openLocked(dir int, name string, self int, st *unix.Stat_t) (int, error) {
 	handle, err := openAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -75,8 +76,8 @@ func chownLink(dir int, name string, uid, gid int) error {
 	return unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH)
 }
 
-// readLink returns where a symbolic link leads and whose it is, both of the same link even when somebody exchanges it meanwhile. What is
-// no link is ENOTDIR.
+// readLink returns where a symbolic link leads and whose it is, both of the same link even when
+// somebody exchanges it meanwhile. What is no link is ENOTDIR.
 func readLink(dir int, name string) (target string, uid uint32, err error) {
 	fd, err := openAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {

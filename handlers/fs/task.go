@@ -14,12 +14,13 @@ import (
 const (
 	// workers do what the processor bounds: reading, and writing into memory.
 	workers = 2
-	// syncers wait for the disk. Files that are synced side by side share commits of the file system's journal; more than this many win
-	// nothing.
+	// syncers wait for the disk. Files that are synced side by side share commits of the file
+	// system's journal; more than this many win nothing.
 	syncers = 16
 	// group bounds how many changes of a batch are under way, and files open, at a time.
 	group = 128
-	// batches is how many batches there should be room for within the limit of open files: lanes change things side by side.
+	// batches is how many batches there should be room for within the limit of open files: lanes
+	// change things side by side.
 	batches = 32
 )
 
@@ -37,8 +38,9 @@ func fileLimit() uint64 {
 	return uint64(limit.Cur) //nolint:gosec,unconvert // it is of another type on some systems
 }
 
-// stepper makes the changes of one type, in parts. The parts of many changes are done side by side: all are prepared, then all are
-// synced, then all are published, then each directory is synced once.
+// stepper makes the changes of one type, in parts. The parts of many changes are done side by side:
+// all are prepared, then all are synced, then all are published, then each directory is synced
+// once.
 type stepper interface {
 	// prepare makes what nobody sees yet and leaves what has to be synced in t.file.
 	prepare(t *task) error
@@ -305,7 +307,8 @@ func readAll(ctx context.Context, l looker, items []provider.BatchRead) []provid
 // part is how many things one worker reads at a time.
 const part = 32
 
-// spread calls f for 0..n-1 from some goroutines. A panic in one of them is passed on to the caller.
+// spread calls f for 0..n-1 from some goroutines. A panic in one of them is passed on to the
+// caller.
 func spread(n, workers int, f func(i int)) {
 	if workers = min(workers, n); workers <= 1 {
 		for i := range n {

@@ -50,7 +50,8 @@ func mannerOf(r provider.Resource) (Manner, error) {
 	return m, err
 }
 
-// check is a command that is asked whether a file is valid, with placeholder where the path of the file goes.
+// check is a command that is asked whether a file is valid, with placeholder where the path of the
+// file goes.
 type check []string
 
 const (

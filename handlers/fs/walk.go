@@ -36,10 +36,11 @@ type doubt struct {
 	path string // of the name
 }
 
-// walk opens a directory for the user self. Whoever may rename things in a directory on the way can put there what they like, also a directory
-// or a link of the superuser's. So a name that somebody could have put there who is neither the superuser nor self has to lead to a directory
-// that they may write in anyway; a directory in a directory of theirs may also belong to a third user. So nobody can have things read, written
-// or deleted where they could not do that themselves.
+// walk opens a directory for the user self. Whoever may rename things in a directory on the way can
+// put there what they like, also a directory or a link of the superuser's. So a name that somebody
+// could have put there who is neither the superuser nor self has to lead to a directory that they
+// may write in anyway; a directory in a directory of theirs may also belong to a third user. So
+// nobody can have things read, written or deleted where they could not do that themselves.
 func walk(path string, flags, self int) (fd int, err error) {
 	if len(path) >= longestPath {
 		return -1, unix.ENAMETOOLONG // as the system says, which is given one name after the other here
@@ -53,7 +54,8 @@ func walk(path string, flags, self int) (fd int, err error) {
 	if err := w.root(); err != nil {
 		return -1, err
 	}
-	// Who owns the root has everything below. In a user namespace that is how the machine's superuser looks.
+	// Who owns the root has everything below. In a user namespace that is how the machine's
+	// superuser looks.
 	w.trusted = []uint32{0, uint32(self), w.st.Uid} //nolint:gosec // 32 bits
 	for len(w.rest) > 0 {
 		if err := w.step(); err != nil {

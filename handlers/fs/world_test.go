@@ -62,8 +62,8 @@ func newRig(t *testing.T, def provider.Definition) *rig {
 	return &rig{t: t, def: def, typ: typ, host: providertest.NewHost(nil), dir: memoryDir(t)}
 }
 
-// memoryDir returns an empty directory, in memory where the system has such a place: what is done there thousands of times need not
-// wait for a disk.
+// memoryDir returns an empty directory, in memory where the system has such a place: what is done
+// there thousands of times need not wait for a disk.
 func memoryDir(t *testing.T) string {
 	t.Helper()
 	if info, err := os.Stat("/dev/shm"); err != nil || !info.IsDir() {

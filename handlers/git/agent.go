@@ -12,7 +12,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// keyring offers a private key to ssh through a socket, as ssh-agent does, so that the key itself is in no file.
+// keyring offers a private key to ssh through a socket, as ssh-agent does, so that the key itself
+// is in no file.
 type keyring struct {
 	dir      string
 	listener net.Listener

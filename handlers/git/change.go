@@ -13,7 +13,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// Create implements provider.Handler: the checkout is made beside its place, and put there when it is whole.
+// Create implements provider.Handler: the checkout is made beside its place, and put there when it
+// is whole.
 func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	w, err := wantedOf(req.Resource)
 	if err != nil {
@@ -203,8 +204,8 @@ func (g *runner) saved(changed []any, ours bool) error {
 		changed[:min(len(changed), mostNamed)], more(len(changed)-mostNamed))
 }
 
-// allowed refuses to move over what would be lost. The remote is asked for the commit, where it is needed to tell, when fetch says so; else what
-// cannot be told is allowed.
+// allowed refuses to move over what would be lost. The remote is asked for the commit, where it is
+// needed to tell, when fetch says so; else what cannot be told is allowed.
 func (g *runner) allowed(to target, changed []any, ours, fetch bool) error {
 	if g.local == "discard" {
 		return nil
@@ -349,7 +350,8 @@ func (g *runner) fetch(to target) error {
 	return err
 }
 
-// move checks a commit out. A ref stands in the repository meanwhile, so that what a crash leaves is not taken for the work of a person.
+// move checks a commit out. A ref stands in the repository meanwhile, so that what a crash leaves
+// is not taken for the work of a person.
 func (g *runner) move(to target, force bool) error {
 	if err := g.do(g.path, "update-ref", moving, to.commit); err != nil {
 		return err

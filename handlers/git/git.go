@@ -1,4 +1,5 @@
-// Package git manages checkouts of git repositories on the machine it runs on. It runs the program git.
+// Package git manages checkouts of git repositories on the machine it runs on. It runs the program
+// git.
 package git
 
 import (

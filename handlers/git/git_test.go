@@ -184,7 +184,8 @@ func has(t *testing.T, path, text string) {
 	}
 }
 
-// TestFollows follows a branch that moves, also when it is pushed by force, and does not lose what is only here.
+// TestFollows follows a branch that moves, also when it is pushed by force, and does not lose what
+// is only here.
 func TestFollows(t *testing.T) {
 	g, source, path := newRig(t), origin(t), t.TempDir() // an empty directory may be there
 	attrs := map[string]any{"path": path, "source": source, "revision": "main"}
@@ -341,7 +342,8 @@ func TestSubmodules(t *testing.T) {
 	has(t, path+"/sub/b/c", "two\n")
 }
 
-// TestPassword clones from a real server that asks for a password, looks for it everywhere, and has the server refuse it.
+// TestPassword clones from a real server that asks for a password, looks for it everywhere, and has
+// the server refuse it.
 func TestPassword(t *testing.T) {
 	source, dir := origin(t), t.TempDir()
 	core := run(t, "/", "--exec-path")
@@ -380,7 +382,8 @@ func TestPassword(t *testing.T) {
 	}
 }
 
-// TestUser makes a checkout for another user, and refuses to work as the superuser in what belongs to somebody else.
+// TestUser makes a checkout for another user, and refuses to work as the superuser in what belongs
+// to somebody else.
 func TestUser(t *testing.T) {
 	g, source := newRig(t), origin(t)
 	dir, err := os.MkdirTemp("/var/tmp", "southbound-test-")

@@ -18,11 +18,12 @@ type handler struct {
 	config []string
 }
 
-// moving is a ref that is there while the working tree is moved from one commit to another. When it is found, what differs there from the
-// commit is our own doing.
+// moving is a ref that is there while the working tree is moved from one commit to another. When it
+// is found, what differs there from the commit is our own doing.
 const moving = "refs/southbound/moving"
 
-// fetched are refs to the commits at which branches were checked out last: the remote has them, or had them.
+// fetched are refs to the commits at which branches were checked out last: the remote has them, or
+// had them.
 const fetched = "refs/southbound/fetched/"
 
 // there says what is at the path.
@@ -54,7 +55,8 @@ func (g *runner) there() (exists bool, err error) {
 	return false, provider.Errorf(provider.NeedsChange, "%s is not empty and no git repository; move away what is in it, such as %s", g.path, strings.ToValidUTF8(names[0].Name(), "?"))
 }
 
-// owned refuses to run git in what belongs to somebody else: the settings of a repository can name programs that run.
+// owned refuses to run git in what belongs to somebody else: the settings of a repository can name
+// programs that run.
 func (g *runner) owned() error {
 	at := g.path
 	if !g.isBare {
@@ -137,7 +139,8 @@ func (g *runner) setting(name string) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// readBare reports as commit a summary of what the branches and tags are, when that is not what the remote has.
+// readBare reports as commit a summary of what the branches and tags are, when that is not what the
+// remote has.
 func (g *runner) readBare(obs *provider.Observation) error {
 	if !g.update {
 		return nil

@@ -88,10 +88,12 @@ func (h handler) identity(ctx *provider.Context, w wanted) (*runner, error) {
 	return g, nil
 }
 
-// helper answers with what is in the environment, so that a password stands in no command line and no file.
+// helper answers with what is in the environment, so that a password stands in no command line and
+// no file.
 const helper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$SOUTHBOUND_GIT_USERNAME" "$SOUTHBOUND_GIT_PASSWORD"; }; f`
 
-// settings are those that hold for every run. Hooks are code of whoever can write to the repository.
+// settings are those that hold for every run. Hooks are code of whoever can write to the
+// repository.
 func (g *runner) settings() []string {
 	out := []string{"core.hooksPath=/dev/null", "advice.detachedHead=false", "gc.auto=0", "credential.helper=", "core.askPass="}
 	if g.password != "" {

@@ -202,7 +202,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestNames pins that values never change what a path means, and that a list does not lead elsewhere.
+// TestNames pins that values never change what a path means, and that a list does not lead
+// elsewhere.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	var asked []string

@@ -24,7 +24,8 @@ type api struct {
 	conn  *conn.Conn
 	want  provider.Resource
 	scope *scope
-	// hidden has the secrets that nobody may see, in all their forms; concealed has them themselves.
+	// hidden has the secrets that nobody may see, in all their forms; concealed has them
+	// themselves.
 	hidden    redact.Set
 	concealed []string
 	// arrived: the request made last may have reached the API.
@@ -221,8 +222,8 @@ const mostExcerpt = 500
 // mostCleaned bounds, in bytes, what is looked at for an excerpt.
 const mostCleaned = 64 << 10
 
-// excerpt returns the beginning of what an API said, without secrets. Secrets go first, so that none
-// is cut in two and overlooked.
+// excerpt returns the beginning of what an API said, without secrets. Secrets go first, so that
+// none is cut in two and overlooked.
 func (a *api) excerpt(body []byte) string {
 	text := string(body)
 	if len(body) > mostCleaned {

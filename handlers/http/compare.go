@@ -95,8 +95,8 @@ func fits(pattern, place []string) bool {
 // otherSecret stands for a value that is not the secret that is wanted.
 const otherSecret = "(another value)"
 
-// seen returns what was read in the form of the template: where both are the same, the template itself, so that only differences differ. Members that
-// the template does not have are left out.
+// seen returns what was read in the form of the template: where both are the same, the template
+// itself, so that only differences differ. Members that the template does not have are left out.
 func (c *comparison) seen(template, have any, place []string) (any, error) {
 	if c.ignored(place) {
 		return template, nil
@@ -208,7 +208,8 @@ func sameItem(want, have any, key string) bool {
 	return ok && also && w[key] != nil && resource.Equal(w[key], h[key])
 }
 
-// covers reports whether what was read has all that is wanted. Lists are compared item by item; null and what is empty are the same as nothing.
+// covers reports whether what was read has all that is wanted. Lists are compared item by item;
+// null and what is empty are the same as nothing.
 func covers(want, have any) bool {
 	if have == nil {
 		return empty(want)

@@ -13,7 +13,8 @@ import (
 // idFact is the fact in which the id is kept that only the answer to a create has said.
 const idFact = "object_id"
 
-// remembers reports whether the id of an object has to be kept: its path has it, and no list is looked through for it.
+// remembers reports whether the id of an object has to be kept: its path has it, and no list is
+// looked through for it.
 func remembers(attrs map[string]any) bool {
 	read, _ := member(attrs, "paths", "read").(string)
 	if read == "" {

@@ -75,7 +75,8 @@ func theThing(t *testing.T, more m) provider.Resource {
 	return want(t, attrs)
 }
 
-// TestKept pins that an id that only the answer to the create has said is kept, however it was said, and forgotten when the object is gone.
+// TestKept pins that an id that only the answer to the create has said is kept, however it was
+// said, and forgotten when the object is gone.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	polls := 0
@@ -152,7 +153,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestUnsure pins what is said about creates that may have happened: what is certain, what can be repeated, and what a person has to decide.
+// TestUnsure pins what is said about creates that may have happened: what is certain, what can be
+// repeated, and what a person has to decide.
 func TestUnsure(t *testing.T) {
 	t.Parallel()
 	status := func(n int, body string) func(http.ResponseWriter, string) {

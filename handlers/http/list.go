@@ -62,7 +62,8 @@ type pages struct {
 	seen  map[string]bool
 }
 
-// counted reports whether it is we who count pages, so that the last one is known by the one after it.
+// counted reports whether it is we who count pages, so that the last one is known by the one after
+// it.
 func (p *pages) counted() bool { return p.a.pointer("page") != "" || p.a.pointer("offset") != "" }
 
 // next returns the path of the page after this one, "" when it is the last.
@@ -161,8 +162,8 @@ func nextLink(headers []string) string {
 	return ""
 }
 
-// List implements provider.Lister: the objects of the list that what is asked for describes, in its own words, with a pointer to where an object has
-// its name as the name.
+// List implements provider.Lister: the objects of the list that what is asked for describes, in its
+// own words, with a pointer to where an object has its name as the name.
 func (o object) List(ctx *provider.Context, found func(provider.Found) error) error {
 	like := ctx.Desired()
 	named, _ := like.Attributes["name"].(string)
@@ -205,8 +206,8 @@ func (o object) List(ctx *provider.Context, found func(provider.Found) error) er
 	return nil
 }
 
-// describe returns the attributes of a resource for an object of a list, nil for one that is gone. Lists often show less of an object than
-// its own path.
+// describe returns the attributes of a resource for an object of a list, nil for one that is gone.
+// Lists often show less of an object than its own path.
 func (a *api) describe(item any, named string) (map[string]any, error) {
 	if named == "/" { // of items that are but their names
 		named = ""
@@ -256,8 +257,8 @@ func (a *api) describe(item any, named string) (map[string]any, error) {
 	return attrs, nil
 }
 
-// matchAt returns what `find` has to match for objects to be known by the text at a pointer; nil if it cannot be said,
-// since v is not text or the pointer leads through a list.
+// matchAt returns what `find` has to match for objects to be known by the text at a pointer; nil if
+// it cannot be said, since v is not text or the pointer leads through a list.
 func matchAt(pointer string, v any) any {
 	if _, ok := v.(string); !ok || pointer == "" {
 		return nil
@@ -273,7 +274,8 @@ func matchAt(pointer string, v any) any {
 	return out
 }
 
-// shape returns what an object has of the members that a template names, so that it stands for itself in a document.
+// shape returns what an object has of the members that a template names, so that it stands for
+// itself in a document.
 func (a *api) shape(template, have any, shaped bool) any {
 	if text, ok := template.(string); ok && shaped && len(bodyNames(text)) > 0 {
 		if v, err := a.scope.body(text); err == nil && covers(v, have) {

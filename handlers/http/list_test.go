@@ -112,7 +112,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestDiscovered pins that what is listed is described so that it has nothing to do, and that texts stand for themselves.
+// TestDiscovered pins that what is listed is described so that it has nothing to do, and that texts
+// stand for themselves.
 func TestDiscovered(t *testing.T) {
 	t.Parallel()
 	api := newItems(t)
@@ -185,7 +186,8 @@ func numbered(t *testing.T) (*conn.Conn, map[string]m) {
 	return c, all
 }
 
-// TestDiscoveredIsMaintained pins that what is described comes back when it is gone, where the API chooses ids.
+// TestDiscoveredIsMaintained pins that what is described comes back when it is gone, where the API
+// chooses ids.
 func TestDiscoveredIsMaintained(t *testing.T) {
 	t.Parallel()
 	c, all := numbered(t)

@@ -1,4 +1,5 @@
-// Package http manages the objects of any API that speaks JSON over HTTP, through agents with the transport http.
+// Package http manages the objects of any API that speaks JSON over HTTP, through agents with the
+// transport http.
 package http
 
 import (

@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	}, server.MiniStack))
 }
 
-// TestGateway runs the suite against a REST API of someone else: that of API Gateway, which chooses ids, keeps no names unique and lists
-// what there is.
+// TestGateway runs the suite against a REST API of someone else: that of API Gateway, which chooses
+// ids, keeps no names unique and lists what there is.
 func TestGateway(t *testing.T) {
 	t.Parallel()
 	var sessions conn.Sessions

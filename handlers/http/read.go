@@ -35,7 +35,8 @@ func (o object) Read(ctx *provider.Context, req provider.ReadRequest) (provider.
 // atOnce is how many objects of a batch are read side by side.
 const atOnce = 8
 
-// ReadBatch implements provider.BatchReader: some at a time, and each list once in a run of a lane, as far as it is not out of date.
+// ReadBatch implements provider.BatchReader: some at a time, and each list once in a run of a lane,
+// as far as it is not out of date.
 func (o object) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	shared := &lists{keep: true}

@@ -71,8 +71,8 @@ func alertmanager(t *testing.T) string {
 	}
 }
 
-// withShared returns the beginning of a command that sees the shared files of a package that is unpacked and not installed where it looks
-// for them: nothing when it is installed.
+// withShared returns the beginning of a command that sees the shared files of a package that is
+// unpacked and not installed where it looks for them: nothing when it is installed.
 func withShared(program string) []string {
 	const shared = "/usr/share/prometheus/alertmanager"
 	if _, err := os.Stat(shared); err == nil {
@@ -97,8 +97,9 @@ type silence struct {
 	Matchers []map[string]any `json:"matchers"`
 }
 
-// TestAlertmanager runs the suite against an API that chooses ids, says them at another place than that of the object, replaces objects by
-// others when some of their members change, takes updates where it takes creates, and shows what was deleted for days.
+// TestAlertmanager runs the suite against an API that chooses ids, says them at another place than
+// that of the object, replaces objects by others when some of their members change, takes updates
+// where it takes creates, and shows what was deleted for days.
 func TestAlertmanager(t *testing.T) {
 	t.Parallel()
 	base := alertmanager(t)

@@ -25,7 +25,8 @@ type item struct {
 	unseen, leaving int // reads until it is shown, until it is gone
 }
 
-// items is an API as APIs are: it chooses ids, keeps names unique, shows late what was done, has pages, ETags, a rate, and fields of its own.
+// items is an API as APIs are: it chooses ids, keeps names unique, shows late what was done, has
+// pages, ETags, a rate, and fields of its own.
 type items struct {
 	*httptest.Server
 	providertest.Stopper

@@ -64,7 +64,8 @@ func (a *api) settle() time.Duration {
 // over reports whether the time is up for the API to show what was done.
 func (a *api) over(p *progress) bool { return time.Since(time.UnixMilli(p.At)) > a.settle() }
 
-// again asks to be called again, less often the longer it takes; over is returned when the time is up.
+// again asks to be called again, less often the longer it takes; over is returned when the time is
+// up.
 func (a *api) again(p *progress, over error) (provider.Result, error) {
 	if over != nil && a.over(p) {
 		return provider.Result{}, over
@@ -77,7 +78,8 @@ func (a *api) again(p *progress, over error) (provider.Result, error) {
 	return provider.Result{Again: &provider.Again{After: min(time.Duration(p.Told)*time.Second, 10*time.Second), State: state}}, nil
 }
 
-// Create implements provider.Handler. What is there already, or has come to be there meanwhile, is brought to what is wanted.
+// Create implements provider.Handler. What is there already, or has come to be there meanwhile, is
+// brought to what is wanted.
 func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	a, err := newAPI(ctx, req.Resource)
 	if err != nil {
@@ -258,7 +260,8 @@ func overlay(under, over any) any {
 	return out
 }
 
-// overtaken settles an update that was refused because the object is not what it was: by an earlier try of the same update, or by someone else.
+// overtaken settles an update that was refused because the object is not what it was: by an earlier
+// try of the same update, or by someone else.
 func (a *api) overtaken(r *answer) (provider.Result, error) {
 	t, err := a.look(&lists{})
 	if err != nil {
@@ -272,7 +275,8 @@ func (a *api) overtaken(r *answer) (provider.Result, error) {
 	return provider.Result{}, a.refused("update", r)
 }
 
-// await sees whether the API shows what was done, and whether the object is ready; if not it asks to be called again.
+// await sees whether the API shows what was done, and whether the object is ready; if not it asks
+// to be called again.
 func (a *api) await(p *progress) (provider.Result, error) {
 	if p.Monitor != "" {
 		return a.watch(p)

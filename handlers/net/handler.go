@@ -38,7 +38,8 @@ func changed(item provider.BatchChange, t fs.Text) (fs.Text, error) {
 	return w.changed(item.Change, t), nil
 }
 
-// List implements provider.Lister: the names in /etc/hosts. A name whose lines differ in aliases or comment is listed without these.
+// List implements provider.Lister: the names in /etc/hosts. A name whose lines differ in aliases or
+// comment is listed without these.
 func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
 	text, err := h.Store.Read(ctx, h.listed)
 	if err != nil {

@@ -175,8 +175,8 @@ func (w wanted) fits(attribute string, e entry) bool {
 	return w.comment == e.comment
 }
 
-// put makes the lines of this name as they are wanted: a right one stays, a wrong one is made right, and used for an address that is
-// missing before it is removed.
+// put makes the lines of this name as they are wanted: a right one stays, a wrong one is made
+// right, and used for an address that is missing before it is removed.
 func (w wanted) put(ls *fs.Lines) {
 	own := w.own(ls)
 	missing := slices.Clone(w.ips)

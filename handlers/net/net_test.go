@@ -171,7 +171,8 @@ func TestDeclaration(t *testing.T) {
 	}
 }
 
-// TestResolves has the system's own resolver read the file, mounted on /etc/hosts in a mount name space of its own.
+// TestResolves has the system's own resolver read the file, mounted on /etc/hosts in a mount name
+// space of its own.
 func TestResolves(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hosts")
 	if err := os.WriteFile(file, []byte(before), 0o644); err != nil {

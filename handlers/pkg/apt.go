@@ -32,7 +32,8 @@ func (apt) flags(p place) []string {
 	return out
 }
 
-// get runs apt-get. Work of dpkg that was cut off, and packages that lack what they need, are seen to first.
+// get runs apt-get. Work of dpkg that was cut off, and packages that lack what they need, are seen
+// to first.
 func (a apt) get(ctx *provider.Context, p place, verb string, args ...string) (string, error) {
 	argv := append(append([]string{"apt-get"}, a.flags(p)...), "-y", verb)
 	argv = append(argv, args...)
@@ -157,7 +158,8 @@ func (a apt) candidates(ctx *provider.Context, p place, names []string) (map[str
 	return found, nil
 }
 
-// refreshed says how long lists of packages are new enough to believe that a package is not in them.
+// refreshed says how long lists of packages are new enough to believe that a package is not in
+// them.
 const refreshed = 10 * time.Minute
 
 func (a apt) install(ctx *provider.Context, p place, items []item) error {
@@ -206,8 +208,8 @@ func old(err error) bool {
 	return false
 }
 
-// known refuses names that are those of no package. apt would install something else: what has the name without the + at its end, or what
-// provides it.
+// known refuses names that are those of no package. apt would install something else: what has the
+// name without the + at its end, or what provides it.
 func (a apt) known(ctx *provider.Context, p place, items []item) error {
 	var ask []string
 	for _, i := range items {

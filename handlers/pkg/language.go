@@ -28,7 +28,8 @@ func (pip) python(p place) string {
 // asksSeldom keeps where packages are: an interpreter does not change that while it is there.
 func asksSeldom() provider.Keep { return provider.Keep{Idle: 10 * time.Minute, For: time.Hour} }
 
-// installed reads what pip notes beside each package, which is a hundred times faster than to ask it.
+// installed reads what pip notes beside each package, which is a hundred times faster than to ask
+// it.
 func (m pip) installed(ctx *provider.Context, p place) (map[string]string, error) {
 	if p.root != "" && !exists(m.python(p)) {
 		return nil, nil // an environment that is yet to be
@@ -143,7 +144,8 @@ func (pip) names() string {
 	return `\A[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._,-]+\])?\z`
 }
 
-// canonical makes the names of Python's packages alike: in lower case, with one - for any run of separators, without extras.
+// canonical makes the names of Python's packages alike: in lower case, with one - for any run of
+// separators, without extras.
 func (pip) canonical(name string) string {
 	name, _, _ = strings.Cut(name, "[")
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' || r == '.' })
@@ -152,7 +154,8 @@ func (pip) canonical(name string) string {
 
 func (pip) satisfies(version, asked string) bool { return pep440(version) == pep440(asked) }
 
-// pep440 brings a version of Python's packages into one form, as far as people write it in several: 1.0 is 1, and 1.0-RC1 is 1rc1.
+// pep440 brings a version of Python's packages into one form, as far as people write it in several:
+// 1.0 is 1, and 1.0-RC1 is 1rc1.
 func pep440(version string) string {
 	v := strings.TrimPrefix(strings.ToLower(version), "v")
 	public, local, _ := strings.Cut(v, "+")

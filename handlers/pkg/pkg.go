@@ -1,4 +1,5 @@
-// Package pkg manages software packages of the machine, of a Python environment, or of a Node.js prefix.
+// Package pkg manages software packages of the machine, of a Python environment, or of a Node.js
+// prefix.
 package pkg
 
 import (
@@ -22,20 +23,23 @@ const latest = "latest"
 
 // manager is a package manager.
 type manager interface {
-	// installed returns the versions of what is installed, by name. One of which only its configuration is left has none.
+	// installed returns the versions of what is installed, by name. One of which only its
+	// configuration is left has none.
 	installed(ctx *provider.Context, p place) (map[string]string, error)
-	// candidates returns the newest versions that could be installed; what is not known is left out.
+	// candidates returns the newest versions that could be installed; what is not known is left
+	// out.
 	candidates(ctx *provider.Context, p place, names []string) (map[string]string, error)
 	install(ctx *provider.Context, p place, items []item) error
 	remove(ctx *provider.Context, p place, items []item) error
-	// names is what a name looks like: whatever else the package manager would take one for (a pattern, a path, an address, an order to
-	// remove it) is not meant.
+	// names is what a name looks like: whatever else the package manager would take one for (a
+	// pattern, a path, an address, an order to remove it) is not meant.
 	names() string
 	// canonical returns the form in which installed has a name.
 	canonical(name string) string
 	// satisfies reports whether a version is the one that was asked for, however that was written.
 	satisfies(version, asked string) bool
-	// chosen returns which of what is installed was asked for by somebody, rather than needed by something else.
+	// chosen returns which of what is installed was asked for by somebody, rather than needed by
+	// something else.
 	chosen(ctx *provider.Context, p place) ([]string, error)
 }
 
@@ -87,7 +91,8 @@ func Package() provider.Definition {
 		provider.Provider{Name: "npm", Description: "Node.js, global or in a prefix; only by name", Handler: handler{npm{}}, Needs: provider.Needs{Commands: []string{"npm"}, Check: named("npm")}})
 }
 
-// named makes a provider suit only resources that name it: a package of this name in another world is another package.
+// named makes a provider suit only resources that name it: a package of this name in another world
+// is another package.
 func named(name string) func(ctx *provider.Context) string {
 	return func(ctx *provider.Context) string {
 		if ctx.Desired().Attributes[provider.ProviderAttribute] != name {
@@ -238,8 +243,8 @@ func asksLatest(items []item) bool {
 	return slices.ContainsFunc(items, func(i item) bool { return i.version == latest })
 }
 
-// despite returns nil in place of an error of the package manager when all is as it should be: another package, which cannot be set up,
-// makes each of its runs fail.
+// despite returns nil in place of an error of the package manager when all is as it should be:
+// another package, which cannot be set up, makes each of its runs fail.
 func (h handler) despite(ctx *provider.Context, err error, visible bool, done func() error) error {
 	if ctx.Err() != nil || !visible || done() != nil {
 		return err
@@ -248,8 +253,9 @@ func (h handler) despite(ctx *provider.Context, err error, visible bool, done fu
 	return nil
 }
 
-// arrived holds what is there now to what was asked for. A package manager may have taken a name for one that something else provides, or a
-// version for a pattern; it would be told again and again, and do nothing.
+// arrived holds what is there now to what was asked for. A package manager may have taken a name
+// for one that something else provides, or a version for a pattern; it would be told again and
+// again, and do nothing.
 func (h handler) arrived(ctx *provider.Context, p place, items []item) error {
 	have, err := h.manager.installed(ctx, p)
 	if err != nil {
@@ -320,8 +326,8 @@ func names(items []item) string {
 	return strings.Join(out, ", ")
 }
 
-// ApplyBatch implements provider.BatchApplier: what is installed in one place is installed at once. When that fails, each is tried by itself, so
-// that one that cannot be had keeps no other back.
+// ApplyBatch implements provider.BatchApplier: what is installed in one place is installed at once.
+// When that fails, each is tried by itself, so that one that cannot be had keeps no other back.
 func (h handler) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	key := func(i int) string {

@@ -75,7 +75,8 @@ func with(attrs map[string]any, more ...any) map[string]any {
 	return out
 }
 
-// TestApt goes through the life of packages: dependencies, lists that are old, another version, drift, sources, what is not to be had.
+// TestApt goes through the life of packages: dependencies, lists that are old, another version,
+// drift, sources, what is not to be had.
 func TestApt(t *testing.T) {
 	t.Parallel()
 	repo := newRepository(t, "sb-lib 1:1.0-2~a", "sb-app 1.0 sb-lib")
@@ -139,7 +140,8 @@ func refused(t *testing.T, why string, class provider.Class, text string, attrs 
 	}
 }
 
-// TestAptDoesNoMore pins that what was not asked for is left alone, and that what cannot be is refused with the reason.
+// TestAptDoesNoMore pins that what was not asked for is left alone, and that what cannot be is
+// refused with the reason.
 func TestAptDoesNoMore(t *testing.T) {
 	t.Parallel()
 	repo := newRepository(t, "sb-lib 1.0", "sb-app 1.0 sb-lib", "sb-mta 1.0 Provides: sb-mail", "sb-foe 1.0 Conflicts: sb-app", "sb-conf 1.0 Conffile")
@@ -223,7 +225,8 @@ func TestPip(t *testing.T) {
 	}
 }
 
-// environment makes a virtual environment. It uses the pip that is there, and gets its own, which takes long, where there is none.
+// environment makes a virtual environment. It uses the pip that is there, and gets its own, which
+// takes long, where there is none.
 func environment(t *testing.T, dir string) {
 	t.Helper()
 	command(t, "/", "python3", "-m", "venv", "--without-pip", "--system-site-packages", dir)

@@ -11,7 +11,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// dnf is dnf with rpm. Versions are those that rpm has: epoch (when there is one), version and release.
+// dnf is dnf with rpm. Versions are those that rpm has: epoch (when there is one), version and
+// release.
 type dnf struct{}
 
 func (dnf) rpm(p place) []string {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestMain runs the tests as root, which package managers insist on being: as that of a namespace, for who is not.
+// TestMain runs the tests as root, which package managers insist on being: as that of a namespace,
+// for who is not.
 func TestMain(m *testing.M) {
 	if os.Getuid() != 0 && os.Getenv("PKGTEST_INSIDE") == "" {
 		cmd := exec.CommandContext(context.Background(), "unshare", append([]string{"--user", "--map-root-user", "--mount"}, os.Args...)...) //nolint:gosec // this very program
@@ -56,7 +57,8 @@ func write(t *testing.T, path, text string) {
 // repository is a local repository of Debian packages, and of which a root directory knows.
 type repository struct{ dir string }
 
-// newRepository makes a repository with packages "name version [what it needs, a field, Conffile, or Fails]".
+// newRepository makes a repository with packages "name version [what it needs, a field, Conffile,
+// or Fails]".
 func newRepository(t *testing.T, packages ...string) *repository {
 	t.Helper()
 	r := &repository{dir: t.TempDir()}
@@ -107,7 +109,8 @@ func (r *repository) deb(name, version string) string {
 	return filepath.Join(r.dir, name+"_"+version+"_all.deb")
 }
 
-// root makes a root directory in which nothing is installed and the lists of the repository are known.
+// root makes a root directory in which nothing is installed and the lists of the repository are
+// known.
 func (r *repository) root(t *testing.T, dir string) string {
 	t.Helper()
 	for _, d := range []string{"var/lib/apt/lists/partial", "var/cache/apt/archives/partial", "etc/apt/apt.conf.d", "etc/apt/preferences.d", "etc/apt/trusted.gpg.d", "var/log/apt", "var/lib/dpkg/info", "var/lib/dpkg/updates"} {

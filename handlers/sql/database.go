@@ -114,8 +114,8 @@ func readDatabase(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r prov
 	return provider.Observation{Exists: true, Attributes: attrs}, nil
 }
 
-// dropping stands in place of the limit of connections of a database that is being dropped, or that a drop which was cut off has left: it can be
-// dropped, and nothing else.
+// dropping stands in place of the limit of connections of a database that is being dropped, or that
+// a drop which was cut off has left: it can be dropped, and nothing else.
 const dropping = -2
 
 var errDropping = errors.New("it is being dropped, or a drop of it was cut off; if it stays so, DROP DATABASE removes what is left of it, and so does purging it")
@@ -131,7 +131,8 @@ func extensions(ctx context.Context, c *conn.Conn, name string) (out []string, e
 	return out, err
 }
 
-// Create implements provider.Handler. What has come to be there meanwhile is brought to what is wanted.
+// Create implements provider.Handler. What has come to be there meanwhile is brought to what is
+// wanted.
 func (d database) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	c, err := connection(ctx)
 	if err != nil {
@@ -151,7 +152,8 @@ func (d database) Create(ctx *provider.Context, req provider.CreateRequest) (pro
 	return provider.Result{}, d.settle(ctx, c, r)
 }
 
-// knownEncoding refuses encodings that the server has none of: of one it says what it says of a role that is yet to be.
+// knownEncoding refuses encodings that the server has none of: of one it says what it says of a
+// role that is yet to be.
 func knownEncoding(ctx context.Context, c *conn.Conn, name string) error {
 	if name == "" {
 		return nil
@@ -202,7 +204,8 @@ func (d database) Update(ctx *provider.Context, req provider.UpdateRequest) (pro
 	return provider.Result{}, d.settle(ctx, c, r)
 }
 
-// settle reads the database once more, so that what it does is about what is there now, and changes what differs.
+// settle reads the database once more, so that what it does is about what is there now, and changes
+// what differs.
 func (d database) settle(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
 	have, err := d.Read(ctx, provider.ReadRequest{Resource: r})
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	conn "southbound/shared/transport/postgresql"
 )
 
-// TestDropCutOff is about a database of which a drop was cut off (or goes on): the server marks it and refuses everything else.
+// TestDropCutOff is about a database of which a drop was cut off (or goes on): the server marks it
+// and refuses everything else.
 func TestDropCutOff(t *testing.T) {
 	t.Parallel()
 	c := connect(t, &conn.Sessions{}, nil)

@@ -68,7 +68,8 @@ type passwordStep struct {
 	change plan.Change
 }
 
-// TestPasswords logs in with the clients of PostgreSQL itself, so that a password is what they take for it, and sees drift.
+// TestPasswords logs in with the clients of PostgreSQL itself, so that a password is what they take
+// for it, and sees drift.
 func TestPasswords(t *testing.T) {
 	t.Parallel()
 	c := connect(t, &conn.Sessions{}, nil)

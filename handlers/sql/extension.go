@@ -75,7 +75,8 @@ func readExtension(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource
 	return provider.Observation{Exists: true, Attributes: map[string]any{"version": version, "schema": string(rows[0][1])}}, nil
 }
 
-// Create implements provider.Handler. What has come to be there meanwhile is brought to what is wanted.
+// Create implements provider.Handler. What has come to be there meanwhile is brought to what is
+// wanted.
 func (e extension) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	c, err := connection(ctx)
 	if err != nil {

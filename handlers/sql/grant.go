@@ -22,8 +22,9 @@ const (
 	all   = "ALL"
 )
 
-// kind is what rights can be given to. Its query returns, for each object that is meant by the database's own, the schema and the name, how
-// a statement names it, its rights, its owner, and the letter by which the server knows the rights of an owner.
+// kind is what rights can be given to. Its query returns, for each object that is meant by the
+// database's own, the schema and the name, how a statement names it, its rights, its owner, and the
+// letter by which the server knows the rights of an owner.
 type kind struct{ name, word, query string }
 
 func kinds() []kind {
@@ -140,7 +141,8 @@ type held struct {
 	some      bool     // one of them at least
 }
 
-// rights returns what a role may do with the objects of a resource, by name, and whether what is named is there.
+// rights returns what a role may do with the objects of a resource, by name, and whether what is
+// named is there.
 func rights(ctx context.Context, pg *pgconn.PgConn, r provider.Resource) (out []held, there bool, err error) {
 	role, name := text(r, "role"), text(r, "name")
 	if err := printable(role, text(r, "schema"), name); err != nil {
@@ -181,7 +183,8 @@ func (h held) as(r provider.Resource) bool {
 	return slices.Equal(h.rights, wanted) && (h.grantable && r.Attributes["grantable"] == true || !h.some && r.Attributes["grantable"] != true)
 }
 
-// seen says what several objects come to: as wanted, or else as the first that is not. Where there is none nothing is to be done.
+// seen says what several objects come to: as wanted, or else as the first that is not. Where there
+// is none nothing is to be done.
 func seen(r provider.Resource, objects []held) provider.Observation {
 	found, show := false, held{grantable: r.Attributes["grantable"] == true}
 	show.rights, _ = texts(r.Attributes, "privileges")
@@ -223,7 +226,8 @@ func (g grant) Delete(ctx *provider.Context, req provider.DeleteRequest) (provid
 	return provider.Result{}, err
 }
 
-// settle reads what the role may do, and changes all objects for which that differs, all of them or none.
+// settle reads what the role may do, and changes all objects for which that differs, all of them or
+// none.
 func (grant) settle(ctx *provider.Context, r provider.Resource) error {
 	c, err := connection(ctx)
 	if err != nil {

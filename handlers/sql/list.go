@@ -10,7 +10,8 @@ import (
 	conn "southbound/shared/transport/postgresql"
 )
 
-// List implements provider.Lister: all databases that are no templates, without their extensions. What is being dropped is left out.
+// List implements provider.Lister: all databases that are no templates, without their extensions.
+// What is being dropped is left out.
 func (database) List(ctx *provider.Context, found func(provider.Found) error) error {
 	read := func(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error) {
 		obs, err := readDatabase(ctx, c, pg, r)
@@ -36,7 +37,8 @@ func (role) List(ctx *provider.Context, found func(provider.Found) error) error 
 
 type reader func(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error)
 
-// each reads all that a query names, one after the other over one connection. What goes meanwhile is left out.
+// each reads all that a query names, one after the other over one connection. What goes meanwhile
+// is left out.
 func each(ctx *provider.Context, names string, read reader, found func(attrs map[string]any) error) error {
 	c, err := connection(ctx)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	conn "southbound/shared/transport/postgresql"
 )
 
-// TestServerOfThisMachine manages a server through an agent that is its machine: by the socket, as whoever runs it.
+// TestServerOfThisMachine manages a server through an agent that is its machine: by the socket, as
+// whoever runs it.
 func TestServerOfThisMachine(t *testing.T) {
 	t.Setenv("PGHOST", own.dir)
 	var sessions conn.Sessions

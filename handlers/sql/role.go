@@ -89,7 +89,8 @@ func validRole(attrs map[string]any) []diag.Problem {
 	return out
 }
 
-// Canonicalise implements provider.Canonicaliser: the order of roles means nothing, nor does the place whose time a time is.
+// Canonicalise implements provider.Canonicaliser: the order of roles means nothing, nor does the
+// place whose time a time is.
 func (role) Canonicalise(attrs map[string]any) (map[string]any, error) {
 	out := withSet(attrs, "member_of")
 	if s, ok := attrs["valid_until"].(string); ok && s != "infinity" {

@@ -89,7 +89,8 @@ func until(text []byte) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// seenPassword returns the password that is wanted when it is the role's, something else when it is not, and "" when there is none.
+// seenPassword returns the password that is wanted when it is the role's, something else when it is
+// not, and "" when there is none.
 func seenPassword(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, name, password string) (string, error) {
 	rows, err := query(ctx, pg, "SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolname = $1", name)
 	switch {
@@ -113,7 +114,8 @@ func seenPassword(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, name, 
 	return otherPassword, nil
 }
 
-// Create implements provider.Handler. What has come to be there meanwhile is brought to what is wanted.
+// Create implements provider.Handler. What has come to be there meanwhile is brought to what is
+// wanted.
 func (ro role) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	c, err := connection(ctx)
 	if err != nil {
@@ -141,7 +143,8 @@ func (ro role) Update(ctx *provider.Context, req provider.UpdateRequest) (provid
 	return provider.Result{}, ro.settle(ctx, c, req.Resource)
 }
 
-// settle reads the role once more, so that what it does is about what is there now, and changes what differs, all of it or nothing.
+// settle reads the role once more, so that what it does is about what is there now, and changes
+// what differs, all of it or nothing.
 func (ro role) settle(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
 	have, err := ro.Read(ctx, provider.ReadRequest{Resource: r})
 	if err != nil {
@@ -158,7 +161,8 @@ func (ro role) settle(ctx *provider.Context, c *conn.Conn, r provider.Resource) 
 	return failure("change the role "+name, change(ctx, c, "", todo...))
 }
 
-// statements returns what leads from what is there to what is wanted; have is nil for a role that has just been made.
+// statements returns what leads from what is there to what is wanted; have is nil for a role that
+// has just been made.
 func statements(ctx *provider.Context, r provider.Resource, have map[string]any) ([]string, error) {
 	want, err := role{}.Canonicalise(r.Attributes)
 	if err != nil {
@@ -232,8 +236,8 @@ func (role) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.
 	return provider.Result{}, failure("drop the role "+name, err)
 }
 
-// giveUp takes from a role what it owns and what it was granted, in each database that has any of it, and last in one of the server's own, where what
-// belongs to the server itself goes, too.
+// giveUp takes from a role what it owns and what it was granted, in each database that has any of
+// it, and last in one of the server's own, where what belongs to the server itself goes, too.
 func giveUp(ctx *provider.Context, c *conn.Conn, r provider.Resource, policy string) error {
 	name := text(r, "name")
 	var todo []string

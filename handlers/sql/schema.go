@@ -74,7 +74,8 @@ func readSchema(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource) (
 	return provider.Observation{Exists: true, Attributes: map[string]any{"owner": string(rows[0][0]), "comment": string(rows[0][1])}}, nil
 }
 
-// Create implements provider.Handler. What has come to be there meanwhile is brought to what is wanted.
+// Create implements provider.Handler. What has come to be there meanwhile is brought to what is
+// wanted.
 func (s space) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	c, err := connection(ctx)
 	if err != nil {

@@ -45,7 +45,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// withServer runs f while there is a server, on a socket in a folder of its own and on a port of the loopback.
+// withServer runs f while there is a server, on a socket in a folder of its own and on a port of
+// the loopback.
 func withServer(f func() int) (code int, err error) {
 	ctx := context.Background()
 	bin, err := binaries(ctx)
@@ -252,7 +253,8 @@ type cut struct {
 
 func (c *cutter) wrap(n net.Conn) net.Conn { return &cut{n, c} }
 
-// Write implements net.Conn. Messages that begin with Q or P are queries; those of a login are let through.
+// Write implements net.Conn. Messages that begin with Q or P are queries; those of a login are let
+// through.
 func (n *cut) Write(b []byte) (int, error) {
 	if len(b) > 0 && (b[0] == 'Q' || b[0] == 'P') {
 		if err := n.c.Before(); err != nil {

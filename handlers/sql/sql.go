@@ -1,8 +1,8 @@
-// Package sql manages databases and roles of PostgreSQL servers, through agents with the transport postgresql, or
-// through agents that are the machine of the server.
+// Package sql manages databases and roles of PostgreSQL servers, through agents with the transport
+// postgresql, or through agents that are the machine of the server.
 //
-// Only what a resource says is compared and changed. Names and texts become part of statements only quoted, and passwords never: the server is given
-// the verifier that it would store.
+// Only what a resource says is compared and changed. Names and texts become part of statements only
+// quoted, and passwords never: the server is given the verifier that it would store.
 package sql
 
 import (
@@ -22,14 +22,14 @@ import (
 	conn "southbound/shared/transport/postgresql"
 )
 
-// transports are those of agents whose server the types of this package are about: the server itself, or the one on a
-// machine.
+// transports are those of agents whose server the types of this package are about: the server
+// itself, or the one on a machine.
 func transports() []string {
 	return []string{transport.NamePostgreSQL, transport.NameLocal, transport.NameSSH}
 }
 
-// connection returns the agent's connection to its server, or the one to the server of this machine where the agent is
-// a machine. It may be used until the call of the handler ends.
+// connection returns the agent's connection to its server, or the one to the server of this machine
+// where the agent is a machine. It may be used until the call of the handler ends.
 func connection(ctx *provider.Context) (*conn.Conn, error) {
 	switch t := ctx.Transport().(type) {
 	case *conn.Conn:
@@ -194,7 +194,8 @@ func texts(attrs map[string]any, name string) (out []string, ok bool) {
 	return out, ok
 }
 
-// withSet returns a copy of attributes in which a list of names, of which the order means nothing, is sorted and has none twice.
+// withSet returns a copy of attributes in which a list of names, of which the order means nothing,
+// is sorted and has none twice.
 func withSet(attrs map[string]any, name string) map[string]any {
 	out := maps.Clone(attrs)
 	if names, ok := texts(attrs, name); ok {

@@ -18,9 +18,10 @@ import (
 	"southbound/shared/transport/ssh/sshtest"
 )
 
-// TestOverSSH manages a server as people do: the agent is its machine, which is reached by a real sshd,
-// and the program that was put there connects by the socket. The server is told by the system who asks
-// (peer), so no password is anywhere. Nothing is changed the second time, and what drifts is repaired.
+// TestOverSSH manages a server as people do: the agent is its machine, which is reached by a real
+// sshd, and the program that was put there connects by the socket. The server is told by the system
+// who asks (peer), so no password is anywhere. Nothing is changed the second time, and what drifts
+// is repaired.
 func TestOverSSH(t *testing.T) {
 	var sessions conn.Sessions
 	defer sessions.Close()

@@ -18,8 +18,8 @@ import (
 // inDatabase is a reader of what is in a database, over a connection to it.
 type inDatabase func(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error)
 
-// within reads resources that are in databases, over one connection for each. Nothing is in a database that is not there, and nothing that has to
-// be purged in one that is being dropped.
+// within reads resources that are in databases, over one connection for each. Nothing is in a
+// database that is not there, and nothing that has to be purged in one that is being dropped.
 func within(ctx context.Context, items []provider.BatchRead, read inDatabase) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	byDatabase := map[string][]int{}
@@ -54,7 +54,8 @@ func within(ctx context.Context, items []provider.BatchRead, read inDatabase) []
 	return out
 }
 
-// beingDropped reports whether a connection was refused as the database is being dropped, or a drop of it was cut off.
+// beingDropped reports whether a connection was refused as the database is being dropped, or a drop
+// of it was cut off.
 func beingDropped(ctx context.Context, c *conn.Conn, database string, err error) (half bool) {
 	if !is(err, objectNotInState) { // which it is as well where a database takes no connections
 		return false
@@ -83,8 +84,9 @@ const (
 	collision  = 20 * time.Millisecond // the first pause between two tries; each is twice as long as the one before
 )
 
-// change runs statements in a database, together in one transaction when there are several. Two that change the same thing at once, such as
-// the rights to a database, collide in the server, which lets one of them fail: that is tried again.
+// change runs statements in a database, together in one transaction when there are several. Two
+// that change the same thing at once, such as the rights to a database, collide in the server,
+// which lets one of them fail: that is tried again.
 func change(ctx context.Context, c *conn.Conn, database string, statements ...string) error {
 	for pause, try := collision, 1; ; try++ {
 		err := c.Do(ctx, database, func(pg *pgconn.PgConn) error { return do(ctx, pg, statements...) })

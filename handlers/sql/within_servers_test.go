@@ -204,7 +204,8 @@ func TestInsides(t *testing.T) {
 	}
 }
 
-// TestCollisions changes the rights to one database from many sides at once, of which the server lets all but one fail.
+// TestCollisions changes the rights to one database from many sides at once, of which the server
+// lets all but one fail.
 func TestCollisions(t *testing.T) {
 	t.Parallel()
 	c := connect(t, &conn.Sessions{}, nil)

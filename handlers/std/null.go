@@ -12,7 +12,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// Null declares std::Null: nothing is behind it, so it is always as wanted. It is there for order, tests and measurements.
+// Null declares std::Null: nothing is behind it, so it is always as wanted. It is there for order,
+// tests and measurements.
 func Null() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
@@ -57,7 +58,8 @@ func (null) ReadBatch(ctx context.Context, items []provider.BatchRead) []provide
 	return out
 }
 
-// CallTimeout implements provider.Timeouter. It follows the delay: a lane stays locked for as long when its holder dies.
+// CallTimeout implements provider.Timeouter. It follows the delay: a lane stays locked for as long
+// when its holder dies.
 func (null) CallTimeout(r provider.Resource) time.Duration { return delayOf(r) + schema.DefaultTimeout }
 
 // delayOf returns how long a resource takes.

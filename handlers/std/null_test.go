@@ -55,7 +55,8 @@ func TestSkipsOnRequest(t *testing.T) {
 	}
 }
 
-// TestDelaysOfABatch would take ten hours if one waited for the other, or if giving up did not end a delay.
+// TestDelaysOfABatch would take ten hours if one waited for the other, or if giving up did not end
+// a delay.
 func TestDelaysOfABatch(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -32,7 +32,8 @@ func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider
 	return observe(req.Resource, known), nil
 }
 
-// observe says what a service is to its resource. One that neither runs nor is enabled is what a purge leaves, unless that is what is wanted.
+// observe says what a service is to its resource. One that neither runs nor is enabled is what a
+// purge leaves, unless that is what is wanted.
 func observe(r provider.Resource, known map[string]state) provider.Observation {
 	s, defined := known[nameOf(r)]
 	s = s.seenBy(r)
@@ -43,8 +44,8 @@ func observe(r provider.Resource, known map[string]state) provider.Observation {
 	return provider.Observation{Exists: true, Attributes: map[string]any{"running": s.running, "enabled": s.enabled}}
 }
 
-// seenBy returns a state as it counts for a resource: what is on its way is not where it is wanted, wherever that is, and what cannot be disabled is
-// not to be.
+// seenBy returns a state as it counts for a resource: what is on its way is not where it is wanted,
+// wherever that is, and what cannot be disabled is not to be.
 func (s state) seenBy(r provider.Resource) state {
 	if s.changing {
 		s.running = r.Attributes["running"] != true || r.Purged
@@ -87,7 +88,8 @@ func is(r provider.Resource, scope string) bool {
 	return (r.Attributes["scope"] == scopeUser) == (scope == scopeUser)
 }
 
-// Create implements provider.Handler: it starts and enables what is wanted. What is not defined cannot be made.
+// Create implements provider.Handler: it starts and enables what is wanted. What is not defined
+// cannot be made.
 func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	return h.bring(ctx, req.Resource)
 }
@@ -97,7 +99,8 @@ func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (prov
 	return h.bring(ctx, req.Resource)
 }
 
-// fresh returns how a service is. Where it will be started, or is not as one would think, the system first takes notice of what defines it now.
+// fresh returns how a service is. Where it will be started, or is not as one would think, the
+// system first takes notice of what defines it now.
 func (h handler) fresh(ctx *provider.Context, r provider.Resource, starts func(state) bool) (now state, defined bool, err error) {
 	of, name := h.of(r), nameOf(r)
 	look := func() {
@@ -167,8 +170,9 @@ func (h handler) bring(ctx *provider.Context, r provider.Resource) (provider.Res
 	return provider.Result{}, nil
 }
 
-// begun returns how often a service will have been started, which is what calls that ask for another hand on to that: one that was started and
-// has ended between two calls would be started anew for ever else.
+// begun returns how often a service will have been started, which is what calls that ask for
+// another hand on to that: one that was started and has ended between two calls would be started
+// anew for ever else.
 func begun(before []byte, now state) (int, error) {
 	starts, _ := strconv.Atoi(string(before)) // 0 in a first call
 	switch {
@@ -182,7 +186,8 @@ func begun(before []byte, now state) (int, error) {
 	return starts + 1, nil
 }
 
-// mostStarts is how often a service is started until it runs when its system does not say what became of it.
+// mostStarts is how often a service is started until it runs when its system does not say what
+// became of it.
 const mostStarts = 2
 
 // askAgain is when a service that takes long is looked at again.

@@ -15,8 +15,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// runit works with the directories that runsvdir watches. A service is defined by a directory with a program run. It is enabled when it is
-// linked into the watched directory and has no file down.
+// runit works with the directories that runsvdir watches. A service is defined by a directory with
+// a program run. It is enabled when it is linked into the watched directory and has no file down.
 type runit struct {
 	sv      string        // the program sv; "" is that in PATH
 	watched string        // "": the first of the usual ones that is there
@@ -24,7 +24,8 @@ type runit struct {
 	watch   time.Duration // in place of watchStart, for tests
 }
 
-// watchFor is how long a service that was linked anew is waited for: runsvdir looks every five seconds.
+// watchFor is how long a service that was linked anew is waited for: runsvdir looks every five
+// seconds.
 const watchFor = 15 * time.Second
 
 func (r runit) program() string {
@@ -68,7 +69,8 @@ func (r runit) lack(ctx *provider.Context) string {
 	return ""
 }
 
-// at returns the directory of a service, as it is watched or, when it is not, as it is defined; "" when there is none.
+// at returns the directory of a service, as it is watched or, when it is not, as it is defined; ""
+// when there is none.
 func (r runit) at(name string) (dir string, linked bool) {
 	if strings.HasPrefix(name, ".") {
 		return "", false
@@ -133,7 +135,8 @@ func (r runit) states(ctx context.Context, names []string) (map[string]state, er
 	return known, nil
 }
 
-// start links a service that is not watched, with a file down when it is not to be enabled by that, and tells it to run.
+// start links a service that is not watched, with a file down when it is not to be enabled by that,
+// and tells it to run.
 func (r runit) start(ctx context.Context, name string) error {
 	dir, linked := r.at(name)
 	if !linked {
@@ -176,8 +179,10 @@ func (r runit) stop(ctx context.Context, name string) error {
 // settleFor is how long a service may take to start or to stop.
 const settleFor = 30 * time.Second
 
-// settle tells a service something until it is so. Once is not enough: runsv sleeps a second when a service ended soon after its start, and sv, which
-// looks at what runsv said before, then takes a service for stopped that is about to start, or leaves out a command that seems to be given already.
+// settle tells a service something until it is so. Once is not enough: runsv sleeps a second when a
+// service ended soon after its start, and sv, which looks at what runsv said before, then takes a
+// service for stopped that is about to start, or leaves out a command that seems to be given
+// already.
 func (r runit) settle(ctx context.Context, verb, name string, running bool) error {
 	limit := time.NewTimer(settleFor)
 	defer limit.Stop()
@@ -221,8 +226,8 @@ func (r runit) settle(ctx context.Context, verb, name string, running bool) erro
 	return r.stays(ctx, dir)
 }
 
-// downFor returns for how many seconds a service is down that is to be up, as a line of sv says: "down: DIR: 1s, want up"; false: it says
-// something else.
+// downFor returns for how many seconds a service is down that is to be up, as a line of sv says:
+// "down: DIR: 1s, want up"; false: it says something else.
 func downFor(line string) (int, bool) {
 	rest, wanted := strings.CutSuffix(strings.TrimSpace(line), ", want up")
 	rest, _ = strings.CutSuffix(rest, ", normally up")
@@ -230,7 +235,8 @@ func downFor(line string) (int, bool) {
 	return n, err == nil && wanted && strings.HasPrefix(rest, "down: ")
 }
 
-// stays watches whether a service that was started is still the same process after a while: one that ends at once is begun again each second.
+// stays watches whether a service that was started is still the same process after a while: one
+// that ends at once is begun again each second.
 func (r runit) stays(ctx context.Context, dir string) error {
 	limit, look := time.NewTimer(cmp.Or(r.watch, watchStart)), time.NewTicker(lookEach)
 	defer limit.Stop()
@@ -262,7 +268,8 @@ func (r runit) tell(ctx context.Context, verb, name string) error {
 	return err
 }
 
-// enable takes the file down away. One that is not watched is linked, which starts it, as its own kind of enabling does.
+// enable takes the file down away. One that is not watched is linked, which starts it, as its own
+// kind of enabling does.
 func (r runit) enable(ctx context.Context, name string) error {
 	dir, linked := r.at(name)
 	if err := os.Remove(filepath.Join(dir, "down")); err != nil && !errors.Is(err, fs.ErrNotExist) {

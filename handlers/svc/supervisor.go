@@ -12,8 +12,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// supervisor asks supervisorctl. A service is a program of supervisord, or group:program. Whether it is started with supervisord stands in
-// its configuration, and is changed there.
+// supervisor asks supervisorctl. A service is a program of supervisord, or group:program. Whether
+// it is started with supervisord stands in its configuration, and is changed there.
 type supervisor struct {
 	before []string // a command in front, for tests
 	flags  []string
@@ -126,7 +126,8 @@ func group(name string) string {
 	return name
 }
 
-// tell gives an order. What is so already is not an error; supervisorctl says of others what is wrong where one looks for answers.
+// tell gives an order. What is so already is not an error; supervisorctl says of others what is
+// wrong where one looks for answers.
 func (s supervisor) tell(ctx context.Context, verb string, args ...string) error {
 	out, err := s.run(ctx, append([]string{verb}, args...)...)
 	if ctx.Err() != nil {
@@ -173,7 +174,8 @@ func (s supervisor) start(ctx context.Context, name string) error {
 	return s.stays(ctx, name)
 }
 
-// stays waits until a program runs that was started: one that is on its way counts as started for supervisorctl, and so does one that ends each time.
+// stays waits until a program runs that was started: one that is on its way counts as started for
+// supervisorctl, and so does one that ends each time.
 func (s supervisor) stays(ctx context.Context, name string) error {
 	limit, look := time.NewTimer(cmp.Or(s.wait, waitFor)), time.NewTicker(10*lookEach)
 	defer limit.Stop()

@@ -18,7 +18,8 @@ import (
 	"southbound/shared/provider/providertest"
 )
 
-// supervised starts a supervisord, and returns the directory with its configuration and how to reach it.
+// supervised starts a supervisord, and returns the directory with its configuration and how to
+// reach it.
 func supervised(t *testing.T) (string, supervisor) {
 	t.Helper()
 	bin, err := exec.LookPath("supervisord")
@@ -67,7 +68,8 @@ func program(t *testing.T, dir, name, command, more string) {
 	put(t, filepath.Join(dir, name+".ini"), "[program:"+name+"]\ncommand="+command+"\nautorestart=false\n"+more)
 }
 
-// TestSupervisor goes through the life of programs of a real supervisord. Each question to it begins a Python, so it is not a whole suite.
+// TestSupervisor goes through the life of programs of a real supervisord. Each question to it
+// begins a Python, so it is not a whole suite.
 func TestSupervisor(t *testing.T) {
 	t.Parallel()
 	dir, s := supervised(t)
@@ -98,7 +100,8 @@ func TestSupervisor(t *testing.T) {
 	once("and gone", plan.NoChange, late, true)
 }
 
-// comesTo is about programs that are on their way already, which supervisorctl calls started: what becomes of them counts.
+// comesTo is about programs that are on their way already, which supervisorctl calls started: what
+// becomes of them counts.
 func comesTo(t *testing.T, dir string, s supervisor) {
 	t.Helper()
 	end := filepath.Join(dir, "end")

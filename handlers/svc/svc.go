@@ -1,4 +1,5 @@
-// Package svc manages services: programs that run all the time, and those that are started with the machine.
+// Package svc manages services: programs that run all the time, and those that are started with the
+// machine.
 package svc
 
 import (
@@ -13,7 +14,8 @@ import (
 
 // system is what looks after the services of a machine, or of a user.
 type system interface {
-	// states returns what is known of services; those that are not defined are left out. No names: of all there are.
+	// states returns what is known of services; those that are not defined are left out. No names:
+	// of all there are.
 	states(ctx context.Context, names []string) (map[string]state, error)
 	start(ctx context.Context, name string) error
 	stop(ctx context.Context, name string) error

@@ -205,7 +205,8 @@ esac
 	if err := os.WriteFile(filepath.Join(dir, "init.d", "sbtest"), []byte(script), 0o755); err != nil { //nolint:gosec // it is a program
 		t.Fatal(err)
 	}
-	// The programs see the directories of the test in place of those of the machine, and nobody else does.
+	// The programs see the directories of the test in place of those of the machine, and nobody
+	// else does.
 	own := []string{"unshare", "--mount"}
 	if os.Getuid() != 0 {
 		own = append(own, "--map-root-user")

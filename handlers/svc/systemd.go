@@ -25,10 +25,11 @@ type systemd struct {
 }
 
 const (
-	// waitFor is how long a service that starts or stops is waited for, before other work is done meanwhile.
+	// waitFor is how long a service that starts or stops is waited for, before other work is done
+	// meanwhile.
 	waitFor = 5 * time.Second
-	// watchStart is how long one that cannot say that it is ready is watched: what is set up wrong ends at once, and all that was asked for
-	// is that it begins.
+	// watchStart is how long one that cannot say that it is ready is watched: what is set up wrong
+	// ends at once, and all that was asked for is that it begins.
 	watchStart = 500 * time.Millisecond
 	lookEach   = 25 * time.Millisecond
 )
@@ -180,13 +181,15 @@ func (s systemd) do(ctx context.Context, verb, name string) error {
 	return err
 }
 
-// refresh makes systemd read its units anew. That it should, it does not always know: not of a drop-in in a new directory.
+// refresh makes systemd read its units anew. That it should, it does not always know: not of a
+// drop-in in a new directory.
 func (s systemd) refresh(ctx context.Context) error {
 	_, err := s.run(ctx, "daemon-reload")
 	return err
 }
 
-// short does what may take long. What it has not come to the end of goes on, and is asked for again later.
+// short does what may take long. What it has not come to the end of goes on, and is asked for again
+// later.
 func (s systemd) short(ctx context.Context, verb, name string) error {
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(s.wait, waitFor))
 	defer cancel()
@@ -252,7 +255,8 @@ func (s systemd) stays(ctx context.Context, name string) error {
 	}
 }
 
-// ended returns what there is to say of a unit that was started and is like this; nil where it runs, or may yet come to.
+// ended returns what there is to say of a unit that was started and is like this; nil where it
+// runs, or may yet come to.
 func ended(p map[string]string) error {
 	switch {
 	case p["Type"] == "oneshot" && p["RemainAfterExit"] != "yes" && p["ActiveState"] == "inactive" && p["Result"] == "success":
@@ -290,7 +294,8 @@ func how(p map[string]string) string {
 	return out
 }
 
-// explained adds to an error how the unit is. One that is busy ending and beginning anew is not on its way.
+// explained adds to an error how the unit is. One that is busy ending and beginning anew is not on
+// its way.
 func (s systemd) explained(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return err

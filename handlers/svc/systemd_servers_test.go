@@ -62,7 +62,8 @@ func (b *booted) once(t *testing.T, attrs map[string]any, purge bool) providerte
 	return providertest.Once(t.Context(), define(b.systemd, runit{}, supervisor{}, sysvinit{}), nil, attrs, purge)
 }
 
-// patient returns it with a watch that only ends when what is started fails, however slow the machine is.
+// patient returns it with a watch that only ends when what is started fails, however slow the
+// machine is.
 func (b *booted) patient() *booted {
 	out := *b
 	out.watch = time.Minute
@@ -123,7 +124,8 @@ func slow(t *testing.T, b *booted) {
 	b.refused(t, provider.Retryable, "timeout", up("never"))
 }
 
-// between is about services that end between two calls, at a moment that the test chooses: they are not started anew for ever.
+// between is about services that end between two calls, at a moment that the test chooses: they are
+// not started anew for ever.
 func between(t *testing.T, b *booted) {
 	end := func(name string) string { return filepath.Join(b.dir, name+".end") }
 	waits := func(name, more, then string) string { // for the test

@@ -21,14 +21,16 @@ import (
 	"southbound/localstack/server"
 )
 
-// booted is a systemd that is process 1 of a namespace of its own, with units of the test and hardly any others.
+// booted is a systemd that is process 1 of a namespace of its own, with units of the test and
+// hardly any others.
 type booted struct {
 	systemd
 	dir, units, users string
 }
 
-// boot becomes systemd. Files of the machine that it could change are hidden or read only. Its arguments are a directory of the test, and
-// the file by which one enters a control group of the test's own, which is all that systemd sees of control groups.
+// boot becomes systemd. Files of the machine that it could change are hidden or read only. Its
+// arguments are a directory of the test, and the file by which one enters a control group of the
+// test's own, which is all that systemd sees of control groups.
 const boot = `set -e
 echo $$ > "$1"
 exec unshare --cgroup sh -ec '
@@ -99,7 +101,8 @@ func newBooted(t *testing.T) *booted {
 	}
 }
 
-// ownGroup makes a control group below the one that this process is in, and returns the file by which one enters it.
+// ownGroup makes a control group below the one that this process is in, and returns the file by
+// which one enters it.
 func ownGroup(t *testing.T) string {
 	t.Helper()
 	raw, err := os.ReadFile("/proc/self/cgroup")

@@ -13,7 +13,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// sysvinit runs the scripts in init.d and keeps the links in rc?.d through update-rc.d, or chkconfig where that is what there is.
+// sysvinit runs the scripts in init.d and keeps the links in rc?.d through update-rc.d, or
+// chkconfig where that is what there is.
 type sysvinit struct {
 	etc    string   // "": /etc
 	before []string // a command in front, for tests

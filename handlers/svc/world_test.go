@@ -15,8 +15,8 @@ import (
 	"southbound/localstack/server"
 )
 
-// programs returns the directory with the programs of runit. Where it is not installed it is unpacked into the cache, which changes nothing
-// of the machine.
+// programs returns the directory with the programs of runit. Where it is not installed it is
+// unpacked into the cache, which changes nothing of the machine.
 func programs(ctx context.Context) (string, error) {
 	if path, err := exec.LookPath("runsvdir"); err == nil {
 		return filepath.Dir(path), nil

@@ -128,7 +128,8 @@ func (h handler) timezone() string {
 	return h.line("etc/timezone")
 }
 
-// virtual says what kind of machine it is: the name of a container engine, that of the maker of a virtual machine, or physical.
+// virtual says what kind of machine it is: the name of a container engine, that of the maker of a
+// virtual machine, or physical.
 func (h handler) virtual() string {
 	for path, name := range map[string]string{".dockerenv": "docker", "run/.containerenv": "podman"} {
 		if _, err := os.Stat(filepath.Join(h.root, path)); err == nil {
@@ -178,7 +179,8 @@ func (h handler) fqdn(name string) string {
 	return name
 }
 
-// addresses learns those that others can reach, sorted by interface; ipv4 and ipv6 are the first of their kind.
+// addresses learns those that others can reach, sorted by interface; ipv4 and ipv6 are the first of
+// their kind.
 func addresses(facts map[string]string) {
 	interfaces, err := net.Interfaces()
 	if err != nil {
@@ -229,7 +231,8 @@ func (h handler) packages(ctx *provider.Context, req provider.ReadRequest, facts
 	}
 }
 
-// installed returns the packages of the machine and their versions; false when it has no package manager that is known here.
+// installed returns the packages of the machine and their versions; false when it has no package
+// manager that is known here.
 func (h handler) installed(ctx context.Context) (map[string]string, bool) {
 	for _, argv := range [][]string{
 		{"dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package}\t${Version}\n"},

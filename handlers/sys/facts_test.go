@@ -115,7 +115,8 @@ func (d database) Facts(context.Context) (map[string]string, error) {
 	return map[string]string{"postgresql.version": "16.4"}, d.err
 }
 
-// TestFactsOfATransport learns from the connection, and says nothing of this machine, when the agent is not a machine.
+// TestFactsOfATransport learns from the connection, and says nothing of this machine, when the
+// agent is not a machine.
 func TestFactsOfATransport(t *testing.T) {
 	t.Parallel()
 	r := provider.Resource{ID: "sys::Facts[db,name=x]", Attributes: map[string]any{"name": "x"}}

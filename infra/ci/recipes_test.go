@@ -27,7 +27,8 @@ func readYAML(t *testing.T, name string) map[string]any {
 	return out
 }
 
-// TestPinned demands that actions of others are pinned to commits, and that no recipe stores keys or gives a job more than it needs.
+// TestPinned demands that actions of others are pinned to commits, and that no recipe stores keys
+// or gives a job more than it needs.
 func TestPinned(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("github-workflow.yml")
@@ -71,7 +72,8 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestAction runs the step of the action as the runner does: expressions are replaced by inputs, and the rest is the shell's.
+// TestAction runs the step of the action as the runner does: expressions are replaced by inputs,
+// and the rest is the shell's.
 func TestAction(t *testing.T) {
 	t.Parallel()
 	action := readYAML(t, "action.yml")
@@ -102,7 +104,8 @@ func TestAction(t *testing.T) {
 	j.has("the summary", j.file("southbound-ci/summary.md"), "**2 problems**")
 }
 
-// TestGitLabJobs runs the last line of each job's script, with the repository of the script where the job clones it.
+// TestGitLabJobs runs the last line of each job's script, with the repository of the script where
+// the job clones it.
 func TestGitLabJobs(t *testing.T) {
 	t.Parallel()
 	recipe := readYAML(t, "gitlab.yml")

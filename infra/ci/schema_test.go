@@ -15,7 +15,8 @@ import (
 	"southbound/localstack/server"
 )
 
-// TestSchemas holds the recipes against the schemas that editors use for what GitHub and GitLab read.
+// TestSchemas holds the recipes against the schemas that editors use for what GitHub and GitLab
+// read.
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	dir, err := server.InstallSchemas(t.Context())
@@ -53,11 +54,12 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// actionlint is a program of its own, since it is not made for the YAML library that this module uses.
+// actionlint is a program of its own, since it is not made for the YAML library that this module
+// uses.
 const actionlint = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"
 
-// TestWorkflowLint holds the workflow, and what it tells the action, against actionlint, in a repository that is laid out as the workflow
-// lays it out.
+// TestWorkflowLint holds the workflow, and what it tells the action, against actionlint, in a
+// repository that is laid out as the workflow lays it out.
 func TestWorkflowLint(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

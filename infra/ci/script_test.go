@@ -1,4 +1,5 @@
-// Package ci tests the recipes for pipelines: their steps are run as the shells of runners run them.
+// Package ci tests the recipes for pipelines: their steps are run as the shells of runners run
+// them.
 package ci
 
 import (
@@ -187,7 +188,8 @@ func TestGood(t *testing.T) {
 	}
 }
 
-// TestSameState wants the script to have the state of the same command, typed where the script is run.
+// TestSameState wants the script to have the state of the same command, typed where the script is
+// run.
 func TestSameState(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, map[string]string{"site/a.yaml": fmt.Sprintf(good, t.TempDir())})
@@ -235,7 +237,8 @@ func TestBad(t *testing.T) {
 	}
 }
 
-// TestIll exports what fails: code 3, the root cause at its line, and what was skipped because of it.
+// TestIll exports what fails: code 3, the root cause at its line, and what was skipped because of
+// it.
 func TestIll(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, map[string]string{"site/a.yaml": ill}, "GITHUB_ACTIONS=true")
@@ -258,7 +261,8 @@ func TestTimeout(t *testing.T) {
 	j.has("the summary", j.file("southbound-ci/summary.md"), "It could not be done", "ran out")
 }
 
-// TestCancelled stops a job as a runner does, by each signal: it ends with 130, keeps the state, and can be gone on with.
+// TestCancelled stops a job as a runner does, by each signal: it ends with 130, keeps the state,
+// and can be gone on with.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	for _, shell := range shells() {

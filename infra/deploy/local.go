@@ -207,7 +207,8 @@ func localDown(ctx context.Context, _ *options, told io.Writer) error {
 	return cleanUp(path)
 }
 
-// cleanUp removes what local has written: what it knew of the emulator, what that said, and the functions that were built for it.
+// cleanUp removes what local has written: what it knew of the emulator, what that said, and the
+// functions that were built for it.
 func cleanUp(path string) error {
 	dir := filepath.Dir(path)
 	for _, name := range []string{filepath.Base(path), "local.log", "build.toml", "build", "cache", "deps"} {
@@ -226,8 +227,8 @@ func docker(ctx context.Context) bool {
 	return exec.CommandContext(ctx, "docker", "info").Run() == nil
 }
 
-// startDocker starts LocalStack from localstack/compose.yaml. Its functions run in containers, where the emulator has another name, which
-// leads to this machine's own loopback outside of them.
+// startDocker starts LocalStack from localstack/compose.yaml. Its functions run in containers,
+// where the emulator has another name, which leads to this machine's own loopback outside of them.
 func startDocker(ctx context.Context, _ *options, told io.Writer) (*state, error) {
 	if err := compose(ctx, told, "up", "--detach", "--wait"); err != nil {
 		return nil, err

@@ -1,4 +1,5 @@
-// Command deploy builds, deploys and destroys the stack, in an account or on an emulator of this machine. make calls it.
+// Command deploy builds, deploys and destroys the stack, in an account or on an emulator of this
+// machine. make calls it.
 package main
 
 import (

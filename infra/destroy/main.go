@@ -1,5 +1,6 @@
-// Command destroy removes what was made for a stack outside of it: the queues of agents, and the mappings by which Lambda polls them. It is
-// to be run before the stack is deleted, and shows what there is unless it is told --yes. docs/design/provision.md says how it finds them.
+// Command destroy removes what was made for a stack outside of it: the queues of agents, and the
+// mappings by which Lambda polls them. It is to be run before the stack is deleted, and shows what
+// there is unless it is told --yes. docs/design/provision.md says how it finds them.
 package main
 
 import (

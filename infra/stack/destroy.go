@@ -12,8 +12,9 @@ type Left struct {
 	Table, Bucket, Key string
 }
 
-// Destroy removes the queues and mappings that were made for agents, and then the stack. Data: what the stack retains as well, except for a
-// key, which only AWS may delete, after a time. It may be called again after it was interrupted.
+// Destroy removes the queues and mappings that were made for agents, and then the stack. Data: what
+// the stack retains as well, except for a key, which only AWS may delete, after a time. It may be
+// called again after it was interrupted.
 func (s *Stack) Destroy(ctx context.Context, data bool) (Left, error) {
 	all, err := stacks.Open(ctx, s.Endpoint)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package stack builds, deploys and removes the stack of template.yaml, in an account or on an emulator. It is what make and the end-to-end
-// tests use; with the SAM CLI alone it goes as well, see docs/aws.md.
+// Package stack builds, deploys and removes the stack of template.yaml, in an account or on an
+// emulator. It is what make and the end-to-end tests use; with the SAM CLI alone it goes as well,
+// see docs/aws.md.
 package stack
 
 import (
@@ -29,7 +30,8 @@ type Stack struct {
 	Built string
 	// Endpoint of an emulator; empty: AWS.
 	Endpoint string
-	// Environment has variables for the SAM CLI beside those of this process: credentials and region of an emulator. This process needs them too.
+	// Environment has variables for the SAM CLI beside those of this process: credentials and
+	// region of an emulator. This process needs them too.
 	Environment []string
 	// Tools to run.
 	Tools server.Tools
@@ -58,7 +60,8 @@ func (s *Stack) Build(ctx context.Context, architecture string) error {
 		"--parameter-overrides", "Architecture="+architecture)
 }
 
-// Deploy makes or updates the stack from what was built, with parameters of the template. On an emulator its endpoint is one of them.
+// Deploy makes or updates the stack from what was built, with parameters of the template. On an
+// emulator its endpoint is one of them.
 func (s *Stack) Deploy(ctx context.Context, parameters map[string]string) error {
 	all := maps.Clone(parameters)
 	if all == nil {
@@ -87,7 +90,8 @@ func (s *Stack) Outputs(ctx context.Context) (map[string]string, error) {
 	return all.Outputs(ctx, s.Name)
 }
 
-// Variables returns the environment variables with which a process opens the home of a stack, from its outputs.
+// Variables returns the environment variables with which a process opens the home of a stack, from
+// its outputs.
 func (s *Stack) Variables(outputs map[string]string) []string {
 	v := []string{"SOUTHBOUND_TABLE=" + outputs["Table"], "SOUTHBOUND_BUCKET=" + outputs["Bucket"], "SOUTHBOUND_PREFIX=" + outputs["Prefix"],
 		"SOUTHBOUND_DEAD_LETTERS=" + outputs["DeadLetters"], "SOUTHBOUND_HANDLER=" + outputs["HandlerFunction"], "SOUTHBOUND_LOG_QUEUE=" + outputs["LogQueue"]}

@@ -77,7 +77,8 @@ func secret(t *testing.T, w *world) {
 	w.logged(t, value)
 }
 
-// decoded looks for a secret in what the state holds, as the engine reads it: in the table it is compressed.
+// decoded looks for a secret in what the state holds, as the engine reads it: in the table it is
+// compressed.
 func (w *world) decoded(t *testing.T, env, value string) {
 	t.Helper()
 	h := w.home(t)
@@ -161,7 +162,8 @@ func (w *world) queues(t *testing.T, value string) {
 		if !strings.Contains(url, "/"+w.out["Prefix"]) && !strings.Contains(url, "/"+w.stack.Name) {
 			continue
 		}
-		// For a second: no time at all is not sent, and would hide the messages of other tests for as long as their queue says.
+		// For a second: no time at all is not sent, and would hide the messages of other tests for
+		// as long as their queue says.
 		got, err := w.sqs.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(url), MaxNumberOfMessages: 10, VisibilityTimeout: 1})
 		if err != nil {
 			continue // of another test, which removed it
@@ -197,7 +199,8 @@ func (w *world) logged(t *testing.T, value string) {
 	}
 }
 
-// groups returns the names of the stack's log groups. Where its name stands in them is not the same everywhere.
+// groups returns the names of the stack's log groups. Where its name stands in them is not the same
+// everywhere.
 func (w *world) groups(t *testing.T) []string {
 	t.Helper()
 	var out []string
@@ -216,7 +219,8 @@ func (w *world) groups(t *testing.T) []string {
 	return out
 }
 
-// noDeadLetters pins that nothing of what the suite did was more than the handler function could take.
+// noDeadLetters pins that nothing of what the suite did was more than the handler function could
+// take.
 func noDeadLetters(t *testing.T, w *world) {
 	t.Helper()
 	name := w.out["DeadLetters"][strings.LastIndexByte(w.out["DeadLetters"], ':')+1:]

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// crowd: a first export to more agents than the export function prepares before it answers. The rest is prepared by an invocation of its own.
+// crowd: a first export to more agents than the export function prepares before it answers. The
+// rest is prepared by an invocation of its own.
 func crowd(t *testing.T, w *world) {
 	const agents = 40
 	u := w.user(t, "crowd")

@@ -14,7 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 )
 
-// example: examples/aws works as its page says, on this machine and in the home, once bucket, region and endpoint are put in.
+// example: examples/aws works as its page says, on this machine and in the home, once bucket,
+// region and endpoint are put in.
 func example(t *testing.T, w *world) {
 	u, bucket, name := w.user(t, "example"), w.target(t), "southbound-e2e/"+token()
 	c, err := awsconfig.LoadDefaultConfig(t.Context())

@@ -81,7 +81,8 @@ func twice(t *testing.T, w *world) {
 	}
 }
 
-// hold keeps the handler function from hearing an agent, and returns the URL of the queue and how to let it hear again.
+// hold keeps the handler function from hearing an agent, and returns the URL of the queue and how
+// to let it hear again.
 func (u *user) hold(t *testing.T, agent string) (url string, release func()) {
 	t.Helper()
 	name := queue.Name(u.out["Prefix"], u.env, agent)

@@ -183,7 +183,8 @@ resources:
 	}
 }
 
-// archive exports as a pipeline without the command line does: an archive in the bucket, and a plain invoke.
+// archive exports as a pipeline without the command line does: an archive in the bucket, and a
+// plain invoke.
 func archive(t *testing.T, w *world) {
 	u := w.user(t, "archive")
 	var packed bytes.Buffer

@@ -14,7 +14,8 @@ import (
 	"southbound/infra/stack"
 )
 
-// neighbour: a second stack in the account neither takes anything from the first, nor takes it along when it is destroyed.
+// neighbour: a second stack in the account neither takes anything from the first, nor takes it
+// along when it is destroyed.
 func neighbour(t *testing.T, w *world) {
 	other := *w
 	other.stack.Name = "southbound-e2e-" + token()

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// scripts runs the command line's own scripts against the stack. Their agents are on this machine, and served from here.
+// scripts runs the command line's own scripts against the stack. Their agents are on this machine,
+// and served from here.
 func scripts(t *testing.T, w *world) {
 	began := time.Now()
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-trimpath", "-vet=off", "-count=1", "-timeout=40m", "-parallel=6", "-run=^TestScriptsOverAPI$", "./shared/cli")

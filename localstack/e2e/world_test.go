@@ -31,11 +31,13 @@ import (
 	"southbound/shared/aws/home"
 )
 
-// endpointVariable names an emulator that runs already; empty, but set: AWS. When it is not set, the suite starts MiniStack.
+// endpointVariable names an emulator that runs already; empty, but set: AWS. When it is not set,
+// the suite starts MiniStack.
 const endpointVariable = "SOUTHBOUND_E2E_ENDPOINT"
 
-// roleVariable names the role that agents of the suite assume in AWS: it needs rights to buckets southbound-e2e-* and parameters
-// /southbound-e2e/*, and must trust the handler function's role. Emulators take any.
+// roleVariable names the role that agents of the suite assume in AWS: it needs rights to buckets
+// southbound-e2e-* and parameters /southbound-e2e/*, and must trust the handler function's role.
+// Emulators take any.
 const roleVariable = "SOUTHBOUND_E2E_ROLE"
 
 // world is a deployed stack and what is needed to use and to look at it.

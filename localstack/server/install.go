@@ -36,7 +36,8 @@ var (
 // marker is written last into a folder, so that an installation that was cut short is seen.
 const marker = ".complete"
 
-// install returns the folder in which a kind of server is installed, and installs it there when it is not.
+// install returns the folder in which a kind of server is installed, and installs it there when it
+// is not.
 func install(ctx context.Context, kind Kind) (string, error) {
 	lock, into := kind.lock(), kind.into()
 	sum := sha256.Sum256(lock)
@@ -48,8 +49,8 @@ func install(ctx context.Context, kind Kind) (string, error) {
 	})
 }
 
-// cached returns a folder of the user's cache that fill has filled: once for all processes and users of the same cache, and again when it
-// was cut short.
+// cached returns a folder of the user's cache that fill has filled: once for all processes and
+// users of the same cache, and again when it was cut short.
 func cached(name string, fill func(dir string) error) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

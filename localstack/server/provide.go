@@ -28,8 +28,8 @@ var (
 	maven = program{"mvn", []string{"maven"}, "install Maven 3 and Java 17 or newer"}
 )
 
-// provide makes sure that a program is there. Where it is missing it is installed, if this process may do so on Debian or Ubuntu; otherwise
-// the error says what to install.
+// provide makes sure that a program is there. Where it is missing it is installed, if this process
+// may do so on Debian or Ubuntu; otherwise the error says what to install.
 func provide(ctx context.Context, p program) error {
 	if p.there(ctx) {
 		return nil
@@ -59,8 +59,9 @@ func aptGet(ctx context.Context, packages ...string) error {
 	return run(ctx, "/", "env", append([]string{"DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-qq", "--no-install-recommends"}, packages...)...)
 }
 
-// python returns a Python of a version: "3.13" is exactly that one, "3.11+" that one or a newer one. It is the one that
-// SOUTHBOUND_PYTHON names, one on the path, one of pyenv, or else one of Debian.
+// python returns a Python of a version: "3.13" is exactly that one, "3.11+" that one or a newer
+// one. It is the one that SOUTHBOUND_PYTHON names, one on the path, one of pyenv, or else one of
+// Debian.
 func python(ctx context.Context, version string) (string, error) {
 	if p := findPython(ctx, version); p != "" {
 		return p, nil
@@ -110,5 +111,6 @@ func numbers(version string) []int {
 	return out
 }
 
-// Install installs packages of Debian or Ubuntu for a test that needs another server than those of this package; an error says why it could not.
+// Install installs packages of Debian or Ubuntu for a test that needs another server than those of
+// this package; an error says why it could not.
 func Install(ctx context.Context, packages ...string) error { return aptGet(ctx, packages...) }

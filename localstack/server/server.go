@@ -1,6 +1,7 @@
-// Package server runs real servers of AWS's APIs for tests, without Docker and without an account: DynamoDB Local, MiniStack and LocalStack.
-// What they are made of is installed once from Maven Central and PyPI, in the versions and with the hashes that stand in this package,
-// into the user's cache folder.
+// Package server runs real servers of AWS's APIs for tests, without Docker and without an account:
+// DynamoDB Local, MiniStack and LocalStack. What they are made of is installed once from Maven
+// Central and PyPI, in the versions and with the hashes that stand in this package, into the user's
+// cache folder.
 package server
 
 import (
@@ -26,11 +27,13 @@ type Kind string
 
 // The kinds.
 const (
-	// DynamoDB is DynamoDB Local: DynamoDB only, the reference for conditions and transactions. Needs Java 17 and Maven.
+	// DynamoDB is DynamoDB Local: DynamoDB only, the reference for conditions and transactions.
+	// Needs Java 17 and Maven.
 	DynamoDB Kind = "dynamodb-local"
 	// MiniStack serves everything of AWS that Southbound uses. Needs Python 3.
 	MiniStack Kind = "ministack"
-	// LocalStack is LocalStack 4.14: S3 and SQS here; it refuses presigned requests whose signature does not fit. Needs Python 3.13.
+	// LocalStack is LocalStack 4.14: S3 and SQS here; it refuses presigned requests whose signature
+	// does not fit. Needs Python 3.13.
 	LocalStack Kind = "localstack"
 )
 
@@ -53,7 +56,8 @@ const (
 	startTimeout = 5 * time.Minute
 )
 
-// Start installs a kind of server when that was not done yet, starts one on a free port and waits until it answers.
+// Start installs a kind of server when that was not done yet, starts one on a free port and waits
+// until it answers.
 func Start(ctx context.Context, kind Kind) (*Server, error) {
 	dir, err := prepare(ctx, kind)
 	if err != nil {
@@ -71,8 +75,9 @@ func Start(ctx context.Context, kind Kind) (*Server, error) {
 	}
 }
 
-// Tests starts servers, calls run with them and stops them. It returns what run returns, or 1 when a server does not start, and says why on standard
-// error: it is what TestMain does around its tests.
+// Tests starts servers, calls run with them and stops them. It returns what run returns, or 1 when
+// a server does not start, and says why on standard error: it is what TestMain does around its
+// tests.
 func Tests(run func(servers map[Kind]*Server) int, kinds ...Kind) int {
 	servers := map[Kind]*Server{}
 	for _, kind := range kinds {
@@ -138,8 +143,9 @@ func freePort(ctx context.Context) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil //nolint:forcetypeassert // it is a TCP listener
 }
 
-// guardian runs a command and ends its process group, itself included, when the command or its own standard input ends. The
-// input ends when the process that holds the other end of the pipe is gone, even if it was killed.
+// guardian runs a command and ends its process group, itself included, when the command or its own
+// standard input ends. The input ends when the process that holds the other end of the pipe is
+// gone, even if it was killed.
 const guardian = `exec 3<&0
 "$@" </dev/null 3<&- &
 pid=$!
@@ -177,7 +183,8 @@ func (k Kind) command(dir, work string, port int) (command, env []string) {
 	switch k {
 	case DynamoDB:
 		lib := filepath.Join(dir, "lib")
-		// It lives for seconds: compiling it well, and collecting garbage on all cores, would cost more than all that it is asked.
+		// It lives for seconds: compiling it well, and collecting garbage on all cores, would cost
+		// more than all that it is asked.
 		return []string{"java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.library.path=" + lib, "-cp", filepath.Join(lib, "*"),
 			"com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-inMemory", "-port", p, "-disableTelemetry"}, nil
 	case MiniStack:
@@ -202,7 +209,8 @@ func (k Kind) health() string {
 	}
 }
 
-// wait asks until the server answers. DynamoDB Local answers 400 to what is not a request of DynamoDB.
+// wait asks until the server answers. DynamoDB Local answers 400 to what is not a request of
+// DynamoDB.
 func (s *Server) wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

@@ -93,8 +93,9 @@ func answers(ctx context.Context, url string) bool {
 	return true
 }
 
-// TestOnlyLoopback pins that MiniStack, which people run by `make local`, listens on loopback only, and on no port but its own.
-// It fails, as it should, when BIND_HOST and the URL of server.go name 127.0.0.2.
+// TestOnlyLoopback pins that MiniStack, which people run by `make local`, listens on loopback only,
+// and on no port but its own. It fails, as it should, when BIND_HOST and the URL of server.go name
+// 127.0.0.2.
 func TestOnlyLoopback(t *testing.T) {
 	t.Parallel()
 	s, err := server.Start(t.Context(), server.MiniStack)

@@ -10,7 +10,8 @@ import (
 	"southbound/localstack/server"
 )
 
-// TestTools pins that the SAM CLI and cfn-lint are installed in the versions that are locked, and run.
+// TestTools pins that the SAM CLI and cfn-lint are installed in the versions that are locked, and
+// run.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	tools, err := server.InstallTools(t.Context())

@@ -12,8 +12,9 @@ import (
 //go:embed translate.py
 var translate string
 
-// Translate returns what SAM's transform makes of a template, as JSON: what CloudFormation is given in the end. Where a template names
-// code or other templates by a path of this machine, the result names an object that does not exist.
+// Translate returns what SAM's transform makes of a template, as JSON: what CloudFormation is given
+// in the end. Where a template names code or other templates by a path of this machine, the result
+// names an object that does not exist.
 func (t Tools) Translate(ctx context.Context, template string) ([]byte, error) {
 	python := filepath.Join(filepath.Dir(t.SAM), "python")
 	cmd := exec.CommandContext(ctx, python, "-c", translate, template) //nolint:gosec // installed by its hash

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Program returns the path of a program: the machine's own, or else that of a package of Debian, as Unpack has it.
+// Program returns the path of a program: the machine's own, or else that of a package of Debian, as
+// Unpack has it.
 func Program(ctx context.Context, pkg, name string) (string, error) {
 	if have, err := exec.LookPath(name); err == nil {
 		return have, nil
@@ -26,8 +27,9 @@ func Program(ctx context.Context, pkg, name string) (string, error) {
 	return program, nil
 }
 
-// Unpack returns a folder with the programs of packages of Debian, and of all that they need and this machine has not. They lie in the
-// cache folder, and nothing of the machine is changed, so it takes no root.
+// Unpack returns a folder with the programs of packages of Debian, and of all that they need and
+// this machine has not. They lie in the cache folder, and nothing of the machine is changed, so it
+// takes no root.
 func Unpack(ctx context.Context, packages ...string) (string, error) {
 	dir, err := cached(filepath.Join("unpacked", strings.Join(packages, "-")), func(dir string) error { return unpack(ctx, dir, packages) })
 	return filepath.Join(dir, programs), err

@@ -1,6 +1,7 @@
-// Command bench times the program as a whole against a floor: a program that does nothing but the system calls that the work
-// needs. Everything runs in one go on one machine, in new directories that are deleted at the end, since deleting between runs slows
-// file systems down. It prints medians, and ratios to the floor.
+// Command bench times the program as a whole against a floor: a program that does nothing but the
+// system calls that the work needs. Everything runs in one go on one machine, in new directories
+// that are deleted at the end, since deleting between runs slows file systems down. It prints
+// medians, and ratios to the floor.
 package main
 
 import (
@@ -318,8 +319,8 @@ func manyAgents(n int) string {
 // floorWriters write at the same time, as a disk syncs many files in little more time than one.
 const floorWriters = 16
 
-// floorWrite does what has to be done: a temporary name, the bytes, a sync, the name, and at the end
-// a sync of the directory.
+// floorWrite does what has to be done: a temporary name, the bytes, a sync, the name, and at the
+// end a sync of the directory.
 func floorWrite(dir string, n, workers int) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err

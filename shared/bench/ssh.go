@@ -78,7 +78,8 @@ func serve(dir string) (*machine, error) {
 	return nil, errors.New("sshd does not listen")
 }
 
-// shell runs a command of this machine in which SSH and SCP stand for those programs with all that they need to log in.
+// shell runs a command of this machine in which SSH and SCP stand for those programs with all that
+// they need to log in.
 func (m *machine) shell(command string) error {
 	quoted := "'" + strings.Join(m.options, "' '") + "'"
 	replaced := strings.NewReplacer("SSH", fmt.Sprintf("ssh %s -p %d %s@127.0.0.1", quoted, m.port, m.user), "SCP", fmt.Sprintf("scp -q %s -P %d", quoted, m.port)).Replace(command)
@@ -88,8 +89,8 @@ func (m *machine) shell(command string) error {
 	return nil
 }
 
-// ssh times files on a machine that is reached by ssh. The floors are a login that does the same with no program of ours: tar, which syncs
-// nothing, and sha256sum. scp is what people do by hand.
+// ssh times files on a machine that is reached by ssh. The floors are a login that does the same
+// with no program of ours: tar, which syncs nothing, and sha256sum. scp is what people do by hand.
 func (b *bench) ssh(n, runs int) error {
 	dir := b.fresh()
 	m, err := serve(dir)

@@ -1,6 +1,7 @@
-// Package binform writes and reads the small values that stored state consists of, in few bytes and without names: numbers of variable
-// length, texts after their length, times. The form is what encoding/binary calls varint; what the values mean, and the number of the
-// format, belong to who writes them.
+// Package binform writes and reads the small values that stored state consists of, in few bytes and
+// without names: numbers of variable length, texts after their length, times. The form is what
+// encoding/binary calls varint; what the values mean, and the number of the format, belong to who
+// writes them.
 package binform
 
 import (
@@ -56,7 +57,8 @@ func (w *Writer) Texts(list []string) {
 	}
 }
 
-// Hex writes any text; one of hexadecimal digits in lower case, such as a hash, takes half the room.
+// Hex writes any text; one of hexadecimal digits in lower case, such as a hash, takes half the
+// room.
 func (w *Writer) Hex(s string) {
 	if raw, err := hex.DecodeString(s); err == nil && s != "" && hex.EncodeToString(raw) == s {
 		w.Uint(uint64(len(raw))<<1 | 1)
@@ -79,8 +81,9 @@ func (w *Writer) Word(s string, words []string) {
 	w.Text(s)
 }
 
-// Reader reads what a Writer wrote, from the start of B, which shrinks. The first thing that does not fit sets Bad and leaves nothing, so
-// that all later reads give zero values and a caller asks once, at the end.
+// Reader reads what a Writer wrote, from the start of B, which shrinks. The first thing that does
+// not fit sets Bad and leaves nothing, so that all later reads give zero values and a caller asks
+// once, at the end.
 type Reader struct {
 	B   []byte
 	Bad bool
@@ -138,7 +141,8 @@ func (r *Reader) UintTo(limit uint64) uint64 {
 	return v
 }
 
-// Len reads a length or a count. It is at most the number of bytes left, since everything takes a byte, so that a caller may allocate for it.
+// Len reads a length or a count. It is at most the number of bytes left, since everything takes a
+// byte, so that a caller may allocate for it.
 func (r *Reader) Len() int {
 	return int(r.UintTo(uint64(len(r.B)))) //nolint:gosec // checked
 }

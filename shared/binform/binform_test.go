@@ -48,7 +48,8 @@ func TestZeroTime(t *testing.T) {
 	}
 }
 
-// TestDoesNotFit pins that what was not written so is refused, and that a reader that failed stays so.
+// TestDoesNotFit pins that what was not written so is refused, and that a reader that failed stays
+// so.
 func TestDoesNotFit(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

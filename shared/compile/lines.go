@@ -10,8 +10,8 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
-// Lines returns a function that returns the lines of models at places, for diag.Problem.Lines. Those
-// of documents are not shown: they may hold what is secret in its place.
+// Lines returns a function that returns the lines of models at places, for diag.Problem.Lines.
+// Those of documents are not shown: they may hold what is secret in its place.
 func Lines() func(diag.Pos) (string, bool) {
 	files := map[string][]string{}
 	return func(at diag.Pos) (string, bool) {

@@ -2,13 +2,16 @@ package dag
 
 import "slices"
 
-// searchBudget bounds how many edges are visited to find the shortest cycle of one part. It is enough for the exact answer in any graph that
-// occurs in practice; beyond it, the shortest cycle found so far is good enough.
+// searchBudget bounds how many edges are visited to find the shortest cycle of one part. It is
+// enough for the exact answer in any graph that occurs in practice; beyond it, the shortest cycle
+// found so far is good enough.
 const searchBudget = 10_000_000
 
-// Cycles returns a shortest cycle of each strongly connected part that has any: one for each problem to be solved. Each cycle starts at its
-// smallest node; each node in it requires the next, and the last requires the first. The cycles are in the order of their first nodes. The
-// result is empty if the graph is acyclic. In a part so large that the search is given up, the cycle is short but not always the shortest.
+// Cycles returns a shortest cycle of each strongly connected part that has any: one for each
+// problem to be solved. Each cycle starts at its smallest node; each node in it requires the next,
+// and the last requires the first. The cycles are in the order of their first nodes. The result is
+// empty if the graph is acyclic. In a part so large that the search is given up, the cycle is short
+// but not always the shortest.
 func (g *Graph) Cycles() [][]int32 {
 	part, count := g.parts()
 	start := make([]int32, count+1)
@@ -122,8 +125,8 @@ func newSearch(g *Graph, part []int32) *search {
 	}
 }
 
-// shortest returns a shortest cycle of one part. It finds the shortest through one node, takes that node away with all that are on no
-// cycle any more, and goes on with what is left.
+// shortest returns a shortest cycle of one part. It finds the shortest through one node, takes that
+// node away with all that are on no cycle any more, and goes on with what is left.
 func (s *search) shortest(nodes []int32) []int32 {
 	for _, v := range nodes {
 		for _, w := range s.g.Requires(int(v)) {
@@ -151,7 +154,8 @@ func (s *search) shortest(nodes []int32) []int32 {
 	return append(slices.Clone(best[at:]), best[:at]...)
 }
 
-// through returns a shortest cycle through start, nil when there is none shorter than limit (0: any length).
+// through returns a shortest cycle through start, nil when there is none shorter than limit (0: any
+// length).
 func (s *search) through(start int32, limit int) []int32 {
 	s.round++
 	s.queue = append(s.queue[:0], start)

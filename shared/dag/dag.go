@@ -1,5 +1,5 @@
-// Package dag is a compact, immutable graph of what requires what, with its order and cycles. Nodes are numbers from 0. Nothing in it is
-// recursive, so chains may be of any length.
+// Package dag is a compact, immutable graph of what requires what, with its order and cycles. Nodes
+// are numbers from 0. Nothing in it is recursive, so chains may be of any length.
 package dag
 
 import "slices"
@@ -10,8 +10,9 @@ type Graph struct {
 	depStart, deps []int32 // node i is required by deps[depStart[i]:depStart[i+1]]
 }
 
-// New returns a graph of n nodes. requires returns the nodes that node i requires, each in 0..n-1, and is called once a node in ascending
-// order; what it returns is copied. Repeated edges count once; a node may require itself, which is a cycle.
+// New returns a graph of n nodes. requires returns the nodes that node i requires, each in 0..n-1,
+// and is called once a node in ascending order; what it returns is copied. Repeated edges count
+// once; a node may require itself, which is a cycle.
 func New(n int, requires func(i int) []int32) *Graph {
 	g := &Graph{reqStart: make([]int32, n+1), depStart: make([]int32, n+1)}
 	for i := range n {
@@ -42,14 +43,17 @@ func New(n int, requires func(i int) []int32) *Graph {
 // Len returns the number of nodes.
 func (g *Graph) Len() int { return len(g.reqStart) - 1 }
 
-// Requires returns the nodes that i requires, ascending. The slice belongs to the graph and is not to be changed.
+// Requires returns the nodes that i requires, ascending. The slice belongs to the graph and is not
+// to be changed.
 func (g *Graph) Requires(i int) []int32 { return g.reqs[g.reqStart[i]:g.reqStart[i+1]] }
 
-// Dependants returns the nodes that require i, ascending. The slice belongs to the graph and is not to be changed.
+// Dependants returns the nodes that require i, ascending. The slice belongs to the graph and is not
+// to be changed.
 func (g *Graph) Dependants(i int) []int32 { return g.deps[g.depStart[i]:g.depStart[i+1]] }
 
-// Order returns the nodes so that each comes after all that it requires; of several possible next nodes it takes the smallest, so nodes whose
-// numbers are in such an order already stay in it. Nodes on a cycle, and those that require one of these, are left out.
+// Order returns the nodes so that each comes after all that it requires; of several possible next
+// nodes it takes the smallest, so nodes whose numbers are in such an order already stay in it.
+// Nodes on a cycle, and those that require one of these, are left out.
 func (g *Graph) Order() []int32 {
 	n := g.Len()
 	waiting := make([]int32, n)
@@ -57,7 +61,8 @@ func (g *Graph) Order() []int32 {
 	for i := range n {
 		waiting[i] = g.reqStart[i+1] - g.reqStart[i]
 	}
-	// Nodes without requirements come by themselves in ascending order; only those that were freed need the heap.
+	// Nodes without requirements come by themselves in ascending order; only those that were freed
+	// need the heap.
 	var freed minHeap
 	next := 0
 	for {

@@ -12,7 +12,8 @@ import (
 // Limit is how many problems of one input are shown; the others are counted.
 const Limit = 100
 
-// Pos is a place in an input. Line and Column count from 1 (columns in characters); 0 means not known.
+// Pos is a place in an input. Line and Column count from 1 (columns in characters); 0 means not
+// known.
 type Pos struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
@@ -88,8 +89,9 @@ func (ps Problems) Error() string {
 // Add appends a problem.
 func (ps *Problems) Add(p Problem) { *ps = append(*ps, p) }
 
-// sorted returns the problems in order of place, without repeats. What was written once and stands for resources on several agents has
-// the same problem on each: it is reported once, for the first, and says for how many more.
+// sorted returns the problems in order of place, without repeats. What was written once and stands
+// for resources on several agents has the same problem on each: it is reported once, for the first,
+// and says for how many more.
 func (ps Problems) sorted() Problems {
 	out := slices.Clone(ps)
 	slices.SortStableFunc(out, func(a, b Problem) int {
@@ -129,10 +131,12 @@ func (p Problem) same(q Problem) bool {
 	return p.Pos == q.Pos && p.Message == q.Message && p.Attribute == q.Attribute && (p.Resource == q.Resource || p.Line > 0)
 }
 
-// Err returns the sorted problems as an error, or nil when there are none. When there are more than Limit it is a TooMany.
+// Err returns the sorted problems as an error, or nil when there are none. When there are more than
+// Limit it is a TooMany.
 func (ps Problems) Err() error { return ps.ErrAnd(0) }
 
-// ErrAnd is Err where a number of further problems, all behind the first Limit, were counted and not kept.
+// ErrAnd is Err where a number of further problems, all behind the first Limit, were counted and
+// not kept.
 func (ps Problems) ErrAnd(more int) error {
 	if len(ps) == 0 {
 		return nil
@@ -160,7 +164,8 @@ func (e TooMany) Error() string { return fmt.Sprintf("%s\nand %d more", e.Proble
 // Unwrap implements errors.Unwrap.
 func (e TooMany) Unwrap() error { return e.Problems }
 
-// Of returns the problems that an error is, and how many more there are; none if it is another error.
+// Of returns the problems that an error is, and how many more there are; none if it is another
+// error.
 func Of(err error) (problems Problems, more int) {
 	var many TooMany
 	if errors.As(err, &many) {

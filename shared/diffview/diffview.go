@@ -21,8 +21,8 @@ const (
 	mostDiff  = 1024 // KiB of a text that is compared line by line
 )
 
-// handlerPart calls attributes that resources have for their handlers (see deploy/model) by names for
-// people, to whom their values say nothing.
+// handlerPart calls attributes that resources have for their handlers (see deploy/model) by names
+// for people, to whom their values say nothing.
 func handlerPart(name string) string {
 	switch name {
 	case "_code":

@@ -212,7 +212,8 @@ func TestIsText(t *testing.T) {
 	}
 }
 
-// TestOfHandler holds that people are told that the code of a handler has changed, and not what it is.
+// TestOfHandler holds that people are told that the code of a handler has changed, and not what it
+// is.
 func TestOfHandler(t *testing.T) {
 	t.Parallel()
 	one, other := resource.File{Hash: "0123456789abcdef", Size: 1}, resource.File{Hash: "fedcba"}

@@ -16,7 +16,8 @@ import (
 // Mapped is what entities are as a model.
 type Mapped struct {
 	Model *model.Model
-	// Ignored are the entities that are mapped and no resource, with the reason: what a Func has said, or "not managed".
+	// Ignored are the entities that are mapped and no resource, with the reason: what a Func has
+	// said, or "not managed".
 	Ignored []Left
 }
 
@@ -26,9 +27,10 @@ type Left struct {
 	Reason string
 }
 
-// Map makes a model of entities, in their order. What is wrong with them is returned all at once, each with its place. A resource requires the resources
-// that its entity's relation `requires` leads to; those that are no resource are passed through. What the model then lacks, and cycles, deploy finds,
-// with the places of the entities.
+// Map makes a model of entities, in their order. What is wrong with them is returned all at once,
+// each with its place. A resource requires the resources that its entity's relation `requires`
+// leads to; those that are no resource are passed through. What the model then lacks, and cycles,
+// deploy finds, with the places of the entities.
 func (m *Mapper) Map(entities []Entity) (Mapped, error) {
 	r := &run{m: m, files: map[string]state.Blob{}, ids: map[Entity]resource.ID{}, agentOf: map[string]int{}}
 	var out Mapped

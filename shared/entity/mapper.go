@@ -35,8 +35,9 @@ func flagNames() []string {
 	return []string{"managed", "prevent_destroy", "purge_on_delete", "purged", "receive_events", "report_only", "send_event", "set"}
 }
 
-// NewMapper checks mappings against the types of their resources. What is wrong is returned all at once as diag.Problems, in which Resource is the kind
-// of the entity and Attribute that of the resource.
+// NewMapper checks mappings against the types of their resources. What is wrong is returned all at
+// once as diag.Problems, in which Resource is the kind of the entity and Attribute that of the
+// resource.
 func NewMapper(types *schema.Registry, mappings []Mapping, agents ...AgentMapping) (*Mapper, error) {
 	m := &Mapper{byKind: map[string]*mapping{}, agents: map[string]AgentMapping{}}
 	c := &checker{types: types}

@@ -87,8 +87,8 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// KindOf returns the kind of the outermost Error in err's chain that has one, Canceled or Timeout for
-// the context errors, and Unknown otherwise.
+// KindOf returns the kind of the outermost Error in err's chain that has one, Canceled or Timeout
+// for the context errors, and Unknown otherwise.
 func KindOf(err error) Kind {
 	for e := err; e != nil; {
 		var fe *Error

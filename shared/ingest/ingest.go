@@ -37,7 +37,8 @@ type Answer struct {
 
 // Exporter exports archives.
 type Exporter struct {
-	// Open reads an archive and says how long it is (0: not known); bucket is "" for that of the stack. The errors are faults.
+	// Open reads an archive and says how long it is (0: not known); bucket is "" for that of the
+	// stack. The errors are faults.
 	Open    func(ctx context.Context, bucket, key string) (io.ReadCloser, int64, error)
 	Service *api.Service
 	// Dir is where archives are unpacked; empty: the folder for temporary files.
@@ -49,8 +50,9 @@ type Exporter struct {
 // mostPacked is how large an archive may be.
 const mostPacked = 256 << 20
 
-// Export reads the archive that an event names and exports it. What is wrong with the archive, its documents or the request is in the
-// answer; the error is a fault that may pass, so that the same event can come again: the same export gives the same version.
+// Export reads the archive that an event names and exports it. What is wrong with the archive, its
+// documents or the request is in the answer; the error is a fault that may pass, so that the same
+// event can come again: the same export gives the same version.
 func (x *Exporter) Export(ctx context.Context, e Event) (Answer, error) {
 	began := time.Now()
 	report, err := x.export(ctx, e)

@@ -1,4 +1,5 @@
-// Package ingest exports what a pipeline has put into S3 as an archive, for those that have no command line at hand.
+// Package ingest exports what a pipeline has put into S3 as an archive, for those that have no
+// command line at hand.
 package ingest
 
 import (
@@ -34,8 +35,9 @@ type unpacker struct {
 	bytes   int64
 }
 
-// Unpack writes what an archive (tar, tar.gz or zip, told by its first bytes) holds into an empty folder. Invalid is the error for what no
-// archive of documents holds: links, devices, names that leave the folder or occur twice, and more than the limits allow.
+// Unpack writes what an archive (tar, tar.gz or zip, told by its first bytes) holds into an empty
+// folder. Invalid is the error for what no archive of documents holds: links, devices, names that
+// leave the folder or occur twice, and more than the limits allow.
 func Unpack(archive *os.File, size int64, dir string, limits Limits) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -9,9 +9,10 @@ import (
 	"os"
 )
 
-// Build identifies the program that runs by what it was built to: two builds of one source with one toolchain are the same, and any other
-// differs. It is the build id that the linker has written into the program, or, where there is none, the digest of its bytes; "" when the
-// program cannot be read.
+// Build identifies the program that runs by what it was built to: two builds of one source with one
+// toolchain are the same, and any other differs. It is the build id that the linker has written
+// into the program, or, where there is none, the digest of its bytes; "" when the program cannot be
+// read.
 func Build() string {
 	path, err := os.Executable()
 	if err != nil {

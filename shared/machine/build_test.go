@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestBuild tells programs apart that differ in one word of their code, and those of one source not.
+// TestBuild tells programs apart that differ in one word of their code, and those of one source
+// not.
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,4 +1,5 @@
-// Package machine is what every home of the engine takes from the machine it runs on: the time, calls with a limit, and names for what is new.
+// Package machine is what every home of the engine takes from the machine it runs on: the time,
+// calls with a limit, and names for what is new.
 package machine
 
 import (
@@ -33,8 +34,9 @@ func (Clock) Sleep(ctx context.Context, d time.Duration) error {
 
 // Caller calls handlers in goroutines of their own. It implements deploy.Caller.
 type Caller struct {
-	// Stop, when it is closed, says that the process is about to end: what is being called is ended, and the call does not return, so that
-	// nothing of it is recorded. To the engine that is a crash, which loses nothing.
+	// Stop, when it is closed, says that the process is about to end: what is being called is
+	// ended, and the call does not return, so that nothing of it is recorded. To the engine that is
+	// a crash, which loses nothing.
 	Stop <-chan struct{}
 }
 
@@ -94,8 +96,8 @@ func NewIDs() *IDs {
 	return &IDs{Holder: hex.EncodeToString(raw[:]), tail: [6]byte(raw[:6])}
 }
 
-// NewID returns a unique id: milliseconds, a counter and a part of this process. It is greater than all this process made before and, as
-// far as clocks agree, others.
+// NewID returns a unique id: milliseconds, a counter and a part of this process. It is greater than
+// all this process made before and, as far as clocks agree, others.
 func (i *IDs) NewID() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()

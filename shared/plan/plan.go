@@ -15,7 +15,8 @@ const (
 // Redacted stands for the value of a secret wherever changes are stored or shown.
 const Redacted = "<redacted>"
 
-// Diff is what differs in one attribute. Wherever one is stored or shown, values of sensitive attributes have been replaced.
+// Diff is what differs in one attribute. Wherever one is stored or shown, values of sensitive
+// attributes have been replaced.
 type Diff struct {
 	Current any `json:"current"`
 	Desired any `json:"desired"`

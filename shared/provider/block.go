@@ -38,8 +38,9 @@ func (b *block) failure() error {
 	return b.failed
 }
 
-// Creating runs f as a block: its start and its end are logged, with the time it took, and lines that f logs through its context say that
-// they are in it. Blocks nest. It returns the error of f, or of Fail.
+// Creating runs f as a block: its start and its end are logged, with the time it took, and lines
+// that f logs through its context say that they are in it. Blocks nest. It returns the error of f,
+// or of Fail.
 func (c *Context) Creating(what string, f func(c *Context) error) error {
 	return c.inBlock("creating", "created", what, f)
 }
@@ -59,8 +60,9 @@ func (c *Context) Processing(what string, f func(c *Context) error) error {
 	return c.inBlock("processing", "processed", what, f)
 }
 
-// Fail marks the block it is called in as failed, with an error that formats like fmt.Errorf; the block returns the first one. Outside of any
-// block there is nothing to mark, and the error is only returned. It is for handlers that go on with the rest before they give up.
+// Fail marks the block it is called in as failed, with an error that formats like fmt.Errorf; the
+// block returns the first one. Outside of any block there is nothing to mark, and the error is only
+// returned. It is for handlers that go on with the rest before they give up.
 func (c *Context) Fail(class Class, format string, args ...any) error {
 	err := Errorf(class, format, args...)
 	if c.block != nil {
@@ -97,7 +99,8 @@ func (c *Context) inBlock(doing, done, what string, f func(c *Context) error) (e
 	return nil
 }
 
-// alsoFailed is an error of a block that was marked as failed before. Its class is that of the error.
+// alsoFailed is an error of a block that was marked as failed before. Its class is that of the
+// error.
 type alsoFailed struct{ err, marked error }
 
 // Error names both.

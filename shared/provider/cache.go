@@ -20,21 +20,24 @@ const mostCached = 1000
 // idleDefault is how long a value is kept after its last use when nothing is said.
 const idleDefault = time.Minute
 
-// Keep says how long a value is kept. The first limit that is reached ends it; with none it is kept for a minute after its last use.
+// Keep says how long a value is kept. The first limit that is reached ends it; with none it is kept
+// for a minute after its last use.
 type Keep struct {
 	For     time.Duration // since it was made
 	Idle    time.Duration // since it was last used
 	Version bool          // until a run for a newer version
 }
 
-// Key names a value among those of one resource type: by a name and by the arguments it depends on. Arguments are compared as JSON, so a field
-// tagged `json:"-"` is not part of the key. One that JSON leaves out because it is not exported is an error: values would be mixed up.
+// Key names a value among those of one resource type: by a name and by the arguments it depends on.
+// Arguments are compared as JSON, so a field tagged `json:"-"` is not part of the key. One that
+// JSON leaves out because it is not exported is an error: values would be mixed up.
 type Key struct {
 	Name string
 	Args []any
 }
 
-// Cache keeps values across runs. It may be used by any number of goroutines. What has ended is closed when the cache is next used.
+// Cache keeps values across runs. It may be used by any number of goroutines. What has ended is
+// closed when the cache is next used.
 type Cache struct {
 	now  func() time.Time
 	most int
@@ -74,17 +77,19 @@ func NewCache(now func() time.Time) *Cache {
 	return c
 }
 
-// Cached returns the value of a key, and makes it when there is none. build is called by one goroutine at a time for a key; the others wait
-// for what it returns. Errors are not kept. The value is shared, so nobody changes it.
+// Cached returns the value of a key, and makes it when there is none. build is called by one
+// goroutine at a time for a key; the others wait for what it returns. Errors are not kept. The
+// value is shared, so nobody changes it.
 func Cached[T any](ctx *Context, key Key, keep Keep, build func(ctx *Context) (T, error)) (T, error) {
 	v, back, err := Borrow(ctx, key, keep, build, nil)
 	back()
 	return v, err
 }
 
-// Borrow is Cached for values that have to be closed. The caller gives the value back by calling back, which is never nil, once it is done
-// with it; it is closed when it has ended and everybody has given it back. Those that end together are closed in the reverse order in which they
-// were made, one at a time.
+// Borrow is Cached for values that have to be closed. The caller gives the value back by calling
+// back, which is never nil, once it is done with it; it is closed when it has ended and everybody
+// has given it back. Those that end together are closed in the reverse order in which they were
+// made, one at a time.
 func Borrow[T any](ctx *Context, key Key, keep Keep, build func(ctx *Context) (T, error), shut func(T)) (value T, back func(), err error) {
 	c := ctx.host.Cache()
 	text, err := keyText[T](ctx, key)
@@ -128,7 +133,8 @@ func keyText[T any](ctx *Context, key Key) (string, error) {
 	return ctx.ID().Type() + "\x00" + key.Name + "\x00" + typ.PkgPath() + "\x00" + typ.String() + "\x00" + string(args), nil
 }
 
-// unexported returns the first field of a type, or of what it is made of, that JSON leaves out without having been told to; "" when there is none.
+// unexported returns the first field of a type, or of what it is made of, that JSON leaves out
+// without having been told to; "" when there is none.
 func unexported(t reflect.Type, above []reflect.Type) string {
 	if t == nil || slices.Contains(above, t) || t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return ""
@@ -345,8 +351,8 @@ func (c *Cache) Expire() {
 	c.drain()
 }
 
-// Close closes all values and waits for that; those that are lent are closed when they are given back. The cache keeps nothing from then
-// on. It is not to be called by what closes a value.
+// Close closes all values and waits for that; those that are lent are closed when they are given
+// back. The cache keeps nothing from then on. It is not to be called by what closes a value.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.closed = true

@@ -58,7 +58,8 @@ func (w *world) pass(d time.Duration) {
 	w.now = w.now.Add(d)
 }
 
-// TestCacheAgainstAModel does what users of a cache do in random order and compares with a plain list of what ought to be kept.
+// TestCacheAgainstAModel does what users of a cache do in random order and compares with a plain
+// list of what ought to be kept.
 func TestCacheAgainstAModel(t *testing.T) {
 	t.Parallel()
 	keeps := []provider.Keep{{}, {For: 10 * time.Second}, {Idle: 7 * time.Second}, {For: 20 * time.Second, Idle: 5 * time.Second}, {Version: true}}
@@ -193,7 +194,8 @@ func TestCacheKeepsNoErrors(t *testing.T) {
 	}
 }
 
-// TestCacheOutlivesAMaker: a maker that is cancelled, or panics, does not fail those who wait for it.
+// TestCacheOutlivesAMaker: a maker that is cancelled, or panics, does not fail those who wait for
+// it.
 func TestCacheOutlivesAMaker(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"canceled", "panic"} {

@@ -7,13 +7,16 @@ import (
 	"southbound/shared/plan"
 )
 
-// Partial is a handler that has the methods of more optional interfaces than it can serve, as one that stands for others has. See As.
+// Partial is a handler that has the methods of more optional interfaces than it can serve, as one
+// that stands for others has. See As.
 type Partial interface {
-	// Serves reports whether an optional interface, such as reflect.TypeFor[Reloader](), means something.
+	// Serves reports whether an optional interface, such as reflect.TypeFor[Reloader](), means
+	// something.
 	Serves(capability reflect.Type) bool
 }
 
-// As returns a handler as one of the optional interfaces, and whether it can serve it. It is how everything that calls handlers asks.
+// As returns a handler as one of the optional interfaces, and whether it can serve it. It is how
+// everything that calls handlers asks.
 func As[T any](h Handler) (T, bool) {
 	t, ok := h.(T)
 	if p, partial := h.(Partial); ok && partial && !p.Serves(reflect.TypeFor[T]()) {
@@ -23,8 +26,8 @@ func As[T any](h Handler) (T, bool) {
 	return t, ok
 }
 
-// Rememberer is given back, through Context.Known, facts of a resource that it reported in runs before: what no reading can find out, such
-// as the id that a target chose when it created.
+// Rememberer is given back, through Context.Known, facts of a resource that it reported in runs
+// before: what no reading can find out, such as the id that a target chose when it created.
 type Rememberer interface {
 	// Remembers names those facts; none: the resource needs none.
 	Remembers(r Resource) []string
@@ -32,24 +35,27 @@ type Rememberer interface {
 
 // Lister lists what exists on the agent, managed or not.
 type Lister interface {
-	// List calls found for each thing, in any order, until found returns an error, which it returns. The context has no resource: its ID
-	// has the type and the agent, and * for every name.
+	// List calls found for each thing, in any order, until found returns an error, which it
+	// returns. The context has no resource: its ID has the type and the agent, and * for every
+	// name.
 	List(ctx *Context, found func(Found) error) error
 }
 
-// Found is one thing that exists: the attributes that name it, what Read would report and, where they are known, parameters with which a
-// resource describes it.
+// Found is one thing that exists: the attributes that name it, what Read would report and, where
+// they are known, parameters with which a resource describes it.
 type Found struct{ Attributes map[string]any }
 
-// Nooper is told in a dry run what would be done, so that it can ask the target whether that would go well. It changes nothing; what it
-// reports through its context (log lines, changes) is kept with the dry run, and its error is shown as the reason why a deploy would fail.
+// Nooper is told in a dry run what would be done, so that it can ask the target whether that would
+// go well. It changes nothing; what it reports through its context (log lines, changes) is kept
+// with the dry run, and its error is shown as the reason why a deploy would fail.
 type Nooper interface {
 	Noop(ctx *Context, would BatchChange) error
 }
 
 // InSyncer compares one attribute where equality of values is not what counts.
 type InSyncer interface {
-	// InSync is asked for every attribute that is compared and wanted. Undecided leaves it to the engine.
+	// InSync is asked for every attribute that is compared and wanted. Undecided leaves it to the
+	// engine.
 	InSync(ctx *Context, attribute string, desired, observed any) (Verdict, error)
 }
 
@@ -69,15 +75,16 @@ const (
 	Differs
 )
 
-// Flusher is called once after all of a batch was applied, with those of it that were changed and went well.
+// Flusher is called once after all of a batch was applied, with those of it that were changed and
+// went well.
 type Flusher interface {
 	Flush(ctx context.Context, done []BatchChange) error
 }
 
 // Generator makes resources that follow from one, when a model is exported.
 type Generator interface {
-	// Generate returns their attributes, for resources of the same agent. It is a function of its argument alone: it is called with references
-	// unresolved and must not reach anything.
+	// Generate returns their attributes, for resources of the same agent. It is a function of its
+	// argument alone: it is called with references unresolved and must not reach anything.
 	Generate(r Resource) ([]Generated, error)
 }
 
@@ -88,24 +95,29 @@ type Generated struct {
 	Purged     bool
 }
 
-// ReadOnly is a transport that has a form of itself through which nothing can be changed. In a dry run handlers get that.
+// ReadOnly is a transport that has a form of itself through which nothing can be changed. In a dry
+// run handlers get that.
 type ReadOnly interface{ ReadOnly() any }
 
-// Verifier is a connection that can be tried out. The engine does so before it calls handlers with it: an agent that cannot be reached
-// is waited for once, and not by each of its resources.
+// Verifier is a connection that can be tried out. The engine does so before it calls handlers with
+// it: an agent that cannot be reached is waited for once, and not by each of its resources.
 type Verifier interface {
-	// Verify returns nil when the target answers. It changes nothing. Its error is Unavailable when trying again may help.
+	// Verify returns nil when the target answers. It changes nothing. Its error is Unavailable when
+	// trying again may help.
 	Verify(ctx context.Context) error
 }
 
-// FactSource is a connection to something that is not a machine, which can say what it is connected with. sys::Facts shows it.
+// FactSource is a connection to something that is not a machine, which can say what it is connected
+// with. sys::Facts shows it.
 type FactSource interface {
-	// Facts returns what is known, by names that begin with the kind of the target, such as postgresql.version.
+	// Facts returns what is known, by names that begin with the kind of the target, such as
+	// postgresql.version.
 	Facts(ctx context.Context) (map[string]string, error)
 }
 
-// Strictness says what is done when a handler reports values that are not of the types of the attributes, or not in the canonical form of
-// its own Canonicaliser. The zero value means StrictWarning.
+// Strictness says what is done when a handler reports values that are not of the types of the
+// attributes, or not in the canonical form of its own Canonicaliser. The zero value means
+// StrictWarning.
 type Strictness string
 
 // The values of Strictness.
@@ -115,7 +127,8 @@ const (
 	StrictError   Strictness = "error"   // the run fails
 )
 
-// ApplySync changes differences by what the handler's InSyncer, when it has one, says of each attribute in compared. It logs the reasons.
+// ApplySync changes differences by what the handler's InSyncer, when it has one, says of each
+// attribute in compared. It logs the reasons.
 func ApplySync(c *Context, h Handler, compared []string, desired, observed map[string]any, diffs map[string]plan.Diff) (map[string]plan.Diff, error) {
 	s, ok := As[InSyncer](h)
 	if !ok {

@@ -16,7 +16,8 @@ type Provider struct {
 	Name        string // one word: apt, systemd
 	Description string // what it works with, in a few words
 	Needs       Needs
-	// Preference decides between those that suit: the greatest wins, and the first declared of equals.
+	// Preference decides between those that suit: the greatest wins, and the first declared of
+	// equals.
 	Preference int
 	Handler    Handler
 }
@@ -24,8 +25,8 @@ type Provider struct {
 // ProviderAttribute is the attribute of a resource that names its provider.
 const ProviderAttribute = "provider"
 
-// Define returns a type served by several providers. It gains the attribute "provider". What is wrong is said at start-up, with all that is
-// wrong with types.
+// Define returns a type served by several providers. It gains the attribute "provider". What is
+// wrong is said at start-up, with all that is wrong with types.
 func Define(t schema.Type, providers ...Provider) Definition {
 	c := &Choice{providers: providers}
 	var problems []string
@@ -89,7 +90,8 @@ func pureCapabilities() []reflect.Type {
 	return []reflect.Type{reflect.TypeFor[Canonicaliser](), reflect.TypeFor[Differ](), reflect.TypeFor[InSyncer]()}
 }
 
-// Choice is a handler that stands for several: each call goes to the provider that was chosen for the run. See docs/design/sdk.md.
+// Choice is a handler that stands for several: each call goes to the provider that was chosen for
+// the run. See docs/design/sdk.md.
 type Choice struct{ providers []Provider }
 
 // Providers returns what there is to choose from, as declared. It is not to be changed.
@@ -113,7 +115,8 @@ func can(h Handler, capability reflect.Type) bool {
 	return !partial || p.Serves(capability)
 }
 
-// Serves implements Partial: what one provider serves the choice serves, since the others do without.
+// Serves implements Partial: what one provider serves the choice serves, since the others do
+// without.
 func (c *Choice) Serves(capability reflect.Type) bool {
 	switch capability {
 	case reflect.TypeFor[BatchReader](), reflect.TypeFor[BatchApplier](), reflect.TypeFor[Timeouter]():

@@ -23,9 +23,11 @@ func Apply(h Handler, c BatchChange) (Result, error) {
 	return Result{}, nil
 }
 
-// The optional interfaces of a choice. Where the provider of a run lacks one that others have, it is as if there were nothing to do.
+// The optional interfaces of a choice. Where the provider of a run lacks one that others have, it
+// is as if there were nothing to do.
 
-// Canonicalise implements Canonicaliser by the provider that the resource names, else the first: all or none have it, and mean the same by it.
+// Canonicalise implements Canonicaliser by the provider that the resource names, else the first:
+// all or none have it, and mean the same by it.
 func (c *Choice) Canonicalise(attributes map[string]any) (map[string]any, error) {
 	h := c.providers[0].Handler
 	for _, p := range c.providers {
@@ -139,7 +141,8 @@ func (c *Choice) Generate(r Resource) ([]Generated, error) {
 	return nil, nil
 }
 
-// CallTimeout implements Timeouter: the longest time that a provider asks for, since which one serves is not known before.
+// CallTimeout implements Timeouter: the longest time that a provider asks for, since which one
+// serves is not known before.
 func (c *Choice) CallTimeout(r Resource) time.Duration {
 	longest := time.Duration(0)
 	for _, p := range c.providers {
@@ -150,7 +153,8 @@ func (c *Choice) CallTimeout(r Resource) time.Duration {
 	return longest
 }
 
-// Remembers implements Rememberer: what any provider does, since which one serves is not known before.
+// Remembers implements Rememberer: what any provider does, since which one serves is not known
+// before.
 func (c *Choice) Remembers(r Resource) []string {
 	var out []string
 	for _, p := range c.providers {
@@ -162,8 +166,8 @@ func (c *Choice) Remembers(r Resource) []string {
 	return slices.Compact(out)
 }
 
-// List implements Lister: what all that suit and can list find. Things found by another than the one that is chosen by default are named with
-// their provider.
+// List implements Lister: what all that suit and can list find. Things found by another than the
+// one that is chosen by default are named with their provider.
 func (c *Choice) List(ctx *Context, found func(Found) error) error {
 	usual, _, err := c.pick(ctx, Resource{Type: ctx.ID().Type()})
 	if err != nil {

@@ -145,7 +145,8 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestChoiceLastsForTheRun: what becomes possible in the middle of a run does not change its provider.
+// TestChoiceLastsForTheRun: what becomes possible in the middle of a run does not change its
+// provider.
 func TestChoiceLastsForTheRun(t *testing.T) {
 	t.Parallel()
 	lack := "not yet"

@@ -40,18 +40,20 @@ func ClassOf(err error) Class {
 // ErrSkip, wrapped in a handler's error, makes the run end as skipped instead of failed.
 var ErrSkip = errors.New("skipped by its handler")
 
-// ErrUnavailable, wrapped in a handler's error, says that there is nothing to run the resource with here, such
-// as the program that its handler needs: the run ends as unavailable and is tried again.
+// ErrUnavailable, wrapped in a handler's error, says that there is nothing to run the resource with
+// here, such as the program that its handler needs: the run ends as unavailable and is tried again.
 var ErrUnavailable = errors.New("its handler cannot be run here")
 
-// ErrNothingMade, wrapped in the error of a Create, says that it is certain that nothing was made, so that nobody has to look it up: the target has
-// refused, or was never reached.
+// ErrNothingMade, wrapped in the error of a Create, says that it is certain that nothing was made,
+// so that nobody has to look it up: the target has refused, or was never reached.
 var ErrNothingMade = errors.New("nothing was made")
 
-// ErrUndecided, wrapped in the error of a Finder, says that it cannot be found out what a create led to: a person decides.
+// ErrUndecided, wrapped in the error of a Finder, says that it cannot be found out what a create
+// led to: a person decides.
 var ErrUndecided = errors.New("nothing tells what a create led to")
 
-// With returns err as one that is also mark, such as ErrNothingMade, with the class and the text it has.
+// With returns err as one that is also mark, such as ErrNothingMade, with the class and the text it
+// has.
 func With(err, mark error) error {
 	if err == nil {
 		return nil

@@ -110,16 +110,17 @@ func (c *Context) DryRun() bool { return c.opts.DryRun }
 // State returns what the Again of the run before carried, or nil.
 func (c *Context) State() []byte { return c.opts.State }
 
-// Desired returns the resource of the run as the handler's calls get it. In List it has no attributes but those that say what is to be listed, by
-// whoever asked for it; they may be of the wrong type.
+// Desired returns the resource of the run as the handler's calls get it. In List it has no
+// attributes but those that say what is to be listed, by whoever asked for it; they may be of the
+// wrong type.
 func (c *Context) Desired() Resource { return c.opts.Desired }
 
-// Stored returns the resource of the run as its version has it, with its flags and requirements, and
-// references to secrets; nil when it is not known. It must not be changed.
+// Stored returns the resource of the run as its version has it, with its flags and requirements,
+// and references to secrets; nil when it is not known. It must not be changed.
 func (c *Context) Stored() *resource.Resource { return c.opts.Stored }
 
-// New reports whether no run of the resource has ended well before: what this one makes has missed no
-// change of what it requires.
+// New reports whether no run of the resource has ended well before: what this one makes has missed
+// no change of what it requires.
 func (c *Context) New() bool { return c.opts.New }
 
 // Version returns the version that the run is for, 0 when there is none.
@@ -128,11 +129,13 @@ func (c *Context) Version() int { return c.opts.Version }
 // Reloading reports whether something required has changed, so that Reload follows.
 func (c *Context) Reloading() bool { return c.opts.Reload }
 
-// SetChange says what the run has done, for handlers that know better than what the engine infers from what it called: an update that had to make
-// the thing anew, or found that nothing was left to do. Two different ones in a run make it fail.
+// SetChange says what the run has done, for handlers that know better than what the engine infers
+// from what it called: an update that had to make the thing anew, or found that nothing was left to
+// do. Two different ones in a run make it fail.
 func (c *Context) SetChange(change plan.Change) { c.host.Override(change) }
 
-// SetProvider says which of several providers serves the run, and why, where that was decided elsewhere.
+// SetProvider says which of several providers serves the run, and why, where that was decided
+// elsewhere.
 func (c *Context) SetProvider(name, why string) {
 	c.host.Provider(name, why)
 	if c.run != nil {
@@ -142,7 +145,8 @@ func (c *Context) SetProvider(name, why string) {
 	}
 }
 
-// Provider returns the provider that SetProvider has named, so that it stays for the rest of the run; "": none yet.
+// Provider returns the provider that SetProvider has named, so that it stays for the rest of the
+// run; "": none yet.
 func (c *Context) Provider() string {
 	if c.run == nil {
 		return ""
@@ -186,8 +190,9 @@ func (c *Context) log(level Level, msg string, kv []any) {
 	c.host.Log(line)
 }
 
-// Changed records that an attribute was changed, beside what the engine sees itself. An attribute that the type declares and the resource does
-// not set is not managed: the change is refused and logged as drift that was observed.
+// Changed records that an attribute was changed, beside what the engine sees itself. An attribute
+// that the type declares and the resource does not set is not managed: the change is refused and
+// logged as drift that was observed.
 func (c *Context) Changed(attribute string, from, to any) {
 	c.host.Changed(attribute, plan.Diff{Current: from, Desired: to})
 }
@@ -206,7 +211,8 @@ func (c *Context) Fact(name, value string) {
 	c.run.known[name] = value
 }
 
-// Known returns a fact of the resource that this run has recorded, or a run before and the handler remembers; "" when there is none.
+// Known returns a fact of the resource that this run has recorded, or a run before and the handler
+// remembers; "" when there is none.
 func (c *Context) Known(name string) string {
 	if c.run == nil {
 		return ""
@@ -222,10 +228,12 @@ func (c *Context) Remembered() map[string]string { return c.opts.Known }
 // Files gives access to uploaded bytes.
 func (c *Context) Files() Files { return c.host.Files() }
 
-// Transport returns the agent's connection; its type depends on the agent's transport. In a dry run it is the read-only form, where there is one.
+// Transport returns the agent's connection; its type depends on the agent's transport. In a dry run
+// it is the read-only form, where there is one.
 func (c *Context) Transport() any { return c.host.Transport() }
 
-// Secret tells the engine that value must appear in no output of this run, in addition to the secrets it resolved.
+// Secret tells the engine that value must appear in no output of this run, in addition to the
+// secrets it resolved.
 func (c *Context) Secret(value string) { c.host.Secret(value) }
 
 // HasSecret reports whether a value has a reference to a secret in it, for Validate of a type.

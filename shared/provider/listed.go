@@ -2,8 +2,8 @@ package provider
 
 import "context"
 
-// ListKeeper is a Host that keeps lists for a run of a lane, and knows which of them are too old for
-// the resource of a Context: because that was asked for, has been changed, or something that it
+// ListKeeper is a Host that keeps lists for a run of a lane, and knows which of them are too old
+// for the resource of a Context: because that was asked for, has been changed, or something that it
 // requires has ended, since the list was begun.
 type ListKeeper interface {
 	// Listed returns the list of a key, or makes it; when another call is making it, it waits for
@@ -11,10 +11,10 @@ type ListKeeper interface {
 	Listed(ctx context.Context, key string, build func() (value any, size int, err error)) (any, error)
 }
 
-// Listed returns what build lists, for handlers that read many things from one list: it is made once
-// in a run of a lane, while others wait for it, and again where it may be out of date for the
-// resource of ctx. The value is shared, so nobody changes it. Errors are not kept, nor is what is very large. Without a host that
-// keeps lists, build is called every time.
+// Listed returns what build lists, for handlers that read many things from one list: it is made
+// once in a run of a lane, while others wait for it, and again where it may be out of date for the
+// resource of ctx. The value is shared, so nobody changes it. Errors are not kept, nor is what is
+// very large. Without a host that keeps lists, build is called every time.
 func Listed[T any](ctx *Context, key Key, build func(ctx *Context) (list T, size int, err error)) (T, error) {
 	var none T
 	keeper, ok := ctx.host.(ListKeeper)

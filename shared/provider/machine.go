@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// MachineFacts returns what providers are chosen by: os (linux), arch (amd64), and where the machine says so distribution (debian), family
-// (the distribution and those it is like: "ubuntu debian"), version (12) and init (systemd, runit, sysvinit, ...: the program that runs as
-// process 1).
+// MachineFacts returns what providers are chosen by: os (linux), arch (amd64), and where the
+// machine says so distribution (debian), family (the distribution and those it is like: "ubuntu
+// debian"), version (12) and init (systemd, runit, sysvinit, ...: the program that runs as process
+// 1).
 func MachineFacts() map[string]string {
 	facts := map[string]string{"os": runtime.GOOS, "arch": runtime.GOARCH}
 	for _, path := range []string{"/etc/os-release", "/usr/lib/os-release"} {
@@ -54,7 +55,8 @@ func initName() string {
 	}
 }
 
-// ParseRelease reads the form of /etc/os-release: names and values, which may be quoted as in a shell.
+// ParseRelease reads the form of /etc/os-release: names and values, which may be quoted as in a
+// shell.
 func ParseRelease(text string) map[string]string {
 	out := map[string]string{}
 	for line := range strings.Lines(text) {

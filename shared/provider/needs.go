@@ -14,13 +14,16 @@ import (
 type Needs struct {
 	Commands []string // programs that are in PATH, or at that absolute path
 	Files    []string // absolute paths of what exists
-	// Facts of the machine, by name; see MachineFacts. A value is a list of words joined by | ("debian|ubuntu"), or a comparison of versions (">= 11",
-	// "< 3"). Of a fact that is a list of words one has to fit.
+	// Facts of the machine, by name; see MachineFacts. A value is a list of words joined by |
+	// ("debian|ubuntu"), or a comparison of versions (">= 11", "< 3"). Of a fact that is a list of
+	// words one has to fit.
 	Facts map[string]string
-	// Transport, when not nil, says whether a connection is one that it can use, and Over names such for people.
+	// Transport, when not nil, says whether a connection is one that it can use, and Over names
+	// such for people.
 	Transport func(transport any) bool
 	Over      string
-	// Check, when not nil, looks at anything else; it returns what is missing, "" when nothing is. It changes nothing.
+	// Check, when not nil, looks at anything else; it returns what is missing, "" when nothing is.
+	// It changes nothing.
 	Check func(ctx *Context) string
 	// Machine returns the facts; nil: MachineFacts.
 	Machine func() map[string]string
@@ -134,8 +137,9 @@ func comparison(want string) (op, version string) {
 
 func versionLike(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
 
-// CompareVersions compares versions part by part: runs of digits as numbers, all else as text; what is longer is greater. It returns -1, 0 or 1.
-// Package managers have rules of their own, which their providers follow.
+// CompareVersions compares versions part by part: runs of digits as numbers, all else as text; what
+// is longer is greater. It returns -1, 0 or 1. Package managers have rules of their own, which
+// their providers follow.
 func CompareVersions(a, b string) int {
 	for a != "" || b != "" {
 		var x, y string

@@ -23,17 +23,19 @@ const (
 	mostBytes = 64 << 10 // of a []byte that is shown
 )
 
-// Plain returns any value as one that can be stored and sent: nil, bool, string, int64, *big.Int, finite float64, []any,
-// map[string]any, and references of package resource as they are. Structs, bytes and times become what JSON makes of them; errors and
-// what has a text of its own, such as a duration, become that; NaN and the infinities, which JSON does not have, become text. What holds
-// itself, is nested deeply or has very many parts is cut off there, and says so. Texts keep their length, so that secrets in them can
-// still be found.
+// Plain returns any value as one that can be stored and sent: nil, bool, string, int64, *big.Int,
+// finite float64, []any, map[string]any, and references of package resource as they are. Structs,
+// bytes and times become what JSON makes of them; errors and what has a text of its own, such as a
+// duration, become that; NaN and the infinities, which JSON does not have, become text. What holds
+// itself, is nested deeply or has very many parts is cut off there, and says so. Texts keep their
+// length, so that secrets in them can still be found.
 func Plain(v any) any {
 	p := plainer{left: mostPlain, deepest: deepPlain}
 	return p.value(v, 0)
 }
 
-// Observed returns an attribute that a handler has read as a value of a resource: as Plain, with bounds that only a fault reaches.
+// Observed returns an attribute that a handler has read as a value of a resource: as Plain, with
+// bounds that only a fault reaches.
 func Observed(v any) any {
 	const most = 1 << 20
 	p := plainer{left: most, deepest: resource.MaxDepth - 1}
@@ -96,7 +98,8 @@ func finite(f float64) any {
 	return f
 }
 
-// special converts what says itself how it is written. Code of the handler that panics costs the value alone.
+// special converts what says itself how it is written. Code of the handler that panics costs the
+// value alone.
 func (p *plainer) special(v any, rv reflect.Value, depth int) (out any, is bool) {
 	if rv.Kind() == reflect.Pointer && rv.IsNil() {
 		return nil, true

@@ -1,5 +1,5 @@
-// Package provider is the kit for people who write handlers: code that reads, creates, updates and deletes the things
-// of one resource type. It knows nothing of the engine that calls it.
+// Package provider is the kit for people who write handlers: code that reads, creates, updates and
+// deletes the things of one resource type. It knows nothing of the engine that calls it.
 package provider
 
 import (
@@ -20,11 +20,13 @@ type Definition struct {
 	Transport *Transport
 }
 
-// Handler manages the things of one resource type. Every call is idempotent and may be repeated after a crash at any
-// instant. A handler keeps no state between calls: it may be called for different agents at the same time.
+// Handler manages the things of one resource type. Every call is idempotent and may be repeated
+// after a crash at any instant. A handler keeps no state between calls: it may be called for
+// different agents at the same time.
 type Handler interface {
-	// Read reports the observed state and changes nothing. What is missing is Observation{Exists: false}, not an error.
-	// It reports the attributes the type declares as properties, init_only and read_only, in the same form as desired values.
+	// Read reports the observed state and changes nothing. What is missing is Observation{Exists:
+	// false}, not an error. It reports the attributes the type declares as properties, init_only
+	// and read_only, in the same form as desired values.
 	Read(ctx *Context, req ReadRequest) (Observation, error)
 	// Create makes what Read reported missing.
 	Create(ctx *Context, req CreateRequest) (Result, error)
@@ -34,7 +36,8 @@ type Handler interface {
 	Delete(ctx *Context, req DeleteRequest) (Result, error)
 }
 
-// Resource is the desired state as a handler sees it: defaults filled in, parameters, facts and secrets resolved.
+// Resource is the desired state as a handler sees it: defaults filled in, parameters, facts and
+// secrets resolved.
 type Resource struct {
 	ID         resource.ID
 	Type       string
@@ -49,8 +52,9 @@ type ReadRequest struct{ Resource Resource }
 // CreateRequest asks for a missing thing to be made.
 type CreateRequest struct {
 	Resource Resource
-	// Token is an idempotency key for targets that take one. For types whose target chooses identities (Assigned) it is the same for every try at this
-	// create, until it is known what became of it, and different for any other; for others each try has its own.
+	// Token is an idempotency key for targets that take one. For types whose target chooses
+	// identities (Assigned) it is the same for every try at this create, until it is known what
+	// became of it, and different for any other; for others each try has its own.
 	Token string
 }
 
@@ -85,14 +89,16 @@ type Again struct {
 	State []byte
 }
 
-// The optional interfaces. A handler implements those it can do better than the engine does without.
+// The optional interfaces. A handler implements those it can do better than the engine does
+// without.
 
 // Differ compares instead of plan.Compare; it returns differences by attribute.
 type Differ interface {
 	Diff(ctx *Context, desired Resource, observed Observation) (map[string]plan.Diff, error)
 }
 
-// Canonicaliser brings desired attributes into the form that Read reports, before they are compared.
+// Canonicaliser brings desired attributes into the form that Read reports, before they are
+// compared.
 type Canonicaliser interface {
 	Canonicalise(attributes map[string]any) (map[string]any, error)
 }
@@ -114,7 +120,8 @@ type Reading struct {
 	Err         error
 }
 
-// BatchApplier changes many resources, none of which requires another, in one call. It returns an outcome for each, in order.
+// BatchApplier changes many resources, none of which requires another, in one call. It returns an
+// outcome for each, in order.
 type BatchApplier interface {
 	ApplyBatch(ctx context.Context, items []BatchChange) []Applied
 }
@@ -135,7 +142,8 @@ type Applied struct {
 	Err    error
 }
 
-// Reloader is called after a deploy of a resource that was told (by an event) that something it requires has changed.
+// Reloader is called after a deploy of a resource that was told (by an event) that something it
+// requires has changed.
 type Reloader interface {
 	Reload(ctx *Context, req ReadRequest) error
 }
@@ -145,13 +153,15 @@ type FactReader interface {
 	Facts(ctx *Context, req ReadRequest) (map[string]string, error)
 }
 
-// Finder decides what became of a create that may have happened and was not recorded. found is false only when it is
-// certain that nothing was made with this token, or that creating with it once more makes no second thing. See ErrUndecided.
+// Finder decides what became of a create that may have happened and was not recorded. found is
+// false only when it is certain that nothing was made with this token, or that creating with it
+// once more makes no second thing. See ErrUndecided.
 type Finder interface {
 	FindCreated(ctx *Context, req CreateRequest) (found bool, err error)
 }
 
-// Timeouter gives the time limit of one call for one resource, for types in which an attribute says it; 0 means the type's.
+// Timeouter gives the time limit of one call for one resource, for types in which an attribute says
+// it; 0 means the type's.
 type Timeouter interface {
 	CallTimeout(r Resource) time.Duration
 }

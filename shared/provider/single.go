@@ -2,7 +2,8 @@ package provider
 
 import "southbound/shared/plan"
 
-// A handler that does its work in batches has the calls for one thing from here: each is a batch of one.
+// A handler that does its work in batches has the calls for one thing from here: each is a batch of
+// one.
 
 // ReadOne is Handler.Read of a handler that reads batches.
 func ReadOne(ctx *Context, b BatchReader, req ReadRequest) (Observation, error) {

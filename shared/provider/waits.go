@@ -4,7 +4,8 @@ import "context"
 
 type waitsKey struct{}
 
-// OnWaits returns a context in which Waits calls told. It may be called by several goroutines at once.
+// OnWaits returns a context in which Waits calls told. It may be called by several goroutines at
+// once.
 func OnWaits(ctx context.Context, told func(why string)) context.Context {
 	return context.WithValue(ctx, waitsKey{}, told)
 }

@@ -1,5 +1,5 @@
-// Package redact takes secrets out of texts, also in the forms in which programs and protocols write them, and where a text was cut in the middle
-// of one.
+// Package redact takes secrets out of texts, also in the forms in which programs and protocols
+// write them, and where a text was cut in the middle of one.
 package redact
 
 import (
@@ -16,7 +16,8 @@ import (
 const (
 	// shortest is the shortest secret that is taken out: what is shorter is part of too many words.
 	shortest = 3
-	// shortestInside is from how many bytes on a secret is looked for within what is encoded in base64, where it has no clear borders.
+	// shortestInside is from how many bytes on a secret is looked for within what is encoded in
+	// base64, where it has no clear borders.
 	shortestInside = 6
 	// longestEncoded is the longest secret of which encoded forms are looked for.
 	longestEncoded = 64 << 10
@@ -29,7 +30,8 @@ type Set struct {
 	forms []string // longest first
 }
 
-// Add adds a secret in all its forms. Each line of a secret of several lines counts as one too, since programs print lines separately.
+// Add adds a secret in all its forms. Each line of a secret of several lines counts as one too,
+// since programs print lines separately.
 func (s *Set) Add(value string) {
 	parts := []string{value, strings.TrimSpace(value)}
 	if strings.Contains(value, "\n") {
@@ -120,8 +122,8 @@ func lowerPercent(s string) string {
 	return string(b)
 }
 
-// inBase64 returns what base64 has of a secret, in both alphabets: by itself, and within something longer, as in "user:secret", where it
-// may begin at any of three places of a group.
+// inBase64 returns what base64 has of a secret, in both alphabets: by itself, and within something
+// longer, as in "user:secret", where it may begin at any of three places of a group.
 func inBase64(s string) []string {
 	var out []string
 	for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
@@ -159,7 +161,8 @@ func URL(text, mark string) string {
 	}
 }
 
-// Clean puts mark in the place of each secret in a text, and of the parts of one that are left where the text was cut.
+// Clean puts mark in the place of each secret in a text, and of the parts of one that are left
+// where the text was cut.
 func (s *Set) Clean(text, mark string) string {
 	for _, f := range s.forms {
 		if strings.Contains(text, f) {

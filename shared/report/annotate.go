@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// GitHub writes findings as commands of GitHub's runner, which shows them at their lines. prefix is put before files, for documents whose
-// paths do not begin at the root of the repository.
+// GitHub writes findings as commands of GitHub's runner, which shows them at their lines. prefix is
+// put before files, for documents whose paths do not begin at the root of the repository.
 func (r *Report) GitHub(w io.Writer, prefix string) error {
 	for _, f := range r.Findings() {
 		level, parts := "warning", []string(nil)
@@ -67,7 +67,8 @@ type location struct {
 	} `json:"lines"`
 }
 
-// GitLab writes findings as a code quality report. What has no place is put at fallback, since GitLab shows nothing without one.
+// GitLab writes findings as a code quality report. What has no place is put at fallback, since
+// GitLab shows nothing without one.
 func (r *Report) GitLab(w io.Writer, prefix, fallback string) error {
 	out := []issue{}
 	seen := map[string]int{}

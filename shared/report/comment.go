@@ -32,7 +32,8 @@ func (c *Comment) mark() string {
 	return "<!-- southbound: " + regexp.MustCompile(`[^\w./-]+`).ReplaceAllString(c.Marker, "-") + " -->"
 }
 
-// Put writes the comment. Denied when the token may not, as in pull requests from forks; Unavailable when GitHub cannot be reached.
+// Put writes the comment. Denied when the token may not, as in pull requests from forks;
+// Unavailable when GitHub cannot be reached.
 func (c *Comment) Put(ctx context.Context, markdown string) error {
 	if !repositoryName().MatchString(c.Repository) || c.Number < 1 {
 		return fault.New(fault.Usage, "comment", "no pull request is known").WithHint("set GITHUB_REPOSITORY, and run for a pull request")

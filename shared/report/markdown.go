@@ -11,7 +11,8 @@ import (
 	"southbound/shared/plan"
 )
 
-// MostComment bounds the length of a comment, in bytes, safely below what GitHub accepts; Markdown says how much did not fit.
+// MostComment bounds the length of a comment, in bytes, safely below what GitHub accepts; Markdown
+// says how much did not fit.
 const MostComment = 60_000
 
 // Markdown writes the report for people, in at most limit bytes (0: as many as it takes).
@@ -218,7 +219,8 @@ func code(s string) string { return "<code>" + strings.ReplaceAll(escape(s), "\n
 // cell returns a text as it has to stand in a table.
 func cell(s string) string { return strings.ReplaceAll(escape(s), "\n", "<br>") }
 
-// escape escapes a text that is not ours: what HTML and Markdown take for markup, and @, which would notify people.
+// escape escapes a text that is not ours: what HTML and Markdown take for markup, and @, which
+// would notify people.
 func escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", "\r", "", "\\", "&#92;", "`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;",
 		"]", "&#93;", "~", "&#126;", "@", "&#64;", "#", "&#35;", "!", "&#33;", "://", "&#58;//").Replace(s)

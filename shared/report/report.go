@@ -1,5 +1,5 @@
-// Package report renders what the commands write with --json for those who look at it in a pipeline: people, as Markdown or text, and the annotations
-// of GitHub and GitLab.
+// Package report renders what the commands write with --json for those who look at it in a
+// pipeline: people, as Markdown or text, and the annotations of GitHub and GitLab.
 package report
 
 import (
@@ -31,7 +31,8 @@ type Report struct {
 // mostLine bounds the size of one object, in bytes.
 const mostLine = 16 << 20
 
-// Read adds what a command has written. Objects of commands that have no report are ignored; text that is not JSON is Invalid.
+// Read adds what a command has written. Objects of commands that have no report are ignored; text
+// that is not JSON is Invalid.
 func (r *Report) Read(from io.Reader) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 64<<10), mostLine)
@@ -72,7 +73,8 @@ func (r *Report) add(text []byte) error {
 // isWrong reports whether a status needs somebody to look.
 func isWrong(status state.Status) bool { return slices.Contains(api.Unhealthy(), status) }
 
-// severe reports whether something is wrong with a resource itself, and not with another that it depends on.
+// severe reports whether something is wrong with a resource itself, and not with another that it
+// depends on.
 func severe(w *api.Resource) bool {
 	return w.Status == state.StatusFailed || w.Status == state.StatusUnavailable
 }

@@ -91,7 +91,8 @@ func TestDiffs(t *testing.T) {
 	}
 }
 
-// TestFailedStep pins that what a plan could not tell is a finding, and is not taken for what stays as it is.
+// TestFailedStep pins that what a plan could not tell is a finding, and is not taken for what stays
+// as it is.
 func TestFailedStep(t *testing.T) {
 	t.Parallel()
 	r := read(t, `{"id":"t::T[a,name=x]","action":"none","changes":{},"reason":"permission denied","failed":true}

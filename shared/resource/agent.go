@@ -4,7 +4,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// MarshalJSON returns the canonical encoding, in which options keep their kinds of numbers and their references.
+// MarshalJSON returns the canonical encoding, in which options keep their kinds of numbers and
+// their references.
 func (a Agent) MarshalJSON() ([]byte, error) {
 	m := map[string]any{"name": a.Name, "transport": a.Transport, "lanes": int64(a.Lanes)}
 	if a.Options != nil {

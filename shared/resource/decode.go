@@ -6,8 +6,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// DecodeValue reads what CanonicalValue wrote; it also takes white space and any order of members. What is not JSON, a member
-// that is there twice, a reference with other members than its own, and trailing bytes are fault.Invalid.
+// DecodeValue reads what CanonicalValue wrote; it also takes white space and any order of members.
+// What is not JSON, a member that is there twice, a reference with other members than its own, and
+// trailing bytes are fault.Invalid.
 func DecodeValue(b []byte) (any, error) {
 	d := &decoder{s: string(b)}
 	v := d.value(0)
@@ -18,7 +19,8 @@ func DecodeValue(b []byte) (any, error) {
 	return v, nil
 }
 
-// Decode reads what Resource.Encode wrote. What it does not know is fault.Invalid, never ignored: it may come from a newer program.
+// Decode reads what Resource.Encode wrote. What it does not know is fault.Invalid, never ignored:
+// it may come from a newer program.
 func Decode(b []byte) (*Resource, error) {
 	d := &decoder{s: string(b)}
 	r := &Resource{Flags: Flags{ReceiveEvents: true}}
@@ -113,7 +115,8 @@ func (d *decoder) bool() bool {
 	return b
 }
 
-// object reads a map, or the reference that it stands for. In a literal map, names have no special meaning.
+// object reads a map, or the reference that it stands for. In a literal map, names have no special
+// meaning.
 func (d *decoder) object(depth int, literal bool) any {
 	if depth >= MaxDepth {
 		d.fail("lists and maps are nested too deep")

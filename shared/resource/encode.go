@@ -22,16 +22,19 @@ type style bool
 const (
 	// exact keeps a float a float: 5.0 is not 5.
 	exact style = false
-	// byValue writes a float without a fraction as the integer that it equals, so that Equal values have the same hash.
+	// byValue writes a float without a fraction as the integer that it equals, so that Equal values
+	// have the same hash.
 	byValue style = true
 )
 
-// CanonicalValue returns the canonical JSON of a value: members ordered by the UTF-16 code units of their names and texts escaped
-// as in RFC 8785, without normalising Unicode; integers exact at any size; a float in its shortest form, always
-// with a fraction or an exponent, and -0 as 0. References stand in the forms of documents; a literal map that has a name
-// of theirs (file, secret, parameter, fact, value) stands in {"value": ...}. DecodeValue inverts it.
+// CanonicalValue returns the canonical JSON of a value: members ordered by the UTF-16 code units of
+// their names and texts escaped as in RFC 8785, without normalising Unicode; integers exact at any
+// size; a float in its shortest form, always with a fraction or an exponent, and -0 as 0.
+// References stand in the forms of documents; a literal map that has a name of theirs (file,
+// secret, parameter, fact, value) stands in {"value": ...}. DecodeValue inverts it.
 //
-// NaN, infinities, text that is not UTF-8, more than MaxDepth levels, incomplete references and Go types that are no value are fault.Invalid.
+// NaN, infinities, text that is not UTF-8, more than MaxDepth levels, incomplete references and Go
+// types that are no value are fault.Invalid.
 func CanonicalValue(v any) ([]byte, error) { return AppendValue(nil, v) }
 
 // AppendValue appends what CanonicalValue returns.
@@ -173,7 +176,8 @@ func tooDeep() error {
 	return fault.New(fault.Invalid, "encode value", "lists and maps are nested more than %d deep", MaxDepth)
 }
 
-// appendMap writes a map. If wrap is set, a map that could be taken for a reference is marked as literal.
+// appendMap writes a map. If wrap is set, a map that could be taken for a reference is marked as
+// literal.
 func appendMap(b []byte, m map[string]any, s style, depth int, wrap bool) ([]byte, error) {
 	var room [16]string
 	keys := room[:0]
@@ -223,8 +227,9 @@ func sortKeys(keys []string) {
 	}
 }
 
-// compareUTF16 orders texts by their UTF-16 code units. That is the order of their bytes, but for U+E000 to U+FFFF (first bytes EE
-// and EF), which UTF-16 puts behind what it writes as surrogates (first bytes F0 and up).
+// compareUTF16 orders texts by their UTF-16 code units. That is the order of their bytes, but for
+// U+E000 to U+FFFF (first bytes EE and EF), which UTF-16 puts behind what it writes as surrogates
+// (first bytes F0 and up).
 func compareUTF16(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -287,7 +292,8 @@ func appendEscape(b []byte, c byte) []byte {
 	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// Encode returns the canonical JSON of the whole resource, which Decode reads. Flags with their default are left out.
+// Encode returns the canonical JSON of the whole resource, which Decode reads. Flags with their
+// default are left out.
 func (r *Resource) Encode() ([]byte, error) {
 	b, err := appendMap(append(make([]byte, 0, r.size()), `{"attributes":`...), r.Attributes, exact, 0, false)
 	if r.Heard {
@@ -369,15 +375,16 @@ func (r *Resource) size() int {
 	return n + n/16
 }
 
-// hashRooms are buffers in which what is hashed is put together, and mostHashRoom is how large one may
-// be that is used again.
+// hashRooms are buffers in which what is hashed is put together, and mostHashRoom is how large one
+// may be that is used again.
 var hashRooms = sync.Pool{New: func() any { return new(make([]byte, 0, 1024)) }}
 
 const mostHashRoom = 64 << 10
 
-// Hash returns the identity of the intent: the SHA-256, in lower-case hex, of the id, the attributes, whether it is purged, report-only or may not be
-// destroyed, and how its agent is reached. What it requires, its set and its other flags are no part of it, nor is the number of lanes.
-// Numbers are hashed by value, so 5.0 and 5 have the same hash, as all Equal values do.
+// Hash returns the identity of the intent: the SHA-256, in lower-case hex, of the id, the
+// attributes, whether it is purged, report-only or may not be destroyed, and how its agent is
+// reached. What it requires, its set and its other flags are no part of it, nor is the number of
+// lanes. Numbers are hashed by value, so 5.0 and 5 have the same hash, as all Equal values do.
 func (r *Resource) Hash(a Agent) (string, error) {
 	room := hashRooms.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in the pool
 	defer hashRooms.Put(room)

@@ -11,7 +11,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// escaped are the characters that have to be escaped in an id: those that end a text, and the escape character.
+// escaped are the characters that have to be escaped in an id: those that end a text, and the
+// escape character.
 const escaped = `,=]\`
 
 // NewID returns the identity made of its parts, without checking them; see Parts.Validate.
@@ -49,7 +50,8 @@ func appendEscaped(b []byte, s string) []byte {
 // ID returns the identity made of the parts, without checking them.
 func (p Parts) ID() ID { return NewID(p.Type, p.Agent, p.Keys...) }
 
-// Validate reports what is wrong with the parts, as fault.Invalid. What passes is read back by ParseID unchanged.
+// Validate reports what is wrong with the parts, as fault.Invalid. What passes is read back by
+// ParseID unchanged.
 func (p Parts) Validate() error {
 	_, err := ParseID(string(p.ID()))
 	if err != nil {
@@ -67,7 +69,8 @@ func (p Parts) Validate() error {
 	return nil
 }
 
-// ValidName reports whether s can name an attribute: a letter, then letters, digits and _, all of ASCII.
+// ValidName reports whether s can name an attribute: a letter, then letters, digits and _, all of
+// ASCII.
 func ValidName(s string) bool { return s != "" && badName(s) < 0 }
 
 // ValidType reports whether s can name a type: two or more names joined by ::.
@@ -124,7 +127,8 @@ func badAgent(s string) int {
 	return -1
 }
 
-// badValue returns the offset of the first character that the value of a naming attribute cannot have, or -1. Line breaks are allowed.
+// badValue returns the offset of the first character that the value of a naming attribute cannot
+// have, or -1. Line breaks are allowed.
 func badValue(s string) int {
 	for i, r := range s {
 		if r == 0 || r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)) {
@@ -134,8 +138,9 @@ func badValue(s string) int {
 	return -1
 }
 
-// ParseID reads an identity. Only the canonical text is accepted, so ParseID(s) without error means that its ID is s again;
-// anything else is fault.Invalid and names the character, counted from 1, at which it goes wrong.
+// ParseID reads an identity. Only the canonical text is accepted, so ParseID(s) without error means
+// that its ID is s again; anything else is fault.Invalid and names the character, counted from 1,
+// at which it goes wrong.
 func ParseID(s string) (Parts, error) {
 	var p Parts
 	if at, problem := scanID(s, &p); problem != "" {
@@ -153,7 +158,8 @@ func badID(s string, at int, problem string) error {
 	return fault.New(fault.Invalid, "read id", "%q: %s at character %d", s, problem, n).WithHint("%s", idHint)
 }
 
-// CheckReference is the error of ParseID for the id that s stands for on any agent: s may leave out its agent.
+// CheckReference is the error of ParseID for the id that s stands for on any agent: s may leave out
+// its agent.
 func CheckReference(s string) error {
 	if !Relative(s) {
 		_, err := ParseID(s)
@@ -170,8 +176,8 @@ func CheckReference(s string) error {
 	return badID(s, at, problem)
 }
 
-// Relative reports whether s is an id that leaves out its agent, as in fs::Directory[path=/srv]. It looks
-// no further than that: the rest of s may be wrong.
+// Relative reports whether s is an id that leaves out its agent, as in fs::Directory[path=/srv]. It
+// looks no further than that: the rest of s may be wrong.
 func Relative(s string) bool {
 	open := strings.IndexByte(s, '[')
 	if open < 0 {
@@ -181,8 +187,8 @@ func Relative(s string) bool {
 	return problem == "" && end < len(s) && s[end] == '='
 }
 
-// On returns the id that s stands for where agent is managed: s with the agent added if s leaves it out,
-// otherwise s itself. It is not checked: ParseID does that.
+// On returns the id that s stands for where agent is managed: s with the agent added if s leaves it
+// out, otherwise s itself. It is not checked: ParseID does that.
 func On(s, agent string) ID {
 	if !Relative(s) {
 		return ID(s)
@@ -198,7 +204,8 @@ const mostShown = 300
 
 const idHint = `an id looks like fs::File[web1,path=/etc/motd]; , = ] and \ in a value have a \ before them`
 
-// scanID checks an id and fills p, which may be nil. It returns where and how s is wrong; "" means that it is right.
+// scanID checks an id and fills p, which may be nil. It returns where and how s is wrong; "" means
+// that it is right.
 func scanID(s string, p *Parts) (at int, problem string) {
 	open := strings.IndexByte(s, '[')
 	if open < 0 {
@@ -274,7 +281,8 @@ func named(keys, name string) bool {
 	return false
 }
 
-// scanText returns where the text that starts at i ends: at the first bare , = or ], or at the end of s.
+// scanText returns where the text that starts at i ends: at the first bare , = or ], or at the end
+// of s.
 func scanText(s string, i int) (end int, problem string) {
 	for ; i < len(s); i++ {
 		switch s[i] {
@@ -326,8 +334,9 @@ func (id ID) Agent() string {
 	return unescape(string(id[i+1 : end]))
 }
 
-// KeyText returns the text of a value as a naming attribute; false if it is not a scalar, or is one that cannot be part of an
-// id: the empty text, one that is not UTF-8 or holds a NUL, or a number that is not finite.
+// KeyText returns the text of a value as a naming attribute; false if it is not a scalar, or is one
+// that cannot be part of an id: the empty text, one that is not UTF-8 or holds a NUL, or a number
+// that is not finite.
 func KeyText(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:

@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// decoder reads JSON into values. Texts without escapes share the memory of s, so a value takes few allocations. After the first
-// error, i is at the end and err is set; what is read after that has no meaning.
+// decoder reads JSON into values. Texts without escapes share the memory of s, so a value takes few
+// allocations. After the first error, i is at the end and err is set; what is read after that has
+// no meaning.
 type decoder struct {
 	s   string
 	i   int
@@ -123,7 +124,8 @@ func (d *decoder) skip(set string) bool {
 	return false
 }
 
-// number reads a number: an int64 or *big.Int when it has neither fraction nor exponent, else a float64.
+// number reads a number: an int64 or *big.Int when it has neither fraction nor exponent, else a
+// float64.
 func (d *decoder) number() any {
 	from := d.i
 	d.skip("-")

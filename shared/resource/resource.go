@@ -4,7 +4,8 @@ package resource
 import "slices"
 
 // ID is the canonical text of an identity: type[agent,namevar=value], with several namevars
-// type[agent,a=1,b=2] in declared order. In the agent's name and in values the characters , = ] and \ are escaped with \.
+// type[agent,a=1,b=2] in declared order. In the agent's name and in values the characters , = ] and
+// \ are escaped with \.
 type ID string
 
 // Key is one naming attribute and its value as text.
@@ -26,8 +27,9 @@ type Resource struct {
 	Requires   []ID           // sorted, without repeats
 	Set        string         // "" is the shared set
 	Flags
-	// Heard and Hears follow from the types of the resources of a model. Heard: at least one resource that requires this one hears its changes,
-	// whether or not it sends events. Hears are those of Requires whose changes this one hears in that way, sorted, without repeats.
+	// Heard and Hears follow from the types of the resources of a model. Heard: at least one
+	// resource that requires this one hears its changes, whether or not it sends events. Hears are
+	// those of Requires whose changes this one hears in that way, sorted, without repeats.
 	Heard bool
 	Hears []ID
 }
@@ -44,7 +46,8 @@ func (r *Resource) ToldBy(other *Resource) bool {
 type Flags struct {
 	Purged        bool // must not exist
 	PurgeOnDelete bool // leaving the model purges it
-	// PreventDestroy refuses whatever would delete the thing: replacing it; documents cannot say it together with the two above.
+	// PreventDestroy refuses whatever would delete the thing: replacing it; documents cannot say it
+	// together with the two above.
 	PreventDestroy bool
 	ReportOnly     bool // compare, never change
 	SendEvent      bool // tell direct dependants when it finishes
@@ -59,9 +62,9 @@ type Agent struct {
 	Options   map[string]any // connection details of the transport; values as in attributes
 }
 
-// The values of attributes are nil, bool, string, int64, *big.Int (only beyond int64), float64 (finite),
-// []any, map[string]any, and the references below, nested at will up to MaxDepth. They are shared between copies of a resource
-// and never changed in place.
+// The values of attributes are nil, bool, string, int64, *big.Int (only beyond int64), float64
+// (finite), []any, map[string]any, and the references below, nested at will up to MaxDepth. They
+// are shared between copies of a resource and never changed in place.
 
 // File refers to uploaded bytes.
 type File struct {

@@ -11,8 +11,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// Equal reports whether two values are the same. Numbers are compared exactly by value, whatever their Go types, and references by their
-// fields. Anything of a Go type that is not a value equals nothing.
+// Equal reports whether two values are the same. Numbers are compared exactly by value, whatever
+// their Go types, and references by their fields. Anything of a Go type that is not a value equals
+// nothing.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case nil:
@@ -85,8 +86,8 @@ func appendReferences(out []any, v any) []any {
 	return out
 }
 
-// Walk returns v with every reference replaced by what f makes of it; v itself is not changed, and lists and maps in the result are new.
-// The first error ends it.
+// Walk returns v with every reference replaced by what f makes of it; v itself is not changed, and
+// lists and maps in the result are new. The first error ends it.
 func Walk(v any, f func(any) (any, error)) (any, error) {
 	switch v := v.(type) {
 	case File, Secret, Parameter, Fact:
@@ -115,8 +116,9 @@ func Walk(v any, f func(any) (any, error)) (any, error) {
 	return v, nil
 }
 
-// FromGo converts a Go value to a value: integers of every size, float32, json.Number, named types, and slices and maps of any of
-// these. What is a value already is returned unchanged. The error for anything else is fault.Invalid.
+// FromGo converts a Go value to a value: integers of every size, float32, json.Number, named types,
+// and slices and maps of any of these. What is a value already is returned unchanged. The error for
+// anything else is fault.Invalid.
 func FromGo(v any) (any, error) { return fromGo(v, 0) }
 
 func fromGo(v any, depth int) (any, error) {

@@ -15,8 +15,9 @@ const module = "southbound"
 
 var packName = pattern.Lazy(`\A[a-z][a-z0-9_]*\z`)
 
-// Pack writes a new Go module into the directory dir/name: a program with the handlers of Southbound and, unless it is to be empty, one of its own,
-// name::Thing. source is a checkout of Southbound, "" for the one that dir is in. It returns the files that it has written.
+// Pack writes a new Go module into the directory dir/name: a program with the handlers of
+// Southbound and, unless it is to be empty, one of its own, name::Thing. source is a checkout of
+// Southbound, "" for the one that dir is in. It returns the files that it has written.
 func Pack(dir, name, source string, empty bool) ([]string, error) {
 	if !packName().MatchString(name) || name == module || namesOf(name+"::Thing").Package != strings.ReplaceAll(name, "_", "") {
 		return nil, fault.New(fault.Usage, "new pack", "%q cannot name a pack", name).WithHint("lower-case letters, digits and _, such as acme")

@@ -13,7 +13,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// register adds a handler to the list of definitions in a file. A file that is not as this package or Southbound writes it is an error.
+// register adds a handler to the list of definitions in a file. A file that is not as this package
+// or Southbound writes it is an error.
 func (w *writer) register(file_, importPath string, n names) {
 	if w.err != nil {
 		return

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestRegistered pins that a handler is added to a list in any form, that of Southbound itself included.
+// TestRegistered pins that a handler is added to a list in any form, that of Southbound itself
+// included.
 func TestRegistered(t *testing.T) {
 	t.Parallel()
 	own, err := os.ReadFile("../../handlers/handlers.go")

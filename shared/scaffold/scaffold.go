@@ -1,4 +1,5 @@
-// Package scaffold writes the beginnings of handlers and of packs: what builds and passes its tests at once, to be changed into what is wanted.
+// Package scaffold writes the beginnings of handlers and of packs: what builds and passes its tests
+// at once, to be changed into what is wanted.
 package scaffold
 
 import (
@@ -85,7 +86,8 @@ func splitWords(s string) []string {
 
 var moduleLine = pattern.Lazy(`(?m)^module\s+"?([^\s"]+)`)
 
-// Module returns the directory and the path of the Go module that dir is in; fault.NotFound when there is none.
+// Module returns the directory and the path of the Go module that dir is in; fault.NotFound when
+// there is none.
 func Module(dir string) (root, path string, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
@@ -109,8 +111,9 @@ func Module(dir string) (root, path string, err error) {
 	}
 }
 
-// Handler writes a handler for a new type into the module that dir is in, below handlers, and adds it to handlers/handlers.go. It returns the
-// files that it has written or changed. What is there already is fault.Conflict, and then nothing is written.
+// Handler writes a handler for a new type into the module that dir is in, below handlers, and adds
+// it to handlers/handlers.go. It returns the files that it has written or changed. What is there
+// already is fault.Conflict, and then nothing is written.
 func Handler(dir, typ string) ([]string, error) {
 	if !resource.ValidType(typ) {
 		return nil, fault.New(fault.Usage, "new handler", "%q is not a name of a type", typ).WithHint("two or more names joined by ::, such as net::Vlan")

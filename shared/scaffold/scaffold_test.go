@@ -15,7 +15,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// TestPackBuildsAndPasses makes a pack outside of this module, adds handlers to it, and runs what its author would.
+// TestPackBuildsAndPasses makes a pack outside of this module, adds handlers to it, and runs what
+// its author would.
 func TestPackBuildsAndPasses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -49,7 +50,8 @@ func TestPackBuildsAndPasses(t *testing.T) {
 		defer cancel()
 		cmd := exec.CommandContext(ctx, name, args...)
 		cmd.Dir = root
-		// The flags of the test command are kept: with others, everything would be compiled once more.
+		// The flags of the test command are kept: with others, everything would be compiled once
+		// more.
 		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -trimpath",
 			"CGO_ENABLED=0", "API_TOKEN=t")
 		out, err := cmd.CombinedOutput()

@@ -26,8 +26,9 @@ func (t *aliasTable) names() []string {
 	return slices.Sorted(maps.Keys(t.expr))
 }
 
-// lookup returns the type that an alias stands for; nil and no error if there is no such alias. An alias that is just being resolved is an
-// error. Any other mistake is noted for the alias that contains it, which then stands for any value.
+// lookup returns the type that an alias stands for; nil and no error if there is no such alias. An
+// alias that is just being resolved is an error. Any other mistake is noted for the alias that
+// contains it, which then stands for any value.
 func (t *aliasTable) lookup(name string) (*DataType, error) {
 	if t == nil {
 		return nil, nil
@@ -53,7 +54,8 @@ func (t *aliasTable) lookup(name string) (*DataType, error) {
 	return d, nil
 }
 
-// validAlias reports whether name can be an alias: words joined by ::, each starting with a capital letter, and not a type of the language.
+// validAlias reports whether name can be an alias: words joined by ::, each starting with a capital
+// letter, and not a type of the language.
 func validAlias(name string) bool {
 	p := &parser{s: name}
 	n := p.typ(0)

@@ -16,16 +16,18 @@ import (
 type origin bool
 
 const (
-	// observed values come from a target, or are resolved: what Sensitive[T] stands for is there in clear.
+	// observed values come from a target, or are resolved: what Sensitive[T] stands for is there in
+	// clear.
 	observed origin = false
 	// authored values stand in a document: for Sensitive[T] only a secret fits.
 	authored origin = true
 )
 
-// Check reports why a value is not of this type; nil when it is. The error is fault.Invalid and says what was expected and
-// what was found; it shows no value when the type is or holds Sensitive. Of Sensitive[T] the plain T is accepted, as a handler has it;
-// a document is checked by Compiled.Check, which wants a secret there. Secrets, parameters and facts fit every type: what they stand
-// for is checked when it is known. A file fits where text does.
+// Check reports why a value is not of this type; nil when it is. The error is fault.Invalid and
+// says what was expected and what was found; it shows no value when the type is or holds Sensitive.
+// Of Sensitive[T] the plain T is accepted, as a handler has it; a document is checked by
+// Compiled.Check, which wants a secret there. Secrets, parameters and facts fit every type: what
+// they stand for is checked when it is known. A file fits where text does.
 func (d *DataType) Check(v any) error {
 	if d.accepts(v, observed) {
 		return nil
@@ -61,8 +63,8 @@ func (d *DataType) accepts(v any, from origin) bool {
 	}
 }
 
-// acceptsFile reports whether a file is accepted: where texts are, whatever they contain. Uploaded files are stored readable, so they are not
-// accepted as secrets.
+// acceptsFile reports whether a file is accepted: where texts are, whatever they contain. Uploaded
+// files are stored readable, so they are not accepted as secrets.
 func (d *DataType) acceptsFile() bool {
 	switch d.kind {
 	case kindString, kindPattern, kindAny, kindScalar, kindScalarData, kindData, kindRichData:
@@ -163,7 +165,8 @@ func (d *DataType) acceptsList(list []any, from origin) bool {
 	return true
 }
 
-// item returns the type of an item of a list; nil if it may be anything. The last type of a Tuple applies to all further items.
+// item returns the type of an item of a list; nil if it may be anything. The last type of a Tuple
+// applies to all further items.
 func (d *DataType) item(i int) *DataType {
 	switch {
 	case d.kind == kindCollection || len(d.of) == 0:
@@ -226,7 +229,8 @@ func secondsOf(k kind, s string) (float64, bool) {
 	return float64(t.Unix()) + float64(t.Nanosecond())/1e9, true
 }
 
-// spanSeconds reads [-][days-][[hours:]minutes:]seconds[.fraction]; days are followed by all of hours, minutes and seconds.
+// spanSeconds reads [-][days-][[hours:]minutes:]seconds[.fraction]; days are followed by all of
+// hours, minutes and seconds.
 func spanSeconds(s string) (float64, bool) {
 	sign := 1.0
 	if rest, ok := strings.CutPrefix(s, "-"); ok {

@@ -12,9 +12,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// Coerce reads a value of this type from text, as from a title, a flag or an environment variable: integers (decimal, or with 0x, 0o or 0b
-// before them), numbers, true and false, JSON for lists and maps, and text as it is. Where the type is a choice, what is more than text
-// comes first; the error says so when two readings differ. Errors are fault.Invalid, and show no value of a Sensitive type.
+// Coerce reads a value of this type from text, as from a title, a flag or an environment variable:
+// integers (decimal, or with 0x, 0o or 0b before them), numbers, true and false, JSON for lists and
+// maps, and text as it is. Where the type is a choice, what is more than text comes first; the
+// error says so when two readings differ. Errors are fault.Invalid, and show no value of a
+// Sensitive type.
 func (d *DataType) Coerce(text string) (any, error) {
 	readings := d.readings(text)
 	switch {
@@ -51,7 +53,8 @@ func (d *DataType) wantsNumber() bool {
 	return false
 }
 
-// readings returns the different values of the type, other than the text itself, that a text can be read as.
+// readings returns the different values of the type, other than the text itself, that a text can be
+// read as.
 func (d *DataType) readings(text string) []any {
 	var out []any
 	add := func(v any, ok bool) {

@@ -10,8 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Compiled is a type whose expressions have been parsed and whose defaults are values. An attribute of it is sensitive if it was declared so,
-// or if its data type is or holds Sensitive.
+// Compiled is a type whose expressions have been parsed and whose defaults are values. An attribute
+// of it is sensitive if it was declared so, or if its data type is or holds Sensitive.
 type Compiled struct {
 	Type
 	compiled []CompiledAttribute
@@ -40,7 +40,8 @@ func (c *Compiled) Attribute(name string) (*CompiledAttribute, bool) {
 // Namevars returns the naming attributes in declared order. The caller must not change the slice.
 func (c *Compiled) Namevars() []string { return c.namevars }
 
-// Hint returns a hint for a wrong value of an attribute: what the attribute is, or where the type is described.
+// Hint returns a hint for a wrong value of an attribute: what the attribute is, or where the type
+// is described.
 func (c *Compiled) Hint(attribute string) string {
 	where := fmt.Sprintf("`southbound type %s` describes it", c.Name)
 	if a, ok := c.Attribute(attribute); ok && a.Description != "" {
@@ -62,16 +63,18 @@ func (c *Compiled) names() []string {
 	return names
 }
 
-// Check checks the attributes of a resource of this type. It returns them with defaults filled in, and without those that are null where a
-// value may be missing; attributes itself is not changed, and values are shared. Problems are in the order in which the type declares the
-// attributes, with those of unknown attributes last and sorted. They name the attribute; the caller has to add the place. They show no value of
-// a sensitive attribute. The rules, and then the type's own Validate, are applied only if nothing else is wrong.
+// Check checks the attributes of a resource of this type. It returns them with defaults filled in,
+// and without those that are null where a value may be missing; attributes itself is not changed,
+// and values are shared. Problems are in the order in which the type declares the attributes, with
+// those of unknown attributes last and sorted. They name the attribute; the caller has to add the
+// place. They show no value of a sensitive attribute. The rules, and then the type's own Validate,
+// are applied only if nothing else is wrong.
 func (c *Compiled) Check(attributes map[string]any) (map[string]any, []diag.Problem) {
 	return c.checkAll(attributes, false)
 }
 
-// CheckPurged is Check for a resource that must not exist: it needs only what names it. What else is there has to be right by itself; the rules
-// are about what is to exist, and do not count.
+// CheckPurged is Check for a resource that must not exist: it needs only what names it. What else
+// is there has to be right by itself; the rules are about what is to exist, and do not count.
 func (c *Compiled) CheckPurged(attributes map[string]any) (map[string]any, []diag.Problem) {
 	return c.checkAll(attributes, true)
 }
@@ -116,8 +119,9 @@ func (c *Compiled) checkAll(attributes map[string]any, purged bool) (map[string]
 	return out, problems
 }
 
-// CheckObserved checks what a handler has read of a thing of this type, and returns what is not as the type declares it, sorted by
-// attribute. What is null is not known, and right. No value is shown of attributes that are sensitive, or for which hide is true.
+// CheckObserved checks what a handler has read of a thing of this type, and returns what is not as
+// the type declares it, sorted by attribute. What is null is not known, and right. No value is
+// shown of attributes that are sensitive, or for which hide is true.
 func (c *Compiled) CheckObserved(attributes map[string]any, hide func(attribute string) bool) []diag.Problem {
 	var problems []diag.Problem
 	for name, v := range attributes {
@@ -150,8 +154,9 @@ func (c *Compiled) together(attributes map[string]any) []diag.Problem {
 	return problems
 }
 
-// validatePurged asks the type's own Validate about a resource that must not exist. Only what it says of attributes that are there counts, since
-// that one needs no others; where something is missing that is required otherwise, Validate need not reckon with that.
+// validatePurged asks the type's own Validate about a resource that must not exist. Only what it
+// says of attributes that are there counts, since that one needs no others; where something is
+// missing that is required otherwise, Validate need not reckon with that.
 func (c *Compiled) validatePurged(attributes map[string]any, whole bool) (problems []diag.Problem) {
 	if c.Validate == nil {
 		return nil

@@ -31,7 +31,8 @@ func (b *builder) wrapper(d *DataType, n *node) {
 	d.secret = d.kind == kindSensitive
 }
 
-// misspelt reports whether a bare word is the name of a type in lower case, as in Optional[string], and so hardly meant as a word.
+// misspelt reports whether a bare word is the name of a type in lower case, as in Optional[string],
+// and so hardly meant as a word.
 func (b *builder) misspelt(word string) bool {
 	return slices.ContainsFunc(typeNames(b.aliases), func(name string) bool { return strings.EqualFold(name, word) })
 }
@@ -118,7 +119,8 @@ func (b *builder) structure(d *DataType, n *node) {
 	}
 }
 
-// memberKey reads k, 'k', Optional[k] or NotUndef[k]. Optional[k] => T, where T does not accept undef, refuses an explicit undef.
+// memberKey reads k, 'k', Optional[k] or NotUndef[k]. Optional[k] => T, where T does not accept
+// undef, refuses an explicit undef.
 func (b *builder) memberKey(n *node) member {
 	m := member{}
 	key := n
@@ -169,7 +171,8 @@ func (b *builder) times(d *DataType, n *node) {
 	}
 }
 
-// endOf reads a text as an end of a range: also a time without a zone, which is UTC, and one without the time of day.
+// endOf reads a text as an end of a range: also a time without a zone, which is UTC, and one
+// without the time of day.
 func endOf(k kind, s string) (float64, bool) {
 	if n, ok := secondsOf(k, s); ok || k != kindTimestamp {
 		return n, ok

@@ -15,11 +15,13 @@ import (
 
 // DataType is a parsed data type expression, such as Optional[Integer[0, 65535]]. It is immutable.
 //
-// The language is that of Puppet's data types, as far as documents have values for it: Any, Undef, NotUndef, Optional, Variant; String,
-// Enum, Pattern; Integer, Float, Numeric, Boolean; Scalar, ScalarData, Data, RichData; Array, Tuple, Hash, Struct, Collection, Iterable;
-// Sensitive. Of some the values are texts here: Timestamp (as in RFC 3339), Timespan (1-02:30:00, or a number of seconds), SemVer,
-// SemVerRange, URI and Binary (base64). What describes code or a catalogue (Callable, Type, Regexp, Resource, Runtime, ...) is read and
-// accepts nothing. Enum, Pattern, Struct, Optional and Variant without parameters are refused: what they should mean is not agreed.
+// The language is that of Puppet's data types, as far as documents have values for it: Any, Undef,
+// NotUndef, Optional, Variant; String, Enum, Pattern; Integer, Float, Numeric, Boolean; Scalar,
+// ScalarData, Data, RichData; Array, Tuple, Hash, Struct, Collection, Iterable; Sensitive. Of some
+// the values are texts here: Timestamp (as in RFC 3339), Timespan (1-02:30:00, or a number of
+// seconds), SemVer, SemVerRange, URI and Binary (base64). What describes code or a catalogue
+// (Callable, Type, Regexp, Resource, Runtime, ...) is read and accepts nothing. Enum, Pattern,
+// Struct, Optional and Variant without parameters are refused: what they should mean is not agreed.
 type DataType struct {
 	kind     kind
 	alias    string      // the name under which the expression was found, "" for none
@@ -136,7 +138,8 @@ func (r *interval) hasBig(n *big.Int) bool {
 // open reports whether every size is in r.
 func (r *interval) open() bool { return r.max == nil && (r.min == nil || r.min.Sign() == 0) }
 
-// ParseDataType reads an expression; there are no aliases. Errors are fault.Invalid and say what was expected at which column.
+// ParseDataType reads an expression; there are no aliases. Errors are fault.Invalid and say what
+// was expected at which column.
 func ParseDataType(expr string) (*DataType, error) { return parseDataType(expr, nil) }
 
 func parseDataType(expr string, aliases *aliasTable) (*DataType, error) {
@@ -159,14 +162,16 @@ func parseDataType(expr string, aliases *aliasTable) (*DataType, error) {
 	return d, nil
 }
 
-// Optional reports whether an attribute of this type may be left out: whether its outermost type is Optional.
+// Optional reports whether an attribute of this type may be left out: whether its outermost type is
+// Optional.
 func (d *DataType) Optional() bool { return d.kind == kindOptional }
 
 // Sensitive reports whether the type is Sensitive, or holds one.
 func (d *DataType) Sensitive() bool { return d.secret }
 
-// String returns the expression in its normal form: words quoted, those of an Enum sorted and without repeats, one space behind commas.
-// Reading it gives the same type. An alias stands under its own name.
+// String returns the expression in its normal form: words quoted, those of an Enum sorted and
+// without repeats, one space behind commas. Reading it gives the same type. An alias stands under
+// its own name.
 func (d *DataType) String() string {
 	if d.alias != "" {
 		return d.alias

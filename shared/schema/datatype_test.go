@@ -22,7 +22,8 @@ func parse(t testing.TB, expr string) *DataType {
 	return d
 }
 
-// samples returns the expressions of published Puppet modules with the normal form in which Puppet prints them.
+// samples returns the expressions of published Puppet modules with the normal form in which Puppet
+// prints them.
 func samples(t testing.TB) [][2]string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/puppet-types.tsv")
@@ -44,7 +45,8 @@ func samples(t testing.TB) [][2]string {
 }
 
 func TestPublishedTypes(t *testing.T) {
-	// Puppet forgets what Sensitive holds when it prints an expression. That loses a constraint, so ours does not.
+	// Puppet forgets what Sensitive holds when it prints an expression. That loses a constraint, so
+	// ours does not.
 	mended := map[string]string{
 		"Optional[Struct[{'user' => String[1], 'password' => Sensitive[String]}]]": "Optional[Struct[{'user' => String[1], 'password' => Sensitive[String[1]]}]]",
 	}
@@ -94,7 +96,8 @@ func TestNormalForm(t *testing.T) {
 		"Struct[{}]": "Struct[{}]", "Struct[{Optional[a] => Any, NotUndef[b] => String, NotUndef['c d'] => Any, Optional[d] => String}]": "Struct[{'a' => Any, 'b' => String, NotUndef['c d'] => Any, Optional['d'] => String}]",
 		"Boolean[true]": "Boolean[true]", "Collection[1]": "Collection[1]", "Timestamp['2026-01-01T00:00:00Z', default]": "Timestamp['2026-01-01T00:00:00Z', default]", "Timespan[0, '1-00:00:00']": "Timespan[0, '1-00:00:00']",
 		"Runtime['ruby', 'A::B']": "Runtime[ruby, 'A::B']", "Struct[{a => object}]": "Struct[{'a' => Runtime[ruby, 'object']}]", "Tuple['x', String]": "Tuple[Runtime[ruby, 'x'], String]", "Optional[\n  Array[\n\tString,\r\n 1]\n]": "Optional[Array[String, 1]]",
-		// What follows is how modules write: comments, pairs without braces, words without quotes, signs apart, a line that goes on.
+		// What follows is how modules write: comments, pairs without braces, words without quotes,
+		// signs apart, a line that goes on.
 		"Struct[{ # what\n a => /* sort */ String, # of\n}]": "Struct[{'a' => String}]", "Struct[a => String, Optional[b] => Integer,]": "Struct[{'a' => String, Optional['b'] => Integer}]",
 		"Enum[a::b, c-d]": "Enum['a::b', 'c-d']", "Optional[x]": "Optional['x']", "Pattern[a]": "Pattern[/a/]", "Pattern[Regexp[/a/], Pattern[/b/, 'c/d']]": `Pattern[/a/, /b/, /c\/d/]`,
 		"Integer[- 5, 0XbB]": "Integer[-5, 187]", "Enum[\"a\\\nb\"]": "Enum['ab']", `Enum['a\b', 'c\\', '\'']`: `Enum['\'', 'a\b', 'c\\']`,

@@ -9,7 +9,8 @@ import (
 // mostWords bounds how many words of an Enum a message lists.
 const mostWords = 12
 
-// Describe says for people what a value of the type must be, as in "an Integer between 0 and 65535".
+// Describe says for people what a value of the type must be, as in "an Integer between 0 and
+// 65535".
 func (d *DataType) Describe() string {
 	switch d.kind {
 	case kindAny:

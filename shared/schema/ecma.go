@@ -7,15 +7,16 @@ import (
 	"unicode"
 )
 
-// The bounds of a pattern in a schema: how long it is, and how many ends of ranges a class has before all that is not ASCII is in it.
+// The bounds of a pattern in a schema: how long it is, and how many ends of ranges a class has
+// before all that is not ASCII is in it.
 const (
 	mostPattern = 4000
 	mostRanges  = 80
 )
 
-// ecma writes a regular expression so that it means the same in ECMAScript (with the flag u) and in Go without flags, or matches more: what
-// stands at lines in the middle of an expression is left out, and long classes of Unicode have all of it. It returns false for what would
-// be too long.
+// ecma writes a regular expression so that it means the same in ECMAScript (with the flag u) and in
+// Go without flags, or matches more: what stands at lines in the middle of an expression is left
+// out, and long classes of Unicode have all of it. It returns false for what would be too long.
 func ecma(re *rubyRegexp) (string, bool) {
 	parsed, err := syntax.Parse(re.String(), syntax.Perl)
 	if err != nil {

@@ -17,8 +17,9 @@ const (
 	mostEdges = 40
 )
 
-// Edges returns values at the edges of the type, for tests: the smallest and the largest, empty and long ones, each word, odd texts. All are of
-// the type as a handler sees it, none is nil, and no two are equal. The result is empty if no value of the type was found.
+// Edges returns values at the edges of the type, for tests: the smallest and the largest, empty and
+// long ones, each word, odd texts. All are of the type as a handler sees it, none is nil, and no
+// two are equal. The result is empty if no value of the type was found.
 func (d *DataType) Edges() []any {
 	var out []any
 	for _, v := range d.edges(0) {
@@ -94,8 +95,8 @@ func (d *DataType) textEdges() []any {
 	return out
 }
 
-// patternEdges makes the shortest text of each pattern, and one with more of all that may be repeated. Those that need what lies around
-// them may be wrong; Edges leaves them out.
+// patternEdges makes the shortest text of each pattern, and one with more of all that may be
+// repeated. Those that need what lies around them may be wrong; Edges leaves them out.
 func (d *DataType) patternEdges() []any {
 	out := oddTexts()
 	for _, p := range d.patterns {
@@ -115,7 +116,8 @@ func (d *DataType) patternEdges() []any {
 	return out
 }
 
-// sample writes a text that an expression matches: more repeats what may be, last takes the last alternative and the last of a class.
+// sample writes a text that an expression matches: more repeats what may be, last takes the last
+// alternative and the last of a class.
 func sample(b *strings.Builder, re *syntax.Regexp, more, last bool, depth int) {
 	if depth > 50 || b.Len() > longText {
 		return

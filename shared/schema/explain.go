@@ -22,7 +22,8 @@ type mismatch struct {
 	shown string // the same with parts of the value
 }
 
-// step is one level on the way to the place. A name that comes from the value and not from the type is not shown when values are not.
+// step is one level on the way to the place. A name that comes from the value and not from the type
+// is not shown when values are not.
 type step struct {
 	text    string
 	private bool
@@ -62,7 +63,8 @@ func (d *DataType) explain(v any, from origin) *mismatch {
 	return plain
 }
 
-// alike returns the one member of a Variant that is for values of v's shape, when that is a list or a map and there is exactly one.
+// alike returns the one member of a Variant that is for values of v's shape, when that is a list or
+// a map and there is exactly one.
 func (d *DataType) alike(v any) *DataType {
 	_, list := v.([]any)
 	_, hash := v.(map[string]any)

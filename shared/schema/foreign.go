@@ -10,8 +10,9 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// foreignKinds are the types of the language without values in documents: code, classes, resources of a catalogue. They are parsed, so that
-// Variant[String, Callable] means String here, and accept nothing.
+// foreignKinds are the types of the language without values in documents: code, classes, resources
+// of a catalogue. They are parsed, so that Variant[String, Callable] means String here, and accept
+// nothing.
 func foreignKinds() []kind {
 	return []kind{
 		"Callable", "CatalogEntry", "Class", "Default", "Deferred", "Error", "Iterator", "Object", "Regexp", "Resource", kindRuntime, "Type",
@@ -19,7 +20,8 @@ func foreignKinds() []kind {
 	}
 }
 
-// foreign builds one of them. Types among its parameters are checked where all of them have to be types.
+// foreign builds one of them. Types among its parameters are checked where all of them have to be
+// types.
 func (b *builder) foreign(d *DataType, n *node) {
 	d.foreign = true
 	switch n.text {
@@ -42,8 +44,9 @@ func plainWord(s string) bool {
 	return s != "" && isLower(s[0]) && strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 || !isWord(byte(r)) }) < 0
 }
 
-// itemType builds the type of an item of a Struct or Tuple. A word there is no type, but generators of modules have written it, and then it
-// is a thing of Ruby, of which no document has one; Doubtful names it.
+// itemType builds the type of an item of a Struct or Tuple. A word there is no type, but generators
+// of modules have written it, and then it is a thing of Ruby, of which no document has one;
+// Doubtful names it.
 func (b *builder) itemType(n *node) *DataType {
 	if n.kind == nodeWord || n.kind == nodeString {
 		return &DataType{kind: kindRuntime, foreign: true, words: []string{"ruby", quote(n.text)}, weight: 1}
@@ -51,7 +54,8 @@ func (b *builder) itemType(n *node) *DataType {
 	return b.typ(n)
 }
 
-// meant returns a hint with the type that a word in place of a type most likely stands for; "" if there is none.
+// meant returns a hint with the type that a word in place of a type most likely stands for; "" if
+// there is none.
 func (d *DataType) meant(aliases *aliasTable) string {
 	if d == nil || d.kind != kindRuntime || len(d.words) != 2 {
 		return ""
@@ -59,7 +63,8 @@ func (d *DataType) meant(aliases *aliasTable) string {
 	return nearestHint(strings.Trim(d.words[1], "'"), typeNames(aliases))
 }
 
-// hollow returns a type in d, or d itself, that accepts nothing, though it is not one of several; nil when there is none.
+// hollow returns a type in d, or d itself, that accepts nothing, though it is not one of several;
+// nil when there is none.
 func (d *DataType) hollow() *DataType {
 	if d.foreign {
 		return d
@@ -159,8 +164,8 @@ func (d *DataType) acceptsForm(s string) bool {
 	return err == nil
 }
 
-// iterable reports whether a value can be gone through, item by item, with every item of the type: a list, the pairs of a map, the characters of a
-// text, the numbers below a number.
+// iterable reports whether a value can be gone through, item by item, with every item of the type:
+// a list, the pairs of a map, the characters of a text, the numbers below a number.
 func (d *DataType) iterable(v any, from origin) bool {
 	var items []any
 	switch v := v.(type) {

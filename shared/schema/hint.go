@@ -10,7 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// hint says what to write instead of v where that can be guessed: most wrong values in YAML are right ones that are written in the wrong way.
+// hint says what to write instead of v where that can be guessed: most wrong values in YAML are
+// right ones that are written in the wrong way.
 func (d *DataType) hint(v any, from origin, show bool) string {
 	switch d.kind {
 	case kindOptional, kindNotUndef:

@@ -4,9 +4,11 @@ import (
 	"math"
 )
 
-// JSONSchema returns a JSON Schema (draft 2020-12) for literal values of this type in documents, for editors. It accepts all that Check accepts,
-// and more in places: it cannot express whether 1.0 is an integer, the forms of times, versions and URIs, and long classes of characters.
-// Inside lists and maps it accepts references; the schema of Compiled.JSONSchema also accepts them in place of a whole value.
+// JSONSchema returns a JSON Schema (draft 2020-12) for literal values of this type in documents,
+// for editors. It accepts all that Check accepts, and more in places: it cannot express whether 1.0
+// is an integer, the forms of times, versions and URIs, and long classes of characters. Inside
+// lists and maps it accepts references; the schema of Compiled.JSONSchema also accepts them in
+// place of a whole value.
 func (d *DataType) JSONSchema() map[string]any {
 	switch d.kind {
 	case kindUndef:
@@ -69,7 +71,8 @@ func anyOf(schemas ...map[string]any) map[string]any {
 	return map[string]any{"anyOf": list}
 }
 
-// referenceSchema accepts the forms of documents that stand for something else; literal is the schema of a value that is wrapped, nil for none.
+// referenceSchema accepts the forms of documents that stand for something else; literal is the
+// schema of a value that is wrapped, nil for none.
 func referenceSchema(file bool, literal map[string]any) map[string]any {
 	form := func(most int, keys ...any) map[string]any {
 		return map[string]any{"required": keys, "maxProperties": most}
@@ -191,7 +194,8 @@ func foldedWords(words []string) string {
 	return w.b.String()
 }
 
-// patternSchema gives the expressions as ECMAScript has them, where they are not too long for a schema.
+// patternSchema gives the expressions as ECMAScript has them, where they are not too long for a
+// schema.
 func (d *DataType) patternSchema() map[string]any {
 	alternatives := make([]map[string]any, len(d.patterns))
 	for i, p := range d.patterns {

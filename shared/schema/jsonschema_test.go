@@ -61,7 +61,8 @@ func (d *DataType) unsaid() bool {
 	return false
 }
 
-// plain reports whether a value reads the same in JSON: numbers with and without a fraction are told apart there by nobody.
+// plain reports whether a value reads the same in JSON: numbers with and without a fraction are
+// told apart there by nobody.
 func plain(v any) bool {
 	switch v := v.(type) {
 	case float64:
@@ -157,13 +158,15 @@ func holds(v any, names ...string) bool {
 	return false
 }
 
-// multiline reports whether a text of several lines is held against a pattern, for which the schema accepts more.
+// multiline reports whether a text of several lines is held against a pattern, for which the schema
+// accepts more.
 func multiline(d *DataType, v any) bool {
 	text, _ := json.Marshal(v)
 	return strings.Contains(d.expansion(), "Pattern") && bytes.Contains(text, []byte(`\n`))
 }
 
-// Every letter whose lower case is in an Enum that does not know case is in the pattern of its schema.
+// Every letter whose lower case is in an Enum that does not know case is in the pattern of its
+// schema.
 func TestFoldedWords(t *testing.T) {
 	t.Parallel()
 	var words []string

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// JSONSchema returns a JSON Schema (draft 2020-12) for the attributes of a resource of this type as a document has them, references and rules
-// included. It accepts what Check accepts; what Validate does is beyond it.
+// JSONSchema returns a JSON Schema (draft 2020-12) for the attributes of a resource of this type as
+// a document has them, references and rules included. It accepts what Check accepts; what Validate
+// does is beyond it.
 func (c *Compiled) JSONSchema() map[string]any {
 	properties, required := map[string]any{}, []any{}
 	for i := range c.compiled {
@@ -114,7 +115,8 @@ func (c *Compiled) ruleSchema(r *Rule) map[string]any {
 	return map[string]any{"if": condition, "then": demand}
 }
 
-// given accepts attributes among which there is one with a value. Those that name a resource always have one, from a title if need be.
+// given accepts attributes among which there is one with a value. Those that name a resource always
+// have one, from a title if need be.
 func (c *Compiled) given(name string) map[string]any {
 	if a, ok := c.Attribute(name); ok && (a.Default != nil || a.Behaviour == Namevar) {
 		return map[string]any{}

@@ -2,7 +2,8 @@ package schema
 
 import "testing"
 
-// TestWhereItDiffersFromPuppet pins what docs/design/types.md says of forms that Puppet has as objects and documents as texts.
+// TestWhereItDiffersFromPuppet pins what docs/design/types.md says of forms that Puppet has as
+// objects and documents as texts.
 func TestWhereItDiffersFromPuppet(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

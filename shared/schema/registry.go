@@ -19,8 +19,8 @@ type Registry struct {
 	names []string
 }
 
-// NewRegistry compiles types. All problems of their definitions are returned at once, as diag.Problems in which Resource is the name of the type
-// and Attribute that of the attribute.
+// NewRegistry compiles types. All problems of their definitions are returned at once, as
+// diag.Problems in which Resource is the name of the type and Attribute that of the attribute.
 func NewRegistry(types ...Type) (*Registry, error) {
 	c := &compiler{aliases: newAliasTable()}
 	c.collectAliases(types)
@@ -107,7 +107,8 @@ func (c *compiler) collectAliases(types []Type) {
 	c.part = ""
 }
 
-// reservedNames are names that appear beside those of attributes in documents, in output and in filters.
+// reservedNames are names that appear beside those of attributes in documents, in output and in
+// filters.
 func reservedNames() []string {
 	return []string{
 		"type", "agent", "agents", "attributes", "requires", "set", "purged", "purge_on_delete", "prevent_destroy", "report_only", "send_event", "receive_events",
@@ -119,7 +120,8 @@ func features() []string {
 	return []string{"canonicalise", "batch", "noop", "facts", "reload", "discover", FeatureFiles}
 }
 
-// featureHint says what to write in place of a feature that is not known, and what those of Puppet's types are here.
+// featureHint says what to write in place of a feature that is not known, and what those of
+// Puppet's types are here.
 func featureHint(name string) string {
 	switch name {
 	case "supports_noop":
@@ -175,7 +177,8 @@ func (c *compiler) compile(t *Type) *Compiled {
 	return out
 }
 
-// transports checks what a type says of the transports it needs. Which there are only the programs know.
+// transports checks what a type says of the transports it needs. Which there are only the programs
+// know.
 func (c *compiler) transports(t *Type) {
 	for i, name := range t.Transports {
 		c.part = Part(TransportPart, i)
@@ -208,7 +211,8 @@ func orList(hint, prefix string, names []string) string {
 	return prefix + strings.Join(names, ", ")
 }
 
-// lookAlike names the first character of a name that only looks like one of those there may be, or is not seen at all.
+// lookAlike names the first character of a name that only looks like one of those there may be, or
+// is not seen at all.
 func lookAlike(name string) string {
 	for _, r := range name {
 		if r >= utf8.RuneSelf || !unicode.IsPrint(r) {

@@ -166,7 +166,8 @@ func TestDefinitionErrors(t *testing.T) {
 	}
 }
 
-// TestCheckPurged needs of what must not exist only what names it, and holds what else is said to its type.
+// TestCheckPurged needs of what must not exist only what names it, and holds what else is said to
+// its type.
 func TestCheckPurged(t *testing.T) {
 	t.Parallel()
 	r, err := NewRegistry(Type{Name: "t::T", Attributes: []Attribute{
@@ -324,7 +325,8 @@ func TestCompiledCheckRefuses(t *testing.T) {
 	}
 }
 
-// The mandatory rule: an attribute may be left out when its outermost type is Optional or it has a default, not when null happens to fit.
+// The mandatory rule: an attribute may be left out when its outermost type is Optional or it has a
+// default, not when null happens to fit.
 func TestMandatory(t *testing.T) {
 	for expr, missing := range map[string]bool{"Optional[String]": false, "Variant[Undef,String]": true, "Any": true, "String": true, "Undef": true} {
 		c := compiled(t, Type{Name: "x::Y", Attributes: []Attribute{{Name: "n", Type: "String", Behaviour: Namevar}, {Name: "a", Type: expr}}})
@@ -469,7 +471,8 @@ func TestFloatSpecials(t *testing.T) {
 	}
 }
 
-// Aliases that stand for several of the one before grow fast when they are written out, as schemas and descriptions do.
+// Aliases that stand for several of the one before grow fast when they are written out, as schemas
+// and descriptions do.
 func TestAliasBomb(t *testing.T) {
 	aliases := map[string]string{"A0": "Integer"}
 	for i := 1; i <= 40; i++ {

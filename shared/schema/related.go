@@ -111,7 +111,8 @@ func (c *compiler) mayRepeat(t *Compiled, text template) int {
 	return n
 }
 
-// mayBeList reports whether a list can be of the type or, with inside, can be inside a value of the type.
+// mayBeList reports whether a list can be of the type or, with inside, can be inside a value of the
+// type.
 func (d *DataType) mayBeList(inside bool) bool {
 	switch d.kind {
 	case kindArray, kindTuple:
@@ -161,9 +162,10 @@ func (c *compiler) complete(rel *relation, at string, byKeys bool) {
 	}
 }
 
-// Doubtful returns what is allowed in the declarations of a registry but seldom intended: relations to types that are not registered, types and
-// attributes without a description, and attributes that can have no value but null, as a whole or in a part. Resource and Attribute of a problem
-// are as in NewRegistry.
+// Doubtful returns what is allowed in the declarations of a registry but seldom intended: relations
+// to types that are not registered, types and attributes without a description, and attributes that
+// can have no value but null, as a whole or in a part. Resource and Attribute of a problem are as
+// in NewRegistry.
 func (r *Registry) Doubtful() []string {
 	var out []string
 	for _, name := range r.names {

@@ -22,11 +22,14 @@ const (
 // RelationKinds returns all kinds.
 func RelationKinds() []RelationKind { return []RelationKind{Require, Before, Subscribe, Notify} }
 
-// Relation declares which other resources a resource of this type is related to. Those that are not in the model are ignored.
+// Relation declares which other resources a resource of this type is related to. Those that are not
+// in the model are ignored.
 //
-// Texts are templates over attributes: $name or ${name} stands for the value of an attribute, ${name.member} for what is in a Hash, $$ for a
-// dollar sign; ${name|dir} and ${name|base} are the parts of a path, ${name|lower} and ${name|upper} change letters. A list, also one
-// in a list, stands for one resource an item. An attribute that has no value, or a reference for one, names nothing.
+// Texts are templates over attributes: $name or ${name} stands for the value of an attribute,
+// ${name.member} for what is in a Hash, $$ for a dollar sign; ${name|dir} and ${name|base} are the
+// parts of a path, ${name|lower} and ${name|upper} change letters. A list, also one in a list,
+// stands for one resource an item. An attribute that has no value, or a reference for one, names
+// nothing.
 type Relation struct {
 	Kind RelationKind
 	Type string // of the other resource
@@ -44,8 +47,9 @@ type Related struct {
 	ID   resource.ID
 }
 
-// Related returns the resources that one of this type is related to: what Relations of the type returns, as Require, and what the type declares.
-// They need not exist, and may be the resource itself.
+// Related returns the resources that one of this type is related to: what Relations of the type
+// returns, as Require, and what the type declares. They need not exist, and may be the resource
+// itself.
 func (c *Compiled) Related(agent string, attributes map[string]any) []Related {
 	var out []Related
 	if c.Relations != nil {
@@ -109,7 +113,8 @@ func (r *relation) targets(agent string, attributes map[string]any) []resource.I
 	return out
 }
 
-// named returns the naming attributes that Keys give, one set for each item where one of them is a list.
+// named returns the naming attributes that Keys give, one set for each item where one of them is a
+// list.
 func (r *relation) named(attributes map[string]any) []map[string]any {
 	out := []map[string]any{{}}
 	for _, k := range r.keys {

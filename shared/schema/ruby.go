@@ -15,7 +15,8 @@ type rubyRegexp struct {
 	strict *regexp.Regexp // the same with ^ at the start of the text alone; nil when there is no ^
 }
 
-// MatchString reports whether the expression matches somewhere in s. In Ruby no line starts behind the last line break of a text.
+// MatchString reports whether the expression matches somewhere in s. In Ruby no line starts behind
+// the last line break of a text.
 func (r *rubyRegexp) MatchString(s string) bool {
 	if r.strict == nil || !strings.HasSuffix(s, "\n") {
 		return r.Regexp.MatchString(s)
@@ -24,11 +25,12 @@ func (r *rubyRegexp) MatchString(s string) bool {
 	return at != nil && (at[0] < len(s) || r.strict.MatchString(s))
 }
 
-// compileRuby makes a Go regular expression that means what the Ruby one does: ^ and $ stand at lines, \Z before a last line break,
-// \h is a hex digit, (?m) makes the dot match line breaks, (?x) allows white space and comments. What cannot be run in time that grows with the
-// text (looking around, back references, atomic and possessive groups) is refused and named. Differences that stay: \b knows ASCII
-// only, (?i) folds characters one by one, \R gives back half of a \r\n, and a ^ in the middle of an expression also matches behind the last
-// line break of a text.
+// compileRuby makes a Go regular expression that means what the Ruby one does: ^ and $ stand at
+// lines, \Z before a last line break, \h is a hex digit, (?m) makes the dot match line breaks, (?x)
+// allows white space and comments. What cannot be run in time that grows with the text (looking
+// around, back references, atomic and possessive groups) is refused and named. Differences that
+// stay: \b knows ASCII only, (?i) folds characters one by one, \R gives back half of a \r\n, and a
+// ^ in the middle of an expression also matches behind the last line break of a text.
 func compileRuby(source string) (*rubyRegexp, error) {
 	t := &translator{s: source}
 	text, err := t.translate("^")

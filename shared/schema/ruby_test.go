@@ -129,7 +129,8 @@ func FuzzParseDataType(f *testing.F) {
 	})
 }
 
-// A title pattern is refused, or reads titles so that what it gives is of the attributes' types; and its schema accepts what it reads.
+// A title pattern is refused, or reads titles so that what it gives is of the attributes' types;
+// and its schema accepts what it reads.
 func FuzzReadTitle(f *testing.F) {
 	for _, s := range [][2]string{{`\A(?<name>[^/]+)/(?<port>\d+)\z`, "a/1"}, {`(?i)^(?'name'x)|(?<port>[[:digit:]]{,3})\Z`, "X\n"}, {`(?x) (?<name> a{1,1200} ) # b`, "aa"}, {`(?<name>\p{^L}[^]\H])`, "1-"}, {`^(?<name>)$`, "\n"}} {
 		f.Add(s[0], s[1])

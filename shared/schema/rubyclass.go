@@ -88,7 +88,8 @@ func (t *translator) posix(rest string) {
 	t.i += len(name) + 4
 }
 
-// property translates \p{Name}, \p{^Name} and \P{Name}: a class such as Alpha, a script or a category.
+// property translates \p{Name}, \p{^Name} and \P{Name}: a class such as Alpha, a script or a
+// category.
 func (t *translator) property(rest string) {
 	name, _, ok := strings.Cut(strings.TrimPrefix(rest[1:], "{"), "}")
 	if !ok || !strings.HasPrefix(rest[1:], "{") {
@@ -113,7 +114,8 @@ func (t *translator) property(rest string) {
 	t.i += len(name) + 4
 }
 
-// classOf returns what stands in brackets for a class of POSIX, which knows all of Unicode in Ruby; "" for an unknown name.
+// classOf returns what stands in brackets for a class of POSIX, which knows all of Unicode in Ruby;
+// "" for an unknown name.
 func classOf(name string) string {
 	switch name {
 	case "alpha":

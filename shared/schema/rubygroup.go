@@ -41,7 +41,8 @@ func (t *translator) group() {
 	}
 }
 
-// options translates (?mix-mix: and (?mix-mix), which is a group that reaches to the end of what it stands in.
+// options translates (?mix-mix: and (?mix-mix), which is a group that reaches to the end of what it
+// stands in.
 func (t *translator) options(rest string) {
 	end := strings.IndexAny(rest, ":)")
 	if end < 0 {

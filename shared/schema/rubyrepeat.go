@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// repeat writes how often the atom is there. What was repeated already is a group to be repeated again.
+// repeat writes how often the atom is there. What was repeated already is a group to be repeated
+// again.
 func (t *translator) repeat(how string, single bool) {
 	if t.atom < 0 {
 		t.refuse("there is nothing before %s that could be repeated", how)
@@ -71,7 +72,8 @@ func (t *translator) counted() {
 	}
 }
 
-// repeatOften writes a repetition as several, none of them longer than Go allows. hi is -1 for no end.
+// repeatOften writes a repetition as several, none of them longer than Go allows. hi is -1 for no
+// end.
 func (t *translator) repeatOften(lo, hi int) {
 	if t.atom < 0 {
 		t.refuse("there is nothing that could be repeated")

@@ -26,8 +26,9 @@ func RuleKinds() []RuleKind {
 	return []RuleKind{ExactlyOneOf, AtLeastOneOf, AtMostOneOf, AllOrNoneOf, AllOf, NoneOf}
 }
 
-// Rule is a condition on several attributes that a declaration states as data. What it cannot express is for Validate. An attribute is given if it
-// has a value, be it by default; a reference is a value.
+// Rule is a condition on several attributes that a declaration states as data. What it cannot
+// express is for Validate. An attribute is given if it has a value, be it by default; a reference
+// is a value.
 type Rule struct {
 	Kind       RuleKind
 	Attributes []string

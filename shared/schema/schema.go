@@ -1,4 +1,5 @@
-// Package schema declares resource types: their attributes, the data types of attributes, and what values are valid.
+// Package schema declares resource types: their attributes, the data types of attributes, and what
+// values are valid.
 package schema
 
 import (
@@ -20,9 +21,11 @@ const (
 	ReadOnly  Behaviour = "read_only" // reported by the target, never set
 	InitOnly  Behaviour = "init_only" // set at creation only
 	Parameter Behaviour = "parameter" // steers the handler, not read and not compared
-	// Replace: set at creation; when it differs later, the thing is deleted and created anew (see Type.CreateFirst).
+	// Replace: set at creation; when it differs later, the thing is deleted and created anew (see
+	// Type.CreateFirst).
 	Replace Behaviour = "replace"
-	// WriteOnly: set by the author, never read; written when what the author says has changed since it was written last.
+	// WriteOnly: set by the author, never read; written when what the author says has changed since
+	// it was written last.
 	WriteOnly Behaviour = "write_only"
 )
 
@@ -41,64 +44,79 @@ type Type struct {
 	Name        string // fs::File
 	Description string
 	Attributes  []Attribute
-	// Titles say how a title gives naming attributes; the first pattern that matches counts. None: a title is the first naming attribute.
+	// Titles say how a title gives naming attributes; the first pattern that matches counts. None:
+	// a title is the first naming attribute.
 	Titles []TitlePattern
-	// Auto are resources that one of this type is tied to where they exist; what data cannot say is for Relations.
+	// Auto are resources that one of this type is tied to where they exist; what data cannot say is
+	// for Relations.
 	Auto []Relation
 	// Rules are demands on several attributes at once; what they cannot say is for Validate.
 	Rules []Rule
-	// Metadata is for programs that read declarations; it means nothing here. Values are as in attributes.
+	// Metadata is for programs that read declarations; it means nothing here. Values are as in
+	// attributes.
 	Metadata map[string]any
-	// Features say what the handler can do beyond the four calls: canonicalise, batch, noop, facts, reload, discover, files.
+	// Features say what the handler can do beyond the four calls: canonicalise, batch, noop, facts,
+	// reload, discover, files.
 	Features []string
-	// Aliases are names for data type expressions, such as Stdlib::Port for Integer[0, 65535]. All types of a registry may use
-	// them; two that name one alias must mean the same by it.
+	// Aliases are names for data type expressions, such as Stdlib::Port for Integer[0, 65535]. All
+	// types of a registry may use them; two that name one alias must mean the same by it.
 	Aliases map[string]string
-	// Timeout bounds one call of the handler for one resource; 0 means DefaultTimeout. A handler that bounds its own
-	// calls by an attribute (exec::Run) says so through provider.Timeouter.
+	// Timeout bounds one call of the handler for one resource; 0 means DefaultTimeout. A handler
+	// that bounds its own calls by an attribute (exec::Run) says so through provider.Timeouter.
 	Timeout time.Duration
-	// Assigned says that the target chooses the identity when it creates, so that a create that may have happened must be
-	// looked up before it is repeated.
+	// Assigned says that the target chooses the identity when it creates, so that a create that may
+	// have happened must be looked up before it is repeated.
 	Assigned bool
-	// CreateFirst says that a thing is replaced by making the new one before the old is deleted. It takes Assigned, and an attribute that is
-	// only reported and tells the two apart.
+	// CreateFirst says that a thing is replaced by making the new one before the old is deleted. It
+	// takes Assigned, and an attribute that is only reported and tells the two apart.
 	CreateFirst bool
-	// Machine says that the things are on the agent's machine, so that the handler runs there: in this process for the transport local, and in one that
-	// is started on the machine for transports that reach it. What such a handler has as Canonicaliser, Differ and Timeouter is called in this
-	// process all the same, and must not look at the machine.
+	// Machine says that the things are on the agent's machine, so that the handler runs there: in
+	// this process for the transport local, and in one that is started on the machine for
+	// transports that reach it. What such a handler has as Canonicaliser, Differ and Timeouter is
+	// called in this process all the same, and must not look at the machine.
 	Machine bool
-	// Transports are the names of the transports over which things of the type are reached; AnyTransport stands for all. None: local,
-	// and ssh if the things are on a machine. A resource whose agent has another transport is refused by validate.
+	// Transports are the names of the transports over which things of the type are reached;
+	// AnyTransport stands for all. None: local, and ssh if the things are on a machine. A resource
+	// whose agent has another transport is refused by validate.
 	Transports []string
-	// Validate checks what one attribute alone cannot say; attributes are complete (but for a purged resource, of which what it says of
-	// missing ones does not count) and of their types, and references
-	// (resource.File, ...) stand where the author wrote them. Positions of the problems are filled in by the caller from Attribute.
+	// Validate checks what one attribute alone cannot say; attributes are complete (but for a
+	// purged resource, of which what it says of missing ones does not count) and of their types,
+	// and references (resource.File, ...) stand where the author wrote them. Positions of the
+	// problems are filled in by the caller from Attribute.
 	Validate func(attributes map[string]any) []diag.Problem
-	// Relations returns the ids (as text, may name what does not exist: ignored then) that a resource requires by its nature, such as
-	// the directory of a file. agent is the resource's own. While a model has problems, attributes that are wrong are left out.
+	// Relations returns the ids (as text, may name what does not exist: ignored then) that a
+	// resource requires by its nature, such as the directory of a file. agent is the resource's
+	// own. While a model has problems, attributes that are wrong are left out.
 	Relations func(agent string, attributes map[string]any) []string
-	// Gather completes the attributes of a resource by what the whole model has of those that require it by their nature (see Relations),
-	// as a directory that is emptied has to know what else is managed in it. It returns new attributes, the same for the same dependents in any
+	// Gather completes the attributes of a resource by what the whole model has of those that
+	// require it by their nature (see Relations), as a directory that is emptied has to know what
+	// else is managed in it. It returns new attributes, the same for the same dependents in any
 	// order. It is called when Gathers says that it has to be.
 	Gather  func(attributes map[string]any, dependents []Dependent) map[string]any
 	Gathers func(attributes map[string]any) bool
-	// Thing names what a resource stands for, where resources of different names could stand for the same: two of one agent are refused. It returns ""
-	// for what is not known, as when there are references in attributes, or what it needs is missing, because it was wrong.
+	// Thing names what a resource stands for, where resources of different names could stand for
+	// the same: two of one agent are refused. It returns "" for what is not known, as when there
+	// are references in attributes, or what it needs is missing, because it was wrong.
 	Thing func(attributes map[string]any) string
-	// Space, when not empty, is shared by types whose things have to differ among all of them: a path holds a file or a directory, not both.
+	// Space, when not empty, is shared by types whose things have to differ among all of them: a
+	// path holds a file or a directory, not both.
 	Space string
-	// Providers are the names of the handlers to choose from, when there are several; provider.Define sets it.
+	// Providers are the names of the handlers to choose from, when there are several;
+	// provider.Define sets it.
 	Providers []string
-	// Code names what the program that wrote this declaration as data does in code, such as validate; "" in programs.
+	// Code names what the program that wrote this declaration as data does in code, such as
+	// validate; "" in programs.
 	Code []string
-	// At returns where a Part, an attribute by its name, or for "" the declaration stands when it was read from data; nil in programs. For what it
-	// does not know it returns the place of the declaration.
+	// At returns where a Part, an attribute by its name, or for "" the declaration stands when it
+	// was read from data; nil in programs. For what it does not know it returns the place of the
+	// declaration.
 	At func(part string) diag.Pos
 	// Wrong is what was wrong with the data it was read from; NewRegistry reports it with the rest.
 	Wrong diag.Problems
 }
 
-// Part names a part of a declaration: which one of the attributes, titles, relations, rules, features or transports, counted from 0, or the name of an alias.
+// Part names a part of a declaration: which one of the attributes, titles, relations, rules,
+// features or transports, counted from 0, or the name of an alias.
 func Part(kind PartKind, which any) string { return fmt.Sprint(kind, " ", which) }
 
 // PartKind is the kind of a part of a declaration.
@@ -115,7 +133,8 @@ const (
 	TransportPart PartKind = "transport"
 )
 
-// FeatureFiles is the feature of types whose handler takes uploaded files (resource.File) itself. Other handlers get the text of a file in its place.
+// FeatureFiles is the feature of types whose handler takes uploaded files (resource.File) itself.
+// Other handlers get the text of a file in its place.
 const FeatureFiles = "files"
 
 // Dependent is a resource that requires another one because of its type.
@@ -127,13 +146,15 @@ type Dependent struct {
 // AnyTransport, in Type.Transports, says that it makes no difference how an agent is reached.
 const AnyTransport = "*"
 
-// The transports that a type has without a declaration. Over the second, handlers run on the other machine.
+// The transports that a type has without a declaration. Over the second, handlers run on the other
+// machine.
 const (
 	transportLocal = "local"
 	transportSSH   = "ssh"
 )
 
-// Over returns the names of the transports over which things of the type are reached; it may be AnyTransport alone.
+// Over returns the names of the transports over which things of the type are reached; it may be
+// AnyTransport alone.
 func (t *Type) Over() []string {
 	switch {
 	case len(t.Transports) > 0:

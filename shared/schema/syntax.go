@@ -316,7 +316,8 @@ func (p *parser) single() string {
 	return ""
 }
 
-// double reads a string in double quotes, with escapes. Interpolation is refused: there is nothing to interpolate.
+// double reads a string in double quotes, with escapes. Interpolation is refused: there is nothing
+// to interpolate.
 func (p *parser) double() string {
 	start := p.i
 	var b strings.Builder

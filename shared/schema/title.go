@@ -8,7 +8,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// TitlePattern reads titles: a regular expression as in Ruby, whose named groups are naming attributes.
+// TitlePattern reads titles: a regular expression as in Ruby, whose named groups are naming
+// attributes.
 type TitlePattern struct {
 	Pattern     string
 	Description string // what it is for, such as "package and manager, joined by a hyphen"
@@ -20,9 +21,11 @@ type titlePattern struct {
 	re *rubyRegexp
 }
 
-// ReadTitle returns the naming attributes that a title gives: those of the first pattern that matches or, without patterns, the first
-// naming attribute. Others may be missing; a resource states them beside its title. The values are of the types of the attributes. A title
-// that no pattern matches, or whose values are not of their types, is fault.Invalid, with the patterns as its hint.
+// ReadTitle returns the naming attributes that a title gives: those of the first pattern that
+// matches or, without patterns, the first naming attribute. Others may be missing; a resource
+// states them beside its title. The values are of the types of the attributes. A title that no
+// pattern matches, or whose values are not of their types, is fault.Invalid, with the patterns as
+// its hint.
 func (c *Compiled) ReadTitle(title string) (map[string]any, error) {
 	if len(c.titles) == 0 {
 		if len(c.namevars) == 0 {
@@ -75,8 +78,9 @@ func (c *Compiled) titleValues(names, texts []string) (map[string]any, error) {
 	return out, nil
 }
 
-// Keys returns the naming attributes of a resource with these attributes, in declared order; defaults count. If the resource cannot be named,
-// keys is nil and unnamed is the first attribute that is missing, or that cannot be part of an id.
+// Keys returns the naming attributes of a resource with these attributes, in declared order;
+// defaults count. If the resource cannot be named, keys is nil and unnamed is the first attribute
+// that is missing, or that cannot be part of an id.
 func (c *Compiled) Keys(attributes map[string]any) (keys []resource.Key, unnamed string) {
 	keys = make([]resource.Key, len(c.namevars))
 	for i, name := range c.namevars {

@@ -7,8 +7,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// maxCopies is how many resources the lists of agents of one export may add to those that are written out: a
-// short document could stand for more than any machine holds.
+// maxCopies is how many resources the lists of agents of one export may add to those that are
+// written out: a short document could stand for more than any machine holds.
 const maxCopies = 1_000_000
 
 // copies counts the resources that lists of agents add.
@@ -72,8 +72,8 @@ func (t *taker) oneOf(n *node) {
 	}
 }
 
-// onAgents adds a copy of r for each of its agents; keys are its naming attributes. Ids in requires and of that
-// leave out their agent get that of the copy.
+// onAgents adds a copy of r for each of its agents; keys are its naming attributes. Ids in requires
+// and of that leave out their agent get that of the copy.
 func (t *taker) onAgents(from *taken, r resource.Resource, keys []resource.Key) bool {
 	if n := len(from.agents); n > 1 && !t.loader.copies.room(n-1) {
 		t.add(from.node.at, "export in parts, as resource sets",
@@ -105,8 +105,8 @@ func requiresOn(ids []resource.ID, agent string) []resource.ID {
 	return slices.Compact(out)
 }
 
-// valueOn returns a value in which facts of ids without an agent are those of resources on agent. What has no
-// such fact is shared with the given value.
+// valueOn returns a value in which facts of ids without an agent are those of resources on agent.
+// What has no such fact is shared with the given value.
 func valueOn(v any, agent string) any {
 	switch v := v.(type) {
 	case resource.Fact:

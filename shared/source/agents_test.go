@@ -59,7 +59,8 @@ resources:
 	}
 }
 
-// TestCopiesAreBounded wants a short document that stands for more than a machine holds to be refused.
+// TestCopiesAreBounded wants a short document that stands for more than a machine holds to be
+// refused.
 func TestCopiesAreBounded(t *testing.T) {
 	t.Parallel()
 	text := `{"southbound": 1, "defaults": {"agents": ["a", "b", "c"]}, "resources": [{"type": "std::Null", "title": "x"}, {"type": "std::Null", "title": "y"}]}`
@@ -71,7 +72,8 @@ func TestCopiesAreBounded(t *testing.T) {
 	}
 }
 
-// TestProjectDefaults wants the defaults of the project file in every document, behind what a document says.
+// TestProjectDefaults wants the defaults of the project file in every document, behind what a
+// document says.
 func TestProjectDefaults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -98,7 +100,8 @@ func TestProjectDefaults(t *testing.T) {
 	}
 }
 
-// TestProjectDefaultsCount wants a change of the project file to be noticed where only names and hashes are compared.
+// TestProjectDefaultsCount wants a change of the project file to be noticed where only names and
+// hashes are compared.
 func TestProjectDefaultsCount(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

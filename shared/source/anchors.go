@@ -2,8 +2,8 @@ package source
 
 import "go.yaml.in/yaml/v4"
 
-// anchors keeps what was named in a text that is read piece by piece, in order, so that an alias finds what an earlier piece has named. It
-// implements the library's policy for them.
+// anchors keeps what was named in a text that is read piece by piece, in order, so that an alias
+// finds what an earlier piece has named. It implements the library's policy for them.
 type anchors struct {
 	named  map[string]*yaml.Node
 	shifts map[*yaml.Node]int32 // how far down in the file the lines of a node are

@@ -23,7 +23,8 @@ type badCase struct {
 // head starts the documents of most cases: resources follow at line 4.
 const head = "southbound: 1\ndefaults: {agent: a}\nresources:\n"
 
-// TestProblems pins what authors read: every problem, where it is, what it is about and what to do, all at once and in order.
+// TestProblems pins what authors read: every problem, where it is, what it is about and what to do,
+// all at once and in order.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	for file, cases := range map[string][]badCase{

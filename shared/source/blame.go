@@ -10,14 +10,16 @@ import (
 	"southbound/shared/schema"
 )
 
-// span says which resource and attribute the text from a place on belongs to, up to the next span. Spans are noted only in parts with problems.
+// span says which resource and attribute the text from a place on belongs to, up to the next span.
+// Spans are noted only in parts with problems.
 type span struct {
 	at        place
 	resource  resource.ID
 	attribute string
 }
 
-// mark notes what stands at a place, unless no problem that is kept can be about it: an input of 100 MiB may be wrong everywhere.
+// mark notes what stands at a place, unless no problem that is kept can be about it: an input of
+// 100 MiB may be wrong everywhere.
 func (t *taker) mark(s span) {
 	if len(t.list) < maxProblems || s.at.compare(t.last) <= 0 {
 		t.spans = append(t.spans, s)
@@ -41,8 +43,8 @@ func (t *taker) note(r *taken) {
 	}
 }
 
-// likelyID returns the id that a resource has or most likely should have, on the first of its agents, so that
-// its author recognises it; "" if it cannot be told.
+// likelyID returns the id that a resource has or most likely should have, on the first of its
+// agents, so that its author recognises it; "" if it cannot be told.
 func (t *taker) likelyID(r *taken) resource.ID { return t.likelyIDs(r)[0] }
 
 // likelyIDs returns likelyID for each of the agents of a resource; one "" if it cannot be told.
@@ -126,8 +128,8 @@ func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.line, q.line), cmp.Compare(p.column, q.column))
 }
 
-// forgive removes from a model the requirements of resources that are missing from it only because they are incomplete, which is reported
-// already.
+// forgive removes from a model the requirements of resources that are missing from it only because
+// they are incomplete, which is reported already.
 func forgive(resources []resource.Resource, dropped []resource.ID) {
 	if len(dropped) == 0 {
 		return

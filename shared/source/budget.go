@@ -7,13 +7,15 @@ import (
 	"sync/atomic"
 )
 
-// A few bytes can stand for many values: `[a,a,...]` takes a library that reads YAML some 300 bytes for each two. So what a document may take is
-// bounded by its size, and is counted before it is taken:
+// A few bytes can stand for many values: `[a,a,...]` takes a library that reads YAML some 300 bytes
+// for each two. So what a document may take is bounded by its size, and is counted before it is
+// taken:
 //
 //   - what is read at once (a document, or a piece of its list of resources) by the values that it can hold at most;
 //   - what is kept of a document while the rest is read, by its values.
 //
-// Half of the bound is garbage that is not collected yet: the collector begins when the heap has doubled.
+// Half of the bound is garbage that is not collected yet: the collector begins when the heap has
+// doubled.
 
 const (
 	timesSize   = 20
@@ -22,7 +24,8 @@ const (
 	leastKept   = 72 << 20 // enough for the resources of any 5 MB that somebody means
 )
 
-// What is held for one value, in bytes, with the room that lists have in reserve. TestMemory measures it.
+// What is held for one value, in bytes, with the room that lists have in reserve. TestMemory
+// measures it.
 const (
 	costYAML = 300 // while YAML is read: the library's node, and ours
 	costJSON = 300 // while JSON is read

@@ -7,8 +7,9 @@ import (
 	"southbound/shared/pattern"
 )
 
-// mostValues returns how many values a text in YAML has at most. It counts the characters with which a value can begin, wherever they stand, so
-// that nothing has to be known of quotes and comments. What is surely a block scalar is left out; see blockScalar.
+// mostValues returns how many values a text in YAML has at most. It counts the characters with
+// which a value can begin, wherever they stand, so that nothing has to be known of quotes and
+// comments. What is surely a block scalar is left out; see blockScalar.
 func mostValues(text []byte, enough int64) int64 {
 	n := valuesIn(text)
 	if n <= enough || hasOtherBreaks(text) {
@@ -48,8 +49,9 @@ func inWord(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '/' || c == '_' || c == '.'
 }
 
-// While all lines are of these forms, it is certain that nothing is open (quotes, brackets) at the end of a line. So a line that ends with | or >
-// begins a block scalar, which lasts as long as the lines are indented more than that one.
+// While all lines are of these forms, it is certain that nothing is open (quotes, brackets) at the
+// end of a line. So a line that ends with | or > begins a block scalar, which lasts as long as the
+// lines are indented more than that one.
 var (
 	surelyClosed = pattern.Lazy(`^(---|\.\.\.)?\r?$|^ *(#|\r?$)|^ *(- +)*[\w.-]+:( +([\w/.~$+][^"'\\\[\]{}#&*!|>%@` + "`" + `\r]*|"[^"\\\r]*"|'[^'\r]*'|` +
 		`\[ *"[^"\\\r]*"( *, *"[^"\\\r]*")* *\]))? *\r?$`)

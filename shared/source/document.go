@@ -97,8 +97,8 @@ func (r *report) unreadable(err error) {
 	r.add(place{1, 1}, hint, "the document cannot be read: %v", err)
 }
 
-// isJSON reports whether a text in YAML is JSON, which is read faster and in less memory. YAML takes it for the same, unless there are other line
-// breaks in it.
+// isJSON reports whether a text in YAML is JSON, which is read faster and in less memory. YAML
+// takes it for the same, unless there are other line breaks in it.
 func isJSON(text []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(text, jsonBlanks), []byte("{")) && !hasOtherBreaks(text) &&
 		jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true))
@@ -264,7 +264,8 @@ const (
 	keyResources  = "resources"
 )
 
-// header reads what a document says besides its resources. It returns false if it is not a document of this format.
+// header reads what a document says besides its resources. It returns false if it is not a document
+// of this format.
 func (t *taker) header(n *node) bool {
 	if n.kind != object {
 		if n.bad {
@@ -363,7 +364,8 @@ func (t *taker) readDefaults(n *node) {
 var commonKeys = []string{"agent", "agents", "set", "purged", "purge_on_delete", "prevent_destroy", "report_only", "send_event", "receive_events",
 	"managed"}
 
-// common reads a member that both resources and defaults can have. It returns false if it is another one.
+// common reads a member that both resources and defaults can have. It returns false if it is
+// another one.
 func (t *taker) common(m *node, d *defaults) bool {
 	switch m.key {
 	case "agent":

@@ -111,8 +111,8 @@ func (f *files) blobs() map[string]state.Blob {
 	return out
 }
 
-// again opens a file once more, to be stored. Reading it ends with an error that names it when it is not what was hashed: whoever stores it
-// compares the hash, but does not know whose it is.
+// again opens a file once more, to be stored. Reading it ends with an error that names it when it
+// is not what was hashed: whoever stores it compares the hash, but does not know whose it is.
 func (e *file) again(dir, path string) (io.ReadCloser, error) {
 	name := filepath.Join(dir, filepath.FromSlash(path))
 	src, err := os.OpenInRoot(dir, filepath.FromSlash(path))

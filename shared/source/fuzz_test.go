@@ -22,8 +22,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// Every fuzz target holds the same: reading never panics; it reads the same in pieces; what is wrong stands in the file; what is accepted
-// is exported again, as JSON, as JSON lines and as YAML, and gives the same resources each time.
+// Every fuzz target holds the same: reading never panics; it reads the same in pieces; what is
+// wrong stands in the file; what is accepted is exported again, as JSON, as JSON lines and as YAML,
+// and gives the same resources each time.
 
 func FuzzYAML(f *testing.F) {
 	seeds(f, documentProblems(), resourceProblems(), valueProblems(), yamlProblems())
@@ -108,7 +109,8 @@ func seeds(f *testing.F, tables ...[]badCase) {
 	}
 }
 
-// longestText is the longest text that is tried: a long one finds nothing that a short one does not.
+// longestText is the longest text that is tried: a long one finds nothing that a short one does
+// not.
 const longestText = 20_000
 
 func holds(t *testing.T, name string, text []byte) {

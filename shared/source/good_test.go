@@ -14,7 +14,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// read loads a text that must be right as a file of a name, or as standard input when the name is "-".
+// read loads a text that must be right as a file of a name, or as standard input when the name is
+// "-".
 func read(t *testing.T, name, text string) *model.Model {
 	t.Helper()
 	opts := Options{Path: "-", Stdin: strings.NewReader(text), Types: testTypes(t)}

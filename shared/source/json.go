@@ -83,7 +83,8 @@ func (j *jsonReader) fail(err error) error {
 	return errReported
 }
 
-// jsonHint says what the author most likely meant, where the library only says what it could not read. The offset is inside the text.
+// jsonHint says what the author most likely meant, where the library only says what it could not
+// read. The offset is inside the text.
 func jsonHint(text []byte, offset int, message string) string {
 	rest := text[offset:]
 	for _, h := range []struct{ start, hint string }{

@@ -11,7 +11,8 @@ import (
 
 type jsonObject = map[string]any
 
-// JSONSchema returns the JSON Schema (draft 2020-12) of documents with the types of a registry, so that editors complete and check them.
+// JSONSchema returns the JSON Schema (draft 2020-12) of documents with the types of a registry, so
+// that editors complete and check them.
 func JSONSchema(types *schema.Registry) ([]byte, error) {
 	text := jsonObject{"type": "string", "minLength": 1}
 	common := jsonObject{
@@ -42,7 +43,8 @@ func JSONSchema(types *schema.Registry) ([]byte, error) {
 	return append(out, '\n'), fault.Wrap(fault.Internal, "write schema", err)
 }
 
-// byDefault adds to the schema of documents which resources have to say what is wanted: those that are not purged, by themselves or by default.
+// byDefault adds to the schema of documents which resources have to say what is wanted: those that
+// are not purged, by themselves or by default.
 func byDefault(doc jsonObject) {
 	is := func(purged bool) jsonObject {
 		return jsonObject{"type": "object", "properties": jsonObject{"purged": jsonObject{"const": purged}}, "required": []string{"purged"}}
@@ -125,8 +127,8 @@ func resourceSchema(types *schema.Registry, text, common jsonObject) jsonObject 
 	return out
 }
 
-// typeSchema describes the resources of a type: all of them, and besides what those have to say that are to exist. Attributes that the title gives
-// are not required.
+// typeSchema describes the resources of a type: all of them, and besides what those have to say
+// that are to exist. Attributes that the title gives are not required.
 func typeSchema(t *schema.Compiled) (out, unless jsonObject) {
 	attributes := described(t.JSONSchema(), t.Description)
 	title, gives := t.TitleSchema()

@@ -12,7 +12,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// TestJSONSchema holds the schema against the reader: editors accept what is accepted, and refuse what most often is wrong.
+// TestJSONSchema holds the schema against the reader: editors accept what is accepted, and refuse
+// what most often is wrong.
 func TestJSONSchema(t *testing.T) {
 	t.Parallel()
 	text, err := JSONSchema(testTypes(t))
@@ -108,7 +109,8 @@ func ruledTypes(t *testing.T) *schema.Registry {
 	return r
 }
 
-// What the reader accepts the schema accepts, and what breaks a rule, or is not a title, it refuses, too.
+// What the reader accepts the schema accepts, and what breaks a rule, or is not a title, it
+// refuses, too.
 func TestJSONSchemaAgrees(t *testing.T) {
 	t.Parallel()
 	types := ruledTypes(t)

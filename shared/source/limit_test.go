@@ -7,7 +7,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// TestDepth pins that the library stops where something is nested absurdly deep, before its stack grows.
+// TestDepth pins that the library stops where something is nested absurdly deep, before its stack
+// grows.
 func TestDepth(t *testing.T) {
 	t.Parallel()
 	deep := (&report{}).parsed(strings.Repeat("- ", 20_000) + "a")

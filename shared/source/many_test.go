@@ -11,8 +11,9 @@ import (
 	"southbound/shared/diag"
 )
 
-// TestCountsAll pins that of an input with more problems than are shown the first are shown, and the others are counted: those that were
-// not even kept, those that later checks find, and none of them twice.
+// TestCountsAll pins that of an input with more problems than are shown the first are shown, and
+// the others are counted: those that were not even kept, those that later checks find, and none of
+// them twice.
 func TestCountsAll(t *testing.T) {
 	t.Parallel()
 	types := testTypes(t)

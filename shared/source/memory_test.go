@@ -92,8 +92,9 @@ func harmless(t *testing.T) map[string]string {
 	}
 }
 
-// TestMemory pins how much memory a document may take, whatever it says: 20 times its size, and 256 MB, besides what a short one and the program
-// take. What would take more is refused in words; what people write is not.
+// TestMemory pins how much memory a document may take, whatever it says: 20 times its size, and 256
+// MB, besides what a short one and the program take. What would take more is refused in words; what
+// people write is not.
 func TestMemory(t *testing.T) {
 	if path := os.Getenv("SOURCE_MEMORY_TEST"); path != "" {
 		tellMemory(t, path)

@@ -21,7 +21,8 @@ const (
 	object
 )
 
-// node is a value of a YAML or JSON document and its place in the file. It is dropped once it has been turned into what it means.
+// node is a value of a YAML or JSON document and its place in the file. It is dropped once it has
+// been turned into what it means.
 type node struct {
 	key   string // its name, in an object
 	keyAt place
@@ -52,7 +53,8 @@ func (n *node) get(key string) *node {
 // maxDepth is how deep lists and maps may be nested.
 const maxDepth = 100
 
-// twice returns an earlier member with the same name, or nil. seen is nil as long as the object is small.
+// twice returns an earlier member with the same name, or nil. seen is nil as long as the object is
+// small.
 func twice(before []node, key string, seen map[string]int) *node {
 	if seen != nil {
 		if i, ok := seen[key]; ok {
@@ -114,11 +116,13 @@ type report struct {
 	broken  []place // where the text could not be read, so that problems there belong to no resource
 }
 
-// maxProblems is how many problems a report keeps: more than are shown, so that the ones shown are the first in the text. An input of 100 MiB
-// may be wrong everywhere, so that of the others only the place is kept.
+// maxProblems is how many problems a report keeps: more than are shown, so that the ones shown are
+// the first in the text. An input of 100 MiB may be wrong everywhere, so that of the others only
+// the place is kept.
 const maxProblems = 10 * diag.Limit
 
-// add adds a problem and returns it, so that it can be completed. The result is valid until the next add.
+// add adds a problem and returns it, so that it can be completed. The result is valid until the
+// next add.
 func (r *report) add(at place, hint, format string, args ...any) *diag.Problem {
 	if len(r.list) >= maxProblems {
 		r.more = append(r.more, at)

@@ -8,7 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// outline is a document whose list of resources, if it is long, has not been read yet but cut into pieces that can be read in parallel.
+// outline is a document whose list of resources, if it is long, has not been read yet but cut into
+// pieces that can be read in parallel.
 type outline struct {
 	root     node
 	last     []*node       // items that could not be read to their end
@@ -25,7 +26,8 @@ type piece struct {
 	at   place // of its first byte
 }
 
-// outlineJSON reads a document except for its resources. Their text is checked and cut into pieces of about size bytes.
+// outlineJSON reads a document except for its resources. Their text is checked and cut into pieces
+// of about size bytes.
 func (r *report) outlineJSON(text []byte, at place, size int) (outline, bool) {
 	j := r.newJSON(text, at)
 	var out outline
@@ -77,8 +79,9 @@ func (j *jsonReader) members(out *outline, size int) error {
 	}
 }
 
-// cut skips a list and returns its items in pieces. Items that cannot be read to their end are returned as far as they can; behind them it goes on
-// where the next item starts, if that can be told.
+// cut skips a list and returns its items in pieces. Items that cannot be read to their end are
+// returned as far as they can; behind them it goes on where the next item starts, if that can be
+// told.
 func (j *jsonReader) cut(size int) ([]piece, []*node, error) {
 	pieces, last, err := j.cutUntil(size)
 	if err == nil || j.full {
@@ -107,7 +110,8 @@ func (j *jsonReader) cut(size int) ([]piece, []*node, error) {
 	return pieces, last, err
 }
 
-// resume returns where the item behind the place of a syntax error starts: on a line of its own, as the first item did.
+// resume returns where the item behind the place of a syntax error starts: on a line of its own, as
+// the first item did.
 func (j *jsonReader) resume() (int, bool) {
 	if j.starts == "" {
 		return 0, false
@@ -119,7 +123,8 @@ func (j *jsonReader) resume() (int, bool) {
 	return j.seen + at + len(j.starts) - 1, true
 }
 
-// startsOf returns what stands before each item of a list, if each stands on a line of its own: the indentation, and the bracket of the item.
+// startsOf returns what stands before each item of a list, if each stands on a line of its own: the
+// indentation, and the bracket of the item.
 func startsOf(text []byte, at int) string {
 	line := bytes.LastIndexByte(text[:at], '\n')
 	if line < 0 || text[at] != '{' || len(bytes.Trim(text[line:at], jsonBlanks)) > 0 {
@@ -172,7 +177,8 @@ func (j *jsonReader) cutUntil(size int) ([]piece, []*node, error) {
 	}
 }
 
-// item reads an item from an offset on that cannot be read to its end, as far as it can; nil if that is nowhere.
+// item reads an item from an offset on that cannot be read to its end, as far as it can; nil if
+// that is nowhere.
 func (j *jsonReader) item(offset int) *node {
 	rest := bytes.TrimLeft(j.text[offset:], jsonBlanks+",")
 	at := place{j.at.line, j.at.column}

@@ -26,8 +26,9 @@ type Project struct {
 	Settings    *state.Settings // nil: not set
 }
 
-// FindProject reads southbound.yaml at the root of what is exported: in path if that is a directory, otherwise beside it. Without a file it
-// returns a Project that has only Dir. Problems of the file are returned as diag.Problems.
+// FindProject reads southbound.yaml at the root of what is exported: in path if that is a
+// directory, otherwise beside it. Without a file it returns a Project that has only Dir. Problems
+// of the file are returned as diag.Problems.
 func FindProject(path string) (Project, error) {
 	if path == "" {
 		path = "."

@@ -7,12 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// A text that cannot be read as a whole is read once more for the problems that it has besides, document by document: a line that starts
-// with --- begins another one wherever it stands. Of a document that cannot be read, what stands before the place counts, without the
-// resource in which that is, and what stands behind that resource: a line that starts an item of the list of resources begins another one. What may
-// stand in what cannot be read is not taken to be missing.
+// A text that cannot be read as a whole is read once more for the problems that it has besides,
+// document by document: a line that starts with --- begins another one wherever it stands. Of a
+// document that cannot be read, what stands before the place counts, without the resource in which
+// that is, and what stands behind that resource: a line that starts an item of the list of
+// resources begins another one. What may stand in what cannot be read is not taken to be missing.
 
-// salvage reports what is wrong with a stream of documents at least one of which cannot be read; false if all can be, one by one.
+// salvage reports what is wrong with a stream of documents at least one of which cannot be read;
+// false if all can be, one by one.
 func (l *loader) salvage(d document, text []byte, b *budget) (*part, bool) {
 	t := l.taker(d, b)
 	if hasOtherBreaks(text) { // lines cannot be counted
@@ -25,7 +27,8 @@ func (l *loader) salvage(d document, text []byte, b *budget) (*part, bool) {
 	return t.part, len(t.broken) > 0
 }
 
-// salvagePieces is salvage for a document that is too long to be read as one: piece by piece of its list of resources.
+// salvagePieces is salvage for a document that is too long to be read as one: piece by piece of its
+// list of resources.
 func (l *loader) salvagePieces(d document, o outline, b *budget) (*part, bool) {
 	t := l.taker(d, b)
 	if !t.header(&o.root) {
@@ -37,13 +40,15 @@ func (l *loader) salvagePieces(d document, o outline, b *budget) (*part, bool) {
 	return t.part, len(t.broken) > 0
 }
 
-// asDocument returns items of a list of resources, of which the first starts at a line, as a document.
+// asDocument returns items of a list of resources, of which the first starts at a line, as a
+// document.
 func asDocument(items []byte, line int32) piece {
 	const head = "southbound: 1\nresources:\n"
 	return piece{append([]byte(head), items...), place{line - int32(strings.Count(head, "\n")), 1}} //nolint:gosec // two
 }
 
-// pieceOf reads a document, or what is left of one behind something that cannot be read: then it begins with what asDocument has put there.
+// pieceOf reads a document, or what is left of one behind something that cannot be read: then it
+// begins with what asDocument has put there.
 func (t *taker) pieceOf(p piece, first bool) {
 	names := newAnchors(t.budget)
 	for {
@@ -77,7 +82,8 @@ func (t *taker) pieceOf(p piece, first bool) {
 	}
 }
 
-// restOf returns what is left of a document behind the item of its resources that cannot be read: the items that follow, as a document.
+// restOf returns what is left of a document behind the item of its resources that cannot be read:
+// the items that follow, as a document.
 func restOf(p piece, at place) (piece, bool) {
 	head, ok := resourcesLine(p.text)
 	if !ok {
@@ -90,7 +96,8 @@ func restOf(p piece, at place) (piece, bool) {
 	}
 	here := p.text[from:]
 	if from == head || !bytes.HasPrefix(here, item) || int(at.column) > len(item)+1 || !alone(here[:nextItem(here, item)]) {
-		// The place is within an item, or that item is wrong by itself: with the next one. Otherwise what is open has been opened before.
+		// The place is within an item, or that item is wrong by itself: with the next one.
+		// Otherwise what is open has been opened before.
 		next := nextItem(here, item)
 		from, here = from+next, here[next:]
 	}
@@ -157,8 +164,9 @@ func marks(line []byte, mark string) bool {
 // mostCuts bounds how often a document is cut shorter until it can be read.
 const mostCuts = 4
 
-// beginning reads a document up to the line of a place where it cannot be read, or, when that is in the middle of something, up to an item of
-// its resources that starts before. What ends there is marked as cut.
+// beginning reads a document up to the line of a place where it cannot be read, or, when that is in
+// the middle of something, up to an item of its resources that starts before. What ends there is
+// marked as cut.
 func (r *report) beginning(p piece, at place, names *anchors) []node {
 	line := at.line - p.at.line // the one that cannot be read, from 0
 	for n := range mostCuts {
@@ -237,8 +245,8 @@ func (n *node) end(unread bool) {
 	}
 }
 
-// broken marks a list or a map as one that cannot be read to its end. What stands last may be meant to be more than the number or word that
-// was read.
+// broken marks a list or a map as one that cannot be read to its end. What stands last may be meant
+// to be more than the number or word that was read.
 func (n *node) broken() {
 	n.cut, n.bad = true, true
 	if len(n.items) > 0 {

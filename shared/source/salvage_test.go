@@ -14,8 +14,8 @@ import (
 	"southbound/shared/diag"
 )
 
-// TestProblemsBesideSyntax pins that what cannot be read hides neither what stands before it, nor other documents and files, and that nothing
-// is said to be missing that may stand in it.
+// TestProblemsBesideSyntax pins that what cannot be read hides neither what stands before it, nor
+// other documents and files, and that nothing is said to be missing that may stand in it.
 func TestProblemsBesideSyntax(t *testing.T) {
 	t.Parallel()
 	const wrong = "  - {type: std::Nul, attributes: {name: x}}\n"
@@ -99,7 +99,8 @@ func TestProblemsBesideSyntax(t *testing.T) {
 	}
 }
 
-// TestSyntaxInLongDocument pins that what is wrong in a document that is too long to be read at once is told where it is.
+// TestSyntaxInLongDocument pins that what is wrong in a document that is too long to be read at
+// once is told where it is.
 func TestSyntaxInLongDocument(t *testing.T) {
 	t.Parallel()
 	lines := strings.Split(string(yamlOf(30_000)), "\n")

@@ -1,7 +1,7 @@
 // Package source reads resource documents, format 1, and the project file.
 //
-// YAML and JSON become the same tree of nodes with places, so that both are interpreted by the same code. The problems of all documents are
-// reported at once.
+// YAML and JSON become the same tree of nodes with places, so that both are interpreted by the same
+// code. The problems of all documents are reported at once.
 package source
 
 import (
@@ -26,18 +26,21 @@ type Options struct {
 	Path  string    // a file, a directory, or "-": JSON lines from Stdin
 	Stdin io.Reader // for "-"
 	Types *schema.Registry
-	// Agent, when not nil, checks the options of an agent; the Attribute of a problem names the option.
+	// Agent, when not nil, checks the options of an agent; the Attribute of a problem names the
+	// option.
 	Agent func(resource.Agent) []diag.Problem
 	// Note notes items of documents, so that Inputs.Changes can tell what has changed.
 	Note bool
-	// Check, when not nil, checks a model that has problems already, so that all problems are reported at once.
+	// Check, when not nil, checks a model that has problems already, so that all problems are
+	// reported at once.
 	Check func(*model.Model) diag.Problems
 
 	maxCopies int64 // of resources, by lists of agents; 0 is maxCopies
 }
 
-// Load reads all documents under opts.Path as one model, and returns the names of what it has read. Attributes are as written, without defaults.
-// All problems of the documents are returned at once, as diag.Problems, in order of place. A path that cannot be read is a fault.
+// Load reads all documents under opts.Path as one model, and returns the names of what it has read.
+// Attributes are as written, without defaults. All problems of the documents are returned at once,
+// as diag.Problems, in order of place. A path that cannot be read is a fault.
 func Load(ctx context.Context, opts Options) (*model.Model, Inputs, error) {
 	return load(ctx, opts, pieceSize)
 }
@@ -77,8 +80,8 @@ func load(ctx context.Context, opts Options, size int) (*model.Model, Inputs, er
 	return model, in, nil
 }
 
-// also adds problems that were found later, except for attributes that have one already: what was found first says it best. more are the
-// places of problems, by file, that are not among these.
+// also adds problems that were found later, except for attributes that have one already: what was
+// found first says it best. more are the places of problems, by file, that are not among these.
 func also(problems diag.Problems, more map[string][]place, later diag.Problems) diag.Problems {
 	known := make(map[diag.Pos]bool, len(problems))
 	for _, p := range problems {
@@ -111,8 +114,8 @@ type loader struct {
 	items     atomic.Int64
 }
 
-// pieceSize is the approximate size of a piece of a document, in bytes: enough for some hundred resources, and small enough to keep all cores
-// busy.
+// pieceSize is the approximate size of a piece of a document, in bytes: enough for some hundred
+// resources, and small enough to keep all cores busy.
 const pieceSize = 64 << 10
 
 // parallel calls f for 0 to n-1 on all cores and waits.
@@ -132,7 +135,8 @@ func parallelOn(workers, n int, f func(i int)) {
 	wg.Wait()
 }
 
-// join makes one model from all documents. It also returns the places of problems that were not kept, by file.
+// join makes one model from all documents. It also returns the places of problems that were not
+// kept, by file.
 func (l *loader) join(read []result) (*model.Model, diag.Problems, map[string][]place) {
 	total := 0
 	for i := range read {

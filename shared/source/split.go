@@ -5,8 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// The library reads about 24 MB/s of YAML on one core (measured: go.yaml.in/yaml v3 and v4 alike; github.com/goccy/go-yaml 9 MB/s). A long
-// list of resources is therefore cut between its items, and the pieces are read at the same time. The language stays the library's:
+// The library reads about 24 MB/s of YAML on one core (measured: go.yaml.in/yaml v3 and v4 alike;
+// github.com/goccy/go-yaml 9 MB/s). A long list of resources is therefore cut between its items,
+// and the pieces are read at the same time. The language stays the library's:
 //
 //   - A cut is made only in front of a line that starts with the indentation of the list and "- ". In block context such a line starts an
 //     item, because it ends everything that stands deeper, block scalars included.
@@ -17,8 +18,8 @@ import (
 //
 // TestSplitReadsAsWhole and FuzzYAML compare this with reading the text as one.
 
-// outlineYAML cuts a text whose list of resources is long into pieces of about size bytes; false when it is short, or not of the form that
-// can be cut.
+// outlineYAML cuts a text whose list of resources is long into pieces of about size bytes; false
+// when it is short, or not of the form that can be cut.
 func (r *report) outlineYAML(text []byte, size int) (outline, bool) {
 	if len(text) < 2*size || hasOtherBreaks(text) {
 		return outline{}, false
@@ -48,7 +49,8 @@ func (r *report) outlineYAML(text []byte, size int) (outline, bool) {
 	return o, true
 }
 
-// itemsYAML reads the items of a piece. It returns false if the piece cannot be read by itself. One that holds too much is reported.
+// itemsYAML reads the items of a piece. It returns false if the piece cannot be read by itself. One
+// that holds too much is reported.
 func (o *outline) itemsYAML(r *report, p piece) ([]node, bool) {
 	if r.budget.refuses(&report{}, place{}, p.text) {
 		last := lastItem(p.text)
@@ -65,7 +67,8 @@ func (o *outline) itemsYAML(r *report, p piece) ([]node, bool) {
 
 func indentOf(text []byte) int { return len(text) - len(bytes.TrimLeft(text, " ")) }
 
-// lastItem returns where the last item of a piece starts: the one that makes it long, as a piece ends where it is long enough.
+// lastItem returns where the last item of a piece starts: the one that makes it long, as a piece
+// ends where it is long enough.
 func lastItem(text []byte) int {
 	item := append(append([]byte{'\n'}, text[:indentOf(text)]...), "- "...)
 	return bytes.LastIndex(text, item) + 1
@@ -82,7 +85,8 @@ func (o *outline) before(b *budget) {
 
 var newline = []byte{'\n'}
 
-// hasOtherBreaks reports whether there are line breaks other than \n and \r\n: YAML counts them, and bytes.Count does not.
+// hasOtherBreaks reports whether there are line breaks other than \n and \r\n: YAML counts them,
+// and bytes.Count does not.
 func hasOtherBreaks(text []byte) bool {
 	if bytes.Count(text, []byte("\r")) != bytes.Count(text, []byte("\r\n")) {
 		return true

@@ -135,7 +135,8 @@ func TestSplitReadsAsWhole(t *testing.T) {
 	}
 }
 
-// TestSplitCuts wants documents of the usual forms to be cut: reading as one is always right, and slow.
+// TestSplitCuts wants documents of the usual forms to be cut: reading as one is always right, and
+// slow.
 func TestSplitCuts(t *testing.T) {
 	t.Parallel()
 	var items strings.Builder

@@ -7,7 +7,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// readTitle adds the naming attributes that the title of a resource gives, unless they are among the attributes already.
+// readTitle adds the naming attributes that the title of a resource gives, unless they are among
+// the attributes already.
 func (t *taker) readTitle(r *taken, typ *schema.Compiled, attributes map[string]any) bool {
 	n := r.title
 	title := t.text(n)

@@ -97,7 +97,8 @@ func formatOf(name string) format {
 	return formatYAML
 }
 
-// list finds the documents, in order of their paths. Links to files count as documents; links to directories are not followed.
+// list finds the documents, in order of their paths. Links to files count as documents; links to
+// directories are not followed.
 func (t *tree) list() error {
 	err := fs.WalkDir(t.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
 		switch name := d.Name(); {
@@ -153,7 +154,8 @@ var errOutside = errors.New("it leads out of the directory that is exported")
 
 // openFile opens a regular file of the tree.
 func (t *tree) openFile(p string) (*os.File, fs.FileInfo, error) {
-	// Nonblocking, so that opening a pipe without a writer does not wait before the pipe is refused.
+	// Nonblocking, so that opening a pipe without a writer does not wait before the pipe is
+	// refused.
 	f, err := t.root.OpenFile(filepath.FromSlash(p), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		if !errors.As(err, new(syscall.Errno)) {
@@ -172,7 +174,8 @@ func (t *tree) openFile(p string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// readUntil is read, and gives up when ctx ends: what was named, such as a pipe, may never end. It is left to itself then.
+// readUntil is read, and gives up when ctx ends: what was named, such as a pipe, may never end. It
+// is left to itself then.
 func (t *tree) readUntil(ctx context.Context, d document) ([]byte, error) {
 	if !d.given {
 		return t.read(d)

@@ -222,7 +222,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestChangedFile pins that a file which is not what was hashed is named when it is read to be stored.
+// TestChangedFile pins that a file which is not what was hashed is named when it is read to be
+// stored.
 func TestChangedFile(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -259,7 +260,8 @@ func TestChangedFile(t *testing.T) {
 	}
 }
 
-// TestFingerprint holds the fingerprint of inputs: it changes with every byte and every file, and with nothing else.
+// TestFingerprint holds the fingerprint of inputs: it changes with every byte and every file, and
+// with nothing else.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,7 +9,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// TestLoadIsInterrupted pins that a program which waits for documents on standard input can be stopped.
+// TestLoadIsInterrupted pins that a program which waits for documents on standard input can be
+// stopped.
 func TestLoadIsInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -39,7 +40,8 @@ func (r *cancelOnRead) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestPiecesAreInterrupted pins that a long input can be stopped when it has been read and is being parsed.
+// TestPiecesAreInterrupted pins that a long input can be stopped when it has been read and is being
+// parsed.
 func TestPiecesAreInterrupted(t *testing.T) {
 	t.Parallel()
 	line := `{"southbound": 1, "resources": [{"type": "std::Null", "agent": "a", "attributes": {"name": "x"}}]}` + "\n"

@@ -10,7 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// value reads a value. A map with exactly the members of one of the forms (a reference, a literal) becomes what the form stands for.
+// value reads a value. A map with exactly the members of one of the forms (a reference, a literal)
+// becomes what the form stands for.
 func (t *taker) value(n *node) any {
 	if n.kind == object && len(n.items) <= 2 && len(n.items) > 0 {
 		if v, ok := t.form(n); ok {

@@ -12,7 +12,8 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// parseYAML returns the documents of a YAML stream, without empty ones; false if there is a problem.
+// parseYAML returns the documents of a YAML stream, without empty ones; false if there is a
+// problem.
 func (r *report) parseYAML(text []byte) ([]node, bool) {
 	return (&converter{report: r, expanded: new(atomic.Int64)}).parse(text)
 }
@@ -50,7 +51,8 @@ func (c *converter) parse(text []byte) ([]node, bool) {
 	}
 }
 
-// limit gives up where something is nested absurdly deep. That it is nested too deeply is told better by converter.
+// limit gives up where something is nested absurdly deep. That it is nested too deeply is told
+// better by converter.
 func limit(depth int, _ *loaderlimits.DepthContext) error {
 	if depth > 100*maxDepth {
 		return fmt.Errorf("exceeded max depth of %d", 100*maxDepth)
@@ -58,7 +60,8 @@ func limit(depth int, _ *loaderlimits.DepthContext) error {
 	return nil
 }
 
-// yamlHints say what the author most likely meant, where the library only says what it could not read.
+// yamlHints say what the author most likely meant, where the library only says what it could not
+// read.
 var yamlHints = []struct{ message, hint string }{
 	{"tab character", "indent with spaces, not tabs"},
 	{"unknown anchor", "text that starts with * needs quotes"},
@@ -293,7 +296,8 @@ func (c *converter) scalar(n *yaml.Node) node {
 	return out
 }
 
-// tagged reads a scalar with a tag of the core schema: !!str turns anything into text; any other tag must state what the scalar is anyway.
+// tagged reads a scalar with a tag of the core schema: !!str turns anything into text; any other
+// tag must state what the scalar is anyway.
 func (c *converter) tagged(n *yaml.Node, out node, problem string) node {
 	ok := false
 	switch n.Tag {

@@ -17,7 +17,8 @@ import (
 	"southbound/shared/transport/option"
 )
 
-// Packs are the transports that packs bring, by their names. The zero value has none. It may be used by any number of goroutines.
+// Packs are the transports that packs bring, by their names. The zero value has none. It may be
+// used by any number of goroutines.
 type Packs struct{ byName map[string]brought }
 
 // brought is a transport with its options, compiled as the attributes of a type.

@@ -1,4 +1,5 @@
-// Package transport connects agents with the places where their resources are: by the name of their transport.
+// Package transport connects agents with the places where their resources are: by the name of their
+// transport.
 package transport
 
 import (
@@ -33,7 +34,8 @@ const (
 // Names returns the names of all transports.
 func Names() []string { return []string{NameLocal, NameSSH, NameHTTP, NamePostgreSQL, NameAWS} }
 
-// Local is the connection of an agent with the transport local: the machine on which the handlers run.
+// Local is the connection of an agent with the transport local: the machine on which the handlers
+// run.
 type Local struct{}
 
 // Secrets resolves references to secrets in the options of agents; deploy.Secrets has it.
@@ -41,17 +43,23 @@ type Secrets interface {
 	Resolve(ctx context.Context, s resource.Secret) (value, version string, err error)
 }
 
-// Connector opens the connections of agents. It implements deploy.Connector and may be used by any number of goroutines.
+// Connector opens the connections of agents. It implements deploy.Connector and may be used by any
+// number of goroutines.
 type Connector struct {
-	// Local says that this process runs on the machine of the agents with the transport local, so that it may serve them.
+	// Local says that this process runs on the machine of the agents with the transport local, so
+	// that it may serve them.
 	Local bool
-	// AWS holds the sessions of agents with the transport aws; nil: this process serves none. Who made it closes it.
+	// AWS holds the sessions of agents with the transport aws; nil: this process serves none. Who
+	// made it closes it.
 	AWS *aws.Sessions
-	// HTTP holds the sessions of agents with the transport http; nil: this process serves none. Who made it closes it.
+	// HTTP holds the sessions of agents with the transport http; nil: this process serves none. Who
+	// made it closes it.
 	HTTP *http.Sessions
-	// SSH holds the logins of agents with the transport ssh; nil: this process serves none. Who made it closes it.
+	// SSH holds the logins of agents with the transport ssh; nil: this process serves none. Who
+	// made it closes it.
 	SSH *ssh.Sessions
-	// PostgreSQL holds the sessions of agents with the transport postgresql; nil: this process serves none. Who made it closes it.
+	// PostgreSQL holds the sessions of agents with the transport postgresql; nil: this process
+	// serves none. Who made it closes it.
 	PostgreSQL *postgresql.Sessions
 	// Packs are the transports that the program's pack brings.
 	Packs Packs
@@ -59,8 +67,9 @@ type Connector struct {
 	Secrets Secrets
 }
 
-// ConnectLimit implements deploy.ConnectLimiter: a login may have to go round bastions and to carry a program there, an API or a server is
-// waited for as its options say, and the others only read secrets.
+// ConnectLimit implements deploy.ConnectLimiter: a login may have to go round bastions and to carry
+// a program there, an API or a server is waited for as its options say, and the others only read
+// secrets.
 func (c *Connector) ConnectLimit(a resource.Agent) time.Duration {
 	const margin = 10 * time.Second
 	switch a.Transport {
@@ -77,9 +86,10 @@ func (c *Connector) ConnectLimit(a resource.Agent) time.Duration {
 	return margin
 }
 
-// Connect implements deploy.Connector: the answer is a Local, an *aws.Conn, an *http.Conn, an *ssh.Conn or a *postgresql.Conn, whose Close
-// is to be called, or what a pack connects with. Unsupported when this process does not serve the transport, Invalid when the options are wrong, and what the transport
-// itself answers, such as Denied or Unavailable.
+// Connect implements deploy.Connector: the answer is a Local, an *aws.Conn, an *http.Conn, an
+// *ssh.Conn or a *postgresql.Conn, whose Close is to be called, or what a pack connects with.
+// Unsupported when this process does not serve the transport, Invalid when the options are wrong,
+// and what the transport itself answers, such as Denied or Unavailable.
 func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) {
 	switch {
 	case a.Transport == "" || a.Transport == NameLocal:
@@ -180,8 +190,8 @@ func (c *Connector) options(ctx context.Context, a resource.Agent) (map[string]a
 	return m, nil
 }
 
-// Check returns what is wrong with the options of an agent, for the author of a document; Attribute of a problem names the option. Options that are
-// references are not known yet and right.
+// Check returns what is wrong with the options of an agent, for the author of a document; Attribute
+// of a problem names the option. Options that are references are not known yet and right.
 func Check(a resource.Agent) []diag.Problem { return check(a, Names()) }
 
 // check is Check in a program with transports of these names.

@@ -81,7 +81,8 @@ func expression(t *schema.Compiled, a *schema.Attribute) string {
 	return a.Type
 }
 
-// notes says of an attribute what is special about it, "" for nothing: its behaviour, whether it must be given, its default.
+// notes says of an attribute what is special about it, "" for nothing: its behaviour, whether it
+// must be given, its default.
 func notes(t *schema.Compiled, a *schema.Attribute) string {
 	var out []string
 	switch a.Behaviour {

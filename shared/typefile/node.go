@@ -47,8 +47,9 @@ func (r *reader) mark(kind schema.PartKind, which any, n *yaml.Node) {
 	}
 }
 
-// members returns the values of a map by name; nil when it is none. What is not known, or is there twice, is refused; what is misspelt is read on
-// as what was meant, so that nothing is said to be missing.
+// members returns the values of a map by name; nil when it is none. What is not known, or is there
+// twice, is refused; what is misspelt is read on as what was meant, so that nothing is said to be
+// missing.
 func (r *reader) members(n *yaml.Node, what string, known []string) map[string]*yaml.Node {
 	if n.Kind != yaml.MappingNode {
 		r.bad(n, "", "%s is a map", what)

@@ -1,5 +1,5 @@
-// Package typefile reads and writes the declarations of types as data, YAML or JSON, so that a type can travel: to an editor, to a
-// page, to a program that is not in Go.
+// Package typefile reads and writes the declarations of types as data, YAML or JSON, so that a type
+// can travel: to an editor, to a page, to a program that is not in Go.
 //
 //	southbound_type: 1
 //	name: net::Vlan
@@ -75,8 +75,9 @@ const (
 	maxDepth = 100
 )
 
-// Parse reads declarations: YAML or JSON, one or more documents. file names the text in problems. It never fails: what is wrong is in Wrong of
-// the types, and schema.NewRegistry reports it with the mistakes in what the types declare, each with its place.
+// Parse reads declarations: YAML or JSON, one or more documents. file names the text in problems.
+// It never fails: what is wrong is in Wrong of the types, and schema.NewRegistry reports it with
+// the mistakes in what the types declare, each with its place.
 func Parse(file string, text []byte) []schema.Type {
 	if len(text) > maxText {
 		return []schema.Type{broken(file, diag.Pos{File: file}, "the text is too long", "declare types in several files")}
@@ -102,7 +103,8 @@ func Parse(file string, text []byte) []schema.Type {
 	}
 }
 
-// One reads a text that declares one type, such as one that is embedded in a program beside its handler:
+// One reads a text that declares one type, such as one that is embedded in a program beside its
+// handler:
 //
 //	//go:embed vlan.yaml
 //	var vlan []byte

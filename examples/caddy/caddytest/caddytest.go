@@ -63,7 +63,8 @@ func await(t testing.TB, url string) {
 	t.Fatal("Caddy does not answer")
 }
 
-// program returns Caddy: that of this machine, or one that is downloaded once and unpacked, not installed.
+// program returns Caddy: that of this machine, or one that is downloaded once and unpacked, not
+// installed.
 func program(t testing.TB) string {
 	t.Helper()
 	path, err := server.Program(t.Context(), "caddy", "caddy")

@@ -49,7 +49,8 @@ func archive(t *testing.T, files map[string]string) []byte {
 	return out.Bytes()
 }
 
-// TestFunction pins what the function answers to a plain invoke with an archive, to a request through its URL, and to what is neither.
+// TestFunction pins what the function answers to a plain invoke with an archive, to a request
+// through its URL, and to what is neither.
 func TestFunction(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	f := &run.Function{Home: stack.Open(t, nil), Log: stack.Config.Log, Metrics: emf.NewSet("test")}

@@ -15,8 +15,9 @@ import (
 	"southbound/shared/aws/provision"
 )
 
-// After an export there may be agents that nobody listens to yet: their queues and mappings are made when the lease of the plan was given back. A few are
-// prepared before the export is answered; more in an invocation of their own, so that nobody waits for an answer while a thousand are made.
+// After an export there may be agents that nobody listens to yet: their queues and mappings are
+// made when the lease of the plan was given back. A few are prepared before the export is answered;
+// more in an invocation of their own, so that nobody waits for an answer while a thousand are made.
 
 const (
 	briefly = 5 * time.Second  // that an answer waits
@@ -65,7 +66,8 @@ func (p *preparer) handed(ctx context.Context, w work) {
 	p.prepare(ctx, w.Prepare, end.Add(-spare))
 }
 
-// prepare prepares agents until a time, and hands on the rest. What fails, or cannot be handed on, is done by the sweep.
+// prepare prepares agents until a time, and hands on the rest. What fails, or cannot be handed on,
+// is done by the sweep.
 func (p *preparer) prepare(ctx context.Context, jobs []provision.Job, until time.Time) {
 	began := p.Home.Engine.Clock.Now()
 	left, err := p.Home.Provisioner.Prepare(ctx, jobs, until)

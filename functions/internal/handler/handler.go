@@ -1,5 +1,6 @@
-// Package handler is the function behind the queues of agents: it runs what is scheduled in the lanes that were rung. A plain invoke
-// compares a version or an export with reality, for the API function, which has no handlers.
+// Package handler is the function behind the queues of agents: it runs what is scheduled in the
+// lanes that were rung. A plain invoke compares a version or an export with reality, for the API
+// function, which has no handlers.
 package handler
 
 import (
@@ -22,11 +23,12 @@ import (
 	"southbound/shared/transport/ssh"
 )
 
-// programs is where a layer puts programs for machines of another kind than this function, see remote.Programs.
+// programs is where a layer puts programs for machines of another kind than this function, see
+// remote.Programs.
 const programs = "/opt/southbound"
 
-// Main begins the function with handlers and serves events. On a machine that an agent with the transport ssh reaches, where this program is put, it
-// is the other end.
+// Main begins the function with handlers and serves events. On a machine that an agent with the
+// transport ssh reaches, where this program is put, it is the other end.
 func Main(definitions []provider.Definition) {
 	if len(os.Args) == 2 && os.Args[1] == transport.MachineArgument {
 		if err := transport.ServeMachine(context.Background(), definitions, "function", os.Stdin, os.Stdout); err != nil {
@@ -40,7 +42,8 @@ func Main(definitions []provider.Definition) {
 		var err error
 		f.Function, err = run.Begin(ctx, definitions, func(c *home.Config) {
 			c.Leave, c.Count = queue.ByRunner, f.count
-			// An agent that names no role is served with the rights that the stack's HandlerPolicy gives the function.
+			// An agent that names no role is served with the rights that the stack's HandlerPolicy
+			// gives the function.
 			c.Connector = func(known state.Secrets) state.Connector { return connector(c, known) }
 		})
 		if err != nil {

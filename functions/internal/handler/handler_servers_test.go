@@ -124,7 +124,8 @@ func (s *stack) queue(agent string) string {
 	return u
 }
 
-// receive is what a mapping does: it takes messages from the queue of an agent and makes an event of them.
+// receive is what a mapping does: it takes messages from the queue of an agent and makes an event
+// of them.
 func (s *stack) receive(agent string) []events.SQSMessage {
 	s.t.Helper()
 	out, err := s.admin.SQS.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(s.queue(agent)), MaxNumberOfMessages: 10, VisibilityTimeout: cmp.Or(s.hidden, 720),
@@ -140,7 +141,8 @@ func (s *stack) receive(agent string) []events.SQSMessage {
 	return records
 }
 
-// invoke calls a function with messages within a timeout, and deletes those that need not come again.
+// invoke calls a function with messages within a timeout, and deletes those that need not come
+// again.
 func (s *stack) invoke(f *function, agent string, records []events.SQSMessage, timeout time.Duration) []string {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
@@ -191,7 +193,8 @@ func (s *stack) wantDeployed(n int) {
 	}
 }
 
-// TestChain pins that a chain is one invocation, on one lane and over several, and what is said of it.
+// TestChain pins that a chain is one invocation, on one lane and over several, and what is said of
+// it.
 func TestChain(t *testing.T) {
 	for _, lanes := range []int{1, 4} {
 		s := newStack(t)
@@ -247,7 +250,8 @@ func TestAcrossAgents(t *testing.T) {
 	s.wantDeployed(9)
 }
 
-// TestTimeIsUp pins that a lane that is not done when the time is up goes on in further invocations, of its own accord.
+// TestTimeIsUp pins that a lane that is not done when the time is up goes on in further
+// invocations, of its own accord.
 func TestTimeIsUp(t *testing.T) {
 	s := newStack(t)
 	m := chain("web1", 1, 12)
@@ -269,7 +273,8 @@ func TestTimeIsUp(t *testing.T) {
 	s.wantDeployed(12)
 }
 
-// TestStoreIsAway pins that a fault returns messages, that they come again soon, and that nothing is lost by it.
+// TestStoreIsAway pins that a fault returns messages, that they come again soon, and that nothing
+// is lost by it.
 func TestStoreIsAway(t *testing.T) {
 	s := newStack(t)
 	s.export(chain("web1", 1, 5))
@@ -287,14 +292,16 @@ func TestStoreIsAway(t *testing.T) {
 	if late := s.receive("web1"); len(late) != 0 {
 		t.Errorf("%d messages came back at once", len(late))
 	}
-	// The queue is deaf for half a minute; a sweep rings for the same lane, and what is in the queue comes when it may.
+	// The queue is deaf for half a minute; a sweep rings for the same lane, and what is in the
+	// queue comes when it may.
 	if _, err := s.admin.Engine.RunLane(t.Context(), "prod", "web1/0", time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	s.wantDeployed(5)
 }
 
-// TestDuplicates pins that the same messages handled at once by several processes, and again later, change nothing about the outcome.
+// TestDuplicates pins that the same messages handled at once by several processes, and again later,
+// change nothing about the outcome.
 func TestDuplicates(t *testing.T) {
 	s := newStack(t)
 	s.export(chain("web1", 1, 60))
@@ -320,8 +327,9 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// TestJob pins that a comparison which takes longer than an invocation goes on in the next, with the
-// record in the table and what was found in the bucket, and that a start which is doubled does nothing.
+// TestJob pins that a comparison which takes longer than an invocation goes on in the next, with
+// the record in the table and what was found in the bucket, and that a start which is doubled does
+// nothing.
 func TestJob(t *testing.T) {
 	s := newStack(t)
 	m := &model.Model{Agents: []resource.Agent{{Name: "web1", Transport: "aws", Lanes: 1}}}
@@ -359,7 +367,8 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// TestRunnersAgentsAreLeftAlone pins that the function begins and records nothing of an agent that it does not reach.
+// TestRunnersAgentsAreLeftAlone pins that the function begins and records nothing of an agent that
+// it does not reach.
 func TestRunnersAgentsAreLeftAlone(t *testing.T) {
 	s := newStack(t)
 	m := chain("host1", 1, 3)
@@ -372,7 +381,8 @@ func TestRunnersAgentsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestRequests pins what an invocation costs beside the engine: one request to the agent's queue, and one to the log's.
+// TestRequests pins what an invocation costs beside the engine: one request to the agent's queue,
+// and one to the log's.
 func TestRequests(t *testing.T) {
 	s := newStack(t)
 	s.export(chain("web1", 1, 10))
@@ -415,8 +425,8 @@ type later struct {
 // Now implements deploy.Clock.
 func (l *later) Now() time.Time { return l.Clock.Now().Add(l.by) }
 
-// TestKilled pins that a process that is killed in the middle of a lane keeps nothing from being finished: its message comes again, its
-// lease expires, and what it had recorded is not done again.
+// TestKilled pins that a process that is killed in the middle of a lane keeps nothing from being
+// finished: its message comes again, its lease expires, and what it had recorded is not done again.
 func TestKilled(t *testing.T) {
 	s := newStack(t)
 	m := chain("web1", 1, 40)

@@ -35,7 +35,8 @@ func (f *function) prepare() {
 		ByRunner: queue.ByRunner, RingRunner: h.RingRunner})
 }
 
-// event is what the function may be called with: messages of a queue, a comparison, or a job to work on.
+// event is what the function may be called with: messages of a queue, a comparison, or a job to
+// work on.
 type event struct {
 	events.SQSEvent
 	Read *api.ReadJob `json:"read"`
@@ -58,7 +59,8 @@ func (f *function) handle(ctx context.Context, raw json.RawMessage) (any, error)
 	return f.serve(ctx, e.Records)
 }
 
-// work works on a job until the time is nearly up. A fault is not told: whoever waits for the job starts it again, and Lambda need not.
+// work works on a job until the time is nearly up. A fault is not told: whoever waits for the job
+// starts it again, and Lambda need not.
 func (f *function) work(ctx context.Context, job run.Job) error {
 	deadline, ok := ctx.Deadline()
 	if !ok {

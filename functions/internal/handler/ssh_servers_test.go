@@ -19,8 +19,8 @@ import (
 	"southbound/shared/transport/ssh/sshtest"
 )
 
-// TestMachines pins that a function deploys to machines by ssh, with a key that is a secret of AWS, and leaves those to runners whose login
-// needs what it does not have.
+// TestMachines pins that a function deploys to machines by ssh, with a key that is a secret of AWS,
+// and leaves those to runners whose login needs what it does not have.
 func TestMachines(t *testing.T) {
 	s, dir := newStack(t), t.TempDir()
 	machine := sshtest.Start(t, sshtest.Self(t), "")

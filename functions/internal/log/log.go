@@ -1,5 +1,5 @@
-// Package log is the log function: it takes batches from the log queue and stores what lanes have committed so that it can be found. See
-// docs/design/log.md.
+// Package log is the log function: it takes batches from the log queue and stores what lanes have
+// committed so that it can be found. See docs/design/log.md.
 package log
 
 import (

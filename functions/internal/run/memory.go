@@ -10,12 +10,14 @@ const (
 	EnvMemory = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
 	// envGo is what Go's own runtime reads: whoever sets it knows better.
 	envGo = "GOMEMLIMIT"
-	// beside is what a function needs beside the heap: the program itself, stacks, and what the system keeps for it.
+	// beside is what a function needs beside the heap: the program itself, stacks, and what the
+	// system keeps for it.
 	beside = 64 << 20
 )
 
-// LimitMemory tells the collector how much there is: without that it lets the heap grow to twice of what is in use, and the function is
-// killed with half of that free. It returns the limit of the heap, 0 when none is known.
+// LimitMemory tells the collector how much there is: without that it lets the heap grow to twice of
+// what is in use, and the function is killed with half of that free. It returns the limit of the
+// heap, 0 when none is known.
 func LimitMemory(get func(name string) string) int64 {
 	megabytes, err := strconv.ParseInt(get(EnvMemory), 10, 64)
 	if err != nil || megabytes <= 0 || get(envGo) != "" {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestLimitMemory pins what the collector is told of a function's memory, and that whoever has told Go's runtime himself is left alone.
+// TestLimitMemory pins what the collector is told of a function's memory, and that whoever has told
+// Go's runtime himself is left alone.
 func TestLimitMemory(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)

@@ -17,7 +17,8 @@ import (
 	"southbound/shared/transport"
 )
 
-// EnvLogLevel names the environment variable that says what is logged: debug, info (the default), warn or error.
+// EnvLogLevel names the environment variable that says what is logged: debug, info (the default),
+// warn or error.
 const EnvLogLevel = "SOUTHBOUND_LOG_LEVEL"
 
 // Function is a function that has begun.
@@ -45,7 +46,8 @@ func Begin(ctx context.Context, definitions []provider.Definition, change func(c
 	return f, err
 }
 
-// Main begins a function and serves events with what serve returns. When it cannot begin the process ends with a line that says why.
+// Main begins a function and serves events with what serve returns. When it cannot begin the
+// process ends with a line that says why.
 func Main(serve func(ctx context.Context) (handler any, err error)) {
 	ctx := context.Background()
 	LimitMemory(os.Getenv)

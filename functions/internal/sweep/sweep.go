@@ -1,4 +1,5 @@
-// Package sweep is the function that a schedule calls each minute: it does what nobody else is left to do, in all environments.
+// Package sweep is the function that a schedule calls each minute: it does what nobody else is left
+// to do, in all environments.
 package sweep
 
 import (
@@ -17,7 +18,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// EnvLogMapping names the environment variable with the UUID of the mapping that polls the log queue; not set: it is polled all the time.
+// EnvLogMapping names the environment variable with the UUID of the mapping that polls the log
+// queue; not set: it is polled all the time.
 const EnvLogMapping = "SOUTHBOUND_LOG_MAPPING"
 
 // event is what the schedule sends; all of it may be missing.

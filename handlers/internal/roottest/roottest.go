@@ -12,10 +12,11 @@ import (
 // inside is set in the environment of tests that were started once more.
 const inside = "SOUTHBOUND_ROOTTEST"
 
-// Main runs the tests of a package, for its TestMain, and returns the exit code. Started by anybody but the superuser, they are started
-// once more as the superuser of a user name space, with a mount name space of their own: they may mount and change the root there, but give
-// files to nobody else. Temporary directories are in memory where the system has such a place: programs that sync each of their files would
-// wait for a disk.
+// Main runs the tests of a package, for its TestMain, and returns the exit code. Started by anybody
+// but the superuser, they are started once more as the superuser of a user name space, with a mount
+// name space of their own: they may mount and change the root there, but give files to nobody else.
+// Temporary directories are in memory where the system has such a place: programs that sync each of
+// their files would wait for a disk.
 func Main(m *testing.M) int {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() && os.Getenv("TMPDIR") == "" {
 		if err := os.Setenv("TMPDIR", "/dev/shm"); err != nil {

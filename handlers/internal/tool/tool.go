@@ -15,12 +15,14 @@ import (
 const (
 	mostOutput = 64 << 20 // bytes of standard output that are kept: lists of all packages are long
 	mostError  = 4 << 10  // bytes of what a program says when it fails that are kept: the last ones
-	// afterKill is how long the output of a program that was ended is waited for: its children may hold it open.
+	// afterKill is how long the output of a program that was ended is waited for: its children may
+	// hold it open.
 	afterKill = 2 * time.Second
 )
 
-// Run runs a program without a shell, in the C locale, with nothing to read, and returns its standard output. env is added to the
-// environment. What fails is an *Error; a call that is cut off is Retryable.
+// Run runs a program without a shell, in the C locale, with nothing to read, and returns its
+// standard output. env is added to the environment. What fails is an *Error; a call that is cut off
+// is Retryable.
 func Run(ctx context.Context, env []string, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // running programs is what it is for
 	cmd.Env = append(append(os.Environ(), "LC_ALL=C", "LANG=C", "LANGUAGE="), env...)
@@ -52,8 +54,8 @@ type Error struct {
 	Program string
 	Code    int    // its exit code; -1: it did not run, was ended, or wrote too much
 	Output  string // its standard output
-	// Says is the end of its standard error. Where more was before it, an ellipsis stands there, which
-	// tells those that redact the text that it may begin in the middle of a secret.
+	// Says is the end of its standard error. Where more was before it, an ellipsis stands there,
+	// which tells those that redact the text that it may begin in the middle of a secret.
 	Says string
 	err  error
 	cut  bool // Output is not all of it

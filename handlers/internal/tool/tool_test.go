@@ -27,8 +27,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestCutsAreRedacted pins that where what a program said was cut in the middle of a secret, the rest
-// of the secret is still taken out: of what is kept, and of the shorter message.
+// TestCutsAreRedacted pins that where what a program said was cut in the middle of a secret, the
+// rest of the secret is still taken out: of what is kept, and of the shorter message.
 func TestCutsAreRedacted(t *testing.T) {
 	t.Parallel()
 	const secret = "correct horse battery staple"

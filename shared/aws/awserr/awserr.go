@@ -1,5 +1,5 @@
-// Package awserr is the one place where errors of AWS's services get a kind. Callers branch on fault kinds, and on Is where a code means
-// something to one operation only.
+// Package awserr is the one place where errors of AWS's services get a kind. Callers branch on
+// fault kinds, and on Is where a code means something to one operation only.
 package awserr
 
 import (
@@ -30,8 +30,8 @@ const (
 	queueDeletedNew      = "QueueDeletedRecently"
 	QueueNameExists      = "QueueAlreadyExists"
 	queueNameNew         = "QueueNameExists"
-	// Of Lambda: something like it exists, or an update of the function is under way; a mapping is in the middle of a change; and what is wrong with
-	// the request, or with what it names.
+	// Of Lambda: something like it exists, or an update of the function is under way; a mapping is
+	// in the middle of a change; and what is wrong with the request, or with what it names.
 	ResourceConflict = "ResourceConflictException"
 	ResourceInUse    = TableInUse
 	InvalidParameter = "InvalidParameterValueException"
@@ -69,7 +69,8 @@ var hints = map[fault.Kind]string{
 	fault.Full:   "a quota of the account is used up; ask for more, or remove what is not needed",
 }
 
-// Fault returns err with a kind and an operation, or nil when err is nil. What already has a kind is returned as it is.
+// Fault returns err with a kind and an operation, or nil when err is nil. What already has a kind
+// is returned as it is.
 func Fault(op string, err error) error {
 	var have *fault.Error
 	if err == nil || errors.As(err, &have) {
@@ -111,7 +112,8 @@ func Kind(err error) fault.Kind {
 	return fault.Unavailable // no answer: the network, or a name that does not resolve
 }
 
-// byStatus classifies by the status of the response, for services and proxies that send no code we know.
+// byStatus classifies by the status of the response, for services and proxies that send no code we
+// know.
 func byStatus(err error) fault.Kind {
 	var res *smithyhttp.ResponseError
 	if !errors.As(err, &res) {
@@ -150,10 +152,12 @@ func Is(err error, codes ...string) bool {
 // NoQueue reports whether err says that a queue does not exist, in either of the codes in use.
 func NoQueue(err error) bool { return Is(err, QueueMissing, queueMissingNew) }
 
-// QueueExists reports whether err says that a queue exists with other attributes, in either of the codes in use.
+// QueueExists reports whether err says that a queue exists with other attributes, in either of the
+// codes in use.
 func QueueExists(err error) bool { return Is(err, QueueNameExists, queueNameNew) }
 
-// Passing reports whether err may pass by itself, so that the same request can be made again. A context that has ended does not.
+// Passing reports whether err may pass by itself, so that the same request can be made again. A
+// context that has ended does not.
 func Passing(err error) bool {
 	return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && Kind(err) == fault.Unavailable
 }

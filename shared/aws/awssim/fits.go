@@ -10,7 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// What follows reports whether an answer is explained by versions of the model, each piece by one of them.
+// What follows reports whether an answer is explained by versions of the model, each piece by one
+// of them.
 
 func versionsFit(vs []*version, out []state.Version) bool {
 	got := map[int]state.Version{}
@@ -175,7 +176,8 @@ func scheduleFits(vs []*version, out state.Schedule) bool {
 		}
 		same := slices.DeleteFunc(slices.Clone(vs), func(v *version) bool { return v.look().env.Rev != h.env.Rev || v.look().env.PlanSeq != h.env.PlanSeq })
 		if few(out) {
-			// Tickets of one lane may be newer than the head: whoever starts something by it is refused.
+			// Tickets of one lane may be newer than the head: whoever starts something by it is
+			// refused.
 			same = slices.DeleteFunc(slices.Clone(vs), func(v *version) bool { return v.from < head.from })
 		}
 		for _, lane := range lanesOf(same) {

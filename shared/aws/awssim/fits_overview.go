@@ -7,8 +7,9 @@ import (
 	"southbound/shared/deploy"
 )
 
-// overviewFits reports whether an overview is explained: its parts as those that are read alone, the environment of one instant; and where it says
-// that nothing is left to do, nothing was at some moment while nothing else was planned.
+// overviewFits reports whether an overview is explained: its parts as those that are read alone,
+// the environment of one instant; and where it says that nothing is left to do, nothing was at some
+// moment while nothing else was planned.
 func overviewFits(vs []*version, out deploy.Overview) bool {
 	same := slices.DeleteFunc(slices.Clone(vs), func(v *version) bool { return !reflect.DeepEqual(v.look().env, out.Env) })
 	if len(same) == 0 || !scheduleFits(vs, out.Schedule) || !countsFit(vs, out.Counts) || !leasesFit(vs, out.Leases) {

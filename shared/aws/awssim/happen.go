@@ -76,8 +76,8 @@ func (r *run) happenedIn(c *state.Commit) {
 	}
 }
 
-// happenedLate counts what a commit that begins here finds out later: rows that fit now, and will not
-// when their lanes are written.
+// happenedLate counts what a commit that begins here finds out later: rows that fit now, and will
+// not when their lanes are written.
 func (w *witness) happenedLate(v *version, c *state.Commit, conflicts []state.Row) {
 	late := false
 	for i := range c.Rows {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// kindsOf are the kinds of what the port is asked for, meets and does. Each is to come about in some of
-// the first seeds: a kind that never comes about is a hole, however many seeds run.
+// kindsOf are the kinds of what the port is asked for, meets and does. Each is to come about in
+// some of the first seeds: a kind that never comes about is a hole, however many seeds run.
 func kindsOf() []string {
 	return strings.Split(strings.TrimSpace(`
 Acquire: busy
@@ -134,8 +134,8 @@ func rare(kind string) bool {
 	return false
 }
 
-// TestEveryKindHappens pins that the runs make all that they are to make, and that whatever is counted
-// is listed.
+// TestEveryKindHappens pins that the runs make all that they are to make, and that whatever is
+// counted is listed.
 func TestEveryKindHappens(t *testing.T) {
 	t.Parallel()
 	n := uint64(min(usual, 1000))

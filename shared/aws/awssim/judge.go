@@ -125,7 +125,8 @@ func (w *witness) judgeError(o *op) {
 	}
 }
 
-// overtaken reports whether others have finished a commit, and begun another, before whoever began it came to it.
+// overtaken reports whether others have finished a commit, and begun another, before whoever began
+// it came to it.
 func (w *witness) overtaken(o *op) bool {
 	for _, f := range w.forwards {
 		if f.op == o && w.forwards[len(w.forwards)-1].number > f.number {

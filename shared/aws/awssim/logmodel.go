@@ -11,7 +11,8 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// logModel is the log of actions, as the port sees it: what is written is there for all at once, as often as it is written.
+// logModel is the log of actions, as the port sees it: what is written is there for all at once, as
+// often as it is written.
 type logModel struct {
 	r       *run
 	actions map[string]state.Action

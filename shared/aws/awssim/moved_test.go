@@ -83,7 +83,8 @@ func movesMeanwhile(t *testing.T, move state.Commit) {
 	}
 }
 
-// restless writes the environment before each read of its head, and so never lets two of them agree.
+// restless writes the environment before each read of its head, and so never lets two of them
+// agree.
 type restless struct {
 	dynamo.API
 	then  func()

@@ -37,8 +37,9 @@ const (
 	puts        // it may be refused because of itself
 )
 
-// send sends a request as the SDK does, again and again. What it does may take effect more than once, and after the sender gave up. again tells
-// whether an error of the service is worth another sending.
+// send sends a request as the SDK does, again and again. What it does may take effect more than
+// once, and after the sender gave up. again tells whether an error of the service is worth another
+// sending.
 func send[T any](r *run, what string, k kind, do func() (T, error)) (T, error) {
 	var none T
 	if r.still {
@@ -156,8 +157,8 @@ func (c *client) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...fu
 	})
 }
 
-// recordOfForwards is the key of the record that a commit which is rolled forward begins with, as traces
-// have it.
+// recordOfForwards is the key of the record that a commit which is rolled forward begins with, as
+// traces have it.
 const recordOfForwards = "L/" + env + "|l/"
 
 // shared reports whether an item is one that transactions write, too: a record or a head.

@@ -10,7 +10,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// Objects is a model of the objects of a bucket. Each call takes effect at once. It is for one goroutine at a time.
+// Objects is a model of the objects of a bucket. Each call takes effect at once. It is for one
+// goroutine at a time.
 type Objects struct {
 	// Now tells the time; nil: the machine's.
 	Now  func() time.Time

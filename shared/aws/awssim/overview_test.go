@@ -61,8 +61,8 @@ func (b *unresting) Query(
 	return b.API.Query(ctx, in, opts...)
 }
 
-// TestReadingWhileOthersPlan plans whenever a schedule is read: that ends, and says that it may be tried
-// again.
+// TestReadingWhileOthersPlan plans whenever a schedule is read: that ends, and says that it may be
+// tried again.
 func TestReadingWhileOthersPlan(t *testing.T) {
 	t.Parallel()
 	table, objects := NewTable("t"), NewObjects()

@@ -87,8 +87,9 @@ func Draw(seed uint64) *Plan {
 	return p
 }
 
-// meet has one plan in four bring together planners and workers on few lanes: what a planner has read is
-// written by a worker before the commit of the planner begins, so that it turns out late not to fit.
+// meet has one plan in four bring together planners and workers on few lanes: what a planner has
+// read is written by a worker before the commit of the planner begins, so that it turns out late
+// not to fit.
 func (p *Plan) meet(r *rand.Rand) {
 	if p.lingers = r.IntN(4) == 0; !p.lingers {
 		return

@@ -22,8 +22,8 @@ import (
 	"southbound/shared/aws/dynamo"
 )
 
-// TestModelAnswersLikeDynamoDB sends the same random requests to the model and to DynamoDB Local and compares the answers, with what was
-// refused and why.
+// TestModelAnswersLikeDynamoDB sends the same random requests to the model and to DynamoDB Local
+// and compares the answers, with what was refused and why.
 func TestModelAnswersLikeDynamoDB(t *testing.T) {
 	t.Parallel()
 	s, err := server.Start(t.Context(), server.DynamoDB)

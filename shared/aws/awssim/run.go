@@ -79,7 +79,8 @@ func (r *run) first() {
 	r.calm = false
 }
 
-// last reads everything when all are done, in a process that knows nothing: with the rest of the log it must come to what the model has.
+// last reads everything when all are done, in a process that knows nothing: with the rest of the
+// log it must come to what the model has.
 func (r *run) last(chance *rand.Rand) {
 	if r.failed != nil {
 		return

@@ -17,7 +17,8 @@ var (
 	name  = flag.String("mutant", "", "the mutant that TestSeed runs with; empty: none")
 )
 
-// TestMain collects garbage less often: what a run leaves behind is garbage as a whole, and a third of the time goes into looking.
+// TestMain collects garbage less often: what a run leaves behind is garbage as a whole, and a third
+// of the time goes into looking.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	m.Run()
@@ -29,7 +30,8 @@ func TestSeeds(t *testing.T) {
 	campaign(t, 1, usual)
 }
 
-// TestLong is the same for as many seeds as one likes: go test ./shared/aws/awssim -run TestLong -seeds 1000000.
+// TestLong is the same for as many seeds as one likes: go test ./shared/aws/awssim -run TestLong
+// -seeds 1000000.
 func TestLong(t *testing.T) {
 	if *seeds > 0 {
 		campaign(t, *first, *seeds)
@@ -73,7 +75,8 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestMutants pins that the simulation can fail: each fault that is built in on purpose is found within so many seeds, by the check that is for it.
+// TestMutants pins that the simulation can fail: each fault that is built in on purpose is found
+// within so many seeds, by the check that is for it.
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	for _, m := range mutants() {
@@ -95,15 +98,15 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// TestAnswerIsOfTheLastEffect pins a seed in which a commit takes effect twice, and its answer names a
-// row that only the second found changed: by the first.
+// TestAnswerIsOfTheLastEffect pins a seed in which a commit takes effect twice, and its answer
+// names a row that only the second found changed: by the first.
 func TestAnswerIsOfTheLastEffect(t *testing.T) {
 	t.Parallel()
 	campaign(t, 9000008826, 1)
 }
 
-// TestDoneOnceMore pins a seed in which somebody late writes once more what a commit that is done has left
-// to be done: from then on, readers need not have begun after it.
+// TestDoneOnceMore pins a seed in which somebody late writes once more what a commit that is done
+// has left to be done: from then on, readers need not have begun after it.
 func TestDoneOnceMore(t *testing.T) {
 	t.Parallel()
 	campaign(t, 42010537, 1)
@@ -123,7 +126,8 @@ func TestSameSeedSameRun(t *testing.T) {
 	}
 }
 
-// TestShrink pins that what fails gets smaller and fails by the same check, and that the trace shows it.
+// TestShrink pins that what fails gets smaller and fails by the same check, and that the trace
+// shows it.
 func TestShrink(t *testing.T) {
 	t.Parallel()
 	m := mutants()

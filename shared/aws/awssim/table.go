@@ -24,12 +24,14 @@ const (
 	tokenLife         = 10 * time.Minute
 )
 
-// Table is a model of one table of DynamoDB with string keys k and s. Each request takes effect at once. It is for one goroutine at a time.
+// Table is a model of one table of DynamoDB with string keys k and s. Each request takes effect at
+// once. It is for one goroutine at a time.
 type Table struct {
 	Name string
 	// Now tells the time; nil: the machine's.
 	Now func() time.Time
-	// Page returns how many items the next page of a query or a batch may have; nil: as many as there are.
+	// Page returns how many items the next page of a query or a batch may have; nil: as many as
+	// there are.
 	Page func() int
 	// Lag returns how many writes an eventual read is behind; nil: none.
 	Lag func() int

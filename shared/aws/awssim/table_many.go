@@ -55,7 +55,8 @@ func (t *Table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dyn
 	return out, nil
 }
 
-// from returns the sort keys of a partition in the order in which a query wants them, after its start.
+// from returns the sort keys of a partition in the order in which a query wants them, after its
+// start.
 func (t *Table) from(in *dynamodb.QueryInput, part string) ([]string, error) {
 	var sorts []string
 	if p := t.parts[part]; p != nil {

@@ -8,7 +8,8 @@ import (
 	"southbound/shared/deploy/deploytest"
 )
 
-// TestConformance pins that the port keeps its contract on the models: as it is, and with limits so small that every way of storing is taken.
+// TestConformance pins that the port keeps its contract on the models: as it is, and with limits so
+// small that every way of storing is taken.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

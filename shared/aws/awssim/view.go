@@ -113,7 +113,8 @@ func (v *version) hides(until time.Time) string {
 	return ""
 }
 
-// rest checks that the environment does not rest while there is something to do that nobody is busy with.
+// rest checks that the environment does not rest while there is something to do that nobody is busy
+// with.
 func (w *witness) rest(at int, e event) {
 	if e.audit.Rest.IsZero() {
 		return

@@ -14,7 +14,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// witness goes through the log of a run, applies what took effect to the sequential model, and judges every answer.
+// witness goes through the log of a run, applies what took effect to the sequential model, and
+// judges every answer.
 type witness struct {
 	r        *run
 	versions []*version
@@ -29,7 +30,8 @@ type version struct {
 	view  *view
 }
 
-// side is what the model does not know and answers may depend on. Nothing in it is changed in place.
+// side is what the model does not know and answers may depend on. Nothing in it is changed in
+// place.
 type side struct {
 	running map[string]running
 	entries map[string]string // the key under which an entry of the outbox was added
@@ -317,7 +319,8 @@ func (w *witness) forward(number int64) *forward {
 	return nil
 }
 
-// part applies what a lane does of a commit that is rolled forward. When rows move here from more lanes than fit, it takes several writes.
+// part applies what a lane does of a commit that is rolled forward. When rows move here from more
+// lanes than fit, it takes several writes.
 func (w *witness) part(at int, e event) {
 	f := w.forward(e.purpose.Number)
 	if f == nil {
@@ -353,8 +356,8 @@ func (w *witness) part(at int, e event) {
 	f.seen(at)
 }
 
-// seen notes that a part of a commit has taken effect. What is written once more by somebody late, when
-// the commit is done, changes nothing.
+// seen notes that a part of a commit has taken effect. What is written once more by somebody late,
+// when the commit is done, changes nothing.
 func (f *forward) seen(at int) {
 	if f.done == 0 {
 		f.lastPart = at
@@ -387,7 +390,8 @@ func (w *witness) complete(f *forward, v *version, bag string) {
 	}
 }
 
-// drops returns the entries of the outbox that a bag is to drop; without one, those that none has dropped. While a row conflicts none is.
+// drops returns the entries of the outbox that a bag is to drop; without one, those that none has
+// dropped. While a row conflicts none is.
 func (f *forward) drops(v *version, lane string) []string {
 	if len(f.misfits) > 0 {
 		return nil
@@ -413,7 +417,8 @@ func (w *witness) apply(f *forward, v *version, rows []state.Row) {
 	f.misfits = append(f.misfits, out...)
 }
 
-// rolled ends a commit that was rolled forward: what its lanes have not done by now they should have.
+// rolled ends a commit that was rolled forward: what its lanes have not done by now they should
+// have.
 func (w *witness) rolled(at int, e event) {
 	f := w.forward(e.purpose.Number)
 	if f == nil || f.done > 0 {
@@ -443,7 +448,8 @@ func (w *witness) window(from, to int) []*version {
 // during returns the versions during an operation.
 func (w *witness) during(o *op) []*version { return w.window(o.call, o.ret) }
 
-// whole returns the versions that an operation may see that looks at the environment: of a commit that was begun before it was called it sees all.
+// whole returns the versions that an operation may see that looks at the environment: of a commit
+// that was begun before it was called it sees all.
 func (w *witness) whole(o *op) []*version {
 	from := o.call
 	for _, f := range w.forwards {

@@ -1,4 +1,5 @@
-// Package awstest helps tests of what runs on AWS: clients of the servers in localstack/server, and faults on the way to them.
+// Package awstest helps tests of what runs on AWS: clients of the servers in localstack/server, and
+// faults on the way to them.
 package awstest
 
 import (
@@ -24,9 +25,10 @@ import (
 	"southbound/shared/fault"
 )
 
-// apart sends requests with bodies of their own. The SDK closes the body of a request as soon as there is an answer; a server on the same
-// machine may answer before the connection has noticed that all was sent, which then breaks: the answer is lost, and the SDK asks again,
-// which is counted.
+// apart sends requests with bodies of their own. The SDK closes the body of a request as soon as
+// there is an answer; a server on the same machine may answer before the connection has noticed
+// that all was sent, which then breaks: the answer is lost, and the SDK asks again, which is
+// counted.
 type apart struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -48,7 +50,8 @@ func (a apart) RoundTrip(r *http.Request) (*http.Response, error) {
 	return next.RoundTrip(own)
 }
 
-// Config returns the configuration of clients of a local server. Requests go through via, when it is not nil.
+// Config returns the configuration of clients of a local server. Requests go through via, when it
+// is not nil.
 func Config(url string, via http.RoundTripper) aws.Config {
 	return aws.Config{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "testtest", ""),
 		HTTPClient: &http.Client{Transport: apart{via}}, Retryer: func() aws.Retryer {
@@ -88,7 +91,8 @@ const (
 	Drop
 )
 
-// Faults is a RoundTripper that injects faults. Operation names are those of the service, such as "PutItem" or "PUT" for S3.
+// Faults is a RoundTripper that injects faults. Operation names are those of the service, such as
+// "PutItem" or "PUT" for S3.
 type Faults struct {
 	// Decide says what happens to a request, by its operation and body; nil: nothing.
 	Decide func(operation string, body []byte) Fault
@@ -100,8 +104,8 @@ type Faults struct {
 	seen map[string]int
 }
 
-// NowAndThen returns a Decide that does something to one in n requests, at all operations in turn; of those that write the answer is lost
-// as often as the request.
+// NowAndThen returns a Decide that does something to one in n requests, at all operations in turn;
+// of those that write the answer is lost as often as the request.
 func NowAndThen(n int64) func(operation string, body []byte) Fault {
 	var count atomic.Int64
 	return func(operation string, _ []byte) Fault {
@@ -116,7 +120,8 @@ func NowAndThen(n int64) func(operation string, body []byte) Fault {
 	}
 }
 
-// Unprocessed is a Rewrite by which batches are answered as if DynamoDB had left the first of their items for later.
+// Unprocessed is a Rewrite by which batches are answered as if DynamoDB had left the first of their
+// items for later.
 func Unprocessed(operation string, request []byte, res *http.Response) {
 	if operation != "BatchGetItem" || res.StatusCode != http.StatusOK {
 		return

@@ -12,9 +12,10 @@ import (
 	"sync"
 )
 
-// Mappings is a RoundTripper that adds to a server what AWS's documentation says of event source mappings and the server does not do: a
-// function has one mapping of a queue, and who makes another is told its UUID; a mapping takes a while to change, and refuses other changes
-// meanwhile; a queue that was just made is not seen at once. It is shared by all clients of a test, as a service is.
+// Mappings is a RoundTripper that adds to a server what AWS's documentation says of event source
+// mappings and the server does not do: a function has one mapping of a queue, and who makes another
+// is told its UUID; a mapping takes a while to change, and refuses other changes meanwhile; a queue
+// that was just made is not seen at once. It is shared by all clients of a test, as a service is.
 type Mappings struct {
 	// Slow is how many requests about a mapping it takes until a change of it is finished.
 	Slow int

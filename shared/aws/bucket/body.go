@@ -17,8 +17,9 @@ type seekable interface {
 	io.Closer
 }
 
-// bodyOf returns the bytes of a blob, checked against its name, and how many they are. A stream is read once to check it; it is opened again for
-// each time it is sent, so that no file stands in memory.
+// bodyOf returns the bytes of a blob, checked against its name, and how many they are. A stream is
+// read once to check it; it is opened again for each time it is sent, so that no file stands in
+// memory.
 func bodyOf(b *state.Blob) (seekable, int64, error) {
 	if b.Open == nil {
 		if sum := sha256.Sum256(b.Data); hex.EncodeToString(sum[:]) != b.Hash {
@@ -55,7 +56,8 @@ type nopCloser struct{ *bytes.Reader }
 
 func (nopCloser) Close() error { return nil }
 
-// reopened makes a stream that can only be read from its beginning seekable to where the SDK seeks: beginning and end.
+// reopened makes a stream that can only be read from its beginning seekable to where the SDK seeks:
+// beginning and end.
 type reopened struct {
 	open func() (io.ReadCloser, error)
 	size int64

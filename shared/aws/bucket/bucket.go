@@ -1,4 +1,5 @@
-// Package bucket keeps files in S3 by their SHA-256, and objects of the state. docs/design/aws-ports.md says how, and why.
+// Package bucket keeps files in S3 by their SHA-256, and objects of the state.
+// docs/design/aws-ports.md says how, and why.
 package bucket
 
 import (
@@ -33,7 +34,8 @@ type API interface {
 	DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput, opts ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error)
 }
 
-// Files is deploy.Files in a bucket, under files/. It may be used by any number of goroutines and processes.
+// Files is deploy.Files in a bucket, under files/. It may be used by any number of goroutines and
+// processes.
 type Files struct {
 	api    API
 	bucket string
@@ -69,7 +71,8 @@ func hashOf(key string) (string, bool) {
 	return hash, ok && hashPattern().MatchString(hash)
 }
 
-// each calls f for 0..n-1, some at a time, and returns the first error by place. After an error no more calls are begun.
+// each calls f for 0..n-1, some at a time, and returns the first error by place. After an error no
+// more calls are begun.
 func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -109,8 +112,9 @@ func first(errs []error) error {
 	return awserr.Fault("store file", echo)
 }
 
-// Missing implements deploy.Files. It lists from one wanted file on and jumps to the next one wanted that was not in the page, so there are no more
-// requests than hashes, and about one for a thousand stored files.
+// Missing implements deploy.Files. It lists from one wanted file on and jumps to the next one
+// wanted that was not in the page, so there are no more requests than hashes, and about one for a
+// thousand stored files.
 func (f *Files) Missing(ctx context.Context, hashes []string) ([]string, error) {
 	for _, h := range hashes {
 		if err := checkHash("look for file", h); err != nil {
@@ -174,7 +178,8 @@ func (f *Files) missingFew(ctx context.Context, want []string) ([]string, error)
 	return out, err
 }
 
-// page lists stored files from a hash on, and returns the key up to which it goes, or "" when there are no more.
+// page lists stored files from a hash on, and returns the key up to which it goes, or "" when there
+// are no more.
 func (f *Files) page(ctx context.Context, from string) (have map[string]bool, last string, err error) {
 	after := key(from)
 	after = after[:len(after)-1] // just before it
@@ -194,7 +199,8 @@ func (f *Files) page(ctx context.Context, from string) (have map[string]bool, la
 	return have, last, nil
 }
 
-// Put implements deploy.Files. What is stored already is left as it is, unless its bytes are not those of its name.
+// Put implements deploy.Files. What is stored already is left as it is, unless its bytes are not
+// those of its name.
 func (f *Files) Put(ctx context.Context, blobs []state.Blob) error {
 	for i := range blobs {
 		if err := checkHash("store file", blobs[i].Hash); err != nil {
@@ -224,8 +230,8 @@ func otherBytes(hash string) error {
 		WithHint("the file changed while it was read; export again")
 }
 
-// putOnce sends the bytes unless something has the name. That they fit the name is checked here before they are sent, and by S3 after it
-// has read them.
+// putOnce sends the bytes unless something has the name. That they fit the name is checked here
+// before they are sent, and by S3 after it has read them.
 func (f *Files) putOnce(ctx context.Context, b *state.Blob) error {
 	body, size, err := bodyOf(b)
 	if err != nil {
@@ -238,7 +244,8 @@ func (f *Files) putOnce(ctx context.Context, b *state.Blob) error {
 	return err
 }
 
-// mend looks at what has the name of a blob and replaces it when it is damaged. Only its checksum is read.
+// mend looks at what has the name of a blob and replaces it when it is damaged. Only its checksum
+// is read.
 func (f *Files) mend(ctx context.Context, b *state.Blob) error {
 	head, err := f.api.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &f.bucket, Key: aws.String(key(b.Hash)), ChecksumMode: types.ChecksumModeEnabled})
 	if err != nil {

@@ -92,7 +92,8 @@ func hashes(from, to int) []string {
 	return out
 }
 
-// TestMissingOfMany pins that files are looked for by pages, never with more requests than files, and that the answer is right.
+// TestMissingOfMany pins that files are looked for by pages, never with more requests than files,
+// and that the answer is right.
 func TestMissingOfMany(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

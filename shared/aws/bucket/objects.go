@@ -14,7 +14,8 @@ import (
 	"southbound/shared/aws/awserr"
 )
 
-// Objects keeps objects of the state, or of the log, under a prefix of their own. It is what packages dynamo and logs ask for as Objects.
+// Objects keeps objects of the state, or of the log, under a prefix of their own. It is what
+// packages dynamo and logs ask for as Objects.
 type Objects struct {
 	api    API
 	bucket string
@@ -40,7 +41,8 @@ func (o *Objects) Put(ctx context.Context, name string, data []byte) error {
 // Get implements dynamo.Objects.
 func (o *Objects) Get(ctx context.Context, name string) ([]byte, error) { return o.get(ctx, name, nil) }
 
-// GetPart returns size bytes of an object from an offset on, both positive or zero. NotFound when there is no such object.
+// GetPart returns size bytes of an object from an offset on, both positive or zero. NotFound when
+// there is no such object.
 func (o *Objects) GetPart(ctx context.Context, name string, offset, size int) ([]byte, error) {
 	return o.get(ctx, name, aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+size-1)))
 }
@@ -69,7 +71,8 @@ func (o *Objects) List(ctx context.Context, f func(name string, stored time.Time
 	return o.ListUnder(ctx, "", f)
 }
 
-// ListUnder calls f for every object whose name begins with a text, in the order of their names, until f returns an error.
+// ListUnder calls f for every object whose name begins with a text, in the order of their names,
+// until f returns an error.
 func (o *Objects) ListUnder(ctx context.Context, begin string, f func(name string, stored time.Time) error) error {
 	return listKeys(ctx, o.api, o.bucket, o.prefix+begin, func(key string, stored time.Time) error {
 		return f(strings.TrimPrefix(key, o.prefix), stored)

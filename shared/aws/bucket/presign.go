@@ -14,7 +14,8 @@ import (
 	"southbound/shared/aws/awserr"
 )
 
-// Upload is a request that stores one file. Whoever makes it needs no credentials; it must send exactly these headers.
+// Upload is a request that stores one file. Whoever makes it needs no credentials; it must send
+// exactly these headers.
 type Upload struct {
 	Hash   string            `json:"hash"`
 	Method string            `json:"method"`
@@ -38,9 +39,10 @@ const (
 	unsignedPayload = "UNSIGNED-PAYLOAD"
 )
 
-// Upload returns a request that stores a file of size bytes within a time. The checksum and the condition are signed headers: S3 refuses
-// other bytes, and does not replace a file that is there (412, which is as good as stored). The SDK's own presigning would move the
-// checksum into the query, where S3 does not look at it.
+// Upload returns a request that stores a file of size bytes within a time. The checksum and the
+// condition are signed headers: S3 refuses other bytes, and does not replace a file that is there
+// (412, which is as good as stored). The SDK's own presigning would move the checksum into the
+// query, where S3 does not look at it.
 func (s *Signer) Upload(ctx context.Context, hash string, size int64, valid time.Duration) (Upload, error) {
 	if err := checkHash("sign upload", hash); err != nil {
 		return Upload{}, err

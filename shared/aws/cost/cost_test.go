@@ -1,6 +1,7 @@
 //go:build servers
 
-// Package cost_test counts what an engine on the ports of AWS asks of them. Budgets are on counts, which are the same on every machine.
+// Package cost_test counts what an engine on the ports of AWS asks of them. Budgets are on counts,
+// which are the same on every machine.
 package cost_test
 
 import (
@@ -161,7 +162,8 @@ func (h *home) export(m *model.Model) deploy.Exported {
 	return out
 }
 
-// drain hears the queues of agents web00.. until they are empty, serves the lanes that were rung, and returns how many resources ran.
+// drain hears the queues of agents web00.. until they are empty, serves the lanes that were rung,
+// and returns how many resources ran.
 func (h *home) drain(agents int) int {
 	h.t.Helper()
 	total := 0
@@ -189,8 +191,8 @@ func (h *home) drain(agents int) int {
 	return total
 }
 
-// serve runs a lane, in as many invocations as that takes: who serves queues rings again for what the
-// time of one was too short for.
+// serve runs a lane, in as many invocations as that takes: who serves queues rings again for what
+// the time of one was too short for.
 func (h *home) serve(env, lane string) (ran int) {
 	h.t.Helper()
 	for {
@@ -284,7 +286,8 @@ func TestChainAcrossAgents(t *testing.T) {
 	}
 }
 
-// TestFewChangedOfMany pins what it takes when ten of a hundred thousand resources changed, in processes that know nothing.
+// TestFewChangedOfMany pins what it takes when ten of a hundred thousand resources changed, in
+// processes that know nothing.
 func TestFewChangedOfMany(t *testing.T) {
 	const n, changed = 100000, 10
 	h := newHome(t)
@@ -304,7 +307,8 @@ func TestFewChangedOfMany(t *testing.T) {
 		t.Fatalf("%d ran, want %d", ran, changed)
 	}
 	run := h.meter.Take()
-	// The goal is 60 in all. Into how many objects the state is cut depends on how fast the first run was; each is one GET.
+	// The goal is 60 in all. Into how many objects the state is cut depends on how fast the first
+	// run was; each is one GET.
 	all, gets := export.Sum().Calls+run.Sum().Calls, export.Sum("S3.GetObject").Calls+run.Sum("S3.GetObject").Calls
 	if all-gets > 45 || gets > 22 {
 		t.Errorf("%d requests and %d GETs, want at most 45 and 22", all-gets, gets)
@@ -331,7 +335,8 @@ func (s *slow) Now() time.Time {
 	return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(s.n.Add(1)) * 30 * time.Millisecond)
 }
 
-// TestOneByOne pins the budget where handlers are so slow that every result is a commit of its own: the dearest case.
+// TestOneByOne pins the budget where handlers are so slow that every result is a commit of its own:
+// the dearest case.
 func TestOneByOne(t *testing.T) {
 	const n = 200
 	h := newHome(t)
@@ -350,7 +355,8 @@ func TestOneByOne(t *testing.T) {
 	t.Logf("%.2f requests (%.2f writes), %.2f WCU and %.2f RCU a resource\n%s", float64(got.Sum().Calls)/n, w, wcu, got.Sum().RCU/n, got)
 }
 
-// TestIdle pins that an environment without work costs one small read a minute, however many lanes it has, and wakes up.
+// TestIdle pins that an environment without work costs one small read a minute, however many lanes
+// it has, and wakes up.
 func TestIdle(t *testing.T) {
 	h := newHome(t)
 	h.export(modelOf(40, 20, 0))
@@ -379,8 +385,9 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestProcessesShareTheWork runs chains that cross agents in three processes at once, over connections that lose one request or answer in five,
-// and pins that everything is deployed, each resource once.
+// TestProcessesShareTheWork runs chains that cross agents in three processes at once, over
+// connections that lose one request or answer in five, and pins that everything is deployed, each
+// resource once.
 func TestProcessesShareTheWork(t *testing.T) {
 	const n, agents = 300, 5
 	h := newHome(t)

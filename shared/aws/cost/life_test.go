@@ -23,8 +23,9 @@ type budget struct{ writes, wcu, sqs, dollars float64 }
 // goal is that of issue and architecture: for a resource, and in dollars for a million.
 var goal = budget{writes: 3, wcu: 5, sqs: 0.2, dollars: 4}
 
-// TestLifeOfResources counts everything that the functions of a stack ask for from an export to the log, holds it against the budget, and
-// prints what a million such resources cost: the table of docs/costs.md.
+// TestLifeOfResources counts everything that the functions of a stack ask for from an export to the
+// log, holds it against the budget, and prints what a million such resources cost: the table of
+// docs/costs.md.
 func TestLifeOfResources(t *testing.T) {
 	rows := []string{"| case | requests | of them writes | WCU | RCU | SQS | invocations | DynamoDB | S3 | SQS | Lambda | logs | **a million** |",
 		"|---|---|---|---|---|---|---|---|---|---|---|---|---|"}
@@ -83,7 +84,8 @@ func changed(m *model.Model) *model.Model {
 	return m
 }
 
-// large gives every resource more bytes, which cannot be compressed to less than half: in its name, since std::Null has no other place.
+// large gives every resource more bytes, which cannot be compressed to less than half: in its name,
+// since std::Null has no other place.
 func large(m *model.Model, more int) *model.Model {
 	for i := range m.Resources {
 		if r := &m.Resources[i]; more > 0 {
@@ -107,8 +109,8 @@ func report(t *testing.T, rows []string) {
 	}
 }
 
-// TestFewOfManyInTheHome pins what ten changed resources of a hundred thousand take in all, in functions that know nothing, logging
-// included; and what an export takes that changes nothing.
+// TestFewOfManyInTheHome pins what ten changed resources of a hundred thousand take in all, in
+// functions that know nothing, logging included; and what an export takes that changes nothing.
 func TestFewOfManyInTheHome(t *testing.T) {
 	const n, few = 100000, 10
 	s := newStack(t)
@@ -137,7 +139,8 @@ func TestFewOfManyInTheHome(t *testing.T) {
 		fmt.Sprintf("| none changed of 100,000 | %d | %.0f | %.0f | $%.6f |", idle, same.Counts.Sum().WCU, same.Counts.Sum().RCU, cost.Of(same).Total())})
 }
 
-// TestChainOnOneAgent pins that a chain of a thousand on one agent runs in one invocation, with one message.
+// TestChainOnOneAgent pins that a chain of a thousand on one agent runs in one invocation, with one
+// message.
 func TestChainOnOneAgent(t *testing.T) {
 	const n = 1000
 	s := newStack(t)
@@ -192,8 +195,9 @@ type ahead struct {
 // Now implements deploy.Clock.
 func (a *ahead) Now() time.Time { return a.Clock.Now().Add(time.Duration(a.by.Load())) }
 
-// TestTimers counts what the timers take where everything is as it should be: the deploy timer, every ten minutes unless a setting says
-// otherwise, and a repair, every day, which reads reality and has nothing to change.
+// TestTimers counts what the timers take where everything is as it should be: the deploy timer,
+// every ten minutes unless a setting says otherwise, and a repair, every day, which reads reality
+// and has nothing to change.
 func TestTimers(t *testing.T) {
 	const n, agents = 1000, 10
 	s := newStack(t)

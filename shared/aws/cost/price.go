@@ -1,4 +1,5 @@
-// Package cost says what requests cost. Its tests count what the AWS home asks for and hold the counts against budgets.
+// Package cost says what requests cost. Its tests count what the AWS home asks for and hold the
+// counts against budgets.
 package cost
 
 import (
@@ -7,7 +8,8 @@ import (
 	"southbound/shared/aws/meter"
 )
 
-// List prices in us-east-1, in dollars, without free tiers. docs/costs.md says when and where they were read.
+// List prices in us-east-1, in dollars, without free tiers. docs/costs.md says when and where they
+// were read.
 const (
 	WriteUnit     = 0.625e-6 // DynamoDB on demand: 1 KB, or half of it in a transaction
 	ReadUnit      = 0.125e-6 // 4 KB read strongly, or 8 KB eventually

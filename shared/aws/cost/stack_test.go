@@ -43,7 +43,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// byService sends what is for DynamoDB to DynamoDB Local, which counts capacity as AWS does, and everything else to MiniStack.
+// byService sends what is for DynamoDB to DynamoDB Local, which counts capacity as AWS does, and
+// everything else to MiniStack.
 type byService struct{ dynamo *url.URL }
 
 // RoundTrip implements http.RoundTripper.
@@ -236,7 +237,8 @@ func unique(agents []resource.Agent) []resource.Agent {
 // hidden is how long a message is hidden that is received: handlers hide it for longer.
 const hidden = 5 * time.Second
 
-// receive takes messages as Lambda's pollers do, and counts their requests: those that receive and delete, not those that find nothing.
+// receive takes messages as Lambda's pollers do, and counts their requests: those that receive and
+// delete, not those that find nothing.
 func (s *stack) receive(url string, most int) []sqstypes.Message {
 	s.t.Helper()
 	var all []sqstypes.Message
@@ -269,7 +271,8 @@ func (s *stack) delete(url string, messages []sqstypes.Message) {
 	}
 }
 
-// drain does what Lambda and the functions behind it would until all queues are empty, and returns how many messages agents were rung with.
+// drain does what Lambda and the functions behind it would until all queues are empty, and returns
+// how many messages agents were rung with.
 func (s *stack) drain(agents int) (rung int) {
 	s.t.Helper()
 	for again := true; again; {
@@ -311,7 +314,8 @@ func (s *stack) drain(agents int) (rung int) {
 
 func agentName(n int) string { return "web" + strconv.Itoa(100 + n)[1:] }
 
-// take returns what was used since the last time. The time of functions is estimated from what they asked for, see docs/costs.md.
+// take returns what was used since the last time. The time of functions is estimated from what they
+// asked for, see docs/costs.md.
 func (s *stack) take(resources int) cost.Usage {
 	u := s.used
 	s.used = cost.Usage{}

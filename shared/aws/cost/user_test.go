@@ -22,7 +22,8 @@ import (
 	"southbound/shared/cli"
 )
 
-// site is what people reach of a stack: the functions behind the two URLs. They know nothing when they begin.
+// site is what people reach of a stack: the functions behind the two URLs. They know nothing when
+// they begin.
 type site struct {
 	url   string
 	calls atomic.Int64 // of the URLs
@@ -58,7 +59,8 @@ func (s *stack) serve() *site {
 	return out
 }
 
-// run runs the command line while the functions behind queues do their work, and returns what all of it took.
+// run runs the command line while the functions behind queues do their work, and returns what all
+// of it took.
 func (s *stack) run(at *site, agents int, args ...string) (requests, calls int64) {
 	s.t.Helper()
 	s.t.Setenv("SOUTHBOUND_API", at.url)
@@ -104,8 +106,8 @@ func documents(t *testing.T, dir string, n, agents, changed int) {
 	}
 }
 
-// TestWhatAUserSees counts what `southbound export --wait` takes in all, with functions that know nothing: the calls of the two URLs, and all that the
-// functions ask for.
+// TestWhatAUserSees counts what `southbound export --wait` takes in all, with functions that know
+// nothing: the calls of the two URLs, and all that the functions ask for.
 func TestWhatAUserSees(t *testing.T) {
 	s, dir := newStack(t), t.TempDir()
 	documents(t, dir, 1000, 10, 0)

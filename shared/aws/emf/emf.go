@@ -1,5 +1,6 @@
-// Package emf writes metrics in CloudWatch's embedded metric format: a line of JSON on standard output, from which CloudWatch makes metrics without
-// a request. Kept libraries for it bring dimensions of their own, and each dimension is billed; what is needed of the format is here.
+// Package emf writes metrics in CloudWatch's embedded metric format: a line of JSON on standard
+// output, from which CloudWatch makes metrics without a request. Kept libraries for it bring
+// dimensions of their own, and each dimension is billed; what is needed of the format is here.
 package emf
 
 import (
@@ -76,8 +77,8 @@ type definition struct {
 	Unit Unit
 }
 
-// Flush writes what was gathered as one line, with properties that can be searched for but make no metrics, and empties the set. Nothing is written
-// when nothing was gathered.
+// Flush writes what was gathered as one line, with properties that can be searched for but make no
+// metrics, and empties the set. Nothing is written when nothing was gathered.
 func (s *Set) Flush(w io.Writer, now time.Time, properties map[string]any) error {
 	s.mu.Lock()
 	sums := s.sums

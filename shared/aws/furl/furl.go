@@ -1,5 +1,6 @@
-// Package furl puts an http.Handler behind a Lambda function URL in buffered mode: events in payload format 2.0, answers as one object. The runtime's
-// own package lambdaurl only streams, and the adapters for API Gateway bring every web framework along.
+// Package furl puts an http.Handler behind a Lambda function URL in buffered mode: events in
+// payload format 2.0, answers as one object. The runtime's own package lambdaurl only streams, and
+// the adapters for API Gateway bring every web framework along.
 package furl
 
 import (
@@ -18,19 +19,22 @@ import (
 	"southbound/shared/fault"
 )
 
-// mostAnswer is how many bytes of an answer fit into what Lambda takes, when they are written in base64.
+// mostAnswer is how many bytes of an answer fit into what Lambda takes, when they are written in
+// base64.
 const mostAnswer = 4 << 20
 
 // callerKey is the key of the caller in a context.
 type callerKey struct{}
 
-// Caller returns who signed a request that came through a function URL, as an ARN; "" when it is not known.
+// Caller returns who signed a request that came through a function URL, as an ARN; "" when it is
+// not known.
 func Caller(ctx context.Context) string {
 	arn, _ := ctx.Value(callerKey{}).(string)
 	return arn
 }
 
-// Request makes an HTTP request of an event. Invalid is its error: the event is not what a function URL sends.
+// Request makes an HTTP request of an event. Invalid is its error: the event is not what a function
+// URL sends.
 func Request(ctx context.Context, e *events.LambdaFunctionURLRequest) (*http.Request, error) {
 	method := e.RequestContext.HTTP.Method
 	if method == "" || !strings.HasPrefix(e.RawPath, "/") {
@@ -69,7 +73,8 @@ func Request(ctx context.Context, e *events.LambdaFunctionURLRequest) (*http.Req
 	return req, nil
 }
 
-// Handle answers an event with what h answers. A handler that panics ends the process, as everywhere in a function.
+// Handle answers an event with what h answers. A handler that panics ends the process, as
+// everywhere in a function.
 func Handle(ctx context.Context, h http.Handler, e *events.LambdaFunctionURLRequest) *events.LambdaFunctionURLResponse {
 	req, err := Request(ctx, e)
 	if err != nil {

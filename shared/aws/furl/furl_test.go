@@ -120,7 +120,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// FuzzHandle pins that no event makes the adapter panic, and that what it hands on is a request and what it answers is JSON.
+// FuzzHandle pins that no event makes the adapter panic, and that what it hands on is a request and
+// what it answers is JSON.
 func FuzzHandle(f *testing.F) {
 	f.Add([]byte(signed))
 	f.Add([]byte(`{"rawPath":"/%zz","requestContext":{"http":{"method":"GET"}},"headers":{"":"","x\n":"y"},"cookies":["\u0000"]}`))

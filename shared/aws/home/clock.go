@@ -14,8 +14,9 @@ import (
 	"southbound/shared/machine"
 )
 
-// clock tells the time as AWS does: what the engine compares (leases, events, waits) was written by several machines, and nobody minds the clock of
-// the one that a runner happens to be on. It learns from the answers to all requests of the configuration that it is installed in.
+// clock tells the time as AWS does: what the engine compares (leases, events, waits) was written by
+// several machines, and nobody minds the clock of the one that a runner happens to be on. It learns
+// from the answers to all requests of the configuration that it is installed in.
 type clock struct {
 	machine.Clock
 	log   *slog.Logger

@@ -15,8 +15,8 @@ import (
 	"southbound/shared/aws/awstest"
 )
 
-// TestClock pins that the time is that of the answers, as far as the clock of the machine is off by more than they say exactly, and that
-// people are told.
+// TestClock pins that the time is that of the answers, as far as the clock of the machine is off by
+// more than they say exactly, and that people are told.
 func TestClock(t *testing.T) {
 	t.Parallel()
 	var off time.Duration

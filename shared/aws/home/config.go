@@ -1,4 +1,5 @@
-// Package home is the AWS home: the engine over DynamoDB, S3 and SQS, put together from what the stack says about itself.
+// Package home is the AWS home: the engine over DynamoDB, S3 and SQS, put together from what the
+// stack says about itself.
 package home
 
 import (
@@ -28,8 +29,8 @@ type Config struct {
 	Handler     string // name of the function that serves agents' queues
 	LogQueue    string // URL; empty: actions are in the state only
 	KMSKey      string // of what this home makes; empty: keys of AWS
-	// IdleAfter is how long nothing must have run on an agent before its queue is not polled any more; 0: DefaultIdle of package provision,
-	// negative: never.
+	// IdleAfter is how long nothing must have run on an agent before its queue is not polled any
+	// more; 0: DefaultIdle of package provision, negative: never.
 	IdleAfter time.Duration
 	ExportURL string // where exports go; empty: not told
 	Endpoint  string // of an emulator; empty: AWS
@@ -39,20 +40,24 @@ type Config struct {
 	Definitions []provider.Definition
 	// Packs are the transports that come with them.
 	Packs transport.Packs
-	// Machine resolves secrets of the machine, env: and file:; nil: they are refused, as in a function.
+	// Machine resolves secrets of the machine, env: and file:; nil: they are refused, as in a
+	// function.
 	Machine state.Secrets
-	// Connector makes what connects agents, with what resolves secrets; nil: none can be connected, as in a function that runs no handlers.
+	// Connector makes what connects agents, with what resolves secrets; nil: none can be connected,
+	// as in a function that runs no handlers.
 	Connector func(known state.Secrets) state.Connector
 	// AWS replaces what the SDK finds out about credentials and the region by itself.
 	AWS *aws.Config
-	// Makes: this process may make queues and mappings, and enable those of agents that were idle, and has to: a ring only notes what is missing, for
-	// Provisioner.Prepare. Others find no queue where none was made, and leave it to the sweep.
+	// Makes: this process may make queues and mappings, and enable those of agents that were idle,
+	// and has to: a ring only notes what is missing, for Provisioner.Prepare. Others find no queue
+	// where none was made, and leave it to the sweep.
 	Makes bool
 	// Leave says which agents this process leaves to others; nil: none. See serve.View.
 	Leave func(a resource.Agent) bool
 	// Doorbell, when not nil, makes the doorbell of the engine, before the one that rings queues.
 	Doorbell func(next state.Doorbell, state state.State) state.Doorbell
-	// Log, when not nil, gets a line for each action that the engine commits; Count is told how many, by outcome.
+	// Log, when not nil, gets a line for each action that the engine commits; Count is told how
+	// many, by outcome.
 	Log   *slog.Logger
 	Count func(outcome state.Status, n int)
 	// CacheBytes bounds what is kept of the state in memory; 0: 128 MB.
@@ -75,7 +80,8 @@ const (
 
 var prefixPattern = pattern.Lazy(`^[A-Za-z0-9-]{1,20}$`)
 
-// FromEnv reads the configuration from environment variables, which get returns by name. Invalid names everything that is missing.
+// FromEnv reads the configuration from environment variables, which get returns by name. Invalid
+// names everything that is missing.
 func FromEnv(get func(name string) string) (Config, error) {
 	c := Config{Table: get(EnvTable), Bucket: get(EnvBucket), Prefix: get(EnvPrefix), DeadLetters: get(EnvDeadLetters), Handler: get(EnvHandler),
 		LogQueue: get(EnvLogQueue), KMSKey: get(EnvKMSKey), ExportURL: get(EnvExportURL), Endpoint: strings.TrimSuffix(get(EnvEndpoint), "/"),
@@ -123,7 +129,8 @@ func (c *Config) bucketURL(region string) string {
 	return fmt.Sprintf("https://%s.s3.%s.%s", c.Bucket, region, domain)
 }
 
-// queueBase is what the URLs of the stack's queues begin with, known from the one that is told; empty: they have to be looked up.
+// queueBase is what the URLs of the stack's queues begin with, known from the one that is told;
+// empty: they have to be looked up.
 func (c *Config) queueBase() string {
 	i := strings.LastIndexByte(c.LogQueue, '/')
 	return c.LogQueue[:i+1]

@@ -45,7 +45,8 @@ func TestFromEnv(t *testing.T) {
 	}
 }
 
-// TestPlaces pins where the bucket and the queues are, in AWS, in its other partitions and on an emulator.
+// TestPlaces pins where the bucket and the queues are, in AWS, in its other partitions and on an
+// emulator.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ reason, endpoint, region, log, bucket, queues string }{

@@ -52,7 +52,8 @@ type Home struct {
 	clock state.Clock
 }
 
-// Open puts the home together. It asks nothing of AWS but what finding credentials takes, so that a function starts fast.
+// Open puts the home together. It asks nothing of AWS but what finding credentials takes, so that a
+// function starts fast.
 func Open(ctx context.Context, c Config) (*Home, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -107,7 +108,8 @@ func (h *Home) queues() error {
 	return nil
 }
 
-// ringer returns what rings queues. A process that may make them does not do so while it rings: see provision.Provisioner.Bell.
+// ringer returns what rings queues. A process that may make them does not do so while it rings: see
+// provision.Provisioner.Bell.
 func (h *Home) ringer() state.Doorbell {
 	b := queue.NewBell(h.SQS, h.Queues)
 	if h.Provisioner != nil {
@@ -122,9 +124,9 @@ func (h *Home) RingRunner(ctx context.Context, env, agent, part string) error {
 	return queue.NewBell(h.SQS, h.Queues).RingRunner(ctx, env, agent, part)
 }
 
-// together returns those of some lanes that one invocation may serve together, and when each was last
-// served. That a function has served a lane before shows that its agent has a queue, which what
-// follows may ring.
+// together returns those of some lanes that one invocation may serve together, and when each was
+// last served. That a function has served a lane before shows that its agent has a queue, which
+// what follows may ring.
 func (h *Home) together(ctx context.Context, env string,
 	lanes []string) (map[string]time.Time, error) {
 	leases, err := h.State.Leases(ctx, env)

@@ -14,7 +14,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// provisioner returns what makes and removes the queues of agents, as far as this process has the rights.
+// provisioner returns what makes and removes the queues of agents, as far as this process has the
+// rights.
 func (h *Home) provisioner() (*provision.Provisioner, error) {
 	c := &h.Config
 	return provision.New(provision.Config{SQS: h.SQS, Lambda: lambda.NewFromConfig(h.AWS), State: h.State, Clock: machine.Clock{}, Prefix: c.Prefix,
@@ -22,15 +23,16 @@ func (h *Home) provisioner() (*provision.Provisioner, error) {
 		Reaches: func(a resource.Agent) bool { return !queue.ByRunner(a) }})
 }
 
-// ParameterHistory returns what became of a parameter, the newest first: what is in the log and what is on its way there.
+// ParameterHistory returns what became of a parameter, the newest first: what is in the log and
+// what is on its way there.
 func (h *Home) ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error) {
 	l := &logs.Log{State: h.State, Store: h.LogStore}
 	all, err := l.Parameters(ctx, env, logs.ParameterQuery{Name: name})
 	return slices.DeleteFunc(all, func(c state.ParameterChange) bool { return c.Of != "" }), err
 }
 
-// Prune returns the queues of agents that are not needed any more, and removes them when remove is set; see provision.Prune. What was
-// removed before an error is returned with it.
+// Prune returns the queues of agents that are not needed any more, and removes them when remove is
+// set; see provision.Prune. What was removed before an error is returned with it.
 func (h *Home) Prune(ctx context.Context, env string, remove bool) ([]provision.Queue, error) {
 	p := h.Provisioner
 	if p == nil {

@@ -18,7 +18,8 @@ type Sender interface {
 	SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, opts ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
 }
 
-// Bell rings the log function. Messages may be lost, doubled, late or out of order: what there is to log stands in the state.
+// Bell rings the log function. Messages may be lost, doubled, late or out of order: what there is
+// to log stands in the state.
 type Bell struct {
 	API Sender
 	URL string // of the log queue
@@ -36,7 +37,8 @@ const (
 	ringAtOnce    = 10 // messages of a request
 )
 
-// Notify says that lanes of an environment ran and may have committed something to log. That it fails does no harm: the sweep notices.
+// Notify says that lanes of an environment ran and may have committed something to log. That it
+// fails does no harm: the sweep notices.
 func (b *Bell) Notify(ctx context.Context, env string, lanes ...string) error {
 	for len(lanes) > 0 {
 		n := min(len(lanes), ringAtOnce)
@@ -60,7 +62,8 @@ func (b *Bell) Notify(ctx context.Context, env string, lanes ...string) error {
 	return nil
 }
 
-// Decode reads the body of a message. Foreign is its error: the message is of another program or of a newer version.
+// Decode reads the body of a message. Foreign is its error: the message is of another program or of
+// a newer version.
 func Decode(body string) (Message, error) {
 	var m Message
 	if err := json.Unmarshal([]byte(body), &m); err != nil {

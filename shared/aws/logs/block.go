@@ -48,8 +48,9 @@ func (s *Store) Write(ctx context.Context, u *dynamo.Unlogged) error {
 	return w.parameters(ctx, u)
 }
 
-// blockName is the same for the same part of the same changes with the same actions: two who read the same changes may find more or fewer actions,
-// by what others committed or removed meanwhile, and neither may overwrite what the other has written.
+// blockName is the same for the same part of the same changes with the same actions: two who read
+// the same changes may find more or fewer actions, by what others committed or removed meanwhile,
+// and neither may overwrite what the other has written.
 func blockName(of string, n int, actions []json.RawMessage) string {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%d %d %s", n, len(of), of)
@@ -91,7 +92,8 @@ type portion struct {
 	group   bool
 }
 
-// block stores actions: an object when they are large, an item for the block, and items for each resource or each group of resources.
+// block stores actions: an object when they are large, an item for the block, and items for each
+// resource or each group of resources.
 func (w *writer) block(ctx context.Context, actions []state.Action, raws []json.RawMessage) error {
 	all := w.header(timePart(w.env, int(hash32(w.name)%timeParts)), actions)
 	portions := w.portions(actions, raws)
@@ -133,7 +135,8 @@ func (w *writer) header(part string, actions []state.Action) header {
 	return h
 }
 
-// portions cuts the actions of a block up by resource when those are few, else by group. The order is the same every time.
+// portions cuts the actions of a block up by resource when those are few, else by group. The order
+// is the same every time.
 func (w *writer) portions(actions []state.Action, raws []json.RawMessage) []portion {
 	by := map[string]*portion{}
 	add := func(part string, i int, group bool) {
@@ -178,7 +181,8 @@ func (s *Store) pack(raws []json.RawMessage) []byte {
 	return s.packer.Pack(append(b, ']'))
 }
 
-// unpack calls f for the JSON of every value that pack was given, of one pack or several behind each other.
+// unpack calls f for the JSON of every value that pack was given, of one pack or several behind
+// each other.
 func unpack[T any](s *Store, packed []byte, f func(v *T)) error {
 	raw, err := s.packer.Unpack(packed)
 	if err != nil {

@@ -39,9 +39,10 @@ func (c *cut) reached() bool {
 	return c.n >= c.point
 }
 
-// TestCrashAnywhere ends the log function after every request that it makes, with and without the answer of the last one, and pins that
-// before and after another run all is found once, whatever way it is stored. The race detector watches
-// one point in three: the test command runs all of them as shipped.
+// TestCrashAnywhere ends the log function after every request that it makes, with and without the
+// answer of the last one, and pins that before and after another run all is found once, whatever
+// way it is stored. The race detector watches one point in three: the test command runs all of them
+// as shipped.
 func TestCrashAnywhere(t *testing.T) {
 	t.Parallel()
 	stride := 1

@@ -75,8 +75,8 @@ func ofResource(actions []state.Action, of any) []state.Action {
 	return slices.DeleteFunc(slices.Clone(actions), func(a state.Action) bool { return fmt.Sprint(a.Resource) != fmt.Sprint(of) })
 }
 
-// TestFunctionsRunAtOnce pins that functions that take the same messages at once, while lanes go on and collections run, neither lose nor
-// double anything.
+// TestFunctionsRunAtOnce pins that functions that take the same messages at once, while lanes go on
+// and collections run, neither lose nor double anything.
 func TestFunctionsRunAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, squeeze := range []bool{false, true} {
@@ -138,7 +138,8 @@ func TestFunctionsRunAtOnce(t *testing.T) {
 	}
 }
 
-// TestForeignMessages pins that what is not a message of ours is passed over, and that the messages of lanes that fail come again, those of others not.
+// TestForeignMessages pins that what is not a message of ours is passed over, and that the messages
+// of lanes that fail come again, those of others not.
 func TestForeignMessages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, server.DynamoDB)

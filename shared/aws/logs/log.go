@@ -1,6 +1,6 @@
-// Package logs keeps what was done so that it can be found: actions with their log lines and changes, and the history of parameters. Lanes
-// commit them with their results; this package copies them into a store that is in the order of questions. docs/design/log.md says how, and
-// why.
+// Package logs keeps what was done so that it can be found: actions with their log lines and
+// changes, and the history of parameters. Lanes commit them with their results; this package copies
+// them into a store that is in the order of questions. docs/design/log.md says how, and why.
 package logs
 
 import (
@@ -18,12 +18,14 @@ import (
 	"southbound/shared/fault"
 )
 
-// Log is the log function: it brings what was committed into the store. It may be used by any number of processes at once.
+// Log is the log function: it brings what was committed into the store. It may be used by any
+// number of processes at once.
 type Log struct {
 	Store  *Store
 	State  *dynamo.State // with Store as its Log
 	Logger *slog.Logger
-	// Metrics, when not nil, count what was logged, and environments of which something could not be.
+	// Metrics, when not nil, count what was logged, and environments of which something could not
+	// be.
 	Metrics *emf.Set
 }
 
@@ -33,13 +35,15 @@ func (l *Log) count(name string, n int) {
 	}
 }
 
-// atOnce is about how many actions are taken on at once. It bounds memory; an action takes a few KB there.
+// atOnce is about how many actions are taken on at once. It bounds memory; an action takes a few KB
+// there.
 const atOnce = 8192
 
 // spare is what is left of an invocation to answer with what was not done.
 const spare = 2 * time.Second
 
-// Take logs what messages name. It returns the messages whose lanes could not be logged, never nil: they are to come again.
+// Take logs what messages name. It returns the messages whose lanes could not be logged, never nil:
+// they are to come again.
 func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.SQSBatchItemFailure {
 	if end, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -69,8 +73,8 @@ func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.S
 	return failed
 }
 
-// lanes logs lanes of an environment, together, and, when that fails, each for itself: one that is damaged does not hold up others. It
-// returns those that could not be logged.
+// lanes logs lanes of an environment, together, and, when that fails, each for itself: one that is
+// damaged does not hold up others. It returns those that could not be logged.
 func (l *Log) lanes(ctx context.Context, env string, lanes []string) []string {
 	if l.catchUp(ctx, env, lanes) == nil {
 		return nil
@@ -86,8 +90,9 @@ func (l *Log) lanes(ctx context.Context, env string, lanes []string) []string {
 	return failed
 }
 
-// CatchUp logs all that was committed in an environment and is not logged: what lost messages leave behind. When there is nothing it costs three
-// small reads. The sweep calls it for environments that do not rest.
+// CatchUp logs all that was committed in an environment and is not logged: what lost messages leave
+// behind. When there is nothing it costs three small reads. The sweep calls it for environments
+// that do not rest.
 func (l *Log) CatchUp(ctx context.Context, env string) error { return l.catchUp(ctx, env, nil) }
 
 // catchUp logs lanes, or all when they are nil, part by part: what was done when ctx ends is done.
@@ -116,7 +121,8 @@ func (l *Log) catchUp(ctx context.Context, env string, lanes []string) error {
 	}
 }
 
-// Parameters returns the changes of parameters and facts that q selects, the newest first, logged or not.
+// Parameters returns the changes of parameters and facts that q selects, the newest first, logged
+// or not.
 func (l *Log) Parameters(ctx context.Context, env string, q ParameterQuery) ([]dynamo.ParameterChange, error) {
 	u, err := l.State.Unlogged(ctx, env, []string{}, math.MaxInt)
 	if err != nil {

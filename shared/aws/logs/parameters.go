@@ -71,7 +71,8 @@ func (w *writer) changes(ctx context.Context, of string, n int, some []dynamo.Pa
 	return w.s.put(ctx, []item{h.item()})
 }
 
-// Parameters returns the changes of parameters and facts in the log that q selects, the newest first.
+// Parameters returns the changes of parameters and facts in the log that q selects, the newest
+// first.
 func (s *Store) Parameters(ctx context.Context, env string, q ParameterQuery) ([]dynamo.ParameterChange, error) {
 	sel := newSelection(state.ActionQuery{Since: q.Since, Until: q.Until}, time.Time{}, s.Now())
 	w := &walk{s: s, sel: sel}

@@ -16,7 +16,8 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// TestParametersAreLogged pins the history of parameters and facts: every value that there was, who set it and when, and when it was removed.
+// TestParametersAreLogged pins the history of parameters and facts: every value that there was, who
+// set it and when, and when it was removed.
 func TestParametersAreLogged(t *testing.T) {
 	t.Parallel()
 	for _, squeeze := range []bool{false, true} {

@@ -28,7 +28,8 @@ func (s *Store) Actions(ctx context.Context, env string, q state.ActionQuery, si
 	return w.found.Newest(q.Limit), err
 }
 
-// walk goes through the items of partitions as if they were one: the newest first, or, for actions by their ids, from the least of these on.
+// walk goes through the items of partitions as if they were one: the newest first, or, for actions
+// by their ids, from the least of these on.
 type walk struct {
 	s     *Store
 	sel   *selection
@@ -131,7 +132,8 @@ const (
 	greatestKey = "\U0010FFFF"
 )
 
-// ranges returns between which keys the items are that can hold what is looked for, in the order in which they are looked at.
+// ranges returns between which keys the items are that can hold what is looked for, in the order in
+// which they are looked at.
 func (w *walk) ranges() [][2]string {
 	if len(w.sel.IDs) > 0 {
 		return [][2]string{{w.sel.ids[0], greatestKey}}

@@ -66,8 +66,8 @@ func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput, f func(h *he
 // errEnough ends a listing.
 var errEnough = errors.New("enough")
 
-// Expire implements dynamo.Log: it removes objects that no item names any more. Their names are in the order of the days on which that is so; items
-// expire by themselves.
+// Expire implements dynamo.Log: it removes objects that no item names any more. Their names are in
+// the order of the days on which that is so; items expire by themselves.
 func (s *Store) Expire(ctx context.Context, env string) error {
 	folder, today := objectFolder(env), s.Now().UTC().Format(dayFormat)
 	const most = 1000

@@ -18,7 +18,8 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// TestExpires pins that what has expired is not shown before TTL has removed it, and that its objects are removed, and no others.
+// TestExpires pins that what has expired is not shown before TTL has removed it, and that its
+// objects are removed, and no others.
 func TestExpires(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, server.DynamoDB)
@@ -60,7 +61,8 @@ func TestExpires(t *testing.T) {
 			t.Errorf("%s: %d objects, want %d", c.reason, n, c.objects)
 		}
 	}
-	// Every item of the log has the attribute by which TTL removes it, and nothing else of the table has it.
+	// Every item of the log has the attribute by which TTL removes it, and nothing else of the
+	// table has it.
 	for part, items := range w.items() {
 		for _, i := range items {
 			if _, has := i[logs.ExpiryAttribute]; has != strings.ContainsAny(part[:1], "TIGH") {
@@ -93,7 +95,8 @@ func (w *world) items() map[string][]map[string]any {
 	return out
 }
 
-// TestDropMovesTheHorizon pins that dropped actions are counted once, wherever they are, and not shown.
+// TestDropMovesTheHorizon pins that dropped actions are counted once, wherever they are, and not
+// shown.
 func TestDropMovesTheHorizon(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, server.DynamoDB)
@@ -137,7 +140,8 @@ func noise(n int) string {
 	return string(out)
 }
 
-// TestPagesGo pins that lanes do not keep what is logged: no page but those that hold rows, and no objects.
+// TestPagesGo pins that lanes do not keep what is logged: no page but those that hold rows, and no
+// objects.
 func TestPagesGo(t *testing.T) {
 	t.Parallel()
 	for _, squeeze := range []bool{false, true} {

@@ -1,6 +1,7 @@
 //go:build servers && !race
 
-// The tests of this file hold much and run alone; the test command runs them without the race detector.
+// The tests of this file hold much and run alone; the test command runs them without the race
+// detector.
 
 package logs_test
 
@@ -16,8 +17,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// TestManyActions pins what ten thousand actions cost, of one resource and of as many, and some that were committed alone: to log, and to
-// find, page by page.
+// TestManyActions pins what ten thousand actions cost, of one resource and of as many, and some
+// that were committed alone: to log, and to find, page by page.
 func TestManyActions(t *testing.T) {
 	t.Parallel()
 	const page = 400
@@ -109,7 +110,8 @@ func pages(t *testing.T, w *world, q state.ActionQuery, all []state.Action, reas
 	t.Logf("%d pages %s: %.1f requests and %.1f RCU a page", n, reason, float64(sum.Calls)/float64(n), sum.RCU/float64(n))
 }
 
-// TestCostOfLogging pins what it costs to log what one run of a lane committed, by how much that was.
+// TestCostOfLogging pins what it costs to log what one run of a lane committed, by how much that
+// was.
 func TestCostOfLogging(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -18,8 +18,9 @@ import (
 	"southbound/shared/provider"
 )
 
-// TestValuesStandInBodiesOnly pins that what handlers said, and values of attributes and facts, are in the compressed bodies of the log
-// alone: not in what the function prints, whatever it fails at, nor in messages, nor in names and attributes of items and objects.
+// TestValuesStandInBodiesOnly pins that what handlers said, and values of attributes and facts, are
+// in the compressed bodies of the log alone: not in what the function prints, whatever it fails at,
+// nor in messages, nor in names and attributes of items and objects.
 func TestValuesStandInBodiesOnly(t *testing.T) {
 	t.Parallel()
 	const value = "hunter2"

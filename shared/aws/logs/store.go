@@ -30,7 +30,8 @@ type Objects interface {
 	GetPart(ctx context.Context, name string, offset, size int) ([]byte, error)
 	// Delete removes objects; absent ones are no error.
 	Delete(ctx context.Context, names ...string) error
-	// ListUnder calls f for every object whose name begins with a text, in the order of their names, until f returns an error.
+	// ListUnder calls f for every object whose name begins with a text, in the order of their
+	// names, until f returns an error.
 	ListUnder(ctx context.Context, begin string, f func(name string, stored time.Time) error) error
 }
 
@@ -106,7 +107,8 @@ func parameterPart(env string) string { return "H/" + env }
 
 func groupOf(id resource.ID) int { return int(hash32(string(id)) % groupParts) }
 
-// markOf tells most texts from one another with two bytes, none of them those that groupOf looks at.
+// markOf tells most texts from one another with two bytes, none of them those that groupOf looks
+// at.
 func markOf(s string) uint16 { return uint16(hash32(s) >> 16) } //nolint:gosec // the upper half
 
 func hash32(s string) uint32 {
@@ -116,7 +118,8 @@ func hash32(s string) uint32 {
 	return uint32(sum>>32) ^ uint32(sum) //nolint:gosec // folded
 }
 
-// objectFolder is where the objects of an environment stand: they are in the order of the days on which they expire.
+// objectFolder is where the objects of an environment stand: they are in the order of the days on
+// which they expire.
 func objectFolder(env string) string {
 	sum := sha256.Sum256([]byte(env))
 	return hex.EncodeToString(sum[:10]) + "/"
@@ -124,13 +127,15 @@ func objectFolder(env string) string {
 
 const dayFormat = "20060102"
 
-// sorted is what orders items: the greatest id or the latest time in them, and the name of their block.
+// sorted is what orders items: the greatest id or the latest time in them, and the name of their
+// block.
 func sorted(last, name string) string { return last + "/" + name }
 
 // span is how much later than its oldest id the newest id of a block may have been made.
 const span = 15 * time.Minute
 
-// idTime returns when an id was made: ids begin with twelve hexadecimal digits of milliseconds since 1970. Others have no time.
+// idTime returns when an id was made: ids begin with twelve hexadecimal digits of milliseconds
+// since 1970. Others have no time.
 func idTime(id string) (time.Time, bool) {
 	const digits = 12
 	if len(id) < digits {

@@ -171,9 +171,9 @@ func (e *eager) Commit(ctx context.Context, env string, c state.Commit) (state.C
 	return out, err
 }
 
-// TestConformance runs the suite of the state's port where what is committed is logged at once, late,
-// and more than once. The race detector watches both ways of storing; the test command runs the rest,
-// which is the same code with other servers and limits, as shipped.
+// TestConformance runs the suite of the state's port where what is committed is logged at once,
+// late, and more than once. The race detector watches both ways of storing; the test command runs
+// the rest, which is the same code with other servers and limits, as shipped.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -1,5 +1,5 @@
-// Package meter counts what a program asks of AWS: requests by operation, attempts, and the capacity that DynamoDB says was used. Cost is judged on
-// these counts.
+// Package meter counts what a program asks of AWS: requests by operation, attempts, and the
+// capacity that DynamoDB says was used. Cost is judged on these counts.
 package meter
 
 import (

@@ -1,5 +1,5 @@
-// Package pack compresses the pieces that are stored in AWS. Small pieces gain by a dictionary of what stands in most of them, which is
-// part of their format.
+// Package pack compresses the pieces that are stored in AWS. Small pieces gain by a dictionary of
+// what stands in most of them, which is part of their format.
 package pack
 
 import (
@@ -17,7 +17,8 @@ type Packer struct {
 	dec *zstd.Decoder
 }
 
-// New returns a packer with a dictionary; id stands in what it writes, and no two dictionaries have the same.
+// New returns a packer with a dictionary; id stands in what it writes, and no two dictionaries have
+// the same.
 func New(id uint32, dictionary string) (*Packer, error) {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1), zstd.WithEncoderDictRaw(id, []byte(dictionary)),
 		zstd.WithEncoderCRC(true))

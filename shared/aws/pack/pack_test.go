@@ -7,7 +7,8 @@ import (
 	"southbound/shared/aws/pack"
 )
 
-// TestPack pins that what was packed comes back, that the dictionary helps, and that neither damage nor another dictionary passes.
+// TestPack pins that what was packed comes back, that the dictionary helps, and that neither damage
+// nor another dictionary passes.
 func TestPack(t *testing.T) {
 	t.Parallel()
 	const dictionary = `{"resource":"fs::File[web1,path=/srv/","outcome":"deployed","change":"created"}`

@@ -67,10 +67,12 @@ func (p *Provisioner) lives(ctx context.Context, env string) (map[string]*life, 
 	return out, s, nil
 }
 
-// Check looks at the agents that have work and that nobody has served for a minute: it makes what is missing of queue and mapping, and
-// enables a mapping that is disabled, and what was put off as well. The sweep calls it for every environment with work, so that nothing is left waiting
-// for the next ring of somebody who happens to know nothing, whatever was interrupted or lost before. It returns how many agents were looked at. An
-// error of one agent keeps none of the others from it; what there is no time for is left to the next minute.
+// Check looks at the agents that have work and that nobody has served for a minute: it makes what
+// is missing of queue and mapping, and enables a mapping that is disabled, and what was put off as
+// well. The sweep calls it for every environment with work, so that nothing is left waiting for the
+// next ring of somebody who happens to know nothing, whatever was interrupted or lost before. It
+// returns how many agents were looked at. An error of one agent keeps none of the others from it;
+// what there is no time for is left to the next minute.
 func (p *Provisioner) Check(ctx context.Context, env string) (looked int, err error) {
 	looked, err = p.putOffUnserved(ctx, env)
 	until := p.Clock.Now().Add(checking)
@@ -125,8 +127,9 @@ func (p *Provisioner) lookSoon(o owner) {
 	delete(p.looked, o)
 }
 
-// Idle disables the mappings of agents on which nothing has run for a long time and nothing is scheduled, and those of agents that
-// functions do not reach any more. It may be called every minute: most calls do nothing at all. It returns how many mappings it disabled.
+// Idle disables the mappings of agents on which nothing has run for a long time and nothing is
+// scheduled, and those of agents that functions do not reach any more. It may be called every
+// minute: most calls do nothing at all. It returns how many mappings it disabled.
 func (p *Provisioner) Idle(ctx context.Context) (slept int, err error) {
 	now := p.Clock.Now()
 	p.mu.Lock()
@@ -152,9 +155,10 @@ func (p *Provisioner) Idle(ctx context.Context) (slept int, err error) {
 	return slept, err
 }
 
-// idle does what Idle does for one environment. The order is what makes it safe: first everybody is told that agents may sleep, then mappings are
-// disabled, then what was scheduled meanwhile is looked at. Who schedules after the first knows that it has to wake; what was scheduled
-// before is seen in the end. Should this process die in between, Check finds what waits.
+// idle does what Idle does for one environment. The order is what makes it safe: first everybody is
+// told that agents may sleep, then mappings are disabled, then what was scheduled meanwhile is
+// looked at. Who schedules after the first knows that it has to wake; what was scheduled before is
+// seen in the end. Should this process die in between, Check finds what waits.
 func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (slept int, err error) {
 	tired, sleepers, err := p.tired(ctx, env, now)
 	if err != nil {
@@ -198,7 +202,8 @@ func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (slep
 	return slept, err
 }
 
-// tired returns agents that should sleep and were not seen to, a number of them; and whether there are any that should, seen or not.
+// tired returns agents that should sleep and were not seen to, a number of them; and whether there
+// are any that should, seen or not.
 func (p *Provisioner) tired(ctx context.Context, env string, now time.Time) (tired []string, sleepers bool, err error) {
 	lives, _, err := p.lives(ctx, env)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"southbound/shared/aws/provision"
 )
 
-// TestIdleAgentsSleep pins that an agent on which nothing ran for long is not polled any more, that a ring wakes it, and what minutes
-// without change cost.
+// TestIdleAgentsSleep pins that an agent on which nothing ran for long is not polled any more, that
+// a ring wakes it, and what minutes without change cost.
 func TestIdleAgentsSleep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -69,8 +69,8 @@ func TestIdleAgentsSleep(t *testing.T) {
 	}
 }
 
-// TestRingWhileFallingAsleep exports in the middle of putting agents to sleep, before and after each request of it, and pins that the agent
-// is awake in the end.
+// TestRingWhileFallingAsleep exports in the middle of putting agents to sleep, before and after
+// each request of it, and pins that the agent is awake in the end.
 func TestRingWhileFallingAsleep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -124,8 +124,8 @@ func TestRingWhileFallingAsleep(t *testing.T) {
 	}
 }
 
-// TestSleepThatNobodyNoted pins that the sweep finds a message in a queue that nobody polls, however that came about, and that it looks at an agent
-// that nobody serves only now and then.
+// TestSleepThatNobodyNoted pins that the sweep finds a message in a queue that nobody polls,
+// however that came about, and that it looks at an agent that nobody serves only now and then.
 func TestSleepThatNobodyNoted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -162,7 +162,8 @@ func TestSleepThatNobodyNoted(t *testing.T) {
 	check(0)
 }
 
-// TestMappingOnItsWay pins that an agent is woken while its mapping is still being disabled, and that who cannot wait leaves it to the next sweep.
+// TestMappingOnItsWay pins that an agent is woken while its mapping is still being disabled, and
+// that who cannot wait leaves it to the next sweep.
 func TestMappingOnItsWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

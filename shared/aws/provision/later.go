@@ -14,16 +14,17 @@ import (
 	"southbound/shared/fault"
 )
 
-// A planner rings while it holds the lease of the plan, which ends after a minute. Making a queue and a mapping takes seconds, and Lambda allows an
-// account 15 requests a second about mappings: so what a ring finds missing or asleep is only noted, and prepared when the lease was given back.
+// A planner rings while it holds the lease of the plan, which ends after a minute. Making a queue
+// and a mapping takes seconds, and Lambda allows an account 15 requests a second about mappings: so
+// what a ring finds missing or asleep is only noted, and prepared when the lease was given back.
 
 const (
 	sideBySide = 16                     // agents that are prepared at once
 	prepareGap = 160 * time.Millisecond // between two of them: Lambda takes 15 requests a second from an account, and an agent up to two
 )
 
-// Bell returns a doorbell that sends what can be sent at once, and puts off agents whose queue is not there or that may be asleep. Prepare has
-// to be called after it was rung.
+// Bell returns a doorbell that sends what can be sent at once, and puts off agents whose queue is
+// not there or that may be asleep. Prepare has to be called after it was rung.
 func (p *Provisioner) Bell() *queue.Bell {
 	known := &queue.Queues{API: p.SQS, Prefix: p.Prefix, Base: p.Base, Fixed: true, Rung: func(_ context.Context, env, agent string) error {
 		if p.mayBeAsleep(owner{env, agent}) {
@@ -50,7 +51,8 @@ func (p *Provisioner) PutOff(env, agent string, rings []state.Ring) {
 	}
 }
 
-// Job is an agent that has to be prepared: its queue and mapping made or enabled, and lanes of it rung.
+// Job is an agent that has to be prepared: its queue and mapping made or enabled, and lanes of it
+// rung.
 type Job struct {
 	Env   string   `json:"environment"`
 	Agent string   `json:"agent"`
@@ -70,8 +72,9 @@ func (p *Provisioner) Take() []Job {
 	return out
 }
 
-// Prepare prepares agents, several side by side and no more than six in a second, and begins none after a time. It returns those that it did
-// not begin. What failed is left to the sweep: it looks at agents with work that nobody serves. Preparing an agent twice does no harm.
+// Prepare prepares agents, several side by side and no more than six in a second, and begins none
+// after a time. It returns those that it did not begin. What failed is left to the sweep: it looks
+// at agents with work that nobody serves. Preparing an agent twice does no harm.
 func (p *Provisioner) Prepare(ctx context.Context, jobs []Job, until time.Time) (left []Job, err error) {
 	bell := queue.NewBell(p.SQS, p.queues)
 	errs := make([]error, len(jobs))

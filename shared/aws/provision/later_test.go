@@ -73,8 +73,9 @@ func prepared(t *testing.T, a *account, state simulated) (*provision.Provisioner
 		Connector: unresolved{}, Types: types, Handlers: byType, Pack: "test", Holder: ids.Holder, NewID: ids.NewID, Jitter: func() float64 { return 0.5 }})
 }
 
-// TestManyNewAgents pins that a first export to 300 agents, each of which takes two seconds to be made, does not outlive the lease of the plan; that they are
-// made afterwards, by several processes one after the other, and that Lambda is never asked more often than it allows. Time is virtual.
+// TestManyNewAgents pins that a first export to 300 agents, each of which takes two seconds to be
+// made, does not outlive the lease of the plan; that they are made afterwards, by several processes
+// one after the other, and that Lambda is never asked more often than it allows. Time is virtual.
 func TestManyNewAgents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

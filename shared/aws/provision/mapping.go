@@ -41,13 +41,14 @@ func (p *Provisioner) connect(ctx context.Context, o owner, url string) error {
 	return err
 }
 
-// disconnect brings the mapping of a queue, if it has one, to where nobody polls it, and reports whether somebody did.
+// disconnect brings the mapping of a queue, if it has one, to where nobody polls it, and reports
+// whether somebody did.
 func (p *Provisioner) disconnect(ctx context.Context, o owner, url string) (bool, error) {
 	return p.bring(ctx, o, url, false)
 }
 
-// bring steps until the mapping is, or is going to be, as wanted. It reports whether it changed anything. Every step begins with what there is, so
-// it does not matter who made the steps before.
+// bring steps until the mapping is, or is going to be, as wanted. It reports whether it changed
+// anything. Every step begins with what there is, so it does not matter who made the steps before.
 func (p *Provisioner) bring(ctx context.Context, o owner, url string, want bool) (changed bool, err error) {
 	deadline := p.Clock.Now().Add(settling)
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
@@ -95,7 +96,8 @@ func (p *Provisioner) step(ctx context.Context, o owner, url string, want bool) 
 	return false, false, nil // on the way to somewhere else
 }
 
-// mappingOf returns the UUID of the mapping that was made for a queue, from memory or from the tag of the queue; "" when neither knows.
+// mappingOf returns the UUID of the mapping that was made for a queue, from memory or from the tag
+// of the queue; "" when neither knows.
 func (p *Provisioner) mappingOf(ctx context.Context, o owner, url string) (string, error) {
 	p.mu.Lock()
 	uuid := p.mappings[o]
@@ -146,7 +148,8 @@ func (p *Provisioner) ours(arn string) bool {
 	return name == p.Function || strings.HasPrefix(name, p.Function+":")
 }
 
-// create makes the mapping and notes it at the queue. Two who do it at once get one mapping: Lambda names the one that is there to the second.
+// create makes the mapping and notes it at the queue. Two who do it at once get one mapping: Lambda
+// names the one that is there to the second.
 func (p *Provisioner) create(ctx context.Context, o owner, url string) (there bool, err error) {
 	tags := queue.AgentTags(o.env, o.agent)
 	maps.Copy(tags, p.tags())
@@ -185,7 +188,8 @@ func (p *Provisioner) switchTo(ctx context.Context, uuid string, enabled bool) (
 
 var uuidOf = pattern.Lazy(`\bUUID ([0-9a-fA-F-]{36})\b`)
 
-// existing returns the UUID of the mapping that there is already, from the refusal to make another; "" when err is something else.
+// existing returns the UUID of the mapping that there is already, from the refusal to make another;
+// "" when err is something else.
 func existing(err error) string {
 	if !awserr.Is(err, awserr.ResourceConflict) {
 		return ""
@@ -201,7 +205,8 @@ func queueUnseen(err error) bool {
 	return awserr.Is(err, awserr.InvalidParameter) && (strings.Contains(err.Error(), "NonExistentQueue") || strings.Contains(err.Error(), "queue does not exist"))
 }
 
-// explain returns the fault of a mapping that could not be made, and what to do about what people get wrong.
+// explain returns the fault of a mapping that could not be made, and what to do about what people
+// get wrong.
 func explain(err error) error {
 	if !awserr.Is(err, awserr.InvalidParameter, "ResourceNotFoundException") {
 		return awserr.Fault("make event source mapping", err)

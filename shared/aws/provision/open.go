@@ -12,12 +12,14 @@ import (
 	"southbound/shared/machine"
 )
 
-// Target names a stack for List and Destroy: the outputs Prefix, HandlerFunction and DeadLetters of template.yaml.
+// Target names a stack for List and Destroy: the outputs Prefix, HandlerFunction and DeadLetters of
+// template.yaml.
 type Target struct {
 	Prefix      string
 	Function    string
 	DeadLetters string
-	// Endpoint of an emulator; empty: AWS, in the account and the region that the environment of this process names.
+	// Endpoint of an emulator; empty: AWS, in the account and the region that the environment of
+	// this process names.
 	Endpoint string
 }
 

@@ -1,6 +1,6 @@
-// Package provision makes what the AWS home has outside its stack, and removes it: a queue an agent, and the mapping by which Lambda polls
-// that queue and invokes the handler function. docs/design/provision.md says in which states they can be, and who finishes what was
-// interrupted.
+// Package provision makes what the AWS home has outside its stack, and removes it: a queue an
+// agent, and the mapping by which Lambda polls that queue and invokes the handler function.
+// docs/design/provision.md says in which states they can be, and who finishes what was interrupted.
 package provision
 
 import (
@@ -30,7 +30,8 @@ type SQS interface {
 	ListQueues(ctx context.Context, in *sqs.ListQueuesInput, opts ...func(*sqs.Options)) (*sqs.ListQueuesOutput, error)
 }
 
-// Lambda is what is needed of it; *lambda.Client has it. ListEventSourceMappings is for Destroy only.
+// Lambda is what is needed of it; *lambda.Client has it. ListEventSourceMappings is for Destroy
+// only.
 type Lambda interface {
 	CreateEventSourceMapping(ctx context.Context, in *lambda.CreateEventSourceMappingInput, opts ...func(*lambda.Options)) (*lambda.CreateEventSourceMappingOutput, error)
 	GetEventSourceMapping(ctx context.Context, in *lambda.GetEventSourceMappingInput, opts ...func(*lambda.Options)) (*lambda.GetEventSourceMappingOutput, error)
@@ -66,14 +67,16 @@ type Config struct {
 	Function string
 	// Timeout of the handler function; 0: DefaultTimeout. Messages are hidden six times as long.
 	Timeout time.Duration
-	// DeadLetters is the ARN of the FIFO queue for messages that nobody could handle. It tells account and region, too.
+	// DeadLetters is the ARN of the FIFO queue for messages that nobody could handle. It tells
+	// account and region, too.
 	DeadLetters string
 	// Key is the KMS key that encrypts messages; empty: the key of SQS.
 	Key string
-	// Reaches reports whether a function can reach the things of an agent; nil: of all but those with the transport "local". Other agents
-	// get a queue and no mapping.
+	// Reaches reports whether a function can reach the things of an agent; nil: of all but those
+	// with the transport "local". Other agents get a queue and no mapping.
 	Reaches func(a resource.Agent) bool
-	// IdleAfter is how long nothing must have run on an agent before nobody polls its queue any more; 0: DefaultIdle, negative: never.
+	// IdleAfter is how long nothing must have run on an agent before nobody polls its queue any
+	// more; 0: DefaultIdle, negative: never.
 	IdleAfter time.Duration
 }
 
@@ -98,7 +101,8 @@ const (
 	keyReuse    = 1 * time.Hour  // of a data key of KMS
 )
 
-// Provisioner makes and removes queues and mappings. It may be used by any number of goroutines and processes.
+// Provisioner makes and removes queues and mappings. It may be used by any number of goroutines and
+// processes.
 type Provisioner struct {
 	Config
 	queues *queue.Queues
@@ -164,7 +168,8 @@ func (p *Provisioner) arn(name string) string {
 	return p.DeadLetters[:strings.LastIndexByte(p.DeadLetters, ':')+1] + name
 }
 
-// reached reports whether a function serves an agent. One that the state does not know is on the machine of whoever serves it.
+// reached reports whether a function serves an agent. One that the state does not know is on the
+// machine of whoever serves it.
 func (p *Provisioner) reached(ctx context.Context, o owner) (bool, error) {
 	agents, err := p.State.Agents(ctx, o.env, o.agent)
 	if err != nil {
@@ -200,7 +205,8 @@ func (p *Provisioner) mayBeAsleep(o owner) bool {
 	return number != 0 && number != p.awake[o]
 }
 
-// Wake makes Lambda poll the queue of an agent again, and makes what is missing for that. An agent that functions do not reach is left alone.
+// Wake makes Lambda poll the queue of an agent again, and makes what is missing for that. An agent
+// that functions do not reach is left alone.
 func (p *Provisioner) Wake(ctx context.Context, env, agent string) error {
 	o := owner{env, agent}
 	number := p.State.Asleep(env) // before it is looked at: a number that comes later makes this worthless

@@ -17,7 +17,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// TestMadeOnFirstUse pins what is made with the first ring, that it is made once by whoever comes first, and that it works.
+// TestMadeOnFirstUse pins what is made with the first ring, that it is made once by whoever comes
+// first, and that it works.
 func TestMadeOnFirstUse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -58,7 +59,8 @@ func TestMadeOnFirstUse(t *testing.T) {
 	}
 }
 
-// TestTwoExportsAtOnce pins that processes that ring the same new agents at once, each from its own export, leave one queue and one mapping an agent.
+// TestTwoExportsAtOnce pins that processes that ring the same new agents at once, each from its own
+// export, leave one queue and one mapping an agent.
 func TestTwoExportsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -79,8 +81,8 @@ func TestTwoExportsAtOnce(t *testing.T) {
 	}
 }
 
-// TestCrashAfterEachCall stops a process after each of its requests to SQS and Lambda, with the request made or not, and pins that the next
-// sweep finishes what was begun.
+// TestCrashAfterEachCall stops a process after each of its requests to SQS and Lambda, with the
+// request made or not, and pins that the next sweep finishes what was begun.
 func TestCrashAfterEachCall(t *testing.T) {
 	t.Parallel()
 	for _, how := range []awstest.Fault{awstest.Drop, awstest.Lose} {
@@ -123,7 +125,8 @@ func TestCrashAfterEachCall(t *testing.T) {
 	}
 }
 
-// TestNames pins that names which are long, odd or alike get queues and mappings of their own, and stand in the tags in full.
+// TestNames pins that names which are long, odd or alike get queues and mappings of their own, and
+// stand in the tags in full.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -152,7 +155,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestWhatFunctionsDoNotReach pins that an agent with the local transport has a queue and no mapping, and that a change of the transport is followed.
+// TestWhatFunctionsDoNotReach pins that an agent with the local transport has a queue and no
+// mapping, and that a change of the transport is followed.
 func TestWhatFunctionsDoNotReach(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -181,7 +185,8 @@ func TestWhatFunctionsDoNotReach(t *testing.T) {
 	}
 }
 
-// TestAttributesFollowTheStack pins that a queue that was made before the stack was updated gets the new attributes when it is made again.
+// TestAttributesFollowTheStack pins that a queue that was made before the stack was updated gets
+// the new attributes when it is made again.
 func TestAttributesFollowTheStack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -196,8 +201,8 @@ func TestAttributesFollowTheStack(t *testing.T) {
 }
 
 // TestQueuesFollowTheStack pins that the queues of all agents get new attributes after an update,
-// that a process asks for that once, that one which began before the update changes nothing back, and
-// that nothing is changed twice.
+// that a process asks for that once, that one which began before the update changes nothing back,
+// and that nothing is changed twice.
 func TestQueuesFollowTheStack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -232,7 +237,8 @@ func TestQueuesFollowTheStack(t *testing.T) {
 	refresh(w.start(nil), 3) // the stack goes back
 }
 
-// TestRingsCostNothing pins that a process asks Lambda nothing when it rings an agent that is there and awake.
+// TestRingsCostNothing pins that a process asks Lambda nothing when it rings an agent that is there
+// and awake.
 func TestRingsCostNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -25,9 +25,9 @@ const (
 
 // Refresh gives the queues of all agents the attributes that this version of the stack makes them
 // with. It asks once a process, since an update of the stack begins new ones, and changes queues if
-// the record of an earlier one says that they have others, or has expired. A process that began before
-// the update asks no more, so that it does not take back what another does. It returns how many
-// queues it has changed.
+// the record of an earlier one says that they have others, or has expired. A process that began
+// before the update asks no more, so that it does not take back what another does. It returns how
+// many queues it has changed.
 func (p *Provisioner) Refresh(ctx context.Context) (changed int, err error) {
 	p.mu.Lock()
 	fresh := p.fresh

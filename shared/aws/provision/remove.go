@@ -21,17 +21,21 @@ type Queue struct {
 	Env   string `json:"environment"`
 	Agent string `json:"agent"`
 	Name  string `json:"queue"`
-	// Mapping is the UUID of its event source mapping, and State what Lambda does with it; empty: it has none.
+	// Mapping is the UUID of its event source mapping, and State what Lambda does with it; empty:
+	// it has none.
 	Mapping string `json:"mapping,omitempty"`
 	State   string `json:"state,omitempty"`
 	url     string
 }
 
-// deleting is how long Lambda may take over a change of a mapping that is in the way of its removal.
+// deleting is how long Lambda may take over a change of a mapping that is in the way of its
+// removal.
 const deleting = 3 * time.Minute
 
-// Prune returns the queues of an environment's agents that no version names and for which nothing is
-// scheduled, served before or not, and removes them with their mappings when remove is set. What is needed again is made again with the next ring, or, within 60 seconds, with one of the next sweeps.
+// Prune returns the queues of an environment's agents that no version names and for which nothing
+// is scheduled, served before or not, and removes them with their mappings when remove is set. What
+// is needed again is made again with the next ring, or, within 60 seconds, with one of the next
+// sweeps.
 func (p *Provisioner) Prune(ctx context.Context, env string, remove bool) ([]Queue, error) {
 	lives, _, err := p.lives(ctx, env)
 	if err != nil {
@@ -119,7 +123,8 @@ func (p *Provisioner) describe(ctx context.Context, url string) (Queue, bool, er
 	return q, true, nil
 }
 
-// remove removes mapping and queue, in this order: a mapping without a queue would be found by nobody.
+// remove removes mapping and queue, in this order: a mapping without a queue would be found by
+// nobody.
 func (p *Provisioner) remove(ctx context.Context, q Queue) error {
 	if q.Mapping != "" {
 		if err := p.unmap(ctx, q.Mapping); err != nil {
@@ -157,7 +162,8 @@ func (p *Provisioner) unmap(ctx context.Context, uuid string) error {
 	}
 }
 
-// List returns all queues that were made for the stack, by their names. It needs the right to list queues.
+// List returns all queues that were made for the stack, by their names. It needs the right to list
+// queues.
 func (p *Provisioner) List(ctx context.Context) ([]Queue, error) {
 	var out []Queue
 	in := &sqs.ListQueuesInput{QueueNamePrefix: aws.String(queue.NamePrefix(p.Prefix)), MaxResults: aws.Int32(1000)}
@@ -183,8 +189,9 @@ func (p *Provisioner) List(ctx context.Context) ([]Queue, error) {
 	}
 }
 
-// Destroy removes every queue and mapping that was made for the stack, and returns the queues. It is to be called before the stack is deleted, by
-// somebody who may list queues and mappings, and when nothing is exported any more. It may be called again after it was interrupted.
+// Destroy removes every queue and mapping that was made for the stack, and returns the queues. It
+// is to be called before the stack is deleted, by somebody who may list queues and mappings, and
+// when nothing is exported any more. It may be called again after it was interrupted.
 func (p *Provisioner) Destroy(ctx context.Context) ([]Queue, error) {
 	queues, err := p.List(ctx)
 	if err != nil {
@@ -207,8 +214,8 @@ func (p *Provisioner) Destroy(ctx context.Context) ([]Queue, error) {
 	return queues, nil
 }
 
-// strays returns mappings of the handler function to queues of the stack that no tag of a queue names: of queues that somebody deleted, and
-// second ones.
+// strays returns mappings of the handler function to queues of the stack that no tag of a queue
+// names: of queues that somebody deleted, and second ones.
 func (p *Provisioner) strays(ctx context.Context, queues []Queue) ([]string, error) {
 	known := map[string]bool{}
 	for _, q := range queues {

@@ -21,8 +21,8 @@ func agentsOf(queues []provision.Queue) string {
 	return out
 }
 
-// TestPrune pins which queues are pruned: those of agents that no version names and for which nothing is scheduled, and that one comes back
-// when it is needed.
+// TestPrune pins which queues are pruned: those of agents that no version names and for which
+// nothing is scheduled, and that one comes back when it is needed.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -62,8 +62,8 @@ func TestPrune(t *testing.T) {
 	prune(true, "local1 new ") // although nobody ever served the latter
 }
 
-// TestDestroyLeavesNothing pins that everything that was made for a stack goes, with what no tag names, and nothing of another stack; also when it is
-// interrupted.
+// TestDestroyLeavesNothing pins that everything that was made for a stack goes, with what no tag
+// names, and nothing of another stack; also when it is interrupted.
 func TestDestroyLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -17,7 +17,8 @@ import (
 	"southbound/shared/aws/provision"
 )
 
-// account is what two services know, which take their time. It is for tests in which time is virtual.
+// account is what two services know, which take their time. It is for tests in which time is
+// virtual.
 type account struct {
 	provision.SQS
 	provision.Lambda

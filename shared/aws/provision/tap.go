@@ -12,9 +12,10 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// Tap is a mapping of the stack that nobody needs while nothing happens: that of the log queue. Polling a queue that is empty costs more
-// than all else in a month without work. What lies in the queue meanwhile is logged by the sweep, or when the mapping is enabled again. It
-// may be used by any number of goroutines.
+// Tap is a mapping of the stack that nobody needs while nothing happens: that of the log queue.
+// Polling a queue that is empty costs more than all else in a month without work. What lies in the
+// queue meanwhile is logged by the sweep, or when the mapping is enabled again. It may be used by
+// any number of goroutines.
 type Tap struct {
 	Lambda Lambda
 	// Mapping is its UUID; empty: nothing is done.
@@ -29,7 +30,8 @@ type Tap struct {
 // quiet is how long nothing must have happened before the mapping is disabled.
 const quiet = 30 * time.Minute
 
-// Turn enables the mapping when it is needed, and disables it when it was not for half an hour. Mostly it asks nobody.
+// Turn enables the mapping when it is needed, and disables it when it was not for half an hour.
+// Mostly it asks nobody.
 func (t *Tap) Turn(ctx context.Context, needed bool) error {
 	if t.Mapping == "" {
 		return nil

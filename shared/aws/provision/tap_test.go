@@ -15,8 +15,8 @@ import (
 	"southbound/shared/aws/provision"
 )
 
-// TestTapFollowsTheWork pins when the log queue is polled, what minutes cost in which nothing changes, and that a mapping in the middle of
-// a change is left for the next minute.
+// TestTapFollowsTheWork pins when the log queue is polled, what minutes cost in which nothing
+// changes, and that a mapping in the middle of a change is left for the next minute.
 func TestTapFollowsTheWork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

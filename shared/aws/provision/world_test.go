@@ -143,7 +143,8 @@ type process struct {
 	meter  meter.Meter
 }
 
-// start begins a process whose requests to SQS and Lambda go through faults, when these are not nil.
+// start begins a process whose requests to SQS and Lambda go through faults, when these are not
+// nil.
 func (w *world) start(faults *awstest.Faults, change ...func(c *provision.Config)) *process {
 	w.t.Helper()
 	p := &process{w: w}
@@ -196,7 +197,8 @@ func (nothing) Resolve(context.Context, resource.Secret) (value, version string,
 // Connect implements deploy.Connector.
 func (nothing) Connect(context.Context, resource.Agent) (any, error) { return nil, nil }
 
-// export exports a resource for each agent; another revision changes all of them. Agents that begin with "local" are local.
+// export exports a resource for each agent; another revision changes all of them. Agents that begin
+// with "local" are local.
 func (p *process) export(revision int, agents ...string) {
 	p.w.t.Helper()
 	m := &model.Model{}

@@ -12,8 +12,8 @@ import (
 
 const mostName = 80 // characters of the name of a queue, with its ending
 
-// Name returns the name of an agent's queue: readable parts of environment and agent, and a hash of both in full, so that names which are long,
-// odd or alike are kept apart.
+// Name returns the name of an agent's queue: readable parts of environment and agent, and a hash of
+// both in full, so that names which are long, odd or alike are kept apart.
 func Name(prefix, env, agent string) string {
 	const ending = ".fifo"
 	tail := "-" + hashOf(env + "\x00" + agent)[:12] + ending
@@ -25,7 +25,8 @@ func Name(prefix, env, agent string) string {
 	return strings.TrimRight(name, "-") + tail
 }
 
-// NamePrefix returns what the names of all queues of a prefix begin with; those of a longer prefix may, too.
+// NamePrefix returns what the names of all queues of a prefix begin with; those of a longer prefix
+// may, too.
 func NamePrefix(prefix string) string { return slug(prefix) + "-" }
 
 // hashOf returns hexadecimal digits of the SHA-256 of a text.
@@ -55,8 +56,8 @@ func plain(text string) bool {
 	return text != ""
 }
 
-// ByRunner reports whether an agent is served by a runner, that is by `southbound agent run`, and not by a function: no function reaches its
-// machine.
+// ByRunner reports whether an agent is served by a runner, that is by `southbound agent run`, and
+// not by a function: no function reaches its machine.
 func ByRunner(a resource.Agent) bool {
 	return a.Transport == "" || a.Transport == transport.NameLocal || a.Transport == transport.NameSSH && ssh.ByRunner(a.Options)
 }

@@ -1,5 +1,6 @@
-// Package queue is the engine's doorbell on SQS: a FIFO queue an agent, a message group a lane. Messages say that there may be work; what there is
-// stands in the state. docs/design/aws-ports.md says why.
+// Package queue is the engine's doorbell on SQS: a FIFO queue an agent, a message group a lane.
+// Messages say that there may be work; what there is stands in the state. docs/design/aws-ports.md
+// says why.
 package queue
 
 import (
@@ -37,18 +38,19 @@ type Finder interface {
 	URL(ctx context.Context, env, agent string) (string, error)
 	// Missing is told that the queue which URL returned does not exist.
 	Missing(env, agent string)
-	// Rang is called after messages were sent to an agent: its queue may be one that nobody listens to now.
+	// Rang is called after messages were sent to an agent: its queue may be one that nobody listens
+	// to now.
 	Rang(ctx context.Context, env, agent string) error
 }
 
 // Bell is deploy.Doorbell. It may be used by any number of goroutines.
 type Bell struct {
-	// PutOff, when not nil, is told of an agent whose queue is not there, with the rings that it was meant to get: somebody else makes it, and rings
-	// then. Set it before the first ring.
+	// PutOff, when not nil, is told of an agent whose queue is not there, with the rings that it
+	// was meant to get: somebody else makes it, and rings then. Set it before the first ring.
 	PutOff func(env, agent string, rings []state.Ring)
-	// Together, when not nil, returns those of some lanes that one invocation may serve together with
-	// others: lanes of agents that functions reach, and when a function last served each. Set it
-	// before the first ring.
+	// Together, when not nil, returns those of some lanes that one invocation may serve together
+	// with others: lanes of agents that functions reach, and when a function last served each. Set
+	// it before the first ring.
 	Together func(ctx context.Context, env string, lanes []string) (map[string]time.Time, error)
 
 	api    Sender
@@ -88,14 +90,15 @@ type Message struct {
 	Done   []resource.ID `json:"done,omitempty"`
 	// With are lanes of other agents that whoever gets the message serves, too.
 	With []string `json:"with,omitempty"`
-	// Job, when not empty, is a part of a job that a runner is to read; the lane is one of its agent
-	// then, and need not be looked at. Who does not know jobs looks at it, and finds nothing.
+	// Job, when not empty, is a part of a job that a runner is to read; the lane is one of its
+	// agent then, and need not be looked at. Who does not know jobs looks at it, and finds nothing.
 	Job string `json:"job,omitempty"`
 }
 
 const format = 1
 
-// encode returns the message of a ring. Hints that would make it long are left out: without any, everything is looked at.
+// encode returns the message of a ring. Hints that would make it long are left out: without any,
+// everything is looked at.
 func encode(env string, r state.Ring, with ...state.Ring) (string, error) {
 	m := Message{Format: format, Env: env, Lane: r.Lane, Done: r.Done}
 	for _, other := range with {
@@ -116,7 +119,8 @@ func encode(env string, r state.Ring, with ...state.Ring) (string, error) {
 	return string(b), fault.Wrap(fault.Internal, "encode ring", err)
 }
 
-// Decode reads the body of a message. Foreign is its error: the message is of another program or of a newer version.
+// Decode reads the body of a message. Foreign is its error: the message is of another program or of
+// a newer version.
 func Decode(body string) (Message, error) {
 	var m Message
 	if err := json.Unmarshal([]byte(body), &m); err != nil {
@@ -128,7 +132,8 @@ func Decode(body string) (Message, error) {
 	return m, nil
 }
 
-// Ring implements deploy.Doorbell. Agents are rung side by side; an error of one does not keep others from being rung.
+// Ring implements deploy.Doorbell. Agents are rung side by side; an error of one does not keep
+// others from being rung.
 func (b *Bell) Ring(ctx context.Context, env string, rings []state.Ring) error {
 	rings = b.ringTogether(ctx, env, rings)
 	byAgent := map[string][]state.Ring{}
@@ -179,8 +184,8 @@ func (b *Bell) ringAgent(ctx context.Context, env, agent string, rings []state.R
 	return fault.Wrap(fault.Unknown, "wake agent "+agent, b.queues.Rang(ctx, env, agent))
 }
 
-// RingRunner tells the runner of an agent of a part of a job. Such messages have groups of their own,
-// so that none waits for the end of what is done in a lane.
+// RingRunner tells the runner of an agent of a part of a job. Such messages have groups of their
+// own, so that none waits for the end of what is done in a lane.
 func (b *Bell) RingRunner(ctx context.Context, env, agent, part string) error {
 	body, err := json.Marshal(Message{Format: format, Env: env, Lane: agent + "/0", Job: part})
 	if err != nil {
@@ -191,7 +196,8 @@ func (b *Bell) RingRunner(ctx context.Context, env, agent, part string) error {
 		MessageDeduplicationId: aws.String(b.dispatch())}})
 }
 
-// group is the message group of a lane. Groups are of one queue, which may serve one agent of several environments.
+// group is the message group of a lane. Groups are of one queue, which may serve one agent of
+// several environments.
 func group(env, lane string) string {
 	name := env + "/" + lane
 	if len(name) <= mostGroup && plain(name) {
@@ -202,11 +208,12 @@ func group(env, lane string) string {
 
 const mostGroup = 128
 
-// dispatch returns a deduplication id that is never used again: SQS swallows a message with an id of the last five minutes, also
-// when that message was handled long ago.
+// dispatch returns a deduplication id that is never used again: SQS swallows a message with an id
+// of the last five minutes, also when that message was handled long ago.
 func (b *Bell) dispatch() string { return fmt.Sprintf("%s-%d", b.nonce, b.count.Add(1)) }
 
-// send sends a batch, what failed of it again, and makes the queue when there is none. A queue that was just made is not there for everybody yet.
+// send sends a batch, what failed of it again, and makes the queue when there is none. A queue that
+// was just made is not there for everybody yet.
 func (b *Bell) send(ctx context.Context, env, agent string, entries []types.SendMessageBatchRequestEntry) error {
 	for try := 1; ; try++ {
 		url, err := b.queues.URL(ctx, env, agent)

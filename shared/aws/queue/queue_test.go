@@ -130,7 +130,8 @@ func TestFaultsOfSending(t *testing.T) {
 	}
 }
 
-// TestEveryDispatchIsNew pins that no deduplication id comes twice, also from other processes, and that groups are those of lanes.
+// TestEveryDispatchIsNew pins that no deduplication id comes twice, also from other processes, and
+// that groups are those of lanes.
 func TestEveryDispatchIsNew(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
@@ -155,8 +156,8 @@ func TestEveryDispatchIsNew(t *testing.T) {
 	}
 }
 
-// TestPartsAreHeardApart pins that a message about a part of a job is heard as that, beside those of
-// the lane that it names for who does not know jobs, and waits for none of them.
+// TestPartsAreHeardApart pins that a message about a part of a job is heard as that, beside those
+// of the lane that it names for who does not know jobs, and waits for none of them.
 func TestPartsAreHeardApart(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
@@ -196,7 +197,8 @@ func TestForeignMessagesRingNothing(t *testing.T) {
 	}
 }
 
-// TestTwoMakeAQueueAtOnce pins that a queue is there once, whoever comes first, and that one that was deleted comes back.
+// TestTwoMakeAQueueAtOnce pins that a queue is there once, whoever comes first, and that one that
+// was deleted comes back.
 func TestTwoMakeAQueueAtOnce(t *testing.T) {
 	t.Parallel()
 	api, prefix := client(server.MiniStack), awstest.Unique(t)
@@ -237,7 +239,8 @@ func TestTwoMakeAQueueAtOnce(t *testing.T) {
 	}
 }
 
-// TestLaterIsHeardAgain pins that a message that was put off comes back, blocks its lane meanwhile, and no other.
+// TestLaterIsHeardAgain pins that a message that was put off comes back, blocks its lane meanwhile,
+// and no other.
 func TestLaterIsHeardAgain(t *testing.T) {
 	t.Parallel()
 	api := client(server.MiniStack)
@@ -278,8 +281,8 @@ func TestLaterIsHeardAgain(t *testing.T) {
 	hear()
 }
 
-// TestQueueIsMadeAsAsked pins, on both servers, that making a queue again is not an error, and that one with other attributes gets those that
-// it should have.
+// TestQueueIsMadeAsAsked pins, on both servers, that making a queue again is not an error, and that
+// one with other attributes gets those that it should have.
 func TestQueueIsMadeAsAsked(t *testing.T) {
 	t.Parallel()
 	for kind := range servers {

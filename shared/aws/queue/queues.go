@@ -19,19 +19,23 @@ type Maker interface {
 	SetQueueAttributes(ctx context.Context, in *sqs.SetQueueAttributesInput, opts ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error)
 }
 
-// Queues finds the queue of an agent by its name, and makes it on first use. It may be used by any number of goroutines and processes: making
-// a queue that is there, with the same attributes, is not an error in SQS.
+// Queues finds the queue of an agent by its name, and makes it on first use. It may be used by any
+// number of goroutines and processes: making a queue that is there, with the same attributes, is
+// not an error in SQS.
 type Queues struct {
 	API    Maker
 	Prefix string
-	// Base, when not empty, is what the URLs of the account's queues begin with: then a queue is not looked up before it is used.
+	// Base, when not empty, is what the URLs of the account's queues begin with: then a queue is
+	// not looked up before it is used.
 	Base string
 	// Attributes and Tags of queues that are made, beside those that make them what they are.
 	Attributes map[string]string
 	Tags       map[string]string
-	// Fixed: no queue is made here; one that is missing is NotFound, and somebody who may make it, such as the sweep, rings again.
+	// Fixed: no queue is made here; one that is missing is NotFound, and somebody who may make it,
+	// such as the sweep, rings again.
 	Fixed bool
-	// Made, when not nil, is called when a queue may have been made: also after a crash between the two. It must be idempotent.
+	// Made, when not nil, is called when a queue may have been made: also after a crash between the
+	// two. It must be idempotent.
 	Made func(ctx context.Context, env, agent, url string) error
 	// Rung, when not nil, is called after every ring of an agent.
 	Rung func(ctx context.Context, env, agent string) error
@@ -62,8 +66,8 @@ func (q *Queues) URL(ctx context.Context, env, agent string) (string, error) {
 	return q.Make(ctx, env, agent)
 }
 
-// Lookup returns the queue of an agent and never makes one. NotFound: there is none. With Base it is not looked for, unless it was said to
-// be missing.
+// Lookup returns the queue of an agent and never makes one. NotFound: there is none. With Base it
+// is not looked for, unless it was said to be missing.
 func (q *Queues) Lookup(ctx context.Context, env, agent string) (string, error) {
 	key, name := cacheKey(env, agent), Name(q.Prefix, env, agent)
 	q.mu.Lock()
@@ -110,7 +114,8 @@ func (q *Queues) Missing(env, agent string) {
 	q.gone[key] = true
 }
 
-// Make makes the queue of an agent when it is not there, gives it the attributes that it should have, and calls Made in any case.
+// Make makes the queue of an agent when it is not there, gives it the attributes that it should
+// have, and calls Made in any case.
 func (q *Queues) Make(ctx context.Context, env, agent string) (string, error) {
 	name := Name(q.Prefix, env, agent)
 	attributes := map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "false", "DeduplicationScope": "messageGroup",

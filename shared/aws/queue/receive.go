@@ -41,12 +41,13 @@ type Heard struct {
 	Receipts []string
 }
 
-// Hear waits up to a time, at most 20 seconds, for messages and returns the lanes that were rung. What cannot be read is deleted: it can
-// ring nothing, and a sweep rings again. A message that is handed to a request which has gone is hidden from everybody for a while: ctx is
-// not to end before.
+// Hear waits up to a time, at most 20 seconds, for messages and returns the lanes that were rung.
+// What cannot be read is deleted: it can ring nothing, and a sweep rings again. A message that is
+// handed to a request which has gone is hidden from everybody for a while: ctx is not to end
+// before.
 func (l *Listener) Hear(ctx context.Context, wait time.Duration) ([]Heard, error) {
-	// With the id of the attempt SQS gives the same messages to a request that the SDK repeats; without, they would be hidden and nobody
-	// would have them.
+	// With the id of the attempt SQS gives the same messages to a request that the SDK repeats;
+	// without, they would be hidden and nobody would have them.
 	out, err := l.API.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &l.URL, MaxNumberOfMessages: batchSize,
 		WaitTimeSeconds: seconds(wait), VisibilityTimeout: seconds(l.Hide), ReceiveRequestAttemptId: aws.String(newNonce())})
 	if err != nil {
@@ -149,7 +150,8 @@ func each(heard []Heard, f func(receipts []string) error) error {
 	return nil
 }
 
-// failed returns the first of what could not be done. A message stays in the queue then, and is heard again: that does no harm.
+// failed returns the first of what could not be done. A message stays in the queue then, and is
+// heard again: that does no harm.
 func failed(op string, entries []types.BatchResultErrorEntry) error {
 	for _, e := range entries {
 		if !e.SenderFault { // otherwise the receipt has expired: the message is another's now

@@ -42,7 +42,8 @@ type ears struct {
 // hidden is how long messages are hidden that were received.
 const hidden = 2 * time.Second
 
-// listen takes all messages that are in the queue of an agent, and waits for the first when there is none.
+// listen takes all messages that are in the queue of an agent, and waits for the first when there
+// is none.
 func (e *ears) listen(ctx context.Context, env, agent string, wait time.Duration) {
 	e.t.Helper()
 	url, err := e.queues.URL(ctx, env, agent)
@@ -74,7 +75,8 @@ func (e *ears) answer(ctx context.Context, env, lane string) ([]resource.ID, boo
 	e.t.Helper()
 	e.listen(ctx, env, lane[:1], 0)
 	key := [2]string{env, lane}
-	// An answer of the server may have been lost on the way: its messages are hidden for a moment, and nobody has them.
+	// An answer of the server may have been lost on the way: its messages are hidden for a moment,
+	// and nobody has them.
 	for began := time.Now(); len(e.heard[key]) == 0 && time.Since(began) < hidden+time.Second; {
 		e.listen(ctx, env, lane[:1], time.Second)
 	}

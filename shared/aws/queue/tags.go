@@ -19,8 +19,9 @@ const (
 	mostParts = 8   // tags that one name may take; a longer name is cut
 )
 
-// AgentTags returns the tags that name an environment and an agent in full. What the value of a tag may not hold is written as bytes in hexadecimal
-// after an equals sign; a name that is too long for one value goes on in tags that end with .2, .3 and so on.
+// AgentTags returns the tags that name an environment and an agent in full. What the value of a tag
+// may not hold is written as bytes in hexadecimal after an equals sign; a name that is too long for
+// one value goes on in tags that end with .2, .3 and so on.
 func AgentTags(env, agent string) map[string]string {
 	out := map[string]string{}
 	split(out, TagEnvironment, env)
@@ -65,7 +66,8 @@ func partKey(key string, part int) string {
 	return key + "." + strconv.Itoa(part)
 }
 
-// pieces returns what stands for each character of a name in a tag. A space at the end of a value would be lost.
+// pieces returns what stands for each character of a name in a tag. A space at the end of a value
+// would be lost.
 func pieces(name string) []string {
 	var out []string
 	for len(name) > 0 {

@@ -8,7 +8,8 @@ import (
 	"southbound/shared/aws/queue"
 )
 
-// TestTagsNameInFull pins that the tags of a queue say whose it is, whatever the names are, within what AWS takes.
+// TestTagsNameInFull pins that the tags of a queue say whose it is, whatever the names are, within
+// what AWS takes.
 func TestTagsNameInFull(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("über/", 300)

@@ -71,8 +71,8 @@ resources:
     attributes: {path: %[3]q, content: {secret: "env:LEAK_TEST"}, mode: "0600"}
 `
 
-// TestLeaks deploys resources with secrets through the program, rotates them, changes what is there behind its back, and looks for the
-// secrets in all that the program says and keeps.
+// TestLeaks deploys resources with secrets through the program, rotates them, changes what is there
+// behind its back, and looks for the secrets in all that the program says and keeps.
 func TestLeaks(t *testing.T) {
 	t.Parallel()
 	url := servers[server.MiniStack].URL

@@ -44,7 +44,8 @@ func keptOf(p *types.Parameter) kept {
 	return kept{value: aws.ToString(p.Value), version: strconv.FormatInt(p.Version, 10)}
 }
 
-// parameterVersion returns the version of a parameter, by its description; by a read without decryption where that is not allowed or does not say.
+// parameterVersion returns the version of a parameter, by its description; by a read without
+// decryption where that is not allowed or does not say.
 func (s *Secrets) parameterVersion(ctx context.Context, c clients, r reference) (string, error) {
 	if r.selector == "" && r.region == "" { // descriptions know neither labels nor ARNs
 		found, err := describe(ctx, c.ssm, []string{r.name})
@@ -130,7 +131,8 @@ func (s *Secrets) managedVersion(ctx context.Context, c clients, r reference) (s
 // atOnce is how many requests are made side by side.
 const atOnce = 8
 
-// Prefetch implements deploy.SecretBatches: parameters are asked for in batches, and what remains side by side.
+// Prefetch implements deploy.SecretBatches: parameters are asked for in batches, and what remains
+// side by side.
 func (s *Secrets) Prefetch(ctx context.Context, refs []resource.Secret, values bool) {
 	byRegion := map[string][]reference{}
 	seen := map[string]bool{}

@@ -28,8 +28,8 @@ type reference struct {
 	key      string // member of a JSON object
 }
 
-// The patterns of names and versions are compiled when they are first needed: with their counted repetitions that takes 2 ms, which no other command
-// is to wait for.
+// The patterns of names and versions are compiled when they are first needed: with their counted
+// repetitions that takes 2 ms, which no other command is to wait for.
 var (
 	parameterName = pattern(`^/?[\w.-]+(/[\w.-]+)*$`)
 	parameterARN  = pattern(`^arn:[a-z-]+:ssm:([a-z0-9-]+):\d{12}:parameter/([\w.-]+/?)+$`)
@@ -45,7 +45,8 @@ func pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// parse reads a reference. The forms are ssm:NAME, ssm:NAME:VERSION, secretsmanager:ID, secretsmanager:ID#KEY.
+// parse reads a reference. The forms are ssm:NAME, ssm:NAME:VERSION, secretsmanager:ID,
+// secretsmanager:ID#KEY.
 func parse(ref resource.Secret) (reference, error) {
 	scheme, rest, _ := strings.Cut(ref.Source, ":")
 	switch scheme {

@@ -47,7 +47,8 @@ func (machine) Resolve(context.Context, resource.Secret) (value, version string,
 	return "value", "its version", nil
 }
 
-// TestMachine pins that secrets of a machine are handed on where there is one, and that AWS is not asked for.
+// TestMachine pins that secrets of a machine are handed on where there is one, and that AWS is not
+// asked for.
 func TestMachine(t *testing.T) {
 	t.Parallel()
 	s := New(Config{Machine: machine{}})

@@ -1,5 +1,6 @@
-// Package secrets resolves references to secrets in Parameter Store (ssm:) and Secrets Manager (secretsmanager:), and hands those of one
-// machine (env:, file:) on. Values are kept in memory only, for minutes, and stand in no error.
+// Package secrets resolves references to secrets in Parameter Store (ssm:) and Secrets Manager
+// (secretsmanager:), and hands those of one machine (env:, file:) on. Values are kept in memory
+// only, for minutes, and stand in no error.
 package secrets
 
 import (
@@ -19,10 +20,11 @@ import (
 
 // Config says where secrets are.
 type Config struct {
-	// Load returns the configuration for clients; it is called with the first secret in AWS, so that a process without any needs no credentials. nil:
-	// the SDK's default.
+	// Load returns the configuration for clients; it is called with the first secret in AWS, so
+	// that a process without any needs no credentials. nil: the SDK's default.
 	Load func(ctx context.Context) (aws.Config, error)
-	// Machine resolves env: and file:; nil: they are refused, as in a function, which is nobody's machine.
+	// Machine resolves env: and file:; nil: they are refused, as in a function, which is nobody's
+	// machine.
 	Machine state.Secrets
 	// Keep is how long values and versions are kept; 0: five minutes.
 	Keep time.Duration
@@ -30,7 +32,8 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Secrets implements deploy.Secrets, and tells versions without reading values. It may be used by any number of goroutines.
+// Secrets implements deploy.Secrets, and tells versions without reading values. It may be used by
+// any number of goroutines.
 type Secrets struct {
 	config Config
 
@@ -62,7 +65,8 @@ var (
 
 const (
 	usualKeep = 5 * time.Minute
-	// refusedKeep is how long it is remembered that a version cannot be told, so that an export of many references does not ask in vain for each twice.
+	// refusedKeep is how long it is remembered that a version cannot be told, so that an export of
+	// many references does not ask in vain for each twice.
 	refusedKeep = 20 * time.Second
 	mostKept    = 10_000
 )
@@ -83,7 +87,8 @@ func New(c Config) *Secrets {
 	return &Secrets{config: c, regions: map[string]clients{}, values: map[string]kept{}, versions: map[string]kept{}}
 }
 
-// Resolve implements deploy.Secrets. A reference with a version gives the value of that version, whatever the newest is.
+// Resolve implements deploy.Secrets. A reference with a version gives the value of that version,
+// whatever the newest is.
 func (s *Secrets) Resolve(ctx context.Context, ref resource.Secret) (value, version string, err error) {
 	r, err := parse(ref)
 	if err != nil {

@@ -10,11 +10,13 @@ import (
 	"southbound/shared/resource"
 )
 
-// Bell is the doorbell of a process that serves lanes: what is rung for an agent that is served in this process is told to it here,
-// everything else goes to the queues. So a chain that runs through the lanes of one agent has no queue between its links. It may be used by
-// any number of goroutines.
+// Bell is the doorbell of a process that serves lanes: what is rung for an agent that is served in
+// this process is told to it here, everything else goes to the queues. So a chain that runs through
+// the lanes of one agent has no queue between its links. It may be used by any number of
+// goroutines.
 type Bell struct {
-	// Log, when not nil, is told of rings that could not be sent: the engine leaves those to the sweep without a word.
+	// Log, when not nil, is told of rings that could not be sent: the engine leaves those to the
+	// sweep without a word.
 	Log *slog.Logger
 	out state.Doorbell
 
@@ -48,7 +50,8 @@ func (b *Bell) Ring(ctx context.Context, env string, rings []state.Ring) error {
 	return err
 }
 
-// Await is deploy.Config.Await: a worker with nothing ready waits here as long as another lane of its agent works in this process.
+// Await is deploy.Config.Await: a worker with nothing ready waits here as long as another lane of
+// its agent works in this process.
 func (b *Bell) Await(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool) {
 	if desk := b.desk(env, state.AgentOf(lane)); desk != nil {
 		return nil, desk.await(ctx, lane, d)

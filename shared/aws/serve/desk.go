@@ -55,7 +55,8 @@ type waiter struct {
 	told  chan error
 }
 
-// busy is told to a waiter whose lane is served by another, who may have died: its lease ends then at the latest.
+// busy is told to a waiter whose lane is served by another, who may have died: its lease ends then
+// at the latest.
 type busy struct{ until time.Time }
 
 // Error implements error.
@@ -63,7 +64,8 @@ func (b *busy) Error() string {
 	return "another serves the lane, until " + b.until.Format(time.RFC3339) + " if it has died"
 }
 
-// open returns a desk for an agent. The doorbell tells it what is rung for the agent, unless another desk of this process is told that.
+// open returns a desk for an agent. The doorbell tells it what is rung for the agent, unless
+// another desk of this process is told that.
 func (s *Server) open(ctx context.Context, p place, until time.Time) *desk {
 	d := &desk{s: s, ctx: ctx, place: p, until: until, halting: true, patience: patience, waits: mostWaits, lanes: map[string]*lane{}}
 	s.Bell.mu.Lock()
@@ -143,8 +145,9 @@ func (d *desk) ringLocked(l *lane, done []resource.ID) {
 	}
 }
 
-// ask has a lane served that a message has rung, again or for the first time. What is returned tells when a run has ended that has seen it:
-// a fault of infrastructure, *busy when it is known until when another may serve the lane, or nil.
+// ask has a lane served that a message has rung, again or for the first time. What is returned
+// tells when a run has ended that has seen it: a fault of infrastructure, *busy when it is known
+// until when another may serve the lane, or nil.
 func (d *desk) ask(name string, done []resource.ID, again bool) <-chan error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -180,7 +183,8 @@ func (d *desk) work(l *lane) {
 		again := slices.ContainsFunc(l.waiters, func(w waiter) bool { return w.again })
 		d.mu.Unlock()
 		out, held, err := d.s.run(d.ctx, d.place.env, l.name, d.until, asked, again)
-		// What is left goes on in another invocation; and whoever serves a lane that is busy may be about to end without having seen this.
+		// What is left goes on in another invocation; and whoever serves a lane that is busy may be
+		// about to end without having seen this.
 		if err == nil && (out.More && out.Ran > 0 || out.Busy && !asked) {
 			err = d.send(state.Ring{Lane: l.name})
 		}
@@ -195,7 +199,8 @@ func (d *desk) send(r state.Ring) error {
 	return d.s.Bell.out.Ring(context.WithoutCancel(d.ctx), d.place.env, []state.Ring{r})
 }
 
-// goesOn tells those who wait for a run that it is over, and reports whether there is to be another. held is until when another may serve the lane.
+// goesOn tells those who wait for a run that it is over, and reports whether there is to be
+// another. held is until when another may serve the lane.
 func (d *desk) goesOn(l *lane, out deploy.LaneRun, held time.Time, err error) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -268,8 +273,9 @@ func (l *lane) settle(err error) {
 	l.waiters = kept
 }
 
-// await implements Bell.Await for a lane that has nothing ready. It hands no hints on: they name what the lane waits for directly, and what
-// is behind that, in other lanes, may have finished without a word to this one. Without a hint everything is read anew.
+// await implements Bell.Await for a lane that has nothing ready. It hands no hints on: they name
+// what the lane waits for directly, and what is behind that, in other lanes, may have finished
+// without a word to this one. Without a hint everything is read anew.
 func (d *desk) await(ctx context.Context, name string, dur time.Duration) bool {
 	d.mu.Lock()
 	l := d.lanes[name]

@@ -11,7 +11,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// Runner serves one agent from any machine: it listens on the agent's queue as a function would be called by it, with the same claims and fences.
+// Runner serves one agent from any machine: it listens on the agent's queue as a function would be
+// called by it, with the same claims and fences.
 type Runner struct {
 	Server     *Server
 	Env, Agent string
@@ -21,14 +22,15 @@ type Runner struct {
 	Work func(ctx context.Context) ([]string, error)
 	// Part, when not nil, reads a part of a job that was asked for, as api.Service.Work does.
 	Part func(ctx context.Context, part string) error
-	// Poll is how long one request waits for messages; 0: 20 seconds, which is the cheapest, and two in the minutes after a start or work.
-	// Stopping may take as long.
+	// Poll is how long one request waits for messages; 0: 20 seconds, which is the cheapest, and
+	// two in the minutes after a start or work. Stopping may take as long.
 	Poll time.Duration
 }
 
 const (
 	hearFor = 20 * time.Second // what SQS allows
-	// Who has just begun or got work may well stop next, and is not to wait for the end of a long request.
+	// Who has just begun or got work may well stop next, and is not to wait for the end of a long
+	// request.
 	hearLively = 2 * time.Second
 	lively     = 2 * time.Minute
 	// hideFor is how long messages are hidden from others; it is prolonged while their lane runs.
@@ -46,8 +48,9 @@ const (
 	forever    = 100 * 365 * 24 * time.Hour
 )
 
-// Serve listens and serves until ctx ends. Then no more is begun, what runs is finished and recorded, messages of which work is left are
-// given back, and Serve returns nil. Faults are logged, and do not end it.
+// Serve listens and serves until ctx ends. Then no more is begun, what runs is finished and
+// recorded, messages of which work is left are given back, and Serve returns nil. Faults are
+// logged, and do not end it.
 func (r *Runner) Serve(ctx context.Context) error {
 	d := r.Server.open(ctx, place{r.Env, r.Agent}, r.Server.Clock.Now().Add(forever))
 	d.halting, d.patience, d.waits = false, forever, forever
@@ -86,8 +89,8 @@ func (r *Runner) Serve(ctx context.Context) error {
 	return nil
 }
 
-// hear waits for messages. Stopping does not cut it short: a message that is handed to a request which has gone would be hidden from
-// everybody for a while.
+// hear waits for messages. Stopping does not cut it short: a message that is handed to a request
+// which has gone would be hidden from everybody for a while.
 func (r *Runner) hear(ctx context.Context, poll time.Duration) (*queue.Listener, []queue.Heard, error) {
 	ctx = context.WithoutCancel(ctx)
 	q, err := r.Queue(ctx)
@@ -99,8 +102,8 @@ func (r *Runner) hear(ctx context.Context, poll time.Duration) (*queue.Listener,
 	return q, heard, err
 }
 
-// mostPause returns how long to wait at most before the queue is asked for again. One that is not there is mostly about to be made: whoever starts a
-// runner exports something for it next.
+// mostPause returns how long to wait at most before the queue is asked for again. One that is not
+// there is mostly about to be made: whoever starts a runner exports something for it next.
 func (r *Runner) mostPause(began time.Time, err error) time.Duration {
 	switch {
 	case !fault.Is(err, fault.NotFound):
@@ -120,7 +123,8 @@ func (r *Runner) trouble(ctx context.Context, err error) {
 	r.Server.Log.WarnContext(ctx, "the queue cannot be heard", "environment", r.Env, "agent", r.Agent, "error", err.Error())
 }
 
-// begin looks at once at what is scheduled: messages may have been lost while nobody listened, and the sweep comes in a minute only.
+// begin looks at once at what is scheduled: messages may have been lost while nobody listened, and
+// the sweep comes in a minute only.
 func (r *Runner) begin(ctx context.Context, d *desk) {
 	lanes, err := r.Work(ctx)
 	if err != nil {
@@ -149,7 +153,8 @@ func (r *Runner) answer(ctx context.Context, d *desk, q *queue.Listener, h queue
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for r.Server.Clock.Sleep(beat, beatEvery) == nil {
-			// When that fails, or comes too late, another may hear the message: it finds the lease taken.
+			// When that fails, or comes too late, another may hear the message: it finds the lease
+			// taken.
 			r.settle(beat, q.Later(beat, hideFor, h))
 		}
 	})
@@ -168,8 +173,8 @@ func (r *Runner) answer(ctx context.Context, d *desk, q *queue.Listener, h queue
 	}
 }
 
-// part reads a part of a job. Its message is over as soon as it was heard: whoever waits for the job
-// rings again.
+// part reads a part of a job. Its message is over as soon as it was heard: whoever waits for the
+// job rings again.
 func (r *Runner) part(ctx context.Context, q *queue.Listener, h queue.Heard) {
 	r.settle(ctx, q.Done(context.WithoutCancel(ctx), h))
 	if r.Part == nil {

@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	}, server.MiniStack))
 }
 
-// modelOf is n resources on an agent of this machine; each takes delay ms and requires the one before.
+// modelOf is n resources on an agent of this machine; each takes delay ms and requires the one
+// before.
 func modelOf(n, lanes, delay int) *model.Model {
 	m := &model.Model{Agents: []resource.Agent{{Name: "host1", Transport: "local", Lanes: lanes}}}
 	for i := range n {
@@ -107,7 +108,8 @@ func waiting(t *testing.T, h *home.Home) (visible, hidden string) {
 	return out.Attributes["ApproximateNumberOfMessages"], out.Attributes["ApproximateNumberOfMessagesNotVisible"]
 }
 
-// TestRunner pins that a runner does what is scheduled when it comes, what is rung later, and leaves an empty queue.
+// TestRunner pins that a runner does what is scheduled when it comes, what is rung later, and
+// leaves an empty queue.
 func TestRunner(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	admin := stack.Open(t, nil)
@@ -141,8 +143,9 @@ func TestRunnerComesFirst(t *testing.T) {
 	hometest.Until(t, "what came is deployed", deployed(t, admin, 3))
 }
 
-// TestRunnerStops pins that a runner that is stopped finishes and records what runs, begins nothing more, and gives its messages back at
-// once: another goes on without waiting for anything to expire.
+// TestRunnerStops pins that a runner that is stopped finishes and records what runs, begins nothing
+// more, and gives its messages back at once: another goes on without waiting for anything to
+// expire.
 func TestRunnerStops(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	admin := stack.Open(t, nil)

@@ -1,5 +1,6 @@
-// Package serve runs lanes for messages of agents' queues: in the function behind the queues, and in a runner on the agent's own machine.
-// docs/design/functions.md says what becomes of each message.
+// Package serve runs lanes for messages of agents' queues: in the function behind the queues, and
+// in a runner on the agent's own machine. docs/design/functions.md says what becomes of each
+// message.
 package serve
 
 import (
@@ -30,7 +31,8 @@ type Server struct {
 	// Operation is how long one operation of a handler may take.
 	Operation time.Duration
 	Log       *slog.Logger
-	// Leases, when not nil, returns the leases of an environment: until when the holder of a lane may serve it, should it have died.
+	// Leases, when not nil, returns the leases of an environment: until when the holder of a lane
+	// may serve it, should it have died.
 	Leases func(ctx context.Context, env string) ([]state.Lease, error)
 	// Ran, when not nil, is told of each run of a lane that was not busy. It must not wait long.
 	Ran func(ctx context.Context, r Run)
@@ -47,13 +49,16 @@ type Run struct {
 const (
 	// margin is what committing and answering take beyond an operation.
 	margin = 5 * time.Second
-	// patience is how long to wait for a row that is in progress, instead of leaving it to the sweep; mostWaits is that of all waits in a lane.
+	// patience is how long to wait for a row that is in progress, instead of leaving it to the
+	// sweep; mostWaits is that of all waits in a lane.
 	patience     = 15 * time.Second
 	mostWaits    = 30 * time.Second
 	shortestWait = 100 * time.Millisecond
-	// hideBeyond is how long messages stay hidden after the latest moment at which this process could still work on them.
+	// hideBeyond is how long messages stay hidden after the latest moment at which this process
+	// could still work on them.
 	hideBeyond = 10 * time.Second
-	// mostBusy is how often a message may have been received that waits for the end of another's lease: of one that lives there is no end.
+	// mostBusy is how often a message may have been received that waits for the end of another's
+	// lease: of one that lives there is no end.
 	mostBusy = 5
 )
 
@@ -66,12 +71,14 @@ type Message struct {
 	Receives int
 }
 
-// Serve serves the lanes that messages of a batch have rung, until they have nothing left to do or the deadline of the invocation is near.
-// It returns the ids of the messages that have to come again, in their order and never nil: those of lanes that met a fault of
-// infrastructure, and of lanes that were not begun.
+// Serve serves the lanes that messages of a batch have rung, until they have nothing left to do or
+// the deadline of the invocation is near. It returns the ids of the messages that have to come
+// again, in their order and never nil: those of lanes that met a fault of infrastructure, and of
+// lanes that were not begun.
 //
-// q, when not nil, is the queue of the messages: they are hidden from others while they are worked on, and those that come again for a while that
-// grows with every time, or until the lease has ended of another that may have died with them.
+// q, when not nil, is the queue of the messages: they are hidden from others while they are worked
+// on, and those that come again for a while that grows with every time, or until the lease has
+// ended of another that may have died with them.
 func (s *Server) Serve(ctx context.Context, batch []Message, q *queue.Listener, deadline time.Time) []string {
 	work := s.read(ctx, batch)
 	again := []string{}
@@ -136,7 +143,8 @@ func (w *laneWork) received() int {
 	return n
 }
 
-// read sorts messages by lane, in the order of the first. What cannot be read is handled by that: it can ring nothing, and the sweep rings again.
+// read sorts messages by lane, in the order of the first. What cannot be read is handled by that:
+// it can ring nothing, and the sweep rings again.
 func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 	var decoded []queue.Message
 	var of []Message
@@ -166,7 +174,8 @@ func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 	return out
 }
 
-// Until returns when to stop taking work: an operation before the deadline or, when little time would be left to work in, half way to it.
+// Until returns when to stop taking work: an operation before the deadline or, when little time
+// would be left to work in, half way to it.
 func (s *Server) Until(deadline time.Time) time.Time {
 	left := deadline.Sub(s.Clock.Now())
 	budget := s.Operation + margin
@@ -176,9 +185,10 @@ func (s *Server) Until(deadline time.Time) time.Time {
 	return deadline.Add(-budget)
 }
 
-// run runs a lane. One that is busy, when somebody asked for it from outside, is tried again a few times: its holder may be about to end
-// without having seen this. When somebody asked again, its holder has probably died, and held is when its lease ends; then it is not tried
-// again when that is later than all tries.
+// run runs a lane. One that is busy, when somebody asked for it from outside, is tried again a few
+// times: its holder may be about to end without having seen this. When somebody asked again, its
+// holder has probably died, and held is when its lease ends; then it is not tried again when that
+// is later than all tries.
 func (s *Server) run(ctx context.Context, env, lane string, until time.Time, asked, again bool) (out deploy.LaneRun, held time.Time, err error) {
 	for pause := busyFirst; ; pause *= 2 {
 		began := s.Clock.Now()
@@ -217,9 +227,10 @@ func (s *Server) held(ctx context.Context, env, lane string) time.Time {
 	return time.Time{}
 }
 
-// hide hides the messages of a batch while they are worked on, until what is returned is called: for a while, and anew before it is over.
-// When this process dies they come again soon. Without it they would stay hidden for the time that the queue gives, many times as long; so
-// it does no harm when it fails.
+// hide hides the messages of a batch while they are worked on, until what is returned is called:
+// for a while, and anew before it is over. When this process dies they come again soon. Without it
+// they would stay hidden for the time that the queue gives, many times as long; so it does no harm
+// when it fails.
 func (s *Server) hide(ctx context.Context, q *queue.Listener, batch []Message, deadline time.Time) (stop func()) {
 	if q == nil {
 		return func() {}
@@ -268,7 +279,8 @@ func heardOf(ms []Message) queue.Heard {
 	return h
 }
 
-// comeBack returns after how long a message comes again that was received n times: 30 seconds, four times as long each time, at most ten minutes.
+// comeBack returns after how long a message comes again that was received n times: 30 seconds, four
+// times as long each time, at most ten minutes.
 func comeBack(n int) time.Duration {
 	d := 30 * time.Second
 	for ; n > 1 && d < longestBack; n-- {

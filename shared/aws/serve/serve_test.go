@@ -23,7 +23,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// engine is what a server calls: each lane does what its script says. The engine itself is tested on servers in this package, too.
+// engine is what a server calls: each lane does what its script says. The engine itself is tested
+// on servers in this package, too.
 type engine struct {
 	mu   sync.Mutex
 	runs map[string]int
@@ -155,8 +156,8 @@ func (s *shelf) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.ChangeMe
 	return &sqs.ChangeMessageVisibilityBatchOutput{}, nil
 }
 
-// TestHolderDied pins when messages come again whose lane is held by somebody who may have died with them: when the lease ends, and only
-// those that were received before, and not for ever.
+// TestHolderDied pins when messages come again whose lane is held by somebody who may have died
+// with them: when the lease ends, and only those that were received before, and not for ever.
 func TestHolderDied(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -214,7 +215,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestLanesTellEachOther pins that a chain over the lanes of one agent has no queue between its links, and that what is for others goes to theirs.
+// TestLanesTellEachOther pins that a chain over the lanes of one agent has no queue between its
+// links, and that what is for others goes to theirs.
 func TestLanesTellEachOther(t *testing.T) {
 	t.Parallel()
 	const links = 1000
@@ -278,7 +280,8 @@ func TestTimeIsUpBetweenLinks(t *testing.T) {
 	})
 }
 
-// TestAwait pins how a worker waits for other lanes of its agent: not for nobody, and not longer than one works.
+// TestAwait pins how a worker waits for other lanes of its agent: not for nobody, and not longer
+// than one works.
 func TestAwait(t *testing.T) {
 	t.Parallel()
 	e := &engine{}
@@ -305,7 +308,8 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestStop pins that a server that is stopped begins nothing, and returns messages it did not begin.
+// TestStop pins that a server that is stopped begins nothing, and returns messages it did not
+// begin.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	e := &engine{do: func(string, int, time.Time) (deploy.LaneRun, error) { return deploy.LaneRun{}, nil }}

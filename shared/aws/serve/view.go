@@ -17,11 +17,12 @@ type State interface {
 	deploy.Overviewer
 }
 
-// View is the state as one process sees it: with agents that it leaves to others, and a log of what it has committed. All else is as in the
-// state itself.
+// View is the state as one process sees it: with agents that it leaves to others, and a log of what
+// it has committed. All else is as in the state itself.
 type View struct {
 	State
-	// Leave says which agents are served by others; nil: none. They are seen as paused, so that nothing of theirs is begun or recorded.
+	// Leave says which agents are served by others; nil: none. They are seen as paused, so that
+	// nothing of theirs is begun or recorded.
 	Leave func(a resource.Agent) bool
 	// Log, when not nil, gets a line for each action that was committed.
 	Log *slog.Logger

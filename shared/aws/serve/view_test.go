@@ -26,7 +26,8 @@ func (still) Commit(context.Context, string, state.Commit) (state.Committed, err
 	return state.Committed{}, nil
 }
 
-// TestView pins that agents of others are seen as paused, and that the log says what ran and how it ended, and nothing of what anything contains.
+// TestView pins that agents of others are seen as paused, and that the log says what ran and how it
+// ended, and nothing of what anything contains.
 func TestView(t *testing.T) {
 	t.Parallel()
 	var lines hometest.Lines

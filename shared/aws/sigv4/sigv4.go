@@ -1,4 +1,5 @@
-// Package sigv4 signs HTTP requests to Function URLs with the identity that AWS's own tools would use.
+// Package sigv4 signs HTTP requests to Function URLs with the identity that AWS's own tools would
+// use.
 package sigv4
 
 import (
@@ -30,8 +31,9 @@ type Transport struct {
 	Now func() time.Time
 }
 
-// New returns a transport that signs for a region ("": the one that is configured) with the default chain of credentials: variables, profiles,
-// SSO, web identity, the role of a machine. Unavailable and Denied are its errors.
+// New returns a transport that signs for a region ("": the one that is configured) with the default
+// chain of credentials: variables, profiles, SSO, web identity, the role of a machine. Unavailable
+// and Denied are its errors.
 func New(ctx context.Context, region string) (*Transport, error) {
 	var opts []func(*config.LoadOptions) error
 	if region != "" {

@@ -24,7 +24,8 @@ type Tables interface {
 	DeleteTable(ctx context.Context, in *dynamodb.DeleteTableInput, opts ...func(*dynamodb.Options)) (*dynamodb.DeleteTableOutput, error)
 }
 
-// Remains are what a stack leaves behind when it is deleted: its table, and its bucket with all that is in it.
+// Remains are what a stack leaves behind when it is deleted: its table, and its bucket with all
+// that is in it.
 type Remains struct {
 	Objects Objects
 	Tables  Tables
@@ -48,7 +49,8 @@ func (r *Remains) Remove(ctx context.Context) error {
 	return nil
 }
 
-// empty deletes all versions of all objects. A page is deleted before the next is asked for, so the list always begins anew.
+// empty deletes all versions of all objects. A page is deleted before the next is asked for, so the
+// list always begins anew.
 func (r *Remains) empty(ctx context.Context) error {
 	for {
 		page, err := r.Objects.ListObjectVersions(ctx, &s3.ListObjectVersionsInput{Bucket: &r.Bucket})

@@ -1,4 +1,5 @@
-// Package stacks asks CloudFormation for a stack's outputs, and deletes stacks with what they leave behind.
+// Package stacks asks CloudFormation for a stack's outputs, and deletes stacks with what they leave
+// behind.
 package stacks
 
 import (
@@ -27,7 +28,8 @@ type Stacks struct {
 	path bool // S3 finds buckets by the path
 }
 
-// Open finds credentials and the region as all tools of AWS do. Endpoint is that of an emulator, or empty.
+// Open finds credentials and the region as all tools of AWS do. Endpoint is that of an emulator, or
+// empty.
 func Open(ctx context.Context, endpoint string) (*Stacks, error) {
 	c, err := awsconfig.LoadDefaultConfig(ctx)
 	if err != nil {

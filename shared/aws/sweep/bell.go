@@ -7,8 +7,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// Bell is a doorbell that does not ring what nobody may begin: agents that are paused, and environments that are halted. Who lets them go
-// on rings. Without it the work of an agent that is paused for days would cost an invocation each minute.
+// Bell is a doorbell that does not ring what nobody may begin: agents that are paused, and
+// environments that are halted. Who lets them go on rings. Without it the work of an agent that is
+// paused for days would cost an invocation each minute.
 type Bell struct {
 	Out   state.Doorbell
 	State interface {

@@ -57,7 +57,8 @@ const minutesADay = 24 * 60
 // minute returns which minute of its day a time is in.
 func minute(at time.Time) int { return at.UTC().Hour()*60 + at.UTC().Minute() }
 
-// minuteOf returns the minute of the day in which a chore is done: it has to be remembered nowhere, and not all chores fall together.
+// minuteOf returns the minute of the day in which a chore is done: it has to be remembered nowhere,
+// and not all chores fall together.
 func minuteOf(name string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))

@@ -1,5 +1,6 @@
-// Package sweep is what runs each minute for all environments: it finishes what was interrupted, runs timers, rings again what was lost,
-// and sends to rest what has nothing left to do. docs/design/functions.md says in which steps.
+// Package sweep is what runs each minute for all environments: it finishes what was interrupted,
+// runs timers, rings again what was lost, and sends to rest what has nothing left to do.
+// docs/design/functions.md says in which steps.
 package sweep
 
 import (
@@ -76,7 +77,8 @@ const (
 	orphanAge = 48 * time.Hour
 )
 
-// Run sweeps all environments; at is the minute for which it was called. The error is that of one environment, after all were swept.
+// Run sweeps all environments; at is the minute for which it was called. The error is that of one
+// environment, after all were swept.
 func (s *Sweeper) Run(ctx context.Context, at time.Time) error {
 	resting, err := s.State.Resting(ctx)
 	if err != nil {
@@ -93,7 +95,8 @@ func (s *Sweeper) Run(ctx context.Context, at time.Time) error {
 	return errors.Join(append(errs, s.chores(ctx, envs, at)...)...)
 }
 
-// each calls f for environments, some side by side, and returns its errors. When the time is nearly up the rest is left to the next minute.
+// each calls f for environments, some side by side, and returns its errors. When the time is nearly
+// up the rest is left to the next minute.
 func (s *Sweeper) each(ctx context.Context, envs []string, f func(ctx context.Context, env string) error) []error {
 	var mu sync.Mutex
 	var errs []error
@@ -120,7 +123,8 @@ func (s *Sweeper) each(ctx context.Context, envs []string, f func(ctx context.Co
 	return errs
 }
 
-// sweep sweeps one environment, and sends it to rest when nothing is left. busy is set when there is work.
+// sweep sweeps one environment, and sends it to rest when nothing is left. busy is set when there
+// is work.
 func (s *Sweeper) sweep(ctx context.Context, env string, busy *atomic.Bool) error {
 	swept, err := s.Engine.Sweep(ctx, env)
 	if err != nil {
@@ -158,7 +162,8 @@ func (s *Sweeper) check(ctx context.Context, env string) error {
 	return err
 }
 
-// measure says how old the oldest work is that nobody has looked at, and what follows from commits and is not done.
+// measure says how old the oldest work is that nobody has looked at, and what follows from commits
+// and is not done.
 func (s *Sweeper) measure(ctx context.Context, env string) error {
 	now := s.Clock.Now()
 	entries, err := s.State.Outbox(ctx, env, 1)

@@ -84,8 +84,8 @@ func serve(t *testing.T, h *home.Home, env string) int {
 	return len(heard)
 }
 
-// TestIdleCostsOneRequest pins the cost of a minute in which nothing is to be done, in a process that knows nothing and for any number of
-// environments.
+// TestIdleCostsOneRequest pins the cost of a minute in which nothing is to be done, in a process
+// that knows nothing and for any number of environments.
 func TestIdleCostsOneRequest(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)
@@ -117,7 +117,8 @@ func TestIdleCostsOneRequest(t *testing.T) {
 	}
 }
 
-// TestQueuePurged pins that a queue emptied behind everybody's back costs a minute and nothing else.
+// TestQueuePurged pins that a queue emptied behind everybody's back costs a minute and nothing
+// else.
 func TestQueuePurged(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)
@@ -147,7 +148,8 @@ func TestQueuePurged(t *testing.T) {
 	}
 }
 
-// TestChores pins that old things are removed in their minutes, and that this does not wake who rests.
+// TestChores pins that old things are removed in their minutes, and that this does not wake who
+// rests.
 func TestChores(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)

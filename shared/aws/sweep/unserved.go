@@ -19,7 +19,8 @@ type Watched interface {
 	Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error)
 }
 
-// NobodyServes is how long an agent with work must have been left alone to be called unserved. Whoever serves a queue is rung each minute.
+// NobodyServes is how long an agent with work must have been left alone to be called unserved.
+// Whoever serves a queue is rung each minute.
 const NobodyServes = 3 * time.Minute
 
 // Waiting is an agent that has work which nobody does.
@@ -28,8 +29,9 @@ type Waiting struct {
 	For   time.Duration
 }
 
-// Unserved returns the agents that have work, are not paused and are not served just now, by name, with how long nobody has looked at them: since the
-// last lease of one of their lanes ended or, when there was none, since the released version was stored.
+// Unserved returns the agents that have work, are not paused and are not served just now, by name,
+// with how long nobody has looked at them: since the last lease of one of their lanes ended or,
+// when there was none, since the released version was stored.
 func Unserved(ctx context.Context, watched Watched, env string, now time.Time) ([]Waiting, error) {
 	s, err := watched.Schedule(ctx, env)
 	if err != nil || s.Halted {

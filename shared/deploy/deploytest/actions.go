@@ -11,8 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// acts stores ten actions in four commits, not in order of age, and returns them by their number: action n is of resource n%3 and ended n
-// seconds after the start.
+// acts stores ten actions in four commits, not in order of age, and returns them by their number:
+// action n is of resource n%3 and ended n seconds after the start.
 func (f *fixture) acts() []state.Action {
 	f.t.Helper()
 	g := f.guard(lane)
@@ -204,7 +204,8 @@ func parameterChecks() []check {
 	return checks
 }
 
-// dropActions pins that actions are forgotten by their end, also those that share a commit with later ones.
+// dropActions pins that actions are forgotten by their end, also those that share a commit with
+// later ones.
 func dropActions(f *fixture) {
 	all := f.acts()
 	for _, c := range []struct {

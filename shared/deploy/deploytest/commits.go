@@ -96,8 +96,8 @@ func commitChecks() []check {
 	}
 }
 
-// repeatedCommit pins what a caller relies on that repeats a commit because its answer was lost: rows conflict and come back as they were
-// written, and nothing else is there twice.
+// repeatedCommit pins what a caller relies on that repeats a commit because its answer was lost:
+// rows conflict and come back as they were written, and nothing else is there twice.
 func repeatedCommit(f *fixture) {
 	g := f.guard(lane)
 	old := fresh(0)
@@ -124,7 +124,8 @@ func repeatedCommit(f *fixture) {
 	f.ok(err)
 	f.same(n, 2, "each action is counted once when it is dropped")
 
-	// With an environment in it the repeated commit is refused as a whole; the environment's revision tells that it was applied.
+	// With an environment in it the repeated commit is refused as a whole; the environment's
+	// revision tells that it was applied.
 	e := state.Env{Name: env, Last: 1}
 	f.commit(state.Commit{Guard: g, Env: &e, Plan: true})
 	_, err = f.A.Commit(f.ctx, env, state.Commit{Guard: g, Env: &e, Plan: true})
@@ -175,7 +176,8 @@ func nextChecks() []check {
 	}
 }
 
-// stillRunning: of a row that conflicts nothing is recorded until another commit does, and a crash may come before that.
+// stillRunning: of a row that conflicts nothing is recorded until another commit does, and a crash
+// may come before that.
 func stillRunning(f *fixture) {
 	g, other := f.guard(lane), f.guard("a/1")
 	f.put(g, freshRows(5)...)

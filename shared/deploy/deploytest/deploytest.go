@@ -1,8 +1,8 @@
-// Package deploytest holds the conformance suites of the engine's ports: every home, and every model of one, passes them. Each subtest
-// pins a sentence of the contract in shared/deploy/state.
+// Package deploytest holds the conformance suites of the engine's ports: every home, and every
+// model of one, passes them. Each subtest pins a sentence of the contract in shared/deploy/state.
 //
-// A suite opens a fresh port for every subtest through a function of the caller, and closes nothing: use t.Cleanup. No suite waits for
-// real time to pass.
+// A suite opens a fresh port for every subtest through a function of the caller, and closes
+// nothing: use t.Cleanup. No suite waits for real time to pass.
 package deploytest
 
 import (
@@ -23,17 +23,22 @@ import (
 
 // StateHarness is one fresh, empty state as two processes see it.
 type StateHarness struct {
-	// A and B are handles on the same state. They may be one value when the state knows no processes.
+	// A and B are handles on the same state. They may be one value when the state knows no
+	// processes.
 	A, B state.State
-	// HolderA and HolderB return names under which the process of A or B can hold leases: a new one at every call, all different.
+	// HolderA and HolderB return names under which the process of A or B can hold leases: a new one
+	// at every call, all different.
 	HolderA, HolderB func() string
-	// KillA ends the process of A without warning, after which its holders are known to be dead; nil when the state cannot know.
+	// KillA ends the process of A without warning, after which its holders are known to be dead;
+	// nil when the state cannot know.
 	KillA func()
-	// Serial says that handles must not be called concurrently; races are then played one call after the other.
+	// Serial says that handles must not be called concurrently; races are then played one call
+	// after the other.
 	Serial bool
 }
 
-// env is the environment of the suites; other is one that must not be touched by what happens in env.
+// env is the environment of the suites; other is one that must not be touched by what happens in
+// env.
 const (
 	env   = "e"
 	other = "other"
@@ -201,7 +206,8 @@ func (f *fixture) held(key string) state.Lease {
 	return state.Lease{}
 }
 
-// together calls f n times, concurrently unless the state is serial, and returns when all have returned.
+// together calls f n times, concurrently unless the state is serial, and returns when all have
+// returned.
 func (f *fixture) together(n int, call func(i int, s state.State)) {
 	start := make(chan struct{})
 	done := make(chan struct{}, n)

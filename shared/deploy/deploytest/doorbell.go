@@ -13,8 +13,9 @@ import (
 // DoorbellHarness is one fresh doorbell that nobody has rung.
 type DoorbellHarness struct {
 	Bell state.Doorbell
-	// Heard takes what whoever serves a lane hears: the resources named by the rings since the last call, or none when one of the rings
-	// named none. It reports false when the lane was not rung, or when the rings were lost.
+	// Heard takes what whoever serves a lane hears: the resources named by the rings since the last
+	// call, or none when one of the rings named none. It reports false when the lane was not rung,
+	// or when the rings were lost.
 	Heard func(ctx context.Context, env, lane string) (done []resource.ID, rung bool)
 	// Lossy says that rings may be lost in this harness; otherwise each is heard.
 	Lossy bool
@@ -22,7 +23,8 @@ type DoorbellHarness struct {
 	Serial bool
 }
 
-// TestDoorbell runs the conformance suite for Doorbell. open returns a new doorbell for each subtest.
+// TestDoorbell runs the conformance suite for Doorbell. open returns a new doorbell for each
+// subtest.
 func TestDoorbell(t *testing.T, open func(t *testing.T) DoorbellHarness) {
 	t.Helper()
 	for _, c := range doorbellChecks() {
@@ -35,7 +37,8 @@ type doorbellCheck struct {
 	run  func(ctx context.Context, t *testing.T, h DoorbellHarness)
 }
 
-// expect pins what a lane hears: exactly want; where rings may be lost, only that it hears nothing unless it was rung.
+// expect pins what a lane hears: exactly want; where rings may be lost, only that it hears nothing
+// unless it was rung.
 func (h DoorbellHarness) expect(ctx context.Context, t *testing.T, env, lane string, rung bool, want ...resource.ID) {
 	t.Helper()
 	got, heard := h.Heard(ctx, env, lane)
@@ -124,7 +127,8 @@ func manyAndLarge(ctx context.Context, t *testing.T, h DoorbellHarness) {
 		if !rung && !h.Lossy {
 			t.Fatalf("lane %d was not heard", i)
 		}
-		// So many hints may be given up for none, which says "look at everything", but never for some.
+		// So many hints may be given up for none, which says "look at everything", but never for
+		// some.
 		if n := len(slices.Compact(slices.Sorted(slices.Values(got)))); i == 7 && rung && n != 0 && n != hints {
 			t.Errorf("%d of %d hints were heard", n, hints)
 		}

@@ -19,7 +19,8 @@ import (
 // FilesHarness is one fresh, empty store of files as two processes see it.
 type FilesHarness struct {
 	A, B state.Files
-	// Damage changes the stored bytes of a hash behind the store's back; nil when that cannot be done.
+	// Damage changes the stored bytes of a hash behind the store's back; nil when that cannot be
+	// done.
 	Damage func(hash string)
 	// Now returns the time that List reports for what is stored now; nil: the time of the machine.
 	Now func() time.Time
@@ -280,7 +281,8 @@ func manyAtOnce(ctx context.Context, t *testing.T, h FilesHarness) {
 	}
 }
 
-// unknownIsNotFound pins what reading says of files that are not stored, and that no path outside the store can be read.
+// unknownIsNotFound pins what reading says of files that are not stored, and that no path outside
+// the store can be read.
 func unknownIsNotFound(ctx context.Context, t *testing.T, h FilesHarness) {
 	noError(t, h.A.Put(ctx, []state.Blob{blob("one")}))
 	none := HashOf([]byte("none"))

@@ -83,7 +83,8 @@ func leaseChecks() []check {
 	}
 }
 
-// runningEndsWithTheHolder pins who is told what ran: whoever takes the lease, until something is committed under it or it is released.
+// runningEndsWithTheHolder pins who is told what ran: whoever takes the lease, until something is
+// committed under it or it is released.
 func runningEndsWithTheHolder(f *fixture) {
 	holder := f.HolderA()
 	l := f.lease(f.A, lane, holder)
@@ -103,7 +104,8 @@ func runningEndsWithTheHolder(f *fixture) {
 	f.same(len(f.held(lane).Running), 0, "after a release nothing runs")
 }
 
-// deadHoldersLeaseIsFree pins that nobody has to wait for the lease of a process that is known to have ended.
+// deadHoldersLeaseIsFree pins that nobody has to wait for the lease of a process that is known to
+// have ended.
 func deadHoldersLeaseIsFree(f *fixture) {
 	old := f.lease(f.A, lane, f.HolderA())
 	if f.KillA == nil {

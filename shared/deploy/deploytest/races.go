@@ -71,7 +71,8 @@ func (f *fixture) oneWins(kind fault.Kind, call func(i int, s state.State) error
 	f.same(won, 1, "how many won")
 }
 
-// rowRace writes one row from all sides at the same revision. The winner's is there; the others get it back.
+// rowRace writes one row from all sides at the same revision. The winner's is there; the others get
+// it back.
 func (f *fixture) rowRace(at func(r *state.Row)) {
 	outs, errs := make([]state.Committed, racers), make([]error, racers)
 	guards := make([]state.Guard, racers)
@@ -138,8 +139,8 @@ func manyLanes(f *fixture) {
 	f.same(len(actions), racers*commits, "actions")
 }
 
-// nothingStartsAfterPause pauses while others start as fast as they can: whoever asks after Pause has returned is refused, whatever
-// schedule it has seen.
+// nothingStartsAfterPause pauses while others start as fast as they can: whoever asks after Pause
+// has returned is refused, whatever schedule it has seen.
 func nothingStartsAfterPause(f *fixture) {
 	guards := make([]state.Guard, racers)
 	for i := range guards {
@@ -175,7 +176,8 @@ func nothingStartsAfterPause(f *fixture) {
 	}
 }
 
-// scheduleOfOneInstant moves the one ticket there is between two rows in single commits while others read: they always see one.
+// scheduleOfOneInstant moves the one ticket there is between two rows in single commits while
+// others read: they always see one.
 func scheduleOfOneInstant(f *fixture) {
 	const moves = 30
 	g := f.guard(lane)

@@ -186,7 +186,8 @@ func dueInOrder(f *fixture) {
 	f.same(len(got), 0, "a row whose time was taken away")
 }
 
-// countsByStatus pins that Counts agrees with Row.Status through inserts, changes, moves and removals.
+// countsByStatus pins that Counts agrees with Row.Status through inserts, changes, moves and
+// removals.
 func countsByStatus(f *fixture) {
 	deployed := func(n int) state.Row {
 		r := fresh(n)
@@ -292,8 +293,8 @@ func goneRemoves(f *fixture) {
 	f.same(f.row(r.ID).Rev, int64(1), "it can come back")
 }
 
-// comesBackAsAnother pins that a row which is gone and comes back has no revision that the first one
-// had, so that what was read of that one fits no more.
+// comesBackAsAnother pins that a row which is gone and comes back has no revision that the first
+// one had, so that what was read of that one fits no more.
 func comesBackAsAnother(f *fixture) {
 	var l state.Lease
 	plans := func() state.Guard {
@@ -347,7 +348,8 @@ func laneRows(f *fixture) {
 	f.same(len(got), 0, "and lost its ticket")
 }
 
-// scheduleOfSome pins that a schedule can be asked for by agent, also when the name of one begins like that of another, or like one of its lanes.
+// scheduleOfSome pins that a schedule can be asked for by agent, also when the name of one begins
+// like that of another, or like one of its lanes.
 func scheduleOfSome(f *fixture) {
 	g := f.guard(lane)
 	lanes := []string{"a/0", "a/1", "a/1/0", "a0/0", "a-/0", "b/0"}

@@ -5,7 +5,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// Gather completes resources whose types want that from the resources of the model that require them because of a type.
+// Gather completes resources whose types want that from the resources of the model that require
+// them because of a type.
 func (c *Checker) Gather(m *Model) {
 	dependents := map[resource.ID][]schema.Dependent{}
 	for i := range m.Resources {

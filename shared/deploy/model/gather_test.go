@@ -9,7 +9,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// TestGather completes boxes by what is in them: boxes say what they are in, and those that want to know are told.
+// TestGather completes boxes by what is in them: boxes say what they are in, and those that want to
+// know are told.
 func TestGather(t *testing.T) {
 	types, err := schema.NewRegistry(schema.Type{
 		Name: "test::Box", Description: "a box",

@@ -14,7 +14,8 @@ type Model struct {
 	Resources []resource.Resource
 	Agents    []resource.Agent      // those that are described; any other is local
 	Files     map[string]state.Blob // the files that resources refer to, by hash
-	// Where returns the place of resource i, of one of its attributes, or of its "requires", "agent", "type" or "set". Nil: not known.
+	// Where returns the place of resource i, of one of its attributes, or of its "requires",
+	// "agent", "type" or "set". Nil: not known.
 	Where func(i int, attribute string) diag.Pos
 	// Fingerprint identifies all that the model was read from; "" when that is not known.
 	Fingerprint string

@@ -9,8 +9,9 @@ import (
 	"southbound/shared/schema"
 )
 
-// CheckReach refuses resources whose type is not reached over the transport of their agent: a handler that was called all the same would
-// act on the machine it runs on. With closed, an agent that is not described is local; without, it may be one of a version before.
+// CheckReach refuses resources whose type is not reached over the transport of their agent: a
+// handler that was called all the same would act on the machine it runs on. With closed, an agent
+// that is not described is local; without, it may be one of a version before.
 func (c *Checker) CheckReach(m *Model, closed bool) diag.Problems {
 	over := make(map[string]string, len(m.Agents))
 	for i := range m.Agents {

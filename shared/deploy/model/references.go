@@ -6,7 +6,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Missing names, for people, the parameters and facts that v still refers to, since their values are not known.
+// Missing names, for people, the parameters and facts that v still refers to, since their values
+// are not known.
 func Missing(v any) []string {
 	var out []string
 	for _, ref := range resource.References(v) {

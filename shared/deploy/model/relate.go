@@ -9,10 +9,11 @@ import (
 	"southbound/shared/schema"
 )
 
-// Relate adds the relations that follow from the types of resources, as far as both ends are among them, and sorts requirements. byID
-// holds their indexes. Through such a relation one resource hears the changes of that one other; whether anybody else hears them is for
-// authors to say (send_event), as is whether a resource hears any at all (receive_events). Who hears whom is found anew each time, since
-// resources may come from an earlier version.
+// Relate adds the relations that follow from the types of resources, as far as both ends are among
+// them, and sorts requirements. byID holds their indexes. Through such a relation one resource
+// hears the changes of that one other; whether anybody else hears them is for authors to say
+// (send_event), as is whether a resource hears any at all (receive_events). Who hears whom is found
+// anew each time, since resources may come from an earlier version.
 func (c *Checker) Relate(resources []resource.Resource, byID map[resource.ID]int) {
 	for i := range resources {
 		resources[i].Heard, resources[i].Hears = false, nil
@@ -73,7 +74,8 @@ func (c *Checker) RequiresByType(a, b *resource.Resource) bool {
 	return false
 }
 
-// byNature says, for a hint, which requirements of a cycle follow from a type, so that no author need have written them; "" if none do.
+// byNature says, for a hint, which requirements of a cycle follow from a type, so that no author
+// need have written them; "" if none do.
 func (c *Checker) byNature(resources []resource.Resource, cycle []int32) string {
 	var out []string
 	for i, n := range cycle {

@@ -21,9 +21,10 @@ func (c *Checker) ThingOf(r *resource.Resource) (Thing, bool) {
 	return Thing{cmp.Or(t.Space, r.Type), r.Agent, name}, name != ""
 }
 
-// CheckThings refuses resources with different ids that stand for the same thing, such as a file and a directory of one path: each would undo
-// what the other does. Whether one of them is purged makes no difference, as its handler meets the other one's thing, or removes it, at
-// every check. At least one of two is among the first mine resources; the others come from a version.
+// CheckThings refuses resources with different ids that stand for the same thing, such as a file
+// and a directory of one path: each would undo what the other does. Whether one of them is purged
+// makes no difference, as its handler meets the other one's thing, or removes it, at every check.
+// At least one of two is among the first mine resources; the others come from a version.
 func (c *Checker) CheckThings(resources []resource.Resource, mine int, at func(i int, attribute string) diag.Pos) diag.Problems {
 	var problems diag.Problems
 	first := map[Thing]int{}

@@ -16,7 +16,8 @@ const (
 	SeenAttribute  = "_changes" // of observations: what a handler has found to differ, with both values
 )
 
-// CodeTimeout bounds a call of a handler that comes with its resource. Whoever runs it ends it before.
+// CodeTimeout bounds a call of a handler that comes with its resource. Whoever runs it ends it
+// before.
 const CodeTimeout = 10*time.Minute + 10*time.Second
 
 // CodeOf returns the code that a resource comes with.

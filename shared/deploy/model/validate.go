@@ -12,17 +12,19 @@ import (
 	"southbound/shared/schema"
 )
 
-// Validate checks the types, attributes, identities, transports and cycles of a model, for which no state is needed; ValidateClosed also checks that all
-// requirements are there. It returns all problems at once, and completes the model: it fills in defaults, adds resources that follow from
-// others and requirements that follow from types, and sorts requirements. What is wrong with one resource hides nothing about others:
-// whatever follows from resources is found from what is right with them.
+// Validate checks the types, attributes, identities, transports and cycles of a model, for which no
+// state is needed; ValidateClosed also checks that all requirements are there. It returns all
+// problems at once, and completes the model: it fills in defaults, adds resources that follow from
+// others and requirements that follow from types, and sorts requirements. What is wrong with one
+// resource hides nothing about others: whatever follows from resources is found from what is right
+// with them.
 func (c *Checker) Validate(m *Model) diag.Problems {
 	problems := append(c.Complete(m), c.CheckReach(m, false)...)
 	return append(problems, c.CheckCycles(m.Resources, m.At)...)
 }
 
-// ValidateClosed is Validate, and also refuses requirements of resources that are not in the model. It is the whole check of an export
-// that is not partial.
+// ValidateClosed is Validate, and also refuses requirements of resources that are not in the model.
+// It is the whole check of an export that is not partial.
 func (c *Checker) ValidateClosed(m *Model) diag.Problems {
 	problems := append(c.Complete(m), c.CheckReach(m, true)...)
 	problems = append(problems, c.CheckThere(m.Resources, m.At)...)
@@ -113,7 +115,8 @@ func CheckAttributes(t *schema.Compiled, attributes map[string]any, purged bool)
 	return t.Check(attributes)
 }
 
-// openSecrets refuses literal values of sensitive attributes, since whatever stands in a document is stored in versions.
+// openSecrets refuses literal values of sensitive attributes, since whatever stands in a document
+// is stored in versions.
 func openSecrets(t *schema.Compiled, attributes map[string]any) []diag.Problem {
 	var problems []diag.Problem
 	for i := range t.Attributes {
@@ -127,8 +130,8 @@ func openSecrets(t *schema.Compiled, attributes map[string]any) []diag.Problem {
 	return problems
 }
 
-// holdsSecrets reports whether a value is a list or a map whose data type says by itself which of its parts are sensitive. That the value
-// fits the type has been checked.
+// holdsSecrets reports whether a value is a list or a map whose data type says by itself which of
+// its parts are sensitive. That the value fits the type has been checked.
 func holdsSecrets(t *schema.Compiled, attribute string, value any) bool {
 	switch value.(type) {
 	case []any, map[string]any:
@@ -199,8 +202,8 @@ func (c *Checker) CheckThere(resources []resource.Resource, at func(i int, attri
 	return problems
 }
 
-// CheckCycles refuses cycles. A resource that is described twice, which is reported elsewhere, counts once, with the requirements of all
-// its descriptions.
+// CheckCycles refuses cycles. A resource that is described twice, which is reported elsewhere,
+// counts once, with the requirements of all its descriptions.
 func (c *Checker) CheckCycles(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
 	var problems diag.Problems
 	byID := make(map[resource.ID]int32, len(resources))

@@ -11,7 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// books are what the checks know on their own, beside what the models hold: a model may be wrong as well as the engine.
+// books are what the checks know on their own, beside what the models hold: a model may be wrong as
+// well as the engine.
 type books struct {
 	leases    map[string]*held // by key: who took it last
 	paused    map[string]bool  // agents
@@ -165,7 +166,8 @@ func (*taskBooks) orphan() *taskBooks {
 	return b
 }
 
-// gone notes that what left the model is removed: from the next release on nothing waits for it, even if one of that name comes back.
+// gone notes that what left the model is removed: from the next release on nothing waits for it,
+// even if one of that name comes back.
 func (b *books) gone(id resource.ID) {
 	delete(b.removing, id)
 	for _, after := range b.removing {
@@ -229,7 +231,8 @@ func (b *taskBooks) did(id resource.ID, what string) {
 	}
 }
 
-// untold notes that the newest call has ended without an answer: what it did with success is known to nobody.
+// untold notes that the newest call has ended without an answer: what it did with success is known
+// to nobody.
 func (b *taskBooks) untold() {
 	for _, have := range b.runs {
 		if have.by == b.call {
@@ -314,7 +317,8 @@ func (b *books) ended(t *task, id resource.ID, _ string) {
 	}
 }
 
-// changed notes that a handler has changed a thing: what requires it, and is told, owes a reload from now on.
+// changed notes that a handler has changed a thing: what requires it, and is told, owes a reload
+// from now on.
 func (b *books) changed(r *run, id resource.ID, what string) {
 	if what != "update" {
 		delete(b.events, id) // made anew, or gone: it needs no reload

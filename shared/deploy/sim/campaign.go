@@ -11,9 +11,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// Campaign runs n seeds, from first on, on all processors, until one violates an invariant. It returns the result of that seed, the smallest if
-// several were found at once, or nil, and how many seeds were run. progress, when not nil, is told how many seeds are done, now and then, by
-// several goroutines.
+// Campaign runs n seeds, from first on, on all processors, until one violates an invariant. It
+// returns the result of that seed, the smallest if several were found at once, or nil, and how many
+// seeds were run. progress, when not nil, is told how many seeds are done, now and then, by several
+// goroutines.
 func Campaign(first, n uint64, m Mutant, progress func(done uint64)) (*Result, uint64, error) {
 	var next, done atomic.Uint64
 	var mu sync.Mutex
@@ -54,8 +55,8 @@ func Campaign(first, n uint64, m Mutant, progress func(done uint64)) (*Result, u
 // mostShrinks bounds how many runs Shrink makes.
 const mostShrinks = 1500
 
-// Shrink returns a smaller plan that still violates the same check: operations, resources and kinds of faults are left out as long as it
-// does.
+// Shrink returns a smaller plan that still violates the same check: operations, resources and kinds
+// of faults are left out as long as it does.
 func Shrink(p *Plan, m Mutant, check string) (*Plan, error) {
 	s := &shrinker{m: m, check: check, left: mostShrinks, best: p}
 	for again := true; again && s.left > 0 && s.err == nil; {

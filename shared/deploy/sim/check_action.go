@@ -137,7 +137,8 @@ func (r *run) checkOutcome(row, was *state.Row, c *state.Commit) {
 	}
 }
 
-// settled reports whether a row has nothing about it that a check without findings would have to write.
+// settled reports whether a row has nothing about it that a check without findings would have to
+// write.
 func settled(r *state.Row) bool {
 	return asWanted(r) && r.Blocked == state.NotBlocked && r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Unsure &&
 		!r.Removing && !r.Orphaned && r.Reason == "" && len(r.Left) == 0
@@ -184,7 +185,8 @@ func (r *run) heardOf(row *state.Row) bool {
 	return !known || r.heardChange(r.sched.cur, i, row)
 }
 
-// heardChange reports whether something that a row requires and hears has changed since its last success, or may have.
+// heardChange reports whether something that a row requires and hears has changed since its last
+// success, or may have.
 func (r *run) heardChange(t *task, i int, row *state.Row) bool {
 	eff, e := r.books.effect, r.state.look(env)
 	for j, q := range eff.ids {
@@ -200,7 +202,8 @@ func (r *run) heardChange(t *task, i int, row *state.Row) bool {
 	return false
 }
 
-// backoffs reports whether a pause before a retry is one of those that the settings ask for after so many failures.
+// backoffs reports whether a pause before a retry is one of those that the settings ask for after
+// so many failures.
 func (r *run) backoffs(pause time.Duration, attempts int) bool {
 	want := r.plan.Settings.RetryBase
 	for range attempts - 1 {

@@ -37,10 +37,10 @@ func (r *run) checkCommit(c *state.Commit, out *state.Committed, b before) {
 	r.checkShrinks(t)
 }
 
-// checkShrinks checks that in one schedule nothing comes to be scheduled: what processes have learned
-// of it is to stay true. What a wave of a timer leaves out, because it waits for a person, counts as
-// scheduled for all others until the lane where it is has recorded that it is left out. Until then a
-// run of it that began before may make it something that the wave asks for.
+// checkShrinks checks that in one schedule nothing comes to be scheduled: what processes have
+// learned of it is to stay true. What a wave of a timer leaves out, because it waits for a person,
+// counts as scheduled for all others until the lane where it is has recorded that it is left out.
+// Until then a run of it that began before may make it something that the wave asks for.
 func (r *run) checkShrinks(t *task) {
 	e, was := r.state.look(env), r.books.sched
 	if r.books.effect == nil {
@@ -74,7 +74,8 @@ func (r *run) checkFence(t *task, c *state.Commit) {
 	}
 }
 
-// checkWritten checks that rows were written under their condition, and that what was acknowledged is there (D3, D4).
+// checkWritten checks that rows were written under their condition, and that what was acknowledged
+// is there (D3, D4).
 func (r *run) checkWritten(c *state.Commit, out *state.Committed, b before) {
 	e := r.state.look(env)
 	for i := range c.Rows {
@@ -156,8 +157,8 @@ func (r *run) checkResults(t *task, c *state.Commit, out *state.Committed, b bef
 	}
 }
 
-// checkPatient checks that nothing is skipped for what is scheduled once more in another lane: that is
-// known when a requirement is read, and it is to wait for it.
+// checkPatient checks that nothing is skipped for what is scheduled once more in another lane: that
+// is known when a requirement is read, and it is to wait for it.
 func (r *run) checkPatient(t *task, row *state.Row, lane string) {
 	eff := t.books.effect
 	if eff == nil || row.Blocked != state.BlockedTemp || !slices.Contains(t.books.claimed, row.ID) ||
@@ -200,7 +201,8 @@ func (r *run) checkResult(t *task, row, was *state.Row, c *state.Commit) {
 	}
 }
 
-// checkBackoff is invariant D7: what may pass by itself is tried again, later and later; what will not pass waits.
+// checkBackoff is invariant D7: what may pass by itself is tried again, later and later; what will
+// not pass waits.
 func (r *run) checkBackoff(t *task, row, was *state.Row) {
 	waits := forGood(row) || row.Blocked == state.NeedsPerson
 	switch {
@@ -227,8 +229,9 @@ func (r *run) longestPause(t *task) time.Duration {
 	return max(r.plan.Settings.RetryMax, time.Second)
 }
 
-// checkInherited is invariant D4 for what a lost holder was running: before the store forgets it, it is noted with what may have changed, or a run
-// elsewhere, which knew of the loss, has told of it.
+// checkInherited is invariant D4 for what a lost holder was running: before the store forgets it,
+// it is noted with what may have changed, or a run elsewhere, which knew of the loss, has told of
+// it.
 func (r *run) checkInherited(t *task, key string) {
 	for _, id := range t.books.inherits[key] {
 		if row := r.state.look(env).rows[id]; row != nil && row.Lane == key && !row.Orphaned && !row.Unsure && row.ChangedAt.Equal(t.books.changed[id]) && r.tells(id) {
@@ -248,7 +251,8 @@ func (r *run) tells(id resource.ID) bool {
 	return err == nil && res.Tells()
 }
 
-// checkLeft checks that nobody gives up a lane in which something has acted that is not recorded: whoever takes it next would not be told.
+// checkLeft checks that nobody gives up a lane in which something has acted that is not recorded:
+// whoever takes it next would not be told.
 func (r *run) checkLeft(t *task, key string) {
 	for id, run := range t.books.runs {
 		if key == t.books.lane && run.acted && !run.recorded {
@@ -257,7 +261,8 @@ func (r *run) checkLeft(t *task, key string) {
 	}
 }
 
-// checkEnded is invariant L1 at the end of a run of a lane: also one that was told to stop records what its handlers did.
+// checkEnded is invariant L1 at the end of a run of a lane: also one that was told to stop records
+// what its handlers did.
 func (r *run) checkEnded(t *task, lane string, err error) {
 	if t.books.open != 0 {
 		r.violate("transport", "%s ends and leaves its connection open", t.name)

@@ -8,7 +8,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// restDryRun asks what a deploy of everything would do, and compares the answer with the world, which it must leave as it is.
+// restDryRun asks what a deploy of everything would do, and compares the answer with the world,
+// which it must leave as it is.
 func (r *run) restDryRun() bool {
 	c := r.books.released
 	if c == nil {
@@ -83,7 +84,8 @@ func (r *run) checkWould(c *content, w *deploy.Would, since time.Duration, told 
 	}
 }
 
-// openIn reports whether a version itself does not say what a resource, or something that it requires, is to be.
+// openIn reports whether a version itself does not say what a resource, or something that it
+// requires, is to be.
 func (r *run) openIn(c *content, id resource.ID) bool {
 	it := c.entries[id]
 	if it == nil {
@@ -103,8 +105,8 @@ func (r *run) openIn(c *content, id resource.ID) bool {
 	return false
 }
 
-// would works out what a deploy would do: fails when the thing cannot be read or not be changed so, known false when nobody can tell, as of one that was
-// changing at since or later.
+// would works out what a deploy would do: fails when the thing cannot be read or not be changed so,
+// known false when nobody can tell, as of one that was changing at since or later.
 func (r *run) would(id resource.ID, it *item, since time.Duration) (action string, fails, known bool) {
 	for _, ref := range resource.References(it.res.Attributes) {
 		if s, is := ref.(resource.Secret); is && s.Version == "" {

@@ -17,7 +17,8 @@ const (
 	fileGrace    = 24 * time.Hour
 )
 
-// used returns the files that something refers to: what is in force, a visible version, or a resource that has left its version behind.
+// used returns the files that something refers to: what is in force, a visible version, or a
+// resource that has left its version behind.
 func (r *run) used() map[string]bool {
 	e := r.state.look(env)
 	used := map[string]bool{e.env.Graph: true}
@@ -45,8 +46,9 @@ func (r *run) used() map[string]bool {
 	return used
 }
 
-// checkCollected is invariant V2: no file goes that something refers to, or that was stored a moment ago: unless that was since the collection began, as
-// another may have removed it before, and an export that finds its file gone says so.
+// checkCollected is invariant V2: no file goes that something refers to, or that was stored a
+// moment ago: unless that was since the collection began, as another may have removed it before,
+// and an export that finds its file gone says so.
 func (r *run) checkCollected(hashes []string) {
 	t := r.sched.cur
 	used, grace := r.used(), t.books.grace

@@ -8,8 +8,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// law are the books on why resources run: each runs once for each reason, and reasons that came before it was claimed share
-// that run. Times are steps, as two things may happen at the same instant.
+// law are the books on why resources run: each runs once for each reason, and reasons that came
+// before it was claimed share that run. Times are steps, as two things may happen at the same
+// instant.
 type law struct {
 	step    int
 	due     map[resource.ID][]reason // reasons to run that no run has followed
@@ -19,7 +20,8 @@ type law struct {
 	open    map[resource.ID]*task    // whose result was left out of a commit, and is to be written by another one
 }
 
-// reason is one reason to run. One that is void once the run that is under way ends well asks for nothing but what that does.
+// reason is one reason to run. One that is void once the run that is under way ends well asks for
+// nothing but what that does.
 type reason struct {
 	step int
 	why  string
@@ -52,7 +54,8 @@ func (l *law) claim(ids []resource.ID) {
 	}
 }
 
-// over drops the reasons that were known when the last run was claimed, and, if it ended well, those that ask for no more.
+// over drops the reasons that were known when the last run was claimed, and, if it ended well,
+// those that ask for no more.
 func (l *law) over(id resource.ID, well bool) {
 	l.due[id] = slices.DeleteFunc(l.due[id], func(a reason) bool { return a.step <= l.claimed[id] || well && a.void })
 }
@@ -72,8 +75,8 @@ func (r *run) checkReason(t *task, id resource.ID, have *runBook) {
 	l.over(id, false)
 }
 
-// changedBefore reports whether something that a resource requires and hears was changed by a run of the same claim. That it
-// is run behind it, and not told of it afterwards, costs no run more.
+// changedBefore reports whether something that a resource requires and hears was changed by a run
+// of the same claim. That it is run behind it, and not told of it afterwards, costs no run more.
 func (r *run) changedBefore(t *task, id resource.ID) bool {
 	eff := r.books.effect
 	i, known := eff.index[id]
@@ -116,9 +119,9 @@ func (r *run) reasonPlanned(t *task, row, was *state.Row, had bool, entries []fo
 	}
 }
 
-// freed reports whether a resource waits for less by a release that is under way, or will by one that
-// comes, since something is gone. Whether a run that is under way was claimed before that, and skips it
-// for what it does not wait for any more, cannot be told: it may run once more.
+// freed reports whether a resource waits for less by a release that is under way, or will by one
+// that comes, since something is gone. Whether a run that is under way was claimed before that, and
+// skips it for what it does not wait for any more, cannot be told: it may run once more.
 func (r *run) freed(id resource.ID) bool {
 	e := r.state.look(env)
 	return r.books.effect.gone(id, e.rows) || e.env.Releasing != 0 && r.books.freed[id]
@@ -160,9 +163,10 @@ func (e *effective) gone(id resource.ID, rows map[resource.ID]*state.Row) bool {
 	})
 }
 
-// reasonFollows notes whether a row has to run because of what has become of others since it was claimed last. Of one that
-// is being run, and was asked for before those, it cannot be told whether it was claimed before them: it may run again. Nor
-// can it be told of what was claimed at the very time at which they ended.
+// reasonFollows notes whether a row has to run because of what has become of others since it was
+// claimed last. Of one that is being run, and was asked for before those, it cannot be told whether
+// it was claimed before them: it may run again. Nor can it be told of what was claimed at the very
+// time at which they ended.
 func (r *run) reasonFollows(row, was *state.Row, entries []follow) {
 	l := r.books.law
 	for i := range entries {
@@ -198,8 +202,8 @@ func (r *run) reasonResults(row, was *state.Row) {
 	}
 }
 
-// reasonChanged notes that those that hear a resource have to run for its change, unless they have run behind it in the same
-// claim.
+// reasonChanged notes that those that hear a resource have to run for its change, unless they have
+// run behind it in the same claim.
 func (r *run) reasonChanged(c *state.Commit, row, was *state.Row) {
 	eff := r.books.effect
 	i, known := 0, false
@@ -218,7 +222,8 @@ func (r *run) reasonChanged(c *state.Commit, row, was *state.Row) {
 	}
 }
 
-// reasonConflicts notes which results a commit has left out: if nobody writes them after all, the runs were in vain.
+// reasonConflicts notes which results a commit has left out: if nobody writes them after all, the
+// runs were in vain.
 func (r *run) reasonConflicts(t *task, c *state.Commit, out *state.Committed) {
 	l := r.books.law
 	if len(c.Next) > 0 {
@@ -230,7 +235,8 @@ func (r *run) reasonConflicts(t *task, c *state.Commit, out *state.Committed) {
 	}
 }
 
-// reasonOutbox notes what is to follow. An event tells of something only if its resource has changed, or may have.
+// reasonOutbox notes what is to follow. An event tells of something only if its resource has
+// changed, or may have.
 func (r *run) reasonOutbox(c *state.Commit) {
 	l := r.books.law
 	l.step++

@@ -10,7 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// checkMeanwhile checks that a result leaves what others have asked for, or forbidden, since its run was claimed: the run is not an answer to that.
+// checkMeanwhile checks that a result leaves what others have asked for, or forbidden, since its
+// run was claimed: the run is not an answer to that.
 func (r *run) checkMeanwhile(t *task, row, was *state.Row) {
 	claimed, known := t.books.claims[row.ID]
 	switch {
@@ -26,8 +27,8 @@ func (r *run) checkMeanwhile(t *task, row, was *state.Row) {
 	}
 }
 
-// checkFollowed checks what a run that ended well says of the changes that it knows of: none that it may not have seen, and all that came before it in
-// the same claim.
+// checkFollowed checks what a run that ended well says of the changes that it knows of: none that
+// it may not have seen, and all that came before it in the same claim.
 func (r *run) checkFollowed(t *task, row, was *state.Row, started time.Time) {
 	claimed, known := t.books.claims[row.ID]
 	if !known || row.SucceededAt.Equal(was.SucceededAt) {
@@ -51,7 +52,8 @@ func (r *run) checkUnwritten(t *task, c *state.Commit) {
 		a := &c.Actions[i]
 		claimed, known := t.books.claims[a.Resource]
 		row := r.state.look(env).rows[a.Resource]
-		// A row that was let go of and has come back may have the same revision, but not the ticket.
+		// A row that was let go of and has come back may have the same revision, but not the
+		// ticket.
 		if !known || row == nil || row.Rev != claimed.rev || row.Ticket != claimed.ticket || a.Stale || a.Outcome != state.StatusDeployed || a.Action == state.ActionDryRun || row.LastAction == a.ID {
 			continue
 		}
@@ -61,7 +63,8 @@ func (r *run) checkUnwritten(t *task, c *state.Commit) {
 	}
 }
 
-// checkTold checks that what tells others says so when a run has changed it, or may have: at once when the run ends well, else at the next that does.
+// checkTold checks that what tells others says so when a run has changed it, or may have: at once
+// when the run ends well, else at the next that does.
 func (r *run) checkTold(t *task, row, was *state.Row, c *state.Commit) {
 	i := slices.IndexFunc(c.Actions, func(a state.Action) bool { return a.ID == row.LastAction })
 	if have := t.books.runs[row.ID]; i >= 0 && have != nil && r.tells(row.ID) {
@@ -76,7 +79,8 @@ func (r *run) checkTold(t *task, row, was *state.Row, c *state.Commit) {
 	}
 }
 
-// lostElsewhere reports whether a run of a row in a lane that it was moved from has ended without a record.
+// lostElsewhere reports whether a run of a row in a lane that it was moved from has ended without a
+// record.
 func (r *run) lostElsewhere(t *task, e *environment, row *state.Row) bool {
 	for _, key := range row.Left {
 		if l := e.leases[key]; l != nil && key != t.books.lane && l.Holder != "" && !r.time().Before(l.Until) && slices.Contains(l.Running, row.ID) {
@@ -86,7 +90,8 @@ func (r *run) lostElsewhere(t *task, e *environment, row *state.Row) bool {
 	return false
 }
 
-// checkReplaced checks what a planner makes of a row whose intent it replaces, or takes away: invariants D4 and D5.
+// checkReplaced checks what a planner makes of a row whose intent it replaces, or takes away:
+// invariants D4 and D5.
 func (r *run) checkReplaced(t *task, row, was *state.Row) {
 	if row.Orphaned && !was.Orphaned && (row.Ticket != 0 || !row.NextAt.IsZero()) {
 		r.violate("orphan", "%s leaves the model, and is asked for (ticket %d), or will be by a timer", row.ID, row.Ticket)
@@ -113,7 +118,8 @@ func (r *run) runs(row *state.Row) bool {
 	return l != nil && l.Holder != "" && slices.Contains(l.Running, row.ID)
 }
 
-// checkMoved checks what a planner makes of a row that keeps its intent and gets other requirements, or another lane.
+// checkMoved checks what a planner makes of a row that keeps its intent and gets other
+// requirements, or another lane.
 func (r *run) checkMoved(t *task, row, was *state.Row) {
 	e := r.state.look(env)
 	if row.Hash != was.Hash || row.Orphaned || was.Orphaned || row.Compliance == state.Undefined || row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson {
@@ -131,7 +137,8 @@ func (r *run) checkMoved(t *task, row, was *state.Row) {
 	}
 }
 
-// requiresMore reports whether an intent that is told of changes requires or hears what another does not.
+// requiresMore reports whether an intent that is told of changes requires or hears what another
+// does not.
 func requiresMore(now, was []byte) bool {
 	a, err := resource.Decode(now)
 	b, err2 := resource.Decode(was)
@@ -144,7 +151,8 @@ func requiresMore(now, was []byte) bool {
 	return a.ReceiveEvents && (more(a.Requires, b.Requires) || more(a.Hears, b.Hears))
 }
 
-// checkTimed checks what a timer asks for, beside retries: nothing where it is off or everything is halted, and it notes when that was.
+// checkTimed checks what a timer asks for, beside retries: nothing where it is off or everything is
+// halted, and it notes when that was.
 func (r *run) checkTimed(t *task, row, was *state.Row, c *state.Commit, b before) {
 	if row.Priority != state.PriorityDeployTimer || row.Ticket == 0 || was.Ticket != 0 || b.env.Releasing != 0 {
 		return
@@ -160,8 +168,8 @@ func (r *run) checkTimed(t *task, row, was *state.Row, c *state.Commit, b before
 	}
 }
 
-// checkUntouched checks that a release replaces no intent that its version leaves as it was: invariant C1. What was
-// resolved since stays so, as long as the values are known.
+// checkUntouched checks that a release replaces no intent that its version leaves as it was:
+// invariant C1. What was resolved since stays so, as long as the values are known.
 func (r *run) checkUntouched(t *task, old *content, c *state.Commit, out *state.Committed, b before) {
 	if c.Env == nil || c.Env.Released == b.env.Released || b.env.Releasing != 0 || old == nil || r.books.visible[c.Env.Released] == nil {
 		return

@@ -97,7 +97,8 @@ func (r *run) checkAsked(t *task, c *state.Commit, b before) {
 	}
 }
 
-// checkPrefix checks that what is scheduled together comes with requirements first: a home may write the rows of a plan one after the other.
+// checkPrefix checks that what is scheduled together comes with requirements first: a home may
+// write the rows of a plan one after the other.
 func (r *run) checkPrefix(t *task, c *state.Commit) {
 	if r.books.effect == nil {
 		return
@@ -148,7 +149,8 @@ func (r *run) checkPlanned(t *task, row, was *state.Row) {
 	}
 }
 
-// checkRetried is invariant D7: no timer asks for what waits for a person, and a person who has not said so asks for nothing that waits at all.
+// checkRetried is invariant D7: no timer asks for what waits for a person, and a person who has not
+// said so asks for nothing that waits at all.
 func (r *run) checkRetried(t *task, row, was *state.Row) {
 	switch {
 	case was.LastRun != state.RunFailed || was.Orphaned || was.Removing:
@@ -161,10 +163,12 @@ func (r *run) checkRetried(t *task, row, was *state.Row) {
 	}
 }
 
-// knowsSettings reports whether a task knows the settings of the plan: an environment has them once a whole model has been exported to it.
+// knowsSettings reports whether a task knows the settings of the plan: an environment has them once
+// a whole model has been exported to it.
 func (r *run) knowsSettings(t *task) bool { return r.books.settled != 0 && t.began > r.books.settled }
 
-// checkFingerprint checks that an export is only remembered as one that need not be done again when it is what the last version holds and will be.
+// checkFingerprint checks that an export is only remembered as one that need not be done again when
+// it is what the last version holds and will be.
 func (r *run) checkFingerprint(t *task, now *state.Env) {
 	o, c := r.books.prints[now.Fingerprint], r.books.visible[now.Last]
 	if o == nil || c == nil || o.partial != nil || o.target != "" {
@@ -246,7 +250,8 @@ func (r *run) checkVisible(t *task, e *environment, was, now int) {
 	}
 }
 
-// checkPinned checks that a version says which version of each secret it means: a new one is to be a new intent.
+// checkPinned checks that a version says which version of each secret it means: a new one is to be
+// a new intent.
 func (r *run) checkPinned(t *task, c *content) {
 	for _, id := range c.ids {
 		for _, ref := range resource.References(c.entries[id].res.Attributes) {

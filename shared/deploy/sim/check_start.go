@@ -86,8 +86,8 @@ func (r *run) checkClaim(t *task, c *state.Commit) {
 	r.hasten()
 }
 
-// checkHeld checks that a lane is taken for as long as one call of a handler may take: otherwise another takes it in the middle of one. Who has met a
-// fault or a stall on the way may be late.
+// checkHeld checks that a lane is taken for as long as one call of a handler may take: otherwise
+// another takes it in the middle of one. Who has met a fault or a stall on the way may be late.
 func (r *run) checkHeld(t *task, c *state.Commit) {
 	longest := time.Duration(0)
 	if t.books.open == 0 {
@@ -102,7 +102,8 @@ func (r *run) checkHeld(t *task, c *state.Commit) {
 	}
 }
 
-// bookClaim notes what a row says when it is claimed, and checks that no timer has asked for what waits for a person.
+// bookClaim notes what a row says when it is claimed, and checks that no timer has asked for what
+// waits for a person.
 func (r *run) bookClaim(t *task, e *environment, id resource.ID) {
 	row := e.rows[id]
 	if row == nil {
@@ -130,7 +131,8 @@ func (r *run) bookClaim(t *task, e *environment, id resource.ID) {
 	}
 }
 
-// checkOrder checks that what waits for nothing in a claim comes in the order of its priority, and of its tickets.
+// checkOrder checks that what waits for nothing in a claim comes in the order of its priority, and
+// of its tickets.
 func (r *run) checkOrder(t *task, e *environment, next []resource.ID) {
 	type rank struct {
 		priority state.Priority
@@ -173,8 +175,8 @@ func (r *run) scheduled(e *environment) uint64 {
 	return out
 }
 
-// pending returns which nodes count as scheduled for other lanes: also those that a wave leaves out,
-// until that is recorded.
+// pending returns which nodes count as scheduled for other lanes: also those that a wave leaves
+// out, until that is recorded.
 func (r *run) pending(e *environment) uint64 {
 	var out uint64
 	for i, id := range r.books.effect.ids {
@@ -221,7 +223,8 @@ func asWanted(row *state.Row) bool {
 	return row.LastRun == state.RunSuccess && row.Compliance == state.Compliant && row.Deployed == row.Hash
 }
 
-// checkCovered checks that whoever holds a lane holds it for as long as a call of a handler may take: invariant D2.
+// checkCovered checks that whoever holds a lane holds it for as long as a call of a handler may
+// take: invariant D2.
 func (r *run) checkCovered(t *task, limit time.Duration) {
 	if t.books.lane == "" || t.books.dry || !r.books.live(r, t) {
 		return
@@ -284,7 +287,8 @@ func (r *run) reportOnly(id resource.ID) bool {
 	return r.says(id, `"report_only":true`)
 }
 
-// checkCreate is invariant D8: what a create may have led to is looked up before it is created again, so that it has been noted before it begins.
+// checkCreate is invariant D8: what a create may have led to is looked up before it is created
+// again, so that it has been noted before it begins.
 func (r *run) checkCreate(t *thing, id resource.ID, token string) {
 	who := r.sched.cur
 	if !r.books.live(r, who) {

@@ -81,8 +81,9 @@ func newUnpacker() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 }
 
-// effective is who waits for whom in what is released, by the rules of the architecture: requirements first; between two things that must not
-// exist the other way round; what left the model to be purged after all that required it.
+// effective is who waits for whom in what is released, by the rules of the architecture:
+// requirements first; between two things that must not exist the other way round; what left the
+// model to be purged after all that required it.
 type effective struct {
 	ids   []resource.ID
 	index map[resource.ID]int
@@ -111,7 +112,8 @@ func effectiveOf(c *content, removing map[resource.ID]map[resource.ID]bool) *eff
 	return e
 }
 
-// fill computes the edges; it returns false when turning those between purged resources round makes a cycle.
+// fill computes the edges; it returns false when turning those between purged resources round makes
+// a cycle.
 func (e *effective) fill(c *content, removing map[resource.ID]map[resource.ID]bool, turn bool) bool {
 	e.needs = make([]uint64, len(e.ids))
 	for i, id := range e.ids {

@@ -14,7 +14,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// Files is deploy.Files in memory, exactly as its contract has it. It is for use by one goroutine at a time.
+// Files is deploy.Files in memory, exactly as its contract has it. It is for use by one goroutine
+// at a time.
 type Files struct {
 	// Now tells when a file is stored; nil: it is always the zero time.
 	Now func() time.Time

@@ -9,8 +9,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Focus shapes the plans of seeds, so that what a certain kind of fault needs comes together in most
-// of them, whatever else the engine or the simulator does differently tomorrow.
+// Focus shapes the plans of seeds, so that what a certain kind of fault needs comes together in
+// most of them, whatever else the engine or the simulator does differently tomorrow.
 type Focus struct {
 	Name string
 	Why  string // what it brings together
@@ -78,8 +78,8 @@ func focusInstant() *Focus {
 	}
 }
 
-// pair draws what focusInstant is about: one half of the resources hears the other, which is on another
-// agent. One of the first is looked at, and when its handler runs, what it hears is mended.
+// pair draws what focusInstant is about: one half of the resources hears the other, which is on
+// another agent. One of the first is looked at, and when its handler runs, what it hears is mended.
 func (d *drawer) pair() {
 	d.pool, d.in = d.pool[:4], d.in[:4]
 	tells, hears := d.pool[:2], d.pool[2:]
@@ -119,8 +119,8 @@ func focusFreed() *Focus {
 	}
 }
 
-// free draws what focusFreed is about: the first fails, the second takes time, the third is freed from
-// the first while it is skipped, and so is what requires it.
+// free draws what focusFreed is about: the first fails, the second takes time, the third is freed
+// from the first while it is skipped, and so is what requires it.
 func (d *drawer) free() {
 	d.agents[0].Lanes = 1
 	for i := range d.pool {

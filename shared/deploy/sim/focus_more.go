@@ -22,9 +22,9 @@ func focusRelaned() *Focus {
 	}
 }
 
-// relane draws what focusRelaned is about: while the first is under way, a check of everything goes on.
-// Then the agent gets more lanes, and the second half of the resources hears the first half, which is
-// new.
+// relane draws what focusRelaned is about: while the first is under way, a check of everything goes
+// on. Then the agent gets more lanes, and the second half of the resources hears the first half,
+// which is new.
 func (d *drawer) relane() {
 	d.agents = []resource.Agent{{Name: "a0", Transport: "local", Lanes: 1}}
 	for i := range d.pool {
@@ -115,8 +115,8 @@ func focusWoken() *Focus {
 	}
 }
 
-// wake draws what focusWoken is about: each of the first half is changed by somebody and set right, once,
-// and one of another agent hears it.
+// wake draws what focusWoken is about: each of the first half is changed by somebody and set right,
+// once, and one of another agent hears it.
 func (d *drawer) wake() {
 	d.agents = []resource.Agent{{Name: "a0", Transport: "local", Lanes: 1}, {Name: "a1", Transport: "local", Lanes: 1}}
 	for i := range d.pool {

@@ -43,7 +43,8 @@ func (r *run) forget(p *process, o *op) {
 	})
 }
 
-// checkLetGo checks that a planner removes only what left the model, and only when somebody has asked for that.
+// checkLetGo checks that a planner removes only what left the model, and only when somebody has
+// asked for that.
 func (r *run) checkLetGo(t *task, row, was *state.Row) {
 	switch {
 	case !row.Gone:

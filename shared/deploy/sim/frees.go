@@ -10,8 +10,8 @@ import (
 )
 
 // frees lets hasty plans end with something that fails, and with exports of what requires it, has
-// never been run, and gets another intent that does not require it any more just while it is skipped.
-// What requires the freed one is skipped with it, in the same batch.
+// never been run, and gets another intent that does not require it any more just while it is
+// skipped. What requires the freed one is skipped with it, in the same batch.
 func (d *drawer) frees(rng *rand.Rand) {
 	p := d.p
 	if !p.hasty || rng.IntN(2) == 0 {

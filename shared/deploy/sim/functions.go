@@ -7,8 +7,9 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// Functions says how the home with functions is: doorbells are messages in FIFO queues, and a handler function in short-lived processes
-// gets them in batches. What is modelled, and of what: docs/design/simulator.md.
+// Functions says how the home with functions is: doorbells are messages in FIFO queues, and a
+// handler function in short-lived processes gets them in batches. What is modelled, and of what:
+// docs/design/simulator.md.
 type Functions struct {
 	Timeout    time.Duration // of the function; its process is killed then
 	Margin     time.Duration // before the timeout the function takes no more work
@@ -94,7 +95,8 @@ func (q *fifo) poll() {
 	}
 }
 
-// take delivers a batch: the oldest messages of groups of which nothing is under way. What was delivered too often is dropped.
+// take delivers a batch: the oldest messages of groups of which nothing is under way. What was
+// delivered too often is dropped.
 func (q *fifo) take() []*message {
 	r, f := q.r, q.r.plan.Functions
 	blocked := map[string]bool{}
@@ -132,7 +134,8 @@ func (r *run) freeProcess() *process {
 	return nil
 }
 
-// invoke runs the handler function. When its time is over its process is killed in the middle of what it does.
+// invoke runs the handler function. When its time is over its process is killed in the middle of
+// what it does.
 func (r *run) invoke(b *batch) {
 	b.proc.batch = b
 	r.sched.at(b.began+r.plan.Functions.Timeout, func() {
@@ -144,7 +147,8 @@ func (r *run) invoke(b *batch) {
 	r.nextLane(b, 0)
 }
 
-// nextLane runs the lane of message i of a batch and of those behind it for the same lane, then the next; at the end the function answers.
+// nextLane runs the lane of message i of a batch and of those behind it for the same lane, then the
+// next; at the end the function answers.
 func (r *run) nextLane(b *batch, i int) {
 	f := r.plan.Functions
 	until := b.began + f.Timeout - f.Margin

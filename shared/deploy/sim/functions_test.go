@@ -9,8 +9,8 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// TestFunctionsHappen pins that what the model of queues and functions can do is done in few seeds: a model in which nothing ever happens checks
-// nothing.
+// TestFunctionsHappen pins that what the model of queues and functions can do is done in few seeds:
+// a model in which nothing ever happens checks nothing.
 func TestFunctionsHappen(t *testing.T) {
 	t.Parallel()
 	for what, text := range map[string]string{

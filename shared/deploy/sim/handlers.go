@@ -25,7 +25,8 @@ const (
 	typeFolder   = "sim::Folder"
 )
 
-// How long one handler call may take: longer, for operations that do, than a lane is held beyond what it is taken for.
+// How long one handler call may take: longer, for operations that do, than a lane is held beyond
+// what it is taken for.
 const (
 	callLimit = 5 * time.Second
 	slowLimit = 40 * time.Second
@@ -95,7 +96,8 @@ func (r *run) newHandlers() map[string]provider.Handler {
 // handler is what all handlers share.
 type handler struct{ r *run }
 
-// act is one call to the world: it logs, takes time, may fail before or after effect has done its work, and the process may crash on the way.
+// act is one call to the world: it logs, takes time, may fail before or after effect has done its
+// work, and the process may crash on the way.
 func (h handler) act(c *provider.Context, what string, res provider.Resource, effect func(t *thing) error) error {
 	r := h.r
 	who := r.sched.cur

@@ -9,8 +9,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// happened counts that something of a kind has come about in a run: not that it was drawn, but that the
-// engine was given it, or did it.
+// happened counts that something of a kind has come about in a run: not that it was drawn, but that
+// the engine was given it, or did it.
 func (r *run) happened(kind string) { r.kinds[kind]++ }
 
 // happenedIf is happened where that is so.
@@ -20,7 +20,8 @@ func (r *run) happenedIf(is bool, kind string) {
 	}
 }
 
-// happenedIn counts what a version that comes into force says, and how it differs from the one before.
+// happenedIn counts what a version that comes into force says, and how it differs from the one
+// before.
 func (r *run) happenedIn(was, now *content) {
 	for _, a := range now.agents {
 		r.happenedIf(a.Transport != "local", "agent over "+a.Transport)

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// kindsOf are the kinds of what documents say, people ask for, and calls meet. Each is to come about
-// in some of the first seeds: a kind of input that never comes about is a hole, however many seeds run.
+// kindsOf are the kinds of what documents say, people ask for, and calls meet. Each is to come
+// about in some of the first seeds: a kind of input that never comes about is a hole, however many
+// seeds run.
 func kindsOf() []string {
 	return strings.Split(strings.TrimSpace(`
 agent over http
@@ -145,14 +146,14 @@ waves stopped
 write-only attribute`), "\n")
 }
 
-// rareKinds are those that come about in so few seeds that these need not be among the first: a focus
-// makes them, and a mutant pins that.
+// rareKinds are those that come about in so few seeds that these need not be among the first: a
+// focus makes them, and a mutant pins that.
 func rareKinds() []string {
 	return []string{"removal refused: not reached", "to follow: again"}
 }
 
-// TestEveryKindHappens pins that the plans make all that they are to make, and that whatever is counted
-// is listed.
+// TestEveryKindHappens pins that the plans make all that they are to make, and that whatever is
+// counted is listed.
 func TestEveryKindHappens(t *testing.T) {
 	t.Parallel()
 	n := uint64(min(usual, 1000))

@@ -65,8 +65,8 @@ func (c *content) rehosted(base *content, id resource.ID) bool {
 // wayTo says how an agent is reached.
 func wayTo(a resource.Agent) string { return fmt.Sprintf("%s, port %d", a.Transport, portOf(a)) }
 
-// reached reports whether things of a type are reached over a transport: those that take long, or come
-// in batches, over all but one.
+// reached reports whether things of a type are reached over a transport: those that take long, or
+// come in batches, over all but one.
 func reached(typ, transport string) bool {
 	return transport != "wire" || typ != typeBatch && typ != typeSlow
 }
@@ -83,8 +83,8 @@ func (o *op) refused() bool {
 	})
 }
 
-// strands reports whether an export may have to be refused since it lets an agent be reached in a way
-// that is not for something that has left, and may be still to be purged.
+// strands reports whether an export may have to be refused since it lets an agent be reached in a
+// way that is not for something that has left, and may be still to be purged.
 func (r *run) strands(o *op) bool {
 	over := map[string]string{}
 	for _, a := range o.agents {

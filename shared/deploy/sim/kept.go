@@ -73,8 +73,8 @@ func (r *run) planFirst(book *exportBook) bool {
 	return true
 }
 
-// onceMore has a plan that was carried out be applied again some time later, by somebody who has not seen
-// that it was.
+// onceMore has a plan that was carried out be applied again some time later, by somebody who has
+// not seen that it was.
 func (r *run) onceMore(book *exportBook) {
 	if book.expect == "" || book.op.once == 0 || book.repeated || r.ended {
 		return
@@ -84,8 +84,8 @@ func (r *run) onceMore(book *exportBook) {
 	r.sched.at(r.sched.now+book.op.once, func() { r.try(book, 1) })
 }
 
-// checkRefused checks an export that was refused for what was expected of it: it has changed nothing, and
-// something had moved, or more would have left than may.
+// checkRefused checks an export that was refused for what was expected of it: it has changed
+// nothing, and something had moved, or more would have left than may.
 func (r *run) checkRefused(t *task, book *exportBook) {
 	o := book.op
 	r.happened("export refused as not expected")
@@ -102,8 +102,8 @@ func (r *run) checkRefused(t *task, book *exportBook) {
 // mayBeRefused reports whether an error says that an export is not what was expected.
 func mayBeRefused(err error) bool { return fault.Is(err, fault.Refused) }
 
-// checkKept checks what an export writes of which a plan was made, or that has limits. What finishes the
-// release of somebody else is not a part of it.
+// checkKept checks what an export writes of which a plan was made, or that has limits. What
+// finishes the release of somebody else is not a part of it.
 func (r *run) checkKept(t *task, c *state.Commit, out *state.Committed, b before) {
 	book := t.books.export
 	if book == nil || b.env.Releasing != 0 && t.books.wrote == 0 {
@@ -163,7 +163,8 @@ func (r *run) checkListed(t *task, book *exportBook, row, was *state.Row, had bo
 	switch {
 	case !changed:
 	case purges(row.Body) && purges(was.Body) && asWanted(was) && (listed || book.op.target != ""):
-		// It is gone, and stays so. What is not targeted, but required by that, is listed only if it is to change.
+		// It is gone, and stays so. What is not targeted, but required by that, is listed only if
+		// it is to change.
 	case was.Orphaned && was.Deployed == row.Hash && listed: // it was let alone, and comes back as it was
 	case !listed, !book.op.reads && w.Action == "none" && !w.Failed && w.Reason == "" && asWanted(was):
 		r.violate("kept", "%s changes %s, which its plan does not list (%+v)", t.name, row.ID, w)

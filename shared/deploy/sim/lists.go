@@ -85,9 +85,9 @@ func (r *run) listChanged(t *task, id resource.ID) {
 	t.books.changes[id] = r.stamp
 }
 
-// checkList checks that a list from which a thing is read was made after what asked for its resource,
-// and after all that the run has to see: what this task has done to the thing, and what had become of
-// what it requires when it was claimed.
+// checkList checks that a list from which a thing is read was made after what asked for its
+// resource, and after all that the run has to see: what this task has done to the thing, and what
+// had become of what it requires when it was claimed.
 func (r *run) checkList(t *task, id resource.ID, made int) {
 	c, claimed := t.books.claims[id]
 	if t.books.dry || !claimed || !r.books.live(r, t) {

@@ -17,8 +17,8 @@ type mutant struct {
 	within uint64
 }
 
-// mutants are faults as a home or the engine could have them. Each wraps the ports of a process, so that the engine under test is the one of
-// production.
+// mutants are faults as a home or the engine could have them. Each wraps the ports of a process, so
+// that the engine under test is the one of production.
 func mutants() []mutant {
 	return slices.Concat(leaseMutants(), claimMutants(), crashMutants(), storeMutants(), timerMutants(), messageMutants(), recordMutants(), keepMutants())
 }

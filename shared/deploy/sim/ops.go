@@ -143,13 +143,15 @@ func (r *run) ask(p *process, o *op) {
 	}
 }
 
-// look is what tells whether a row was written; of a row that is gone and has come back its revision alone does not.
+// look is what tells whether a row was written; of a row that is gone and has come back its
+// revision alone does not.
 type look struct {
 	rev, ticket int64
 	action      string
 }
 
-// lookOf returns the look of the row of a resource; its zero value: it has none, or is not to be run.
+// lookOf returns the look of the row of a resource; its zero value: it has none, or is not to be
+// run.
 func (r *run) lookOf(id resource.ID) look {
 	row := r.state.look(env).rows[id]
 	if row == nil || row.Orphaned || row.Compliance == state.Undefined || row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson {
@@ -324,13 +326,15 @@ func (r *run) exportOf(o *op) deploy.Export {
 	return x
 }
 
-// plainText is the text of resources that stands in the model, or in a file that is uploaded with it.
+// plainText is the text of resources that stands in the model, or in a file that is uploaded with
+// it.
 const plainText = "plain"
 
 // fileText is what stands in a file.
 func fileText(v int64) string { return plainText + strconv.FormatInt(v, 10) }
 
-// resource makes the resource of a spec. Requirements that the model does not have are left out, unless it is a part of one.
+// resource makes the resource of a spec. Requirements that the model does not have are left out,
+// unless it is a part of one.
 func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resource {
 	parts, _ := resource.ParseID(string(s.id))
 	attributes := map[string]any{"name": parts.Keys[0].Value, "v": s.v}
@@ -391,7 +395,8 @@ func nameOf(id resource.ID) string {
 	return parts.Keys[0].Value
 }
 
-// checkExported is invariant V1 at the end of an export that went well: what it says is visible is what it was given.
+// checkExported is invariant V1 at the end of an export that went well: what it says is visible is
+// what it was given.
 func (r *run) checkExported(t *task, book *exportBook, out deploy.Exported) {
 	c := r.books.visible[out.Version]
 	if c == nil {

@@ -10,8 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// checkRest lets the world heal and checks what becomes of everything: first by itself, then after a person has asked for what failed, and last
-// after a check of everything.
+// checkRest lets the world heal and checks what becomes of everything: first by itself, then after
+// a person has asked for what failed, and last after a check of everything.
 func (r *run) checkRest() {
 	r.heal()
 	for _, phase := range []struct {
@@ -60,8 +60,8 @@ func (r *run) checkRest() {
 	}
 }
 
-// prompt reports whether a check of everything is to come to an end without a sweep: every message reaches whoever serves its lane, all is as it is wanted,
-// and nobody has changed anything.
+// prompt reports whether a check of everything is to come to an end without a sweep: every message
+// reaches whoever serves its lane, all is as it is wanted, and nobody has changed anything.
 func (r *run) prompt() bool {
 	p := r.plan
 	if p.Procs != 1 || !p.Await || !p.Dead || p.Functions != nil || p.laneFor <= time.Second {
@@ -93,7 +93,8 @@ func (r *run) checkPrompt() {
 	}
 }
 
-// allFree reports whether nobody holds a lease, not even one who is dead, which not every home can tell.
+// allFree reports whether nobody holds a lease, not even one who is dead, which not every home can
+// tell.
 func (r *run) allFree() bool {
 	for _, l := range r.state.look(env).leases {
 		if l.Holder != "" && r.time().Before(l.Until) {
@@ -103,8 +104,8 @@ func (r *run) allFree() bool {
 	return true
 }
 
-// checkLate checks, once a sweep has rung whoever had work, no message is lost any more and no time has to pass, that
-// nothing waits for another sweep.
+// checkLate checks, once a sweep has rung whoever had work, no message is lost any more and no time
+// has to pass, that nothing waits for another sweep.
 func (r *run) checkLate() {
 	e, eff := r.state.look(env), r.books.effect
 	if eff == nil {
@@ -262,7 +263,8 @@ func (r *run) forgetDrift() {
 	}
 }
 
-// rest sweeps until nothing is scheduled any more. It returns false when that does not happen, which is a violation of D4.
+// rest sweeps until nothing is scheduled any more. It returns false when that does not happen,
+// which is a violation of D4.
 func (r *run) rest() bool {
 	const most = 100 // the seeds that need most need a dozen
 	free := false

@@ -11,8 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Plan is everything that a seed decides before a run begins. What it leaves open (who goes on first, which call fails) is drawn
-// during the run from the same seed.
+// Plan is everything that a seed decides before a run begins. What it leaves open (who goes on
+// first, which call fails) is drawn during the run from the same seed.
 type Plan struct {
 	Seed     uint64
 	Procs    int
@@ -154,7 +154,8 @@ func DrawFor(seed uint64, focus *Focus) *Plan {
 	return p
 }
 
-// strain draws whether what seldom comes together does so often: others change what is just being run, or just being written.
+// strain draws whether what seldom comes together does so often: others change what is just being
+// run, or just being written.
 func (p *Plan) strain(rng *rand.Rand) {
 	p.shuffles = rng.IntN(6) == 0
 	switch rng.IntN(20) {
@@ -171,7 +172,8 @@ func (p *Plan) measure(rng *rand.Rand) {
 	p.still = rng.IntN(6) == 0
 }
 
-// calm leaves out of a plan that is a strain whatever keeps processes from finishing what they have begun: the two together are left to chance.
+// calm leaves out of a plan that is a strain whatever keeps processes from finishing what they have
+// begun: the two together are left to chance.
 func (p *Plan) calm() {
 	if !p.hasty && p.touches == 0 {
 		return
@@ -183,7 +185,8 @@ func (p *Plan) calm() {
 	p.Ops = slices.DeleteFunc(p.Ops, func(o op) bool { return o.kind == opCrash })
 }
 
-// functions lets two in five seeds be of the home with functions: nobody waits for rings there, and who is dead is not known.
+// functions lets two in five seeds be of the home with functions: nobody waits for rings there, and
+// who is dead is not known.
 func (d *drawer) functions(rng *rand.Rand) {
 	if rng.IntN(5) >= 2 {
 		return
@@ -193,7 +196,8 @@ func (d *drawer) functions(rng *rand.Rand) {
 	d.p.Functions, d.p.Await, d.p.Dead = f, false, false
 }
 
-// collections draws whether there are files, and collections that leave what nobody refers to only for a moment.
+// collections draws whether there are files, and collections that leave what nobody refers to only
+// for a moment.
 func (d *drawer) collections(rng *rand.Rand) {
 	p := d.p
 	p.Uploads = rng.IntN(3) == 0

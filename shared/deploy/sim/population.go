@@ -93,7 +93,8 @@ func (d *drawer) text(i int) any {
 	return nil
 }
 
-// requires draws what resource i requires: resources before it, of its own set or of the shared one.
+// requires draws what resource i requires: resources before it, of its own set or of the shared
+// one.
 func (d *drawer) requires(i int) []resource.ID {
 	var out []resource.ID
 	if id := d.pool[i].id; id.Type() == typeFolder { // what it requires stands before the file for which it may come
@@ -111,7 +112,8 @@ func (d *drawer) requires(i int) []resource.ID {
 	return out
 }
 
-// tie draws what resource i subscribes to, and what notifies it, of what it requires: what an author says as well, so that types add no requirement.
+// tie draws what resource i subscribes to, and what notifies it, of what it requires: what an
+// author says as well, so that types add no requirement.
 func (d *drawer) tie(i int) {
 	s := &d.pool[i]
 	s.ear = ""

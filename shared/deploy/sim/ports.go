@@ -112,7 +112,8 @@ func (r *run) send(ring state.Ring) {
 	}
 }
 
-// arrive takes a message to where it is delivered from. A send that was repeated has the id of the first one.
+// arrive takes a message to where it is delivered from. A send that was repeated has the id of the
+// first one.
 func (r *run) arrive(ring state.Ring, id int) {
 	if r.plan.Functions != nil {
 		r.queue(state.AgentOf(ring.Lane)).put(ring, id)
@@ -167,8 +168,8 @@ func (r *run) serve(p *process, lane string) {
 	})
 }
 
-// busy lets a lane that was found busy be looked at again, as each home does: whoever serves it may be about to end
-// without having seen what it was rung for.
+// busy lets a lane that was found busy be looked at again, as each home does: whoever serves it may
+// be about to end without having seen what it was rung for.
 func (r *run) busy(lane string) {
 	if r.busyLanes[lane] {
 		return
@@ -204,8 +205,9 @@ func (b *bellPort) await(_ context.Context, _, lane string, d time.Duration) ([]
 // clockPort is deploy.Clock: one virtual clock for all.
 type clockPort struct{ p *process }
 
-// Now implements deploy.Clock. Mostly no two readings are the same: what came first can be told, as with a clock of
-// nanoseconds. In some seeds the clock stands still until a call of a port takes time.
+// Now implements deploy.Clock. Mostly no two readings are the same: what came first can be told, as
+// with a clock of nanoseconds. In some seeds the clock stands still until a call of a port takes
+// time.
 func (c clockPort) Now() time.Time {
 	if !c.p.world.plan.still {
 		c.p.world.sched.now++
@@ -239,8 +241,9 @@ func (s secretsPort) Resolve(ctx context.Context, ref resource.Secret) (value, v
 	return value, version, nil
 }
 
-// betweenTries is how long after a try to connect that failed the engine may say so without another, if the try itself
-// took no longer than half of it: an agent that cannot be reached is to cost one wait.
+// betweenTries is how long after a try to connect that failed the engine may say so without
+// another, if the try itself took no longer than half of it: an agent that cannot be reached is to
+// cost one wait.
 const betweenTries = 15 * time.Second
 
 // connectorPort is deploy.Connector.
@@ -280,8 +283,8 @@ func (c *connection) Close() error {
 // callerPort is deploy.Caller.
 type callerPort struct{ p *process }
 
-// Call implements deploy.Caller. Most calls simply run; the seed lets some hang: these become tasks of their own, are left behind when the
-// time is up, and may act later.
+// Call implements deploy.Caller. Most calls simply run; the seed lets some hang: these become tasks
+// of their own, are left behind when the time is up, and may act later.
 func (c *callerPort) Call(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error {
 	r := c.p.world
 	t := r.sched.cur

@@ -9,8 +9,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// preserves lets one plan in four forbid the destruction of some resources, from some export on or until
-// another. Now and then that contradicts what else they say.
+// preserves lets one plan in four forbid the destruction of some resources, from some export on or
+// until another. Now and then that contradicts what else they say.
 func (d *drawer) preserves(rng *rand.Rand) {
 	if rng.IntN(4) != 0 && (d.focus == nil || !d.focus.preserves) {
 		return
@@ -37,8 +37,8 @@ func (d *drawer) preserves(rng *rand.Rand) {
 	}
 }
 
-// checkPreserved checks that nothing is deleted of which what was claimed says that it may not be: only
-// what stands beside that which has taken its place.
+// checkPreserved checks that nothing is deleted of which what was claimed says that it may not be:
+// only what stands beside that which has taken its place.
 func (r *run) checkPreserved(t *task, id resource.ID, res provider.Resource, observed provider.Observation) {
 	claimed, known := t.books.claims[id]
 	if !known || t.books.orphaned || !r.books.live(r, t) {
@@ -55,7 +55,8 @@ func (r *run) checkPreserved(t *task, id resource.ID, res provider.Resource, obs
 	}
 }
 
-// prevented reports whether a resource differs in what it would have to be replaced for, and must not be.
+// prevented reports whether a resource differs in what it would have to be replaced for, and must
+// not be.
 func (r *run) prevented(id resource.ID, res *resource.Resource, have, want parts) bool {
 	return replaces(id) && res.PreventDestroy && !res.ReportOnly && want.fixed != 0 && have.fixed != want.fixed
 }

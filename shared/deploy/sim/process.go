@@ -63,7 +63,8 @@ const (
 	crashAfter
 )
 
-// call is every call of a port: it takes time, in which others go on, and may fail. effect does the work.
+// call is every call of a port: it takes time, in which others go on, and may fail. effect does the
+// work.
 func (p *process) call(ctx context.Context, op string, f *faultRates, effect func() error) error {
 	r := p.world
 	t := r.sched.cur
@@ -180,7 +181,8 @@ func (r *run) crash(p *process, where string) {
 			})
 		}
 	}
-	// Tasks other than the one that runs notice at once; the one that runs does so when its call returns.
+	// Tasks other than the one that runs notice at once; the one that runs does so when its call
+	// returns.
 	r.sched.drain(p)
 }
 

@@ -14,7 +14,8 @@ import (
 // env is the one environment of a simulation.
 const env = "sim"
 
-// recorder stands between the processes and the models: it sees every call that takes effect, with who made it.
+// recorder stands between the processes and the models: it sees every call that takes effect, with
+// who made it.
 type recorder struct {
 	state.State
 	state.Files
@@ -161,7 +162,8 @@ func (c *recorder) Commit(ctx context.Context, name string, in state.Commit) (st
 	return out, nil
 }
 
-// touch lets somebody else have written a row that is about to be written, now and then: a planner where a worker writes, a worker where a planner does.
+// touch lets somebody else have written a row that is about to be written, now and then: a planner
+// where a worker writes, a worker where a planner does.
 func (r *run) touch(c *state.Commit) {
 	if !r.faulty || len(c.Rows) == 0 || r.plan.touches == 0 || r.sched.rng.Float64() >= r.plan.touches {
 		return

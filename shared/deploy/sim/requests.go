@@ -11,8 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// requests has one plan in four ask for work by filters that select several resources, or for all of it
-// in waves of agents.
+// requests has one plan in four ask for work by filters that select several resources, or for all
+// of it in waves of agents.
 func (d *drawer) requests(rng *rand.Rand) {
 	if rng.IntN(4) != 0 && (d.focus == nil || !d.focus.filtered) {
 		return
@@ -66,7 +66,8 @@ func asksFor(terms []string, row *state.Row) bool {
 	return true
 }
 
-// filtered asks for work by a filter. All that it selects is to be asked for, if it is to be checked.
+// filtered asks for work by a filter. All that it selects is to be asked for, if it is to be
+// checked.
 func (r *run) filtered(t *task, e *deploy.Engine, o *op, terms []string) error {
 	t.books.terms = terms
 	if o.kind == opDeploy {
@@ -96,8 +97,8 @@ func (r *run) filtered(t *task, e *deploy.Engine, o *op, terms []string) error {
 	return err
 }
 
-// agentsInTurn asks for the work of some agents at a time, and waits for it, as the program does with
-// --max-parallel: one request after the other.
+// agentsInTurn asks for the work of some agents at a time, and waits for it, as the program does
+// with --max-parallel: one request after the other.
 func (r *run) agentsInTurn(t *task, e *deploy.Engine, o *op) error {
 	rows := r.state.look(env).rows
 	var agents []string

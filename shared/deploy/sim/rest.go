@@ -95,8 +95,9 @@ func (r *run) checkRow(row *state.Row, i int) {
 	}
 }
 
-// waitsForNamesake reports whether something that is being removed waits for one that was removed and has come back while the version was
-// planned: to wait for the new one, too, is cautious and no fault.
+// waitsForNamesake reports whether something that is being removed waits for one that was removed
+// and has come back while the version was planned: to wait for the new one, too, is cautious and no
+// fault.
 func (r *run) waitsForNamesake(row *state.Row) bool {
 	e := r.state.look(env)
 	return slices.ContainsFunc(row.Causes, func(id resource.ID) bool {
@@ -146,8 +147,8 @@ func (r *run) checkUndefined(row *state.Row) {
 	r.violate("D4", "%s counts as undefined, and all its references are known", row.ID)
 }
 
-// unknown returns what the released version says that a resource refers to and that was known neither when it was last
-// exported nor since; "": nothing.
+// unknown returns what the released version says that a resource refers to and that was known
+// neither when it was last exported nor since; "": nothing.
 func (r *run) unknown(id resource.ID) string {
 	it, e := r.books.released.entries[id], r.state.look(env)
 	if it == nil {
@@ -182,7 +183,8 @@ func (r *run) checkFacts() {
 	}
 }
 
-// checkSkipped is invariant D6: what is skipped names a root cause, and something it requires is in fact not deployed.
+// checkSkipped is invariant D6: what is skipped names a root cause, and something it requires is in
+// fact not deployed.
 func (r *run) checkSkipped(row *state.Row, i int) {
 	e, eff := r.state.look(env), r.books.effect
 	if r.unready(e, i, 0) == "" {
@@ -203,7 +205,8 @@ func (r *run) checkSkipped(row *state.Row, i int) {
 	}
 }
 
-// roots returns the root causes for which a node is skipped: what it requires and is not deployed, or what that names.
+// roots returns the root causes for which a node is skipped: what it requires and is not deployed,
+// or what that names.
 func (r *run) roots(e *environment, i int) []resource.ID {
 	var out []resource.ID
 	for j, id := range r.books.effect.ids {
@@ -225,7 +228,8 @@ func sameIDs(sorted, others []resource.ID) bool {
 	return slices.Equal(sorted, slices.Sorted(slices.Values(others)))
 }
 
-// checkBlocked checks that what is blocked names something that it requires, directly or not, and of which something is not known.
+// checkBlocked checks that what is blocked names something that it requires, directly or not, and
+// of which something is not known.
 func (r *run) checkBlocked(row *state.Row, i int) {
 	e, eff := r.state.look(env), r.books.effect
 	if len(row.Causes) == 1 {
@@ -320,8 +324,9 @@ func (r *run) checkThing(row *state.Row, t *thing) {
 	}
 }
 
-// keepsBack reports whether others are told of what was done to a resource only when it has succeeded
-// again: a person has to say what became of it, or it has failed since and its row remembers that.
+// keepsBack reports whether others are told of what was done to a resource only when it has
+// succeeded again: a person has to say what became of it, or it has failed since and its row
+// remembers that.
 func (r *run) keepsBack(id resource.ID) bool {
 	row := r.state.look(env).rows[id]
 	return row != nil && (row.Blocked == state.NeedsPerson || row.LastRun == state.RunFailed && row.Unsure)
@@ -332,7 +337,8 @@ func (p parts) fits(want parts) bool {
 	return p.v == want.v && (want.text == "" || p.text == want.text) && (want.fixed == 0 || p.fixed == want.fixed) && (want.key == 0 || p.key == want.key)
 }
 
-// checkFailed checks that what has failed after everything was mended and tried again has a reason that is left.
+// checkFailed checks that what has failed after everything was mended and tried again has a reason
+// that is left.
 func (r *run) checkFailed(row *state.Row, t *thing) {
 	want, _ := r.wanted(row)
 	have, exists := t.observe(r.sched.now)

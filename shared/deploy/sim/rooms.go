@@ -8,8 +8,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// roomOf returns the room of a thing of a type that shares rooms, "" of any other: a file or a folder
-// is in it, never both.
+// roomOf returns the room of a thing of a type that shares rooms, "" of any other: a file or a
+// folder is in it, never both.
 func roomOf(id resource.ID) string {
 	if t := id.Type(); t != typeFile && t != typeFolder {
 		return ""
@@ -73,8 +73,8 @@ func instead(requires []resource.ID, in map[resource.ID]bool) []resource.ID {
 	return slices.Compact(out)
 }
 
-// room lets what comes into a room wait for what leaves it, and what leaves no more for what waits for
-// it so, nor later.
+// room lets what comes into a room wait for what leaves it, and what leaves no more for what waits
+// for it so, nor later.
 func (e *effective) room(c *content, removing map[resource.ID]map[resource.ID]bool) {
 	leaves := map[string]int{}
 	for i, id := range e.ids {

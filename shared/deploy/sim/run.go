@@ -120,7 +120,8 @@ func (r *run) task(p *process, name string, f func(t *task) error) *task {
 	})
 }
 
-// checkGivenBack checks that a call that has met no fault, and that nobody has told to stop, holds no lease when it ends: others would wait for it.
+// checkGivenBack checks that a call that has met no fault, and that nobody has told to stop, holds
+// no lease when it ends: others would wait for it.
 func (r *run) checkGivenBack(t *task) {
 	for key, have := range r.books.leases {
 		if have.by == t.books && !have.freed && t.faults == 0 && !t.canceled && !t.proc.dead {

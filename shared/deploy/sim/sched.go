@@ -18,7 +18,8 @@ const (
 	forever      = time.Duration(1<<62 - 1)
 )
 
-// scheduler runs tasks one at a time in virtual time. Times are durations since the start of the run.
+// scheduler runs tasks one at a time in virtual time. Times are durations since the start of the
+// run.
 type scheduler struct {
 	rng    *rand.Rand
 	now    time.Duration
@@ -109,7 +110,8 @@ func (s *scheduler) alone(t *task) bool {
 	return true
 }
 
-// run goes on until nothing is left to do before a time, or a violation was found. It returns false when the run does not come to an end.
+// run goes on until nothing is left to do before a time, or a violation was found. It returns false
+// when the run does not come to an end.
 func (s *scheduler) run(until time.Duration) bool {
 	for !s.over() {
 		if s.steps++; s.steps > mostSteps || s.calls > mostCalls {
@@ -122,7 +124,8 @@ func (s *scheduler) run(until time.Duration) bool {
 	return true
 }
 
-// step does one thing that is possible now, or moves the clock to when one is. It returns false when there is none before until.
+// step does one thing that is possible now, or moves the clock to when one is. It returns false
+// when there is none before until.
 func (s *scheduler) step(until time.Duration) bool {
 	ready, first := 0, forever
 	for _, t := range s.tasks {
@@ -220,7 +223,8 @@ func (s *scheduler) end(t *task) {
 	t.stop()
 }
 
-// drain lets the tasks of a crashed process run out: every call of theirs fails at once, so each ends the next time it runs.
+// drain lets the tasks of a crashed process run out: every call of theirs fails at once, so each
+// ends the next time it runs.
 func (s *scheduler) drain(p *process) {
 	for again := true; again; {
 		again = false

@@ -6,11 +6,13 @@ import (
 	"southbound/shared/deploy"
 )
 
-// Mutant is a fault that is built into a run on purpose, to show that the checks would find one like it in the engine or in a port.
+// Mutant is a fault that is built into a run on purpose, to show that the checks would find one
+// like it in the engine or in a port.
 type Mutant struct {
 	Name string
 	Why  string // what real fault it stands for
-	// Config, when not nil, changes what each process is built from, mostly by wrapping a port. The environment's model is State.
+	// Config, when not nil, changes what each process is built from, mostly by wrapping a port. The
+	// environment's model is State.
 	Config func(c *deploy.Config, s *State)
 	// Focus shapes the plans in which it is looked for; nil: any.
 	Focus *Focus

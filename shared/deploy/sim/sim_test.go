@@ -18,7 +18,8 @@ var (
 	focus = flag.String("focus", "", "the focus of the plans of TestSeed and TestLong; empty: none")
 )
 
-// TestMain collects garbage less often: what a run leaves behind is garbage as a whole, and a third of the time goes into looking.
+// TestMain collects garbage less often: what a run leaves behind is garbage as a whole, and a third
+// of the time goes into looking.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	m.Run()
@@ -30,7 +31,8 @@ func TestSeeds(t *testing.T) {
 	campaign(t, 1, usual)
 }
 
-// TestLong is the same for as many seeds as one likes: go test ./shared/deploy/sim -run TestLong -seeds 1000000.
+// TestLong is the same for as many seeds as one likes: go test ./shared/deploy/sim -run TestLong
+// -seeds 1000000.
 func TestLong(t *testing.T) {
 	if *seeds > 0 {
 		campaign(t, *first, *seeds)
@@ -53,8 +55,8 @@ func campaign(t *testing.T, first, n uint64) {
 	t.Fatalf("seed %d: %s\nshow it with: go test ./shared/deploy/sim -run TestSeed -seed %d -v", found.Plan.Seed, found.Violation, found.Plan.Seed)
 }
 
-// TestOnceBlamed pins seeds in which a check once blamed the engine for what it may do. What a seed draws
-// changes with the plans: one whose plan no longer does what is said of it can go.
+// TestOnceBlamed pins seeds in which a check once blamed the engine for what it may do. What a seed
+// draws changes with the plans: one whose plan no longer does what is said of it can go.
 func TestOnceBlamed(t *testing.T) {
 	t.Parallel()
 	for why, seed := range map[string]uint64{
@@ -105,11 +107,12 @@ func TestSeed(t *testing.T) {
 	t.Errorf("seed %d: %s", *seed, res.Violation)
 }
 
-// starts are seeds from which mutants are looked for: that one is found is to depend on none of them.
+// starts are seeds from which mutants are looked for: that one is found is to depend on none of
+// them.
 var starts = []uint64{1, 100001, 200001}
 
-// TestMutants pins that the simulation can fail: each fault that is built in on purpose is found within so many seeds, by the check that is
-// for it.
+// TestMutants pins that the simulation can fail: each fault that is built in on purpose is found
+// within so many seeds, by the check that is for it.
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	for _, m := range mutants() {
@@ -125,8 +128,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// find looks for a mutant in so many seeds. Which check sees a fault first is chance: seeds in which
-// another one did count for nothing.
+// find looks for a mutant in so many seeds. Which check sees a fault first is chance: seeds in
+// which another one did count for nothing.
 func (m *mutant) find(t *testing.T, first uint64) {
 	t.Helper()
 	for from, end := first, first+m.within; ; {

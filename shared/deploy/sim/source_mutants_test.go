@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// sourceMutant is a fault in the source of the engine, where no port lies that a mutant could wrap: old, which stands in file
-// just once, becomes new. In new, mutating(name) reports whether it is in force.
+// sourceMutant is a fault in the source of the engine, where no port lies that a mutant could wrap:
+// old, which stands in file just once, becomes new. In new, mutating(name) reports whether it is in
+// force.
 type sourceMutant struct {
 	name, why string
 	file      string
@@ -180,8 +181,8 @@ func mutated(t *testing.T) string {
 	return program
 }
 
-// TestSourceMutants pins that faults in the engine itself are found as well, each within so many seeds,
-// wherever these begin, and that it is the fault that is found.
+// TestSourceMutants pins that faults in the engine itself are found as well, each within so many
+// seeds, wherever these begin, and that it is the fault that is found.
 func TestSourceMutants(t *testing.T) {
 	t.Parallel()
 	if deep < usual {

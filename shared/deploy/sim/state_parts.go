@@ -35,8 +35,8 @@ func (s *State) Clone() *State {
 	return out
 }
 
-// WriteRows writes rows of a Commit as that does, whoever holds its guard, and returns those that were
-// left out.
+// WriteRows writes rows of a Commit as that does, whoever holds its guard, and returns those that
+// were left out.
 func (s *State) WriteRows(env string, c *state.Commit, rows ...state.Row) []state.Row {
 	var out state.Committed
 	e := s.touch(env)

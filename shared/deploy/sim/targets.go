@@ -186,9 +186,9 @@ func (c *content) requires(id resource.ID) bool {
 	return false
 }
 
-// checkNotTargeted checks what a targeted export leaves alone when it is released; old is what was in force. While everything is
-// checked it may ask once more for what that asks for: when the planner has looked how far the check
-// is, a lane may go on.
+// checkNotTargeted checks what a targeted export leaves alone when it is released; old is what was
+// in force. While everything is checked it may ask once more for what that asks for: when the
+// planner has looked how far the check is, a lane may go on.
 func (r *run) checkNotTargeted(t *task, old *content, c *state.Commit, out *state.Committed, b before) {
 	book := t.books.export
 	if book == nil || book.op.target == "" || c.Env == nil || c.Env.Released == b.env.Released || b.env.Releasing != 0 {

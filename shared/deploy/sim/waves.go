@@ -30,8 +30,8 @@ func (d *drawer) waves(rng *rand.Rand) {
 	}
 }
 
-// inTurn makes an export in waves: one after the other, each when the one before has ended. All but the
-// last are of what is at an agent; the last is of everything.
+// inTurn makes an export in waves: one after the other, each when the one before has ended. All but
+// the last are of what is at an agent; the last is of everything.
 func (r *run) inTurn(o *op) {
 	var agents []string
 	for i := range o.model {
@@ -87,8 +87,8 @@ func (r *run) wellAt(agent string) bool {
 	return true
 }
 
-// spared reports whether an export leaves a resource unchecked, as only what is at other agents is to be
-// checked by it.
+// spared reports whether an export leaves a resource unchecked, as only what is at other agents is
+// to be checked by it.
 func (t *task) spared(agent string) bool {
 	x := t.books.export
 	return x != nil && x.op.at != nil && !x.op.retryFailed && !slices.Contains(x.op.at, agent)

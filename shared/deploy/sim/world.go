@@ -10,7 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// world is what handlers manage: a thing for each resource, and for types whose identity the world chooses as many as were created.
+// world is what handlers manage: a thing for each resource, and for types whose identity the world
+// chooses as many as were created.
 type world struct {
 	things map[resource.ID]*thing
 }
@@ -50,7 +51,8 @@ type copyOf struct {
 	parts
 	token string
 	at    time.Duration
-	// seen: its identity is known to whoever reads. What a create made whose answer was lost is not, until it is looked up.
+	// seen: its identity is known to whoever reads. What a create made whose answer was lost is
+	// not, until it is looked up.
 	seen bool
 	late bool // by a holder that had lost its lane
 }
@@ -93,9 +95,9 @@ func (t *thing) observe(now time.Duration) (parts, bool) {
 // disclose makes what holds a secret hold another one, which nobody has been told.
 func (t *thing) disclose() { t.instead(marker + "-by-hand") }
 
-// leave makes what holds a secret hold none: it was let go of, so that nobody knows any more which of
-// its attributes held one, and whoever finds it later finds what anybody may have put there.
-// Nor can what a create led to be looked up any more.
+// leave makes what holds a secret hold none: it was let go of, so that nobody knows any more which
+// of its attributes held one, and whoever finds it later finds what anybody may have put there. Nor
+// can what a create led to be looked up any more.
 func (t *thing) leave() {
 	t.instead("left")
 	for _, m := range t.made {
@@ -161,7 +163,8 @@ func (t *thing) fail(reading bool) error {
 	return nil
 }
 
-// secret returns the value of a reference to a secret and its version. The value holds a marker that may be stored nowhere.
+// secret returns the value of a reference to a secret and its version. The value holds a marker
+// that may be stored nowhere.
 func (r *run) secret(ref resource.Secret) (value, version string) {
 	version = ref.Version
 	if version == "" {

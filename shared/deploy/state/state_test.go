@@ -23,7 +23,8 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// TestFilterTwice pins that all terms of a filter count: one that is there twice is not taken for the last.
+// TestFilterTwice pins that all terms of a filter count: one that is there twice is not taken for
+// the last.
 func TestFilterTwice(t *testing.T) {
 	t.Parallel()
 	for _, terms := range [][]string{{"type=a::B", "type=a::C"}, {"status=failed", "agent=a", "status=skipped"}, {"set=", "set=s"}} {
@@ -49,7 +50,8 @@ func TestLaneOf(t *testing.T) {
 	}
 }
 
-// FuzzParseFilter: any words are a filter or an error, and what is a filter matches without trouble.
+// FuzzParseFilter: any words are a filter or an error, and what is a filter matches without
+// trouble.
 func FuzzParseFilter(f *testing.F) {
 	for _, s := range []string{"", "type=fs::File", "status=failed", "status=odd", "fs::File[web1,path=/etc/*]", "set=", "a=b=c", "*?*", "agent=[x"} {
 		f.Add(s)

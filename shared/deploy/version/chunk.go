@@ -158,8 +158,8 @@ var (
 	})
 )
 
-// compress returns no more room than it needs: what it works in is as large as b, and what it returns is
-// held until it is stored.
+// compress returns no more room than it needs: what it works in is as large as b, and what it
+// returns is held until it is stored.
 func compress(b []byte) []byte { return bytes.Clone(encoder().EncodeAll(b, nil)) }
 
 func decompress(b []byte) ([]byte, error) { return decoder().DecodeAll(b, nil) }

@@ -77,7 +77,8 @@ func TestCancel(t *testing.T) {
 	_ = s.rpc.Wait() // how the stream ends is not what this is about
 }
 
-// TestCancelledBeforeBegun has the code of the protocol in the answer that the library gives itself.
+// TestCancelledBeforeBegun has the code of the protocol in the answer that the library gives
+// itself.
 func TestCancelledBeforeBegun(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

@@ -57,8 +57,8 @@ func newFrames(in io.Reader, out io.Writer) *frames {
 	return f
 }
 
-// Errors of requests that were cancelled: that of the library, which answers itself what is cancelled
-// before it is begun, and that of the protocol.
+// Errors of requests that were cancelled: that of the library, which answers itself what is
+// cancelled before it is begun, and that of the protocol.
 const (
 	notBegun  = `"error":{"code":-32097,"message":"context canceled"}`
 	cancelled = `"error":{"code":-32800,"message":"cancelled"}`

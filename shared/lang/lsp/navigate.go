@@ -54,7 +54,8 @@ func (at *spot) use() *names.Use {
 	return u
 }
 
-// named returns a place and the use of the name at it; nil where there is none whose meaning is known.
+// named returns a place and the use of the name at it; nil where there is none whose meaning is
+// known.
 func (s *server) named(uri string, p text.Position) (spot, *names.Use) {
 	at, ok := s.spot(uri, p)
 	if !ok {

@@ -39,8 +39,8 @@ func (p *parser) path(what string) Path {
 	return n
 }
 
-// entityPath reads the name of an entity, perhaps behind its namespace. It returns false, having read something or nothing, if
-// there is none.
+// entityPath reads the name of an entity, perhaps behind its namespace. It returns false, having
+// read something or nothing, if there is none.
 func (p *parser) entityPath() (Path, bool) {
 	from, text := p.at, ""
 	for p.peek().Kind == Name && p.ahead(1).is("::") {

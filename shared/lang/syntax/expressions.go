@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The precedences of operators, the weakest first. `not` binds stronger than arithmetic, and `in` stronger than `not`, as in the
-// reference.
+// The precedences of operators, the weakest first. `not` binds stronger than arithmetic, and `in`
+// stronger than `not`, as in the reference.
 const (
 	lowest = iota
 	ofCondition
@@ -21,8 +21,8 @@ const (
 	ofIn
 )
 
-// infix returns the operator that a token begins, how strongly it pulls at what is before it, and how strongly it holds what is
-// behind it; "" if it is none.
+// infix returns the operator that a token begins, how strongly it pulls at what is before it, and
+// how strongly it holds what is behind it; "" if it is none.
 func (p *parser) infix() (op string, pulls, holds int) {
 	t := p.peek()
 	if t.Kind == Compare {
@@ -164,7 +164,8 @@ func (p *parser) constant() Expression {
 	return nil
 }
 
-// named reads what begins with a name: a variable and its attributes, a call, a constructor, a look-up.
+// named reads what begins with a name: a variable and its attributes, a call, a constructor, a
+// look-up.
 func (p *parser) named() Expression {
 	from := p.at
 	if entity, ok := p.entityPath(); ok {
@@ -193,7 +194,8 @@ func (p *parser) ofEntity(entity Path) Expression {
 	return nil
 }
 
-// maxChain is how many parts an expression may have one after the other: each is a level of the tree.
+// maxChain is how many parts an expression may have one after the other: each is a level of the
+// tree.
 const maxChain = 10_000
 
 // short refuses an expression that goes on and on.
@@ -263,7 +265,8 @@ func (p *parser) noAttribute(e Expression) Expression {
 	return e
 }
 
-// args reads arguments between brackets, whose values may stand without names when they are of a call.
+// args reads arguments between brackets, whose values may stand without names when they are of a
+// call.
 func (p *parser) args(open, end string, call bool) []Arg {
 	p.sign(open, Calls)
 	var out []Arg

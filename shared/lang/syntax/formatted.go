@@ -8,9 +8,11 @@ import (
 // indent is one level of indentation.
 const indent = "    "
 
-// Formatted returns a text in the one form that all models have: a statement a line, blocks and brackets indented by four blanks, one
-// blank around operators. Lines that were broken stay broken, comments stay where they are, and at most one empty line stays between two
-// others. The tokens are those of the text, so the meaning is. A text that is wrong is returned as it is, with its problems.
+// Formatted returns a text in the one form that all models have: a statement a line, blocks and
+// brackets indented by four blanks, one blank around operators. Lines that were broken stay broken,
+// comments stay where they are, and at most one empty line stays between two others. The tokens are
+// those of the text, so the meaning is. A text that is wrong is returned as it is, with its
+// problems.
 func Formatted(text string) (string, []Problem) {
 	f, problems := Parse(text)
 	if slices.ContainsFunc(problems, func(p Problem) bool { return !p.Warning }) {
@@ -175,7 +177,8 @@ func (w *printer) level(t *Token, begins bool) int {
 	return w.blocks + w.brackets[n-1].level
 }
 
-// newLine begins a line, after an empty one if there was one; not at the beginning and at the end of a block.
+// newLine begins a line, after an empty one if there was one; not at the beginning and at the end
+// of a block.
 func (w *printer) newLine(t *Token, level int) {
 	if w.before == nil {
 		return

@@ -11,8 +11,8 @@ const maxDepth = 500
 // MaxProblems is how many problems of a text are reported.
 const MaxProblems = 100
 
-// Parse reads a text. The tree holds what could be read; what is wrong is returned in order of place, warnings among it, and up to
-// MaxProblems.
+// Parse reads a text. The tree holds what could be read; what is wrong is returned in order of
+// place, warnings among it, and up to MaxProblems.
 func Parse(text string) (*File, []Problem) {
 	tokens, problems := Scan(text)
 	f := &File{Text: text, Tokens: tokens[:0]}
@@ -28,7 +28,8 @@ func Parse(text string) (*File, []Problem) {
 	return f, ordered(p.problems)
 }
 
-// ordered returns problems in order of place, without those that follow from one before them on the same place.
+// ordered returns problems in order of place, without those that follow from one before them on the
+// same place.
 func ordered(problems []Problem) []Problem {
 	sortProblems(problems)
 	out := problems[:0]
@@ -88,7 +89,8 @@ func (p *parser) fail(code string, t *Token, hint, format string, args ...any) {
 	panic(abandoned{})
 }
 
-// expected reports that something else was expected at the token at hand, and abandons the statement.
+// expected reports that something else was expected at the token at hand, and abandons the
+// statement.
 func (p *parser) expected(what, hint string) {
 	t := p.peek()
 	if t.Kind == Keyword && strings.Contains(what, "name") {
@@ -168,7 +170,8 @@ func opens(t *Token) bool {
 	return false
 }
 
-// recovering reads a statement; when that fails, it goes on at the next token that begins a line and where another may begin.
+// recovering reads a statement; when that fails, it goes on at the next token that begins a line
+// and where another may begin.
 func (p *parser) recovering(read func() Statement, begins func(*Token) bool) (out Statement) {
 	depth, from := p.depth, p.at
 	defer func() {
@@ -260,7 +263,8 @@ func (p *parser) assignment(target Expression) Statement {
 	return &Assign{p.spanFrom(target), target, extend, value}
 }
 
-// block reads statements up to one of the words, which it leaves. within is what is said of a missing end.
+// block reads statements up to one of the words, which it leaves. within is what is said of a
+// missing end.
 func (p *parser) block(within string, ends ...string) []Statement {
 	var out []Statement
 	p.nested(func() {
@@ -324,7 +328,8 @@ func (p *parser) conditional(from int32) *If {
 	return out
 }
 
-// dropped warns of expressions whose value nobody uses, when they look as if they belonged to the statement before.
+// dropped warns of expressions whose value nobody uses, when they look as if they belonged to the
+// statement before.
 func (p *parser) dropped(body []Statement) {
 	for i := 1; i < len(body); i++ {
 		b, ok := body[i].(*Bare)

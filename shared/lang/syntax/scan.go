@@ -39,8 +39,8 @@ const (
 	CodeNamespace = "namespace_access"
 )
 
-// Scan returns the tokens of a text, with the comments among them, and what is wrong. The last token is an EOF. What cannot be
-// a token is reported, and is an Unknown.
+// Scan returns the tokens of a text, with the comments among them, and what is wrong. The last
+// token is an EOF. What cannot be a token is reported, and is an Unknown.
 func Scan(text string) ([]Token, []Problem) {
 	const perToken = 3 // bytes of text, or less: growing would copy what is there
 	s := &scanner{text: text, at: Pos{Line: 1, Column: 1}, tokens: make([]Token, 0, min(len(text), MaxText)/perToken+1)}
@@ -179,7 +179,8 @@ func regexLength(text string) (Kind, int) {
 	return 0, 0
 }
 
-// quoted returns the length of what stands between two marks of a line, with them; 0 if it does not end.
+// quoted returns the length of what stands between two marks of a line, with them; 0 if it does not
+// end.
 func quoted(text string, mark byte) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
@@ -237,7 +238,8 @@ func wordLength(text string) (Kind, int) {
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
 func digit(c byte) bool  { return c >= '0' && c <= '9' }
 
-// signLength reads the signs that come before numbers: `--` and `->` are relations, even before a digit.
+// signLength reads the signs that come before numbers: `--` and `->` are relations, even before a
+// digit.
 func signLength(text string) (Kind, int) {
 	if len(text) < 2 {
 		return 0, 0
@@ -256,8 +258,8 @@ func signLength(text string) (Kind, int) {
 	return 0, 0
 }
 
-// blockLength reads a text over lines: three to five quotes, and the next three to five. More quotes are taken at the beginning as long
-// as the text still ends.
+// blockLength reads a text over lines: three to five quotes, and the next three to five. More
+// quotes are taken at the beginning as long as the text still ends.
 func blockLength(text string) (Kind, int) {
 	open := len(text) - len(strings.TrimLeft(text, `"`))
 	for n := min(open, 5); n >= 3; n-- {

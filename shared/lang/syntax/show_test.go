@@ -14,8 +14,9 @@ var operators = map[string]string{
 	"or": "Or", "in": "In",
 }
 
-// show writes an expression as testdata/reference.jsonl has those of the reference compiler: without what is in lists, dictionaries and
-// arguments, and with `d[k] is defined` as the three comparisons that it stands for there.
+// show writes an expression as testdata/reference.jsonl has those of the reference compiler:
+// without what is in lists, dictionaries and arguments, and with `d[k] is defined` as the three
+// comparisons that it stands for there.
 func show(e Expression) string {
 	switch e := e.(type) {
 	case *Defined:

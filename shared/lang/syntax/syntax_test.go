@@ -46,7 +46,8 @@ func wrong(problems []Problem) []Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Warning })
 }
 
-// TestReference holds the parser against the reference compiler: what is accepted, what the tree is, and on which line an error is found.
+// TestReference holds the parser against the reference compiler: what is accepted, what the tree
+// is, and on which line an error is found.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	errors, elsewhere := 0, 0

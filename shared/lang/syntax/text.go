@@ -28,7 +28,8 @@ func inner(t *Token) string {
 	return t.Text[from+n : len(t.Text)-n]
 }
 
-// decoded returns the value of a text, with escapes as Python has them; UTF-8 stays as it is written. A line end is \n.
+// decoded returns the value of a text, with escapes as Python has them; UTF-8 stays as it is
+// written. A line end is \n.
 func (p *parser) decoded(at int32) string {
 	t := &p.tokens[at]
 	in := strings.ReplaceAll(strings.ReplaceAll(inner(t), "\r\n", "\n"), "\r", "\n")
@@ -66,7 +67,8 @@ var escapes = map[byte]string{
 	'\n': "", '\\': `\`, '\'': "'", '"': `"`, 'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v",
 }
 
-// escape returns what the escape at the beginning of a text stands for, its length, and itself if it is none.
+// escape returns what the escape at the beginning of a text stands for, its length, and itself if
+// it is none.
 func escape(text string) (value string, n int, bad string) {
 	if len(text) < 2 {
 		return text, len(text), text

@@ -2,7 +2,8 @@ package syntax
 
 import "fmt"
 
-// Pos is a place in a text. Line and Column count from 1, columns in characters; Offset counts bytes from 0.
+// Pos is a place in a text. Line and Column count from 1, columns in characters; Offset counts
+// bytes from 0.
 type Pos struct{ Offset, Line, Column int32 }
 
 // String returns line:column.
@@ -41,7 +42,8 @@ var kindNames = [...]string{
 // String returns what messages call the kind.
 func (k Kind) String() string { return kindNames[k] }
 
-// Role says what a sign does where the sign alone does not tell. The parser notes it for the formatter.
+// Role says what a sign does where the sign alone does not tell. The parser notes it for the
+// formatter.
 type Role uint8
 
 // The roles of signs.

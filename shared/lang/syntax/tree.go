@@ -36,7 +36,8 @@ type Ident struct {
 // Path is a reference to an entity, a type, a plugin or a variable: a::b::C.
 type Path = Ident
 
-// Statement is what stands by itself: a definition, an assignment, a loop, a condition, an expression.
+// Statement is what stands by itself: a definition, an assignment, a loop, a condition, an
+// expression.
 type Statement interface {
 	Node
 	statement()
@@ -271,7 +272,8 @@ type (
 		Variable Ident
 		In       Expression
 	}
-	// Operation is `left op right`; Op is one of + - * / % ** == != < <= > >= and, or, in, "not in".
+	// Operation is `left op right`; Op is one of + - * / % ** == != < <= > >= and, or, in, "not
+	// in".
 	Operation struct {
 		Span
 		Op          string

@@ -11,7 +11,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// batch does the same in two places, in one with batches and in the other with single calls, and compares.
+// batch does the same in two places, in one with batches and in the other with single calls, and
+// compares.
 func batch(e *env) error {
 	_, reads := provider.As[provider.BatchReader](e.handler)
 	_, applies := provider.As[provider.BatchApplier](e.handler)
@@ -59,7 +60,8 @@ func firstOf(updates []map[string]any) map[string]any {
 	return updates[0]
 }
 
-// round brings all resources to a state, here as a batch, there one by one, and compares what came of it.
+// round brings all resources to a state, here as a batch, there one by one, and compares what came
+// of it.
 func (e *env) round(single *env, change map[string]any, purge bool) error {
 	here, err := e.states(change, purge)
 	if err != nil {
@@ -115,7 +117,8 @@ func (e *env) states(change map[string]any, purge bool) ([]provider.Resource, er
 	return out, nil
 }
 
-// decideAll reads all as a batch, compares each reading with a single one, and returns what is to be done.
+// decideAll reads all as a batch, compares each reading with a single one, and returns what is to
+// be done.
 func (e *env) decideAll(rs []provider.Resource) ([]provider.BatchChange, error) {
 	reads := make([]provider.BatchRead, len(rs))
 	for i, r := range rs {
@@ -227,7 +230,8 @@ func (e *env) applyBatch(b provider.BatchApplier, todo []provider.BatchChange) (
 	return got, nil
 }
 
-// creates returns the creates of all resources of a new place, where a handler makes batches of them.
+// creates returns the creates of all resources of a new place, where a handler makes batches of
+// them.
 func (e *env) creates() (place *env, b provider.BatchApplier, todo []provider.BatchChange, err error) {
 	b, ok := provider.As[provider.BatchApplier](e.handler)
 	if !ok || e.Present {
@@ -287,7 +291,8 @@ func (e *env) asSaid(todo []provider.BatchChange, got []provider.Applied) error 
 	return nil
 }
 
-// batchRefused puts a value that the handler refuses when it is alone into a batch: the others of the batch are done all the same.
+// batchRefused puts a value that the handler refuses when it is alone into a batch: the others of
+// the batch are done all the same.
 func (e *env) batchRefused() error {
 	name, bad, ok := e.refusedValue()
 	if !ok {

@@ -11,7 +11,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// grace is how long a call may go on after its caller has given up. It is long, since it is not a measure of speed, not on a slow machine either.
+// grace is how long a call may go on after its caller has given up. It is long, since it is not a
+// measure of speed, not on a slow machine either.
 const grace = 15 * time.Second
 
 // canceled makes calls whose caller has given up already, or does so meanwhile.
@@ -132,7 +133,8 @@ func (e *env) givenUp(r provider.Resource, after time.Duration) error {
 	return err
 }
 
-// honest demands that what was said to be done is done, and that what was cut off is not a fault of the document.
+// honest demands that what was said to be done is done, and that what was cut off is not a fault of
+// the document.
 func (e *env) honest(r provider.Resource, err error, when string) error {
 	var broken *advice
 	switch {
@@ -154,7 +156,8 @@ func (e *env) honest(r provider.Resource, err error, when string) error {
 	return nil
 }
 
-// batchCut hands over a batch that nobody waits for any more; there is an answer for each item all the same.
+// batchCut hands over a batch that nobody waits for any more; there is an answer for each item all
+// the same.
 func (e *env) batchCut() error {
 	b, ok := provider.As[provider.BatchApplier](e.handler)
 	if !ok {
@@ -177,13 +180,15 @@ func (e *env) batchCut() error {
 // mostSteps bounds how many calls to a target one change may take.
 const mostSteps = 200
 
-// transition is a change from one state to another. States are attributes in layers, of the place where it is made; none is not to exist.
+// transition is a change from one state to another. States are attributes in layers, of the place
+// where it is made; none is not to exist.
 type transition struct {
 	name     string
 	from, to func(c *Case) []map[string]any
 }
 
-// interrupted stops a create, updates and a purge before each of their steps. The next run has to end where one that was never stopped ends.
+// interrupted stops a create, updates and a purge before each of their steps. The next run has to
+// end where one that was never stopped ends.
 func interrupted(e *env) error {
 	if e.Present {
 		return errNotApplicable
@@ -223,8 +228,8 @@ func interrupted(e *env) error {
 	return nil
 }
 
-// stopped makes a transition in a place of its own, is stopped before step n, and tries again. It returns whether there was such a step, and
-// what there is in the end.
+// stopped makes a transition in a place of its own, is stopped before step n, and tries again. It
+// returns whether there was such a step, and what there is in the end.
 func (e *env) stopped(t transition, n int) (more bool, end string, err error) {
 	place, err := e.another()
 	if err != nil {

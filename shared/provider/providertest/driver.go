@@ -69,7 +69,8 @@ func (e *env) another() (*env, error) {
 // token returns a token that no other create has, wherever it is made: places may share a target.
 func (e *env) token() string { return fmt.Sprintf("%s-%d", e.mark, e.tokens.Add(1)) }
 
-// tokenOf returns the token of a create, for types whose target assigns the identity that of the one before, unless its outcome is known.
+// tokenOf returns the token of a create, for types whose target assigns the identity that of the
+// one before, unless its outcome is known.
 func (e *env) tokenOf(r provider.Resource) string {
 	if !e.typ.Assigned {
 		return e.token()
@@ -104,7 +105,8 @@ func (e *env) want(layers ...map[string]any) (provider.Resource, error) {
 	return provider.Resource{ID: resource.NewID(e.typ.Name, "test", keys...), Type: e.typ.Name, Agent: "test", Attributes: full}, nil
 }
 
-// checked checks attributes as those of a document, in which references to secrets stand for the values that the case has, and fills in defaults.
+// checked checks attributes as those of a document, in which references to secrets stand for the
+// values that the case has, and fills in defaults.
 func (e *env) checked(attrs map[string]any) (map[string]any, error) {
 	written := maps.Clone(attrs)
 	for name, v := range attrs {
@@ -160,7 +162,8 @@ func (e *env) read(r provider.Resource, dry bool) (obs provider.Observation, err
 	return obs, e.wellFormed(obs)
 }
 
-// single returns the context of one call, and what ends it: whatever is done with it afterwards is done with a context that was kept.
+// single returns the context of one call, and what ends it: whatever is done with it afterwards is
+// done with a context that was kept.
 func (e *env) single(opts provider.Options, call string) (ctx *provider.Context, end func()) {
 	c, cancel := context.WithCancel(e.ctx)
 	left := func() {}
@@ -297,7 +300,8 @@ func (e *env) applyFrom(r provider.Resource, token string, state []byte) (plan.C
 	return change, fmt.Errorf("it still asks for another call after %d", mostAgain)
 }
 
-// act calls one method of the handler, and flushes what it did, as the engine does after a batch of one.
+// act calls one method of the handler, and flushes what it did, as the engine does after a batch of
+// one.
 func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, err error) {
 	ctx, end := e.single(provider.Options{ID: c.Resource.ID, State: state, Desired: c.Resource}, nameOfCall(c.Change))
 	c.Context = ctx
@@ -362,7 +366,8 @@ func (e *env) expect(r provider.Resource, want plan.Change) error {
 	return e.settled(r)
 }
 
-// settled demands that a dry run and another apply have nothing to do, and that the apply leaves the world as it is.
+// settled demands that a dry run and another apply have nothing to do, and that the apply leaves
+// the world as it is.
 func (e *env) settled(r provider.Resource) error {
 	before, err := e.world()
 	if err != nil {

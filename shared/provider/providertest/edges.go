@@ -55,7 +55,8 @@ func edges(e *env) error {
 	return errors.Join(errs...)
 }
 
-// edge tries one value, and reports whether that made a difference: it was brought about or refused.
+// edge tries one value, and reports whether that made a difference: it was brought about or
+// refused.
 func (e *env) edge(a *schema.CompiledAttribute, v any) (made bool, err error) {
 	attrs := maps.Clone(e.Attributes)
 	attrs[a.Name] = v
@@ -112,7 +113,8 @@ func shown(v any, sensitive bool) string {
 	return s
 }
 
-// lists makes all resources, compares the list with what is read, and looks again when they are purged.
+// lists makes all resources, compares the list with what is read, and looks again when they are
+// purged.
 func lists(e *env) error {
 	l, ok := provider.As[provider.Lister](e.handler)
 	if !ok || e.Present {
@@ -184,7 +186,8 @@ func lists(e *env) error {
 	return nil
 }
 
-// listed demands that what is found has its names, values that its type allows, and is there when it is read.
+// listed demands that what is found has its names, values that its type allows, and is there when
+// it is read.
 func (e *env) listed(l provider.Lister, f provider.Found) error {
 	r := provider.Resource{Type: e.typ.Name, Agent: "test", Attributes: map[string]any{}}
 	for name, v := range f.Attributes {

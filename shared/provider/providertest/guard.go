@@ -8,7 +8,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// call runs f, marks what it starts, and sees to it that the handler leaves the resource it was given alone.
+// call runs f, marks what it starts, and sees to it that the handler leaves the resource it was
+// given alone.
 func (e *env) call(r provider.Resource, f func() error) error {
 	return e.guard(func() error { return e.labelled(f) }, r.Attributes)
 }

@@ -22,7 +22,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Host is a provider.Host that remembers what a handler says, as it was said. It is safe for concurrent use.
+// Host is a provider.Host that remembers what a handler says, as it was said. It is safe for
+// concurrent use.
 type Host struct {
 	files     map[string][]byte
 	transport any
@@ -49,7 +50,8 @@ func NewHost(transport any) *Host {
 		known: map[resource.ID]map[string]string{}, cache: provider.NewCache(time.Now)}
 }
 
-// AddFile makes bytes available to handlers and returns the reference to them. It is not for use while a handler runs.
+// AddFile makes bytes available to handlers and returns the reference to them. It is not for use
+// while a handler runs.
 func (h *Host) AddFile(data []byte) resource.File {
 	sum := sha256.Sum256(data)
 	f := resource.File{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data))}
@@ -166,7 +168,8 @@ func (h *Host) Facts() map[string]string {
 	return maps.Clone(h.facts)
 }
 
-// Output returns all that the handler said, as one text. What it named as a secret through Context.Secret is replaced, as the engine does.
+// Output returns all that the handler said, as one text. What it named as a secret through
+// Context.Secret is replaced, as the engine does.
 func (h *Host) Output() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -183,7 +186,8 @@ func (h *Host) Output() string {
 	return h.secrets.Clean(out, plan.Redacted)
 }
 
-// Context returns a context for one run of a handler on a resource. It knows the facts that runs before on the same resource have reported.
+// Context returns a context for one run of a handler on a resource. It knows the facts that runs
+// before on the same resource have reported.
 func (h *Host) Context(ctx context.Context, opts provider.Options) *provider.Context {
 	h.mu.Lock()
 	if opts.Known == nil {

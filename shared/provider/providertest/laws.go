@@ -13,7 +13,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// canonical tries the laws of canonical forms with the values of the case, and with those at the edges of the types.
+// canonical tries the laws of canonical forms with the values of the case, and with those at the
+// edges of the types.
 func canonical(e *env) error {
 	c, ok := provider.As[provider.Canonicaliser](e.handler)
 	if !ok {
@@ -45,7 +46,8 @@ func canonical(e *env) error {
 	return nil
 }
 
-// canonicalOf demands that the canonical form of a resource has its attributes, with values of their types, and is its own canonical form.
+// canonicalOf demands that the canonical form of a resource has its attributes, with values of
+// their types, and is its own canonical form.
 func (e *env) canonicalOf(c provider.Canonicaliser, r provider.Resource) error {
 	var once, twice map[string]any
 	err := e.call(r, func() (err error) { once, err = c.Canonicalise(r.Attributes); return err })
@@ -159,7 +161,8 @@ func (e *env) bothWays(name string, a, b any, ask func(name string, desired, obs
 	return nil
 }
 
-// generates asks several times what follows from a resource, with values and with references in their place.
+// generates asks several times what follows from a resource, with values and with references in
+// their place.
 func generates(e *env) error {
 	g, ok := provider.As[provider.Generator](e.handler)
 	if !ok {
@@ -239,7 +242,8 @@ func plain(v any) bool {
 	return len(resource.References(v)) > 0
 }
 
-// unresolved returns a resource as it is when a model is exported: with references where values come later.
+// unresolved returns a resource as it is when a model is exported: with references where values
+// come later.
 func (e *env) unresolved(r provider.Resource) provider.Resource {
 	r.Attributes = maps.Clone(r.Attributes)
 	for i := range e.typ.Attributes {

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// theProcess is held while a call has what a process has one of: its directory for temporary files, and its standard error. Of calls at the same
-// time, one has them and is looked at.
+// theProcess is held while a call has what a process has one of: its directory for temporary files,
+// and its standard error. Of calls at the same time, one has them and is looked at.
 var theProcess sync.Mutex
 
 // tempVar names the directory for temporary files.
@@ -38,7 +38,8 @@ func newOwn(newDir func() (string, error)) *own {
 	return o
 }
 
-// during runs f with what is its own, unless another call has it now. One that hangs has it taken away by whoever gives up on it.
+// during runs f with what is its own, unless another call has it now. One that hangs has it taken
+// away by whoever gives up on it.
 func (o *own) during(ctx context.Context, f func() error) error {
 	if o == nil || !theProcess.TryLock() {
 		return f()
@@ -75,7 +76,8 @@ func (o *own) left() error {
 		"the handler leaves %s in the directory for temporary files", entries[0].Name())
 }
 
-// told looks for secrets in what was written to standard error, shows the rest to whoever runs the test, and ends.
+// told looks for secrets in what was written to standard error, shows the rest to whoever runs the
+// test, and ends.
 func (o *own) told(secrets []string) error {
 	if o == nil {
 		return nil

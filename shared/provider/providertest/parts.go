@@ -86,7 +86,8 @@ func (e *env) part(name string, from, to any) error {
 	return nil
 }
 
-// leftOut gives the thing all that the case has values for, and then leaves out one attribute while another changes.
+// leftOut gives the thing all that the case has values for, and then leaves out one attribute while
+// another changes.
 func leftOut(e *env) error {
 	if e.Present || e.Lasting || len(e.Updates) == 0 {
 		return errNotApplicable // the check of updates says that they are missing
@@ -113,7 +114,8 @@ func leftOut(e *env) error {
 	return nil
 }
 
-// leavesOut sets all of full, then takes one attribute away and changes another, and looks whether the first has stayed.
+// leavesOut sets all of full, then takes one attribute away and changes another, and looks whether
+// the first has stayed.
 func (e *env) leavesOut(name string, full map[string]any) error {
 	for _, u := range e.Updates {
 		if _, also := u[name]; also {

@@ -14,14 +14,16 @@ import (
 // Subject is a type with its handler, and how to test it.
 type Subject struct {
 	Definition provider.Definition
-	// New describes a test in a place of its own, in which nothing exists yet. dir is an empty directory to use as one likes; host offers
-	// files to the handler. It is called at least once for each check.
+	// New describes a test in a place of its own, in which nothing exists yet. dir is an empty
+	// directory to use as one likes; host offers files to the handler. It is called at least once
+	// for each check.
 	New func(dir string, host *Host) (Case, error)
 	// Transport is what the handler finds in its context.
 	Transport any
 
-	// Alone says to Verify that nothing else runs in the process meanwhile; Run finds out by itself. Then it is looked at what calls leave in the
-	// directory for temporary files, and for secrets on standard error, of which a process has one each.
+	// Alone says to Verify that nothing else runs in the process meanwhile; Run finds out by
+	// itself. Then it is looked at what calls leave in the directory for temporary files, and for
+	// secrets on standard error, of which a process has one each.
 	Alone bool
 
 	grace time.Duration // how long a call may go on after its caller has given up; 0: grace
@@ -31,38 +33,47 @@ type Subject struct {
 type Case struct {
 	// Attributes of a resource that does not exist. Defaults are filled in.
 	Attributes map[string]any
-	// Updates are laid over Attributes one after the other; the handler has to bring each about by an update. nil takes an attribute away.
+	// Updates are laid over Attributes one after the other; the handler has to bring each about by
+	// an update. nil takes an attribute away.
 	Updates []map[string]any
-	// InitOnly are other values of attributes that can only be set at creation, each to be refused later.
+	// InitOnly are other values of attributes that can only be set at creation, each to be refused
+	// later.
 	InitOnly map[string]any
 	// Replaces are other values of attributes that can only be changed by replacing the thing.
 	Replaces map[string]any
-	// Resets are attributes, each with the reason, that an update of something else sets back when the resource leaves them out.
+	// Resets are attributes, each with the reason, that an update of something else sets back when
+	// the resource leaves them out.
 	Resets map[string]string
-	// Others are attributes of more resources that do not exist and are independent of the first, for batches and parallel calls.
+	// Others are attributes of more resources that do not exist and are independent of the first,
+	// for batches and parallel calls.
 	Others []map[string]any
-	// World describes all that the handler could have changed, as a text in which equal states are equal whatever the place. nil: it
-	// cannot be described, and what reading and dry runs do is not checked.
+	// World describes all that the handler could have changed, as a text in which equal states are
+	// equal whatever the place. nil: it cannot be described, and what reading and dry runs do is
+	// not checked.
 	World func() (string, error)
 	// Vanish takes the thing away behind the handler's back. nil: Delete does it.
 	Vanish func() error
-	// Interrupt stops the handler before the n-th (from 0) call to its target from now on, and before all after it, as if its process had
-	// been killed there: those calls fail and have no effect. restore lets calls through again and reports whether any was stopped. nil:
-	// being cut off in the middle is not checked.
+	// Interrupt stops the handler before the n-th (from 0) call to its target from now on, and
+	// before all after it, as if its process had been killed there: those calls fail and have no
+	// effect. restore lets calls through again and reports whether any was stopped. nil: being cut
+	// off in the middle is not checked.
 	Interrupt func(n int) (restore func() (stopped bool))
 	// Secrets are parts of values above that must appear in no log line, change, fact or error.
 	Secrets []string
-	// Present says that the thing is always as wanted, can neither be made nor be removed, and so is never missing.
+	// Present says that the thing is always as wanted, can neither be made nor be removed, and so
+	// is never missing.
 	Present bool
-	// Edges are the attributes for which values at the edges of their types are made up and tried, "*" for all but the naming ones. The handler brings
-	// each about, or refuses it and changes nothing. nil: none, for targets to which any value could do harm.
+	// Edges are the attributes for which values at the edges of their types are made up and tried,
+	// "*" for all but the naming ones. The handler brings each about, or refuses it and changes
+	// nothing. nil: none, for targets to which any value could do harm.
 	Edges []string
 	// Unfit are attributes for which made-up values, or none, say nothing, each with the reason.
 	Unfit map[string]string
-	// Unlisted says that what the handler lists is another place than that of the case, such as the whole machine, and names it. "": it is that.
+	// Unlisted says that what the handler lists is another place than that of the case, such as the
+	// whole machine, and names it. "": it is that.
 	Unlisted string
-	// OneWay are attributes, each with the reason, for which the handler is content with more than what is wanted ("at least these"): for them, InSync
-	// need not be symmetrical.
+	// OneWay are attributes, each with the reason, for which the handler is content with more than
+	// what is wanted ("at least these"): for them, InSync need not be symmetrical.
 	OneWay map[string]string
 	// Like are attributes that say what is to be listed, for handlers that have to be told.
 	Like map[string]any
@@ -80,7 +91,8 @@ type Failure struct {
 // limit bounds each check.
 const limit = 3 * time.Minute // a busy machine may take one
 
-// Run runs every check as a subtest. One that needs a member that the case does not have is skipped, and names it.
+// Run runs every check as a subtest. One that needs a member that the case does not have is
+// skipped, and names it.
 func Run(t *testing.T, s Subject) {
 	t.Helper()
 	for _, c := range checks() {
@@ -105,8 +117,9 @@ func Run(t *testing.T, s Subject) {
 	}
 }
 
-// alone reports whether no other test can run in the process meanwhile: package testing lets parallel ones wait for one that is not, and
-// refuses to set the environment of the process for one that is, or is part of one.
+// alone reports whether no other test can run in the process meanwhile: package testing lets
+// parallel ones wait for one that is not, and refuses to set the environment of the process for one
+// that is, or is part of one.
 func alone(t *testing.T) (yes bool) {
 	t.Helper()
 	defer func() { yes = recover() == nil }()
@@ -114,7 +127,8 @@ func alone(t *testing.T) (yes bool) {
 	return true
 }
 
-// Verify runs every check without package testing and returns those that failed. newDir returns empty directories.
+// Verify runs every check without package testing and returns those that failed. newDir returns
+// empty directories.
 func Verify(ctx context.Context, s Subject, newDir func() (string, error)) []Failure {
 	var out []Failure
 	for _, c := range checks() {

@@ -65,7 +65,8 @@ func only(ctx context.Context, t *testing.T, s Subject, name string) (says, fix 
 	return "", ""
 }
 
-// TestSuiteCanFail breaks the handler in one way after the other; the named check has to find each, and to say what is wrong.
+// TestSuiteCanFail breaks the handler in one way after the other; the named check has to find each,
+// and to say what is wrong.
 func TestSuiteCanFail(t *testing.T) {
 	for _, tc := range []struct {
 		check  string

@@ -14,7 +14,8 @@ import (
 // replaces reports whether differences can only be removed by replacing the thing.
 func (e *env) replaces(diffs map[string]plan.Diff) bool { return len(plan.Replacing(e.typ, diffs)) > 0 }
 
-// replace makes a thing anew as the engine does. Of an old one that is deleted last, the handler gets what is only reported, and nothing else.
+// replace makes a thing anew as the engine does. Of an old one that is deleted last, the handler
+// gets what is only reported, and nothing else.
 func (e *env) replace(r provider.Resource, obs provider.Observation, diffs map[string]plan.Diff, token string) (provider.Result, error) {
 	old, last := obs, e.typ.CreateFirst
 	if last {
@@ -41,7 +42,8 @@ func (e *env) replace(r provider.Resource, obs provider.Observation, diffs map[s
 	return provider.Result{}, nil
 }
 
-// replaced changes what can only be changed by replacing the thing, to and fro, and stops between the two calls.
+// replaced changes what can only be changed by replacing the thing, to and fro, and stops between
+// the two calls.
 func replaced(e *env) error {
 	var names []string
 	for _, a := range e.typ.Attributes {
@@ -89,7 +91,8 @@ func replaced(e *env) error {
 	return nil
 }
 
-// unwritten adds to the differences the write-only attributes that were not written as they are wanted.
+// unwritten adds to the differences the write-only attributes that were not written as they are
+// wanted.
 func (e *env) unwritten(r provider.Resource, diffs map[string]plan.Diff) map[string]plan.Diff {
 	for i := range e.typ.Attributes {
 		a := &e.typ.Attributes[i]

@@ -8,8 +8,9 @@ import (
 // ErrStopped is what a Stopper gives the steps that it stops.
 var ErrStopped = errors.New("stopped by the test")
 
-// Stopper stops a handler before one of its steps, and before all after it, as if its process had been killed there: the handler's test
-// lets each step ask Before, and gives Interrupt to the Case. The zero value stops nothing. It is safe for concurrent use.
+// Stopper stops a handler before one of its steps, and before all after it, as if its process had
+// been killed there: the handler's test lets each step ask Before, and gives Interrupt to the Case.
+// The zero value stops nothing. It is safe for concurrent use.
 type Stopper struct {
 	mu       sync.Mutex
 	counting bool

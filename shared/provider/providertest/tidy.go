@@ -104,8 +104,9 @@ const label = "southbound-handler"
 // patience is how long what is about to end may take.
 const patience = 2 * time.Second
 
-// running looks for goroutines that a handler has started and left behind: those whose stack has a function of the handler's package. What
-// libraries keep going, such as connections that are idle, is not its fault.
+// running looks for goroutines that a handler has started and left behind: those whose stack has a
+// function of the handler's package. What libraries keep going, such as connections that are idle,
+// is not its fault.
 func running(packages, marks []string) error {
 	return soon(func() error {
 		where := marked(packages, marks)
@@ -128,7 +129,8 @@ func soon(f func() error) error {
 	}
 }
 
-// marked returns where a goroutine with one of the marks is, in one of the packages; "" when there is none.
+// marked returns where a goroutine with one of the marks is, in one of the packages; "" when there
+// is none.
 func marked(packages, marks []string) string {
 	var b bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&b, 1); err != nil {

@@ -32,7 +32,8 @@ func (e *env) varied() []*schema.CompiledAttribute {
 	return out
 }
 
-// together sets all attributes of Updates and Edges at once, and then each by itself while the others stay.
+// together sets all attributes of Updates and Edges at once, and then each by itself while the
+// others stay.
 func together(e *env) error {
 	if e.Present || e.Lasting {
 		return errNotApplicable
@@ -167,7 +168,8 @@ func (e *env) brings(r provider.Resource) (refused bool, err error) {
 	return false, e.settled(r)
 }
 
-// alone sets some attributes of r back to what they are in the case, and then to what r has, while the others stay as they are in r.
+// alone sets some attributes of r back to what they are in the case, and then to what r has, while
+// the others stay as they are in r.
 func (e *env) alone(r provider.Resource, names []string) error {
 	base, err := e.want(e.Attributes)
 	if err != nil {

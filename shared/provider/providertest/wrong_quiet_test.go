@@ -99,7 +99,8 @@ func wrongQuietly() []wrong {
 	}
 }
 
-// TestWrongInTheProcess has handlers that are wrong in what a process has one of, so that they are tried one after the other.
+// TestWrongInTheProcess has handlers that are wrong in what a process has one of, so that they are
+// tried one after the other.
 func TestWrongInTheProcess(t *testing.T) {
 	onUpdate := func(f func(req provider.UpdateRequest)) func(w *twist) {
 		return func(w *twist) {
@@ -242,7 +243,8 @@ func (r *rigid) Delete(ctx *provider.Context, req provider.DeleteRequest) (provi
 	return r.shelf.Delete(ctx, req)
 }
 
-// TestReplacedAndWritten pins what is asked of handlers of things that are replaced, and of attributes that are never read.
+// TestReplacedAndWritten pins what is asked of handlers of things that are replaced, and of
+// attributes that are never read.
 func TestReplacedAndWritten(t *testing.T) {
 	t.Run("right", func(t *testing.T) { Run(t, rigidSubject(func(*rigid) {})) })
 	for _, tc := range []struct {

@@ -17,7 +17,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// TestWrongHandlers has handlers that are wrong in ways that are easily missed: the named check finds each, and says what is wrong and what to do.
+// TestWrongHandlers has handlers that are wrong in ways that are easily missed: the named check
+// finds each, and says what is wrong and what to do.
 func TestWrongHandlers(t *testing.T) {
 	for _, tc := range slices.Concat(wrongValues(), wrongSteps(), wrongBatches(), wrongWords(), wrongManners(), wrongLaws(), wrongQuietly()) {
 		t.Run(tc.check+" finds "+tc.why, func(t *testing.T) {

@@ -1,4 +1,5 @@
-// Package aws is the transport aws: agents that stand for an AWS account and a region. Handlers get a Conn with a configuration for clients.
+// Package aws is the transport aws: agents that stand for an AWS account and a region. Handlers get
+// a Conn with a configuration for clients.
 package aws
 
 import (
@@ -39,7 +40,8 @@ func NewConn(cfg sdk.Config) *Conn { return &Conn{session: &session{config: cfg}
 // Config returns the configuration for clients: region, endpoint, credentials, retries.
 func (c *Conn) Config() sdk.Config { return c.session.config }
 
-// Facts implements provider.FactSource: aws.region, aws.account and aws.arn, that of who acts. No right is needed to ask.
+// Facts implements provider.FactSource: aws.region, aws.account and aws.arn, that of who acts. No
+// right is needed to ask.
 func (c *Conn) Facts(ctx context.Context) (map[string]string, error) {
 	out, err := Client(c, func(cfg sdk.Config) *sts.Client { return sts.NewFromConfig(cfg) }).
 		GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
@@ -56,8 +58,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Client returns the client of type T of the connection's session, and makes it when there is none, so that runs of an agent share clients, and
-// with them what they know of throttling.
+// Client returns the client of type T of the connection's session, and makes it when there is none,
+// so that runs of an agent share clients, and with them what they know of throttling.
 func Client[T any](c *Conn, create func(sdk.Config) T) T {
 	s, key := c.session, reflect.TypeFor[T]()
 	s.mu.Lock()
@@ -73,14 +75,17 @@ func Client[T any](c *Conn, create func(sdk.Config) T) T {
 	return made
 }
 
-// Sessions are kept for agents across runs: credentials, connections and clients. The zero value is ready to use.
+// Sessions are kept for agents across runs: credentials, connections and clients. The zero value is
+// ready to use.
 type Sessions struct {
-	// RoleRequired refuses agents that name no role: where the process's own credentials are not for the authors of documents, as in a
-	// function that may write the state.
+	// RoleRequired refuses agents that name no role: where the process's own credentials are not
+	// for the authors of documents, as in a function that may write the state.
 	RoleRequired bool
-	// Reserved are buckets and tables that no agent may touch: those in which this process keeps its own state, which its own credentials may write.
+	// Reserved are buckets and tables that no agent may touch: those in which this process keeps
+	// its own state, which its own credentials may write.
 	Reserved []string
-	// Endpoint is that of agents that name none; empty: AWS. A process that lives on an emulator sets it, so that it never reaches the real AWS.
+	// Endpoint is that of agents that name none; empty: AWS. A process that lives on an emulator
+	// sets it, so that it never reaches the real AWS.
 	Endpoint string
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
@@ -98,7 +103,8 @@ type session struct {
 	clients map[reflect.Type]any
 }
 
-// Connect returns a connection for an agent with these options (references resolved), once there are credentials. Who gets it closes it.
+// Connect returns a connection for an agent with these options (references resolved), once there
+// are credentials. Who gets it closes it.
 func (s *Sessions) Connect(ctx context.Context, agent string, options map[string]any) (*Conn, error) {
 	o, err := parse(options)
 	if err != nil {
@@ -140,7 +146,8 @@ func credentialsError(o Options, err error) error {
 	return e.WithHint("the credentials come from the environment, the AWS configuration files or the machine's role; `aws sts get-caller-identity` tries them")
 }
 
-// Close closes the sessions. Connections that are still in use fail from then on or open new network connections.
+// Close closes the sessions. Connections that are still in use fail from then on or open new
+// network connections.
 func (s *Sessions) Close() error {
 	s.pool.Close()
 	return nil
@@ -154,10 +161,12 @@ func (in *session) Close() {
 	in.http.CloseIdleConnections()
 }
 
-// tries is how often a request is made; the SDK waits between two, longer each time, and longer for throttling.
+// tries is how often a request is made; the SDK waits between two, longer each time, and longer for
+// throttling.
 const tries = 6
 
-// load makes a session. It makes no request except those that the default chain of credentials needs.
+// load makes a session. It makes no request except those that the default chain of credentials
+// needs.
 func load(ctx context.Context, agent string, o Options) (*session, error) {
 	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 64 })
 	set := []func(*config.LoadOptions) error{config.WithRegion(o.Region), config.WithHTTPClient(client), config.WithRetryMaxAttempts(tries),
@@ -184,7 +193,8 @@ func load(ctx context.Context, agent string, o Options) (*session, error) {
 				r.ExternalID = &o.ExternalID
 			}
 		})
-		// Credentials are renewed a minute before they end, so that a call that has just begun does not meet their end.
+		// Credentials are renewed a minute before they end, so that a call that has just begun does
+		// not meet their end.
 		cfg.Credentials = sdk.NewCredentialsCache(provider, func(c *sdk.CredentialsCacheOptions) { c.ExpiryWindow = time.Minute })
 	}
 	in.config = cfg
@@ -193,7 +203,8 @@ func load(ctx context.Context, agent string, o Options) (*session, error) {
 
 var notInSessionNames = pattern.Lazy(`[^\w+=,.@-]+`)
 
-// sessionName is how the agent appears in the account's audit log. Agents with the same options share the session of the first of them.
+// sessionName is how the agent appears in the account's audit log. Agents with the same options
+// share the session of the first of them.
 func sessionName(agent string) string {
 	name := "southbound-" + strings.Trim(notInSessionNames().ReplaceAllString(agent, "-"), "-")
 	return name[:min(len(name), 64)]

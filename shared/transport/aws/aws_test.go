@@ -15,7 +15,8 @@ func client(c *aws.Conn) *sts.Client {
 	return aws.Client(c, func(cfg sdk.Config) *sts.Client { return sts.NewFromConfig(cfg) })
 }
 
-// TestSessions pins that runs with the same options share a session, and that it ends when nobody has used it for long.
+// TestSessions pins that runs with the same options share a session, and that it ends when nobody
+// has used it for long.
 func TestSessions(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "testtest")

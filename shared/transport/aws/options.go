@@ -36,7 +36,8 @@ func known() []field {
 	}
 }
 
-// Check returns what is wrong with options; Attribute of a problem is the name of one. References are right.
+// Check returns what is wrong with options; Attribute of a problem is the name of one. References
+// are right.
 func Check(options map[string]any) []diag.Problem {
 	_, problems := read(options)
 	return problems

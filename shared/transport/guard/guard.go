@@ -8,7 +8,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// Refused reports whether an address is one of the machine itself or of its link, where its runtime and credentials answer.
+// Refused reports whether an address is one of the machine itself or of its link, where its runtime
+// and credentials answer.
 func Refused(a netip.Addr) bool {
 	switch a = a.Unmap(); {
 	case a.IsLoopback(), a.IsLinkLocalUnicast(), a.IsUnspecified(), a.IsMulticast():
@@ -22,7 +23,8 @@ func Error() error {
 	return fault.New(fault.Denied, "connect", "the address is one of the machine that connects, which it lends to nobody")
 }
 
-// Control is the Control of a net.Dialer that refuses addresses. It sees what names have been resolved to.
+// Control is the Control of a net.Dialer that refuses addresses. It sees what names have been
+// resolved to.
 func Control(network, address string, _ syscall.RawConn) error {
 	if network == "unix" {
 		return Error()

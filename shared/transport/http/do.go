@@ -27,7 +27,8 @@ type Request struct {
 	Path   string // escaped, with or without a query, below the base URL: /things/a%2Fb?full=1
 	Header http.Header
 	Body   []byte
-	// Key makes repeating the request harmless where the agent names the API's header for it; "": nothing does.
+	// Key makes repeating the request harmless where the agent names the API's header for it; "":
+	// nothing does.
 	Key string
 }
 
@@ -40,10 +41,12 @@ type Response struct {
 	Proto  string
 }
 
-// Do makes a request and, while that is harmless and may help, makes it again: after network errors, 408, 425, 429, 502, 503 and 504, for methods
-// that are idempotent or requests with a key, for as long as the agent's retry allows and the API's Retry-After asks. Any status is an answer; errors
-// are those of the way to it: Unavailable, Timeout, Denied (certificates), Canceled, and Invalid for a wrong path or an answer that is too long. One
-// that is also provider.ErrNothingMade says that no try has arrived.
+// Do makes a request and, while that is harmless and may help, makes it again: after network
+// errors, 408, 425, 429, 502, 503 and 504, for methods that are idempotent or requests with a key,
+// for as long as the agent's retry allows and the API's Retry-After asks. Any status is an answer;
+// errors are those of the way to it: Unavailable, Timeout, Denied (certificates), Canceled, and
+// Invalid for a wrong path or an answer that is too long. One that is also provider.ErrNothingMade
+// says that no try has arrived.
 func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 	in := c.session
 	target, err := in.target(req.Path)
@@ -116,7 +119,8 @@ func (in *session) target(path string) (*url.URL, error) {
 	return u, nil
 }
 
-// Below returns the path below the base URL that a link of the API (a Location header, say) leads to; ok is false when it leads elsewhere.
+// Below returns the path below the base URL that a link of the API (a Location header, say) leads
+// to; ok is false when it leads elsewhere.
 func (c *Conn) Below(link, from string) (path string, ok bool) {
 	base, err := c.session.target(from)
 	if err != nil {
@@ -172,7 +176,8 @@ func neverSent(err error) bool {
 	return errors.Is(err, errToken) || errors.As(err, &op) && op.Op == "dial"
 }
 
-// wayError says what an error on the way to an answer is. It has no URL in it, in which there may be a secret.
+// wayError says what an error on the way to an answer is. It has no URL in it, in which there may
+// be a secret.
 func wayError(ctx context.Context, err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -220,7 +225,8 @@ func (in *session) repeatable(r Request) bool {
 	return r.Key != "" && in.settings.idempotencyHeader != ""
 }
 
-// backoff is how long to wait after a try, counted from 0: longer each time, up to some seconds, and never the same for two.
+// backoff is how long to wait after a try, counted from 0: longer each time, up to some seconds,
+// and never the same for two.
 func backoff(try int) time.Duration {
 	const first, most = 200 * time.Millisecond, 5 * time.Second
 	d := min(first<<min(try, 10), most)
@@ -242,11 +248,13 @@ func retryAfter(res *Response) (time.Duration, bool) {
 	return 0, false
 }
 
-// verifiedFor is how long a connection that was tried out counts as good, unless a request fails meanwhile.
+// verifiedFor is how long a connection that was tried out counts as good, unless a request fails
+// meanwhile.
 const verifiedFor = 30 * time.Second
 
-// Verify implements provider.Verifier: it reads the probe path. Any answer will do where the agent names none; else it must not refuse the
-// credentials, nor be that of an API that is out of order. Sessions share what they know.
+// Verify implements provider.Verifier: it reads the probe path. Any answer will do where the agent
+// names none; else it must not refuse the credentials, nor be that of an API that is out of order.
+// Sessions share what they know.
 func (c *Conn) Verify(ctx context.Context) error {
 	if at := c.session.verified.Load(); at != 0 && time.Since(time.Unix(0, at)) < verifiedFor {
 		return nil
@@ -274,7 +282,8 @@ func (c *Conn) probe(ctx context.Context) (*Response, error) {
 	return res, nil
 }
 
-// Facts returns what is known of the API's server: http.server, http.protocol, and of TLS tls.version and tls.certificate.until (RFC 3339).
+// Facts returns what is known of the API's server: http.server, http.protocol, and of TLS
+// tls.version and tls.certificate.until (RFC 3339).
 func (c *Conn) Facts(ctx context.Context) (map[string]string, error) {
 	res, err := c.probe(ctx)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package http is the transport http: agents that stand for an API behind a base URL. Handlers get a Conn, which authenticates, waits, retries and
-// limits for them.
+// Package http is the transport http: agents that stand for an API behind a base URL. Handlers get
+// a Conn, which authenticates, waits, retries and limits for them.
 package http
 
 import (
@@ -36,7 +36,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Secrets are the credentials of the connection in every form in which they are sent, so that who shows what an API said can leave them out.
+// Secrets are the credentials of the connection in every form in which they are sent, so that who
+// shows what an API said can leave them out.
 func (c *Conn) Secrets() []string {
 	s := c.session.settings
 	out := append(slices.Clone(c.secrets), s.password, s.token, s.key, s.clientSecret, c.session.tokens.last())
@@ -47,10 +48,12 @@ func (c *Conn) Secrets() []string {
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
 }
 
-// Sessions are kept for agents across runs: connections, TLS sessions and what is left of the rate. The zero value is ready to use.
+// Sessions are kept for agents across runs: connections, TLS sessions and what is left of the rate.
+// The zero value is ready to use.
 type Sessions struct {
-	// Guarded refuses addresses of this machine and of its link: where the process must not lend agents its own place in the network, as in a
-	// function, whose runtime and credentials answer there.
+	// Guarded refuses addresses of this machine and of its link: where the process must not lend
+	// agents its own place in the network, as in a function, whose runtime and credentials answer
+	// there.
 	Guarded bool
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
@@ -72,8 +75,9 @@ type session struct {
 // Close closes what is idle of the network connections.
 func (in *session) Close() { in.close() }
 
-// Connect returns a connection for an agent: written are its options as they stand in documents, options the same with references resolved. It makes
-// no request; see Conn.Verify. Who gets it closes it.
+// Connect returns a connection for an agent: written are its options as they stand in documents,
+// options the same with references resolved. It makes no request; see Conn.Verify. Who gets it
+// closes it.
 func (s *Sessions) Connect(_ context.Context, written, options map[string]any) (*Conn, error) {
 	key, err := pool.KeyOf(options)
 	if err != nil {
@@ -118,7 +122,8 @@ func (s *Sessions) Close() error {
 
 // session makes the clients for settings.
 func (s *Sessions) session(set *settings) *session {
-	// Where a redirect leads to another host, neither the certificate of the client nor what is said about that of the server is meant for it.
+	// Where a redirect leads to another host, neither the certificate of the client nor what is
+	// said about that of the server is meant for it.
 	other := s.transport(&tls.Config{MinVersion: tls.VersionTLS12})
 	conf := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: set.roots, ServerName: set.server, InsecureSkipVerify: set.insecure} //nolint:gosec // said explicitly
 	if set.client != nil {
@@ -180,8 +185,8 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 // mostRedirects is how many are followed, one after the other.
 const mostRedirects = 10
 
-// redirect follows where a read leads, and within an origin where any request leads with all it has; elsewhere only what anyone may read is
-// asked for.
+// redirect follows where a read leads, and within an origin where any request leads with all it
+// has; elsewhere only what anyone may read is asked for.
 func (in *session) redirect(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) >= mostRedirects || req.Method != first.Method {

@@ -189,7 +189,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestBounds pins the bounds: of time, of an answer, of the rate, and of what a guarded process reaches.
+// TestBounds pins the bounds: of time, of an answer, of the rate, and of what a guarded process
+// reaches.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	stop := make(chan struct{})
@@ -276,7 +277,8 @@ func template() *x509.Certificate {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 }
 
-// TestTLS pins that a certificate is checked unless said otherwise, and that the client shows its own where it is asked.
+// TestTLS pins that a certificate is checked unless said otherwise, and that the client shows its
+// own where it is asked.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	cert, key := pair(t)
@@ -324,7 +326,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestSessions pins that runs with the same options share a session, and that it ends when nobody has used it for long.
+// TestSessions pins that runs with the same options share a session, and that it ends when nobody
+// has used it for long.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	var opened atomic.Int64

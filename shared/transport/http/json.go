@@ -17,8 +17,8 @@ import (
 	"southbound/shared/redact"
 )
 
-// Of returns the connection of a handler's agent. The secrets of the agent appear in no output of the run from then on. It is NeedsChange when the
-// agent has another transport.
+// Of returns the connection of a handler's agent. The secrets of the agent appear in no output of
+// the run from then on. It is NeedsChange when the agent has another transport.
 func Of(ctx *provider.Context) (*Conn, error) {
 	c, ok := ctx.Transport().(*Conn)
 	if !ok {
@@ -39,11 +39,12 @@ func Path(segments ...string) string {
 	return b.String()
 }
 
-// Call makes a request of the agent's API. in, when not nil, is sent as JSON; out, when not nil, gets the JSON that is answered; where any
-// value may stand, it is one of those that attributes have. found is
-// false, and err nil, when what is read or deleted is not there (404, 410). A POST or PATCH is made again after network errors only where
-// the agent says, by idempotency_header, that this is harmless; each call has a key of its own. Errors have the class that follows from the
-// answer, and show the beginning of what the API said.
+// Call makes a request of the agent's API. in, when not nil, is sent as JSON; out, when not nil,
+// gets the JSON that is answered; where any value may stand, it is one of those that attributes
+// have. found is false, and err nil, when what is read or deleted is not there (404, 410). A POST
+// or PATCH is made again after network errors only where the agent says, by idempotency_header,
+// that this is harmless; each call has a key of its own. Errors have the class that follows from
+// the answer, and show the beginning of what the API said.
 func Call(ctx *provider.Context, method, path string, in, out any) (found bool, err error) {
 	c, err := Of(ctx)
 	if err != nil {
@@ -84,7 +85,8 @@ func Call(ctx *provider.Context, method, path string, in, out any) (found bool, 
 	return true, nil
 }
 
-// plain puts values of attributes in the places of numbers as they were written, wherever any value may stand.
+// plain puts values of attributes in the places of numbers as they were written, wherever any value
+// may stand.
 func plain(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Interface:
@@ -119,7 +121,8 @@ func plain(v reflect.Value) {
 	}
 }
 
-// number returns a number as attributes have it: int64, beyond that *big.Int, and float64 with a fraction or an exponent.
+// number returns a number as attributes have it: int64, beyond that *big.Int, and float64 with a
+// fraction or an exponent.
 func number(n json.Number) any {
 	if i, err := n.Int64(); err == nil {
 		return i

@@ -87,7 +87,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestPlain pins that what an API answers has the values of attributes wherever any value may stand.
+// TestPlain pins that what an API answers has the values of attributes wherever any value may
+// stand.
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	type inner struct {

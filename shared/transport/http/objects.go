@@ -7,14 +7,17 @@ import (
 	"southbound/shared/provider"
 )
 
-// Objects is a handler for an API that has a JSON object at each path: GET reads it, PUT writes it whole, DELETE removes it. It takes care of
-// what is missing, of members that nobody manages, which stay as they are, and of what may be repeated.
+// Objects is a handler for an API that has a JSON object at each path: GET reads it, PUT writes it
+// whole, DELETE removes it. It takes care of what is missing, of members that nobody manages, which
+// stay as they are, and of what may be repeated.
 type Objects struct {
 	// Path returns where the object of a resource is; see the function Path.
 	Path func(attributes map[string]any) string
-	// Members are the attributes that the object has as members, by the name of the member, "" where that is the same. Others stay out of it.
+	// Members are the attributes that the object has as members, by the name of the member, ""
+	// where that is the same. Others stay out of it.
 	Members map[string]string
-	// Write, when not nil, changes an object that is about to be written: what the API wants to be said otherwise.
+	// Write, when not nil, changes an object that is about to be written: what the API wants to be
+	// said otherwise.
 	Write func(object, attributes map[string]any)
 	// Show, when not nil, changes what is reported of an object.
 	Show func(observed, object map[string]any)

@@ -78,7 +78,8 @@ type settings struct {
 	unknown                        bool // some are references, so not all can be checked
 }
 
-// Wait returns how long one request may be waited for with all its tries, by the options of an agent.
+// Wait returns how long one request may be waited for with all its tries, by the options of an
+// agent.
 func Wait(options map[string]any) time.Duration {
 	sum := time.Duration(0)
 	for _, o := range Options() {
@@ -94,7 +95,8 @@ func Wait(options map[string]any) time.Duration {
 	return sum
 }
 
-// Check returns what is wrong with options; Attribute of a problem is the name of one. References are right.
+// Check returns what is wrong with options; Attribute of a problem is the name of one. References
+// are right.
 func Check(options map[string]any) []diag.Problem {
 	_, problems := read(options)
 	return problems

@@ -15,7 +15,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// tokens are those that OAuth 2 gives out to a client. They are shared by all agents with the same options, and asked for by one at a time.
+// tokens are those that OAuth 2 gives out to a client. They are shared by all agents with the same
+// options, and asked for by one at a time.
 type tokens struct {
 	config clientcredentials.Config
 	client *http.Client
@@ -89,7 +90,8 @@ func tokenError(err error) error {
 	return fault.New(kind, "ask for a token", "the server of tokens answers %s %s", refused.Response.Status, what).WithHint("see token_url, client_id, client_secret and scopes of the agent")
 }
 
-// roundTrip makes a request with a token, and once more with another when the API refuses that: it may have ended early.
+// roundTrip makes a request with a token, and once more with another when the API refuses that: it
+// may have ended early.
 func (t *tokens) roundTrip(via http.RoundTripper, req *http.Request) (*http.Response, error) {
 	token, err := t.get(req.Context(), "")
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"southbound/shared/transport/http"
 )
 
-// TestTokens pins that tokens are asked for once, renewed when they end or are refused, sent to the API alone, and that no answer shows a secret.
+// TestTokens pins that tokens are asked for once, renewed when they end or are refused, sent to the
+// API alone, and that no answer shows a secret.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	given, refuse, status, life := 0, "", 200, 3600

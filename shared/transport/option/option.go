@@ -13,10 +13,12 @@ import (
 	"southbound/shared/schema"
 )
 
-// LiteralSecret is the problem of what only a reference to a secret may stand for. It is none once references are resolved.
+// LiteralSecret is the problem of what only a reference to a secret may stand for. It is none once
+// references are resolved.
 const LiteralSecret = "the value stands in the document, where anyone can read it"
 
-// Unknown returns a problem for each option that a transport does not have, in the order of their names.
+// Unknown returns a problem for each option that a transport does not have, in the order of their
+// names.
 func Unknown(transport string, options map[string]any, known []string) []diag.Problem {
 	var out []diag.Problem
 	for _, name := range slices.Sorted(maps.Keys(options)) {
@@ -33,7 +35,8 @@ func Unknown(transport string, options map[string]any, known []string) []diag.Pr
 	return out
 }
 
-// Refuse makes an error of the first of the problems of options whose references are resolved; nil: there is none.
+// Refuse makes an error of the first of the problems of options whose references are resolved; nil:
+// there is none.
 func Refuse(problems []diag.Problem) error {
 	for _, p := range problems {
 		if p.Message == LiteralSecret {

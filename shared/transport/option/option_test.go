@@ -18,7 +18,8 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestRefuse pins that the first problem is the error, and that a secret which has been resolved is none.
+// TestRefuse pins that the first problem is the error, and that a secret which has been resolved is
+// none.
 func TestRefuse(t *testing.T) {
 	t.Parallel()
 	secret := diag.Problem{Attribute: "password", Message: option.LiteralSecret}

@@ -1,4 +1,5 @@
-// Package pool keeps what agents with the same options share, such as connections, across the runs of their lanes.
+// Package pool keeps what agents with the same options share, such as connections, across the runs
+// of their lanes.
 package pool
 
 import (
@@ -11,7 +12,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// KeyOf tells options of agents apart without keeping what is secret in them. Invalid: they hold what no document can.
+// KeyOf tells options of agents apart without keeping what is secret in them. Invalid: they hold
+// what no document can.
 func KeyOf(options map[string]any) (string, error) {
 	if options == nil {
 		options = map[string]any{}
@@ -24,7 +26,8 @@ func KeyOf(options map[string]any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Pool holds values by what they were made for. The zero value is ready to use, by any number of goroutines.
+// Pool holds values by what they were made for. The zero value is ready to use, by any number of
+// goroutines.
 type Pool[K comparable, V interface{ Close() }] struct {
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
@@ -43,7 +46,8 @@ type entry[V any] struct {
 
 const usualIdle = 15 * time.Minute
 
-// Take returns the value for a key, which is made when there is none: one at a time. Its user calls give once, when it is not needed any more.
+// Take returns the value for a key, which is made when there is none: one at a time. Its user calls
+// give once, when it is not needed any more.
 func (p *Pool[K, V]) Take(key K, made func() (V, error)) (value V, give func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

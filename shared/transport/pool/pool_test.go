@@ -12,8 +12,8 @@ type thing struct{ closed int }
 
 func (t *thing) Close() { t.closed++ }
 
-// TestPool pins that users of one key share one thing, that it is closed a while after the last has gone and never before, and that what could not
-// be made is made anew.
+// TestPool pins that users of one key share one thing, that it is closed a while after the last has
+// gone and never before, and that what could not be made is made anew.
 func TestPool(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)

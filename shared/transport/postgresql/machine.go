@@ -13,8 +13,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// Directories are where a server of this machine has its socket: as PGHOST says, which is what psql goes by there, or
-// else as Debian, Red Hat and PostgreSQL itself have it.
+// Directories are where a server of this machine has its socket: as PGHOST says, which is what psql
+// goes by there, or else as Debian, Red Hat and PostgreSQL itself have it.
 func Directories() []string {
 	if dir := os.Getenv("PGHOST"); filepath.IsAbs(dir) {
 		return []string{dir}
@@ -24,9 +24,10 @@ func Directories() []string {
 
 const socketName = ".s.PGSQL."
 
-// Here returns a connection to the server of this machine, by its socket in one of the directories, as `psql` makes it
-// there: the server is told by the system who asks (`peer`). The superuser asks as whoever runs the server. Whoever gets
-// the connection closes it. NotFound: there is no server, or there are several and none on the usual port.
+// Here returns a connection to the server of this machine, by its socket in one of the directories,
+// as `psql` makes it there: the server is told by the system who asks (`peer`). The superuser asks
+// as whoever runs the server. Whoever gets the connection closes it. NotFound: there is no server,
+// or there are several and none on the usual port.
 func Here(directories []string) (*Conn, error) {
 	path, err := socket(directories)
 	if err != nil {

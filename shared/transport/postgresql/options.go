@@ -52,7 +52,8 @@ type settings struct {
 	unknown                                                   bool
 }
 
-// Check returns what is wrong with options; Attribute of a problem is the name of one. References are right.
+// Check returns what is wrong with options; Attribute of a problem is the name of one. References
+// are right.
 func Check(options map[string]any) []diag.Problem {
 	_, problems := read(options)
 	return problems

@@ -10,8 +10,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// dialFrom connects as a user who is not this one. A server is told by the system who the connecting thread is at
-// that moment (unix(7), SO_PEERCRED), so this thread alone, and not the process, is that user for as long as it takes.
+// dialFrom connects as a user who is not this one. A server is told by the system who the
+// connecting thread is at that moment (unix(7), SO_PEERCRED), so this thread alone, and not the
+// process, is that user for as long as it takes.
 func dialFrom(ctx context.Context, uid int, network, address string) (net.Conn, error) {
 	type answer struct {
 		conn net.Conn

@@ -1,4 +1,5 @@
-// Package postgresql is the transport postgresql: agents that stand for a PostgreSQL server. Handlers get a Conn with connections to its databases.
+// Package postgresql is the transport postgresql: agents that stand for a PostgreSQL server.
+// Handlers get a Conn with connections to its databases.
 package postgresql
 
 import (
@@ -44,7 +45,8 @@ type Sessions struct {
 	pool pool.Pool[string, *session]
 }
 
-// session is what agents with the same options share: connections to the database that does not matter.
+// session is what agents with the same options share: connections to the database that does not
+// matter.
 type session struct {
 	settings *settings
 	sessions *Sessions
@@ -56,8 +58,8 @@ type session struct {
 
 const mostFree = 4 // connections that are kept
 
-// Connect returns a connection for an agent with these options (references resolved). It connects when it is used; see Conn.Verify. Who gets it
-// closes it.
+// Connect returns a connection for an agent with these options (references resolved). It connects
+// when it is used; see Conn.Verify. Who gets it closes it.
 func (s *Sessions) Connect(_ context.Context, options map[string]any) (*Conn, error) {
 	key, err := pool.KeyOf(options)
 	if err != nil {
@@ -145,7 +147,8 @@ func (in *session) dial(ctx context.Context, database, user, password string, se
 	return pg, err
 }
 
-// Do calls f with a connection to a database, "" for the one that does not matter; it is f's alone until f returns.
+// Do calls f with a connection to a database, "" for the one that does not matter; it is f's alone
+// until f returns.
 func (c *Conn) Do(ctx context.Context, database string, f func(*pgconn.PgConn) error) error {
 	in := c.session
 	if database != "" && database != in.settings.database {
@@ -199,7 +202,8 @@ const (
 	invalidAuthorization = "28000"
 )
 
-// Login reports whether a role can log in with a password. known is false when the server cannot be made to say so, as when it asks nobody for one.
+// Login reports whether a role can log in with a password. known is false when the server cannot be
+// made to say so, as when it asks nobody for one.
 func (c *Conn) Login(ctx context.Context, role, password string) (right, known bool) {
 	pg, err := c.session.dial(ctx, c.session.settings.database, role, password, func(c *pgconn.Config) { c.RequireAuth = "scram-sha-256,md5,password" })
 	if err == nil {

@@ -12,7 +12,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// Conn is the engine's end: a program on a machine whose handlers are called. It may be used by any number of goroutines.
+// Conn is the engine's end: a program on a machine whose handlers are called. It may be used by any
+// number of goroutines.
 type Conn struct {
 	// Version is that of the program on the machine, Facts what it says about the machine.
 	Version string
@@ -48,8 +49,9 @@ type pending struct {
 	secrets int64  // of these, of secrets
 }
 
-// newConn shakes hands over in and out, which stands behind the Greeting. beat is how often each end shows that it lives, 0: 15 s. before
-// is the program of the connection before, if any. close ends the program; it is called once, when the connection ends or cannot be made.
+// newConn shakes hands over in and out, which stands behind the Greeting. beat is how often each
+// end shows that it lives, 0: 15 s. before is the program of the connection before, if any. close
+// ends the program; it is called once, when the connection ends or cannot be made.
 func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duration, before Running, close func()) (*Conn, error) {
 	if beat == 0 {
 		beat = usualBeat
@@ -117,7 +119,8 @@ func (c *Conn) greet(r *frameReader) error {
 	return nil
 }
 
-// Close ends the connection and with it the program on the machine. Calls that wait for an answer fail.
+// Close ends the connection and with it the program on the machine. Calls that wait for an answer
+// fail.
 func (c *Conn) Close() error {
 	c.fail(fault.New(fault.Unavailable, "", "it was closed"))
 	return nil
@@ -207,7 +210,8 @@ func (c *Conn) do(ctx context.Context, m method, typ string, items []item, ctxs 
 	}
 }
 
-// giveUp cancels a call and gives the handler a moment to end it, as one has here: what it still does must not meet what is called next.
+// giveUp cancels a call and gives the handler a moment to end it, as one has here: what it still
+// does must not meet what is called next.
 func (c *Conn) giveUp(ctx context.Context, id uint64, p *pending) (*pending, error) {
 	go func() { _ = c.w.send(frame{kindCancel, cancel{Call: id}}) }()
 	t := time.NewTimer(mostEnding)

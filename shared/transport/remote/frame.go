@@ -51,8 +51,8 @@ func newFrameReader(r io.Reader) *frameReader {
 	return &frameReader{r: bufio.NewReaderSize(r, 64<<10)}
 }
 
-// next returns the next frame; its body is valid until the call after. io.EOF is the end between two frames. fault.Damaged is what no peer of
-// ours sends.
+// next returns the next frame; its body is valid until the call after. io.EOF is the end between
+// two frames. fault.Damaged is what no peer of ours sends.
 func (f *frameReader) next() (kind, []byte, error) {
 	var head [headSize]byte
 	if _, err := io.ReadFull(f.r, head[:]); err != nil {

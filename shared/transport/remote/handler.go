@@ -15,8 +15,8 @@ import (
 // Dial returns a connection: the one there is, or a new one when that has ended.
 type Dial func(ctx context.Context) (*Conn, error)
 
-// Handler returns what stands for h, the handler of type t, on the machine that dial reaches. It implements provider.Partial. A type that is not
-// about things of a machine is refused, terminally.
+// Handler returns what stands for h, the handler of type t, on the machine that dial reaches. It
+// implements provider.Partial. A type that is not about things of a machine is refused, terminally.
 func Handler(t schema.Type, h provider.Handler, dial Dial) (provider.Handler, error) {
 	if !t.Machine {
 		return nil, provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, "", "%s is not on a machine, and this agent is one", t.Name).
@@ -129,7 +129,8 @@ func result(a *answer, err error) (provider.Result, error) {
 	return provider.Result{Again: &provider.Again{After: a.Again.After, State: a.Again.State}}, err
 }
 
-// ReadBatch implements provider.BatchReader. Fewer readings than items are the answer when the handler there panicked or hung, as it would be here.
+// ReadBatch implements provider.BatchReader. Fewer readings than items are the answer when the
+// handler there panicked or hung, as it would be here.
 func (f *forwarder) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	send, ctxs := make([]item, len(items)), make([]*provider.Context, len(items))
 	for i, b := range items {
@@ -152,7 +153,8 @@ func (f *forwarder) ReadBatch(ctx context.Context, items []provider.BatchRead) [
 	return out
 }
 
-// apart reports whether a batch failed in a way that says nothing about its items: one of them may make the handler panic.
+// apart reports whether a batch failed in a way that says nothing about its items: one of them may
+// make the handler panic.
 func apart(err error) bool { return fault.Is(err, fault.Internal) || errors.Is(err, errMethod) }
 
 // ApplyBatch implements provider.BatchApplier; see ReadBatch.

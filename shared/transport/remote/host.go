@@ -10,8 +10,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// servedHost is provider.Host on the machine: what a handler says goes to the engine, before the answer does. What cannot be sent is lost with the
-// connection, and the call with it.
+// servedHost is provider.Host on the machine: what a handler says goes to the engine, before the
+// answer does. What cannot be sent is lost with the connection, and the call with it.
 type servedHost struct {
 	c     *served
 	call  uint64
@@ -59,7 +59,8 @@ func (h *servedHost) Override(change plan.Change) {
 	h.say(kindOverride, named{Call: h.call, Item: h.item, Name: string(change)})
 }
 
-// Cache implements provider.Host: it is the agent's on this machine, and lives as long as the connection.
+// Cache implements provider.Host: it is the agent's on this machine, and lives as long as the
+// connection.
 func (h *servedHost) Cache() *provider.Cache { return h.cache }
 
 // Secret implements provider.Host.
@@ -75,7 +76,8 @@ func (h *servedHost) Files() provider.Files { return servedFiles{h} }
 
 type servedFiles struct{ h *servedHost }
 
-// Open implements provider.Files: the engine sends the bytes while they are read. That there is no such file shows when they are.
+// Open implements provider.Files: the engine sends the bytes while they are read. That there is no
+// such file shows when they are.
 func (f servedFiles) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
 	c := f.h.c
 	s := &stream{c: c, ctx: ctx, in: make(chan data, window)}
@@ -158,7 +160,8 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements io.Closer. A file that was not read to its end, for whatever reason, is not sent on: else it stayed open at the other end.
+// Close implements io.Closer. A file that was not read to its end, for whatever reason, is not sent
+// on: else it stayed open at the other end.
 func (s *stream) Close() error {
 	s.c.mu.Lock()
 	_, open := s.c.streams[s.id]

@@ -69,7 +69,8 @@ func hostileFrames(t *testing.T) map[string]struct {
 	}
 }
 
-// TestHostileMachine pins that a machine, whatever it sends, makes this program take little memory and ends with an error that names the agent.
+// TestHostileMachine pins that a machine, whatever it sends, makes this program take little memory
+// and ends with an error that names the agent.
 func TestHostileMachine(t *testing.T) {
 	if name := os.Getenv("REMOTE_HOSTILE_TEST"); name != "" {
 		h := hostileFrames(t)[name]
@@ -95,7 +96,8 @@ func TestHostileMachine(t *testing.T) {
 	}
 }
 
-// tellHostile calls a machine that answers with a frame again and again, and prints what that took and came to.
+// tellHostile calls a machine that answers with a frame again and again, and prints what that took
+// and came to.
 func tellHostile(t *testing.T, frame []byte, times int) {
 	t.Helper()
 	toEngine, fromMachine := io.Pipe()

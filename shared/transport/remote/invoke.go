@@ -97,7 +97,8 @@ func optional(h provider.Handler, m method, r *request, a *answer) error {
 // errMethod is a call that the other end should not have made.
 var errMethod = fault.New(fault.Unsupported, "", "the two programs differ")
 
-// observedOf makes what a handler has read fit to be sent: what holds itself would end this program.
+// observedOf makes what a handler has read fit to be sent: what holds itself would end this
+// program.
 func observedOf(o provider.Observation) *observed {
 	return &observed{o.Exists, provider.ObservedAll(o.Attributes)}
 }

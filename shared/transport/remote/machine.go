@@ -10,12 +10,14 @@ import (
 	"southbound/shared/schema"
 )
 
-// Machine keeps a connection with one machine: it is made when it is needed first, and again when it was cut. It may be used by any number of
-// goroutines, which share the connection.
+// Machine keeps a connection with one machine: it is made when it is needed first, and again when
+// it was cut. It may be used by any number of goroutines, which share the connection.
 type Machine struct {
-	// Open makes a connection. Its context is not that of a caller, who may give up: it is done when the machine is closed.
+	// Open makes a connection. Its context is not that of a caller, who may give up: it is done
+	// when the machine is closed.
 	Open func(ctx context.Context) (*Conn, error)
-	// Retry is how long connecting is tried again while the machine cannot be reached; 0 means 30 s, less than 0 never.
+	// Retry is how long connecting is tried again while the machine cannot be reached; 0 means 30
+	// s, less than 0 never.
 	Retry time.Duration
 	// Forget is how long a failure is what every caller gets without another try, 0 means 15 s.
 	Forget time.Duration
@@ -36,10 +38,12 @@ type attempt struct {
 	err   error
 }
 
-// mostWait bounds how long a caller waits for a connection; it is made all the same, for the next one.
+// mostWait bounds how long a caller waits for a connection; it is made all the same, for the next
+// one.
 const mostWait = 45 * time.Second
 
-// Conn returns the connection. Its error is what became of the last try, or fault.Unavailable when that takes long.
+// Conn returns the connection. Its error is what became of the last try, or fault.Unavailable when
+// that takes long.
 func (m *Machine) Conn(ctx context.Context) (*Conn, error) {
 	m.mu.Lock()
 	if m.closed {

@@ -58,7 +58,8 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// TestMachineAgain pins that a connection that was cut is replaced, and that a closed machine makes none.
+// TestMachineAgain pins that a connection that was cut is replaced, and that a closed machine makes
+// none.
 func TestMachineAgain(t *testing.T) {
 	t.Parallel()
 	first, cut := pair(t, 0, echoType())

@@ -17,7 +17,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// protocol is the version of the frames and of what is in them. Two ends with different ones do not talk.
+// protocol is the version of the frames and of what is in them. Two ends with different ones do not
+// talk.
 const protocol = 2
 
 // hello is the first frame of each end.
@@ -62,7 +63,8 @@ type call struct {
 	Method method `cbor:"2,keyasint"`
 	Type   string `cbor:"3,keyasint"`
 	Items  int    `cbor:"4,keyasint"`
-	// Limit is how long it may take; 0: not limited. The machine holds to it by itself, since a cancel may not get there.
+	// Limit is how long it may take; 0: not limited. The machine holds to it by itself, since a
+	// cancel may not get there.
 	Limit time.Duration `cbor:"5,keyasint,omitempty"`
 }
 
@@ -186,7 +188,8 @@ const (
 	tagFact
 )
 
-// codec encodes messages. Values keep their Go types; texts may hold any bytes, as the contents of files do.
+// codec encodes messages. Values keep their Go types; texts may hold any bytes, as the contents of
+// files do.
 type codec struct {
 	enc cbor.EncMode
 	dec cbor.DecMode
@@ -210,7 +213,8 @@ func newCodec() (*codec, error) {
 	return &codec{enc, dec}, err
 }
 
-// codecs returns the one codec, which may be used by any number of goroutines: making it takes as long as many frames.
+// codecs returns the one codec, which may be used by any number of goroutines: making it takes as
+// long as many frames.
 var codecs = sync.OnceValues(newCodec)
 
 func marshal(v any) ([]byte, error) {

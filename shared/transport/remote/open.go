@@ -41,13 +41,17 @@ type Config struct {
 	Dir string
 	// Programs are what can be uploaded.
 	Programs *Programs
-	// Sudo is the user to become; "" means to stay who one is. SudoPassword is asked for by sudo; "" means that it must not ask.
+	// Sudo is the user to become; "" means to stay who one is. SudoPassword is asked for by sudo;
+	// "" means that it must not ask.
 	Sudo, SudoPassword string
-	// Beat is how often each end shows that it lives; 0 means 15 s. After three without one it counts as dead.
+	// Beat is how often each end shows that it lives; 0 means 15 s. After three without one it
+	// counts as dead.
 	Beat time.Duration
-	// Before is the program of the connection before, which is ended; the zero value: there was none.
+	// Before is the program of the connection before, which is ended; the zero value: there was
+	// none.
 	Before Running
-	// Mine names who connects: what an upload of the same has left is removed, as it goes one at a time. Letters and digits.
+	// Mine names who connects: what an upload of the same has left is removed, as it goes one at a
+	// time. Letters and digits.
 	Mine string
 }
 
@@ -61,7 +65,8 @@ const (
 // prefix begins the lines that are meant for this program.
 const prefix = "southbound-remote "
 
-// Open starts the program on a machine, which it uploads first when it is not there. Who gets the connection closes it.
+// Open starts the program on a machine, which it uploads first when it is not there. Who gets the
+// connection closes it.
 func Open(ctx context.Context, s Starter, c Config) (*Conn, error) {
 	for range 2 {
 		line, p, err := c.start(ctx, s)
@@ -91,7 +96,8 @@ func Open(ctx context.Context, s Starter, c Config) (*Conn, error) {
 		WithHint("is the file system mounted noexec? say `directory: PATH` for another place"))
 }
 
-// start runs the installed program, or the script that looks for the uploaded one, and returns the first line that is meant for us.
+// start runs the installed program, or the script that looks for the uploaded one, and returns the
+// first line that is meant for us.
 func (c *Config) start(ctx context.Context, s Starter) (string, *started, error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -167,7 +173,8 @@ type started struct {
 	ended   chan struct{} // closed when stderr has ended
 }
 
-// run starts a command, as another user where that is wanted, and returns the first line that is meant for us.
+// run starts a command, as another user where that is wanted, and returns the first line that is
+// meant for us.
 func (c *Config) run(ctx context.Context, s Starter, command string) (string, *started, error) {
 	prompt := ""
 	if c.Sudo != "" {

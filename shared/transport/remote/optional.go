@@ -13,7 +13,8 @@ func (f *forwarder) chooses() bool {
 	return ok
 }
 
-// Diff implements provider.Differ: here, as it does not look at the machine; there, when the machine decides which provider compares.
+// Diff implements provider.Differ: here, as it does not look at the machine; there, when the
+// machine decides which provider compares.
 func (f *forwarder) Diff(ctx *provider.Context, desired provider.Resource, seen provider.Observation) (map[string]plan.Diff, error) {
 	if f.chooses() {
 		it := itemOf(ctx, desired)

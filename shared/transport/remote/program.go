@@ -18,12 +18,14 @@ import (
 	"southbound/shared/fault"
 )
 
-// Programs are what can be put on machines: this program for machines like this one, and others from a directory. The zero value has this program
-// alone. It may be used by any number of goroutines.
+// Programs are what can be put on machines: this program for machines like this one, and others
+// from a directory. The zero value has this program alone. It may be used by any number of
+// goroutines.
 type Programs struct {
 	// Self is the path of this program; "" means the file that runs.
 	Self string
-	// Dir holds programs for other machines, named southbound-OS-ARCH as in southbound-linux-arm64; "" means none.
+	// Dir holds programs for other machines, named southbound-OS-ARCH as in southbound-linux-arm64;
+	// "" means none.
 	Dir string
 
 	once sync.Once
@@ -39,7 +41,8 @@ type program struct {
 	size     int64
 }
 
-// all returns the programs, hashed once. The one of this machine comes first, unless the directory has one for it.
+// all returns the programs, hashed once. The one of this machine comes first, unless the directory
+// has one for it.
 func (p *Programs) all() ([]program, error) {
 	p.once.Do(func() { p.list, p.err = p.find() })
 	return p.list, p.err
@@ -102,7 +105,8 @@ func hashed(path, goos, arch string) (program, error) {
 	return program{os: goos, arch: arch, path: path, hash: hex.EncodeToString(h.Sum(nil)), size: n}, nil
 }
 
-// fits checks that an ELF file is for the processor that its name says. What is none may be a script.
+// fits checks that an ELF file is for the processor that its name says. What is none may be a
+// script.
 func fits(f io.ReaderAt, path, arch string) error {
 	e, err := elf.NewFile(f)
 	want, known := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "386": elf.EM_386, "arm": elf.EM_ARM, "riscv64": elf.EM_RISCV,
@@ -149,7 +153,8 @@ func platform(uname string) (goos, arch string) {
 	return "", ""
 }
 
-// The scripts are run by a POSIX shell, on one line and without single quotes, so that any login shell hands them on. Where the directory is: $d.
+// The scripts are run by a POSIX shell, on one line and without single quotes, so that any login
+// shell hands them on. Where the directory is: $d.
 
 // checkDir makes the directory, and refuses one that others may write to.
 const checkDir = `d=%s; (umask 077; mkdir -p "$d") || exit 73; ` +
@@ -170,12 +175,13 @@ func dirWord(dir string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`").Replace(dir) + `"`
 }
 
-// tidyUploads removes what uploads have left: of those who ended, and of who connects, who has given it up. A shell that still waits for the rest of
-// what was cut without its noticing is ended.
+// tidyUploads removes what uploads have left: of those who ended, and of who connects, who has
+// given it up. A shell that still waits for the rest of what was cut without its noticing is ended.
 const tidyUploads = `for u in "$d"/.upload.*; do [ -f "$u" ] || continue; p=${u##*.}; a=$({ cat "/proc/$p/cmdline" || ps -p "$p" -o args=; } 2>/dev/null | tr "\0" " "); ` +
 	`case $a in *southbound-remote*) case $u in *.upload.%s.*) kill "$p" 2>/dev/null;; *) continue;; esac;; esac; rm -f "$u"; done; `
 
-// startScript starts the program when it is there and whole, and else says for what machine one is needed.
+// startScript starts the program when it is there and whole, and else says for what machine one is
+// needed.
 func startScript(programs []program, dir, mine string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "m=$(uname -sm); h=; case $m in ")
@@ -195,9 +201,10 @@ func startScript(programs []program, dir, mine string) string {
 // nobodys returns a name that nobody has for none.
 func nobodys(mine string) string { return cmp.Or(mine, "0") }
 
-// uploadScript takes a program and puts it where startScript finds it. Only what is whole gets its name; what others have put there is the
-// same. Programs that nobody has started for a month are removed. What receives runs beside the shell, which can be ended while it waits;
-// its number is in the name of the file.
+// uploadScript takes a program and puts it where startScript finds it. Only what is whole gets its
+// name; what others have put there is the same. Programs that nobody has started for a month are
+// removed. What receives runs beside the shell, which can be ended while it waits; its number is in
+// the name of the file.
 func uploadScript(p program, dir string, gzip bool, mine string) string {
 	unpack := "cat"
 	if gzip {

@@ -14,7 +14,8 @@ const (
 	usualBeat    = 15 * time.Second
 )
 
-// Pulse reads from the other end and knows when it was heard last: each byte counts, so a slow line is not a dead one.
+// Pulse reads from the other end and knows when it was heard last: each byte counts, so a slow line
+// is not a dead one.
 type Pulse struct {
 	r     io.Reader
 	last  atomic.Int64 // since began
@@ -23,7 +24,8 @@ type Pulse struct {
 	set   atomic.Bool
 }
 
-// NewPulse returns a Pulse that reads from r. every is how often each end shows that it lives, 0: 15 s.
+// NewPulse returns a Pulse that reads from r. every is how often each end shows that it lives, 0:
+// 15 s.
 func NewPulse(r io.Reader, every time.Duration) *Pulse {
 	p := &Pulse{r: r, began: time.Now()}
 	p.every.Store(int64(usualBeat))

@@ -2,6 +2,6 @@
 
 package remote
 
-// mostHostile bounds what a hostile machine may make this program take, in kB: the race detector takes
-// as much again.
+// mostHostile bounds what a hostile machine may make this program take, in kB: the race detector
+// takes as much again.
 const mostHostile = 512 << 10

@@ -249,7 +249,8 @@ func TestOtherProgram(t *testing.T) {
 	}
 }
 
-// TestSilence pins that an end that is not heard any more counts as dead, and that calls end when the connection does.
+// TestSilence pins that an end that is not heard any more counts as dead, and that calls end when
+// the connection does.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	var hi bytes.Buffer
@@ -276,8 +277,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestWaiting pins that a connection on which a call takes long is not taken for dead. Its time is that of the test alone: on a machine that is busy,
-// what is heard late would be a failure else.
+// TestWaiting pins that a connection on which a call takes long is not taken for dead. Its time is
+// that of the test alone: on a machine that is busy, what is heard late would be a failure else.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -286,14 +287,16 @@ func TestWaiting(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		_, _ = forward(t, live, echoType()).Read(providertest.NewHost(nil).Context(ctx, provider.Options{}), asks("hang"))
-		// The time is up at both ends in the same instant, and the other end may be the first to say so.
+		// The time is up at both ends in the same instant, and the other end may be the first to
+		// say so.
 		if waited := time.Since(began); live.Context().Err() != nil || waited < 59*time.Minute {
 			t.Errorf("a connection that waits was taken for dead after %v: %v", waited, context.Cause(live.Context()))
 		}
 	})
 }
 
-// FuzzFrames feeds both ends with anything: they refuse it or live with it, and take no more memory than was sent.
+// FuzzFrames feeds both ends with anything: they refuse it or live with it, and take no more memory
+// than was sent.
 func FuzzFrames(f *testing.F) {
 	var seed bytes.Buffer
 	w := newFrameWriter(&seed)

@@ -12,8 +12,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// Running is a program that was started on a machine. The connection that follows names the one before, which is ended then: it may not
-// have noticed yet that nobody hears it, and what it still does must not meet what is called next.
+// Running is a program that was started on a machine. The connection that follows names the one
+// before, which is ended then: it may not have noticed yet that nobody hears it, and what it still
+// does must not meet what is called next.
 type Running struct {
 	PID   int    `cbor:"1,keyasint,omitempty"`
 	Began string `cbor:"2,keyasint,omitempty"` // tells it apart from a later process of that number; "": the machine cannot tell
@@ -22,7 +23,8 @@ type Running struct {
 // current is this process.
 func current() Running { return Running{PID: os.Getpid(), Began: began(os.Getpid())} }
 
-// began returns when a process was started, as the system counts, "" when there is none or it has ended, or it is not known.
+// began returns when a process was started, as the system counts, "" when there is none or it has
+// ended, or it is not known.
 func began(pid int) string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -38,7 +40,8 @@ func began(pid int) string {
 }
 
 const (
-	// endLimit is how long a program gets to end what it runs: as long as it takes for that by itself, and a little more.
+	// endLimit is how long a program gets to end what it runs: as long as it takes for that by
+	// itself, and a little more.
 	endLimit = 6 * time.Second
 	endLook  = 5 * time.Millisecond
 )

@@ -71,7 +71,8 @@ func (c *Conn) sendFile(ctx context.Context, run *provider.Context, m open, s *s
 			return err
 		}
 		if ended {
-			// The last piece goes with what is asked for; the end itself needs room, too, which the reader has: it is behind by one.
+			// The last piece goes with what is asked for; the end itself needs room, too, which the
+			// reader has: it is behind by one.
 			if n == 0 {
 				return nil
 			}

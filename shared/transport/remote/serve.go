@@ -13,7 +13,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Greeting is the line with which the machine's end begins, so that whatever a login prints before it can be told apart. Frames follow.
+// Greeting is the line with which the machine's end begins, so that whatever a login prints before
+// it can be told apart. Frames follow.
 const Greeting = "southbound-remote start"
 
 // Server is the machine's end: it calls handlers here for an engine elsewhere.
@@ -30,8 +31,9 @@ type Server struct {
 	Grace time.Duration
 }
 
-// Serve speaks with an engine over in and out until in ends, ctx does, or the engine has not been heard for three beats. It returns when all
-// handlers have ended, or Grace later; its error is nil when in ended between two frames. Handlers may still be running then: the process is to end.
+// Serve speaks with an engine over in and out until in ends, ctx does, or the engine has not been
+// heard for three beats. It returns when all handlers have ended, or Grace later; its error is nil
+// when in ended between two frames. Handlers may still be running then: the process is to end.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -207,7 +209,8 @@ func (c *served) item(body []byte) error {
 // longestCall bounds calls that are not limited otherwise.
 const longestCall = 7 * 24 * time.Hour
 
-// succeed ends the program of the connection before, and lets calls begin then. When it does not end, this one does.
+// succeed ends the program of the connection before, and lets calls begin then. When it does not
+// end, this one does.
 func (c *served) succeed(before Running) {
 	defer close(c.alone)
 	if err := before.end(c.ctx); err != nil {

@@ -6,8 +6,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// A machine may be hostile: a few bytes can stand for many values, and many small frames for much. So what a machine sends is weighed before it is
-// decoded, and all that the calls that wait for an answer hold is bounded together.
+// A machine may be hostile: a few bytes can stand for many values, and many small frames for much.
+// So what a machine sends is weighed before it is decoded, and all that the calls that wait for an
+// answer hold is bounded together.
 const (
 	mostHeld    = 64 << 20 // bytes that the open calls of a connection may hold
 	mostHello   = 1 << 20  // of the first frame
@@ -15,7 +16,8 @@ const (
 	costValue   = 64       // bytes that a value takes besides its own, at most, when it is decoded
 )
 
-// weigh returns what decoding a frame takes, about. What is not CBOR weighs its bytes, and is refused by who decodes it.
+// weigh returns what decoding a frame takes, about. What is not CBOR weighs its bytes, and is
+// refused by who decodes it.
 func weigh(body []byte) int64 {
 	total := int64(len(body))
 	for at := 0; at < len(body); {
@@ -56,7 +58,8 @@ func weighed(k kind, body []byte) (int64, error) {
 // hintHostile says what to do about a machine that sends too much.
 const hintHostile = "a program that is not ours may answer there; look at the machine before it gets anything else"
 
-// hold notes what a call holds of what the machine has sent, and refuses what is too much. What was given up holds nothing.
+// hold notes what a call holds of what the machine has sent, and refuses what is too much. What was
+// given up holds nothing.
 func (c *Conn) hold(id uint64, k kind, n int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

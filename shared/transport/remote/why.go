@@ -36,7 +36,8 @@ const (
 	hintPlace = "say `directory: PATH` for another place for the program, or install it there and say `program: PATH`"
 )
 
-// failed says why a command did not do what it was to do, from how it ended, and what it has said on standard error and standard output.
+// failed says why a command did not do what it was to do, from how it ended, and what it has said
+// on standard error and standard output.
 func failed(code int, said, printed string, err error) error {
 	text := cmp.Or(said, printed, err.Error())
 	fail := func(class provider.Class, kind fault.Kind, hint string) error {

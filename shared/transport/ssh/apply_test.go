@@ -12,7 +12,8 @@ import (
 	"southbound/shared/transport/ssh/sshtest"
 )
 
-// TestApply deploys a document by the program itself: what is on a machine is done there, and drift is found and mended.
+// TestApply deploys a document by the program itself: what is on a machine is done there, and drift
+// is found and mended.
 func TestApply(t *testing.T) {
 	t.Setenv("SOUTHBOUND_PROGRAMS", small.Dir)
 	s, dir := start(t, sshtest.Self(t)), t.TempDir()
@@ -52,7 +53,8 @@ resources:
 	}
 }
 
-// TestApplyCut deploys a document over a line that is cut in the middle: what was under way is told, and done the next time.
+// TestApplyCut deploys a document over a line that is cut in the middle: what was under way is
+// told, and done the next time.
 func TestApplyCut(t *testing.T) {
 	t.Setenv("SOUTHBOUND_PROGRAMS", small.Dir)
 	s, dir := start(t, sshtest.Self(t)), t.TempDir()

@@ -130,7 +130,8 @@ func (c *scene) settled(most int) {
 	}
 }
 
-// TestCutAnywhere cuts the line at many points of what goes over it, each way: what fails may pass, and the next time all is there.
+// TestCutAnywhere cuts the line at many points of what goes over it, each way: what fails may pass,
+// and the next time all is there.
 func TestCutAnywhere(t *testing.T) {
 	t.Parallel()
 	s := start(t, sshtest.Self(t))
@@ -172,8 +173,9 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestCutUpload cuts the line while the program itself is uploaded, by closing it and by forgetting all that is sent: the next try comes to
-// an end, and leaves nothing else, not even of what has not noticed yet.
+// TestCutUpload cuts the line while the program itself is uploaded, by closing it and by forgetting
+// all that is sent: the next try comes to an end, and leaves nothing else, not even of what has not
+// noticed yet.
 func TestCutUpload(t *testing.T) {
 	t.Parallel()
 	s := start(t, sshtest.Self(t))
@@ -212,8 +214,8 @@ func TestCutUpload(t *testing.T) {
 	wait.Wait()
 }
 
-// TestCutUnnoticed has a line go silent while a command runs for long, in a way that the machine cannot notice as soon as the engine: the
-// command is not run beside itself.
+// TestCutUnnoticed has a line go silent while a command runs for long, in a way that the machine
+// cannot notice as soon as the engine: the command is not run beside itself.
 func TestCutUnnoticed(t *testing.T) {
 	t.Parallel()
 	s, dir := start(t, sshtest.Self(t)), t.TempDir()

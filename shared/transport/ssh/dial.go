@@ -56,7 +56,8 @@ func (c *heardConn) Read(b []byte) (int, error) { return c.heard.Read(b) }
 
 func (c *chain) last() *ssh.Client { return c.clients[len(c.clients)-1] }
 
-// close closes the first login first: the others go through it, and closing them politely waits for a network that may be gone.
+// close closes the first login first: the others go through it, and closing them politely waits for
+// a network that may be gone.
 func (c *chain) close() {
 	for _, client := range c.clients {
 		_ = client.Close()

@@ -48,7 +48,8 @@ func TestByRunner(t *testing.T) {
 	}
 }
 
-// TestFunction pins how a function connects: with all that it needs said, not to its own addresses, and anew each time.
+// TestFunction pins how a function connects: with all that it needs said, not to its own addresses,
+// and anew each time.
 func TestFunction(t *testing.T) {
 	t.Parallel()
 	s := start(t, sshtest.Self(t))

@@ -96,7 +96,8 @@ func (h *hop) named(held *agentKeys) ([]ssh.Signer, error) {
 	return []ssh.Signer{certified, signer}, nil
 }
 
-// certificateBeside returns the certificate that lies where ssh looks for that of a key; nil: there is none.
+// certificateBeside returns the certificate that lies where ssh looks for that of a key; nil: there
+// is none.
 func certificateBeside(path string) *ssh.Certificate {
 	text, err := os.ReadFile(path + "-cert.pub") //nolint:gosec // beside what the document names
 	if err != nil {
@@ -110,8 +111,8 @@ func certificateBeside(path string) *ssh.Certificate {
 	return c
 }
 
-// signer reads a private key. One that is encrypted and has no passphrase, or the public half alone, is used by ssh-agent where that holds it; public
-// is that half, where it is known.
+// signer reads a private key. One that is encrypted and has no passphrase, or the public half
+// alone, is used by ssh-agent where that holds it; public is that half, where it is known.
 func (h *hop) signer(text []byte, option string, public []byte, held *agentKeys) (ssh.Signer, error) {
 	fail := func(message, hint string) error {
 		return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Invalid, "read "+option, "%s", message).WithHint("%s", hint))
@@ -156,7 +157,8 @@ func withoutTwins(signers []ssh.Signer) []ssh.Signer {
 	return out
 }
 
-// agentKeys are the keys of the running ssh-agent, which is asked when they are needed, and signs until close.
+// agentKeys are the keys of the running ssh-agent, which is asked when they are needed, and signs
+// until close.
 type agentKeys struct {
 	wanted *bool // what the option says
 	conn   net.Conn
@@ -179,7 +181,8 @@ func (a *agentKeys) all() ([]ssh.Signer, error) {
 	return signers, fault.Wrap(fault.Unavailable, "ask ssh-agent", err)
 }
 
-// find returns the key whose public half is known in one of two forms; nil: ssh-agent does not hold it, or must not be asked.
+// find returns the key whose public half is known in one of two forms; nil: ssh-agent does not hold
+// it, or must not be asked.
 func (a *agentKeys) find(key ssh.PublicKey, text []byte) ssh.Signer {
 	if a.wanted != nil && !*a.wanted {
 		return nil

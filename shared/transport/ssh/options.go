@@ -71,7 +71,8 @@ type hop struct {
 	certificate                                                *ssh.Certificate
 }
 
-// Check returns what is wrong with options; Attribute of a problem is the name of one. References are right.
+// Check returns what is wrong with options; Attribute of a problem is the name of one. References
+// are right.
 func Check(options map[string]any) []diag.Problem {
 	_, problems := read(options)
 	return problems
@@ -145,7 +146,8 @@ func (r *reader) jumps(v any) {
 	}
 }
 
-// values checks options one by one. where is "" for those of the agent itself, else problems are of jump.
+// values checks options one by one. where is "" for those of the agent itself, else problems are of
+// jump.
 func (r *reader) values(allowed []Option, options map[string]any, where string) map[string]any {
 	values := map[string]any{}
 	var names []string

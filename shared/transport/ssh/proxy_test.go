@@ -21,7 +21,8 @@ type line struct {
 	bytes    [2]int64 // that went to the machine, and came from it
 }
 
-// rule says what becomes of the next bytes of a connection (0 is the first one) that go one way, of which and of the other way there were so many.
+// rule says what becomes of the next bytes of a connection (0 is the first one) that go one way, of
+// which and of the other way there were so many.
 type rule func(connection int, w way, there, back int64) verdict
 
 type way int

@@ -55,7 +55,8 @@ func TestSudo(t *testing.T) {
 	whoami(s.Options("sudo", true, "directory", dir), "root")
 }
 
-// TestNoRoom uploads to a file system that is too small. A user who is not root cannot make one: there a limit of the size of files does the same.
+// TestNoRoom uploads to a file system that is too small. A user who is not root cannot make one:
+// there a limit of the size of files does the same.
 func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "small")

@@ -19,7 +19,8 @@ import (
 	"southbound/shared/transport/ssh/sshtest"
 )
 
-// TestMain is the program that is put on machines, too: it serves the types of this package's tests.
+// TestMain is the program that is put on machines, too: it serves the types of this package's
+// tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "remote" {
 		s := &remote.Server{Definitions: definitions(), Version: "test", Facts: map[string]string{"os": "of the test", "program": "program of the test"}, Transport: transport.Local{}, Grace: 2 * time.Second}
@@ -45,7 +46,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// prepare puts the program of the tests where every user can start it, and beside it one that starts it: that is what most tests upload.
+// prepare puts the program of the tests where every user can start it, and beside it one that
+// starts it: that is what most tests upload.
 func prepare(dir string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -61,7 +63,8 @@ func prepare(dir string) error {
 		os.Chmod(dir, 0o755)) //nolint:gosec // for every user
 }
 
-// small starts the program of the tests, which is large, where that is: most tests put it into shared.
+// small starts the program of the tests, which is large, where that is: most tests put it into
+// shared.
 var (
 	small  remote.Programs
 	shared string
@@ -91,7 +94,8 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-// somebody returns a user without rights: a new one where the test may make such, else the one that it runs as.
+// somebody returns a user without rights: a new one where the test may make such, else the one that
+// it runs as.
 func somebody(t *testing.T, password string) string {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -1,4 +1,5 @@
-// Package ssh is the transport ssh: agents that are machines with an ssh server. Handlers of things on a machine run there, see package remote.
+// Package ssh is the transport ssh: agents that are machines with an ssh server. Handlers of things
+// on a machine run there, see package remote.
 package ssh
 
 import (
@@ -18,7 +19,8 @@ import (
 	"southbound/shared/transport/remote"
 )
 
-// Conn is the connection of an agent. It implements provider.Remote. It may be used by any number of goroutines.
+// Conn is the connection of an agent. It implements provider.Remote. It may be used by any number
+// of goroutines.
 type Conn struct {
 	machine *remote.Machine
 	program string
@@ -40,7 +42,8 @@ func (c *Conn) Verify(ctx context.Context) error {
 	return err
 }
 
-// Facts returns what the machine says about itself: os, arch, hostname, user and, of Linux, distribution, version and init.
+// Facts returns what the machine says about itself: os, arch, hostname, user and, of Linux,
+// distribution, version and init.
 func (c *Conn) Facts(ctx context.Context) (map[string]string, error) {
 	conn, err := c.machine.Conn(ctx)
 	if err != nil {
@@ -55,14 +58,16 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Sessions are kept for agents across runs: one login with one program for agents with the same options. The zero value is ready to use.
+// Sessions are kept for agents across runs: one login with one program for agents with the same
+// options. The zero value is ready to use.
 type Sessions struct {
 	// Programs are what is put on machines; nil: this program.
 	Programs *remote.Programs
 	// Retry is how long connecting is tried again, see remote.Machine; 0 means 30 s.
 	Retry time.Duration
-	// Function says that this process is a function: it has nothing of a user to log in with, see ByRunner, and it sleeps between runs, so that
-	// no login outlives its use. Guarded keeps it from lending agents its own addresses, behind which its runtime and its credentials are.
+	// Function says that this process is a function: it has nothing of a user to log in with, see
+	// ByRunner, and it sleeps between runs, so that no login outlives its use. Guarded keeps it
+	// from lending agents its own addresses, behind which its runtime and its credentials are.
 	Function, Guarded bool
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
@@ -77,8 +82,9 @@ type session struct{ machine *remote.Machine }
 // Close ends what runs on the machine.
 func (in *session) Close() { _ = in.machine.Close() }
 
-// Connect returns a connection for an agent, whose options have their references resolved, once it stands. Invalid and terminal when they are wrong,
-// Unavailable when the machine cannot be reached, and Denied and terminal when it lets nobody in, or is not the one that it should be.
+// Connect returns a connection for an agent, whose options have their references resolved, once it
+// stands. Invalid and terminal when they are wrong, Unavailable when the machine cannot be reached,
+// and Denied and terminal when it lets nobody in, or is not the one that it should be.
 func (s *Sessions) Connect(ctx context.Context, options map[string]any) (*Conn, error) {
 	in, give, err := s.take(options)
 	if err != nil {
@@ -153,8 +159,9 @@ func (s *settings) opener(programs *remote.Programs) func(ctx context.Context) (
 	}
 }
 
-// watch closes the logins when nothing was heard of the last machine for three beats: also while a program is uploaded, which may take long. A server
-// answers a request that it does not know, so there is always something to hear.
+// watch closes the logins when nothing was heard of the last machine for three beats: also while a
+// program is uploaded, which may take long. A server answers a request that it does not know, so
+// there is always something to hear.
 func (c *chain) watch(ctx context.Context, beat time.Duration) {
 	last, heard := c.last(), c.heard
 	heard.Every(beat)

@@ -173,8 +173,8 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// TestCut cuts the connection in the middle of a batch: what was under way fails and may be repeated, the program on the machine ends, and the next
-// call connects anew.
+// TestCut cuts the connection in the middle of a batch: what was under way fails and may be
+// repeated, the program on the machine ends, and the next call connects anew.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	for _, one := range []struct {

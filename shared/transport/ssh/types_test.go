@@ -18,7 +18,8 @@ func definitions() []provider.Definition {
 	return []provider.Definition{fs.File(), fs.Directory(), fs.Symlink(), fs.Line(), exec.Run(), slow(), whole()}
 }
 
-// slow is a type whose changes take until they are given up: a file says that they run, and in which process.
+// slow is a type whose changes take until they are given up: a file says that they run, and in
+// which process.
 func slow() provider.Definition {
 	return provider.Definition{Handler: slowHandler{}, Type: schema.Type{Name: "test::Slow", Description: "Something slow.", Machine: true,
 		Attributes: []schema.Attribute{

@@ -23,7 +23,8 @@ import (
 	"southbound/shared/transport/ssh/sshtest"
 )
 
-// whole is a type that does all that a handler can do, served by two providers: files in the directory of an agent.
+// whole is a type that does all that a handler can do, served by two providers: files in the
+// directory of an agent.
 func whole() provider.Definition {
 	return provider.Define(schema.Type{Name: "test::Whole", Description: "Everything.", Machine: true, Attributes: []schema.Attribute{
 		{Name: "name", Type: "Pattern[/\\A[a-z]+\\z/]", Behaviour: schema.Namevar, Description: "its name"},

@@ -1,4 +1,5 @@
-// Package hometest makes the resources of a stack on a local server, for tests of what runs in the AWS home.
+// Package hometest makes the resources of a stack on a local server, for tests of what runs in the
+// AWS home.
 package hometest
 
 import (
@@ -34,7 +35,8 @@ func New(t *testing.T, url string, definitions []provider.Definition) *Stack {
 	t.Helper()
 	s := &Stack{AWS: awstest.Config(url, nil)}
 	name := awstest.Unique(t)
-	// That it exists means that an answer was lost, and the request repeated: nobody else has the name.
+	// That it exists means that an answer was lost, and the request repeated: nobody else has the
+	// name.
 	if _, err := dynamodb.NewFromConfig(s.AWS).CreateTable(t.Context(), dynamo.Table(name)); err != nil && !awserr.Is(err, awserr.TableInUse) {
 		t.Fatal(err)
 	}
@@ -51,7 +53,8 @@ func New(t *testing.T, url string, definitions []provider.Definition) *Stack {
 	return s
 }
 
-// Open begins a process that may make queues, but no mappings: there is no function. change, when not nil, changes its configuration.
+// Open begins a process that may make queues, but no mappings: there is no function. change, when
+// not nil, changes its configuration.
 func (s *Stack) Open(t *testing.T, change func(c *home.Config)) *home.Home {
 	t.Helper()
 	c := s.Config

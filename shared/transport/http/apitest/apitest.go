@@ -1,11 +1,13 @@
-// Package apitest has a JSON API in memory, for the conformance tests of handlers that use the transport http:
+// Package apitest has a JSON API in memory, for the conformance tests of handlers that use the
+// transport http:
 //
 //	api := apitest.New(t)
 //	providertest.Run(t, providertest.Subject{Definition: Thing(), Transport: api.Conn, New: func(string, *providertest.Host) (providertest.Case, error) {
 //		prefix := api.Prefix() // a place of its own
 //		...
 //
-// Any path has at most one object: GET reads it, PUT writes it whole, PATCH some of its members, DELETE removes it. What is not there is 404.
+// Any path has at most one object: GET reads it, PUT writes it whole, PATCH some of its members,
+// DELETE removes it. What is not there is 404.
 package apitest
 
 import (
@@ -49,7 +51,8 @@ func New(t testing.TB) *API {
 	return a
 }
 
-// Connect returns a connection with the options of an agent, {url: ..., token: ...}, that does not try again. It ends with the test.
+// Connect returns a connection with the options of an agent, {url: ..., token: ...}, that does not
+// try again. It ends with the test.
 func Connect(t testing.TB, options map[string]any) *conn.Conn {
 	t.Helper()
 	sessions := &conn.Sessions{}
@@ -74,7 +77,8 @@ type Front struct {
 	providertest.Stopper
 }
 
-// Wrap starts a front of the API at a URL, which ends with the test. options are those of the agent, beside url.
+// Wrap starts a front of the API at a URL, which ends with the test. options are those of the
+// agent, beside url.
 func Wrap(t testing.TB, target string, options map[string]any) *Front {
 	t.Helper()
 	to, err := url.Parse(target)

@@ -39,7 +39,8 @@ func NewKey(t *testing.T, dir, name, passphrase string) Key {
 	return k
 }
 
-// Server is a real sshd: one process for each connection, as by inetd, so that the test can end or stop each.
+// Server is a real sshd: one process for each connection, as by inetd, so that the test can end or
+// stop each.
 type Server struct {
 	Host, User Key
 	Port       int64
@@ -80,8 +81,8 @@ func Provide(t *testing.T, path, packages string) {
 	}
 }
 
-// Start starts a server that lets a user in by a key, with more lines in its configuration. It ends with the test. prefix is what sshd is
-// started by, if not by itself.
+// Start starts a server that lets a user in by a key, with more lines in its configuration. It ends
+// with the test. prefix is what sshd is started by, if not by itself.
 func Start(t *testing.T, login, more string, prefix ...string) *Server {
 	t.Helper()
 	path, dir := sshd(t), t.TempDir()
