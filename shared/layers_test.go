@@ -29,8 +29,9 @@ var layers = [][]string{
 	{"shared/deploy/model"},
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/entity", "shared/scaffold", "shared/source", "shared/lang", "shared/local", "shared/aws", "localstack"},
-	{"shared/service/catalog"},
+	{"shared/service/catalog", "shared/service/bundle"},
 	{"shared/api", "shared/compile"},
+	{"shared/service/fulfil"},
 	{"shared/report"},
 	{"shared/ingest", "shared/cli"},
 	{"cmd", "functions", "shared/bench", "infra"},

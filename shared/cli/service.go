@@ -26,7 +26,7 @@ func (a *app) serviceCommand() *cobra.Command {
 			"  southbound service catalog --service site --schema",
 		Args: subcommand, RunE: help,
 	}
-	cmd.AddCommand(a.serviceCatalog())
+	cmd.AddCommand(a.serviceCatalog(), a.serviceExport())
 	return cmd
 }
 

@@ -32,6 +32,8 @@ type Options struct {
 	Print       func(string) // gets what the model prints, at once; may be nil
 	// VirtualEnv is where installed modules are if the project has no environment of its own.
 	VirtualEnv string
+	// Beside are folders with modules, besides those that the project names.
+	Beside []string
 	// Services are the instances of services that the model is compiled for; nil for none. What the
 	// model says of them is there afterwards.
 	Services *lsm.Services
@@ -42,6 +44,7 @@ type Compiled struct {
 	*eval.Result
 	Resources source.Built
 	Warnings  diag.Problems
+	Project   *project.Project // nil if it could not be read
 
 	code *code // of resources that classes in Python have made; nil if there are none
 }
@@ -59,11 +62,12 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 	importable := resources.Names(o.Types)
 	p, err := project.Load(o.Path, project.Options{
 		NoStd: o.NoStd, BuiltIn: builtIn, Namespaces: append(namespaces(importable), lsm.Namespaces()...),
-		VirtualEnv: o.VirtualEnv,
+		VirtualEnv: o.VirtualEnv, Beside: o.Beside,
 	})
 	if err != nil {
 		return out, err
 	}
+	out.Project = p
 	p.Env.Environment, p.Env.Later = o.Environment, resources.Fact
 	program := eval.Program{
 		Sources: p.Sources, Rules: p.Rules, Env: p.Env, Print: o.Print,

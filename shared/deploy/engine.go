@@ -42,6 +42,8 @@ type Config struct {
 	Waits func(env, agent, why string)
 	// Sizes are the sizes of what is read or done at a time. They change no result, only what it costs.
 	Sizes Sizes
+	// Keep, when set, returns hashes of files that others need, so that no collection removes them.
+	Keep func(ctx context.Context) ([]string, error)
 }
 
 // Sizes says how much is read or done at a time; for what is 0, New puts in the usual number.

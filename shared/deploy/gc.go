@@ -137,6 +137,15 @@ func (e *Engine) used(ctx context.Context) (map[string]bool, error) {
 		return nil, fault.Wrap(fault.Unknown, "list environments", err)
 	}
 	used := map[string]bool{}
+	if e.Keep != nil {
+		others, err := e.Keep(ctx)
+		if err != nil {
+			return nil, fault.Wrap(fault.Unknown, "list files that are kept", err)
+		}
+		for _, h := range others {
+			used[h] = true
+		}
+	}
 	for _, env := range envs {
 		if err := e.usedFiles(ctx, env, used); err != nil {
 			return nil, err

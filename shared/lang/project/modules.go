@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -39,6 +40,7 @@ func (l *loader) settings() error {
 	if paths == nil {
 		paths = l.project.Meta.Paths()
 	}
+	paths = slices.Concat(paths, l.options.Beside)
 	l.finder = module.NewFinder(paths, packages)
 	return nil
 }

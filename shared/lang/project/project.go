@@ -29,12 +29,15 @@ type Options struct {
 	Namespaces []string
 	// VirtualEnv is where installed modules are if the project has no environment of its own.
 	VirtualEnv string
+	// Beside are folders with modules V1, besides those that project.yml names.
+	Beside []string
 	Editor
 }
 
 // Project is a model with its modules.
 type Project struct {
 	Dir      string
+	Main     string // the path of the main file
 	Sources  []eval.Source
 	Rules    []eval.Rule
 	Warnings diag.Problems
@@ -68,7 +71,7 @@ func Load(path string, o Options) (*Project, error) {
 	}
 	dir := filepath.Dir(main)
 	l := &loader{
-		project: &Project{Dir: dir, Env: std.NewEnv(dir, map[string]string{})},
+		project: &Project{Dir: dir, Main: main, Env: std.NewEnv(dir, map[string]string{})},
 		options: o, done: map[string]bool{},
 	}
 	if err := l.settings(); err != nil {

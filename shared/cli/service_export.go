@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/compile"
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/lang/module"
+	"southbound/shared/lang/project"
+	"southbound/shared/service/bundle"
+	"southbound/shared/service/catalog"
+	"southbound/shared/service/definition"
+)
+
+func (a *app) serviceExport() *cobra.Command {
+	return &cobra.Command{
+		Use: "export PATH", Short: "Offer the services of a model",
+		Long: "export compiles a model, without instances, and makes the services that it offers those " +
+			"of the environment: what can be ordered from then on. The model is stored with them, and " +
+			"orders are compiled with it. Nothing is deployed. A service that the model no longer " +
+			"offers goes, unless there are instances of it: then nothing is done. Instances that are " +
+			"there keep a definition that has changed until they are updated. PATH is a directory " +
+			"with a main.cf or a .cf file.",
+		Example: "  southbound service export .\n  southbound service export main.cf --json",
+		Args:    exactArgs(1, "one path"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.exportServices(cmd.Context(), args[0])
+		},
+	}
+}
+
+// exportedServices is what service export writes as JSON.
+type exportedServices struct {
+	Environment string            `json:"environment"`
+	Bundle      string            `json:"bundle"`
+	Files       int               `json:"files"`
+	Bytes       int               `json:"bytes"`
+	Services    []exportedService `json:"services"`
+}
+
+// exportedService is a version of a service, and what became of it: new, changed, unchanged or
+// removed.
+type exportedService struct {
+	Name    string `json:"name"`
+	Version int    `json:"version"`
+	Change  string `json:"change"`
+}
+
+func (a *app) exportServices(ctx context.Context, path string) error {
+	if err := a.locate(path); err != nil {
+		return err
+	}
+	if a.remote() {
+		return fault.New(fault.Unsupported, "service export",
+			"services are exported where the data directory is, and not over the API").
+			WithHint("leave out --api, and say --data if it is not the usual one")
+	}
+	c, err := a.model(ctx, path, false, true)
+	if err != nil {
+		return err
+	}
+	a.warn(c.Warnings)
+	services, err := catalog.Of(c.Result)
+	if err != nil {
+		return err
+	}
+	packed, err := a.pack(c)
+	if err != nil {
+		return err
+	}
+	if err := a.reach(); err != nil {
+		return err
+	}
+	before, err := a.own.Definitions().All(ctx, a.env)
+	if err != nil {
+		return err
+	}
+	if err := a.own.Files().Put(ctx, []state.Blob{{
+		Hash: packed.Digest, Size: int64(len(packed.Data)), Data: packed.Data,
+	}}); err != nil {
+		return err
+	}
+	if err := a.own.Definitions().Put(ctx, a.env, packed.Digest, services); err != nil {
+		return err
+	}
+	changes, err := changesOf(before, services)
+	if err != nil {
+		return err
+	}
+	a.showExported(exportedServices{
+		Environment: a.env, Bundle: packed.Digest, Files: packed.Files, Bytes: len(packed.Data),
+		Services: changes,
+	})
+	return nil
+}
+
+// pack packs a model that was compiled.
+func (a *app) pack(c *compile.Compiled) (*bundle.Packed, error) {
+	m := bundle.Model{Main: c.Project.Main, Modules: c.Project.Modules, Skip: []string{a.data}}
+	dir := filepath.Dir(m.Main)
+	env := project.Environment(dir, os.Getenv("VIRTUAL_ENV"))
+	for _, one := range m.Modules {
+		if one.Generation == 2 || one.HasCode() { //nolint:mnd // V2
+			if m.Env = env; env == "" {
+				m.Env = filepath.Join(dir, module.EnvDir) // where it would be
+			}
+		}
+	}
+	return bundle.Pack(m)
+}
+
+// changesOf says what becomes of definitions that are replaced by others.
+func changesOf(before, after []definition.Service) ([]exportedService, error) {
+	type key struct {
+		name    string
+		version int
+	}
+	was := map[key]string{}
+	for i := range before {
+		digest, err := before[i].Digest()
+		if err != nil {
+			return nil, err
+		}
+		was[key{before[i].Name, before[i].Version}] = digest
+	}
+	out := []exportedService{}
+	definition.Sort(after)
+	for i := range after {
+		digest, err := after[i].Digest()
+		if err != nil {
+			return nil, err
+		}
+		k := key{after[i].Name, after[i].Version}
+		change := "new"
+		if old, had := was[k]; had && old == digest {
+			change = "unchanged"
+		} else if had {
+			change = "changed"
+		}
+		delete(was, k)
+		out = append(out, exportedService{k.name, k.version, change})
+	}
+	for i := range before {
+		k := key{before[i].Name, before[i].Version}
+		if _, left := was[k]; left {
+			out = append(out, exportedService{k.name, k.version, "removed"})
+		}
+	}
+	return out, nil
+}
+
+// showExported writes what was exported.
+func (a *app) showExported(out exportedServices) {
+	if a.json {
+		a.line(out)
+		return
+	}
+	const kib = 1 << 10
+	offered := 0
+	for _, s := range out.Services {
+		if s.Change != "removed" {
+			offered++
+		}
+	}
+	a.printf("%s of %s: the model is stored (%s, %d KiB)\n", plural(offered, "service"), out.Environment,
+		plural(out.Files, "file"), (out.Bytes+kib-1)/kib)
+	for _, s := range out.Services {
+		name := s.Name
+		if s.Version > 0 {
+			a.printf("  %s version %d: %s\n", name, s.Version, s.Change)
+			continue
+		}
+		a.printf("  %s: %s\n", name, s.Change)
+	}
+	if offered == 0 {
+		a.say("the model offers no services; docs/services.md shows how it would")
+	}
+}

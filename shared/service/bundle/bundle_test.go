@@ -1,0 +1,218 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/project"
+)
+
+// files makes files in a folder, by their names. A text that begins with -> makes a link.
+func files(t *testing.T, dir string, texts map[string]string) string {
+	t.Helper()
+	for name, text := range texts {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if target, ok := strings.CutPrefix(text, "->"); ok {
+			err = os.Symlink(target, path)
+		} else {
+			err = os.WriteFile(path, []byte(text), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// model returns what is packed of a folder.
+func model(t *testing.T, main string) Model {
+	t.Helper()
+	p, err := project.Load(main, project.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Model{Main: p.Main, Modules: p.Modules}
+}
+
+func packed(t *testing.T, m Model) *Packed {
+	t.Helper()
+	p, err := Pack(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func names(t *testing.T, p *Packed) []string {
+	t.Helper()
+	var out []string
+	in := tar.NewReader(bytes.NewReader(p.Data))
+	for h, err := in.Next(); err == nil; h, err = in.Next() {
+		out = append(out, h.Name)
+	}
+	return out
+}
+
+const projectYML = "name: shop\nmodulepath: [libs, ../more]\n"
+
+// plain is a project without Python code.
+func plain(t *testing.T, dir string) string {
+	t.Helper()
+	return files(t, dir, map[string]string{
+		"shop/main.cf": "import a\nimport b\n", "shop/project.yml": projectYML,
+		"shop/libs/a/model/_init.cf": "", "shop/libs/a/templates/t.j2": "t",
+		"shop/libs/a/.git/config": "hidden", "shop/libs/unused/model/_init.cf": "",
+		"more/b/model/_init.cf": "", "shop/templates/page.j2": "page", "shop/huge.iso": "much",
+		"shop/files/cycle": "->.", "shop/files/gone": "->nowhere", "shop/files/x": "->../huge.iso",
+		"shop/data/std/passwordfile.txt": "secret=word",
+	})
+}
+
+// TestPack packs what a compile reads, and no more, the same way each time.
+func TestPack(t *testing.T) {
+	t.Parallel()
+	dir := plain(t, t.TempDir())
+	p := packed(t, model(t, filepath.Join(dir, "shop")))
+	want := []string{
+		"bundle.json", "modules/b/model/_init.cf", "project/files/x",
+		"project/libs/a/model/_init.cf", "project/libs/a/templates/t.j2", "project/main.cf",
+		"project/project.yml", "project/templates/page.j2",
+	}
+	if d := cmp.Diff(want, names(t, p)); d != "" {
+		t.Error(d)
+	}
+	if again := packed(t, model(t, filepath.Join(dir, "shop"))); again.Digest != p.Digest {
+		t.Error("the same files give another bundle")
+	}
+	if bytes.Contains(p.Data, []byte("secret=word")) {
+		t.Error("a password travels")
+	}
+	files(t, dir, map[string]string{"shop/templates/page.j2": "another"})
+	if p.Digest == packed(t, model(t, filepath.Join(dir, "shop"))).Digest {
+		t.Error("other files give the same bundle")
+	}
+}
+
+// TestPackCode packs all of a project that has Python code, which may read anything.
+func TestPackCode(t *testing.T) {
+	t.Parallel()
+	dir := files(t, t.TempDir(), map[string]string{
+		"main.cf": "import a\n", "prices.csv": "1", "libs/a/model/_init.cf": "",
+		"libs/a/plugins/__init__.py": "x = 1\n", "libs/a/plugins/__pycache__/x.pyc": "c",
+		".env/bin/python": "", "state/southbound.db": "db",
+	})
+	m := model(t, dir)
+	m.Env, m.Skip = filepath.Join(dir, ".env"), []string{filepath.Join(dir, "state")}
+	p := packed(t, m)
+	want := []string{
+		"bundle.json", "project/libs/a/model/_init.cf", "project/libs/a/plugins/__init__.py",
+		"project/main.cf", "project/prices.csv",
+	}
+	if d := cmp.Diff(want, names(t, p)); d != "" {
+		t.Error(d)
+	}
+	o, err := Unpack(p.Data, filepath.Join(t.TempDir(), "m"), filepath.Join(t.TempDir(), "data"))
+	if err != nil || o.Env != m.Env {
+		t.Errorf("the environment is %s: %v", o.Env, err)
+	}
+}
+
+// TestUnpack finds a model again that can be compiled, with the data of its project.
+func TestUnpack(t *testing.T) {
+	t.Parallel()
+	dir := plain(t, t.TempDir())
+	p := packed(t, model(t, filepath.Join(dir, "shop")))
+	to := filepath.Join(t.TempDir(), "models", p.Digest)
+	for range 2 { // the second time it is there
+		o, err := Unpack(p.Data, to, filepath.Join(t.TempDir(), "data"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := project.Load(o.Main, project.Options{Beside: o.Beside})
+		if err != nil || len(got.Modules) != 2 {
+			t.Fatalf("%+v: %v", got, err)
+		}
+		word, err := os.ReadFile(filepath.Join(got.Dir, "data/std/passwordfile.txt"))
+		if err != nil || string(word) != "secret=word" {
+			t.Errorf("%s: %v", word, err)
+		}
+		if at := o.Shown(filepath.Join(got.Dir, "libs/a/model/_init.cf")); at != "libs/a/model/_init.cf" {
+			t.Error(at)
+		}
+	}
+}
+
+// TestUnpackData gives a model without data a folder that stays when the next one is unpacked.
+func TestUnpackData(t *testing.T) {
+	t.Parallel()
+	p := packed(t, model(t, files(t, t.TempDir(), map[string]string{"main.cf": ""})))
+	at := t.TempDir()
+	o, err := Unpack(p.Data, filepath.Join(at, "m"), filepath.Join(at, "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files(t, filepath.Dir(o.Main), map[string]string{"data/kept": "word"})
+	if _, err := os.Stat(filepath.Join(at, "data/kept")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBad refuses what is too large, and what is not a bundle.
+func TestBad(t *testing.T) {
+	t.Parallel()
+	many := map[string]string{"main.cf": ""}
+	for n := range MaxFiles + 1 {
+		many[fmt.Sprintf("files/%d", n)] = ""
+	}
+	_, err := Pack(model(t, files(t, t.TempDir(), many)))
+	if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "10000 files") {
+		t.Error(err)
+	}
+	dir := files(t, t.TempDir(), map[string]string{"main.cf": "", "files/large": ""})
+	if err := os.Truncate(filepath.Join(dir, "files/large"), MaxBytes+1); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Pack(model(t, dir))
+	if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "64 MiB") {
+		t.Error(err)
+	}
+	_, err = Unpack([]byte(strings.Repeat("x", 600)), filepath.Join(t.TempDir(), "m"), t.TempDir())
+	if fault.KindOf(err) != fault.Damaged {
+		t.Error(err)
+	}
+	broken := files(t, t.TempDir(), map[string]string{"m/bundle.json": `{"format":9}`})
+	_, err = Unpack(nil, filepath.Join(broken, "m"), t.TempDir())
+	if fault.KindOf(err) != fault.Damaged {
+		t.Error(err)
+	}
+}
+
+// TestUnpackInside holds that nothing is written outside of the folder.
+func TestUnpackInside(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	if err := put(w, "../escaped", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	at := t.TempDir()
+	if _, err := Unpack(out.Bytes(), filepath.Join(at, "m"), filepath.Join(at, "d")); err == nil {
+		t.Error("it is taken")
+	}
+	if _, err := os.Stat(filepath.Join(at, "escaped")); err == nil {
+		t.Error("it is written outside")
+	}
+}

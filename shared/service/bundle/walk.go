@@ -1,0 +1,130 @@
+package bundle
+
+import (
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/module"
+)
+
+// walker finds the files that travel.
+type walker struct {
+	files map[string]string // where they are, by their names in the bundle
+	skip  []string
+	in    []string // folders that it is in, to notice links that go round
+	bytes int64
+}
+
+func (w *walker) names() []string { return slices.Sorted(maps.Keys(w.files)) }
+
+// project adds what the project itself has.
+func (w *walker) project(m Model, dir string) error {
+	if slices.ContainsFunc(m.Modules, (*module.Module).HasCode) {
+		return w.walk(dir, projectDir)
+	}
+	for _, name := range []string{filepath.Base(m.Main), metadata.ProjectFile} {
+		from, err := real(filepath.Join(dir, name))
+		if err == nil {
+			w.files[path.Join(projectDir, name)] = from
+		}
+	}
+	for _, name := range []string{"files", "templates"} {
+		from := filepath.Join(dir, name)
+		if info, err := os.Stat(from); err != nil || !info.IsDir() {
+			continue
+		}
+		if err := w.walk(from, path.Join(projectDir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// module adds a module V1, where it stands in the project if it is in that.
+func (w *walker) module(m *module.Module, project string) error {
+	if m.Generation == 2 { //nolint:mnd // V2: it is in the environment
+		return nil
+	}
+	dir, err := filepath.Abs(m.Dir)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, opPack, err)
+	}
+	to := path.Join(modulesDir, m.Name)
+	parent, err := real(filepath.Dir(dir)) // the module itself may be a link to elsewhere
+	if err != nil {
+		return fault.Wrap(fault.Invalid, opPack, err)
+	}
+	rel, err := filepath.Rel(project, filepath.Join(parent, filepath.Base(dir)))
+	if err == nil && filepath.IsLocal(rel) {
+		if to = path.Join(projectDir, filepath.ToSlash(rel)); w.has(to) {
+			return nil
+		}
+	}
+	return w.walk(dir, to)
+}
+
+// has reports whether something below a folder of the bundle travels.
+func (w *walker) has(folder string) bool {
+	for name := range w.files {
+		if strings.HasPrefix(name, folder+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// left reports whether a file or folder stays.
+func (w *walker) left(name, at string) bool {
+	return strings.HasPrefix(name, ".") || name == "__pycache__" || strings.HasSuffix(name, ".pyc") ||
+		slices.Contains(w.skip, at)
+}
+
+// walk adds the files of a folder under a name of the bundle.
+func (w *walker) walk(dir, name string) error {
+	at, err := real(dir)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, opPack, err)
+	}
+	if slices.Contains(w.in, at) {
+		return nil // a link to a folder that it is in
+	}
+	w.in = append(w.in, at)
+	defer func() { w.in = w.in[:len(w.in)-1] }()
+	entries, err := os.ReadDir(at)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, opPack, err)
+	}
+	for _, e := range entries {
+		from, err := real(filepath.Join(at, e.Name()))
+		if err != nil || w.left(e.Name(), from) {
+			continue // a link that leads nowhere is not read by a compile either
+		}
+		info, err := os.Stat(from)
+		if err != nil {
+			return fault.Wrap(fault.Invalid, opPack, err)
+		}
+		to := path.Join(name, e.Name())
+		switch {
+		case info.IsDir():
+			if err := w.walk(from, to); err != nil {
+				return err
+			}
+		case info.Mode().IsRegular():
+			w.files[to] = from
+			w.bytes += info.Size()
+		}
+		if len(w.files) > MaxFiles {
+			return tooLarge("more than %d files", MaxFiles)
+		}
+		if w.bytes > MaxBytes {
+			return tooLarge("more than %d MiB", MaxBytes>>20)
+		}
+	}
+	return nil
+}
