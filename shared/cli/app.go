@@ -28,6 +28,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/lang/module"
 	"southbound/shared/lang/python"
 	"southbound/shared/local"
 	"southbound/shared/machine"
@@ -93,6 +94,8 @@ type app struct {
 	documents string
 	// handled is the model that was read and has handlers in Python; "": none was.
 	handled string
+	// modules are used by models as they stand, whatever else is installed under their names.
+	modules []*module.Module
 	// described says where a resource is written in documents; nil: not known.
 	described func(id string) diag.Pos
 	stop      chan struct{} // closed when what handlers do is to be ended

@@ -100,6 +100,7 @@ func (a *app) model(
 	}
 	o := compile.Options{
 		Path: path, NoStd: noStd, Types: types, VirtualEnv: os.Getenv("VIRTUAL_ENV"),
+		Modules:     a.modules,
 		Environment: pick(a.env, "SOUTHBOUND_ENVIRONMENT", p.Environment, "default"),
 	}
 	if say {

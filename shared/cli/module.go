@@ -61,6 +61,7 @@ func (a *app) moduleCommand() *cobra.Command {
 		a.moduleRelease(),
 		a.moduleConvert(),
 		a.moduleDownload(),
+		a.moduleTest(),
 	)
 	return cmd
 }

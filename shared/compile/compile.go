@@ -34,6 +34,8 @@ type Options struct {
 	VirtualEnv string
 	// Beside are folders with modules, besides those that the project names.
 	Beside []string
+	// Modules are used as they stand, whatever else is installed under their names.
+	Modules []*module.Module
 	// Services are the instances of services that the model is compiled for; nil for none. What the
 	// model says of them is there afterwards.
 	Services *lsm.Services
@@ -62,7 +64,7 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 	importable := resources.Names(o.Types)
 	p, err := project.Load(o.Path, project.Options{
 		NoStd: o.NoStd, BuiltIn: builtIn, Namespaces: append(namespaces(importable), lsm.Namespaces()...),
-		VirtualEnv: o.VirtualEnv, Beside: o.Beside,
+		VirtualEnv: o.VirtualEnv, Beside: o.Beside, Modules: o.Modules,
 	})
 	if err != nil {
 		return out, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
+	"slices"
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -26,6 +27,9 @@ func startPython(
 		dir, err := filepath.Abs(m.Dir)
 		if err != nil {
 			return nil, fault.Wrap(fault.Invalid, "find the module "+m.Name, err)
+		}
+		if m.Generation == 2 && slices.Contains(o.Modules, m) {
+			start.Path = append(start.Path, dir)
 		}
 		start.Modules = append(start.Modules, python.Module{
 			Name: m.Name, Dir: dir, Legacy: m.Generation == 1,

@@ -55,6 +55,8 @@ func (m *Module) HasCode() bool {
 type Finder struct {
 	Paths []string // of modules V1
 	Env   *Environment
+	// Given are modules that are used as they stand, whatever else there is under their names.
+	Given []*Module
 	found map[string]*Found
 }
 
@@ -77,6 +79,12 @@ func (f *Finder) Find(name string) (*Found, error) {
 	}
 	out := &Found{}
 	f.found[name] = out
+	for _, m := range f.Given {
+		if m.Name == name {
+			out.Module = m
+			return out, nil
+		}
+	}
 	if !metadata.IsModuleName(name) {
 		return out, nil
 	}

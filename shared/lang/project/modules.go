@@ -42,6 +42,7 @@ func (l *loader) settings() error {
 	}
 	paths = slices.Concat(paths, l.options.Beside)
 	l.finder = module.NewFinder(paths, packages)
+	l.finder.Given = l.options.Modules
 	return nil
 }
 

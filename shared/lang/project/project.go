@@ -31,6 +31,8 @@ type Options struct {
 	VirtualEnv string
 	// Beside are folders with modules V1, besides those that project.yml names.
 	Beside []string
+	// Modules are used as they stand, whatever else there is under their names.
+	Modules []*module.Module
 	Editor
 }
 

@@ -33,6 +33,8 @@ type Options struct {
 	Dir     string // of the project, absolute
 	Shown   string // how Dir is written in messages
 	Modules []Module
+	// Path are folders, absolute, in which Python looks for packages before its own.
+	Path []string
 	// Print gets what Python code prints when no call of a model goes on; it may be nil.
 	Print func(text string)
 	// Call bounds one call of Python code; 0 stands for 10 minutes.
@@ -83,6 +85,12 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 	) //nolint:gosec,noctx // of the project
 	h.cmd.Dir = o.Dir
 	h.cmd.Env = append(os.Environ(), "PYTHONHASHSEED=0", "PYTHONSAFEPATH=1")
+	if path := o.Path; len(path) > 0 {
+		if also := os.Getenv("PYTHONPATH"); also != "" {
+			path = append(slices.Clone(path), also)
+		}
+		h.cmd.Env = append(h.cmd.Env, "PYTHONPATH="+strings.Join(path, string(os.PathListSeparator)))
+	}
 	h.cmd.ExtraFiles = theirs
 	h.cmd.Stdout, h.cmd.Stderr = &h.said, &h.said
 	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/modtest"
+	"southbound/shared/lang/module"
+	"southbound/shared/lang/project"
+)
+
+// testFlags are the flags of module test.
+type testFlags struct {
+	module  string
+	run     string
+	verbose bool
+	timeout time.Duration
+}
+
+func (a *app) moduleTest() *cobra.Command {
+	var f testFlags
+	cmd := &cobra.Command{
+		Use: "test [PATH...]", Short: "Run the tests of a module",
+		Long: "test runs the tests in the folder tests of the module, or the files and folders that are named: scripts\n" +
+			"(*.txtar). A script compiles a model with the module as it stands, checks its resources and problems, and has\n" +
+			"them deployed. It ends with 3 if a test has failed. docs/language/testing.md shows how tests are written.",
+		Example: "  southbound module test\n  southbound module test tests/note.txtar --verbose\n" +
+			"  southbound module test --module libs/net --run 'interface|route' --json",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := notNegative("module test", "timeout", f.timeout); err != nil {
+				return err
+			}
+			return a.within(cmd.Context(), f.timeout, func(ctx context.Context) error {
+				return a.testModule(ctx, args, f)
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&f.module, "module", "m", ".", "the folder of the module")
+	cmd.Flags().StringVar(&f.run, "run", "", "only tests whose names match this regular expression")
+	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "also what tests that pass have done")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end after this long, with exit code 4")
+	return cmd
+}
+
+// moduleTests is a run of tests of a module.
+type moduleTests struct {
+	app    *app
+	module *module.Module
+	flags  testFlags
+	match  *regexp.Regexp // nil: all
+	paths  []string       // modulepath of the project around the module
+	env    string         // the virtual environment; "": there is none
+	counts map[modtest.State]int
+}
+
+func (a *app) testModule(ctx context.Context, args []string, f testFlags) error {
+	t := &moduleTests{app: a, flags: f, counts: map[modtest.State]int{}}
+	if f.run != "" {
+		var err error
+		if t.match, err = regexp.Compile(f.run); err != nil {
+			return fault.New(fault.Usage, "module test", "--run: %v", err)
+		}
+	}
+	if err := t.open(); err != nil {
+		return err
+	}
+	scripts, err := t.find(args)
+	if err != nil {
+		return err
+	}
+	err = modtest.Run(ctx, modtest.Options{
+		Files: scripts, Run: t.match, Module: t.module.Dir, Bench: t.bench, Done: t.done,
+		Verbose: f.verbose,
+	})
+	if err != nil {
+		return err
+	}
+	return t.end()
+}
+
+// open opens the module, and finds where what it needs is.
+func (t *moduleTests) open() error {
+	m, warnings, err := module.Open(t.flags.module)
+	t.app.warn(warnings)
+	if err != nil {
+		return err
+	}
+	if m.Dir, err = filepath.Abs(m.Dir); err != nil {
+		return fault.Wrap(fault.Usage, "module test", err)
+	}
+	m.Code = filepath.Join(m.Dir, strings.TrimPrefix(filepath.ToSlash(m.Code), filepath.ToSlash(t.flags.module)))
+	t.module = m
+	around := ""
+	for dir := m.Dir; around == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, metadata.ProjectFile)); err == nil {
+			around = dir
+		}
+	}
+	active := os.Getenv("VIRTUAL_ENV")
+	if around != "" {
+		meta, _, err := project.ReadFile(around)
+		if err != nil {
+			return err
+		}
+		t.paths = meta.Paths()
+		active = project.Environment(around, active)
+	}
+	if t.env = project.Environment(m.Dir, active); t.env != "" {
+		t.env, err = filepath.Abs(t.env)
+	}
+	return fault.Wrap(fault.Usage, "module test", err)
+}
+
+// find finds the scripts that are meant.
+func (t *moduleTests) find(args []string) (scripts []string, err error) {
+	if len(args) == 0 {
+		args = []string{filepath.Join(t.flags.module, "tests")}
+	}
+	for _, arg := range args {
+		before := len(scripts)
+		err := filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
+			name := filepath.Base(path)
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && path != arg && (strings.HasPrefix(name, ".") || name == "__pycache__"):
+				return fs.SkipDir
+			case d.IsDir():
+			case filepath.Ext(name) == ".txtar":
+				scripts = append(scripts, path)
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fault.Wrap(fault.Usage, "find tests", err)
+		}
+		if len(scripts) == before {
+			return nil, fault.New(fault.Invalid, "test the module", "there are no tests in %s", arg).
+				WithHint("tests are scripts (*.txtar); docs/language/testing.md shows how")
+		}
+	}
+	return slices.Compact(scripts), nil
+}
+
+// done tells what came of a test.
+func (t *moduleTests) done(r modtest.Result) {
+	a := t.app
+	t.counts[r.State]++
+	switch {
+	case a.json:
+		a.line(r)
+	case r.State == modtest.Failed:
+		at := r.File
+		if r.Line > 0 {
+			at = fmt.Sprintf("%s:%d", at, r.Line)
+		}
+		a.printf("failed   %s: %s\n", at, indented(r.Error, "  "))
+		if r.Log != "" {
+			a.printf("    %s\n", indented(r.Log, "    "))
+		}
+	default:
+		a.printf("%-8s %s (%.1f s)\n", r.State, r.File, float64(r.DurationMS)/1000)
+		if log := r.Log; t.flags.verbose && log != "" {
+			a.printf("    %s\n", indented(log, "    "))
+		}
+	}
+}
+
+// end tells how many tests there were.
+func (t *moduleTests) end() error {
+	a, n := t.app, 0
+	for _, count := range t.counts {
+		n += count
+	}
+	if t.counts[modtest.Failed] > 0 {
+		a.code = exitUnhealthy
+	}
+	if a.json {
+		a.line(map[string]any{"summary": map[string]int{
+			"passed": t.counts[modtest.Passed], "failed": t.counts[modtest.Failed],
+			"skipped": t.counts[modtest.Skipped],
+		}})
+		return nil
+	}
+	if n == 0 {
+		return fault.New(fault.Invalid, "test the module", "no test has a name that matches %s", t.flags.run)
+	}
+	a.printf("%s: %d passed, %d failed, %d skipped\n", plural(n, "test"), t.counts[modtest.Passed],
+		t.counts[modtest.Failed], t.counts[modtest.Skipped])
+	return nil
+}

@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+
+	"southbound/shared/api"
+	"southbound/shared/compile"
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/modtest"
+	"southbound/shared/lang/module"
+	"southbound/shared/plan"
+	"southbound/shared/resource"
+)
+
+// bench is a project of a test, with an environment of its own.
+type bench struct {
+	app      *app
+	dir      string
+	compiled *compile.Compiled
+}
+
+// bench makes a project of the folder of a script: it has the module that is tested, and what that
+// needs.
+func (t *moduleTests) bench(dir string) (modtest.Bench, error) {
+	if err := t.project(dir); err != nil {
+		return nil, err
+	}
+	sub := &app{
+		stdin: new(bytes.Buffer), out: io.Discard, err: io.Discard, quiet: true, env: "default",
+		data: filepath.Join(filepath.Dir(dir), "home"), with: t.app.with, types: t.app.types,
+		packs: t.app.packs, grace: t.app.grace, modules: []*module.Module{t.module},
+	}
+	sub.ssh.Programs = t.app.ssh.Programs
+	return &bench{app: sub, dir: dir}, nil
+}
+
+// project makes a folder a project, as far as it is none: with the virtual environment and the
+// modulepath of the module.
+func (t *moduleTests) project(dir string) error {
+	link := filepath.Join(dir, module.EnvDir)
+	if _, err := os.Lstat(link); errors.Is(err, fs.ErrNotExist) && t.env != "" {
+		if err := os.Symlink(t.env, link); err != nil {
+			return fault.Wrap(fault.Unavailable, "make a project", err)
+		}
+	}
+	file := filepath.Join(dir, metadata.ProjectFile)
+	if _, err := os.Stat(file); err == nil {
+		return nil
+	}
+	text, err := yaml.Marshal(map[string]any{
+		"name": "test", "modulepath": append([]string{"libs"}, t.paths...),
+	})
+	if err != nil {
+		return fault.Wrap(fault.Internal, "make a project", err)
+	}
+	return fault.Wrap(fault.Unavailable, "make a project", os.WriteFile(file, text, 0o600))
+}
+
+// Close implements modtest.Bench.
+func (b *bench) Close() { b.app.close() }
+
+// Compile implements modtest.Bench.
+func (b *bench) Compile(ctx context.Context) (*modtest.Compiled, error) {
+	c, err := b.app.model(ctx, b.dir, false, false)
+	if err != nil {
+		out := &modtest.Compiled{}
+		if c != nil && c.Result != nil {
+			out.Output, out.Warnings = c.Output, c.Warnings
+		}
+		return out, err
+	}
+	b.compiled = c
+	if c.HasHandlers() {
+		b.app.handled = b.dir
+	}
+	out := &modtest.Compiled{Output: c.Output, Warnings: c.Warnings}
+	m, err := b.model(ctx)
+	if err == nil {
+		out.Resources = slices.SortedFunc(slices.Values(m.Resources), func(a, b resource.Resource) int {
+			return bytes.Compare([]byte(a.ID), []byte(b.ID))
+		})
+	}
+	return out, err
+}
+
+// model returns what is deployed.
+func (b *bench) model(ctx context.Context) (*model.Model, error) {
+	opts, err := b.app.options(b.dir, false)
+	if err != nil {
+		return nil, err
+	}
+	m, err := b.compiled.Deployable(ctx, opts)
+	if err == nil {
+		err = opts.Check(m).Err()
+	}
+	return m, err
+}
+
+// export returns what an export of what a filter selects is asked for.
+func (b *bench) export(ctx context.Context, filter []string) (deploy.Export, error) {
+	target, err := state.ParseFilter(filter)
+	if err != nil {
+		return deploy.Export{}, err
+	}
+	if b.app.home == nil {
+		if err := b.app.openAt(b.app.data); err != nil {
+			return deploy.Export{}, err
+		}
+	}
+	m, err := b.model(ctx)
+	return deploy.Export{Model: m, Target: target, Check: true, RetryFailed: true}, err
+}
+
+// DryRun implements modtest.Bench.
+func (b *bench) DryRun(ctx context.Context, filter []string) (*modtest.Ran, error) {
+	x, err := b.export(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	d, err := b.app.home.Plan(ctx, b.app.env, x, deploy.Look{Read: true, Whole: true})
+	if err != nil {
+		return nil, err
+	}
+	out := &modtest.Ran{}
+	for _, w := range d.Would {
+		o := modtest.Outcome{ID: w.ID, Change: plan.NoChange, Reason: w.Reason, Changes: w.Changes}
+		switch w.Action {
+		case "create":
+			o.Change = plan.Created
+		case "update":
+			o.Change = plan.Updated
+		case "delete":
+			o.Change = plan.Purged
+		case "undefined":
+			o.Status = state.StatusUndefined
+		}
+		if w.Failed {
+			o.Status = state.StatusFailed
+		}
+		out.Outcomes = append(out.Outcomes, o)
+	}
+	out.Text, err = b.told(func() error { return b.app.showPlan(d.Would, false) })
+	return out, err
+}
+
+// told returns what something tells people.
+func (b *bench) told(do func() error) (string, error) {
+	var out bytes.Buffer
+	b.app.out = &out
+	defer func() { b.app.out = io.Discard }()
+	err := do()
+	return out.String(), err
+}
+
+// Deploy implements modtest.Bench.
+func (b *bench) Deploy(ctx context.Context, filter []string) (*modtest.Ran, error) {
+	x, err := b.export(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	of, err := b.app.mark(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := b.app.home.Export(ctx, b.app.env, x, nil); err != nil {
+		return nil, err
+	}
+	if _, err := b.app.wait(ctx, of); err != nil {
+		return nil, err
+	}
+	actions, err := b.app.home.Actions(ctx, b.app.env, api.ActionQuery{After: of.since})
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(actions)
+	out := &modtest.Ran{}
+	err = b.app.home.Resources(ctx, b.app.env, filter, func(r *api.Resource) error {
+		out.Outcomes = append(out.Outcomes, outcome(r, actions))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Text, err = b.told(func() error {
+		for i := range actions {
+			b.app.action(&actions[i])
+		}
+		return nil
+	})
+	out.Outcomes = append(out.Outcomes, gone(out.Outcomes, actions)...)
+	return out, err
+}
+
+// outcome returns what has come of a resource.
+func outcome(r *api.Resource, actions []api.Action) modtest.Outcome {
+	o := modtest.Outcome{ID: r.ID, Change: plan.NoChange, Status: r.Status, Reason: r.Reason}
+	for i := range actions {
+		if actions[i].Resource == r.ID {
+			note(&o, &actions[i])
+		}
+	}
+	return o
+}
+
+// note adds what an action has done.
+func note(o *modtest.Outcome, x *api.Action) {
+	if x.Change != "" && x.Change != plan.NoChange || o.Changes == nil {
+		o.Changes = x.Changes
+	}
+	if x.Change != "" && x.Change != plan.NoChange {
+		o.Change = x.Change
+	}
+	if x.Reason != "" {
+		o.Reason = x.Reason
+	}
+}
+
+// gone returns what has come of resources that are not there any more.
+func gone(there []modtest.Outcome, actions []api.Action) []modtest.Outcome {
+	var out []modtest.Outcome
+	for i := range actions {
+		x := &actions[i]
+		same := func(o modtest.Outcome) bool { return o.ID == x.Resource }
+		if slices.ContainsFunc(there, same) {
+			continue
+		}
+		if n := slices.IndexFunc(out, same); n >= 0 {
+			note(&out[n], x)
+			continue
+		}
+		o := modtest.Outcome{ID: x.Resource, Change: plan.NoChange, Status: x.Outcome}
+		note(&o, x)
+		out = append(out, o)
+	}
+	return out
+}
