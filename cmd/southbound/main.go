@@ -23,8 +23,8 @@ func main() {
 // take memory.
 const spare = 24 << 20
 
-// leastHeap is what the collector counts as live before it has run for the first time.
-const leastHeap = 4 << 20
+// minHeap is what the collector counts as live before it has run for the first time.
+const minHeap = 4 << 20
 
 // collectSeldom has the collector wait for spare, or until a large heap has nearly doubled. It
 // looks at the size of the heap after each collection.
@@ -41,5 +41,5 @@ func collectSeldom() {
 
 // percentFor returns by how much a heap may grow before it is collected.
 func percentFor(live uint64) int {
-	return int(max(spare, int64(live)-spare) * 100 / max(int64(live), leastHeap)) //nolint:gosec // spare bounds it
+	return int(max(spare, int64(live)-spare) * 100 / max(int64(live), minHeap)) //nolint:gosec // spare bounds it
 }

@@ -8,7 +8,7 @@ func TestPercentFor(t *testing.T) {
 		live uint64
 		want int
 	}{
-		{0, 600}, {1 << 20, 600}, {leastHeap, 600}, {12 << 20, 200}, {spare, 100}, {2 * spare, 50},
+		{0, 600}, {1 << 20, 600}, {minHeap, 600}, {12 << 20, 200}, {spare, 100}, {2 * spare, 50},
 		{4 * spare, 75}, {1 << 40, 99},
 	} {
 		if got := percentFor(c.live); got != c.want {

@@ -14,8 +14,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// mostTime bounds one program. It is not ended with its caller, as it would leave its locks behind.
-const mostTime = 2 * time.Minute
+// maxTime bounds one program. It is not ended with its caller, as it would leave its locks behind.
+const maxTime = 2 * time.Minute
 
 // programs are where those of shadow-utils are: the superuser's PATH, whatever that of this process
 // is.
@@ -51,7 +51,7 @@ func (h host) run(ctx *provider.Context, rooted, input string, argv ...string) e
 	if h.root != "" {
 		args = append([]string{rooted, h.root}, args...)
 	}
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), mostTime)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxTime)
 	defer cancel()
 	cmd := exec.CommandContext(limit, program, args...)
 	var out bytes.Buffer
@@ -60,8 +60,8 @@ func (h host) run(ctx *provider.Context, rooted, input string, argv ...string) e
 	return failed(argv[0], cmd.Run(), out.String())
 }
 
-// mostSaid bounds what is shown of what a program said.
-const mostSaid = 500
+// maxSaid bounds what is shown of what a program said.
+const maxSaid = 500
 
 // asRoot says what to do about what is forbidden.
 func asRoot() string {
@@ -77,8 +77,8 @@ func failed(program string, err error, said string) error {
 		return nil
 	}
 	said = strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(said, "?")), "\n", "; ")
-	if len(said) > mostSaid {
-		said = said[:mostSaid] + "…"
+	if len(said) > maxSaid {
+		said = said[:maxSaid] + "…"
 	}
 	if program == "chpasswd" {
 		said = "it did not take the hash" // it may repeat its input

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	mostItem     = 400 << 10 // bytes, of names and values
-	mostNesting  = 32
+	maxItem      = 400 << 10 // bytes, of names and values
+	maxNesting   = 32
 	itemsAtOnce  = 100
 	itemKeyType  = "Variant[String[1], Numeric]"
 	itemNameType = "String[1, 255]"
@@ -109,8 +109,8 @@ func validItem(attrs map[string]any) []diag.Problem {
 	if len(resource.References(values)) == 0 {
 		if m, err := toItem(values, formsOf(attrs), 0); err != nil {
 			bad("values", "", "%v", err)
-		} else if size := sizeOf(&types.AttributeValueMemberM{Value: m}); size > mostItem {
-			bad("values", "keep the large ones in S3, and their keys here", "the item is larger than %d KB", mostItem>>10)
+		} else if size := sizeOf(&types.AttributeValueMemberM{Value: m}); size > maxItem {
+			bad("values", "keep the large ones in S3, and their keys here", "the item is larger than %d KB", maxItem>>10)
 		}
 	}
 	return out

@@ -45,8 +45,8 @@ func toItem(attrs, forms map[string]any, depth int) (map[string]types.AttributeV
 }
 
 func toValue(v any, depth int) (types.AttributeValue, error) {
-	if depth > mostNesting {
-		return nil, fmt.Errorf("lists and maps are nested more than %d deep", mostNesting)
+	if depth > maxNesting {
+		return nil, fmt.Errorf("lists and maps are nested more than %d deep", maxNesting)
 	}
 	switch v := v.(type) {
 	case nil:
@@ -73,9 +73,9 @@ func toValue(v any, depth int) (types.AttributeValue, error) {
 }
 
 const (
-	mostDigits   = 38
-	mostExponent = 125
-	leastNumber  = 1e-130
+	maxDigits   = 38
+	maxExponent = 125
+	minNumber   = 1e-130
 )
 
 // toNumber returns a number as text. One that DynamoDB would round or refuse is refused here.
@@ -85,12 +85,12 @@ func toNumber(v any) (string, error) {
 		return strconv.FormatInt(v, 10), nil
 	case *big.Int:
 		text := v.String()
-		if len(strings.Trim(strings.TrimLeft(text, "-"), "0")) > mostDigits || len(text) > mostExponent {
-			return "", fmt.Errorf("the number %.20s... has more than %d digits", text, mostDigits)
+		if len(strings.Trim(strings.TrimLeft(text, "-"), "0")) > maxDigits || len(text) > maxExponent {
+			return "", fmt.Errorf("the number %.20s... has more than %d digits", text, maxDigits)
 		}
 		return text, nil
 	case float64:
-		if a := math.Abs(v); a != 0 && (a < leastNumber || a >= 1e126) || math.IsNaN(v) {
+		if a := math.Abs(v); a != 0 && (a < minNumber || a >= 1e126) || math.IsNaN(v) {
 			return "", fmt.Errorf("the number %v is not between 1e-130 and 9.9e125", v)
 		}
 		return strconv.FormatFloat(v, 'g', -1, 64), nil
@@ -158,7 +158,7 @@ func plainNumber(text string) string {
 	if r.IsInt() {
 		return r.Num().String()
 	}
-	return strings.TrimRight(r.FloatString(mostExponent+mostDigits), "0")
+	return strings.TrimRight(r.FloatString(maxExponent+maxDigits), "0")
 }
 
 // fromItem returns what DynamoDB has as a value. A set has the order of what is wanted, if they are

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	mostSingle = 64 << 20 // bytes that are sent in one request
-	partSize   = 16 << 20 // bytes of a part, as long as mostParts are enough
-	mostParts  = 10_000
-	slice      = 20 * time.Second // how long one call sends parts before it gives way to others
+	maxSingle = 64 << 20 // bytes that are sent in one request
+	partSize  = 16 << 20 // bytes of a part, as long as maxParts are enough
+	maxParts  = 10_000
+	slice     = 20 * time.Second // how long one call sends parts before it gives way to others
 )
 
 // object is the handler of aws::s3::Object.
@@ -27,7 +27,7 @@ type object struct {
 
 // Object declares aws::s3::Object.
 func Object() provider.Definition {
-	return objectWith(object{single: mostSingle, part: partSize, slice: slice})
+	return objectWith(object{single: maxSingle, part: partSize, slice: slice})
 }
 
 const (

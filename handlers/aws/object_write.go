@@ -20,8 +20,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// mostCopied is how large an object may be for S3 to copy it onto itself in one request.
-const mostCopied = 5 << 30
+// maxCopied is how large an object may be for S3 to copy it onto itself in one request.
+const maxCopied = 5 << 30
 
 // Create implements provider.Handler. What has come to be there meanwhile is brought to what is
 // wanted.
@@ -99,7 +99,7 @@ func (t *target) replaces(head *s3.HeadObjectOutput, diffs map[string]plan.Diff)
 	}
 	_, differs := diffs["content"]
 	archived := head.StorageClass == types.StorageClassGlacier || head.StorageClass == types.StorageClassDeepArchive
-	return differs || archived || size(head) > mostCopied
+	return differs || archived || size(head) > maxCopied
 }
 
 // headers are what is set together with the bytes.
@@ -211,7 +211,7 @@ func (t *target) copy(head *s3.HeadObjectOutput) error {
 	if err != nil {
 		return err
 	}
-	if size(head) > mostCopied {
+	if size(head) > maxCopied {
 		return provider.Errorf(provider.NeedsChange, "the object is too large for S3 to change what is said of it; give the resource its content")
 	}
 	if sum := head.Metadata[hashName]; sum != "" && sum == hashOf(head) { // S3 makes a checksum of all bytes now; not all that is like S3 does

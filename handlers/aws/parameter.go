@@ -21,9 +21,9 @@ const (
 	tierStandard    = "Standard"
 	tierAdvanced    = "Advanced"
 	tierIntelligent = "Intelligent-Tiering"
-	mostStandard    = 4096 // bytes of a value
-	mostAdvanced    = 8192
-	mostLevels      = 15
+	maxStandard     = 4096 // bytes of a value
+	maxAdvanced     = 8192
+	maxLevels       = 15
 )
 
 // parameter is the handler of aws::ssm::Parameter.
@@ -71,8 +71,8 @@ func validParameter(attrs map[string]any) []diag.Problem {
 	if strings.HasPrefix(first, "aws") || strings.HasPrefix(first, "ssm") {
 		bad("name", "names that begin with aws or ssm are taken", "begin with a name of your own, such as /site")
 	}
-	if strings.Count(name, "/") > mostLevels {
-		bad("name", fmt.Sprintf("the name has more than %d levels", mostLevels), "leave out some")
+	if strings.Count(name, "/") > maxLevels {
+		bad("name", fmt.Sprintf("the name has more than %d levels", maxLevels), "leave out some")
 	}
 	text, literal := attrs["value"].(string)
 	tier, _ := attrs["tier"].(string)
@@ -81,10 +81,10 @@ func validParameter(attrs map[string]any) []diag.Problem {
 		bad("value", "the value of a SecureString stands in the document", `write {secret: "env:NAME"}, or another secret`)
 	case attrs["kind"] != secureText && secret:
 		bad("value", "a secret would be stored in the open", "add `kind: SecureString`")
-	case len(text) > mostAdvanced:
-		bad("value", fmt.Sprintf("the value is longer than %d bytes", mostAdvanced), "keep it elsewhere, and its place here")
-	case len(text) > mostStandard && tier == tierStandard:
-		bad("value", fmt.Sprintf("the value is longer than %d bytes", mostStandard), "say `tier: Advanced`, or Intelligent-Tiering")
+	case len(text) > maxAdvanced:
+		bad("value", fmt.Sprintf("the value is longer than %d bytes", maxAdvanced), "keep it elsewhere, and its place here")
+	case len(text) > maxStandard && tier == tierStandard:
+		bad("value", fmt.Sprintf("the value is longer than %d bytes", maxStandard), "say `tier: Advanced`, or Intelligent-Tiering")
 	}
 	if attrs["key"] != nil && attrs["kind"] != secureText {
 		bad("key", "a key is of no use without encryption", "add `kind: SecureString`")

@@ -149,8 +149,8 @@ func jobOf(r provider.Resource) (job, error) {
 		line += j.user + " "
 	}
 	line += body
-	if len(line) > mostLine {
-		return j, wrong("command", "the line has %d bytes; cron reads %d: put the command into a script", len(line), mostLine)
+	if len(line) > maxLine {
+		return j, wrong("command", "the line has %d bytes; cron reads %d: put the command into a script", len(line), maxLine)
 	}
 	if on, ok := r.Attributes["enabled"].(bool); ok && !on {
 		line = off + line
@@ -159,8 +159,8 @@ func jobOf(r provider.Resource) (job, error) {
 	return j, nil
 }
 
-// mostLine is how long a line may be that cron reads as a whole.
-const mostLine = 998
+// maxLine is how long a line may be that cron reads as a whole.
+const maxLine = 998
 
 // escaped writes a text so that cron hands it on as it is: % is escaped. A backslash before it
 // cannot be told from the escape.

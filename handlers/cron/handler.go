@@ -19,7 +19,7 @@ type handler struct {
 
 // newHandler returns a handler; crontab is the program and what it is always given.
 func newHandler(e fs.Editor, crontab ...string) handler {
-	return handler{fs.Texts{Store: store{e, crontab}, Place: placeOf, Look: look, Change: changed}, usualPlaces()}
+	return handler{fs.Texts{Store: store{e, crontab}, Place: placeOf, Look: look, Change: changed}, defaultPlaces()}
 }
 
 // properties are the attributes that are compared.

@@ -18,7 +18,7 @@ type places struct {
 	files  []string // patterns of files whose lines say the user
 }
 
-func usualPlaces() places {
+func defaultPlaces() places {
 	return places{
 		spools: []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron", "/etc/crontabs"},
 		files:  []string{"/etc/crontab", "/etc/cron.d/*"},

@@ -117,7 +117,7 @@ type manifest struct {
 const manifestFormat = 1
 
 // most bytes of a manifest that are read.
-const mostManifest = 1 << 30
+const maxManifest = 1 << 30
 
 func manifestName(r provider.Resource) string { return "." + text(r, "name") + ".southbound-archive" }
 
@@ -197,7 +197,7 @@ func (c *contents) finish() error {
 	for _, e := range slices.Clone(c.entries) {
 		for dir := path.Dir(e.Name); dir != "."; dir = path.Dir(dir) {
 			if i, known := c.at[dir]; !known {
-				if err := c.add(entry{Name: dir, Kind: kindDir, Mode: usualDirMode}); err != nil {
+				if err := c.add(entry{Name: dir, Kind: kindDir, Mode: defaultDirMode}); err != nil {
 					return err
 				}
 			} else if c.entries[i].Kind != kindDir {

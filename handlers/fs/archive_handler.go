@@ -17,8 +17,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// mostDrifted bounds how many names are shown.
-const mostDrifted = 20
+// maxDrifted bounds how many names are shown.
+const maxDrifted = 20
 
 // Read implements provider.Handler.
 func (h archive) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
@@ -81,7 +81,7 @@ func (h archive) look(ctx *provider.Context, r provider.Resource) (provider.Obse
 	}
 	var names []any
 	for _, e := range m.Entries {
-		if drifted[e.Name] && len(names) < mostDrifted {
+		if drifted[e.Name] && len(names) < maxDrifted {
 			names = append(names, strings.ToValidUTF8(e.Name, "?"))
 		}
 	}
@@ -185,7 +185,7 @@ func (h archive) makeTarget(ctx *provider.Context, r provider.Resource, dir, bas
 		return err
 	}
 	defer f.close()
-	if err := f.chmod(usualDirMode); err != nil {
+	if err := f.chmod(defaultDirMode); err != nil {
 		return err
 	}
 	t, err := h.openTree(ctx, r, path.Join(dir, leftover(base)))

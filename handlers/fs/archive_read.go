@@ -244,7 +244,7 @@ func (l *limiter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-const mostWindow = 128 << 20 // bytes of memory that unpacking may need
+const maxWindow = 128 << 20 // bytes of memory that unpacking may need
 
 func (s *spooled) decompress(raw io.Reader) (r io.Reader, done func(), err error) {
 	done = func() {}
@@ -258,7 +258,7 @@ func (s *spooled) decompress(raw io.Reader) (r io.Reader, done func(), err error
 		r, err = xz.NewReader(buffered)
 	case "tar.zst":
 		var d *zstd.Decoder
-		if d, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(mostWindow)); err == nil {
+		if d, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow)); err == nil {
 			r, done = d, d.Close
 		}
 	default:
@@ -340,7 +340,7 @@ func eachZipped(file *zip.File, f func(unit) error) error {
 	}
 	defer body.Close()
 	if u.kind == kindLink {
-		target, err := io.ReadAll(io.LimitReader(body, mostTarget+1))
+		target, err := io.ReadAll(io.LimitReader(body, maxTarget+1))
 		if err != nil {
 			return err
 		}

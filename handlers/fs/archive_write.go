@@ -67,7 +67,7 @@ func (t *unpacked) manifest() (*manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > mostManifest {
+	if !info.Mode().IsRegular() || info.Size() > maxManifest {
 		return nil, provider.Errorf(provider.Terminal, "%s is not what was written; remove it by hand", t.list)
 	}
 	data, err := t.root.ReadFile(t.list)
@@ -96,7 +96,7 @@ func (t *unpacked) writeManifest(m *manifest) error {
 		if _, err := f.Write(append(data, '\n')); err != nil {
 			return err
 		}
-		if err := f.Chmod(usualMode); err != nil {
+		if err := f.Chmod(defaultMode); err != nil {
 			return err
 		}
 		return f.Sync()

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	usualSuffix = ".bak" // what backup: true means
-	mostBackups = 10_000
-	numberRoom  = 5 // bytes of the number that a name may get
+	defaultSuffix = ".bak" // what backup: true means
+	maxBackups    = 10_000
+	numberRoom    = 5 // bytes of the number that a name may get
 )
 
 // suffixOf returns the suffix of the name under which the old bytes are kept, "" for not at all.
@@ -25,7 +25,7 @@ func suffixOf(r provider.Resource) string {
 		return s
 	case bool:
 		if s {
-			return usualSuffix
+			return defaultSuffix
 		}
 	}
 	return ""
@@ -35,8 +35,8 @@ func validBackup(attrs map[string]any) []diag.Problem {
 	path, _ := attrs["path"].(string)
 	_, base := split(path)
 	suffix := suffixOf(provider.Resource{Attributes: attrs})
-	if suffix != "" && len(base)+len(suffix)+numberRoom > mostName {
-		return []diag.Problem{{Attribute: "backup", Message: fmt.Sprintf("the name with this suffix and a number has more than %d bytes", mostName),
+	if suffix != "" && len(base)+len(suffix)+numberRoom > maxName {
+		return []diag.Problem{{Attribute: "backup", Message: fmt.Sprintf("the name with this suffix and a number has more than %d bytes", maxName),
 			Hint: "choose a shorter suffix"}}
 	}
 	return nil
@@ -46,7 +46,7 @@ func validBackup(attrs map[string]any) []diag.Problem {
 func backupAttribute(changes string) schema.Attribute {
 	return schema.Attribute{Name: "backup", Type: `Optional[Variant[Boolean,Pattern[/\A[^\/]+\z/]]]`, Behaviour: schema.Parameter,
 		Description: "keeps what a change " + changes + ` beside it, under its name with this suffix, and a number when there is such a file already: ` +
-			`"motd.bak", "motd.bak.1"; true means "` + usualSuffix + `"`}
+			`"motd.bak", "motd.bak.1"; true means "` + defaultSuffix + `"`}
 }
 
 // tidyBackup removes what a crash left of a backup that was being made.
@@ -78,7 +78,7 @@ func keepOld(t *task) error {
 		keep = t.copyTo
 	}
 	name := t.base + suffix
-	for n := 1; n <= mostBackups; n++ {
+	for n := 1; n <= maxBackups; n++ {
 		err := keep(t.base, name)
 		if linksRefused(err) {
 			keep = t.copyTo
@@ -96,7 +96,7 @@ func keepOld(t *task) error {
 		}
 		name = t.base + suffix + "." + strconv.Itoa(n)
 	}
-	return provider.Errorf(provider.Terminal, "there are %d backups of it; remove some", mostBackups)
+	return provider.Errorf(provider.Terminal, "there are %d backups of it; remove some", maxBackups)
 }
 
 // keptAs reports whether a thing is kept under a name already: as itself, or as a copy.
@@ -111,11 +111,11 @@ func (t *task) keptAs(name string, old *unix.Stat_t) (bool, error) {
 	case kept.Size != old.Size || kept.Mode&unix.S_IFMT != kind:
 		return false, nil
 	case kind == unix.S_IFLNK:
-		a, err := t.dir.readLink(t.base, make([]byte, mostTarget))
+		a, err := t.dir.readLink(t.base, make([]byte, maxTarget))
 		if err != nil {
 			return false, err
 		}
-		b, err := t.dir.readLink(name, make([]byte, mostTarget))
+		b, err := t.dir.readLink(name, make([]byte, maxTarget))
 		return a == b, err
 	case kind != unix.S_IFREG:
 		return false, nil
@@ -151,7 +151,7 @@ func (t *task) copyTo(base, name string) error {
 		return err
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
-		target, err := t.dir.readLink(base, make([]byte, mostTarget))
+		target, err := t.dir.readLink(base, make([]byte, maxTarget))
 		if err != nil {
 			return err
 		}

@@ -109,7 +109,7 @@ func TestTooManyBackups(t *testing.T) {
 	g := newRig(t, File())
 	g.write("a", "old", 0o600)
 	g.write("a.bak", "", 0o600)
-	for i := 1; i < mostBackups; i++ {
+	for i := 1; i < maxBackups; i++ {
 		g.do(os.Mkdir(g.path(fmt.Sprintf("a.bak.%d", i)), 0o700))
 	}
 	g.fails(g.resource(map[string]any{"path": g.path("a"), "content": "new", "backup": true}), provider.Terminal, "remove some")

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// mostShown is the size of the largest text that is kept to be shown when it differs.
-	mostShown = 64 << 10
-	// mostHashed bounds how large a file of the wrong size may be to be hashed all the same, so
+	// maxShown is the size of the largest text that is kept to be shown when it differs.
+	maxShown = 64 << 10
+	// maxHashed bounds how large a file of the wrong size may be to be hashed all the same, so
 	// that people see which one it is.
-	mostHashed = 1 << 20
+	maxHashed = 1 << 20
 )
 
 // contentOf reports the content of an open file in the form in which it is wanted: the wanted value
 // itself when it is the same, else its text, or what has no text that people can read, or a long
 // one, by size and hash (none for a large file whose size tells it apart). A text is whole or not
-// there at all, so that it never seems to differ in what was not read. buf takes mostShown bytes,
+// there at all, so that it never seems to differ in what was not read. buf takes maxShown bytes,
 // and no more is held in memory.
 func contentOf(ctx context.Context, f openFile, size int64, want any, buf []byte) (any, error) {
 	text, isText := want.(string)
@@ -35,7 +35,7 @@ func contentOf(ctx context.Context, f openFile, size int64, want any, buf []byte
 	switch {
 	case !isText && !isFile:
 		return nil, provider.Errorf(provider.NeedsChange, "content is neither text nor a file")
-	case size <= mostShown:
+	case size <= maxShown:
 		n, err := readUpTo(f, buf, int(size))
 		if err == nil && n < int(size) {
 			err = provider.Errorf(provider.Retryable, "something else changed the file while it was read")
@@ -52,7 +52,7 @@ func contentOf(ctx context.Context, f openFile, size int64, want any, buf []byte
 			return nil, err
 		}
 	}
-	if size > mostHashed && !(isFile && size == file.Size) {
+	if size > maxHashed && !(isFile && size == file.Size) {
 		return resource.File{Size: size}, nil
 	}
 	return hashOf(ctx, f, buf)

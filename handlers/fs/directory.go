@@ -55,10 +55,10 @@ type directory struct{ sys *system }
 func (d directory) system() *system { return d.sys }
 
 const (
-	// mostSurplus bounds how many names are shown.
-	mostSurplus = 100
-	// usualDirMode is what is made has when no mode is asked for.
-	usualDirMode = 0o755
+	// maxSurplus bounds how many names are shown.
+	maxSurplus = 100
+	// defaultDirMode is what is made has when no mode is asked for.
+	defaultDirMode = 0o755
 )
 
 // Read implements provider.Handler.
@@ -119,10 +119,10 @@ func surplus(dir openFile, r provider.Resource) ([]string, error) {
 
 func shownNames(names []string) []any {
 	var out []any
-	for _, name := range names[:min(len(names), mostSurplus)] {
+	for _, name := range names[:min(len(names), maxSurplus)] {
 		out = append(out, strings.ToValidUTF8(name, "?"))
 	}
-	if more := len(names) - mostSurplus; more > 0 {
+	if more := len(names) - maxSurplus; more > 0 {
 		out = append(out, fmt.Sprintf("… and %d more", more))
 	}
 	return out
@@ -195,7 +195,7 @@ func (directory) prepare(t *task) error {
 		if err := unix.Fstat(t.file.fd, &st); err != nil {
 			return err
 		}
-		full.mode = usualDirMode | int(st.Mode&unix.S_ISGID) // which it has from the directory it is in
+		full.mode = defaultDirMode | int(st.Mode&unix.S_ISGID) // which it has from the directory it is in
 	}
 	return full.set(t.file)
 }

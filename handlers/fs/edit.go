@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	mostEdited = 32 << 20 // bytes of a file that is changed in part, as it is held in memory
-	mostTries  = 5        // times a file is read again because something else changed it meanwhile
+	maxEdited = 32 << 20 // bytes of a file that is changed in part, as it is held in memory
+	maxTries  = 5        // times a file is read again because something else changed it meanwhile
 )
 
 // Editor reads and changes text files in part, for handlers whose things are lines of a file that
@@ -91,7 +91,7 @@ func (e Editor) Edit(ctx *provider.Context, path string, m Manner, change func(T
 	if err := waitForLock(ctx, d.fd); err != nil { // closing it unlocks it
 		return explain("wait for another change of "+path, err)
 	}
-	for range mostTries {
+	for range maxTries {
 		again, err := d.edit(ctx, path, base, m, change)
 		if err != nil || !again {
 			return explain("change "+path, err)
@@ -126,10 +126,10 @@ func (d *folder) text(ctx context.Context, base string) (openFile, Text, error) 
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return f, Text{}, provider.Errorf(provider.NeedsChange, "what is there is %s, no regular file", kindOf(&st))
-	case st.Size > mostEdited:
-		return f, Text{}, provider.Errorf(provider.NeedsChange, "the file has %d bytes; at most %d can be changed in part", st.Size, mostEdited)
+	case st.Size > maxEdited:
+		return f, Text{}, provider.Errorf(provider.NeedsChange, "the file has %d bytes; at most %d can be changed in part", st.Size, maxEdited)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, mostEdited+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxEdited+1))
 	return f, Text{true, string(data)}, err
 }
 

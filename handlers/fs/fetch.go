@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	mostRedirects = 10
-	// mostSilence is how long a server may take to begin its answer.
-	mostSilence = time.Minute
+	maxRedirects = 10
+	// maxSilence is how long a server may take to begin its answer.
+	maxSilence = time.Minute
 )
 
 // isURL reports whether a source is fetched.
@@ -85,11 +85,11 @@ func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, most int64) 
 
 // client returns one that never goes from https to http, and gives up on a server that is silent.
 func client() *http.Client {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: mostSilence, TLSHandshakeTimeout: mostSilence, DisableCompression: true}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: maxSilence, TLSHandshakeTimeout: maxSilence, DisableCompression: true}
 	return &http.Client{Transport: transport, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		switch last := via[len(via)-1]; {
-		case len(via) >= mostRedirects:
-			return provider.Errorf(provider.Terminal, "the server sends it on more than %d times", mostRedirects)
+		case len(via) >= maxRedirects:
+			return provider.Errorf(provider.Terminal, "the server sends it on more than %d times", maxRedirects)
 		case last.URL.Scheme == "https" && req.URL.Scheme != "https":
 			return provider.Errorf(provider.Terminal, "the server sends it on from https to %s", req.URL.Scheme)
 		}

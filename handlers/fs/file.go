@@ -44,8 +44,8 @@ func File() provider.Definition {
 	}
 }
 
-// usualMode is what is made has when no mode is asked for.
-const usualMode = 0o644
+// defaultMode is what is made has when no mode is asked for.
+const defaultMode = 0o644
 
 // file is the handler of fs::File.
 type file struct{ sys *system }
@@ -208,7 +208,7 @@ func (f file) prepare(t *task) error {
 	} else {
 		full := t.want
 		if full.mode < 0 {
-			full.mode = usualMode
+			full.mode = defaultMode
 		}
 		err = full.set(t.file)
 	}

@@ -130,24 +130,24 @@ func yes(r provider.Resource, name string) bool {
 }
 
 const (
-	mostName   = 255  // bytes of a name in a directory
-	mostTarget = 4096 // bytes of what a symbolic link points to
-	mostPrefix = 200  // bytes of a name that its hidden name repeats
+	maxName   = 255  // bytes of a name in a directory
+	maxTarget = 4096 // bytes of what a symbolic link points to
+	maxPrefix = 200  // bytes of a name that its hidden name repeats
 )
 
 // leftover is the hidden name, beside base, under which a thing stands until it is renamed to base.
 // It follows from base, so the next run finds what a crash left behind.
 func leftover(base string) string {
 	sum := crc32.ChecksumIEEE([]byte(base))
-	if len(base) > mostPrefix {
-		n := mostPrefix
+	if len(base) > maxPrefix {
+		n := maxPrefix
 		for !utf8.RuneStart(base[n]) && n > 0 {
 			n--
 		}
 		base = base[:n]
 	}
 	const digits = "0123456789abcdef"
-	b := make([]byte, 0, mostName)
+	b := make([]byte, 0, maxName)
 	b = append(b, '.')
 	b = append(b, base...)
 	b = append(b, ".southbound-"...)

@@ -13,7 +13,7 @@ import (
 	"southbound/shared/schema"
 )
 
-const usualMarker = "# {mark} {name}"
+const defaultMarker = "# {mark} {name}"
 
 // Line declares fs::Line: a line, or a block of lines between two markers, in a text file whose
 // other lines belong to others.
@@ -37,7 +37,7 @@ func Line() provider.Definition {
 				{Name: "after", Type: pattern, Behaviour: schema.Parameter, Description: "a regular expression: what is put in stands after the last line that it matches; what is there already is not moved"},
 				{Name: "before", Type: pattern, Behaviour: schema.Parameter, Description: "a regular expression: what is put in stands before the first line that it matches"},
 				{Name: "position", Type: "Enum[end,start]", Default: "end", Behaviour: schema.Parameter, Description: "where it is put in when neither after nor before says so"},
-				{Name: "marker", Type: oneLine, Default: usualMarker, Behaviour: schema.Parameter, Description: "the lines before and after a block, with {mark} for BEGIN and END: \"<!-- {mark} {name} -->\""},
+				{Name: "marker", Type: oneLine, Default: defaultMarker, Behaviour: schema.Parameter, Description: "the lines before and after a block, with {mark} for BEGIN and END: \"<!-- {mark} {name} -->\""},
 				{Name: "create", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "makes the file when it is missing; its mode and owner are for fs::File to say"},
 				backupAttribute("replaces"),
 				validateAttribute(),
@@ -87,7 +87,7 @@ func validLine(attrs map[string]any) []diag.Problem {
 		add("before", "choose one", "after and before exclude each other")
 	}
 	if s, ok := attrs["marker"].(string); ok && !strings.Contains(s, "{mark}") {
-		add("marker", usualMarker, "the marker has no {mark}, so its begin and its end would be the same")
+		add("marker", defaultMarker, "the marker has no {mark}, so its begin and its end would be the same")
 	}
 	return out
 }

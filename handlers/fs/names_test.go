@@ -100,7 +100,7 @@ func TestHiddenNames(t *testing.T) {
 			t.Errorf("%q and %q have the hidden name %q", first, name, hidden)
 		}
 		seen[hidden] = name
-		if len(hidden) > mostName || !strings.HasPrefix(hidden, ".") || strings.Contains(hidden, "/") || hidden == name {
+		if len(hidden) > maxName || !strings.HasPrefix(hidden, ".") || strings.Contains(hidden, "/") || hidden == name {
 			t.Errorf("the hidden name of %q is %q", name, hidden)
 		}
 		if utf8.ValidString(name) && !utf8.ValidString(hidden) {

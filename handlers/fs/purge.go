@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// mostReported bounds how many removals are logged one by one.
-	mostReported = 500
-	// mostRounds bounds how often a directory is emptied into which something else keeps writing.
-	mostRounds = 10
+	// maxReported bounds how many removals are logged one by one.
+	maxReported = 500
+	// maxRounds bounds how often a directory is emptied into which something else keeps writing.
+	maxRounds = 10
 )
 
 // guarded are the directories that are never emptied or removed with all that is in them: without
@@ -138,7 +138,7 @@ func (r *removal) tree(dir int, name, path string) error {
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		flags, call = unix.AT_REMOVEDIR, "rmdir"
 	}
-	for range mostRounds {
+	for range maxRounds {
 		if flags != 0 {
 			if err := r.empty(dir, name, path); err != nil {
 				return err
@@ -157,7 +157,7 @@ func (r *removal) tree(dir int, name, path string) error {
 	case err != nil:
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
-	if r.done++; r.done <= mostReported {
+	if r.done++; r.done <= maxReported {
 		r.ctx.Info("removed", "path", path)
 	}
 	return nil
@@ -202,7 +202,7 @@ func (r *removal) empty(dir int, name, path string) error {
 
 // report says how much was removed, when that is more than was said one by one.
 func (r *removal) report(path string) {
-	if r.done > mostReported {
+	if r.done > maxReported {
 		r.ctx.Info("removed more than is listed", "path", path, "count", int64(r.done))
 	}
 }

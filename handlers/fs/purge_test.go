@@ -78,14 +78,14 @@ func TestWithoutRecursePurge(t *testing.T) {
 func TestSurplusIsSeen(t *testing.T) {
 	g := newRig(t, Directory())
 	g.do(os.Mkdir(g.path("a"), 0o755))
-	for i := range 2 * mostSurplus {
+	for i := range 2 * maxSurplus {
 		g.write(fmt.Sprintf("a/%03d", i), "", 0o600)
 	}
 	r := g.resource(map[string]any{"path": g.path("a"), "recurse_purge": true})
 	obs, err := g.def.Handler.Read(g.host.Context(t.Context(), provider.Options{DryRun: true}), provider.ReadRequest{Resource: r})
 	g.do(err)
 	shown, _ := obs.Attributes["surplus"].([]any)
-	if len(shown) != mostSurplus+1 || shown[0] != "000" || shown[mostSurplus] != "… and 100 more" {
+	if len(shown) != maxSurplus+1 || shown[0] != "000" || shown[maxSurplus] != "… and 100 more" {
 		t.Fatal(shown)
 	}
 	if a, ok := g.typ.Attribute("surplus"); !ok || a.DataType.Check(shown) != nil {
@@ -97,11 +97,11 @@ func TestSurplusIsSeen(t *testing.T) {
 func TestManyRemovals(t *testing.T) {
 	g := newRig(t, Directory())
 	g.do(os.Mkdir(g.path("a"), 0o755))
-	for i := range 3 * mostReported {
+	for i := range 3 * maxReported {
 		g.write(fmt.Sprintf("a/%04d", i), "", 0o600)
 	}
 	g.must(g.resource(map[string]any{"path": g.path("a"), "recurse_purge": true}), plan.Updated)
-	if n := len(g.removed()); n != mostReported || !strings.Contains(g.host.Output(), fmt.Sprintf("count:%d", 3*mostReported)) {
+	if n := len(g.removed()); n != maxReported || !strings.Contains(g.host.Output(), fmt.Sprintf("count:%d", 3*maxReported)) {
 		t.Fatalf("%d reported; %.200s", n, g.host.Output())
 	}
 	g.has("a drwxr-xr-x")

@@ -21,7 +21,7 @@ type Manner struct {
 }
 
 // AnyFile is what is made when nobody asks for more: readable for all.
-func AnyFile() Manner { return Manner{UID: -1, GID: -1, Mode: usualMode} }
+func AnyFile() Manner { return Manner{UID: -1, GID: -1, Mode: defaultMode} }
 
 // also adds what another resource asks for of the same file.
 func (m *Manner) also(other Manner) {
@@ -56,8 +56,8 @@ type check []string
 
 const (
 	placeholder = "%"
-	// mostCheck is how long a check may take.
-	mostCheck = time.Minute
+	// maxCheck is how long a check may take.
+	maxCheck = time.Minute
 )
 
 var errInvalid = errors.New("the new content is refused")
@@ -117,7 +117,7 @@ func (c check) passes(ctx context.Context, file, path string) error {
 		}
 		argv[i] = strings.NewReplacer(placeholder+placeholder, placeholder, placeholder, to).Replace(s)
 	}
-	limit, cancel := context.WithTimeout(ctx, mostCheck)
+	limit, cancel := context.WithTimeout(ctx, maxCheck)
 	defer cancel()
 	_, err := tool.Run(limit, nil, argv...)
 	var failed *tool.Error
@@ -128,15 +128,15 @@ func (c check) passes(ctx context.Context, file, path string) error {
 		return provider.Errorf(provider.Retryable, "validate: %w", err)
 	}
 	said := strings.ReplaceAll(strings.ToValidUTF8(failed.Said(), "?"), file, path)
-	said = tool.Tail(strings.TrimSpace(said), mostRefusal)
+	said = tool.Tail(strings.TrimSpace(said), maxRefusal)
 	if said != "" {
 		said = ": " + said
 	}
 	return provider.Errorf(provider.NeedsChange, "%w by validate (exit code %d)%s", errInvalid, failed.Code, said)
 }
 
-// mostRefusal bounds what is shown of what a check said.
-const mostRefusal = 1000
+// maxRefusal bounds what is shown of what a check said.
+const maxRefusal = 1000
 
 // valid asks all checks about the file under the hidden name of base.
 func (d *folder) valid(ctx context.Context, checks []check, base string) error {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostLinks bounds how many symbolic links are followed in one path, as the kernel does.
-const mostLinks = 40
+// maxLinks bounds how many symbolic links are followed in one path, as the kernel does.
+const maxLinks = 40
 
 // longestPath is what the system takes as a path, with the byte that ends it.
 const longestPath = 4096
@@ -117,7 +117,7 @@ func (w *walker) step() error {
 	if err != nil {
 		return err
 	}
-	if w.links++; w.links > mostLinks {
+	if w.links++; w.links > maxLinks {
 		return unix.ELOOP
 	}
 	w.doubt(name, true, uid)

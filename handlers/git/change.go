@@ -192,8 +192,8 @@ func (g *runner) bringTree() error {
 	return g.bringSubmodules()
 }
 
-// mostNamed bounds how many files an error names.
-const mostNamed = 5
+// maxNamed bounds how many files an error names.
+const maxNamed = 5
 
 // saved refuses to take files away that were changed and not committed.
 func (g *runner) saved(changed []any, ours bool) error {
@@ -201,7 +201,7 @@ func (g *runner) saved(changed []any, ours bool) error {
 		return nil
 	}
 	return provider.Errorf(provider.NeedsChange, "files of the checkout were changed and not committed: %v%s; commit, save or restore them, or set local",
-		changed[:min(len(changed), mostNamed)], more(len(changed)-mostNamed))
+		changed[:min(len(changed), maxNamed)], more(len(changed)-maxNamed))
 }
 
 // allowed refuses to move over what would be lost. The remote is asked for the commit, where it is

@@ -162,16 +162,16 @@ func (g *runner) ask(dir string, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// mostSaid bounds what is shown of what git said.
-const mostSaid = 600
+// maxSaid bounds what is shown of what git said.
+const maxSaid = 600
 
 func (g *runner) tail(s string) string {
 	s = strings.TrimSpace(strings.ToValidUTF8(s, "?"))
 	if g.password != "" {
 		s = strings.ReplaceAll(s, g.password, "***")
 	}
-	if len(s) > mostSaid {
-		s = "…" + strings.ToValidUTF8(s[len(s)-mostSaid:], "")
+	if len(s) > maxSaid {
+		s = "…" + strings.ToValidUTF8(s[len(s)-maxSaid:], "")
 	}
 	lines := strings.FieldsFunc(s, func(c rune) bool { return c == '\n' || c == '\r' })
 	return strings.Join(lines, "; ")

@@ -216,20 +216,20 @@ func classOf(status int) (class provider.Class, hint string) {
 	return provider.Retryable, ""
 }
 
-// mostExcerpt bounds, in bytes, what is shown of an answer.
-const mostExcerpt = 500
+// maxExcerpt bounds, in bytes, what is shown of an answer.
+const maxExcerpt = 500
 
-// mostCleaned bounds, in bytes, what is looked at for an excerpt.
-const mostCleaned = 64 << 10
+// maxCleaned bounds, in bytes, what is looked at for an excerpt.
+const maxCleaned = 64 << 10
 
 // excerpt returns the beginning of what an API said, without secrets. Secrets go first, so that
 // none is cut in two and overlooked.
 func (a *api) excerpt(body []byte) string {
 	text := string(body)
-	if len(body) > mostCleaned {
-		text = string(body[:mostCleaned]) + "…" // by which redaction knows of the cut
+	if len(body) > maxCleaned {
+		text = string(body[:maxCleaned]) + "…" // by which redaction knows of the cut
 	}
-	return clean(a.redact(text), mostExcerpt)
+	return clean(a.redact(text), maxExcerpt)
 }
 
 func (a *api) redact(s string) string { return a.hidden.Clean(s, plan.Redacted) }

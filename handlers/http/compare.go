@@ -233,8 +233,8 @@ func covers(want, have any) bool {
 	return resource.Equal(want, have)
 }
 
-// mostShown bounds, in bytes, what is shown of a value that was read.
-const mostShown = 2000
+// maxShown bounds, in bytes, what is shown of a value that was read.
+const maxShown = 2000
 
 // raw returns a value that was read and differs, as it may be shown.
 func (c *comparison) raw(template, have any) any {
@@ -247,14 +247,14 @@ func (c *comparison) raw(template, have any) any {
 	text, ok := have.(string)
 	if !ok {
 		b, err := json.Marshal(have)
-		if err == nil && len(b) <= mostShown {
+		if err == nil && len(b) <= maxShown {
 			return have
 		}
 		return fmt.Sprintf("(%d bytes of JSON)", len(b))
 	}
 	text = literal(text) // it must not be taken for the template
-	if len(text) > mostShown {
-		return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(text[:mostShown], ""), len(text))
+	if len(text) > maxShown {
+		return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(text[:maxShown], ""), len(text))
 	}
 	return text
 }

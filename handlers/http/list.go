@@ -11,8 +11,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// mostPages bounds how many pages of a list are read.
-const mostPages = 1000
+// maxPages bounds how many pages of a list are read.
+const maxPages = 1000
 
 // list reads all pages of a list. It also returns how many bytes they had.
 func (a *api) list(path string) ([]any, int, error) {
@@ -21,8 +21,8 @@ func (a *api) list(path string) ([]any, int, error) {
 	size := 0
 	pages := &pages{a: a, first: path, seen: map[string]bool{path: true}}
 	for n := 0; path != ""; n++ {
-		if n == mostPages {
-			return nil, 0, provider.Errorf(provider.NeedsChange, "the list at %s has more than %d pages; ask for fewer objects in find's path", path, mostPages)
+		if n == maxPages {
+			return nil, 0, provider.Errorf(provider.NeedsChange, "the list at %s has more than %d pages; ask for fewer objects in find's path", path, maxPages)
 		}
 		r, err := a.call(http.MethodGet, path, nil, "", "")
 		switch {

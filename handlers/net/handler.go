@@ -14,7 +14,7 @@ type handler struct {
 }
 
 func newHandler(e fs.Editor) handler {
-	return handler{fs.Texts{Store: e, Place: fileOf, Look: look, Change: changed}, usualFile}
+	return handler{fs.Texts{Store: e, Place: fileOf, Look: look, Change: changed}, defaultFile}
 }
 
 func fileOf(r provider.Resource) string {

@@ -18,8 +18,8 @@ import (
 
 const hostType = `Pattern[/\A[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?\z/]`
 
-// usualFile is where the system has its entries.
-const usualFile = "/etc/hosts"
+// defaultFile is where the system has its entries.
+const defaultFile = "/etc/hosts"
 
 // HostEntry declares net::HostEntry: the addresses of a name in a file such as /etc/hosts.
 func HostEntry() provider.Definition {
@@ -30,7 +30,7 @@ func HostEntry() provider.Definition {
 				"so do lines of this name that are right however they are written.",
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: hostType, Behaviour: schema.Namevar, Description: "the host name, the first one on its lines"},
-				{Name: "file", Type: `Pattern[/\A\//]`, Default: usualFile, Behaviour: schema.Namevar, Description: "the file it is in: an absolute path"},
+				{Name: "file", Type: `Pattern[/\A\//]`, Default: defaultFile, Behaviour: schema.Namevar, Description: "the file it is in: an absolute path"},
 				{Name: "ip", Type: "Variant[String[1],Array[String[1],1]]", Description: "its address, or all of its addresses, of both families"},
 				{Name: "aliases", Type: "Optional[Array[" + hostType + "]]", Description: "all its other names; left out, those that are there stay"},
 				{Name: "comment", Type: `Optional[Pattern[/\A[^\r\n]*\z/]]`, Description: "what stands after # on its lines; left out, what is there stays"},

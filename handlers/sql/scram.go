@@ -21,9 +21,9 @@ type verifier struct {
 }
 
 const (
-	scramPrefix    = "SCRAM-SHA-256$"
-	iterations     = 4096 // as the server's own
-	mostIterations = 10_000_000
+	scramPrefix   = "SCRAM-SHA-256$"
+	iterations    = 4096 // as the server's own
+	maxIterations = 10_000_000
 )
 
 // parseVerifier reads SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey>.
@@ -40,7 +40,7 @@ func parseVerifier(s string) (v verifier, ok bool) {
 	v.salt, err[1] = base64.StdEncoding.DecodeString(salt)
 	v.stored, err[2] = base64.StdEncoding.DecodeString(stored)
 	v.serverKey, err[3] = base64.StdEncoding.DecodeString(server)
-	return v, err == [4]error{} && v.iterations > 0 && v.iterations <= mostIterations && len(v.salt) > 0 && len(v.stored) == sha256.Size && len(v.serverKey) == sha256.Size
+	return v, err == [4]error{} && v.iterations > 0 && v.iterations <= maxIterations && len(v.salt) > 0 && len(v.stored) == sha256.Size && len(v.serverKey) == sha256.Size
 }
 
 // String returns the verifier as the server keeps it.

@@ -180,15 +180,15 @@ func begun(before []byte, now state) (int, error) {
 		return 0, now.ended
 	case starts > 0 && now.changing:
 		return starts, nil // still at it
-	case starts >= mostStarts:
+	case starts >= maxStarts:
 		return 0, fmt.Errorf("it was started %d times and does not stay up", starts)
 	}
 	return starts + 1, nil
 }
 
-// mostStarts is how often a service is started until it runs when its system does not say what
+// maxStarts is how often a service is started until it runs when its system does not say what
 // became of it.
-const mostStarts = 2
+const maxStarts = 2
 
 // askAgain is when a service that takes long is looked at again.
 const askAgain = 2 * time.Second

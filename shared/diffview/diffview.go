@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	mostValue = 80   // characters of a value on one line
-	mostLine  = 400  // characters of a line of a text
-	mostLines = 200  // lines of a diff
-	oneLine   = 100  // characters of two values that stand on one line
-	mostDiff  = 1024 // KiB of a text that is compared line by line
+	maxValue = 80   // characters of a value on one line
+	maxLine  = 400  // characters of a line of a text
+	maxLines = 200  // lines of a diff
+	oneLine  = 100  // characters of two values that stand on one line
+	maxDiff  = 1024 // KiB of a text that is compared line by line
 )
 
 // handlerPart calls attributes that resources have for their handlers (see deploy/model) by names
@@ -114,7 +114,7 @@ func Of(current, desired any) string {
 	case isText && both && (severalLines(now) || severalLines(wanted)):
 		return Unified(now, wanted)
 	case !structured(current) || !structured(desired),
-		len(short(current, mostLine))+len(short(desired, mostLine)) <= oneLine:
+		len(short(current, maxLine))+len(short(desired, maxLine)) <= oneLine:
 		return ""
 	}
 	return Unified(indented(current), indented(desired))
@@ -162,14 +162,14 @@ func (s Style) Value(v any) string {
 func (s Style) Text(diff string) string {
 	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
 	left := 0
-	if !s.Whole && len(lines) > mostLines {
-		left = len(lines) - mostLines
-		lines = lines[:mostLines]
+	if !s.Whole && len(lines) > maxLines {
+		left = len(lines) - maxLines
+		lines = lines[:maxLines]
 	}
 	var b strings.Builder
 	for _, line := range lines {
 		if !s.Whole {
-			line = cut(line, mostLine)
+			line = cut(line, maxLine)
 		}
 		b.WriteString(s.Indent + "  " + s.paint(Visible(line, "\t")) + "\n")
 	}

@@ -161,8 +161,8 @@ func TestChanges(t *testing.T) {
 func TestTextIsBounded(t *testing.T) {
 	t.Parallel()
 	diff := Unified("", strings.Repeat("line\n", 1000))
-	if got := strings.Count(Style{}.Text(diff), "\n"); got != mostLines+1 {
-		t.Errorf("%d lines, want %d", got, mostLines+1)
+	if got := strings.Count(Style{}.Text(diff), "\n"); got != maxLines+1 {
+		t.Errorf("%d lines, want %d", got, maxLines+1)
 	}
 	if got := strings.Count(Style{Whole: true}.Text(diff), "\n"); got != 1001 {
 		t.Errorf("%d lines, want 1001", got)
@@ -194,7 +194,7 @@ func FuzzUnified(f *testing.F) {
 // bounded.
 func TestUnifiedOfLargeTexts(t *testing.T) {
 	t.Parallel()
-	a := strings.Repeat("a\n", mostDiff<<10)
+	a := strings.Repeat("a\n", maxDiff<<10)
 	if got := Unified(a, "b\n"); !strings.HasSuffix(got, "\n+b\n") {
 		t.Errorf("Unified ends with %q", got[len(got)-20:])
 	}

@@ -16,7 +16,7 @@ func Unified(current, desired string) string {
 		return ""
 	}
 	edits := []udiff.Edit{{Start: 0, End: len(current), New: desired}}
-	if max(len(current), len(desired)) <= mostDiff<<10 {
+	if max(len(current), len(desired)) <= maxDiff<<10 {
 		edits = udiff.Lines(current, desired)
 	}
 	text, err := udiff.ToUnified("a", "b", current, edits, udiff.DefaultContextLines)

@@ -9,7 +9,7 @@ import (
 )
 
 // Short returns a value on one line, cut where it is long.
-func Short(v any) string { return Visible(short(v, mostValue), "") }
+func Short(v any) string { return Visible(short(v, maxValue), "") }
 
 // short returns a value on one line of at most so many characters; 0: as many as it takes.
 func short(v any, most int) string {

@@ -47,8 +47,8 @@ type Exporter struct {
 	Limits Limits
 }
 
-// mostPacked is how large an archive may be.
-const mostPacked = 256 << 20
+// maxPacked is how large an archive may be.
+const maxPacked = 256 << 20
 
 // Export reads the archive that an event names and exports it. What is wrong with the archive, its
 // documents or the request is in the answer; the error is a fault that may pass, so that the same
@@ -107,7 +107,7 @@ func (x *Exporter) fetch(ctx context.Context, e Event, dir, model string) error 
 		return err
 	}
 	defer in.Close()
-	if length > mostPacked {
+	if length > maxPacked {
 		return tooLarge()
 	}
 	archive, err := os.Create(filepath.Join(dir, "archive"))
@@ -115,11 +115,11 @@ func (x *Exporter) fetch(ctx context.Context, e Event, dir, model string) error 
 		return fault.Wrap(fault.Unavailable, "export", err)
 	}
 	defer archive.Close()
-	size, err := io.Copy(archive, io.LimitReader(in, mostPacked+1))
+	size, err := io.Copy(archive, io.LimitReader(in, maxPacked+1))
 	switch {
 	case err != nil:
 		return fault.Wrap(fault.Unavailable, "read archive", err)
-	case size > mostPacked:
+	case size > maxPacked:
 		return tooLarge()
 	}
 	if _, err := archive.Seek(0, io.SeekStart); err != nil {
@@ -136,7 +136,7 @@ func (x *Exporter) fetch(ctx context.Context, e Event, dir, model string) error 
 }
 
 func tooLarge() error {
-	return fault.New(fault.Invalid, "read archive", "it is larger than %d MB", mostPacked>>20).WithHint("use `southbound export`: it has no such limit")
+	return fault.New(fault.Invalid, "read archive", "it is larger than %d MB", maxPacked>>20).WithHint("use `southbound export`: it has no such limit")
 }
 
 // store reads the documents as the command line reads a folder, and exports them.

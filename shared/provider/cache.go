@@ -14,8 +14,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// mostCached bounds how many values a Cache keeps.
-const mostCached = 1000
+// maxCached bounds how many values a Cache keeps.
+const maxCached = 1000
 
 // idleDefault is how long a value is kept after its last use when nothing is said.
 const idleDefault = time.Minute
@@ -72,7 +72,7 @@ type entry struct {
 
 // NewCache returns an empty cache that tells the time by now.
 func NewCache(now func() time.Time) *Cache {
-	c := &Cache{now: now, most: mostCached, entries: map[string]*entry{}}
+	c := &Cache{now: now, most: maxCached, entries: map[string]*entry{}}
 	c.idle = sync.NewCond(&c.mu)
 	return c
 }

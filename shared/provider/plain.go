@@ -18,9 +18,9 @@ import (
 
 // The bounds of Plain.
 const (
-	mostPlain = 1000     // values within one, lists and maps included
+	maxPlain  = 1000     // values within one, lists and maps included
 	deepPlain = 32       // levels
-	mostBytes = 64 << 10 // of a []byte that is shown
+	maxBytes  = 64 << 10 // of a []byte that is shown
 )
 
 // Plain returns any value as one that can be stored and sent: nil, bool, string, int64, *big.Int,
@@ -30,7 +30,7 @@ const (
 // itself, is nested deeply or has very many parts is cut off there, and says so. Texts keep their
 // length, so that secrets in them can still be found.
 func Plain(v any) any {
-	p := plainer{left: mostPlain, deepest: deepPlain}
+	p := plainer{left: maxPlain, deepest: deepPlain}
 	return p.value(v, 0)
 }
 
@@ -138,7 +138,7 @@ func (p *plainer) special(v any, rv reflect.Value, depth int) (out any, is bool)
 }
 
 func bytesText(b []byte) string {
-	if len(b) > mostBytes {
+	if len(b) > maxBytes {
 		return fmt.Sprintf("(%d bytes)", len(b))
 	}
 	return base64.StdEncoding.EncodeToString(b)
@@ -147,7 +147,7 @@ func bytesText(b []byte) string {
 // decoded takes the detour over JSON.
 func (p *plainer) decoded(v json.Marshaler, depth int) (any, bool) {
 	text, err := v.MarshalJSON()
-	if err != nil || len(text) > mostBytes {
+	if err != nil || len(text) > maxBytes {
 		return nil, false
 	}
 	d := json.NewDecoder(strings.NewReader(string(text)))

@@ -74,7 +74,7 @@ func (c *Comment) find(ctx context.Context) (int64, error) {
 
 const (
 	callLimit = 30 * time.Second
-	mostReply = 32 << 20
+	maxReply  = 32 << 20
 )
 
 func (c *Comment) call(ctx context.Context, method, path string, body, reply any) error {
@@ -110,5 +110,5 @@ func (c *Comment) call(ctx context.Context, method, path string, body, reply any
 	if reply == nil {
 		return nil
 	}
-	return fault.Wrap(fault.Unavailable, "comment", json.NewDecoder(io.LimitReader(res.Body, mostReply)).Decode(reply))
+	return fault.Wrap(fault.Unavailable, "comment", json.NewDecoder(io.LimitReader(res.Body, maxReply)).Decode(reply))
 }

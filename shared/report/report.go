@@ -28,14 +28,14 @@ type Report struct {
 	Place func(id string) diag.Pos
 }
 
-// mostLine bounds the size of one object, in bytes.
-const mostLine = 16 << 20
+// maxLine bounds the size of one object, in bytes.
+const maxLine = 16 << 20
 
 // Read adds what a command has written. Objects of commands that have no report are ignored; text
 // that is not JSON is Invalid.
 func (r *Report) Read(from io.Reader) error {
 	lines := bufio.NewScanner(from)
-	lines.Buffer(make([]byte, 64<<10), mostLine)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
 	for n := 1; lines.Scan(); n++ {
 		text := bytes.TrimSpace(lines.Bytes())
 		if len(text) == 0 {

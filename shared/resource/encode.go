@@ -375,11 +375,11 @@ func (r *Resource) size() int {
 	return n + n/16
 }
 
-// hashRooms are buffers in which what is hashed is put together, and mostHashRoom is how large one
+// hashRooms are buffers in which what is hashed is put together, and maxHashRoom is how large one
 // may be that is used again.
 var hashRooms = sync.Pool{New: func() any { return new(make([]byte, 0, 1024)) }}
 
-const mostHashRoom = 64 << 10
+const maxHashRoom = 64 << 10
 
 // Hash returns the identity of the intent: the SHA-256, in lower-case hex, of the id, the
 // attributes, whether it is purged, report-only or may not be destroyed, and how its agent is
@@ -406,7 +406,7 @@ func (r *Resource) Hash(a Agent) (string, error) {
 	}
 	b = strconv.AppendBool(append(b, `,"purged":`...), r.Purged)
 	b = append(strconv.AppendBool(append(b, `,"report_only":`...), r.ReportOnly), '}')
-	if cap(b) <= mostHashRoom {
+	if cap(b) <= maxHashRoom {
 		*room = b
 	}
 	sum := sha256.Sum256(b)

@@ -152,8 +152,8 @@ func ParseID(s string) (Parts, error) {
 // badID returns the error that s is wrong at an offset.
 func badID(s string, at int, problem string) error {
 	n := utf8.RuneCountInString(s[:at]) + 1
-	if len(s) > mostShown {
-		s = s[:mostShown] + "…"
+	if len(s) > maxShown {
+		s = s[:maxShown] + "…"
 	}
 	return fault.New(fault.Invalid, "read id", "%q: %s at character %d", s, problem, n).WithHint("%s", idHint)
 }
@@ -199,8 +199,8 @@ func On(s, agent string) ID {
 	return ID(append(b, s[open:]...))
 }
 
-// mostShown is how much of a wrong id an error shows.
-const mostShown = 300
+// maxShown is how much of a wrong id an error shows.
+const maxShown = 300
 
 const idHint = `an id looks like fs::File[web1,path=/etc/motd]; , = ] and \ in a value have a \ before them`
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// mostWords bounds how many words of an Enum a message lists.
-const mostWords = 12
+// maxWords bounds how many words of an Enum a message lists.
+const maxWords = 12
 
 // Describe says for people what a value of the type must be, as in "an Integer between 0 and
 // 65535".
@@ -94,9 +94,9 @@ func (d *DataType) describeVariant() string {
 }
 
 func (d *DataType) describeEnum() string {
-	words := make([]string, 0, mostWords+1)
+	words := make([]string, 0, maxWords+1)
 	for i, w := range d.words {
-		if i == mostWords && len(d.words) > mostWords+1 {
+		if i == maxWords && len(d.words) > maxWords+1 {
 			words = append(words, fmt.Sprintf("%d more", len(d.words)-i))
 			break
 		}

@@ -10,8 +10,8 @@ import (
 // The bounds of a pattern in a schema: how long it is, and how many ends of ranges a class has
 // before all that is not ASCII is in it.
 const (
-	mostPattern = 4000
-	mostRanges  = 80
+	maxPattern = 4000
+	maxRanges  = 80
 )
 
 // ecma writes a regular expression so that it means the same in ECMAScript (with the flag u) and in
@@ -24,14 +24,14 @@ func ecma(re *rubyRegexp) (string, bool) {
 	}
 	w := &ecmaWriter{}
 	w.expr(parsed, true, true)
-	return w.b.String(), w.b.Len() <= mostPattern
+	return w.b.String(), w.b.Len() <= maxPattern
 }
 
 type ecmaWriter struct{ b strings.Builder }
 
 // expr writes one expression. first and last say that nothing can be matched before and behind it.
 func (w *ecmaWriter) expr(re *syntax.Regexp, first, last bool) {
-	if w.b.Len() > mostPattern {
+	if w.b.Len() > maxPattern {
 		return
 	}
 	switch re.Op {
@@ -147,7 +147,7 @@ func (w *ecmaWriter) class(ranges []rune) {
 			return
 		}
 	}
-	if len(ranges) > mostRanges {
+	if len(ranges) > maxRanges {
 		ranges = widened(ranges)
 	}
 	if len(ranges) == 2 && ranges[0] == 0 && ranges[1] == unicode.MaxRune {

@@ -12,9 +12,9 @@ import (
 
 // The bounds of generated values where a type has none.
 const (
-	longText  = 1000
-	longList  = 20
-	mostEdges = 40
+	longText = 1000
+	longList = 20
+	maxEdges = 40
 )
 
 // Edges returns values at the edges of the type, for tests: the smallest and the largest, empty and
@@ -23,7 +23,7 @@ const (
 func (d *DataType) Edges() []any {
 	var out []any
 	for _, v := range d.edges(0) {
-		if v != nil && len(out) < mostEdges && d.Check(v) == nil && !slices.ContainsFunc(out, func(o any) bool { return resource.Equal(o, v) }) {
+		if v != nil && len(out) < maxEdges && d.Check(v) == nil && !slices.ContainsFunc(out, func(o any) bool { return resource.Equal(o, v) }) {
 			out = append(out, v)
 		}
 	}

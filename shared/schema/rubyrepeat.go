@@ -31,8 +31,8 @@ func (t *translator) repeat(how string, single bool) {
 
 // The most that Go repeats by itself, and the most that is made of several such repetitions.
 const (
-	goRepeats   = 1000
-	mostRepeats = 10000
+	goRepeats  = 1000
+	maxRepeats = 10000
 )
 
 // counted translates {n}, {n,}, {,n} and {n,m}, and refuses {n}?, which is not lazy in Ruby.
@@ -58,8 +58,8 @@ func (t *translator) counted() {
 	}
 	t.i += end + 1
 	switch {
-	case err != nil || max(lo, hi) > mostRepeats:
-		t.refuse("{%s} repeats more often than %d times, which cannot be run", inside, mostRepeats)
+	case err != nil || max(lo, hi) > maxRepeats:
+		t.refuse("{%s} repeats more often than %d times, which cannot be run", inside, maxRepeats)
 	case hi >= 0 && lo > hi:
 		t.refuse("{%s} is empty: %d is above %d", inside, lo, hi)
 	case max(lo, hi) <= goRepeats:

@@ -18,10 +18,10 @@ import (
 // doubled.
 
 const (
-	timesSize   = 20
-	leastMemory = 96 << 20 // for a short document
-	mostMemory  = 256 << 20
-	leastKept   = 72 << 20 // enough for the resources of any 5 MB that somebody means
+	timesSize = 20
+	minMemory = 96 << 20 // for a short document
+	maxMemory = 256 << 20
+	minKept   = 72 << 20 // enough for the resources of any 5 MB that somebody means
 )
 
 // What is held for one value, in bytes, with the room that lists have in reserve. TestMemory
@@ -43,7 +43,7 @@ type budget struct {
 }
 
 func newBudget(size int) *budget {
-	b := &budget{size: int64(size), most: min(max(timesSize*int64(size), leastMemory), mostMemory)}
+	b := &budget{size: int64(size), most: min(max(timesSize*int64(size), minMemory), maxMemory)}
 	b.atOnce = b.most / 2
 	b.gate.init(b.most / 8)
 	b.again()
@@ -51,7 +51,7 @@ func newBudget(size int) *budget {
 }
 
 // again is for reading the document once more.
-func (b *budget) again() { b.kept.Store(max(b.most/2, leastKept)) }
+func (b *budget) again() { b.kept.Store(max(b.most/2, minKept)) }
 
 // values is how many values, each of which costs so much, may be read at once.
 func (b *budget) values(cost int64) int64 { return b.atOnce / cost }
@@ -73,7 +73,7 @@ func (b *budget) refuses(r *report, at place, text []byte) bool {
 		return false
 	}
 	most := b.values(costYAML)
-	n := mostValues(text, most)
+	n := maxValues(text, most)
 	if n > most {
 		b.tooMany(r, at, costYAML)
 	}

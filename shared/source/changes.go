@@ -25,8 +25,8 @@ type Changes struct {
 	Now         Inputs
 }
 
-// mostChanges is how many items are read by themselves: where more differ, reading all is as fast.
-const mostChanges = 2000
+// maxChanges is how many items are read by themselves: where more differ, reading all is as fast.
+const maxChanges = 2000
 
 // Changes reads what differs from in; false when that cannot be told: other files would be read,
 // more
@@ -226,7 +226,7 @@ func (c *changes) document(
 			differ = append(differ, k)
 		}
 	}
-	if c.took += len(differ); c.took > mostChanges || ctx.Err() != nil {
+	if c.took += len(differ); c.took > maxChanges || ctx.Err() != nil {
 		return nil, false
 	}
 	return c.items(d, o, of, differ)

@@ -7,10 +7,10 @@ import (
 	"southbound/shared/pattern"
 )
 
-// mostValues returns how many values a text in YAML has at most. It counts the characters with
+// maxValues returns how many values a text in YAML has at most. It counts the characters with
 // which a value can begin, wherever they stand, so that nothing has to be known of quotes and
 // comments. What is surely a block scalar is left out; see blockScalar.
-func mostValues(text []byte, enough int64) int64 {
+func maxValues(text []byte, enough int64) int64 {
 	n := valuesIn(text)
 	if n <= enough || hasOtherBreaks(text) {
 		return n

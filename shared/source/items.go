@@ -48,8 +48,8 @@ type noted struct {
 	uses  []string
 }
 
-// mostItems is how many items are noted of all documents, at 32 bytes each.
-const mostItems = 1 << 20
+// maxItems is how many items are noted of all documents, at 32 bytes each.
+const maxItems = 1 << 20
 
 // frame returns a digest of what the resources that an item has made are to others: which they are,
 // what they require, and the files that they refer to. An item with another text and the same frame
@@ -120,7 +120,7 @@ func (l *loader) itemsIn(parts []*part, text []byte) itemsOf {
 		}
 		all = append(all, p.noted...)
 	}
-	if !l.note || len(all) == 0 || l.items.Add(int64(len(all))) > mostItems {
+	if !l.note || len(all) == 0 || l.items.Add(int64(len(all))) > maxItems {
 		return itemsOf{}
 	}
 	o, rest, ok := (&report{}).unitsYAML(text)

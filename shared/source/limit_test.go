@@ -39,7 +39,7 @@ func countsEnough(t *testing.T, text []byte) {
 			values += countOf(&n)
 		}
 	}
-	for _, counted := range []int64{valuesIn(text), mostValues(text, 0)} {
+	for _, counted := range []int64{valuesIn(text), maxValues(text, 0)} {
 		if counted < values {
 			t.Errorf("%d values counted, and there are %d in %.300q", counted, values, text)
 		}
@@ -72,7 +72,7 @@ func TestCount(t *testing.T) {
 		"a: |\r  x" + many + "\n":                                    true,
 	} {
 		countsEnough(t, []byte(text))
-		if got := mostValues([]byte(text), 0) == valuesIn([]byte(text)); got != counted {
+		if got := maxValues([]byte(text), 0) == valuesIn([]byte(text)); got != counted {
 			t.Errorf("%q: all counted: %v, want %v", text, got, counted)
 		}
 	}

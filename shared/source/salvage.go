@@ -161,15 +161,15 @@ func marks(line []byte, mark string) bool {
 	return is && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
 }
 
-// mostCuts bounds how often a document is cut shorter until it can be read.
-const mostCuts = 4
+// maxCuts bounds how often a document is cut shorter until it can be read.
+const maxCuts = 4
 
 // beginning reads a document up to the line of a place where it cannot be read, or, when that is in
 // the middle of something, up to an item of its resources that starts before. What ends there is
 // marked as cut.
 func (r *report) beginning(p piece, at place, names *anchors) []node {
 	line := at.line - p.at.line // the one that cannot be read, from 0
-	for n := range mostCuts {
+	for n := range maxCuts {
 		end := lineStart(p.text, line)
 		if n > 0 {
 			end = itemBefore(p.text[:lineStart(p.text, line+1)])

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	mostOutput = 64 << 20 // bytes of standard output that are kept: lists of all packages are long
-	mostError  = 4 << 10  // bytes of what a program says when it fails that are kept: the last ones
+	maxOutput = 64 << 20 // bytes of standard output that are kept: lists of all packages are long
+	maxError  = 4 << 10  // bytes of what a program says when it fails that are kept: the last ones
 	// afterKill is how long the output of a program that was ended is waited for: its children may
 	// hold it open.
 	afterKill = 2 * time.Second
@@ -27,12 +27,12 @@ func Run(ctx context.Context, env []string, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // running programs is what it is for
 	cmd.Env = append(append(os.Environ(), "LC_ALL=C", "LANG=C", "LANGUAGE="), env...)
 	cmd.WaitDelay = afterKill
-	out, says := &capped{most: mostOutput}, &capped{most: mostError, last: true}
+	out, says := &capped{most: maxOutput}, &capped{most: maxError, last: true}
 	cmd.Stdout, cmd.Stderr = out, says
 	own(cmd)
 	err := cmd.Run()
 	if err == nil && out.cut {
-		err = fmt.Errorf("it wrote more than %d MiB, which is not read further", mostOutput>>20)
+		err = fmt.Errorf("it wrote more than %d MiB, which is not read further", maxOutput>>20)
 	}
 	if err == nil {
 		return out.String(), nil

@@ -29,8 +29,8 @@ func Campaign(first, n uint64, m *Mutant) (*Found, Totals) {
 	return nil, t
 }
 
-// mostTries is how many runs a plan gets to fail again: what is left out changes what chance does.
-const mostTries = 40
+// maxTries is how many runs a plan gets to fail again: what is left out changes what chance does.
+const maxTries = 40
 
 // Shrink leaves out tasks, rounds and kinds of faults as long as the same check fails.
 func Shrink(f *Found, m *Mutant) *Found {
@@ -47,7 +47,7 @@ func Shrink(f *Found, m *Mutant) *Found {
 }
 
 func retry(p *Plan, m *Mutant, check string) *Found {
-	for salt := range uint64(mostTries) {
+	for salt := range uint64(maxTries) {
 		q := *p
 		q.Salt = salt
 		if res := Run(&q, m, nil); res.Violation != nil && res.Violation.Check == check {

@@ -12,8 +12,8 @@ import (
 	"southbound/shared/aws/dynamo"
 )
 
-// mostSteps is how much a run may do before it counts as not coming to an end.
-const mostSteps = 30000
+// maxSteps is how much a run may do before it counts as not coming to an end.
+const maxSteps = 30000
 
 const forever = 1000 * time.Hour
 
@@ -108,8 +108,8 @@ func (r *run) pause(d time.Duration) {
 func (r *run) play() {
 	var last *task
 	for len(r.tasks) > 0 && r.failed == nil {
-		if r.steps++; r.steps > mostSteps {
-			r.violate("end", "no end after %d steps", mostSteps)
+		if r.steps++; r.steps > maxSteps {
+			r.violate("end", "no end after %d steps", maxSteps)
 			return
 		}
 		r.now = r.now.Add(time.Duration(r.chance.Int64N(int64(r.plan.pace))))

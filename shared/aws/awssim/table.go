@@ -16,12 +16,12 @@ import (
 
 // What DynamoDB allows.
 const (
-	mostOfTransaction = 100
-	mostOfBatchGet    = 100
-	mostOfBatchWrite  = 25
-	mostItem          = 400 << 10
-	mostToken         = 36
-	tokenLife         = 10 * time.Minute
+	maxOfTransaction = 100
+	maxOfBatchGet    = 100
+	maxOfBatchWrite  = 25
+	maxItem          = 400 << 10
+	maxToken         = 36
+	tokenLife        = 10 * time.Minute
 )
 
 // Table is a model of one table of DynamoDB with string keys k and s. Each request takes effect at
@@ -151,7 +151,7 @@ func (t *Table) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(
 	if err != nil {
 		return nil, err
 	}
-	if sizeOf(in.Item) > mostItem {
+	if sizeOf(in.Item) > maxItem {
 		return nil, invalid("Item size has exceeded the maximum allowed size")
 	}
 	have := t.at(part, sort, t.writes)
@@ -207,7 +207,7 @@ func (t *Table) step(w *types.TransactWriteItem) (step, error) {
 		out = step{item: p.Item, expression: p.ConditionExpression, values: p.ExpressionAttributeValues}
 		out.returnOld = p.ReturnValuesOnConditionCheckFailure == types.ReturnValuesOnConditionCheckFailureAllOld
 		out.part, out.sort, err = keyOf(p.Item, false)
-		if err == nil && sizeOf(p.Item) > mostItem {
+		if err == nil && sizeOf(p.Item) > maxItem {
 			err = invalid("Item size has exceeded the maximum allowed size")
 		}
 	case w.Delete != nil && w.Put == nil && w.Update == nil && w.ConditionCheck == nil:
@@ -233,11 +233,11 @@ func (t *Table) knows(in *dynamodb.TransactWriteItemsInput) bool {
 
 // TransactWriteItems implements dynamo.API.
 func (t *Table) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	if n := len(in.TransactItems); n == 0 || n > mostOfTransaction {
+	if n := len(in.TransactItems); n == 0 || n > maxOfTransaction {
 		return nil, invalid(fmt.Sprintf("a transaction has %d items", n))
 	}
 	token := aws.ToString(in.ClientRequestToken)
-	if len(token) == 0 || len(token) > mostToken {
+	if len(token) == 0 || len(token) > maxToken {
 		return nil, invalid("the token of a transaction has a wrong length")
 	}
 	if t.knows(in) {

@@ -88,7 +88,7 @@ func (t *Table) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, 
 	if !ok || len(in.RequestItems) != 1 {
 		return nil, &types.ResourceNotFoundException{Message: aws.String("a batch asks for another table")}
 	}
-	if n := len(ask.Keys); n == 0 || n > mostOfBatchGet {
+	if n := len(ask.Keys); n == 0 || n > maxOfBatchGet {
 		return nil, invalid(fmt.Sprintf("a batch has %d keys", n))
 	}
 	seen := map[[2]string]bool{}
@@ -124,7 +124,7 @@ func (t *Table) BatchWriteItem(_ context.Context, in *dynamodb.BatchWriteItemInp
 	if !ok || len(in.RequestItems) != 1 {
 		return nil, &types.ResourceNotFoundException{Message: aws.String("a batch asks for another table")}
 	}
-	if n := len(ask); n == 0 || n > mostOfBatchWrite {
+	if n := len(ask); n == 0 || n > maxOfBatchWrite {
 		return nil, invalid(fmt.Sprintf("a batch has %d requests", n))
 	}
 	seen := map[[2]string]bool{}

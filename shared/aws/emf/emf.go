@@ -27,8 +27,8 @@ const (
 	Namespace = "Southbound"
 	// Dimension is the only one: the stack, by the prefix of its queues.
 	Dimension = "Stack"
-	// mostValues of a metric fit into a line.
-	mostValues = 100
+	// maxValues of a metric fit into a line.
+	maxValues = 100
 )
 
 // Set gathers metrics of one invocation. It may be used by any number of goroutines.
@@ -58,7 +58,7 @@ func (s *Set) Add(name string, unit Unit, n float64) {
 func (s *Set) Sample(name string, unit Unit, value float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m := s.get(name, unit); len(m.values) < mostValues {
+	if m := s.get(name, unit); len(m.values) < maxValues {
 		m.values = append(m.values, value)
 	}
 }

@@ -19,9 +19,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// mostAnswer is how many bytes of an answer fit into what Lambda takes, when they are written in
+// maxAnswer is how many bytes of an answer fit into what Lambda takes, when they are written in
 // base64.
-const mostAnswer = 4 << 20
+const maxAnswer = 4 << 20
 
 // callerKey is the key of the caller in a context.
 type callerKey struct{}
@@ -82,7 +82,7 @@ func Handle(ctx context.Context, h http.Handler, e *events.LambdaFunctionURLRequ
 	}
 	w := &writer{header: http.Header{}}
 	h.ServeHTTP(w, req)
-	if w.body.Len() > mostAnswer {
+	if w.body.Len() > maxAnswer {
 		return problem(http.StatusInsufficientStorage, "the answer is larger than a function may send; ask for less, or for pages")
 	}
 	return w.answer()

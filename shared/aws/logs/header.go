@@ -42,8 +42,8 @@ func (h *header) greatest() string {
 	return h.sort[:max(i, 0)]
 }
 
-// mostAgents is of how many agents an item says that it has actions of.
-const mostAgents = 32
+// maxAgents is of how many agents an item says that it has actions of.
+const maxAgents = 32
 
 // describe returns the header of actions that are sorted by id.
 func describe(actions []state.Action) header {
@@ -66,7 +66,7 @@ func describe(actions []state.Action) header {
 			h.severity = max(h.severity, state.Severity(l.Level))
 		}
 	}
-	if len(h.agents) > mostAgents {
+	if len(h.agents) > maxAgents {
 		h.agents = nil
 	}
 	return h

@@ -57,8 +57,8 @@ func (w *writer) changes(ctx context.Context, of string, n int, some []dynamo.Pa
 	}
 	name := blockName(of+"\x00parameters", n, raws)
 	h.sort = sorted(idAt(last.Add(time.Millisecond)), name)
-	const mostMarks = 1000
-	if len(h.resources) > mostMarks {
+	const maxMarks = 1000
+	if len(h.resources) > maxMarks {
 		h.resources = nil
 	}
 	h.data = w.s.pack(raws)
@@ -84,7 +84,7 @@ func (s *Store) Parameters(ctx context.Context, env string, q ParameterQuery) ([
 		return text == "" || h.resources == nil || slices.Contains(h.resources, markOf(text))
 	}
 	found := map[parameterKey]dynamo.ParameterChange{}
-	err := s.query(ctx, w.query(parameterPart(env), [2]string{leastKey, until}), func(h *header) error {
+	err := s.query(ctx, w.query(parameterPart(env), [2]string{minKey, until}), func(h *header) error {
 		if w.over(h) || q.Limit > 0 && len(found) >= q.Limit && newerThan(found, q.Limit, h) {
 			return errEnough
 		}

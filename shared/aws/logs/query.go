@@ -127,7 +127,7 @@ func (s *stream) fill(ctx context.Context) error {
 
 // All sort keys are between least and greatest; ids without a time are at oddID or behind it.
 const (
-	leastKey    = " "
+	minKey      = " "
 	oddID       = "0a"
 	greatestKey = "\U0010FFFF"
 )
@@ -138,7 +138,7 @@ func (w *walk) ranges() [][2]string {
 	if len(w.sel.IDs) > 0 {
 		return [][2]string{{w.sel.ids[0], greatestKey}}
 	}
-	begin, end := leastKey, w.end()
+	begin, end := minKey, w.end()
 	if !w.from.IsZero() {
 		begin = idAt(w.from.Add(-longest))
 	}

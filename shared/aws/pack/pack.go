@@ -8,8 +8,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// mostUnpacked bounds, in bytes, what a piece may come to.
-const mostUnpacked = 1 << 30
+// maxUnpacked bounds, in bytes, what a piece may come to.
+const maxUnpacked = 1 << 30
 
 // Packer compresses. It may be used by any number of goroutines.
 type Packer struct {
@@ -25,7 +25,7 @@ func New(id uint32, dictionary string) (*Packer, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "make compressor", err)
 	}
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(mostUnpacked), zstd.WithDecoderDictRaw(id, []byte(dictionary)))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxUnpacked), zstd.WithDecoderDictRaw(id, []byte(dictionary)))
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "make decompressor", err)
 	}

@@ -15,9 +15,9 @@ import (
 const (
 	unserved   = time.Minute      // after the last lease of an agent with work, before somebody looks why nobody serves it
 	lookAgain  = 10 * time.Minute // at such an agent
-	mostLooked = 500              // of these at once
+	maxLooked  = 500              // of these at once
 	idleEvery  = 50 * time.Minute // at most, agents that may sleep are looked for
-	mostSlept  = 100              // looked at then
+	maxSlept   = 100              // looked at then
 	checking   = time.Minute      // that Check takes
 	checkSpare = 20 * time.Second // of an invocation, that it leaves
 )
@@ -102,7 +102,7 @@ func (p *Provisioner) putOffUnserved(ctx context.Context, env string) (looked in
 		if !a.work || a.held || now.Before(a.last.Add(unserved)) || agents[agent].Paused || !p.look(o, now) {
 			continue
 		}
-		if looked++; looked > mostLooked || ctx.Err() != nil {
+		if looked++; looked > maxLooked || ctx.Err() != nil {
 			break
 		}
 		p.PutOff(env, agent, nil)
@@ -170,7 +170,7 @@ func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (slep
 	if len(tired) == 0 {
 		return 0, nil
 	}
-	if len(tired) == mostSlept { // there may be more: the next minute goes on
+	if len(tired) == maxSlept { // there may be more: the next minute goes on
 		p.mu.Lock()
 		p.nextIdle = now
 		p.mu.Unlock()
@@ -224,7 +224,7 @@ func (p *Provisioner) tired(ctx context.Context, env string, now time.Time) (tir
 			continue
 		}
 		sleepers = sleepers || reached
-		if !p.resting[o] && len(tired) < mostSlept {
+		if !p.resting[o] && len(tired) < maxSlept {
 			tired = append(tired, agent)
 		}
 	}

@@ -148,7 +148,7 @@ func (p *Provisioner) remove(ctx context.Context, q Queue) error {
 // unmap deletes a mapping, and waits while it is in the middle of a change.
 func (p *Provisioner) unmap(ctx context.Context, uuid string) error {
 	deadline := p.Clock.Now().Add(deleting)
-	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		_, err := p.Lambda.DeleteEventSourceMapping(ctx, &lambda.DeleteEventSourceMappingInput{UUID: &uuid})
 		switch {
 		case err == nil || awserr.Kind(err) == fault.NotFound:

@@ -10,14 +10,14 @@ import (
 	"southbound/shared/transport/ssh"
 )
 
-const mostName = 80 // characters of the name of a queue, with its ending
+const maxName = 80 // characters of the name of a queue, with its ending
 
 // Name returns the name of an agent's queue: readable parts of environment and agent, and a hash of
 // both in full, so that names which are long, odd or alike are kept apart.
 func Name(prefix, env, agent string) string {
 	const ending = ".fifo"
 	tail := "-" + hashOf(env + "\x00" + agent)[:12] + ending
-	room := mostName - len(tail)
+	room := maxName - len(tail)
 	name := NamePrefix(prefix) + slug(env) + "-" + slug(agent)
 	if len(name) > room {
 		name = name[:room]

@@ -200,13 +200,13 @@ func (b *Bell) RingRunner(ctx context.Context, env, agent, part string) error {
 // several environments.
 func group(env, lane string) string {
 	name := env + "/" + lane
-	if len(name) <= mostGroup && plain(name) {
+	if len(name) <= maxGroup && plain(name) {
 		return name
 	}
 	return hashOf(name)
 }
 
-const mostGroup = 128
+const maxGroup = 128
 
 // dispatch returns a deduplication id that is never used again: SQS swallows a message with an id
 // of the last five minutes, also when that message was handled long ago.

@@ -15,8 +15,8 @@ const (
 )
 
 const (
-	mostTag   = 256 // characters of the value of a tag
-	mostParts = 8   // tags that one name may take; a longer name is cut
+	maxTag   = 256 // characters of the value of a tag
+	maxParts = 8   // tags that one name may take; a longer name is cut
 )
 
 // AgentTags returns the tags that name an environment and an agent in full. What the value of a tag
@@ -47,9 +47,9 @@ func split(out map[string]string, key, name string) {
 	}
 	for _, piece := range pieces(name) {
 		length := utf8.RuneCountInString(piece)
-		if n+length > mostTag {
+		if n+length > maxTag {
 			flush()
-			if part > mostParts {
+			if part > maxParts {
 				return
 			}
 		}
@@ -87,7 +87,7 @@ func pieces(name string) []string {
 
 func join(tags map[string]string, key string) (string, bool) {
 	var all strings.Builder
-	for part := 1; part <= mostParts; part++ {
+	for part := 1; part <= maxParts; part++ {
 		value, ok := tags[partKey(key, part)]
 		if !ok {
 			return decode(all.String(), part > 1)

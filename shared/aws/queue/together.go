@@ -16,8 +16,8 @@ import (
 // several. A message of its own would take five requests of SQS and an invocation for each.
 const (
 	fewResources = 25  // of a lane that shares
-	mostTogether = 10  // lanes of a message
-	mostShared   = 100 // resources of a message
+	maxTogether  = 10  // lanes of a message
+	maxShared    = 100 // resources of a message
 	worthIt      = 4   // lanes, before it is asked which of them may share
 )
 
@@ -86,7 +86,7 @@ func (b *Bell) groups(ctx context.Context, env string, rings []state.Ring) (grou
 			alone = append(alone, r)
 			continue
 		}
-		if len(group) == mostTogether || size+r.Size > mostShared {
+		if len(group) == maxTogether || size+r.Size > maxShared {
 			groups, group, size = append(groups, group), nil, 0
 		}
 		group, size = append(group, r), size+r.Size

@@ -64,17 +64,17 @@ var (
 )
 
 const (
-	usualKeep = 5 * time.Minute
+	defaultKeep = 5 * time.Minute
 	// refusedKeep is how long it is remembered that a version cannot be told, so that an export of
 	// many references does not ask in vain for each twice.
 	refusedKeep = 20 * time.Second
-	mostKept    = 10_000
+	maxKept     = 10_000
 )
 
 // New returns a resolver.
 func New(c Config) *Secrets {
 	if c.Keep == 0 {
-		c.Keep = usualKeep
+		c.Keep = defaultKeep
 	}
 	if c.Load == nil {
 		c.Load = func(ctx context.Context) (aws.Config, error) {
@@ -183,9 +183,9 @@ func (s *Secrets) keep(m map[string]kept, key string, k kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.config.Now()
-	if len(m) >= mostKept {
+	if len(m) >= maxKept {
 		for key, old := range m {
-			if !now.Before(old.until) || len(m) >= mostKept {
+			if !now.Before(old.until) || len(m) >= maxKept {
 				delete(m, key)
 			}
 		}

@@ -12,8 +12,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// mostLanes are served side by side; what is rung beyond goes to the queue.
-const mostLanes = 16
+// maxLanes are served side by side; what is rung beyond goes to the queue.
+const maxLanes = 16
 
 // desk serves the lanes of one agent in this process until a time.
 type desk struct {
@@ -67,7 +67,7 @@ func (b *busy) Error() string {
 // open returns a desk for an agent. The doorbell tells it what is rung for the agent, unless
 // another desk of this process is told that.
 func (s *Server) open(ctx context.Context, p place, until time.Time) *desk {
-	d := &desk{s: s, ctx: ctx, place: p, until: until, halting: true, patience: patience, waits: mostWaits, lanes: map[string]*lane{}}
+	d := &desk{s: s, ctx: ctx, place: p, until: until, halting: true, patience: patience, waits: maxWaits, lanes: map[string]*lane{}}
 	s.Bell.mu.Lock()
 	defer s.Bell.mu.Unlock()
 	if s.Bell.desks[p] == nil {
@@ -120,7 +120,7 @@ func (d *desk) told(name string, done []resource.ID) bool {
 	case d.shut || l.elsewhere:
 		return false
 	case l.working:
-	case !d.beginsLocked() || d.working >= mostLanes:
+	case !d.beginsLocked() || d.working >= maxLanes:
 		return false
 	}
 	d.ringLocked(l, done)

@@ -75,7 +75,7 @@ func (r *Runner) Serve(ctx context.Context) error {
 				said = text
 			}
 			_ = r.Server.Clock.Sleep(ctx, pause)
-			pause = min(2*pause, r.mostPause(began, err))
+			pause = min(2*pause, r.maxPause(began, err))
 			continue
 		}
 		pause, said = firstPause, ""
@@ -102,9 +102,9 @@ func (r *Runner) hear(ctx context.Context, poll time.Duration) (*queue.Listener,
 	return q, heard, err
 }
 
-// mostPause returns how long to wait at most before the queue is asked for again. One that is not
+// maxPause returns how long to wait at most before the queue is asked for again. One that is not
 // there is mostly about to be made: whoever starts a runner exports something for it next.
-func (r *Runner) mostPause(began time.Time, err error) time.Duration {
+func (r *Runner) maxPause(began time.Time, err error) time.Duration {
 	switch {
 	case !fault.Is(err, fault.NotFound):
 		return longestPause

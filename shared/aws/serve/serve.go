@@ -50,16 +50,16 @@ const (
 	// margin is what committing and answering take beyond an operation.
 	margin = 5 * time.Second
 	// patience is how long to wait for a row that is in progress, instead of leaving it to the
-	// sweep; mostWaits is that of all waits in a lane.
+	// sweep; maxWaits is that of all waits in a lane.
 	patience     = 15 * time.Second
-	mostWaits    = 30 * time.Second
+	maxWaits     = 30 * time.Second
 	shortestWait = 100 * time.Millisecond
 	// hideBeyond is how long messages stay hidden after the latest moment at which this process
 	// could still work on them.
 	hideBeyond = 10 * time.Second
-	// mostBusy is how often a message may have been received that waits for the end of another's
+	// maxBusy is how often a message may have been received that waits for the end of another's
 	// lease: of one that lives there is no end.
-	mostBusy = 5
+	maxBusy = 5
 )
 
 // Message is a message of an agent's queue.
@@ -108,7 +108,7 @@ func (s *Server) Serve(ctx context.Context, batch []Message, q *queue.Listener, 
 			for _, m := range w.messages {
 				back[m.ID] = comeBack(m.Receives)
 			}
-		case w.received() > 1 && w.received() <= mostBusy:
+		case w.received() > 1 && w.received() <= maxBusy:
 			for _, m := range w.messages {
 				back[m.ID] = other.until.Sub(s.Clock.Now()) + time.Second
 			}

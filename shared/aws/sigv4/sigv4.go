@@ -18,8 +18,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// mostBody is the largest body that is signed: a function takes 6 MB.
-const mostBody = 64 << 20
+// maxBody is the largest body that is signed: a function takes 6 MB.
+const maxBody = 64 << 20
 
 // Transport signs requests. Its fields are set before it is used.
 type Transport struct {
@@ -86,9 +86,9 @@ func read(r *http.Request) ([]byte, error) {
 		return nil, nil
 	}
 	defer func() { _ = r.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(r.Body, mostBody+1))
-	if err == nil && len(body) > mostBody {
-		err = fault.New(fault.Invalid, "sign request", "the body is larger than %d bytes", mostBody)
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err == nil && len(body) > maxBody {
+		err = fault.New(fault.Invalid, "sign request", "the body is larger than %d bytes", maxBody)
 	}
 	return body, err //nolint:wrapcheck // of the caller's own body
 }

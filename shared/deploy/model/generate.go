@@ -9,8 +9,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// mostGenerated bounds the depth of a chain of resources each of which follows from the one before.
-const mostGenerated = 8
+// maxGenerated bounds the depth of a chain of resources each of which follows from the one before.
+const maxGenerated = 8
 
 // generate adds the resources that follow from others. One that is in the model already, written or
 // generated, stays as it is.
@@ -52,7 +52,7 @@ func (v *validator) generateFrom(i, depth int) {
 			if _, there := v.byID[id]; there {
 				continue
 			}
-			if depth == mostGenerated {
+			if depth == maxGenerated {
 				bad("resources follow from each other without end")
 				return
 			}

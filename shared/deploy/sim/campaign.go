@@ -52,13 +52,13 @@ func Campaign(first, n uint64, m Mutant, progress func(done uint64)) (*Result, u
 	return found, done.Load(), failed
 }
 
-// mostShrinks bounds how many runs Shrink makes.
-const mostShrinks = 1500
+// maxShrinks bounds how many runs Shrink makes.
+const maxShrinks = 1500
 
 // Shrink returns a smaller plan that still violates the same check: operations, resources and kinds
 // of faults are left out as long as it does.
 func Shrink(p *Plan, m Mutant, check string) (*Plan, error) {
-	s := &shrinker{m: m, check: check, left: mostShrinks, best: p}
+	s := &shrinker{m: m, check: check, left: maxShrinks, best: p}
 	for again := true; again && s.left > 0 && s.err == nil; {
 		before := s.best
 		s.operations()

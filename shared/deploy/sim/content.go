@@ -91,14 +91,14 @@ type effective struct {
 	all   []uint64 // through others, too
 }
 
-// mostNodes is how many resources a run may know at a time.
-const mostNodes = 64
+// maxNodes is how many resources a run may know at a time.
+const maxNodes = 64
 
 // effectiveOf works the graph out for a version and what is being removed beside it.
 func effectiveOf(c *content, removing map[resource.ID]map[resource.ID]bool) *effective {
 	e := &effective{ids: slices.Clone(c.ids), index: map[resource.ID]int{}}
 	for _, id := range slices.Sorted(maps.Keys(removing)) {
-		if c.entries[id] == nil && len(e.ids) < mostNodes {
+		if c.entries[id] == nil && len(e.ids) < maxNodes {
 			e.ids = append(e.ids, id)
 		}
 	}

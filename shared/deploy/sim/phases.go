@@ -249,7 +249,7 @@ func (r *run) heal() {
 func (r *run) finish() {
 	r.sched.steps, r.sched.calls = 0, 0
 	if !r.sched.run(forever - 1) {
-		r.violate("D4", "the run does not come to an end: %d steps and it goes on", mostSteps)
+		r.violate("D4", "the run does not come to an end: %d steps and it goes on", maxSteps)
 	}
 }
 

@@ -313,15 +313,15 @@ func (d *drawer) sender(otherwise resource.ID) resource.ID {
 	return otherwise
 }
 
-// usualOps are the kinds of operations, each as often as it is drawn.
-var usualOps = slices.Concat(slices.Repeat([]opKind{opExport}, 9), []opKind{opDeploy, opDeploy,
+// defaultOps are the kinds of operations, each as often as it is drawn.
+var defaultOps = slices.Concat(slices.Repeat([]opKind{opExport}, 9), []opKind{opDeploy, opDeploy,
 	opRepair, opRepair, opDryRun, opPause, opPause, opHalt, opSetParameter, opSetParameter,
 	opDeleteParameter, opDrift, opDrift, opDrift, opBreak, opBreak, opBreak, opRotate, opCrash, opJump,
 	opCollect})
 
 // kind draws what the next operation does.
 func (d *drawer) kind() opKind {
-	all := usualOps
+	all := defaultOps
 	if d.focus != nil && d.focus.ops != nil {
 		all = d.focus.ops
 	}

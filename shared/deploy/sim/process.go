@@ -121,7 +121,7 @@ func (t *task) fault(op string) {
 
 // noMore answers a call of a crashed process.
 func (p *process) noMore(t *task, op string) error {
-	if t.after++; t.after > mostCanceled {
+	if t.after++; t.after > maxCanceled {
 		panic(runaway{})
 	}
 	return canceled(op)

@@ -42,7 +42,7 @@ func (r *run) checkRows() {
 		}
 	}
 	for _, id := range e.ids {
-		if _, known := eff.index[id]; !known && !e.rows[id].Orphaned && len(eff.ids) < mostNodes {
+		if _, known := eff.index[id]; !known && !e.rows[id].Orphaned && len(eff.ids) < maxNodes {
 			r.violate("D4", "%s left the model and is neither orphaned nor removed (%s)", id, e.rows[id].Status())
 		}
 	}

@@ -170,7 +170,7 @@ func (r *run) all() *Violation {
 	}
 	r.sched.at(r.plan.End, func() {})
 	if !r.sched.run(r.plan.End) {
-		r.violate("D4", "the run does not come to an end: %d steps and it goes on", mostSteps)
+		r.violate("D4", "the run does not come to an end: %d steps and it goes on", maxSteps)
 	}
 	r.checkRest()
 	return r.violation

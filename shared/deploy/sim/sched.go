@@ -12,10 +12,10 @@ import (
 
 // How much one seed may do before it counts as not coming to an end.
 const (
-	mostSteps    = 200_000
-	mostCalls    = 400000
-	mostCanceled = 20000 // calls of a task after its process has crashed
-	forever      = time.Duration(1<<62 - 1)
+	maxSteps    = 200_000
+	maxCalls    = 400000
+	maxCanceled = 20000 // calls of a task after its process has crashed
+	forever     = time.Duration(1<<62 - 1)
 )
 
 // scheduler runs tasks one at a time in virtual time. Times are durations since the start of the
@@ -80,7 +80,7 @@ func (s *scheduler) spawn(p *process, name string, f func(t *task)) *task {
 func (s *scheduler) pause(d time.Duration) {
 	t := s.cur
 	t.wake = s.now + d
-	if s.calls++; s.calls <= mostCalls && s.alone(t) {
+	if s.calls++; s.calls <= maxCalls && s.alone(t) {
 		s.now = max(s.now, t.wake)
 		return
 	}
@@ -114,7 +114,7 @@ func (s *scheduler) alone(t *task) bool {
 // when the run does not come to an end.
 func (s *scheduler) run(until time.Duration) bool {
 	for !s.over() {
-		if s.steps++; s.steps > mostSteps || s.calls > mostCalls {
+		if s.steps++; s.steps > maxSteps || s.calls > maxCalls {
 			return false
 		}
 		if !s.step(until) {
@@ -187,7 +187,7 @@ func (s *scheduler) resume(t *task) {
 			t.done = true
 			s.remove(t)
 			if _, ok := r.(runaway); ok {
-				t.proc.world.violate("D4", "%s goes on after its process has crashed: %d calls and no end", t.name, mostCanceled)
+				t.proc.world.violate("D4", "%s goes on after its process has crashed: %d calls and no end", t.name, maxCanceled)
 				return
 			}
 			t.proc.world.violate("panic", "%s panicked: %v\n%s", t.name, r, debug.Stack())

@@ -177,8 +177,8 @@ func (e *env) batchCut() error {
 	return nil
 }
 
-// mostSteps bounds how many calls to a target one change may take.
-const mostSteps = 200
+// maxSteps bounds how many calls to a target one change may take.
+const maxSteps = 200
 
 // transition is a change from one state to another. States are attributes in layers, of the place
 // where it is made; none is not to exist.
@@ -206,13 +206,13 @@ func interrupted(e *env) error {
 		todo = append(todo, transition{"purge", made, gone})
 	}
 	for _, t := range todo {
-		_, straight, err := e.stopped(t, mostSteps)
+		_, straight, err := e.stopped(t, maxSteps)
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
 		more := true
 		for n := 0; more; n++ {
-			if n == mostSteps {
+			if n == maxSteps {
 				return fmt.Errorf("%s: it is still stopped after %d steps", t.name, n)
 			}
 			var end string

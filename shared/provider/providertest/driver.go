@@ -262,8 +262,8 @@ func (e *initOnlyError) Error() string {
 	return strings.Join(e.attributes, ", ") + " can only be set at creation"
 }
 
-// mostAgain bounds how often a handler may ask to be called again.
-const mostAgain = 100
+// maxAgain bounds how often a handler may ask to be called again.
+const maxAgain = 100
 
 // apply reads, compares and acts, and returns what was done.
 func (e *env) apply(r provider.Resource) (plan.Change, error) {
@@ -273,7 +273,7 @@ func (e *env) apply(r provider.Resource) (plan.Change, error) {
 // applyFrom is apply with a token, and the state that a call before it handed over.
 func (e *env) applyFrom(r provider.Resource, token string, state []byte) (plan.Change, error) {
 	change := plan.NoChange
-	for range mostAgain {
+	for range maxAgain {
 		obs, err := e.read(r, false)
 		if err != nil {
 			return change, err
@@ -297,7 +297,7 @@ func (e *env) applyFrom(r provider.Resource, token string, state []byte) (plan.C
 		}
 		state = out.Again.State
 	}
-	return change, fmt.Errorf("it still asks for another call after %d", mostAgain)
+	return change, fmt.Errorf("it still asks for another call after %d", maxAgain)
 }
 
 // act calls one method of the handler, and flushes what it did, as the engine does after a batch of

@@ -13,8 +13,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// mostTogether bounds how many sets of values are tried at once.
-const mostTogether = 6
+// maxTogether bounds how many sets of values are tried at once.
+const maxTogether = 6
 
 // varied returns the attributes of Edges for which values are made up.
 func (e *env) varied() []*schema.CompiledAttribute {
@@ -113,7 +113,7 @@ func (e *env) sets() []set {
 	if len(all.values) > 0 {
 		out = append(out, all)
 	}
-	for i := range mostTogether {
+	for i := range maxTogether {
 		column := set{values: map[string]any{}}
 		for k, a := range e.varied() {
 			if values := a.DataType.Edges(); len(values) > i && a.Behaviour != schema.Parameter {

@@ -182,14 +182,14 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 	return g.own.RoundTrip(req)
 }
 
-// mostRedirects is how many are followed, one after the other.
-const mostRedirects = 10
+// maxRedirects is how many are followed, one after the other.
+const maxRedirects = 10
 
 // redirect follows where a read leads, and within an origin where any request leads with all it
 // has; elsewhere only what anyone may read is asked for.
 func (in *session) redirect(req *http.Request, via []*http.Request) error {
 	first := via[0]
-	if len(via) >= mostRedirects || req.Method != first.Method {
+	if len(via) >= maxRedirects || req.Method != first.Method {
 		return http.ErrUseLastResponse // a POST that became a GET is not what was asked for
 	}
 	if sameOrigin(req.URL, in.settings.base) {

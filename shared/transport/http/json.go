@@ -166,8 +166,8 @@ func statusClass(status int) provider.Class {
 	return provider.Retryable
 }
 
-// mostShown bounds, in characters, what is shown of an answer.
-const mostShown = 300
+// maxShown bounds, in characters, what is shown of an answer.
+const maxShown = 300
 
 // beginning returns the first part of an answer, on one line and without secrets.
 func beginning(body []byte, secrets []string) string {
@@ -178,8 +178,8 @@ func beginning(body []byte, secrets []string) string {
 	}
 	text = hidden.Clean(text, plan.Redacted)
 	r := []rune(strings.Join(strings.Fields(text), " "))
-	if len(r) > mostShown {
-		return string(r[:mostShown]) + "…"
+	if len(r) > maxShown {
+		return string(r[:maxShown]) + "…"
 	}
 	return string(r)
 }

@@ -44,7 +44,7 @@ type entry[V any] struct {
 	left  time.Time // when the last user went
 }
 
-const usualIdle = 15 * time.Minute
+const defaultIdle = 15 * time.Minute
 
 // Take returns the value for a key, which is made when there is none: one at a time. Its user calls
 // give once, when it is not needed any more.
@@ -79,7 +79,7 @@ func (p *Pool[K, V]) give(e *entry[V]) {
 func (p *Pool[K, V]) forget() {
 	idle := p.Idle
 	if idle == 0 {
-		idle = usualIdle
+		idle = defaultIdle
 	}
 	for key, e := range p.open {
 		if e.users == 0 && p.now().Sub(e.left) >= idle {

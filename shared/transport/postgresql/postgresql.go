@@ -56,7 +56,7 @@ type session struct {
 	free []*pgconn.PgConn
 }
 
-const mostFree = 4 // connections that are kept
+const maxFree = 4 // connections that are kept
 
 // Connect returns a connection for an agent with these options (references resolved). It connects
 // when it is used; see Conn.Verify. Who gets it closes it.
@@ -189,7 +189,7 @@ func (in *session) take(ctx context.Context) (*pgconn.PgConn, error) {
 func (in *session) put(pg *pgconn.PgConn) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if pg.IsClosed() || pg.TxStatus() != 'I' || len(in.free) >= mostFree {
+	if pg.IsClosed() || pg.TxStatus() != 'I' || len(in.free) >= maxFree {
 		shut(pg)
 		return
 	}

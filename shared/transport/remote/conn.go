@@ -34,8 +34,8 @@ type Conn struct {
 	last    uint64
 }
 
-// mostFound bounds how many things one call may list.
-const mostFound = 1 << 20
+// maxFound bounds how many things one call may list.
+const maxFound = 1 << 20
 
 // pending is a call without its answer.
 type pending struct {
@@ -54,7 +54,7 @@ type pending struct {
 // ends the program; it is called once, when the connection ends or cannot be made.
 func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duration, before Running, close func()) (*Conn, error) {
 	if beat == 0 {
-		beat = usualBeat
+		beat = defaultBeat
 	}
 	c := &Conn{w: newFrameWriter(out), calls: map[uint64]*pending{}, streams: map[uint64]*sender{}}
 	c.close = sync.OnceFunc(close)
@@ -214,7 +214,7 @@ func (c *Conn) do(ctx context.Context, m method, typ string, items []item, ctxs 
 // does must not meet what is called next.
 func (c *Conn) giveUp(ctx context.Context, id uint64, p *pending) (*pending, error) {
 	go func() { _ = c.w.send(frame{kindCancel, cancel{Call: id}}) }()
-	t := time.NewTimer(mostEnding)
+	t := time.NewTimer(maxEnding)
 	defer t.Stop()
 	select {
 	case <-p.ended:
@@ -224,8 +224,8 @@ func (c *Conn) giveUp(ctx context.Context, id uint64, p *pending) (*pending, err
 	}
 }
 
-// mostEnding bounds how long a handler may take to end a call that was given up.
-const mostEnding = 5 * time.Second
+// maxEnding bounds how long a handler may take to end a call that was given up.
+const maxEnding = 5 * time.Second
 
 func (c *Conn) forget(id uint64) {
 	c.mu.Lock()
@@ -278,7 +278,7 @@ func (c *Conn) take(k kind, body []byte, n int64) error {
 		if err := unmarshal(body, &m); err != nil {
 			return err
 		}
-		if p, ok := c.pending(m.Call, 0); ok && len(p.found) < mostFound {
+		if p, ok := c.pending(m.Call, 0); ok && len(p.found) < maxFound {
 			p.found = append(p.found, m.Attributes)
 		}
 		return c.hold(m.Call, k, n)

@@ -21,8 +21,8 @@ type failure struct {
 	Unavailable bool `cbor:"8,keyasint,omitempty"`
 }
 
-// mostText bounds the text of an error that is sent.
-const mostText = 64 << 10
+// maxText bounds the text of an error that is sent.
+const maxText = 64 << 10
 
 // failureOf returns what is sent of err, nil for none.
 func failureOf(err error) *failure {
@@ -30,8 +30,8 @@ func failureOf(err error) *failure {
 		return nil
 	}
 	text := err.Error()
-	if len(text) > mostText {
-		text = text[:mostText] + "…"
+	if len(text) > maxText {
+		text = text[:maxText] + "…"
 	}
 	return &failure{Text: text, Class: provider.ClassOf(err), Kind: fault.KindOf(err), Hint: fault.HintOf(err), Skip: errors.Is(err, provider.ErrSkip),
 		Nothing: errors.Is(err, provider.ErrNothingMade), Undecided: errors.Is(err, provider.ErrUndecided),

@@ -35,7 +35,7 @@ const (
 )
 
 const (
-	mostFrame = 16 << 20  // bytes of a frame
+	maxFrame  = 16 << 20  // bytes of a frame
 	pieceSize = 256 << 10 // bytes of a file in one frame
 	window    = 4         // pieces of a file on their way to one reader
 	headSize  = 5
@@ -59,8 +59,8 @@ func (f *frameReader) next() (kind, []byte, error) {
 		return 0, nil, err
 	}
 	size := binary.BigEndian.Uint32(head[:4])
-	if size > mostFrame {
-		return 0, nil, fault.New(fault.Damaged, "read frame", "a frame of %d bytes, and the most is %d", size, mostFrame).WithHint("%s", hintHostile)
+	if size > maxFrame {
+		return 0, nil, fault.New(fault.Damaged, "read frame", "a frame of %d bytes, and the most is %d", size, maxFrame).WithHint("%s", hintHostile)
 	}
 	k := kind(head[4])
 	if k < kindHello || k > kindFound {
@@ -115,8 +115,8 @@ func encode(frames ...frame) ([]encoded, error) {
 		if out[i].body, err = marshal(f.body); err != nil {
 			return nil, err
 		}
-		if len(out[i].body) > mostFrame {
-			return nil, fault.New(fault.Full, "send to the machine", "it has %d bytes, and at most %d go over a connection", len(out[i].body), mostFrame).
+		if len(out[i].body) > maxFrame {
+			return nil, fault.New(fault.Full, "send to the machine", "it has %d bytes, and at most %d go over a connection", len(out[i].body), maxFrame).
 				WithHint("upload it as a file")
 		}
 	}

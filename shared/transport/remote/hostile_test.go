@@ -54,7 +54,7 @@ func hostileFrames(t *testing.T) map[string]struct {
 	return map[string]sent{
 		"a frame of many values":        {lists(15 << 20), 1},
 		"frames of many values":         {lists(500_000), 100},
-		"a frame that is too long":      {frameOf(kindAnswer, make([]byte, 1<<20), mostFrame+1), 100},
+		"a frame that is too long":      {frameOf(kindAnswer, make([]byte, 1<<20), maxFrame+1), 100},
 		"a frame that never ends":       {frameOf(kindAnswer, make([]byte, 1<<20), 1<<31), 1},
 		"secrets":                       {made(kindSecret, named{Call: 1, Text: kilo}), 600_000},
 		"short secrets":                 {made(kindSecret, named{Call: 1, Text: "abcdefgh"}), 3_000_000},
@@ -87,7 +87,7 @@ func TestHostileMachine(t *testing.T) {
 			t.Fatalf("%s: %v\n%.2000s", name, err, out)
 		}
 		t.Logf("%-30s %4d MB %s", name, kb>>10, said)
-		if kb > mostHostile {
+		if kb > maxHostile {
 			t.Errorf("%s: it takes %d MB", name, kb>>10)
 		}
 		if !strings.Contains(said, "the connection with the machine of agent a is lost") {
@@ -133,7 +133,7 @@ func newHello(*testing.T) frame {
 func TestHello(t *testing.T) {
 	t.Parallel()
 	var in bytes.Buffer
-	if err := newFrameWriter(&in).send(frame{kindHello, hello{Protocol: protocol, Facts: map[string]string{"x": strings.Repeat("x", mostHello)}}}); err != nil {
+	if err := newFrameWriter(&in).send(frame{kindHello, hello{Protocol: protocol, Facts: map[string]string{"x": strings.Repeat("x", maxHello)}}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := newConn(t.Context(), &in, io.Discard, 0, Running{}, func() {}); !fault.Is(err, fault.Damaged) || !strings.Contains(err.Error(), "the machine sends a frame of") {

@@ -38,9 +38,9 @@ type attempt struct {
 	err   error
 }
 
-// mostWait bounds how long a caller waits for a connection; it is made all the same, for the next
+// maxWait bounds how long a caller waits for a connection; it is made all the same, for the next
 // one.
-const mostWait = 45 * time.Second
+const maxWait = 45 * time.Second
 
 // Conn returns the connection. Its error is what became of the last try, or fault.Unavailable when
 // that takes long.
@@ -67,7 +67,7 @@ func (m *Machine) Conn(ctx context.Context) (*Conn, error) {
 		go m.try(run, a)
 	}
 	m.mu.Unlock()
-	long := time.NewTimer(mostWait)
+	long := time.NewTimer(maxWait)
 	defer long.Stop()
 	select {
 	case <-a.ended:

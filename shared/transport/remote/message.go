@@ -54,8 +54,8 @@ const (
 	callList       method = "list"
 )
 
-// mostItems is how many items a call may have.
-const mostItems = 1 << 16
+// maxItems is how many items a call may have.
+const maxItems = 1 << 16
 
 // call begins a call; its items follow, in order.
 type call struct {

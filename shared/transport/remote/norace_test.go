@@ -2,5 +2,5 @@
 
 package remote
 
-// mostHostile bounds what a hostile machine may make this program take, in kB.
-const mostHostile = 256 << 10
+// maxHostile bounds what a hostile machine may make this program take, in kB.
+const maxHostile = 256 << 10

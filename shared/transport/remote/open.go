@@ -58,8 +58,8 @@ type Config struct {
 const (
 	startLimit  = 30 * time.Second // for a program to answer
 	uploadLimit = 15 * time.Minute
-	mostBanner  = 256 << 10 // bytes that a login may print
-	mostStderr  = 4 << 10   // bytes kept of what a command says is wrong
+	maxBanner   = 256 << 10 // bytes that a login may print
+	maxStderr   = 4 << 10   // bytes kept of what a command says is wrong
 )
 
 // prefix begins the lines that are meant for this program.
@@ -232,7 +232,7 @@ func (s *started) watch(password string) {
 func (s *started) line(ctx context.Context) (string, error) {
 	stop := context.AfterFunc(ctx, s.Kill)
 	defer stop()
-	for read := 0; read < mostBanner; {
+	for read := 0; read < maxBanner; {
 		text, err := s.out.ReadSlice('\n')
 		read += len(text)
 		// What a login prints need not end with a line.

@@ -11,7 +11,7 @@ import (
 const (
 	shortestBeat = 50 * time.Millisecond
 	longestBeat  = 10 * time.Minute
-	usualBeat    = 15 * time.Second
+	defaultBeat  = 15 * time.Second
 )
 
 // Pulse reads from the other end and knows when it was heard last: each byte counts, so a slow line
@@ -28,7 +28,7 @@ type Pulse struct {
 // 15 s.
 func NewPulse(r io.Reader, every time.Duration) *Pulse {
 	p := &Pulse{r: r, began: time.Now()}
-	p.every.Store(int64(usualBeat))
+	p.every.Store(int64(defaultBeat))
 	if every != 0 {
 		p.Every(every)
 	}

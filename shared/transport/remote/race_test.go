@@ -2,6 +2,6 @@
 
 package remote
 
-// mostHostile bounds what a hostile machine may make this program take, in kB: the race detector
+// maxHostile bounds what a hostile machine may make this program take, in kB: the race detector
 // takes as much again.
-const mostHostile = 512 << 10
+const maxHostile = 512 << 10

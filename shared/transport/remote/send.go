@@ -9,8 +9,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// mostStreams is how many files one machine may have open.
-const mostStreams = 4096
+// maxStreams is how many files one machine may have open.
+const maxStreams = 4096
 
 // sender sends one file, a piece for each that is asked for.
 type sender struct {
@@ -23,7 +23,7 @@ func (c *Conn) open(m open) error {
 	p, ok := c.pending(m.Call, m.Item)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.streams[m.Stream] != nil || len(c.streams) >= mostStreams {
+	if c.streams[m.Stream] != nil || len(c.streams) >= maxStreams {
 		return fault.New(fault.Damaged, "read frame", "the machine asks for too much").WithHint("%s", hintHostile)
 	}
 	ctx, stop := context.WithCancel(c.ctx)

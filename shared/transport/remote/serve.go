@@ -135,7 +135,7 @@ func (c *served) take(k kind, body []byte, p *Pulse) error {
 		if err := unmarshal(body, &m); err != nil {
 			return err
 		}
-		if m.Items < 1 || m.Items > mostItems {
+		if m.Items < 1 || m.Items > maxItems {
 			return fault.New(fault.Damaged, "read frame", "a call with %d items", m.Items)
 		}
 		c.mu.Lock()
@@ -285,15 +285,15 @@ func (r *request) change() provider.BatchChange {
 	return provider.BatchChange{Context: r.ctx, Change: r.Change, Resource: r.res, Observed: r.Observed.observation(), Changes: r.Changes, Token: r.Token}
 }
 
-// mostCaches bounds how many agents of one machine keep something between calls.
-const mostCaches = 64
+// maxCaches bounds how many agents of one machine keep something between calls.
+const maxCaches = 64
 
 // cache returns the cache of an agent.
 func (c *served) cache(agent string) *provider.Cache {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	have := c.caches[agent]
-	if have == nil && len(c.caches) < mostCaches {
+	if have == nil && len(c.caches) < maxCaches {
 		have = provider.NewCache(time.Now)
 		c.caches[agent] = have
 	}

@@ -10,10 +10,10 @@ import (
 // So what a machine sends is weighed before it is decoded, and all that the calls that wait for an
 // answer hold is bounded together.
 const (
-	mostHeld    = 64 << 20 // bytes that the open calls of a connection may hold
-	mostHello   = 1 << 20  // of the first frame
-	mostSecrets = 1 << 20  // bytes of the secrets of one call; each is looked for in all that is written
-	costValue   = 64       // bytes that a value takes besides its own, at most, when it is decoded
+	maxHeld    = 64 << 20 // bytes that the open calls of a connection may hold
+	maxHello   = 1 << 20  // of the first frame
+	maxSecrets = 1 << 20  // bytes of the secrets of one call; each is looked for in all that is written
+	costValue  = 64       // bytes that a value takes besides its own, at most, when it is decoded
 )
 
 // weigh returns what decoding a frame takes, about. What is not CBOR weighs its bytes, and is
@@ -48,9 +48,9 @@ func weigh(body []byte) int64 {
 // weighed refuses a frame that would take too much, and returns what it takes.
 func weighed(k kind, body []byte) (int64, error) {
 	n := weigh(body)
-	if k == kindHello && len(body) > mostHello || n > mostHeld {
+	if k == kindHello && len(body) > maxHello || n > maxHeld {
 		return n, fault.New(fault.Damaged, "read frame", "the machine sends a frame of %d bytes, which would take %d MB, and the most is %d MB",
-			len(body), n>>20, int64(mostHeld>>20)).WithHint("%s", hintHostile)
+			len(body), n>>20, int64(maxHeld>>20)).WithHint("%s", hintHostile)
 	}
 	return n, nil
 }
@@ -75,12 +75,12 @@ func (c *Conn) hold(id uint64, k kind, n int64) error {
 	for _, p := range c.calls {
 		total += p.held
 	}
-	if total > mostHeld {
-		return fault.New(fault.Damaged, "read frame", "the machine sends more than %d MB for calls that have not ended", int64(mostHeld>>20)).
+	if total > maxHeld {
+		return fault.New(fault.Damaged, "read frame", "the machine sends more than %d MB for calls that have not ended", int64(maxHeld>>20)).
 			WithHint("%s", hintHostile)
 	}
-	if p.secrets > mostSecrets {
-		return fault.New(fault.Damaged, "read frame", "the machine sends more than %d MB of secrets for one call", int64(mostSecrets>>20)).
+	if p.secrets > maxSecrets {
+		return fault.New(fault.Damaged, "read frame", "the machine sends more than %d MB of secrets for one call", int64(maxSecrets>>20)).
 			WithHint("%s", hintHostile)
 	}
 	return nil

@@ -118,8 +118,8 @@ func (t *tail) add(b []byte) int {
 			t.seen += n
 		}
 	}
-	if len(t.buf) > 2*mostStderr { // not each time
-		t.buf = append(t.buf[:0:0], t.buf[len(t.buf)-mostStderr:]...)
+	if len(t.buf) > 2*maxStderr { // not each time
+		t.buf = append(t.buf[:0:0], t.buf[len(t.buf)-maxStderr:]...)
 	}
 	return n
 }
@@ -133,5 +133,5 @@ func (t *tail) prompts() int {
 func (t *tail) text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.TrimSpace(strings.ToValidUTF8(string(t.buf[max(0, len(t.buf)-mostStderr):]), "?"))
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.buf[max(0, len(t.buf)-maxStderr):]), "?"))
 }

@@ -33,7 +33,7 @@ func (h *hop) methods() ([]ssh.AuthMethod, func(), error) {
 		signers = append(signers, all...)
 	}
 	if usual && h.agent == nil {
-		signers = append(signers, usualKeys()...)
+		signers = append(signers, defaultKeys()...)
 	}
 	var methods []ssh.AuthMethod
 	if signers = withoutTwins(signers); len(signers) > 0 {
@@ -211,8 +211,8 @@ func (a *agentKeys) close() {
 	}
 }
 
-// usualKeys are those that ssh would try: of the user, and not encrypted.
-func usualKeys() []ssh.Signer {
+// defaultKeys are those that ssh would try: of the user, and not encrypted.
+func defaultKeys() []ssh.Signer {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return nil
