@@ -21,6 +21,9 @@ func (w *witness) wanted(o *op, vs []*version) string {
 			text += fmt.Sprintf(" %+v %+v", l.leases, v.side.running)
 		case "Agents":
 			text += fmt.Sprintf(" %+v", l.agents)
+		case "Outbox":
+			entries, _ := v.state.Outbox(bg, env, 1<<30)
+			text += fmt.Sprintf(" %+v", entries)
 		case "Env":
 			text += fmt.Sprintf(" %+v", l.env)
 		}

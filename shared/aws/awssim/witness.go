@@ -391,14 +391,15 @@ func (w *witness) complete(f *forward, v *version, bag string) {
 }
 
 // drops returns the entries of the outbox that a bag is to drop; without one, those that none has
-// dropped. While a row conflicts none is.
+// dropped. While a row conflicts none is. A bag drops them once more when a commit whose answer was
+// lost, and that was therefore made again, has added one anew.
 func (f *forward) drops(v *version, lane string) []string {
 	if len(f.misfits) > 0 {
 		return nil
 	}
 	var out []string
 	for _, id := range f.commit.DropOutbox {
-		if !f.dropped[id] && (lane == "" || v.side.entries[id] == lane) {
+		if lane == "" && !f.dropped[id] || lane != "" && v.side.entries[id] == lane {
 			f.dropped[id] = true
 			out = append(out, id)
 		}
