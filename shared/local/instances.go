@@ -29,18 +29,31 @@ func (n *Instances) Write(
 	}
 	revs := make([]int64, len(changes))
 	err := n.home.write(ctx, "write instances", func(c *sqlite.Conn) error {
+		// The order of changes means nothing: one may take the identity that another gives up.
+		for i := range changes {
+			if err := query(c, "UPDATE instances SET identity = NULL WHERE env = ? AND id = ?", nil,
+				env, changes[i].Record.ID); err != nil {
+				return err
+			}
+		}
+		come, gone := 0, 0
 		for i := range changes {
 			var err error
 			if revs[i], err = putInstance(c, env, &changes[i]); err != nil {
 				return err
 			}
+			more, less, err := putReferences(c, env, &changes[i].Record)
+			if err != nil {
+				return err
+			}
+			come, gone = come+more, gone+less
 		}
 		for i := range changes {
 			if err := checkReferences(c, env, &changes[i].Record); err != nil {
 				return err
 			}
 		}
-		return nil
+		return inventory.CheckWeight(len(changes), come, gone)
 	})
 	if err != nil {
 		return nil, err
@@ -48,21 +61,22 @@ func (n *Instances) Write(
 	return revs, nil
 }
 
-// putInstance stores a change, without asking what it refers to.
+// putInstance stores a change, without what it refers to.
 func putInstance(c *sqlite.Conn, env string, change *inventory.Change) (int64, error) {
 	r := change.Record
 	have, events := int64(0), int64(0)
-	err := query(c, "SELECT rev, events FROM instances WHERE env = ? AND id = ?",
+	err := query(c, "SELECT rev, events, service, created FROM instances WHERE env = ? AND id = ?",
 		func(s *sqlite.Stmt) error {
-			have, events = s.ColumnInt64(0), s.ColumnInt64(1)
-			return nil
+			if have, events = s.ColumnInt64(0), s.ColumnInt64(1); have != r.Rev {
+				return nil
+			}
+			return inventory.Kept(&r, s.ColumnText(2), s.ColumnInt64(3))
 		}, env, r.ID)
 	if err != nil {
 		return 0, err
 	}
 	if have != r.Rev {
-		return 0, fault.New(fault.Conflict, "write instances",
-			"another has changed the instance %s", r.ID).WithHint("read it again, and decide anew")
+		return 0, inventory.ErrChanged(&r)
 	}
 	for i, e := range change.Events {
 		e.Seq = events + int64(i) + 1
@@ -93,10 +107,7 @@ func putInstance(c *sqlite.Conn, env string, change *inventory.Change) (int64, e
 		events+int64(len(change.Events)),
 		[]byte(toJSON(r)),
 	)
-	if err != nil {
-		return 0, err
-	}
-	return have + 1, putReferences(c, env, &r)
+	return have + 1, err
 }
 
 // columnsOf returns what an instance is found by; nil for what it is not.
@@ -134,21 +145,35 @@ func freeIdentity(c *sqlite.Conn, env string, r *inventory.Record, identity any)
 	return err
 }
 
-// putReferences stores what an instance refers to.
-func putReferences(c *sqlite.Conn, env string, r *inventory.Record) error {
-	if err := query(c, "DELETE FROM instance_refs WHERE env = ? AND id = ?", nil, env, r.ID); err != nil {
-		return err
+// putReferences stores what an instance refers to, and returns how many come and go.
+func putReferences(c *sqlite.Conn, env string, r *inventory.Record) (come, gone int, err error) {
+	before := map[string]bool{}
+	err = query(c, "SELECT target FROM instance_refs WHERE env = ? AND id = ?",
+		func(s *sqlite.Stmt) error {
+			before[s.ColumnText(0)] = true
+			return nil
+		}, env, r.ID)
+	if err != nil {
+		return 0, 0, err
 	}
-	if r.Deleted {
-		return nil
-	}
-	for _, target := range r.References {
+	for _, target := range r.Leads() {
+		if before[target] {
+			delete(before, target)
+			continue
+		}
+		come++
 		if err := query(c, "INSERT INTO instance_refs (env, target, id) VALUES (?, ?, ?)", nil,
 			env, target, r.ID); err != nil {
-			return err
+			return 0, 0, err
 		}
 	}
-	return nil
+	for target := range before {
+		if err := query(c, "DELETE FROM instance_refs WHERE env = ? AND target = ? AND id = ?", nil,
+			env, target, r.ID); err != nil {
+			return 0, 0, err
+		}
+	}
+	return come, len(before), nil
 }
 
 // checkReferences refuses references from an instance, and to it, that may not be.

@@ -1,6 +1,10 @@
 package inventory
 
 import (
+	"encoding/json"
+	"slices"
+	"strings"
+
 	"southbound/shared/fault"
 )
 
@@ -12,11 +16,11 @@ func CheckChanges(changes []Change) error {
 		return fault.New(fault.Invalid, opWrite, "there are %d changes, and may be 1 to %d",
 			len(changes), MaxChanges)
 	}
-	seen := map[string]bool{}
+	seen, sum := map[string]bool{}, 0
 	for i := range changes {
 		r := &changes[i].Record
-		if r.ID == "" || r.Service == "" {
-			return fault.New(fault.Invalid, opWrite, "an instance has an id and a service")
+		if err := checkNames(r); err != nil {
+			return err
 		}
 		if seen[r.ID] {
 			return fault.New(
@@ -27,8 +31,114 @@ func CheckChanges(changes []Change) error {
 			)
 		}
 		seen[r.ID] = true
+		n, err := checkSize(&changes[i])
+		if err != nil {
+			return err
+		}
+		sum += n
+	}
+	if sum > MaxBytes {
+		return fault.New(fault.Invalid, opWrite,
+			"the instances have %d bytes of JSON together, and may have %d", sum, MaxBytes).
+			WithHint(hintFewer)
 	}
 	return nil
+}
+
+const hintFewer = "order fewer instances at once"
+
+// checkNames refuses an instance that cannot be found again by its names.
+func checkNames(r *Record) error {
+	for what, name := range map[string]string{"id": r.ID, "service": r.Service} {
+		if name == "" || len(name) > MaxName || strings.Contains(name, "/") {
+			return fault.New(
+				fault.Invalid,
+				opWrite,
+				"an instance has an id and a service of 1 to %d bytes without a slash; the %s is %.40q",
+				MaxName,
+				what,
+				name,
+			)
+		}
+	}
+	switch {
+	case len(r.Identity) > MaxIdentity:
+		return fault.New(fault.Invalid, opWrite,
+			"the identity of the instance %s has %d bytes, and may have %d",
+			r.ID, len(r.Identity), MaxIdentity)
+	case len(r.References) > MaxReferences:
+		return fault.New(fault.Invalid, opWrite,
+			"the instance %s leads to %d others, and may lead to %d",
+			r.ID, len(r.References), MaxReferences).
+			WithHint("let those others lead to it, or put some between them")
+	}
+	return nil
+}
+
+// checkSize returns the bytes of a change, and refuses one that is too large.
+func checkSize(c *Change) (int, error) {
+	r := &c.Record
+	body, err := json.Marshal(r)
+	if err != nil {
+		return 0, fault.New(fault.Invalid, opWrite, "the instance %s is not JSON: %v", r.ID, err)
+	}
+	if len(body) > MaxRecord {
+		return 0, fault.New(fault.Invalid, opWrite,
+			"the instance %s has %d bytes of JSON, and may have %d", r.ID, len(body), MaxRecord)
+	}
+	if len(c.Events) == 0 {
+		return len(body), nil
+	}
+	events, err := json.Marshal(c.Events)
+	switch {
+	case err != nil:
+		return 0, fault.New(fault.Invalid, opWrite,
+			"the events of the instance %s are not JSON: %v", r.ID, err)
+	case len(events) > MaxEvents:
+		return 0, fault.New(fault.Invalid, opWrite,
+			"the events of the instance %s have %d bytes of JSON, and may have %d",
+			r.ID, len(events), MaxEvents)
+	}
+	return len(body) + len(events), nil
+}
+
+// What a store takes of a transaction that has maxWeight: instances, references that come, and
+// those that go.
+const (
+	maxWeight = 100
+	perChange = 7
+	perNew    = 2
+)
+
+// CheckWeight refuses changes that lead to so many other instances than before that no store can
+// write them at once. Stores call it when they know what the instances led to.
+func CheckWeight(changes, come, gone int) error {
+	if changes*perChange+come*perNew+gone <= maxWeight {
+		return nil
+	}
+	return fault.New(fault.Invalid, opWrite,
+		"%d instances that lead to %d others anew, and no more to %d, are too many at once",
+		changes, come, gone).WithHint(hintFewer)
+}
+
+// Kept refuses a change of what an instance keeps: its service and when it was created.
+func Kept(r *Record, service string, created int64) error {
+	if r.Service == service && r.Created.UnixMicro() == created {
+		return nil
+	}
+	return fault.New(fault.Invalid, opWrite,
+		"the service and the time of creation of the instance %s cannot be changed", r.ID)
+}
+
+// Leads returns the other instances that one needs, sorted, without repeats; none of one that is
+// deleted.
+func (r *Record) Leads() []string {
+	if r.Deleted {
+		return nil
+	}
+	out := slices.DeleteFunc(slices.Clone(r.References), func(id string) bool { return id == r.ID })
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Page returns how many a page holds for a limit.
@@ -37,6 +147,12 @@ func Page(limit int) int {
 		return MaxPage
 	}
 	return limit
+}
+
+// ErrChanged is the error of Write where a record has another revision than was read.
+func ErrChanged(r *Record) error {
+	return fault.New(fault.Conflict, opWrite, "another has changed the instance %s", r.ID).
+		WithHint("read it again, and decide anew")
 }
 
 // ErrTaken is the error of Write where another instance has the identity.

@@ -118,20 +118,35 @@ type Query struct {
 	Limit       int     // at most MaxPage; 0 is MaxPage
 }
 
-// Bounds of what a store does at once.
+// Bounds of what a store does at once. A transaction of DynamoDB has 100 items and 4 MB, and an
+// item
+// 400 KB; docs/design/services.md says what an instance takes of them.
 const (
-	MaxPage    = 1000
-	MaxChanges = 25 // in a Write: an item of DynamoDB each, and some for references
+	MaxPage = 1000
+	// MaxChanges is how many instances a Write has, if they lead to nothing new.
+	MaxChanges = 14
+	// MaxReferences is to how many other instances one may lead.
+	MaxReferences = 40
+	// MaxRecord and MaxEvents are bytes of JSON of a record, and of what has happened to it in one
+	// change; MaxBytes those of all changes of a Write. Whoever writes events cuts them.
+	MaxRecord = 360 << 10
+	MaxEvents = 128 << 10
+	MaxBytes  = 3 << 20
+	// MaxName is how many bytes an id, a service, and an identity may have.
+	MaxName     = 256
+	MaxIdentity = 2048
 )
 
 // Store keeps instances. Everything belongs to an environment. Errors are fault.NotFound for what
 // is not there, and those that Write names.
 type Store interface {
 	// Write stores changes, all of them or none, and returns the new revisions. It fails with
-	// fault.Conflict where a record has another revision than was read; with fault.Refused where an
-	// identity is taken, or where an instance that is not deleted would refer to one that is not
-	// there, is deleted or closed; with fault.Invalid for more than MaxChanges, none, or two of one
-	// instance.
+	// fault.Conflict where a record has another revision than was read; with fault.Refused where
+	// afterwards two instances of a service that are not deleted would have one identity, or one
+	// that is not deleted would refer to another that is not there, is deleted or closed; with
+	// fault.Invalid for no changes, two of one instance, more than the bounds above, or another
+	// service or time of creation than the instance has. After fault.Unavailable it may have been
+	// written: read, and decide anew.
 	Write(ctx context.Context, env string, changes []Change) ([]int64, error)
 	// Instance returns a record.
 	Instance(ctx context.Context, env, id string) (Record, error)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +28,9 @@ func Test(t *testing.T, open func(t *testing.T) Harness) {
 		"References": (*suite).references, "Order": (*suite).order, "Pages": (*suite).pages,
 		"Filters": (*suite).filters, "Events": (*suite).events, "Due": (*suite).due,
 		"Environments": (*suite).environments, "Race": (*suite).race, "Crossing": (*suite).crossing,
+		"Large": (*suite).large, "Handover": (*suite).handover, "Itself": (*suite).itself,
+		"Reopened": (*suite).reopened, "Kept": (*suite).kept, "Rivals": (*suite).rivals,
+		"Popular": (*suite).popular, "Serial": (*suite).serial,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -191,23 +193,6 @@ func (s *suite) together() {
 		s.Fatal(revs, err)
 	}
 	s.same("the revisions", revs, []int64{s.read(two.ID).Rev, s.read(one.ID).Rev})
-}
-
-func (s *suite) bounds() {
-	s.refused(fault.Invalid)
-	s.refused(fault.Invalid, record(1), record(1))
-	s.refused(fault.Invalid, inventory.Record{Service: "site"})
-	s.refused(fault.Invalid, inventory.Record{ID: "x"})
-	var all []inventory.Record
-	var changes []inventory.Change
-	for n := range inventory.MaxChanges + 1 {
-		all = append(all, record(n))
-		changes = append(changes, inventory.Change{Record: record(n)})
-	}
-	s.refused(fault.Invalid, all...)
-	if _, err := s.h.A.Write(s.ctx, env, changes[1:]); err != nil {
-		s.Error(err)
-	}
 }
 
 func (s *suite) identities() {
@@ -438,57 +423,5 @@ func (s *suite) environments() {
 	_, err = s.h.A.Write(s.ctx, "other", []inventory.Change{{Record: far}})
 	if !is(err, fault.Refused) {
 		s.Errorf("it leads into another environment: %v", err)
-	}
-}
-
-// race has several count at once: nothing is lost.
-func (s *suite) race() {
-	s.put(record(1))
-	const workers, each = 4, 8
-	var wg sync.WaitGroup
-	for w := range workers {
-		store := []inventory.Store{s.h.A, s.h.B}[w%2]
-		wg.Go(func() {
-			for done := 0; done < each; {
-				r, err := store.Instance(s.ctx, env, "i001")
-				if err != nil {
-					s.Error(err)
-					return
-				}
-				r.Version++
-				_, err = store.Write(s.ctx, env, []inventory.Change{{Record: r}})
-				switch {
-				case err == nil:
-					done++
-				case !is(err, fault.Conflict):
-					s.Error(err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	s.same("the count", int64(1+workers*each), s.read("i001").Version)
-}
-
-// crossing lets one come to need what another one begins to delete: one of them is refused.
-func (s *suite) crossing() {
-	const rounds = 8
-	for n := range rounds {
-		parent, child := record(2*n), record(2*n+1)
-		parent = s.put(parent)
-		child.References, parent.Closed = []string{parent.ID}, true
-		var wg sync.WaitGroup
-		errs := make([]error, 2)
-		for i, r := range []inventory.Record{parent, child} {
-			wg.Go(func() {
-				store := []inventory.Store{s.h.A, s.h.B}[i]
-				_, errs[i] = store.Write(s.ctx, env, []inventory.Change{{Record: r}})
-			})
-		}
-		wg.Wait()
-		if (errs[0] == nil) == (errs[1] == nil) {
-			s.Errorf("%v, %v", errs[0], errs[1])
-		}
 	}
 }

@@ -1,0 +1,99 @@
+package inventorytest
+
+import (
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/service/inventory"
+)
+
+// handover gives an identity from one instance to another in one order, and exchanges two.
+func (s *suite) handover() {
+	one, two := record(1), record(2)
+	one.Identity, two.Identity = "shop", "lab"
+	one, two = s.put(one), s.put(two)
+	same := two
+	same.Identity = one.Identity
+	s.refused(fault.Refused, same, one)
+	s.refused(fault.Refused, one, same)
+	one.Identity, two.Identity = two.Identity, one.Identity
+	one, two = s.both(one, two)
+	gone, taker := one, two
+	gone.Deleted, taker.Identity = true, one.Identity
+	taker, _ = s.both(taker, gone)
+	found, err := s.h.A.ByIdentity(s.ctx, env, "site", "lab")
+	if err != nil || found.ID != taker.ID {
+		s.Errorf("%s, %v", found.ID, err)
+	}
+	if _, err := s.h.A.ByIdentity(s.ctx, env, "site", "shop"); !is(err, fault.NotFound) {
+		s.Error(err)
+	}
+	three, four := record(3), record(4)
+	three.Identity, four.Identity = "new", "new"
+	s.refused(fault.Refused, three, four)
+}
+
+// both stores two that must be stored.
+func (s *suite) both(one, two inventory.Record) (a, b inventory.Record) {
+	s.Helper()
+	revs, err := s.h.B.Write(s.ctx, env, []inventory.Change{{Record: one}, {Record: two}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	one.Rev, two.Rev = revs[0], revs[1]
+	return one, two
+}
+
+// itself has an instance lead to itself, which keeps nobody from deleting it.
+func (s *suite) itself() {
+	r := record(1)
+	r.References = []string{r.ID, r.ID}
+	r = s.put(r)
+	by, err := s.h.B.ReferredBy(s.ctx, env, r.ID)
+	if err != nil || len(by) > 0 {
+		s.Errorf("%v, %v", by, err)
+	}
+	r.Closed = true
+	r = s.put(r)
+	r.Deleted = true
+	s.put(r)
+}
+
+// reopened gives up a delete that was begun: others may refer to the instance again.
+func (s *suite) reopened() {
+	parent, child := s.put(record(1)), record(2)
+	child.References = []string{parent.ID}
+	parent.Closed = true
+	parent = s.put(parent)
+	s.refused(fault.Refused, child)
+	both := parent
+	both.Closed = false
+	parent, child = s.both(both, child) // in one order, too
+	parent.Closed = true
+	s.refused(fault.Refused, parent)
+	child.Deleted = true
+	parent, child = s.both(parent, child)
+	child.Deleted = false
+	s.refused(fault.Refused, child)
+	parent.Closed = false
+	parent = s.put(parent)
+	s.put(child)
+	late := record(3)
+	late.References = []string{parent.ID}
+	s.put(late)
+	parent.Deleted = true
+	s.refused(fault.Refused, parent)
+}
+
+// kept changes what an instance keeps for ever.
+func (s *suite) kept() {
+	r := s.put(record(1))
+	other := r
+	other.Service = "lab"
+	s.refused(fault.Invalid, other)
+	other = r
+	other.Created = other.Created.Add(time.Minute)
+	s.refused(fault.Invalid, other)
+	r.State = "failed"
+	s.put(r)
+}
