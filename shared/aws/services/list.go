@@ -1,0 +1,187 @@
+package services
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"southbound/shared/aws/attr"
+	"southbound/shared/service/inventory"
+)
+
+// Instances implements inventory.Store.
+func (n *Instances) Instances(
+	ctx context.Context, env string, q inventory.Query,
+) ([]inventory.Record, error) {
+	want := inventory.Page(q.Limit)
+	from := ""
+	if q.After != nil {
+		from = place(q.After.Created.UnixMicro(), q.After.ID)
+	}
+	var out []inventory.Record
+	for {
+		ask := want - len(out)
+		found, err := n.entries(ctx, env, &q, from, ask)
+		if err != nil {
+			return nil, err
+		}
+		var ids []string
+		for _, e := range found {
+			ids = append(ids, e.id)
+		}
+		records, err := n.records(ctx, env, ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			// What has changed since it was listed may not be asked for any more.
+			if r, ok := records[id]; ok && asked(&q, &r.Record) {
+				out = append(out, r.Record)
+			}
+		}
+		if len(found) < ask || len(out) == want {
+			return out, nil
+		}
+		from = found[len(found)-1].place
+	}
+}
+
+// asked reports whether a query is for a record.
+func asked(q *inventory.Query, r *inventory.Record) bool {
+	return (q.Deleted || !r.Deleted) && inState(q, r.State)
+}
+
+func inState(q *inventory.Query, state string) bool {
+	return len(q.States) == 0 || slices.Contains(q.States, state)
+}
+
+// entry is an instance as it stands in a list.
+type entry struct {
+	id, place string
+	due       int64
+}
+
+// entries returns what a query is for behind a place, at most limit.
+func (n *Instances) entries(
+	ctx context.Context, env string, q *inventory.Query, from string, limit int,
+) ([]entry, error) {
+	var parts []string
+	for shard := range shards {
+		parts = append(parts, listPart(env, shard, false))
+		if q.Deleted {
+			parts = append(parts, listPart(env, shard, true))
+		}
+	}
+	found, err := together(parts, func(part string) ([]entry, error) {
+		return n.listed(ctx, part, q, from, limit)
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(found, func(a, b entry) int {
+		if q.NewestFirst {
+			a, b = b, a
+		}
+		return cmp.Compare(a.place, b.place)
+	})
+	found = slices.Compact(found) // what was deleted meanwhile was seen in both places
+	return found[:min(limit, len(found))], nil
+}
+
+// listed returns what stands in a partition, at most limit. Those of one service are in order;
+// those
+// of all have to be read to the end.
+func (n *Instances) listed(
+	ctx context.Context, part string, q *inventory.Query, from string, limit int,
+) ([]entry, error) {
+	in := &dynamodb.QueryInput{ScanIndexForward: aws.Bool(!q.NewestFirst)}
+	lower, upper := "", ""
+	if q.Service != "" {
+		lower, upper = listSort(q.Service, ""), q.Service+"0" // which comes after the slash
+		switch {
+		case from != "" && q.NewestFirst:
+			upper = listSort(q.Service, from)
+		case from != "":
+			lower = listSort(q.Service, from)
+		}
+		if len(q.States) == 0 {
+			in.Limit = aws.Int32(int32(limit + 1)) //nolint:gosec // at most a page
+		}
+	}
+	var out []entry
+	err := n.query(ctx, in, part, lower, upper, func(i item) bool {
+		_, at, id := listed(attr.TextOf(i, attrSort))
+		behind := from == "" || (at > from) == !q.NewestFirst && at != from
+		if behind && inState(q, attr.TextOf(i, attrState)) {
+			out = append(out, entry{id: id, place: at})
+		}
+		return q.Service == "" || len(out) < limit
+	})
+	return out, err
+}
+
+// Due implements inventory.Store.
+func (n *Instances) Due(
+	ctx context.Context, env string, now time.Time, limit int,
+) ([]inventory.Record, error) {
+	var parts []string
+	for shard := range shards {
+		parts = append(parts, duePart(env, shard))
+	}
+	found, err := together(parts, func(part string) ([]entry, error) {
+		return n.waiting(ctx, part, now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	oldest := func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.id, b.id))
+	}
+	slices.SortFunc(found, oldest)
+	var ids []string
+	for _, e := range found[:min(inventory.Page(limit), len(found))] {
+		ids = append(ids, e.id)
+	}
+	records, err := n.records(ctx, env, ids)
+	if err != nil {
+		return nil, err
+	}
+	var out []inventory.Record
+	for _, id := range ids {
+		if r := records[id]; r.waits && r.facets.due <= now.UnixMicro() {
+			out = append(out, r.Record)
+		}
+	}
+	return out, nil
+}
+
+// waiting returns the instances of a partition whose tasks have waited until now.
+func (n *Instances) waiting(ctx context.Context, part string, now time.Time) ([]entry, error) {
+	in := &dynamodb.QueryInput{
+		FilterExpression:          aws.String("d <= :now"),
+		ExpressionAttributeValues: item{":now": attr.Number(now.UnixMicro())},
+	}
+	var out []entry
+	err := n.query(ctx, in, part, "", "", func(i item) bool {
+		out = append(out, entry{id: attr.TextOf(i, attrSort), due: attr.NumberOf(i, attrDue)})
+		return true
+	})
+	return out, err
+}
+
+// together asks partitions at once.
+func together(parts []string, ask func(part string) ([]entry, error)) ([]entry, error) {
+	found, errs := make([][]entry, len(parts)), make([]error, len(parts))
+	var wg sync.WaitGroup
+	for i, part := range parts {
+		wg.Go(func() { found[i], errs[i] = ask(part) })
+	}
+	wg.Wait()
+	return slices.Concat(found...), errors.Join(errs...)
+}

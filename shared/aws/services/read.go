@@ -1,0 +1,83 @@
+package services
+
+import (
+	"context"
+	"strings"
+
+	"southbound/shared/aws/attr"
+	"southbound/shared/fault"
+	"southbound/shared/service/inventory"
+)
+
+// Instance implements inventory.Store.
+func (n *Instances) Instance(ctx context.Context, env, id string) (inventory.Record, error) {
+	i, err := n.get(ctx, instancePart(env, id), recordSort)
+	if err != nil {
+		return inventory.Record{}, err
+	}
+	if i == nil {
+		return inventory.Record{}, fault.New(fault.NotFound, opRead, "there is no instance %s", id)
+	}
+	r, err := n.decode(env, i)
+	return r.Record, err
+}
+
+// ByIdentity implements inventory.Store.
+func (n *Instances) ByIdentity(
+	ctx context.Context, env, service, identity string,
+) (inventory.Record, error) {
+	for try := 0; ; try++ {
+		if err := n.pause(ctx, opRead, try); err != nil {
+			return inventory.Record{}, err
+		}
+		i, err := n.get(ctx, identityPart(env, service, identity), recordSort)
+		if err != nil {
+			return inventory.Record{}, err
+		}
+		if i == nil {
+			return inventory.Record{}, fault.New(fault.NotFound, opRead,
+				"there is no instance of %s with the identity %s", service, identity)
+		}
+		r, err := n.Instance(ctx, env, attr.TextOf(i, attrID))
+		if err != nil {
+			return inventory.Record{}, err
+		}
+		if r.Service == service && r.Identity == identity && !r.Deleted {
+			return r, nil
+		} // it has given up its identity between the two
+	}
+}
+
+// ReferredBy implements inventory.Store.
+func (n *Instances) ReferredBy(ctx context.Context, env, id string) ([]string, error) {
+	var out []string
+	err := n.query(ctx, nil, instancePart(env, id), leadSort, leadsEnd, func(i item) bool {
+		out = append(out, strings.TrimPrefix(attr.TextOf(i, attrSort), leadSort))
+		return true
+	})
+	return out, err
+}
+
+// Events implements inventory.Store.
+func (n *Instances) Events(
+	ctx context.Context, env, id string, after int64, limit int,
+) ([]inventory.Event, error) {
+	var out []inventory.Event
+	var damaged error
+	limit = inventory.Page(limit)
+	err := n.query(ctx, nil, instancePart(env, id), eventsSort(max(after, 0)+1), eventsEnd,
+		func(i item) bool {
+			var events []inventory.Event
+			damaged = n.unpack(i, &events)
+			for _, e := range events { // the last of them is behind the place
+				if e.Seq > after && len(out) < limit {
+					out = append(out, e)
+				}
+			}
+			return damaged == nil && len(out) < limit
+		})
+	if err != nil {
+		return nil, err
+	}
+	return out, damaged
+}

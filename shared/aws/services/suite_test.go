@@ -1,0 +1,78 @@
+//go:build servers
+
+package services_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"southbound/localstack/server"
+	"southbound/shared/aws/awserr"
+	"southbound/shared/aws/awstest"
+	"southbound/shared/aws/dynamo"
+	"southbound/shared/aws/services"
+	"southbound/shared/service/inventory/inventorytest"
+)
+
+// servers are those of this package's tests.
+var servers map[server.Kind]*server.Server
+
+func TestMain(m *testing.M) {
+	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
+		servers = s
+		return m.Run()
+	}, server.DynamoDB, server.MiniStack))
+}
+
+// newTable makes a table on a server and returns its name.
+func newTable(t *testing.T, kind server.Kind) string {
+	t.Helper()
+	plain := dynamodb.NewFromConfig(awstest.Config(servers[kind].URL, nil))
+	table := awstest.Unique(t)
+	_, err := plain.CreateTable(t.Context(), dynamo.Table(table))
+	if err != nil && !awserr.Is(err, awserr.TableInUse) { // in use: the SDK asked twice
+		t.Fatal(err)
+	}
+	return table
+}
+
+// process returns the store as a process that knows nothing sees it.
+func process(t *testing.T, c aws.Config, table string) *services.Instances {
+	t.Helper()
+	n, err := services.New(services.Config{API: dynamodb.NewFromConfig(c), Table: table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestInstances runs the suite on each server, and with requests and answers that are lost.
+func TestInstances(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		kind   server.Kind
+		faults *awstest.Faults
+	}{
+		{"DynamoDBLocal", server.DynamoDB, nil},
+		{"MiniStack", server.MiniStack, nil},
+		{"Faults", server.DynamoDB, &awstest.Faults{
+			Decide: awstest.NowAndThen(4), Rewrite: awstest.Unprocessed,
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			inventorytest.Test(t, func(t *testing.T) inventorytest.Harness {
+				t.Helper()
+				table, via := newTable(t, c.kind), awstest.Config(servers[c.kind].URL, nil)
+				if c.faults != nil {
+					via = awstest.Config(servers[c.kind].URL, c.faults)
+				}
+				return inventorytest.Harness{A: process(t, via, table), B: process(t, via, table)}
+			})
+		})
+	}
+}

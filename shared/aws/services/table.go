@@ -1,0 +1,123 @@
+package services
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"southbound/shared/aws/attr"
+	"southbound/shared/aws/awserr"
+	"southbound/shared/fault"
+)
+
+type item = attr.Item
+
+// table makes requests. All reads are strong.
+type table struct{ Config }
+
+const opRead = "read services"
+
+func key(part, sort string) item {
+	return item{attrPart: attr.Text(part), attrSort: attr.Text(sort)}
+}
+
+// get reads an item; nil when there is none.
+func (t *table) get(ctx context.Context, part, sort string) (item, error) {
+	out, err := t.API.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &t.Table, Key: key(part, sort), ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return nil, awserr.Fault(opRead, err)
+	}
+	return out.Item, nil
+}
+
+// getMany reads items, in any order; those that do not exist are left out.
+func (t *table) getMany(ctx context.Context, keys []item) ([]item, error) {
+	const most = 100
+	var out []item
+	for len(keys) > 0 {
+		n := min(most, len(keys))
+		ask := map[string]types.KeysAndAttributes{
+			t.Table: {Keys: keys[:n], ConsistentRead: aws.Bool(true)},
+		}
+		keys = keys[n:]
+		for try := 0; len(ask) > 0; try++ {
+			if err := t.pause(ctx, opRead, try); err != nil {
+				return nil, err
+			}
+			got, err := t.API.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: ask})
+			if err != nil {
+				return nil, awserr.Fault(opRead, err)
+			}
+			if found := got.Responses[t.Table]; len(found) > 0 {
+				out, try = append(out, found...), 0 // there was progress
+			}
+			ask = got.UnprocessedKeys
+		}
+	}
+	return out, nil
+}
+
+// query calls f for items of a partition whose sort keys lie between two, those included, until it
+// returns false; for all items when it is given no keys. The input says what else is asked for; it
+// may be nil.
+func (t *table) query(
+	ctx context.Context, in *dynamodb.QueryInput, part, from, to string, f func(item) bool,
+) error {
+	if in == nil {
+		in = &dynamodb.QueryInput{}
+	}
+	in.TableName, in.ConsistentRead = &t.Table, aws.Bool(true)
+	in.KeyConditionExpression = aws.String("k = :k")
+	if in.ExpressionAttributeValues == nil {
+		in.ExpressionAttributeValues = item{}
+	}
+	in.ExpressionAttributeValues[":k"] = attr.Text(part)
+	if to != "" {
+		in.KeyConditionExpression = aws.String("k = :k AND s BETWEEN :from AND :to")
+		in.ExpressionAttributeValues[":from"] = attr.Text(from)
+		in.ExpressionAttributeValues[":to"] = attr.Text(to)
+	}
+	for {
+		out, err := t.API.Query(ctx, in)
+		if err != nil {
+			return awserr.Fault(opRead, err)
+		}
+		for _, i := range out.Items {
+			if !f(i) {
+				return nil
+			}
+		}
+		if len(out.LastEvaluatedKey) == 0 {
+			return nil
+		}
+		in.ExclusiveStartKey = out.LastEvaluatedKey
+	}
+}
+
+// mostTries is how often what others are in the way of is tried: for some seconds.
+const mostTries = 60
+
+// pause waits before another try, longer each time, and gives up after many. The first waits for
+// nothing.
+func (t *table) pause(ctx context.Context, op string, try int) error {
+	const longest = 100 * time.Millisecond
+	switch {
+	case try == 0:
+		return nil
+	case try == mostTries:
+		return fault.New(fault.Unavailable, op,
+			"%d times others were in the way, or DynamoDB was throttling", try)
+	}
+	limit := min(time.Millisecond<<min(try, 10), longest)
+	d := rand.N(limit) + 1 //nolint:gosec // no secret
+	if err := t.Sleep(ctx, d); err != nil {
+		return fault.Wrap(fault.KindOf(err), op, err)
+	}
+	return nil
+}
