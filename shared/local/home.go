@@ -67,6 +67,27 @@ func Sizes() deploy.Sizes { return deploy.Sizes{Chunk: 1024, Claim: 2048} }
 // Holder returns the name under which this process holds leases.
 func (h *Home) Holder() string { return h.holder }
 
+// Alone makes this process the only one that works on the orders of an environment, until release is
+// called or it ends. It returns false if another one is.
+func (h *Home) Alone(env string) (release func(), ok bool, err error) {
+	dir := filepath.Join(h.Dir, "models")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, false, dirError(h.Dir, err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, env+".lock"), os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, false, dirError(h.Dir, err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, false, nil
+		}
+		return nil, false, dirError(h.Dir, err)
+	}
+	return func() { _ = f.Close() }, true, nil
+}
+
 // hold makes the lock file by which others see that this process lives: the system drops the lock when the process ends, however it ends.
 func (h *Home) hold() error {
 	dir := filepath.Join(h.Dir, "holders")

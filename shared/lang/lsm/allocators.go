@@ -58,15 +58,17 @@ func firstFree(c *eval.Context, a eval.Args) (types.Value, error) {
 		return n, nil
 	}
 	services := of(c)
-	n, ok := services.free(i, path, from, to, a.List(4).Items)
+	n, ok, err := services.free(i, path, from, to, a.List(4).Items)
+	if err != nil {
+		return nil, err
+	}
 	if err := c.Work(int(n - from)); err != nil {
 		return nil, err
 	}
 	if !ok {
 		return nil, fmt.Errorf("all values from %d to %d are used", from, to)
 	}
-	services.take(i, path, n)
-	return n, nil
+	return n, services.take(i, path, n)
 }
 
 // whole returns a value of JSON as a whole number.
@@ -82,46 +84,61 @@ func whole(v any) (int64, bool) {
 // free returns the first number of a range that nobody has.
 func (s *Services) free(
 	i *Instance, path string, from, to int64, more []types.Value,
-) (int64, bool) {
+) (int64, bool, error) {
 	given := map[int64]bool{}
 	for _, v := range more {
 		if n, ok := v.(int64); ok {
 			given[n] = true
 		}
 	}
-	taken := s.numbers(i.Service, path)
+	taken, err := s.numbers(i.Service, path)
+	if err != nil {
+		return 0, false, err
+	}
 	for n := from; ; n++ {
 		if !taken[n] && !given[n] {
-			return n, true
+			return n, true, nil
 		}
 		if n == to {
-			return to, false
+			return to, false, nil
 		}
 	}
 }
 
 // numbers returns the whole numbers that the instances of a service have, those that were given in
 // this compile among them.
-func (s *Services) numbers(service, path string) map[int64]bool {
+func (s *Services) numbers(service, path string) (map[int64]bool, error) {
 	key := service + "\x00" + path
-	if s.taken[key] == nil {
-		s.taken[key] = map[int64]bool{}
-		for i := range s.all {
-			if s.all[i].Service != service {
-				continue
-			}
-			if n, ok := whole(s.all[i].Attributes[path]); ok {
-				s.taken[key][n] = true
-			}
+	if s.taken[key] != nil {
+		return s.taken[key], nil
+	}
+	rest, err := s.rest(service)
+	if err != nil {
+		return nil, err
+	}
+	for i := range s.all {
+		if s.all[i].Service == service {
+			rest = append(rest[:len(rest):len(rest)], s.all[i].Attributes)
 		}
 	}
-	return s.taken[key]
+	s.taken[key] = map[int64]bool{}
+	for _, set := range rest {
+		if n, ok := whole(set[path]); ok {
+			s.taken[key][n] = true
+		}
+	}
+	return s.taken[key], nil
 }
 
 // take keeps a number for an instance.
-func (s *Services) take(i *Instance, path string, n int64) {
-	s.numbers(i.Service, path)[n] = true
+func (s *Services) take(i *Instance, path string, n int64) error {
+	taken, err := s.numbers(i.Service, path)
+	if err != nil {
+		return err
+	}
+	taken[n] = true
 	s.update(Update{Instance: i.ID, Path: path, Value: n})
+	return nil
 }
 
 func used(c *eval.Context, a eval.Args) (types.Value, error) {
@@ -129,11 +146,21 @@ func used(c *eval.Context, a eval.Args) (types.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &types.List{}
 	services := of(c)
+	service, _ := name.(string)
+	sets, err := services.rest(service)
+	if err != nil {
+		return nil, err
+	}
 	for i := range services.all {
-		v, ok := services.all[i].Attributes[a.Text(1)]
-		if services.all[i].Service != name || !ok || v == nil {
+		if services.all[i].Service == name {
+			sets = append(sets[:len(sets):len(sets)], services.all[i].Attributes)
+		}
+	}
+	out := &types.List{}
+	for _, set := range sets {
+		v, ok := set[a.Text(1)]
+		if !ok || v == nil {
 			continue
 		}
 		value, err := Value(v)
@@ -142,5 +169,5 @@ func used(c *eval.Context, a eval.Args) (types.Value, error) {
 		}
 		out.Items = append(out.Items, value)
 	}
-	return out, c.Work(len(services.all))
+	return out, c.Work(len(sets))
 }

@@ -37,10 +37,14 @@ type Suggestion struct {
 type Services struct {
 	Updates     []Update
 	Suggestions []Suggestion
+	// Others returns the sets of attributes of the instances of a service that are not among these,
+	// for allocators. It is asked once for a service, if at all; it may be nil.
+	Others func(service string) ([]map[string]any, error)
 
-	all   []Instance
-	byID  map[string]int
-	taken map[string]map[int64]bool // whole numbers that instances have, by service and path
+	all    []Instance
+	byID   map[string]int
+	taken  map[string]map[int64]bool   // whole numbers that instances have, by service and path
+	others map[string][]map[string]any // what Others has returned
 }
 
 // NewServices returns what plugins know when these are all instances, in the order of their orders.
@@ -64,6 +68,25 @@ func of(c *eval.Context) *Services {
 		}
 	}
 	return NewServices(nil)
+}
+
+// rest returns the sets of attributes of instances of a service that are not among all.
+func (s *Services) rest(service string) ([]map[string]any, error) {
+	if s.Others == nil {
+		return nil, nil
+	}
+	if sets, ok := s.others[service]; ok {
+		return sets, nil
+	}
+	sets, err := s.Others(service)
+	if err != nil {
+		return nil, err
+	}
+	if s.others == nil {
+		s.others = map[string][]map[string]any{}
+	}
+	s.others[service] = sets
+	return sets, nil
 }
 
 // instance returns the instance of an id; nil if there is none.

@@ -178,7 +178,9 @@ func closed(
 func pending(before []Task, effects []lifecycle.Effect) []Task {
 	next := Tasks(effects)
 	out := slices.DeleteFunc(slices.Clone(before), func(old Task) bool {
-		return slices.ContainsFunc(next, func(t Task) bool { return t.Kind == old.Kind })
+		return slices.ContainsFunc(next, func(t Task) bool {
+			return t.Kind == old.Kind || t.Kind == TaskExport && old.Kind == TaskWatch
+		})
 	})
 	return append(out, next...)
 }

@@ -30,6 +30,9 @@ type Record struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 	Created  time.Time         `json:"created_at"`
 	Updated  time.Time         `json:"last_updated"`
+	// Problems are those of the last compile or deploy that failed (diag.Problem); none after one
+	// that did not.
+	Problems json.RawMessage `json:"problems,omitempty"`
 	// Tasks are effects that are not done yet, in order.
 	Tasks []Task `json:"tasks,omitempty"`
 	// Due is since when the first task waits, or until when somebody works on it.
@@ -57,11 +60,12 @@ type Task struct {
 // TaskKind says what a task is.
 type TaskKind string
 
-// The kinds of tasks: compile to validate, compile and deploy, look for what begins by itself, and
-// let go of what an instance had.
+// The kinds of tasks: compile to validate, compile and deploy, look what became of what is deployed,
+// look for what begins by itself, and let go of what an instance had.
 const (
 	TaskValidate TaskKind = "validate"
 	TaskExport   TaskKind = "export"
+	TaskWatch    TaskKind = "watch"
 	TaskContinue TaskKind = "continue"
 	TaskGone     TaskKind = "gone"
 )

@@ -1,0 +1,226 @@
+package fulfil
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+
+	"southbound/shared/compile"
+	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
+	"southbound/shared/lang/lsm"
+	"southbound/shared/service/bundle"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+)
+
+// compiled is what a compile for jobs came to.
+type compiled struct {
+	*compile.Compiled
+	members  *members
+	services *lsm.Services
+	model    bundle.Opened
+}
+
+// byModel groups jobs by the models that they are compiled with.
+func (r *round) byModel(
+	ctx context.Context, jobs []job, set func(job) lifecycle.Set,
+) (map[string][]job, error) {
+	out := map[string][]job{}
+	var all error
+	for _, j := range jobs {
+		k, err := r.definition(ctx, j.rec, made(j.rec, set(j)))
+		if err != nil {
+			all = errors.Join(all, r.postpone(j.rec, err))
+			continue
+		}
+		out[k.Bundle] = append(out[k.Bundle], j)
+	}
+	return out, all
+}
+
+// compile compiles a model for jobs.
+func (r *round) compile(
+	ctx context.Context, digest string, jobs []job, validating bool,
+) (*compiled, error) {
+	m, err := r.members(ctx, jobs, validating)
+	if err != nil {
+		return nil, err
+	}
+	out := &compiled{members: m}
+	if out.services, err = m.services(ctx); err != nil {
+		return nil, err
+	}
+	if out.model, err = r.model(ctx, digest); err != nil {
+		return nil, err
+	}
+	out.Compiled, err = compile.Model(ctx, compile.Options{
+		Path: out.model.Main, Environment: r.Env, Types: r.Types, Print: r.Print,
+		VirtualEnv: out.model.Env, Beside: out.model.Beside, Services: out.services,
+	})
+	return out, out.placed(err)
+}
+
+// placed returns problems with places as the authors of the model know them.
+func (c *compiled) placed(err error) error {
+	if problems, _ := diag.Of(err); len(problems) > 0 {
+		return diag.Problems(shown(problems, c.model))
+	}
+	return err
+}
+
+// apart does something for jobs together, and if that fails because of one of them, for each half of
+// them, so that one that is wrong harms no other. alone gets the job that is wrong, and why.
+func (r *round) apart(
+	ctx context.Context, jobs []job, together func([]job) error, alone func(job, error) error,
+) error {
+	err := together(jobs)
+	switch {
+	case err == nil:
+		return nil
+	case outside(ctx, err):
+		for _, j := range jobs {
+			_ = r.postpone(j.rec, nil)
+		}
+		return err
+	case len(jobs) == 1:
+		return alone(jobs[0], err)
+	}
+	half := len(jobs) / 2 //nolint:mnd // a half
+	return errors.Join(r.apart(ctx, jobs[:half], together, alone),
+		r.apart(ctx, jobs[half:], together, alone))
+}
+
+// validate does the compiles that transfers wait for.
+func (r *round) validate(ctx context.Context) error {
+	set := func(j job) lifecycle.Set { return lifecycle.Set(j.task.Set) }
+	groups, all := r.byModel(ctx, r.jobs(inventory.TaskValidate), set)
+	for _, digest := range slices.Sorted(maps.Keys(groups)) {
+		together := func(jobs []job) error {
+			c, err := r.compile(ctx, digest, jobs, true)
+			if err != nil {
+				return err
+			}
+			if _, err := r.deployable(ctx, c); err != nil {
+				return c.placed(err)
+			}
+			return r.validated(ctx, c, jobs)
+		}
+		all = errors.Join(all, r.apart(ctx, groups[digest], together, func(j job, err error) error {
+			return r.invalid(ctx, j, problemsOf(err))
+		}))
+	}
+	return all
+}
+
+// validated writes that jobs were validated, with what the model has said of the instances.
+func (r *round) validated(ctx context.Context, c *compiled, jobs []job) error {
+	if err := r.suggest(ctx, c.services.Suggestions); err != nil {
+		return err
+	}
+	var changes []inventory.Change
+	for _, j := range jobs {
+		rec := j.rec.Finish(j.task)
+		rec.Problems = nil
+		_, err := r.tell(ctx, c, &rec, lifecycle.Set(j.task.Set))
+		if err != nil {
+			return err
+		}
+		change, err := r.advance(ctx, rec, lifecycle.Validated{Version: j.task.Number})
+		if err != nil {
+			return err
+		}
+		changes = append(changes, change)
+	}
+	return r.write(ctx, changes)
+}
+
+// invalid writes that the compile of a job has failed.
+func (r *round) invalid(ctx context.Context, j job, problems []diag.Problem) error {
+	rec := j.rec.Finish(j.task)
+	rec.Problems = said(problems)
+	c, err := r.advance(ctx, rec, lifecycle.Validated{Version: j.task.Number, Failed: true})
+	if err != nil {
+		return r.postpone(j.rec, err)
+	}
+	explain(&c, problems)
+	return r.write(ctx, []inventory.Change{c})
+}
+
+// tell stores in a set of a record what the model has said of its read-only attributes, and reports
+// whether that is something else than was there.
+func (r *round) tell(
+	ctx context.Context, c *compiled, rec *inventory.Record, set lifecycle.Set,
+) (bool, error) {
+	was := attributes(rec, set)
+	if was == nil {
+		return false, nil
+	}
+	is := was
+	for _, u := range c.services.Updates {
+		if u.Instance != rec.ID {
+			continue
+		}
+		k, err := r.definition(ctx, rec, made(rec, set))
+		if err == nil {
+			is, err = inventory.Told(&k.Service, is, u.Path, u.Value)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if same(was, is) {
+		return false, nil
+	}
+	switch set {
+	case lifecycle.Candidate:
+		rec.Candidate = is
+	case lifecycle.Active:
+		rec.Active = is
+	case lifecycle.Rollback:
+		rec.Rollback = is
+	case lifecycle.NoSet:
+	}
+	return true, nil
+}
+
+func same(a, b map[string]any) bool {
+	x, err := json.Marshal(a)
+	y, other := json.Marshal(b)
+	return err == nil && other == nil && bytes.Equal(x, y)
+}
+
+// suggest stores the values that a model suggests, as parameters: a list in JSON.
+func (r *round) suggest(ctx context.Context, all []lsm.Suggestion) error {
+	var set []state.Parameter
+	for _, s := range all {
+		text, err := json.Marshal(s.Values)
+		if err != nil {
+			return diag.Problems{{Message: "the suggested values of " + s.Parameter + ": " + err.Error()}}
+		}
+		set = append(set, state.Parameter{Name: s.Parameter, Value: string(text), Source: "model"})
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	keys := make([]state.ParameterKey, len(set))
+	for i := range set {
+		keys[i].Name = set[i].Name
+	}
+	have, err := r.Engine.State.Parameters(ctx, r.Env, state.ParameterQuery{Keys: keys})
+	if err != nil {
+		return err
+	}
+	for _, p := range have {
+		set = slices.DeleteFunc(set, func(o state.Parameter) bool {
+			return o.Name == p.Name && o.Value == p.Value
+		})
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	return r.Engine.SetParameters(ctx, r.Env, set...)
+}

@@ -1,0 +1,189 @@
+package fulfil
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
+	"southbound/shared/resource"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+	"southbound/shared/source"
+)
+
+// export deploys what instances need now.
+func (r *round) export(ctx context.Context) error {
+	var with, without []job
+	for _, j := range r.jobs(inventory.TaskExport) {
+		if j.task.Present {
+			with = append(with, j)
+		} else {
+			without = append(without, j)
+		}
+	}
+	all := r.remove(ctx, without)
+	groups, err := r.byModel(ctx, with, func(j job) lifecycle.Set { return deployed(j.rec) })
+	all = errors.Join(all, err)
+	for _, digest := range slices.Sorted(maps.Keys(groups)) {
+		together := func(jobs []job) error { return r.exportAll(ctx, digest, jobs) }
+		all = errors.Join(all, r.apart(ctx, groups[digest], together, func(j job, err error) error {
+			return r.notExported(ctx, j, problemsOf(err))
+		}))
+	}
+	return all
+}
+
+// exportAll compiles and exports the resources of instances.
+func (r *round) exportAll(ctx context.Context, digest string, jobs []job) error {
+	c, err := r.compile(ctx, digest, jobs, false)
+	if err != nil {
+		return err
+	}
+	if err := r.suggest(ctx, c.services.Suggestions); err != nil {
+		return err
+	}
+	again, err := r.learn(ctx, c, jobs)
+	if again || err != nil {
+		return err
+	}
+	m, err := r.deployable(ctx, c)
+	if err != nil {
+		return c.placed(err)
+	}
+	x := deploy.Export{
+		Model: m, Partial: true, Origin: state.Origin{Message: "orders of services"},
+	}
+	sets := map[string][]resource.ID{}
+	for i := range m.Resources {
+		set := m.Resources[i].Set
+		sets[set] = append(sets[set], m.Resources[i].ID)
+	}
+	for _, one := range c.members.all {
+		if one.mine && attributes(one.rec, one.set) != nil && sets[one.rec.ID] == nil {
+			x.DeleteSets = append(x.DeleteSets, one.rec.ID)
+		}
+	}
+	slices.Sort(x.DeleteSets)
+	if _, err := r.Engine.Export(ctx, r.Env, x); err != nil {
+		return c.placed(err)
+	}
+	for _, one := range c.members.all {
+		if one.mine {
+			r.sets[one.rec.ID] = sets[one.rec.ID]
+		}
+	}
+	return r.exported(ctx, jobs)
+}
+
+// exported writes that the resources of instances are in the model: what becomes of them is watched.
+func (r *round) exported(ctx context.Context, jobs []job) error {
+	var changes []inventory.Change
+	for _, j := range jobs {
+		rec := j.rec.Finish(j.task)
+		rec.Problems = nil
+		rec.Tasks = append(slices.Clone(rec.Tasks), inventory.Task{
+			Kind: inventory.TaskWatch, Number: j.task.Number,
+		})
+		rec.Due = r.now()
+		changes = append(changes, inventory.Change{Record: rec})
+	}
+	return r.write(ctx, changes)
+}
+
+// learn writes what a model has said of instances. If that is something new, they are compiled once
+// more, with it.
+func (r *round) learn(ctx context.Context, c *compiled, jobs []job) (bool, error) {
+	var changes []inventory.Change
+	for _, one := range c.members.all {
+		set := one.set
+		if !one.mine || r.told[one.rec.ID] == one.rec.Desired && one.rec.Desired > 0 {
+			continue
+		}
+		rec := *one.rec
+		changed, err := r.tell(ctx, c, &rec, set)
+		if err != nil {
+			return false, err
+		}
+		if changed {
+			r.told[rec.ID] = rec.Desired
+			changes = append(changes, inventory.Change{Record: rec})
+		}
+	}
+	if len(changes) == 0 {
+		return false, nil
+	}
+	for _, j := range jobs {
+		r.done(j.rec.ID)
+	}
+	return true, r.write(ctx, changes)
+}
+
+// deployable returns what those who take part for themselves need: their resources, and what they
+// share with others.
+func (r *round) deployable(ctx context.Context, c *compiled) (*model.Model, error) {
+	built := *c.Compiled
+	built.Resources.Resources = slices.DeleteFunc(slices.Clone(built.Resources.Resources),
+		func(e source.Entry) bool {
+			set, _ := e.Members["set"].(string)
+			one := c.members.all[set]
+			return set != "" && (one == nil || !one.mine)
+		})
+	return built.Deployable(ctx, source.Options{
+		Types: r.Types, Agent: r.Agent, Check: r.Engine.Validate,
+	})
+}
+
+// notExported writes that the resources of an instance could not be deployed.
+func (r *round) notExported(ctx context.Context, j job, problems []diag.Problem) error {
+	rec := j.rec.Finish(j.task)
+	rec.Problems = said(problems)
+	c, err := r.advance(ctx, rec, lifecycle.Resources{
+		Desired: j.task.Number, Outcome: lifecycle.Failed,
+	})
+	if err != nil {
+		return r.postpone(j.rec, err)
+	}
+	explain(&c, problems)
+	return r.write(ctx, []inventory.Change{c})
+}
+
+// remove takes the resources of instances out of the model.
+func (r *round) remove(ctx context.Context, jobs []job) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	together := func(jobs []job) error {
+		x := deploy.Export{
+			Model: &model.Model{}, Partial: true, Origin: state.Origin{Message: "orders of services"},
+		}
+		for _, j := range jobs {
+			x.DeleteSets = append(x.DeleteSets, j.rec.ID)
+		}
+		if _, err := r.Engine.Export(ctx, r.Env, x); err != nil {
+			return err
+		}
+		var changes []inventory.Change
+		for _, j := range jobs {
+			rec := j.rec.Finish(j.task)
+			rec.Problems = nil
+			delete(r.sets, rec.ID)
+			changes = append(changes, inventory.Change{Record: rec})
+		}
+		return r.write(ctx, changes)
+	}
+	return r.apart(ctx, jobs, together, func(j job, err error) error {
+		problems := problemsOf(err) // others require what it would leave: it stays until they do not
+		rec := *j.rec
+		rec.Problems, rec.Due = said(problems), r.now().Add(retryAfter)
+		c := inventory.Change{Record: rec}
+		if string(j.rec.Problems) != string(rec.Problems) {
+			explain(&c, problems)
+		}
+		return r.write(ctx, []inventory.Change{c})
+	})
+}

@@ -1,0 +1,182 @@
+// Package fulfil does what orders ask for: it compiles the model for instances, deploys what they
+// become, and tells their lifecycles what came of it. docs/design/services.md describes it.
+//
+//	fulfil.go   the worker, and its rounds
+//	write.go    what is written to instances
+//	members.go  who takes part in a compile
+//	models.go   the models that are compiled
+//	compile.go  one compile for several instances, and its failures
+//	export.go   from a compile to the resources of instances
+//	watch.go    what became of resources
+package fulfil
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+)
+
+// Config is what a worker is made of.
+type Config struct {
+	Env         string
+	Instances   inventory.Store
+	Definitions definition.Store
+	Engine      *deploy.Engine
+	Types       *schema.Registry
+	// Agent checks the options of an agent; nil: nothing does.
+	Agent func(resource.Agent) []diag.Problem
+	// Dir is where models are unpacked.
+	Dir string
+	// Alone makes this the only worker of the environment; see local.Home. It may be nil.
+	Alone func(env string) (release func(), ok bool, err error)
+	// Deploy deploys what is scheduled, and returns when nothing is left; nil: somebody else does.
+	Deploy func(ctx context.Context) error
+	// Print gets what models print; it may be nil.
+	Print func(string)
+	// Failed is told what keeps the worker from its work; it may be nil.
+	Failed func(error)
+}
+
+// Worker does the tasks of the instances of an environment.
+type Worker struct {
+	Config
+	clock  state.Clock
+	sets   map[string][]resource.ID // the resources of instances, as far as they are known
+	later  map[string]time.Time     // when tasks are tried again that could not be done
+	told   map[string]int64         // the desired state for which an instance was compiled again
+	counts map[state.Status]int     // at the last look at all resources
+	looked time.Time
+}
+
+// New returns a worker.
+func New(c Config) *Worker {
+	if c.Failed == nil {
+		c.Failed = func(error) {}
+	}
+	return &Worker{
+		Config: c, clock: c.Engine.Clock, sets: map[string][]resource.ID{},
+		later: map[string]time.Time{}, told: map[string]int64{},
+	}
+}
+
+const (
+	// idle is how long to wait for orders, and for another worker to end.
+	idle = 100 * time.Millisecond
+	// mostDue is how many instances are worked on in a round.
+	mostDue = 200
+	// retryAfter is when a task is tried again that something else has kept from being done.
+	retryAfter = 5 * time.Second
+)
+
+// Run works on orders until a condition holds, which it asks before each round; nil: until ctx ends.
+// While another worker is at work, it waits. Faults of infrastructure are told to Failed, and what
+// they have kept from being done is tried again.
+func (w *Worker) Run(ctx context.Context, until func(context.Context) (bool, error)) error {
+	release := func() {}
+	defer func() { release() }()
+	alone := w.Alone == nil
+	for {
+		if until != nil {
+			if done, err := until(ctx); done || err != nil {
+				return err
+			}
+		}
+		if !alone {
+			free, ok, err := w.Alone(w.Env)
+			if err != nil {
+				return err
+			}
+			if alone = ok; ok {
+				release = free
+			}
+		}
+		worked := false
+		if alone {
+			var err error
+			if worked, err = w.Round(ctx); err != nil && ctx.Err() == nil {
+				w.Failed(err)
+			}
+		}
+		if !worked {
+			_ = w.clock.Sleep(ctx, idle) // what cuts it short ends the loop
+		}
+		if ctx.Err() != nil {
+			return fault.Wrap(fault.Canceled, "work on orders", context.Cause(ctx))
+		}
+	}
+}
+
+// Round does the tasks that are due, once, and reports whether there were any. Only one worker may
+// be in a round of an environment.
+func (w *Worker) Round(ctx context.Context) (bool, error) {
+	now := w.now()
+	due, err := w.Instances.Due(ctx, w.Env, now, mostDue)
+	if err != nil {
+		return false, err
+	}
+	r := &round{Worker: w, kept: map[keptKey]definition.Kept{}}
+	for i := range due {
+		if until, ok := w.later[due[i].ID]; !ok || !now.Before(until) {
+			delete(w.later, due[i].ID)
+			r.due = append(r.due, &due[i])
+		}
+	}
+	worked := len(r.due) > 0
+	err = errors.Join(r.small(ctx), r.validate(ctx), r.export(ctx))
+	if w.Deploy == nil {
+		return worked, errors.Join(err, r.watch(ctx), w.look(ctx))
+	}
+	if r.watches() {
+		err = errors.Join(err, w.Deploy(ctx))
+	}
+	return worked, errors.Join(err, r.watch(ctx))
+}
+
+// now is the time as stores keep it.
+func (w *Worker) now() time.Time { return w.clock.Now().UTC().Truncate(time.Microsecond) }
+
+// round is the work on instances that were read at one time.
+type round struct {
+	*Worker
+	due  []*inventory.Record
+	kept map[keptKey]definition.Kept
+}
+
+// job is a task of an instance that is worked on.
+type job struct {
+	rec  *inventory.Record
+	task inventory.Task
+}
+
+// jobs returns the tasks of a kind, one of each instance that fits.
+func (r *round) jobs(kind inventory.TaskKind) []job {
+	var out []job
+	for _, rec := range r.due {
+		for _, t := range rec.Tasks {
+			if t.Kind == kind {
+				out = append(out, job{rec, t})
+				break
+			}
+		}
+	}
+	return out
+}
+
+// has reports whether an instance has a task of a kind.
+func has(rec *inventory.Record, kind inventory.TaskKind) bool {
+	for _, t := range rec.Tasks {
+		if t.Kind == kind {
+			return true
+		}
+	}
+	return false
+}

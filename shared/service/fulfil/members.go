@@ -1,0 +1,228 @@
+package fulfil
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/lsm"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+)
+
+// member is an instance that takes part in a compile.
+type member struct {
+	rec  *inventory.Record
+	set  lifecycle.Set // with which it does; "" if it does not
+	mine bool          // it is one of those that the compile is for, or of the same owner
+}
+
+// members are those who take part in a compile: those that it is for, those that belong to the same
+// owner, and all that these lead to.
+type members struct {
+	*round
+	validating bool
+	all        map[string]*member
+	open       []*member
+}
+
+// members returns who takes part in a compile for jobs.
+func (r *round) members(ctx context.Context, jobs []job, validating bool) (*members, error) {
+	m := &members{round: r, validating: validating, all: map[string]*member{}}
+	for _, j := range jobs {
+		set := lifecycle.Set(j.task.Set)
+		if !validating {
+			set = deployed(j.rec)
+		}
+		m.add(&member{j.rec, set, true})
+	}
+	for len(m.open) > 0 {
+		one := m.open[0]
+		m.open = m.open[1:]
+		if err := m.follow(ctx, one); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// deployed returns the set with which an instance is deployed.
+func deployed(rec *inventory.Record) lifecycle.Set {
+	if rec.Active == nil {
+		return lifecycle.Candidate
+	}
+	return lifecycle.Active
+}
+
+func (m *members) add(one *member) {
+	m.all[one.rec.ID] = one
+	m.open = append(m.open, one)
+}
+
+// follow adds what a member leads to, and what belongs to the same owner.
+func (m *members) follow(ctx context.Context, one *member) error {
+	k, err := m.definition(ctx, one.rec, one.rec.Definition)
+	if err != nil {
+		return err
+	}
+	above := owners(&k.Service, one.rec)
+	for _, id := range one.rec.References {
+		if err := m.other(ctx, id, one.mine && slices.Contains(above, id)); err != nil {
+			return err
+		}
+	}
+	if !one.mine {
+		return nil
+	}
+	owned, err := m.Instances.ReferredBy(ctx, m.Env, one.rec.ID)
+	if err != nil {
+		return err
+	}
+	for _, id := range owned {
+		rec, err := m.Instances.Instance(ctx, m.Env, id)
+		if err != nil {
+			return err
+		}
+		k, err := m.definition(ctx, &rec, rec.Definition)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(owners(&k.Service, &rec), one.rec.ID) {
+			if err := m.other(ctx, id, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// owners returns the instances that own one.
+func owners(s *definition.Service, rec *inventory.Record) []string {
+	if s.Owner == nil || s.RelationToOwner == nil {
+		return nil
+	}
+	var out []string
+	for _, set := range []map[string]any{rec.Candidate, rec.Active, rec.Rollback} {
+		if id, ok := set[*s.RelationToOwner].(string); ok {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// other adds an instance that takes part because of others.
+func (m *members) other(ctx context.Context, id string, mine bool) error {
+	if have := m.all[id]; have != nil {
+		if mine && !have.mine {
+			have.mine = true
+			m.open = append(m.open, have)
+		}
+		return nil
+	}
+	rec, err := m.Instances.Instance(ctx, m.Env, id)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil // the compile says that it is not there
+	}
+	if err != nil {
+		return err
+	}
+	k, err := m.definition(ctx, &rec, rec.Definition)
+	if err != nil {
+		return err
+	}
+	set := lifecycle.NoSet
+	if s, ok := k.Service.Lifecycle.State(rec.State); ok && !rec.Deleted {
+		switch {
+		case m.validating:
+			set = s.ValidateOthers
+		case s.ExportResources:
+			set = deployed(&rec)
+		}
+	}
+	m.add(&member{&rec, set, mine})
+	return nil
+}
+
+// attributes returns a set of an instance.
+func attributes(rec *inventory.Record, set lifecycle.Set) map[string]any {
+	switch set {
+	case lifecycle.Candidate:
+		return rec.Candidate
+	case lifecycle.Active:
+		return rec.Active
+	case lifecycle.Rollback:
+		return rec.Rollback
+	case lifecycle.NoSet:
+	}
+	return nil
+}
+
+// made returns the digest of the definition that a set was made for.
+func made(rec *inventory.Record, set lifecycle.Set) string {
+	switch set {
+	case lifecycle.Candidate:
+		return cmp.Or(rec.Made.Candidate, rec.Definition)
+	case lifecycle.Active:
+		return cmp.Or(rec.Made.Active, rec.Definition)
+	case lifecycle.Rollback:
+		return cmp.Or(rec.Made.Rollback, rec.Definition)
+	case lifecycle.NoSet:
+	}
+	return rec.Definition
+}
+
+// services returns what the module lsm is to know.
+func (m *members) services(ctx context.Context) (*lsm.Services, error) {
+	var in []*member
+	for _, one := range m.all {
+		if attributes(one.rec, one.set) != nil {
+			in = append(in, one)
+		}
+	}
+	slices.SortFunc(in, func(a, b *member) int {
+		return cmp.Or(a.rec.Created.Compare(b.rec.Created), cmp.Compare(a.rec.ID, b.rec.ID))
+	})
+	all := make([]lsm.Instance, 0, len(in))
+	for _, one := range in {
+		k, err := m.definition(ctx, one.rec, one.rec.Definition)
+		if err != nil {
+			return nil, err
+		}
+		s, ok := k.Service.Lifecycle.State(one.rec.State)
+		all = append(all, lsm.Instance{
+			ID: one.rec.ID, Service: one.rec.Service, ServiceVersion: one.rec.ServiceVersion,
+			Version: one.rec.Version, State: one.rec.State, Purge: ok && s.PurgeResources,
+			Attributes: attributes(one.rec, one.set),
+		})
+	}
+	out := lsm.NewServices(all)
+	out.Others = func(service string) ([]map[string]any, error) {
+		return m.others(ctx, service)
+	}
+	return out, nil
+}
+
+// others returns the sets of all instances of a service that do not take part.
+func (m *members) others(ctx context.Context, service string) ([]map[string]any, error) {
+	var out []map[string]any
+	q := inventory.Query{Service: service}
+	for {
+		page, err := m.Instances.Instances(ctx, m.Env, q)
+		if err != nil || len(page) == 0 {
+			return out, err
+		}
+		for i := range page {
+			if one := m.all[page[i].ID]; one != nil && attributes(one.rec, one.set) != nil {
+				continue
+			}
+			for _, set := range []map[string]any{page[i].Candidate, page[i].Active, page[i].Rollback} {
+				if set != nil {
+					out = append(out, set)
+				}
+			}
+		}
+		q.After = &page[len(page)-1]
+	}
+}

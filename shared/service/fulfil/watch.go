@@ -1,0 +1,196 @@
+package fulfil
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+)
+
+// watches reports whether something is to be deployed.
+func (r *round) watches() bool {
+	for _, rec := range r.due {
+		if has(rec, inventory.TaskWatch) {
+			return true
+		}
+	}
+	return false
+}
+
+// Bounds of how often resources are looked at: after a part of the time that they have taken.
+const (
+	firstLook = 100 * time.Millisecond
+	lastLook  = 5 * time.Second
+	lookPart  = 8
+)
+
+// watch looks what became of the resources of instances, and tells their lifecycles.
+func (r *round) watch(ctx context.Context) error {
+	jobs := r.jobs(inventory.TaskWatch)
+	var ids []resource.ID
+	for _, j := range jobs {
+		of, err := r.resources(ctx, j.rec.ID)
+		if err != nil {
+			return err
+		}
+		ids = append(ids, of...)
+	}
+	if len(jobs) == 0 {
+		return nil
+	}
+	rows, err := r.Engine.State.Rows(ctx, r.Env, ids)
+	if err != nil {
+		return err
+	}
+	byID := make(map[resource.ID]*state.Row, len(rows))
+	for i := range rows {
+		byID[rows[i].ID] = &rows[i]
+	}
+	var changes []inventory.Change
+	for _, j := range jobs {
+		outcome := outcomeOf(r.sets[j.rec.ID], byID)
+		if outcome == lifecycle.Pending {
+			rec := *j.rec
+			rec.Due = r.now().Add(r.pause(&rec))
+			changes = append(changes, inventory.Change{Record: rec})
+			continue
+		}
+		c, err := r.advance(ctx, j.rec.Finish(j.task), lifecycle.Resources{
+			Desired: j.task.Number, Outcome: outcome,
+		})
+		if err != nil {
+			return r.postpone(j.rec, err)
+		}
+		changes = append(changes, c)
+	}
+	return r.write(ctx, changes)
+}
+
+// pause is how long to wait before the resources of an instance are looked at again.
+func (r *round) pause(rec *inventory.Record) time.Duration {
+	if r.Deploy != nil {
+		return firstLook
+	}
+	return min(max(r.now().Sub(rec.Updated)/lookPart, firstLook), lastLook)
+}
+
+// outcomeOf returns what became of resources: failed if one has and nothing goes on.
+func outcomeOf(ids []resource.ID, rows map[resource.ID]*state.Row) lifecycle.Outcome {
+	failed := false
+	for _, id := range ids {
+		row := rows[id]
+		if row == nil {
+			failed = true // it has left the model
+			continue
+		}
+		switch status := row.Status(); {
+		case status == state.StatusDeployed, status == state.StatusNonCompliant:
+		case row.Ticket != 0, status == state.StatusAvailable, status == state.StatusDeploying:
+			return lifecycle.Pending
+		default:
+			failed = true
+		}
+	}
+	if failed {
+		return lifecycle.Failed
+	}
+	return lifecycle.Deployed
+}
+
+// resources returns the resources of an instance. After a start they are looked for, all at once.
+func (w *Worker) resources(ctx context.Context, id string) ([]resource.ID, error) {
+	if ids, ok := w.sets[id]; ok {
+		return ids, nil
+	}
+	found := map[string][]resource.ID{}
+	if err := w.rows(ctx, func(row *state.Row, set string) {
+		found[set] = append(found[set], row.ID)
+	}); err != nil {
+		return nil, err
+	}
+	for set, ids := range found {
+		if _, ok := w.sets[set]; !ok {
+			w.sets[set] = ids
+		}
+	}
+	if _, ok := w.sets[id]; !ok {
+		w.sets[id] = nil
+	}
+	return w.sets[id], nil
+}
+
+// page is how many rows are read at once.
+const page = 5000
+
+// rows calls f for each resource of a set.
+func (w *Worker) rows(ctx context.Context, f func(row *state.Row, set string)) error {
+	after := resource.ID("")
+	for {
+		rows, err := w.Engine.State.ScanRows(ctx, w.Env, after, page)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for i := range rows {
+			res, err := resource.Decode(rows[i].Body)
+			if err == nil && res.Set != "" && !rows[i].Orphaned {
+				f(&rows[i], res.Set)
+			}
+		}
+		after = rows[len(rows)-1].ID
+	}
+}
+
+// lookEvery is how often it is asked whether something has become of resources that nobody waits
+// for: a repair that fails, or something that is well again.
+const lookEvery = 2 * time.Second
+
+// look tells lifecycles what has become of resources since they were deployed.
+func (w *Worker) look(ctx context.Context) error {
+	if now := w.now(); now.Sub(w.looked) < lookEvery {
+		return nil
+	}
+	w.looked = w.now()
+	counts, err := w.Engine.State.Counts(ctx, w.Env)
+	if err != nil || maps.Equal(counts, w.counts) {
+		return err
+	}
+	sets, byID := map[string][]resource.ID{}, map[resource.ID]*state.Row{}
+	if err := w.rows(ctx, func(row *state.Row, set string) {
+		sets[set] = append(sets[set], row.ID)
+		byID[row.ID] = row
+	}); err != nil {
+		return err
+	}
+	r := &round{Worker: w, kept: map[keptKey]definition.Kept{}}
+	var changes []inventory.Change
+	for set, ids := range sets {
+		rec, err := w.Instances.Instance(ctx, w.Env, set)
+		if fault.KindOf(err) == fault.NotFound {
+			continue // a set of something else
+		}
+		if err != nil {
+			return err
+		}
+		outcome := outcomeOf(ids, byID)
+		if outcome == lifecycle.Pending || outcome == rec.Outcome ||
+			has(&rec, inventory.TaskExport) || has(&rec, inventory.TaskWatch) {
+			continue
+		}
+		c, err := r.advance(ctx, rec, lifecycle.Resources{Desired: rec.Desired, Outcome: outcome})
+		if err != nil {
+			return err
+		}
+		changes = append(changes, c)
+	}
+	if err := r.write(ctx, changes); err != nil {
+		return err
+	}
+	w.counts = counts
+	return nil
+}

@@ -1,0 +1,233 @@
+package fulfil_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"southbound/handlers"
+	"southbound/shared/compile"
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
+	"southbound/shared/local"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
+	"southbound/shared/service/bundle"
+	"southbound/shared/service/catalog"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/fulfil"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+	"southbound/shared/transport"
+)
+
+const env = "default"
+
+// world is an embedded home with a model.
+type world struct {
+	*testing.T
+	home   *local.Home
+	engine *deploy.Engine
+	types  *schema.Registry
+	runner *local.Runner
+	store  inventory.Store
+	srv    string // where files are deployed
+	n      int
+}
+
+// newWorld returns a home to which the services of a model were exported. SRV in it is srv.
+func newWorld(t *testing.T, model string) *world {
+	t.Helper()
+	w := &world{T: t, srv: t.TempDir()}
+	var err error
+	if w.home, err = local.Open(filepath.Join(t.TempDir(), "home")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.home.Close() })
+	var types []schema.Type
+	all := map[string]provider.Handler{}
+	for _, d := range handlers.All() {
+		types = append(types, d.Type)
+		all[d.Type.Name] = d.Handler
+	}
+	if w.types, err = schema.NewRegistry(types...); err != nil {
+		t.Fatal(err)
+	}
+	ran := new(atomic.Int64)
+	w.engine = deploy.New(deploy.Config{
+		State: w.home, Files: w.home.Files(), Doorbell: w.home.Bell, Clock: local.Clock{},
+		Caller: local.Caller{}, Connector: &transport.Connector{Local: true}, Types: w.types,
+		Handlers: all, Holder: w.home.Holder(), NewID: w.home.NewID, Jitter: rand.Float64,
+		Ran: func(n int) { ran.Add(int64(n)) }, Sizes: local.Sizes(),
+	})
+	t.Cleanup(w.engine.Close)
+	w.runner = &local.Runner{Engine: w.engine, Bell: w.home.Bell, Ran: ran}
+	w.store = w.home.Instances()
+	w.offer(model)
+	return w
+}
+
+// offer exports the services of a model.
+func (w *world) offer(model string) {
+	w.Helper()
+	dir := w.TempDir()
+	main := filepath.Join(dir, "main.cf")
+	text := strings.ReplaceAll(model, "SRV", w.srv)
+	if err := os.WriteFile(main, []byte(text), 0o600); err != nil {
+		w.Fatal(err)
+	}
+	c, err := compile.Model(w.Context(), compile.Options{Path: main, Types: w.types})
+	if err != nil {
+		w.Fatal(err)
+	}
+	services, err := catalog.Of(c.Result)
+	if err != nil {
+		w.Fatal(err)
+	}
+	p, err := bundle.Pack(bundle.Model{Main: main, Modules: c.Project.Modules})
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := w.home.Files().Put(w.Context(), []state.Blob{
+		{Hash: p.Digest, Size: int64(len(p.Data)), Data: p.Data},
+	}); err != nil {
+		w.Fatal(err)
+	}
+	if err := w.home.Definitions().Put(w.Context(), env, p.Digest, services); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// worker returns one that deploys what it exports.
+func (w *world) worker(store inventory.Store) *fulfil.Worker {
+	return fulfil.New(fulfil.Config{
+		Env: env, Instances: store, Definitions: w.home.Definitions(), Engine: w.engine,
+		Types: w.types, Dir: filepath.Join(w.home.Dir, "models"), Alone: w.home.Alone,
+		Deploy: func(ctx context.Context) error {
+			_, err := w.runner.Drain(ctx, env, nil)
+			return err
+		},
+		Failed: func(err error) { w.Error(err) },
+	})
+}
+
+// work works until no instance has tasks.
+func (w *world) work() {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+	defer cancel()
+	if err := w.worker(w.store).Run(ctx, w.settled); err != nil {
+		w.Fatalf("%v: %s", err, w.states())
+	}
+}
+
+// settled reports whether no instance has tasks.
+func (w *world) settled(ctx context.Context) (bool, error) {
+	all, err := w.store.Instances(ctx, env, inventory.Query{Deleted: true})
+	for i := range all {
+		if len(all[i].Tasks) > 0 {
+			return false, err
+		}
+	}
+	return true, err
+}
+
+// states says how instances are.
+func (w *world) states() string {
+	all, _ := w.store.Instances(context.Background(), env, inventory.Query{Deleted: true})
+	var out []string
+	for i := range all {
+		out = append(out, fmt.Sprintf("%s %s %v", all[i].ID, all[i].State, all[i].Tasks))
+	}
+	return strings.Join(out, ", ")
+}
+
+func (w *world) definition(service string) *definition.Service {
+	w.Helper()
+	d, err := w.home.Definitions().One(w.Context(), env, service, -1)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return &d
+}
+
+func (w *world) write(c inventory.Change, err error) {
+	w.Helper()
+	if err == nil {
+		_, err = w.store.Write(w.Context(), env, []inventory.Change{c})
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// now is the time of an order.
+func (w *world) now() time.Time {
+	w.n++
+	return time.Date(2026, 5, 1, 12, 0, w.n, 0, time.UTC)
+}
+
+// order orders an instance.
+func (w *world) order(service, id string, attributes map[string]any) {
+	w.Helper()
+	w.write(inventory.New(w.definition(service), id, "", attributes, w.now()))
+}
+
+// update changes attributes of an instance.
+func (w *world) update(id string, attributes map[string]any) {
+	w.Helper()
+	r := w.read(id)
+	w.write(inventory.Update(w.definition(r.Service), r, attributes, r.Version, w.now()))
+}
+
+// remove deletes an instance.
+func (w *world) remove(id string) {
+	w.Helper()
+	r := w.read(id)
+	k, err := w.home.Definitions().Of(w.Context(), env, r.Service, r.ServiceVersion, r.Definition)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.write(inventory.Advance(&k.Service, r, lifecycle.Delete{Version: r.Version}, w.now()))
+}
+
+func (w *world) read(id string) inventory.Record {
+	w.Helper()
+	r, err := w.store.Instance(w.Context(), env, id)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return r
+}
+
+// state holds that an instance is in a state.
+func (w *world) state(id, want string) inventory.Record {
+	w.Helper()
+	r := w.read(id)
+	if r.State != want {
+		w.Errorf("%s is in the state %s, not %s: %s", id, r.State, want, r.Problems)
+	}
+	return r
+}
+
+// file holds that a file has a text, or is not there ("").
+func (w *world) file(name, want string) {
+	w.Helper()
+	text, err := os.ReadFile(filepath.Join(w.srv, name))
+	if want == "" {
+		if !errors.Is(err, os.ErrNotExist) {
+			w.Errorf("%s is there: %s", name, text)
+		}
+		return
+	}
+	if err != nil || string(text) != want {
+		w.Errorf("%s holds %q, not %q: %v", name, text, want, err)
+	}
+}

@@ -1,0 +1,188 @@
+package fulfil
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+)
+
+// keptKey names a definition of an instance.
+type keptKey struct {
+	service string
+	version int
+	digest  string
+}
+
+// definition returns the definition of a digest, for an instance.
+func (r *round) definition(
+	ctx context.Context, rec *inventory.Record, digest string,
+) (definition.Kept, error) {
+	key := keptKey{rec.Service, rec.ServiceVersion, digest}
+	if k, ok := r.kept[key]; ok {
+		return k, nil
+	}
+	k, err := r.Definitions.Of(ctx, r.Env, key.service, key.version, digest)
+	if err == nil {
+		r.kept[key] = k
+	}
+	return k, err
+}
+
+// advance returns the change that an event makes of an instance. A promotion that modifiers forbid
+// makes what it follows from a failure.
+func (r *round) advance(
+	ctx context.Context, rec inventory.Record, e lifecycle.Event,
+) (inventory.Change, error) {
+	k, err := r.definition(ctx, &rec, rec.Definition)
+	if err != nil {
+		return inventory.Change{}, err
+	}
+	c, err := inventory.Advance(&k.Service, rec, e, r.now())
+	problems, _ := diag.Of(err)
+	v, validated := e.(lifecycle.Validated)
+	if err == nil || len(problems) == 0 || !validated || v.Failed {
+		return c, err
+	}
+	v.Failed = true
+	rec.Problems = said(problems)
+	if c, err = inventory.Advance(&k.Service, rec, v, r.now()); err == nil {
+		explain(&c, problems)
+	}
+	return c, err
+}
+
+const (
+	mostProblems = 10
+	mostMessage  = 2000
+)
+
+// said returns problems as they are stored: the first ones, with messages of some length.
+func said(problems []diag.Problem) json.RawMessage {
+	out := slices.Clone(problems[:min(len(problems), mostProblems)])
+	for i := range out {
+		if m := []rune(out[i].Message); len(m) > mostMessage {
+			out[i].Message = string(m[:mostMessage]) + "…"
+		}
+		out[i].Related = nil
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// explain says in the event of a change why it was made, and adds one if there is none.
+func explain(c *inventory.Change, problems []diag.Problem) {
+	if len(problems) == 0 {
+		return
+	}
+	if len(c.Events) == 0 {
+		c.Events = []inventory.Event{{
+			At: c.Record.Updated, Version: c.Record.Version, Kind: "problem", Error: true,
+		}}
+	}
+	e := &c.Events[0]
+	p := problems[0]
+	e.Message = p.Message
+	if at := p.Pos.String(); at != "" {
+		e.Message = at + ": " + p.Message
+	}
+	if m := []rune(e.Message); len(m) > mostMessage {
+		e.Message = string(m[:mostMessage]) + "…"
+	}
+	e.More, _ = json.Marshal(map[string]json.RawMessage{"problems": said(problems)})
+}
+
+// small does the tasks that need no compile.
+func (r *round) small(ctx context.Context) error {
+	var changes []inventory.Change
+	var all error
+	for _, j := range r.jobs(inventory.TaskContinue) {
+		c, err := r.advance(ctx, j.rec.Finish(j.task), lifecycle.Auto{})
+		if err != nil {
+			all = errors.Join(all, r.postpone(j.rec, err))
+			continue
+		}
+		changes = append(changes, c)
+	}
+	for _, j := range r.jobs(inventory.TaskGone) {
+		if has(j.rec, inventory.TaskExport) || has(j.rec, inventory.TaskContinue) {
+			continue // first it lets go of its resources
+		}
+		changes = append(changes, inventory.Change{Record: j.rec.Finish(j.task)})
+	}
+	return errors.Join(all, r.write(ctx, changes))
+}
+
+// postpone has what an instance needs tried again later, and returns the error.
+func (w *Worker) postpone(rec *inventory.Record, err error) error {
+	w.later[rec.ID] = w.now().Add(retryAfter)
+	return err
+}
+
+// write stores changes of instances, and takes these out of the round. What somebody else has
+// changed meanwhile is left: it is read anew.
+func (r *round) write(ctx context.Context, changes []inventory.Change) error {
+	var all error
+	for part := range slices.Chunk(changes, inventory.MaxChanges) {
+		for i := range part {
+			if len(part[i].Record.Tasks) == 0 {
+				part[i].Record.Due = time.Time{}
+			}
+			r.done(part[i].Record.ID)
+		}
+		_, err := r.Instances.Write(ctx, r.Env, part)
+		kind := fault.KindOf(err)
+		if err == nil || kind != fault.Conflict && kind != fault.Refused {
+			all = errors.Join(all, err)
+			continue
+		}
+		for i := range part { // one of them
+			_, err := r.Instances.Write(ctx, r.Env, part[i:i+1])
+			if err != nil && fault.KindOf(err) != fault.Conflict {
+				all = errors.Join(all, r.postpone(&part[i].Record, err))
+			}
+		}
+	}
+	return all
+}
+
+// done takes an instance out of the round.
+func (r *round) done(id string) {
+	r.due = slices.DeleteFunc(r.due, func(rec *inventory.Record) bool { return rec.ID == id })
+}
+
+// outside reports whether an error is not about the model or the order, but about what surrounds
+// them, so that the same may go well later.
+func outside(ctx context.Context, err error) bool {
+	if problems, _ := diag.Of(err); len(problems) > 0 {
+		return false
+	}
+	switch fault.KindOf(err) { //nolint:exhaustive // all others are about what was asked for
+	case fault.Invalid, fault.Refused, fault.Unsupported, fault.Internal, fault.Timeout:
+		return ctx.Err() != nil
+	}
+	return true
+}
+
+// problemsOf returns what is wrong as problems.
+func problemsOf(err error) []diag.Problem {
+	if problems, _ := diag.Of(err); len(problems) > 0 {
+		return problems
+	}
+	p := diag.Problem{Message: err.Error()}
+	var f *fault.Error
+	if errors.As(err, &f) {
+		p.Hint = f.Hint
+	}
+	return []diag.Problem{p}
+}
