@@ -96,6 +96,8 @@ type app struct {
 	handled string
 	// modules are used by models as they stand, whatever else is installed under their names.
 	modules []*module.Module
+	// host runs the Python code of models; nil: each starts its own.
+	host *python.Host
 	// described says where a resource is written in documents; nil: not known.
 	described func(id string) diag.Pos
 	stop      chan struct{} // closed when what handlers do is to be ended

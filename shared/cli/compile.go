@@ -100,7 +100,7 @@ func (a *app) model(
 	}
 	o := compile.Options{
 		Path: path, NoStd: noStd, Types: types, VirtualEnv: os.Getenv("VIRTUAL_ENV"),
-		Modules:     a.modules,
+		Modules: a.modules, Host: a.host,
 		Environment: pick(a.env, "SOUTHBOUND_ENVIRONMENT", p.Environment, "default"),
 	}
 	if say {

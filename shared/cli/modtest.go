@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type testFlags struct {
 	module  string
 	run     string
 	verbose bool
+	install bool
 	timeout time.Duration
 }
 
@@ -34,8 +36,9 @@ func (a *app) moduleTest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "test [PATH...]", Short: "Run the tests of a module",
 		Long: "test runs the tests in the folder tests of the module, or the files and folders that are named: scripts\n" +
-			"(*.txtar). A script compiles a model with the module as it stands, checks its resources and problems, and has\n" +
-			"them deployed. It ends with 3 if a test has failed. docs/language/testing.md shows how tests are written.",
+			"(*.txtar), and tests in Python (test_*.py) with pytest, which gets a fixture `project`. A script compiles a\n" +
+			"model with the module as it stands, checks its resources and problems, and has them deployed. It ends with 3 if\n" +
+			"a test has failed. docs/language/testing.md shows how tests are written.",
 		Example: "  southbound module test\n  southbound module test tests/note.txtar --verbose\n" +
 			"  southbound module test --module libs/net --run 'interface|route' --json",
 		Args: cobra.ArbitraryArgs,
@@ -51,6 +54,7 @@ func (a *app) moduleTest() *cobra.Command {
 	cmd.Flags().StringVarP(&f.module, "module", "m", ".", "the folder of the module")
 	cmd.Flags().StringVar(&f.run, "run", "", "only tests whose names match this regular expression")
 	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "also what tests that pass have done")
+	cmd.Flags().BoolVar(&f.install, "install", false, "install pytest and what the module needs into .env first")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end after this long, with exit code 4")
 	return cmd
 }
@@ -62,6 +66,7 @@ type moduleTests struct {
 	flags  testFlags
 	match  *regexp.Regexp // nil: all
 	paths  []string       // modulepath of the project around the module
+	around string         // the folder of that project, or that of the module
 	env    string         // the virtual environment; "": there is none
 	counts map[modtest.State]int
 }
@@ -77,7 +82,10 @@ func (a *app) testModule(ctx context.Context, args []string, f testFlags) error 
 	if err := t.open(); err != nil {
 		return err
 	}
-	scripts, err := t.find(args)
+	scripts, python, err := t.find(args)
+	if err == nil && f.install {
+		err = t.install(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -85,6 +93,9 @@ func (a *app) testModule(ctx context.Context, args []string, f testFlags) error 
 		Files: scripts, Run: t.match, Module: t.module.Dir, Bench: t.bench, Done: t.done,
 		Verbose: f.verbose,
 	})
+	if err == nil && len(python) > 0 {
+		err = t.pytest(ctx, python)
+	}
 	if err != nil {
 		return err
 	}
@@ -118,19 +129,20 @@ func (t *moduleTests) open() error {
 		t.paths = meta.Paths()
 		active = project.Environment(around, active)
 	}
+	t.around = cmp.Or(around, m.Dir)
 	if t.env = project.Environment(m.Dir, active); t.env != "" {
 		t.env, err = filepath.Abs(t.env)
 	}
 	return fault.Wrap(fault.Usage, "module test", err)
 }
 
-// find finds the scripts that are meant.
-func (t *moduleTests) find(args []string) (scripts []string, err error) {
+// find finds the tests that are meant: scripts, and files in Python.
+func (t *moduleTests) find(args []string) (scripts, python []string, err error) {
 	if len(args) == 0 {
 		args = []string{filepath.Join(t.flags.module, "tests")}
 	}
 	for _, arg := range args {
-		before := len(scripts)
+		before := len(scripts) + len(python)
 		err := filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
 			name := filepath.Base(path)
 			switch {
@@ -141,18 +153,26 @@ func (t *moduleTests) find(args []string) (scripts []string, err error) {
 			case d.IsDir():
 			case filepath.Ext(name) == ".txtar":
 				scripts = append(scripts, path)
+			case isPytest(name):
+				python = append(python, path)
 			}
 			return nil
 		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fault.Wrap(fault.Usage, "find tests", err)
+			return nil, nil, fault.Wrap(fault.Usage, "find tests", err)
 		}
-		if len(scripts) == before {
-			return nil, fault.New(fault.Invalid, "test the module", "there are no tests in %s", arg).
-				WithHint("tests are scripts (*.txtar); docs/language/testing.md shows how")
+		if len(scripts)+len(python) == before {
+			return nil, nil, fault.New(fault.Invalid, "test the module", "there are no tests in %s", arg).
+				WithHint("tests are scripts (*.txtar) and files in Python (test_*.py); docs/language/testing.md shows how")
 		}
 	}
-	return slices.Compact(scripts), nil
+	return slices.Compact(scripts), slices.Compact(python), nil
+}
+
+// isPytest reports whether a file is one of those that pytest takes.
+func isPytest(name string) bool {
+	return filepath.Ext(name) == ".py" &&
+		(strings.HasPrefix(name, "test_") || strings.HasSuffix(name, "_test.py"))
 }
 
 // done tells what came of a test.

@@ -36,6 +36,8 @@ type Options struct {
 	Beside []string
 	// Modules are used as they stand, whatever else is installed under their names.
 	Modules []*module.Module
+	// Host runs the Python code of modules, and stays open; nil: one is started if it is needed.
+	Host *python.Host
 	// Services are the instances of services that the model is compiled for; nil for none. What the
 	// model says of them is there afterwards.
 	Services *lsm.Services
@@ -91,7 +93,7 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 	if err != nil {
 		return out, err
 	}
-	if host != nil {
+	if host != nil && o.Host == nil {
 		defer host.Close()
 	}
 	result, warnings, err := eval.Run(ctx, program)

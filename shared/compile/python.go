@@ -44,6 +44,13 @@ func startPython(
 		return nil, diag.Problems{noPython(p, start.Modules[0].Name, wrong)}
 	}
 	var err error
+	if o.Host != nil {
+		if start.Dir, err = filepath.Abs(p.Dir); err == nil {
+			o.Host.Use(start)
+			err = load(o.Host, program)
+		}
+		return o.Host, err
+	}
 	if start.Python, err = filepath.Abs(path); err != nil {
 		return nil, fault.Wrap(fault.Invalid, "find Python", err)
 	}

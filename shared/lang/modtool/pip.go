@@ -232,3 +232,32 @@ func (t *Tool) linkPure(env string, m *module.Module, path string) error {
 	t.Say("%s is installed in editable form", m.Name)
 	return replace(filepath.Join(site, "__editable__."+m.Name+".pth"), []byte(path+"\n"))
 }
+
+// pytestNeed is which pytest tests of modules are run with.
+const pytestNeed = "pytest >=7"
+
+// InstallTests installs pytest and what a module needs into an environment, "" for that of the
+// folder. The module itself is used as it stands.
+func (t *Tool) InstallTests(ctx context.Context, m *module.Module, env string) error {
+	if env == "" {
+		env = filepath.Join(t.Dir, module.EnvDir)
+	}
+	meta := metadata.NoProject(t.Dir)
+	if fileThere(meta.File) {
+		var err error
+		if meta, err = t.open(); err != nil {
+			return err
+		}
+	}
+	needs := []string{pytestNeed}
+	if m.HasCode() {
+		needs = append(needs, "inmanta-core")
+	}
+	for _, r := range m.Meta.Requires {
+		if m.Generation == 2 || r.Module == "" {
+			needs = append(needs, r.Requirement.String())
+		}
+	}
+	i := &installer{Tool: t, meta: meta}
+	return i.pip(ctx, env, needs, nil)
+}

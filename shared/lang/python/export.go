@@ -43,13 +43,7 @@ type exporting struct {
 // Export makes resources of what a model has come to, with the classes of its modules. What is
 // wrong are diag.Problems.
 func (h *Host) Export(model *eval.Result) (*Export, error) {
-	e := &exporting{
-		host: h, model: model, types: map[string]*types.Entity{},
-		out: &Export{Files: map[string][]byte{}},
-	}
-	for _, t := range model.Entities {
-		e.types[t.FullName()] = t
-	}
+	e := newExporting(h, model)
 	kind, v, err := h.converse([]byte(`["export"]`), "the export of resources", e.answer)
 	switch {
 	case err != nil:
@@ -60,6 +54,18 @@ func (h *Host) Export(model *eval.Result) (*Export, error) {
 		return nil, fmt.Errorf("%w: %s", errFrame, kind)
 	}
 	return e.out, nil
+}
+
+// newExporting returns what answers questions about a model that is complete.
+func newExporting(h *Host, model *eval.Result) *exporting {
+	e := &exporting{
+		host: h, model: model, types: map[string]*types.Entity{},
+		out: &Export{Files: map[string][]byte{}},
+	}
+	for _, t := range model.Entities {
+		e.types[t.FullName()] = t
+	}
+	return e
 }
 
 // problem says why an instance cannot become a resource.

@@ -8,10 +8,13 @@ from inmanta.export import Exporter
 
 from southbound_host import code, model, plugins, wire
 
+last = None  # the exporter of the last model
+
 def run():
     """Sends the files and the resources that the model has come to."""
+    global last
     model.whole = True
-    exporter = Exporter()
+    exporter = last = Exporter()
     try:
         exporter.run(model.types, model.root, no_commit=True)
         for digest, content in exporter._file_store.items():

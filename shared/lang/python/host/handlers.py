@@ -15,10 +15,15 @@ _agents = {}
 _loop = asyncio.new_event_loop()
 _id = uuid.uuid5(uuid.NAMESPACE_OID, "southbound")
 
+def start():
+    """Starts what asynchronous code of the library runs in, once."""
+    if not _loop.is_running():
+        threading.Thread(target=_loop.run_forever, daemon=True).start()
+
 def load(modules):
     """Imports the code of a version."""
     code.serve(modules)
-    threading.Thread(target=_loop.run_forever, daemon=True).start()
+    start()
     for name in sorted(modules):
         try:
             __import__(name)

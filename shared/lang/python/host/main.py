@@ -49,6 +49,8 @@ def _answer(message):
         _code(message)
     elif kind == "run":
         handlers.run(message[1])
+    elif kind == "pytest":
+        _pytest(message)
 
 plugins = handlers = None
 
@@ -66,6 +68,13 @@ def _load(message):
     plugins = _part("plugins")
     if plugins is not None:
         wire.send(["ok", *plugins.load(*message[1:])])
+
+def _pytest(message):
+    global plugins
+    plugins = _part("plugins")
+    kit = plugins and _part("kit")
+    if kit:
+        kit.run(message)
 
 def _code(message):
     global handlers

@@ -20,6 +20,15 @@ _types = {}
 _instances = {}
 whole = False  # the model is complete: what an instance holds is read at once
 
+def reset():
+    """Forgets the model, before another one of the same process."""
+    global whole
+    for i in _instances.values():
+        i.over = True
+    _types.clear()
+    _instances.clear()
+    whole = False
+
 def namespace(name):
     """Returns the namespace of a name."""
     at = root
@@ -136,11 +145,11 @@ class Variable:
 
 class Instance(runtime.Instance):
     """An instance of an entity. What it holds is asked for once."""
-    __slots__ = ("number", "held", "of", "where")
+    __slots__ = ("number", "held", "of", "where", "over")
 
     def __init__(self, number, of):
         self.number, self.of, self.held, self.where = number, of, {}, None
-        self.dataclass_self = None
+        self.dataclass_self, self.over = None, False
         self.locations = []
         self.sid = number
         self.implementations = set()
@@ -171,6 +180,8 @@ class Instance(runtime.Instance):
         held = self.held
         if name in held:
             return held[name]
+        if self.over:
+            raise inmanta.ast.RuntimeException(None, f"{self} is of an earlier model")
         if whole and not held:
             held.update((k, wire.decode(v)) for k, v in wire.ask(["all", self.number])[1]["d"].items())
             if name in held:

@@ -192,6 +192,16 @@ class Called:
             return converted(v, key)
         return DynamicProxy.return_value(v, context=ProxyContext(path=key, validated=True))
 
+failure = None  # what a plugin has raised last
+_only = False  # plugins count of modules of the model alone: others were imported for models before
+
+def reset():
+    """Forgets the plugins of a model, before another one of the same process."""
+    global _only, failure
+    _only, failure = True, None
+    _plugins.clear()
+    model.compiler._plugins = None
+
 def load(path, modules, paths):
     """Imports modules, and returns what went wrong and the signatures of their plugins."""
     warnings.simplefilter("ignore")
@@ -204,6 +214,8 @@ def load(path, modules, paths):
             break
     told = []
     for name, cls in sorted(PluginMeta.get_functions().items()):
+        if _only and name.split("::")[0] not in dict(modules):
+            continue
         try:
             called = Called(cls)
             told.append(called.signature())
@@ -279,6 +291,8 @@ def call(message):
     except wire.TooLarge as e:
         wire.send(["failed", f"it returns {e.args[0]} bytes, and a model takes at most {wire.LIMIT}", []])
     except BaseException as e:
+        global failure
+        failure = e
         e.__traceback__ = e.__traceback__.tb_next if e.__traceback__ else None
         wire.send(["failed", said(e), frames(e)])
 

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"southbound/shared/compile"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/modtest"
+	"southbound/shared/lang/module"
+	"southbound/shared/lang/python"
+)
+
+// install installs what tests in Python need, and what the module does.
+func (t *moduleTests) install(ctx context.Context) error {
+	tool := t.app.tool()
+	tool.Dir = t.around
+	if err := tool.InstallTests(ctx, t.module, t.env); err != nil {
+		return err
+	}
+	return t.open()
+}
+
+// pytest runs tests in Python.
+func (t *moduleTests) pytest(ctx context.Context, files []string) error {
+	path, wrong := python.Find(cmp.Or(t.env, module.EnvDir))
+	if wrong != "" {
+		return fault.New(fault.Invalid, "test the module", "%s is a test in Python, and %s", files[0], wrong).
+			WithHint("`southbound module test --install` installs what is needed")
+	}
+	dir, err := os.MkdirTemp("", "southbound-test-")
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, "make a directory", err)
+	}
+	defer os.RemoveAll(dir)
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return fault.Wrap(fault.Unavailable, "make a directory", err)
+	}
+	work := filepath.Join(dir, "project")
+	if err := os.MkdirAll(filepath.Join(work, "libs"), 0o750); err != nil {
+		return fault.Wrap(fault.Unavailable, "make a directory", err)
+	}
+	made, err := t.bench(work)
+	if err != nil {
+		return err
+	}
+	defer made.Close()
+	o := python.Options{Python: path, Dir: t.module.Dir, Print: t.print}
+	if t.module.Generation == 2 {
+		o.Path = []string{t.module.Dir}
+	}
+	host, err := python.Start(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	sub := made.(*bench).app //nolint:forcetypeassert // it is ours
+	sub.host = host
+	return t.python(ctx, host, sub, work, files)
+}
+
+// print tells what pytest prints, unless programs read what is told.
+func (t *moduleTests) print(text string) {
+	if !t.app.json {
+		_, _ = io.WriteString(output{t.app}, text)
+	}
+}
+
+// python runs tests in a host.
+func (t *moduleTests) python(
+	ctx context.Context, host *python.Host, sub *app, work string, files []string,
+) error {
+	args := []string{"--rootdir", t.module.Dir, "-p", "no:inmanta"}
+	if t.flags.verbose {
+		args = append(args, "-v")
+	}
+	for _, file := range files {
+		full, err := filepath.Abs(file)
+		if err != nil {
+			return fault.Wrap(fault.Usage, "module test", err)
+		}
+		args = append(args, full)
+	}
+	paths := append([]string{filepath.Join(work, "libs")}, t.paths...)
+	if t.module.Generation == 1 {
+		paths = append([]string{filepath.Dir(t.module.Dir)}, paths...)
+	}
+	var last *compile.Compiled
+	code, err := host.Pytest(python.Tests{
+		Args: args, Module: t.module.Name, Dir: t.module.Dir, Project: work, Paths: paths,
+		Run: t.flags.run, Done: t.told,
+		Compile: func() (*eval.Result, diag.Problems, error) {
+			var err error
+			if last, err = sub.model(ctx, work, false, false); last == nil {
+				return nil, nil, err
+			}
+			return last.Result, last.Warnings, err
+		},
+	})
+	const wrong, none = 2, 5 // exit codes of pytest: interrupted and above, and that there was no test
+	if err == nil && code >= wrong && code != none && t.counts[modtest.Failed] == 0 {
+		err = fault.New(fault.Invalid, "test the module", "pytest ends with %d", code)
+	}
+	return err
+}
+
+// told tells what came of a test in Python.
+func (t *moduleTests) told(x python.Test) {
+	r := modtest.Result{
+		File: filepath.Join(t.flags.module, x.File), Name: x.Name, State: modtest.State(x.Outcome),
+		DurationMS: x.Took.Milliseconds(),
+	}
+	if r.State != modtest.Passed {
+		r.Line, r.Error, r.Log = x.Line, x.Why, x.Text
+	}
+	if t.app.json {
+		t.done(r)
+		return
+	}
+	t.counts[r.State]++ // pytest tells people
+}
