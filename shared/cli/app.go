@@ -282,7 +282,7 @@ func (a *app) openAt(dir string) error {
 		Secrets: known, Connector: a.connector(known), Types: types, Handlers: a.handlers(), Code: a.python, Pack: machine.Build(),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }, Waits: a.waits.note, Sizes: local.Sizes(),
-		Keep: a.own.Definitions().Bundles})
+		Keep: a.own.Definitions().Bundles, Owned: a.own.Instances().Live})
 	a.home = api.New(api.Config{Engine: a.engine, Agent: a.packs.Check, History: a.own.ParameterHistory,
 		Waits: func(env string) map[string]string { return a.waits.of(env, time.Now()) }})
 	return nil

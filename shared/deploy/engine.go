@@ -42,6 +42,9 @@ type Config struct {
 	Waits func(env, agent, why string)
 	// Sizes are the sizes of what is read or done at a time. They change no result, only what it costs.
 	Sizes Sizes
+	// Owned, when set, returns those of the named resource sets that belong to somebody else than
+	// whoever exports whole models, such as instances of services: whole exports leave them.
+	Owned func(ctx context.Context, env string, sets []string) ([]string, error)
 	// Keep, when set, returns hashes of files that others need, so that no collection removes them.
 	Keep func(ctx context.Context) ([]string, error)
 }

@@ -235,6 +235,8 @@ func (p *planner) content(ctx context.Context, x Export, last state.Version) (se
 			return intents{}, nil, 0, err
 		}
 		base = last.Number
+	} else if m, base, err = p.withOwned(ctx, x, last); err != nil {
+		return intents{}, nil, 0, err
 	}
 	set, err = p.resolveModel(ctx, m)
 	return set, setsOf(m.Resources), base, err

@@ -318,6 +318,24 @@ func (n *Instances) Instances(
 		append(args, inventory.Page(q.Limit))...)
 }
 
+// Live returns those of ids that are of instances which are not deleted.
+func (n *Instances) Live(ctx context.Context, env string, ids []string) ([]string, error) {
+	var out []string
+	err := n.home.read(ctx, "read instances", func(c *sqlite.Conn) error {
+		for _, id := range ids {
+			if err := query(c, "SELECT id FROM instances WHERE env = ? AND id = ? AND NOT deleted",
+				func(s *sqlite.Stmt) error {
+					out = append(out, s.ColumnText(0))
+					return nil
+				}, env, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
 // ReferredBy implements inventory.Store.
 func (n *Instances) ReferredBy(ctx context.Context, env, id string) ([]string, error) {
 	var out []string

@@ -18,22 +18,26 @@ import (
 
 // export deploys what instances need now.
 func (r *round) export(ctx context.Context) error {
-	var with, without []job
+	var with, purged, without []job
 	for _, j := range r.jobs(inventory.TaskExport) {
-		if j.task.Present {
-			with = append(with, j)
-		} else {
+		switch {
+		case !j.task.Present:
 			without = append(without, j)
+		case j.task.Purge:
+			purged = append(purged, j)
+		default:
+			with = append(with, j)
 		}
 	}
 	all := r.remove(ctx, without)
-	groups, err := r.byModel(ctx, with, func(j job) lifecycle.Set { return deployed(j.rec) })
-	all = errors.Join(all, err)
-	for _, digest := range slices.Sorted(maps.Keys(groups)) {
-		together := func(jobs []job) error { return r.exportAll(ctx, digest, jobs) }
-		all = errors.Join(all, r.apart(ctx, groups[digest], together, func(j job, err error) error {
-			return r.notExported(ctx, j, problemsOf(err))
-		}))
+	for _, some := range [][]job{purged, with} {
+		groups, err := r.byModel(ctx, some, func(j job) lifecycle.Set { return deployed(j.rec) })
+		all = errors.Join(all, err)
+		for _, digest := range slices.Sorted(maps.Keys(groups)) {
+			together := func(jobs []job) error { return r.exportAll(ctx, digest, jobs) }
+			alone := func(j job, err error) error { return r.notExported(ctx, j, problemsOf(err)) }
+			all = errors.Join(all, r.apart(ctx, groups[digest], together, alone))
+		}
 	}
 	return all
 }
@@ -54,6 +58,11 @@ func (r *round) exportAll(ctx context.Context, digest string, jobs []job) error 
 	m, err := r.deployable(ctx, c)
 	if err != nil {
 		return c.placed(err)
+	}
+	if jobs[0].task.Purge { // of all
+		if m, err = r.withoutShared(ctx, m); err != nil {
+			return err
+		}
 	}
 	x := deploy.Export{
 		Model: m, Partial: true, Origin: state.Origin{Message: "orders of services"},
@@ -136,6 +145,31 @@ func (r *round) deployable(ctx context.Context, c *compiled) (*model.Model, erro
 	return built.Deployable(ctx, source.Options{
 		Types: r.Types, Agent: r.Agent, Check: r.Engine.Validate,
 	})
+}
+
+// withoutShared returns a model without the resources of no set that are deployed already, however
+// they are by now: whoever goes does not change them.
+func (r *round) withoutShared(ctx context.Context, m *model.Model) (*model.Model, error) {
+	var shared []resource.ID
+	for i := range m.Resources {
+		if m.Resources[i].Set == "" {
+			shared = append(shared, m.Resources[i].ID)
+		}
+	}
+	rows, err := r.Engine.State.Rows(ctx, r.Env, shared)
+	if err != nil {
+		return nil, err
+	}
+	out, at := *m, []int{}
+	out.Resources = nil
+	for i := range m.Resources {
+		there := func(row state.Row) bool { return row.ID == m.Resources[i].ID && !row.Orphaned }
+		if m.Resources[i].Set != "" || !slices.ContainsFunc(rows, there) {
+			out.Resources, at = append(out.Resources, m.Resources[i]), append(at, i)
+		}
+	}
+	out.Where = func(i int, attribute string) diag.Pos { return m.At(at[i], attribute) }
+	return &out, nil
 }
 
 // notExported writes that the resources of an instance could not be deployed.

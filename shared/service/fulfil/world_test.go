@@ -66,6 +66,7 @@ func newWorld(t *testing.T, model string) *world {
 		Caller: local.Caller{}, Connector: &transport.Connector{Local: true}, Types: w.types,
 		Handlers: all, Holder: w.home.Holder(), NewID: w.home.NewID, Jitter: rand.Float64,
 		Ran: func(n int) { ran.Add(int64(n)) }, Sizes: local.Sizes(),
+		Keep: w.home.Definitions().Bundles, Owned: w.home.Instances().Live,
 	})
 	t.Cleanup(w.engine.Close)
 	w.runner = &local.Runner{Engine: w.engine, Bell: w.home.Bell, Ran: ran}
@@ -116,6 +117,33 @@ func (w *world) worker(store inventory.Store) *fulfil.Worker {
 		},
 		Failed: func(err error) { w.Error(err) },
 	})
+}
+
+// running returns a worker beside which somebody else deploys.
+func (w *world) running() *fulfil.Worker {
+	out := w.worker(w.store)
+	out.Deploy = nil
+	return out
+}
+
+// rounds does rounds, and deploys after each, until no instance has tasks.
+func (w *world) rounds(worker *fulfil.Worker) {
+	w.Helper()
+	for range 100 {
+		if _, err := worker.Round(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		if _, err := w.runner.Drain(w.Context(), env, nil); err != nil {
+			w.Fatal(err)
+		}
+		if done, err := w.settled(w.Context()); err != nil {
+			w.Fatal(err)
+		} else if done {
+			return
+		}
+		time.Sleep(time.Millisecond * 20)
+	}
+	w.Fatal(w.states())
 }
 
 // work works until no instance has tasks.

@@ -31,7 +31,7 @@ func (w Who) may(m definition.Modifier) bool {
 
 // Allowed returns why somebody may not make of attributes what they are afterwards, nil if they
 // may: diag.Problems with the path and the modifier of each. Without attributes before, all is
-// allowed.
+// allowed, and so is what there was no attribute for: another definition had it not.
 func Allowed(s *definition.Service, before, after map[string]any, who Who) error {
 	if before == nil {
 		return nil
@@ -56,18 +56,23 @@ func (c *checker) refuse(at Path, m definition.Modifier, what string) {
 func (c *checker) allowed(p *definition.Part, at Path, before, after map[string]any) {
 	for i := range p.Attributes {
 		a := &p.Attributes[i]
-		if !equal(before[a.Name], after[a.Name]) && !c.who.may(a.Modifier) {
+		was, had := before[a.Name]
+		if had && !equal(was, after[a.Name]) && !c.who.may(a.Modifier) {
 			c.refuse(at.in(a.Name), a.Modifier, "it would change")
 		}
 	}
 	for i := range p.Relations {
 		r := &p.Relations[i]
-		if !sameIDs(before[r.Name], after[r.Name]) && !c.who.may(r.Modifier) {
+		was, had := before[r.Name]
+		if had && !sameIDs(was, after[r.Name]) && !c.who.may(r.Modifier) {
 			c.refuse(at.in(r.Name), r.Modifier, "it would lead elsewhere")
 		}
 	}
 	for i := range p.Embedded {
 		e := &p.Embedded[i]
+		if _, had := before[e.Name]; !had {
+			continue
+		}
 		was, is := emptied(before[e.Name], e.Limits), emptied(after[e.Name], e.Limits)
 		switch {
 		case equal(was, is):

@@ -1,0 +1,232 @@
+package fulfil_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
+	"southbound/shared/resource"
+	"southbound/shared/service/lifecycle"
+)
+
+// routers is a model with an owner, what it owns, and something else that leads to it.
+const routers = `
+import lsm
+import lsm::fsm
+import southbound
+import southbound::fs
+
+entity Router extends lsm::ServiceEntity:
+    string name
+end
+index Router(instance_id)
+entity Port extends lsm::ServiceEntity:
+    string name
+end
+entity Note extends lsm::ServiceEntity:
+    string name
+end
+Port.router [1] lsm::__service__ Router._ports [0:]
+Note.router [1] lsm::__service__ Router
+
+implementation router for Router:
+    self.owned_resources += southbound::fs::File(
+        agent=here, path="SRV/{{ self.name }}", purged=self.purge_resources,
+        content=std::json_dumps([port.name for port in std::key_sort(self._ports, "name")]),
+    )
+end
+implementation port for Port:
+    self.owned_resources += southbound::fs::File(
+        agent=here, path="SRV/{{ self.name }}", purged=self.purge_resources, content=self.router.name,
+    )
+end
+implementation note for Note:
+    ports = std::count(self.router._ports)
+    self.owned_resources += southbound::fs::File(
+        agent=here, path="SRV/{{ self.name }}", purged=self.purge_resources,
+        content="{{ self.router.name }} {{ ports }}",
+    )
+end
+implement Router using parents, router
+implement Port using parents, port
+implement Note using parents, note
+
+here = southbound::Agent(name="here")
+router = lsm::ServiceEntityBinding(
+    service_entity="__config__::Router", lifecycle=lsm::fsm::service, service_entity_name="router",
+)
+port = lsm::ServiceEntityBinding(
+    service_entity="__config__::Port", lifecycle=lsm::fsm::service, service_entity_name="port",
+    owner=router, relation_to_owner="router",
+)
+note = lsm::ServiceEntityBinding(
+    service_entity="__config__::Note", lifecycle=lsm::fsm::service, service_entity_name="note",
+)
+for one in lsm::all(router):
+    Router(instance_id=one["id"], entity_binding=router, **one["attributes"])
+end
+for one in lsm::all(port):
+    Port(
+        instance_id=one["id"], entity_binding=port, name=one["attributes"]["name"],
+        router=Router[instance_id=one["attributes"]["router"]],
+    )
+end
+for one in lsm::all(note):
+    Note(
+        instance_id=one["id"], entity_binding=note, name=one["attributes"]["name"],
+        router=Router[instance_id=one["attributes"]["router"]],
+    )
+end
+`
+
+// TestOwners compiles and deploys what belongs to an owner together, and lets others lead to it.
+func TestOwners(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, routers)
+	w.order("router", "r", map[string]any{"name": "r"})
+	w.order("router", "s", map[string]any{"name": "s"})
+	w.order("port", "q", map[string]any{"name": "q", "router": "r"})
+	w.work()
+	w.file("r", `["q"]`)
+	w.order("port", "p", map[string]any{"name": "p", "router": "r"})
+	w.order("note", "n", map[string]any{"name": "n", "router": "s"})
+	w.work()
+	w.file("r", `["p", "q"]`)
+	w.file("p", "r")
+	w.file("q", "r")
+	w.file("n", "s 0")
+	w.file("s", "[]")
+	w.remove("q")
+	w.work()
+	w.state("q", "terminated")
+	w.file("q", "")
+	for _, id := range []string{"r", "s", "p", "n"} {
+		w.state(id, "up")
+	}
+}
+
+// TestDefinitions holds that an instance has its definition, and the model of it, until it is
+// updated.
+func TestDefinitions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	w.order("site", "one", map[string]any{"host_name": "a"})
+	w.work()
+	changed := strings.ReplaceAll(site, `text }} {{`, `text }} at {{`)
+	w.offer(changed) // its definition is the same
+	w.update("one", map[string]any{"text": "more"})
+	w.work()
+	w.file("a", "more at 8000")
+	renamed := strings.ReplaceAll(changed, `{{ self.text }} at`, `{{ self.text }}{{ self.mark }}`)
+	renamed = strings.ReplaceAll(renamed, `    int? port`, "    string mark = \"!\"\n    int? port")
+	w.offer(renamed)
+	w.order("site", "two", map[string]any{"host_name": "b"})
+	old := w.read("one")
+	w.remove("one") // with the definition that it has
+	w.work()
+	w.state("one", "terminated")
+	w.file("b", "hello! 8001")
+	w.order("site", "three", map[string]any{"host_name": "c"})
+	w.work()
+	if r := w.read("three"); r.Definition == old.Definition {
+		t.Error("a changed definition is the same")
+	}
+}
+
+// TestRejectedKeeps holds that an update to another definition that is rejected leaves an instance
+// that can be compiled with its own.
+func TestRejectedKeeps(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	w.order("site", "one", map[string]any{"host_name": "a"})
+	w.work()
+	w.offer(strings.ReplaceAll(site, `    int? port`, "    string mark = \"!\"\n    int? port"))
+	w.update("one", map[string]any{"text": "wrong"})
+	w.work()
+	r := w.state("one", "update_rejected")
+	if r.Made.Active == r.Definition {
+		t.Errorf("%+v", r.Made)
+	}
+	w.update("one", map[string]any{"text": "right"})
+	w.work()
+	r = w.state("one", "up")
+	if r.Active["mark"] != "!" || r.Made.Active != r.Definition {
+		t.Errorf("%v: %+v", r.Active, r.Made)
+	}
+}
+
+// TestFails leads an instance to failed when a resource fails, and back when it is well again.
+func TestFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	dir := filepath.Join(w.srv, "x")
+	if err := os.WriteFile(dir, []byte("in the way"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	worker := w.running()
+	w.order("site", "one", map[string]any{"host_name": "x/y"})
+	w.rounds(worker)
+	r := w.state("one", "failed")
+	if r.Outcome != lifecycle.Failed {
+		t.Error(r.Outcome)
+	}
+	if err := errors.Join(os.Remove(dir), os.Mkdir(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.engine.Deploy(t.Context(), env, deploy.Request{RetryFailed: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.runner.Drain(t.Context(), env, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.rounds(w.running()) // another one, which looks at once
+	w.state("one", "up")
+	w.file("x/y", "hello 8000")
+}
+
+// TestWhole holds that an export of a whole model leaves what instances have.
+func TestWhole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	w.order("site", "one", map[string]any{"host_name": "a"})
+	w.work()
+	path := filepath.Join(w.srv, "other")
+	other := func(p string) resource.Resource {
+		return resource.Resource{
+			ID:   resource.NewID("fs::File", "here", resource.Key{Name: "path", Value: p}),
+			Type: "fs::File", Agent: "here", Attributes: map[string]any{"path": p, "content": "other"},
+			Flags: resource.Flags{PurgeOnDelete: true},
+		}
+	}
+	top := other(filepath.Join(w.srv, "top"))
+	top.Attributes["content"] = "changed"
+	export := func(all ...resource.Resource) error {
+		_, err := w.engine.Export(t.Context(), env, deploy.Export{Model: &model.Model{Resources: all}})
+		return err
+	}
+	if err := export(other(path), top); err != nil {
+		t.Fatal(err)
+	}
+	w.work()
+	if _, err := w.runner.Drain(t.Context(), env, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.file("a", "hello 8000")
+	w.file("other", "other")
+	w.file("top", "changed")
+	if err := export(other(path)); err == nil || !strings.Contains(err.Error(), "requires") {
+		t.Errorf("what an instance requires can leave: %v", err)
+	}
+	if err := export(top, other(filepath.Join(w.srv, "a"))); err == nil ||
+		!strings.Contains(err.Error(), "which this export does not replace") {
+		t.Errorf("what an instance has can be taken: %v", err)
+	}
+	w.remove("one")
+	w.work()
+	w.state("one", "terminated")
+	w.file("a", "")
+}
