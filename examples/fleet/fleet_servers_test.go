@@ -17,16 +17,19 @@ import (
 )
 
 // machine begins a machine: processes, a network and a root of their own, which is a copy of this
-// machine's in memory, written where it is changed. $0 is where it is mounted. Its first process
-// has to wait for those whose parents are gone: a service counts as running until then.
+// machine's in memory, written where it is changed. $0 is where it is mounted. Its first process has
+// to wait for those whose parents are gone: a service counts as running until then. The home of root
+// is empty: what comes and goes in this machine's meanwhile, such as the lock file of somebody's
+// ~/.bashrc, would stay there for ever in a copy that has seen it, and each login wait for it.
 const machine = `set -e
 mount -t tmpfs -o size=2g none "$0"
 mkdir "$0/upper" "$0/work" "$0/root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$0/upper,workdir=$0/work" "$0/root"
 mount -t proc none "$0/root/proc"
 mount --rbind /dev "$0/root/dev"
+mount -t tmpfs none "$0/root/root"
+mkdir -p "$0/root/run/sshd" "$0/root$1"
 mount --rbind "$1" "$0/root$1"
-mkdir -p "$0/root/run/sshd"
 ip link set lo up
 exec chroot "$0/root" sh -c 'echo ready; while :; do sleep 1000 & wait $!; done'`
 
@@ -80,6 +83,9 @@ func (h host) run(t *testing.T, argv ...string) string {
 	return string(out)
 }
 
+// processes lists what runs on a machine.
+const processes = `for p in /proc/[0-9]*; do echo "${p#/proc/} $(tr '\0' ' ' <$p/cmdline)"; done 2>&1`
+
 // TestFleet deploys the model to three machines over ssh, twice, and looks at what they do.
 func TestFleet(t *testing.T) {
 	t.Parallel()
@@ -117,6 +123,9 @@ func TestFleet(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		if got := cmd.ProcessState.ExitCode(); got != want {
 			t.Errorf("%v: exit code %d, want %d: %v\n%s", argv, got, want, err, out)
+			for name, h := range hosts {
+				t.Logf("%s runs\n%s", name, h.run(t, "sh", "-c", processes))
+			}
 		}
 		return string(out)
 	}

@@ -42,7 +42,7 @@ func TestOverSSH(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	machine := sshtest.Start(t, sshtest.Self(t), "SetEnv PGHOST="+own.dir+"\n")
+	machine := sshtest.Start(t, sshtest.Self(t), "SetEnv "+sshtest.NoStart+" PGHOST="+own.dir+"\n")
 	document := fmt.Sprintf(`southbound: 1
 agents:
   db1: {transport: ssh, host: 127.0.0.1, port: %d, user: %s, key_file: %s, host_key: %q, directory: %s}

@@ -2,8 +2,8 @@
 package sshtest
 
 import (
-	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -81,15 +81,28 @@ func Provide(t *testing.T, path, packages string) {
 	}
 }
 
+// NoStart is what sshd sets for a login so that the shell of the user reads no ~/.bashrc, as bash does
+// otherwise where it is not within another shell: what the user of a machine has there is no part of a
+// test, may take long, and may wait for others who log in. It is set unless more lines say SetEnv.
+const NoStart = "SHLVL=1"
+
 // Start starts a server that lets a user in by a key, with more lines in its configuration. It ends
-// with the test. prefix is what sshd is started by, if not by itself.
+// with the test; when that has failed, it says what sshd has said. prefix is what sshd is started by,
+// if not by itself.
 func Start(t *testing.T, login, more string, prefix ...string) *Server {
 	t.Helper()
 	path, dir := sshd(t), t.TempDir()
 	s := &Server{Host: NewKey(t, dir, "host", ""), User: NewKey(t, dir, "user", ""), Login: login, prefix: prefix}
 	authorized, config := filepath.Join(dir, "authorized"), filepath.Join(dir, "config")
 	write(t, authorized, s.User.Public+"\n", 0o644)
-	write(t, config, "HostKey "+s.Host.File+"\nAuthorizedKeysFile "+authorized+"\nStrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin yes\nPasswordAuthentication yes\n"+more, 0o600)
+	write(t, config, "HostKey "+s.Host.File+"\nAuthorizedKeysFile "+authorized+"\nStrictModes no\n"+
+		"UsePAM no\nPidFile none\nPermitRootLogin yes\nPasswordAuthentication yes\nLogLevel VERBOSE\n"+
+		more+"SetEnv "+NoStart+"\n", 0o600) // the first SetEnv counts
+	log, err := os.Create(filepath.Join(dir, "log")) // a file: what outlives sshd may keep it open
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the login reads authorized there
 		t.Fatal(err)
 	}
@@ -99,7 +112,6 @@ func Start(t *testing.T, login, more string, prefix ...string) *Server {
 		t.Fatal(err)
 	}
 	s.Port = int64(l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // it is TCP
-	var log bytes.Buffer
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		for {
@@ -107,7 +119,7 @@ func Start(t *testing.T, login, more string, prefix ...string) *Server {
 			if err != nil {
 				return
 			}
-			s.serve(conn, append(append([]string{}, s.prefix...), path, "-i", "-e", "-f", config), &log)
+			s.serve(conn, append(append([]string{}, s.prefix...), path, "-i", "-e", "-f", config), log)
 		}
 	})
 	t.Cleanup(func() {
@@ -115,14 +127,15 @@ func Start(t *testing.T, login, more string, prefix ...string) *Server {
 		wait.Wait()
 		s.Kill(syscall.SIGKILL)
 		if t.Failed() {
-			t.Logf("sshd said:\n%s", log.String())
+			said, err := os.ReadFile(log.Name())
+			t.Logf("sshd said (%v):\n%s", err, said)
 		}
 	})
 	return s
 }
 
 // serve hands a connection to an sshd of its own.
-func (s *Server) serve(conn net.Conn, argv []string, log *bytes.Buffer) {
+func (s *Server) serve(conn net.Conn, argv []string, log *os.File) {
 	defer conn.Close()
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
@@ -134,15 +147,16 @@ func (s *Server) serve(conn net.Conn, argv []string, log *bytes.Buffer) {
 	}
 	defer file.Close()
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Stdin, cmd.Stdout = file, file
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = file, file, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if cmd.Start() == nil {
-		s.running = append(s.running, cmd)
-		go func() { _ = cmd.Wait() }()
+	if err := cmd.Start(); err != nil {
+		_, _ = fmt.Fprintf(log, "start sshd: %v\n", err)
+		return
 	}
-	_ = log
+	s.running = append(s.running, cmd)
+	go func() { _ = cmd.Wait() }()
 }
 
 // Kill signals the sshds of all connections there have been.
