@@ -67,14 +67,19 @@ func TestScriptsOverAPI(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// serve starts `southbound run --listen` for a script; the race detector watches it where there is one.
+// serve starts `southbound run --listen` for a script; the race detector watches it where there is one,
+// and the script is one of watched.
 func serve(env *testscript.Env) error {
 	data, err := os.MkdirTemp("", "southbound-test-")
 	if err != nil {
 		return err
 	}
 	env.Defer(func() { _ = os.RemoveAll(data) })
-	cmd := exec.Command("southbound", "run", "--listen", "127.0.0.1:0", "--data", data)
+	server := "southbound"
+	if !isWatched(env) {
+		server = program()
+	}
+	cmd := exec.Command(server, "run", "--listen", "127.0.0.1:0", "--data", data)
 	cmd.Dir, cmd.Env = env.WorkDir, append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

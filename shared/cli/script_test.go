@@ -26,8 +26,9 @@ import (
 // does. Scripts start hundreds of programs, each of which costs ten times as much with the detector.
 var shipped string
 
-// watched are the scripts whose programs the race detector watches, where it does at all: those in
-// which much happens at once. What the others add runs in one goroutine.
+// watched are the scripts whose programs the race detector watches, where it does at all, or whose
+// server when they run against one: those in which much happens at once. What the others add runs in
+// one goroutine, and asks a server for one thing after the other; package api has it asked for many.
 var watched = []string{
 	"apply", "compile", "discover", "event", "jobs", "keep", "rolling", "run", "serve", "waves",
 }
@@ -108,11 +109,15 @@ func params(home string) testscript.Params {
 // scripts that are watched run them.
 func embedded(env *testscript.Env) error {
 	env.Setenv("GORACE", "atexit_sleep_ms=0")
-	name := strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")
-	if !slices.Contains(watched, name) {
+	if !isWatched(env) {
 		ship(env)
 	}
 	return nil
+}
+
+// isWatched reports whether a script is one of watched.
+func isWatched(env *testscript.Env) bool {
+	return slices.Contains(watched, strings.TrimPrefix(filepath.Base(env.WorkDir), "script-"))
 }
 
 // expand replaces $WORK in files by the script's directory.
