@@ -156,9 +156,9 @@ func (p *plan) instance(i int) error {
 	if moved {
 		p.remove(listPart(p.env, shard, was.deleted), sort)
 	}
-	if moved || was.state != is.state || was.rev == 0 {
+	if moved || was.rev == 0 || was.state != is.state || was.version != is.version {
 		entry := key(listPart(p.env, shard, is.deleted), sort)
-		entry[attrState] = attr.Text(is.state)
+		entry[attrState], entry[attrVer] = attr.Text(is.state), attr.Number(is.version)
 		p.put(entry, role{}, "", nil)
 	}
 	switch {

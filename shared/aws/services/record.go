@@ -1,14 +1,11 @@
 package services
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 
 	"southbound/shared/aws/attr"
-	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
 )
 
@@ -18,6 +15,7 @@ type facets struct {
 	rev, events int64
 	service     string
 	created     int64 // microseconds since 1970
+	version     int   // of the service
 	state       string
 	deleted     bool
 	shut        bool // nobody may refer to it
@@ -31,7 +29,7 @@ type facets struct {
 func facetsOf(r *inventory.Record, events int64) facets {
 	f := facets{
 		rev: r.Rev, events: events, service: r.Service, created: r.Created.UnixMicro(),
-		state: r.State, deleted: r.Deleted, shut: r.Closed || r.Deleted, leads: r.Leads(),
+		version: r.ServiceVersion, state: r.State, deleted: r.Deleted, shut: r.Closed || r.Deleted, leads: r.Leads(),
 	}
 	if !r.Deleted {
 		f.identity = r.Identity
@@ -130,28 +128,4 @@ func (n *Instances) eventsItem(
 	out := key(instancePart(env, id), eventsSort(last))
 	maps.Copy(out, body)
 	return out, nil
-}
-
-func (n *Instances) pack(v any) (item, error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, opWrite, err)
-	}
-	return item{attrBody: attr.Blob(n.packer.Pack(raw))}, nil
-}
-
-// unpack reads the body of an item, with numbers as they were written.
-func (n *Instances) unpack(i item, v any) error {
-	raw, err := n.packer.Unpack(attr.BytesOf(i, attrBody))
-	if err == nil {
-		d := json.NewDecoder(bytes.NewReader(raw))
-		d.UseNumber()
-		err = d.Decode(v)
-	}
-	if err != nil {
-		return fault.New(fault.Damaged, opRead, "the item %s of %s does not decode: %v",
-			attr.TextOf(i, attrSort), attr.TextOf(i, attrPart), err).
-			WithHint("the table was changed by something else; restore it to a point in time")
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-// Package services keeps instances of services in the table of the state.
+// Package services keeps services and their instances in the table of the state.
 // docs/design/services.md says how, and why.
 //
 //	services.go  the store, and the keys of its items
@@ -9,6 +9,8 @@
 //	write.go     transactions, and what became of them
 //	read.go      single instances, what refers to them, and their events
 //	list.go      lists of instances, and of those with tasks
+//	defined.go   definitions of services
+//	define.go    how they are replaced
 package services
 
 import (
@@ -29,8 +31,11 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// API is what Instances need of DynamoDB; *dynamodb.Client has it.
+// API is what is needed of DynamoDB; *dynamodb.Client has it.
 type API interface {
+	BatchWriteItem(
+		ctx context.Context, in *dynamodb.BatchWriteItemInput, opts ...func(*dynamodb.Options),
+	) (*dynamodb.BatchWriteItemOutput, error)
 	BatchGetItem(
 		ctx context.Context, in *dynamodb.BatchGetItemInput, opts ...func(*dynamodb.Options),
 	) (*dynamodb.BatchGetItemOutput, error)
@@ -45,7 +50,7 @@ type API interface {
 	) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// Config says where instances are.
+// Config says where services are.
 type Config struct {
 	API   API
 	Table string // one that dynamo.Table describes
@@ -57,7 +62,6 @@ type Config struct {
 // used by any number of goroutines and processes.
 type Instances struct {
 	table
-	packer *pack.Packer
 
 	mu    sync.Mutex
 	known map[instanceKey]facets // what this process has read or written last
@@ -69,16 +73,16 @@ type instanceKey struct{ env, id string }
 
 // New returns the instances in a table that exists.
 func New(c Config) (*Instances, error) {
+	t, err := newTable(c)
+	return &Instances{table: t, known: map[instanceKey]facets{}}, err
+}
+
+func newTable(c Config) (table, error) {
 	p, err := pack.New(dictID, dictionary)
-	if err != nil {
-		return nil, err
-	}
 	if c.Sleep == nil {
 		c.Sleep = machine.Clock{}.Sleep
 	}
-	return &Instances{
-		table: table{c}, packer: p, known: map[instanceKey]facets{},
-	}, nil
+	return table{c, p}, err
 }
 
 const dictID = 3
@@ -107,6 +111,7 @@ const (
 	attrEvents = "e" // how many events an instance has
 	attrID     = "i" // of the instance that has an identity
 	attrState  = "t" // of an instance in a list
+	attrVer    = "w" // the version of the service, there
 	attrDue    = "d" // microseconds since 1970
 	attrGuard  = "v" // changes with each write of a guard
 	attrShut   = "c" // of a guard: nobody may refer to the instance

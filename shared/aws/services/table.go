@@ -1,7 +1,10 @@
 package services
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -11,13 +14,17 @@ import (
 
 	"southbound/shared/aws/attr"
 	"southbound/shared/aws/awserr"
+	"southbound/shared/aws/pack"
 	"southbound/shared/fault"
 )
 
 type item = attr.Item
 
 // table makes requests. All reads are strong.
-type table struct{ Config }
+type table struct {
+	Config
+	packer *pack.Packer
+}
 
 const opRead = "read services"
 
@@ -120,4 +127,80 @@ func (t *table) pause(ctx context.Context, op string, try int) error {
 		return fault.Wrap(fault.KindOf(err), op, err)
 	}
 	return nil
+}
+
+// pack returns the body of an item.
+func (t *table) pack(v any) (item, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, opWrite, err)
+	}
+	return item{attrBody: attr.Blob(t.packer.Pack(raw))}, nil
+}
+
+// unpack reads the body of an item, with numbers as they were written.
+func (t *table) unpack(i item, v any) error {
+	raw, err := t.packer.Unpack(attr.BytesOf(i, attrBody))
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		err = d.Decode(v)
+	}
+	if err != nil {
+		return fault.New(fault.Damaged, opRead, "the item %s of %s does not decode: %v",
+			attr.TextOf(i, attrSort), attr.TextOf(i, attrPart), err).
+			WithHint("the table was changed by something else; restore it to a point in time")
+	}
+	return nil
+}
+
+// transact makes a transaction, and returns why it was canceled if it was: one that was is not
+// done. DynamoDB knows one by its token for ten minutes: one whose answer was lost is asked for
+// again, and done once.
+func (t *table) transact(
+	ctx context.Context, items []types.TransactWriteItem,
+) ([]types.CancellationReason, error) {
+	const mostAsked = 4
+	in := &dynamodb.TransactWriteItemsInput{
+		ClientRequestToken: aws.String(newToken()), TransactItems: items,
+	}
+	for try := 1; ; try++ {
+		_, err := t.API.TransactWriteItems(ctx, in)
+		var canceled *types.TransactionCanceledException
+		switch {
+		case err == nil:
+			return nil, nil
+		case errors.As(err, &canceled):
+			return canceled.CancellationReasons, nil
+		case awserr.Is(err, awserr.TransactionConflict):
+			return []types.CancellationReason{{Code: aws.String(codeConflict)}}, nil
+		case !awserr.Passing(err) || try == mostAsked:
+			return nil, awserr.Fault(opWrite, err)
+		}
+		if err := t.pause(ctx, opWrite, try); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// The reasons of a canceled transaction.
+const (
+	codeNone      = "None"
+	codeCondition = "ConditionalCheckFailed"
+	codeConflict  = "TransactionConflict"
+	codeThrottled = "ThrottlingError"
+	codeExceeded  = "ProvisionedThroughputExceeded"
+	codeFull      = "ItemCollectionSizeLimitExceeded"
+)
+
+// failed returns the error of a reason that neither a condition nor waiting helps with, or nil.
+func failed(r types.CancellationReason) error {
+	switch code := aws.ToString(r.Code); code {
+	case "", codeNone, codeCondition, codeConflict, codeThrottled, codeExceeded:
+		return nil
+	case codeFull:
+		return fault.New(fault.Full, opWrite, "%s", aws.ToString(r.Message))
+	default:
+		return fault.New(fault.Internal, opWrite, "%s: %s", code, aws.ToString(r.Message))
+	}
 }

@@ -2,15 +2,10 @@ package services
 
 import (
 	"context"
-	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"southbound/shared/aws/attr"
-	"southbound/shared/aws/awserr"
-	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
 )
 
@@ -51,53 +46,23 @@ func (p *plan) done() []int64 {
 	return revs
 }
 
-// commit makes the transaction, and reports whether it has to be prepared anew. DynamoDB knows one
-// by its token for ten minutes: one whose answer was lost is asked for again, and done once.
+// commit makes the transaction, and reports whether it has to be prepared anew.
 func (p *plan) commit(ctx context.Context) (again bool, err error) {
-	const mostAsked = 4
-	in := &dynamodb.TransactWriteItemsInput{
-		ClientRequestToken: aws.String(newToken()), TransactItems: p.items,
+	reasons, err := p.transact(ctx, p.items)
+	if err != nil || len(reasons) == 0 {
+		return false, err
 	}
-	for try := 1; ; try++ {
-		_, err := p.API.TransactWriteItems(ctx, in)
-		var canceled *types.TransactionCanceledException
-		switch {
-		case err == nil:
-			return false, nil
-		case errors.As(err, &canceled):
-			return p.canceled(canceled.CancellationReasons)
-		case awserr.Is(err, awserr.TransactionConflict):
-			return true, nil
-		case !awserr.Passing(err) || try == mostAsked:
-			return false, awserr.Fault(opWrite, err)
-		}
-		if err := p.pause(ctx, opWrite, try); err != nil {
-			return false, err
-		}
-	}
-}
-
-// canceled tells a transaction that is refused from one that may be made again.
-func (p *plan) canceled(reasons []types.CancellationReason) (again bool, err error) {
 	worst := role{}
 	var taken item
 	for i, r := range reasons {
-		switch code := aws.ToString(r.Code); code {
-		case "None", "", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
-		case "ConditionalCheckFailed":
-			if now := p.roles[i]; worst.kind == noCondition || now.kind < worst.kind {
-				worst, taken = now, r.Item
-			}
-		case "ItemCollectionSizeLimitExceeded":
-			return false, fault.New(fault.Full, opWrite, "%s", aws.ToString(r.Message))
-		default:
-			return false, fault.New(
-				fault.Internal,
-				opWrite,
-				"%s: %s",
-				code,
-				aws.ToString(r.Message),
-			)
+		if err := failed(r); err != nil {
+			return false, err
+		}
+		if aws.ToString(r.Code) != codeCondition {
+			continue
+		}
+		if now := p.roles[i]; worst.kind == noCondition || now.kind < worst.kind {
+			worst, taken = now, r.Item
 		}
 	}
 	r := &p.changes[worst.change].Record

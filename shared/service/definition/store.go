@@ -14,6 +14,7 @@ import (
 const (
 	MaxServices   = 1000      // versions of services of an environment
 	MaxDefinition = 256 << 10 // bytes of JSON of one
+	MaxName       = 256       // bytes of the name of a service
 )
 
 // Kept is a definition, with the model that instances of it are compiled with.
@@ -62,8 +63,13 @@ func CheckPut(bundle string, services []Service) error {
 		s := &services[i]
 		key := fmt.Sprintf("%s version %d", s.Name, s.Version)
 		switch {
-		case s.Name == "" || s.Version < 0:
-			return fault.New(fault.Invalid, opPut, "a service has a name, and a version from 0")
+		case s.Name == "" || len(s.Name) > MaxName || strings.Contains(s.Name, "/"):
+			return fault.New(fault.Invalid, opPut,
+				"a service has a name of 1 to %d bytes without a slash, and not %.40q", MaxName, s.Name).
+				WithHint("name it by service_entity_name of its binding")
+		case s.Version < 0:
+			return fault.New(fault.Invalid, opPut, "the version of %s is %d, and not 0 or more",
+				s.Name, s.Version)
 		case seen[key]:
 			return fault.New(fault.Invalid, opPut, "there are two definitions of %s", key)
 		case s.Default && usual[s.Name]:

@@ -123,8 +123,7 @@ type Query struct {
 }
 
 // Bounds of what a store does at once. A transaction of DynamoDB has 100 items and 4 MB, and an
-// item
-// 400 KB; docs/design/services.md says what an instance takes of them.
+// item 400 KB; docs/design/services.md says what an instance takes of them.
 const (
 	MaxPage = 1000
 	// MaxChanges is how many instances a Write has, if they lead to nothing new.
@@ -137,7 +136,7 @@ const (
 	MaxEvents = 128 << 10
 	MaxBytes  = 3 << 20
 	// MaxName is how many bytes an id, a service, and an identity may have.
-	MaxName     = 256
+	MaxName     = definition.MaxName
 	MaxIdentity = 2048
 )
 

@@ -251,6 +251,7 @@ func (s *suite) bundles() {
 	other := service("site", 0)
 	other.Strict = false
 	s.put(3, other)
+	s.put(7, service("site", 0)) // which belongs to another one than before
 	if err := s.h.B.Put(s.ctx, "another", bundle(9), nil); err != nil {
 		s.Fatal(err)
 	}
@@ -258,7 +259,7 @@ func (s *suite) bundles() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.same("the bundles", []string{bundle(3), bundle(5), bundle(9)}, got)
+	s.same("the bundles", []string{bundle(3), bundle(7), bundle(9)}, got)
 }
 
 // bad refuses what is not a set of definitions.
@@ -270,6 +271,8 @@ func (s *suite) bad() {
 	large.Description = &long
 	for name, services := range map[string][]definition.Service{
 		"no name": {service("", 0)}, "version": {service("site", -1)},
+		"slash":    {service("a/b", 0)},
+		"long":     {service(strings.Repeat("x", definition.MaxName+1), 0)},
 		"twice":    {service("site", 0), service("site", 0)},
 		"defaults": {service("site", 0), two}, "large": {service("mail", 0), large},
 		"many": make([]definition.Service, definition.MaxServices+1),

@@ -1,0 +1,171 @@
+package services
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"southbound/shared/aws/attr"
+	"southbound/shared/aws/awserr"
+	"southbound/shared/service/definition"
+)
+
+// Put implements definition.Store. Texts, and what is not offered any more, are written before the
+// offer: nobody sees the ones, and the others are true whether the offer is replaced or not.
+func (d *Definitions) Put(
+	ctx context.Context, env, bundle string, services []definition.Service,
+) error {
+	if err := definition.CheckPut(bundle, services); err != nil {
+		return err
+	}
+	next, bodies := offer{Bundle: bundle}, map[string][]byte{}
+	for i := range services {
+		s := &services[i]
+		digest, body, err := s.Text()
+		if err != nil {
+			return err
+		}
+		bodies[digest] = body
+		next.Services = append(next.Services,
+			offered{Name: s.Name, Version: s.Version, Default: s.Default, Digest: digest})
+	}
+	for try := 0; ; try++ {
+		if err := d.pause(ctx, opWrite, try); err != nil {
+			return err
+		}
+		now, err := d.offer(ctx, env)
+		if err != nil {
+			return err
+		}
+		if err := d.checkLive(ctx, env, now, &next); err != nil {
+			return err
+		}
+		if err := d.write(ctx, d.before(env, now, &next, bodies)); err != nil {
+			return err
+		}
+		if again, err := d.replace(ctx, env, now, next); err != nil || !again {
+			return err
+		}
+	}
+}
+
+// checkLive refuses that a version is left out which instances have.
+func (d *Definitions) checkLive(ctx context.Context, env string, now, next *offer) error {
+	left := map[string][]int{} // versions, by the name of the service
+	for i := range now.Services {
+		was := &now.Services[i]
+		if next.find(func(one *offered) bool {
+			return one.Name == was.Name && one.Version == was.Version
+		}) < 0 {
+			left[was.Name] = append(left[was.Name], was.Version)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		live := map[int]int{}
+		for shard := range shards {
+			err := d.query(ctx, nil, listPart(env, shard, false), listSort(name, ""), name+"0",
+				func(i item) bool {
+					if service, _, _ := listed(attr.TextOf(i, attrSort)); service == name {
+						live[int(attr.NumberOf(i, attrVer))]++
+					}
+					return true
+				})
+			if err != nil {
+				return err
+			}
+		}
+		slices.Sort(left[name])
+		for _, version := range left[name] {
+			if live[version] > 0 {
+				return definition.ErrLive(name, version, live[version])
+			}
+		}
+	}
+	return nil
+}
+
+// before returns what is written before the offer is replaced: texts that are new, and which bundle
+// those have that are offered no more.
+func (d *Definitions) before(env string, now, next *offer, bodies map[string][]byte) []item {
+	offers := func(o *offer, digest string) bool {
+		return o.find(func(one *offered) bool { return one.Digest == digest }) >= 0
+	}
+	var out []item
+	for _, digest := range slices.Sorted(maps.Keys(bodies)) {
+		if !offers(now, digest) {
+			i := key(textPart(env), textSort+digest)
+			i[attrBody] = attr.Blob(d.packer.Pack(bodies[digest]))
+			out = append(out, i)
+		}
+		d.keep(digest, bodies[digest])
+	}
+	gone := map[string]bool{}
+	for i := range now.Services {
+		digest := now.Services[i].Digest
+		if gone[digest] || offers(next, digest) {
+			continue
+		}
+		gone[digest] = true
+		i := droppedKey(env, digest, now.seq)
+		i[attrID] = attr.Text(now.Bundle)
+		out = append(out, i)
+	}
+	return out
+}
+
+// write writes items that never change, in as many requests as they need: 25 items and 4 MB each.
+func (d *Definitions) write(ctx context.Context, items []item) error {
+	const most, bytes = 25, 4 << 20
+	for len(items) > 0 {
+		var reqs []types.WriteRequest
+		for size := 0; len(items) > 0 && len(reqs) < most; items = items[1:] {
+			if size += len(attr.BytesOf(items[0], attrBody)); size > bytes && len(reqs) > 0 {
+				break
+			}
+			reqs = append(reqs, types.WriteRequest{PutRequest: &types.PutRequest{Item: items[0]}})
+		}
+		for try := 0; len(reqs) > 0; try++ {
+			if err := d.pause(ctx, opWrite, try); err != nil {
+				return err
+			}
+			out, err := d.API.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{
+				RequestItems: map[string][]types.WriteRequest{d.Table: reqs},
+			})
+			if err != nil {
+				return awserr.Fault(opWrite, err)
+			}
+			reqs = out.UnprocessedItems[d.Table]
+		}
+	}
+	return nil
+}
+
+// replace makes an offer that of the environment, unless another one has come.
+func (d *Definitions) replace(
+	ctx context.Context, env string, now *offer, next offer,
+) (again bool, err error) {
+	i, err := d.pack(&next)
+	if err != nil {
+		return false, err
+	}
+	maps.Copy(i, key(offerPart, env))
+	i[attrSeq] = attr.Number(now.seq + 1)
+	put := &types.Put{
+		TableName: &d.Table, Item: i, ConditionExpression: aws.String("attribute_not_exists(k)"),
+	}
+	if now.seq > 0 {
+		put.ConditionExpression = aws.String("n = :n")
+		put.ExpressionAttributeValues = item{":n": attr.Number(now.seq)}
+	}
+	reasons, err := d.transact(ctx, []types.TransactWriteItem{{Put: put}})
+	for _, r := range reasons {
+		if err := failed(r); err != nil {
+			return false, err
+		}
+	}
+	return len(reasons) > 0, err
+}
