@@ -17,6 +17,7 @@ import (
 	"southbound/shared/local"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
+	"southbound/shared/service/orders"
 	"southbound/shared/transport"
 )
 
@@ -51,7 +52,11 @@ func start(t *testing.T, wrap func(http.Handler) http.Handler) *world {
 	engine := deploy.New(deploy.Config{State: w.home, Files: w.home.Files(), Doorbell: w.home.Bell, Clock: local.Clock{}, Caller: local.Caller{},
 		Secrets: w.home.Secrets(), Connector: &transport.Connector{Local: true}, Types: w.types, Handlers: byType, Pack: "p", Holder: w.home.Holder(),
 		NewID: w.home.NewID, Jitter: rand.Float64})
-	w.service = api.New(api.Config{Engine: engine, Jobs: w.home, About: api.Discovery{Version: "1", Auth: api.AuthBearer}})
+	services := orders.New(orders.Config{
+		Definitions: w.home.Definitions(), Instances: w.home.Instances(),
+	})
+	w.service = api.New(api.Config{Engine: engine, Jobs: w.home, Services: services,
+		About: api.Discovery{Version: "1", Auth: api.AuthBearer}})
 	ctx, stop := context.WithCancel(context.Background())
 	wait := w.service.WorkHere(ctx)
 	t.Cleanup(func() { stop(); wait() })

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -253,6 +254,13 @@ type retryAfter struct {
 func (r retryAfter) Unwrap() error { return r.error }
 
 func (c *Client) once(ctx context.Context, base *url.URL, method, path string, body []byte, out any) error {
+	return c.request(ctx, base, method, path, nil, body, out)
+}
+
+// request is once with further headers.
+func (c *Client) request(
+	ctx context.Context, base *url.URL, method, path string, header http.Header, body []byte, out any,
+) error {
 	limit := actTime
 	if method == http.MethodGet {
 		limit = lookTime
@@ -266,6 +274,7 @@ func (c *Client) once(ctx context.Context, base *url.URL, method, path string, b
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	maps.Copy(req.Header, header)
 	req.Header.Set("Accept", "application/json, application/problem+json")
 	req.Header.Set("User-Agent", cmp.Or(c.Program, "southbound"))
 	resp, err := c.http.Do(req)

@@ -22,7 +22,7 @@ func (r *routes) document() {
 	ours := &huma.Response{Description: "Error", Content: map[string]*huma.MediaType{problemType: {Schema: failure}}}
 	byID := map[string]*huma.Operation{}
 	for _, path := range doc.Paths {
-		for _, op := range []*huma.Operation{path.Get, path.Put, path.Post, path.Delete} {
+		for _, op := range []*huma.Operation{path.Get, path.Put, path.Post, path.Patch, path.Delete} {
 			if op != nil {
 				op.Responses["default"] = ours
 				byID[op.OperationID] = op
@@ -33,6 +33,7 @@ func (r *routes) document() {
 	delete(schemas.Map(), "ErrorDetail")
 	r.security(doc, byID["discover"])
 	across(schemas.Map(), byID["resources"])
+	mayBeNull(schemas.Map())
 	link(byID)
 }
 

@@ -26,6 +26,7 @@ func handler(s *Service, all bool) http.Handler {
 	config := huma.DefaultConfig("Southbound", cmp.Or(s.About.Version, "0"))
 	config.Formats, config.DefaultFormat = strict(), "application/json"
 	config.RejectUnknownQueryParameters = true
+	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil
 	config.Info.Description = "Desired state, what became of it, and what to do about it."
 	config.Transformers = []huma.Transformer{ownErrors}
@@ -39,6 +40,7 @@ func handler(s *Service, all bool) http.Handler {
 		r.lists()
 		r.single()
 		r.acts()
+		r.orders()
 		if s.Jobs != nil {
 			r.jobs()
 		}

@@ -79,6 +79,8 @@ type Home interface {
 	Environments(ctx context.Context) ([]string, error)
 	// Plan says all that an apply would do; see deploy.Engine.Preview.
 	Plan(ctx context.Context, env string, x deploy.Export, look deploy.Look) (deploy.DryRun, error)
+	// Orders returns what takes orders of services; Unsupported where the home keeps none.
+	Orders() (Orders, error)
 }
 
 // Pruned is the queue of an agent that is not needed, or was not.

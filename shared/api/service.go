@@ -15,6 +15,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/service/orders"
 	"southbound/shared/transport"
 	"southbound/shared/typefile"
 )
@@ -50,6 +51,8 @@ type Config struct {
 	// Waits, when not nil, returns why agents of an environment are waited for, as far as they are served
 	// in this process.
 	Waits func(env string) map[string]string
+	// Services, when not nil, takes orders of services.
+	Services *orders.Service
 	// About is what the server says of itself; name, api and openapi are filled in.
 	About Discovery
 }

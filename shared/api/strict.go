@@ -32,8 +32,10 @@ func strict() map[string]huma.Format {
 				}
 				return stdjson.Unmarshal(data, loose)
 			}
-			if err := noNull(data); err != nil {
-				return err
+			if _, may := v.(interface{ mayHoldNull() }); !may {
+				if err := noNull(data); err != nil {
+					return err
+				}
 			}
 			return json.Unmarshal(data, v, json.RejectUnknownMembers(true), json.WithUnmarshalers(whole))
 		},
@@ -134,7 +136,7 @@ func send(c huma.Context, p *ErrorBody) {
 func noSuch(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string
-		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodDelete} {
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete} {
 			other := r.Clone(r.Context())
 			other.Method = method
 			if _, pattern := mux.Handler(other); pattern != "" && pattern != "/" {

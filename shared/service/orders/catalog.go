@@ -44,8 +44,7 @@ func (s *Service) Catalog(
 	out := []Offer{}
 	for i := range all {
 		if versions || all[i].Default {
-			all[i].Environment = env
-			out = append(out, Offer{Service: all[i]})
+			out = append(out, offer(env, all[i]))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Offer) int {
@@ -62,6 +61,57 @@ func (s *Service) Catalog(
 	return out, nil
 }
 
+// offer returns a definition as it is shown: lists that are empty are there.
+func offer(env string, d definition.Service) Offer {
+	d.Environment = env
+	fill(&d.Part)
+	d.Config, d.OwnedEntities = orEmptyMap(d.Config), orEmpty(d.OwnedEntities)
+	d.Lifecycle.Alternatives = orEmpty(d.Lifecycle.Alternatives)
+	d.Lifecycle.States = slices.Clone(orEmpty(d.Lifecycle.States))
+	for i := range d.Lifecycle.States {
+		state := &d.Lifecycle.States[i]
+		state.Values, state.Annotations = orEmptyMap(state.Values), orEmptyMap(state.Annotations)
+	}
+	d.Lifecycle.Transfers = slices.Clone(orEmpty(d.Lifecycle.Transfers))
+	for i := range d.Lifecycle.Transfers {
+		t := &d.Lifecycle.Transfers[i]
+		t.Annotations = orEmptyMap(t.Annotations)
+	}
+	return Offer{Service: d}
+}
+
+// fill makes what is empty in a part be there.
+func fill(p *definition.Part) {
+	p.Attributes = slices.Clone(orEmpty(p.Attributes))
+	p.Embedded = slices.Clone(orEmpty(p.Embedded))
+	p.Relations = slices.Clone(orEmpty(p.Relations))
+	p.KeyAttributes, p.Annotations = orEmpty(p.KeyAttributes), orEmptyMap(p.Annotations)
+	for i := range p.Attributes {
+		p.Attributes[i].Annotations = orEmptyMap(p.Attributes[i].Annotations)
+	}
+	for i := range p.Relations {
+		p.Relations[i].Annotations = orEmptyMap(p.Relations[i].Annotations)
+	}
+	for i := range p.Embedded {
+		p.Embedded[i].RelationAnnotations = orEmptyMap(p.Embedded[i].RelationAnnotations)
+		fill(&p.Embedded[i].Part)
+	}
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func orEmptyMap[T any](m map[string]T) map[string]T {
+	if m == nil {
+		return map[string]T{}
+	}
+	return m
+}
+
 // Offer returns a service; with a negative version, that of new instances.
 func (s *Service) Offer(
 	ctx context.Context, env, name string, version int, counts bool,
@@ -70,8 +120,7 @@ func (s *Service) Offer(
 	if err != nil {
 		return Offer{}, err
 	}
-	d.Environment = env
-	out := Offer{Service: d}
+	out := offer(env, d)
 	if counts {
 		all, err := s.Definitions.All(ctx, env)
 		if err != nil {

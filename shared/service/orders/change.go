@@ -104,11 +104,9 @@ func (s *Service) update(
 		if f.def, err = s.latest(ctx, env, &f.record); err != nil {
 			return inventory.Change{}, err
 		}
-		given, err := s.resolved(ctx, env, &f.def, attributes, names)
-		if err != nil {
-			return inventory.Change{}, err
-		}
-		return inventory.Update(&f.def, f.record, given, f.record.Version, s.now())
+		given, lost := s.resolved(ctx, env, &f.def, attributes, names)
+		c, err := inventory.Update(&f.def, f.record, given, f.record.Version, s.now())
+		return c, both(lost, err)
 	}
 }
 
@@ -218,18 +216,25 @@ func (s *Service) Configure(
 		return Instance{}, fault.New(fault.Invalid, "", "there are no settings")
 	}
 	return s.change(ctx, env, w, "configure", func(f *found) (inventory.Change, error) {
-		c := inventory.Change{Record: f.record}
-		for _, name := range slices.Sorted(maps.Keys(values)) {
-			var err error
-			c, err = inventory.Advance(&f.def, c.Record, lifecycle.Configure{
-				Name: name, On: values[name], Version: c.Record.Version,
-			}, s.now())
-			if err != nil {
-				return c, err
-			}
-		}
-		return c, nil
+		r, err := s.configured(&f.def, f.record, values)
+		return inventory.Change{Record: r}, err
 	})
+}
+
+// configured returns an instance with settings.
+func (s *Service) configured(
+	d *definition.Service, r inventory.Record, values map[string]bool,
+) (inventory.Record, error) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		c, err := inventory.Advance(d, r, lifecycle.Configure{
+			Name: name, On: values[name], Version: r.Version,
+		}, s.now())
+		if err != nil {
+			return r, err
+		}
+		r = c.Record
+	}
+	return r, nil
 }
 
 // SetMetadata keeps a text with an instance, under a key; nil lets go of it.

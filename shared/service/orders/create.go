@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,15 +28,16 @@ type Creation struct {
 	State      string
 	Attributes map[string]any
 	Metadata   map[string]string
+	// Config turns automatic transfers on and off, by the names of their settings.
+	Config map[string]bool
 }
 
 // Create orders an instance. To order it again with the same id returns what is there.
 func (s *Service) Create(ctx context.Context, env string, o Creation) (Instance, error) {
 	if o.ID == "" {
 		o.ID = s.NewID()
-	} else if !isID(o.ID) {
-		return Instance{}, fault.New(fault.Invalid, "", "the id of an instance is a UUID").
-			WithHint("leave it out: one is made")
+	} else if err := CheckID(o.ID); err != nil {
+		return Instance{}, err
 	}
 	f, err := s.creation(ctx, env, o, nil)
 	if err != nil {
@@ -51,6 +53,15 @@ func (s *Service) Create(ctx context.Context, env string, o Creation) (Instance,
 	s.Changed(env)
 	f.record.Rev = revs[0]
 	return s.whole(ctx, env, &f.found)
+}
+
+// CheckID refuses what cannot be the id of a new instance.
+func CheckID(id string) error {
+	if isID(id) {
+		return nil
+	}
+	return fault.New(fault.Invalid, "", "the id of an instance is a UUID, in lower case").
+		WithHint("leave it out: one is made")
 }
 
 // isID reports whether a text is an id of an instance.
@@ -103,15 +114,15 @@ func (s *Service) creation(
 	if err != nil {
 		return changed{}, err
 	}
-	given, err := s.resolved(ctx, env, &d, o.Attributes, names)
-	if err != nil {
-		return changed{}, err
-	}
+	given, lost := s.resolved(ctx, env, &d, o.Attributes, names)
 	c, err := inventory.New(&d, o.ID, o.State, given, s.now())
-	if err != nil {
+	if err = both(lost, err); err != nil {
 		return changed{}, err
 	}
 	if err := metadata(o.Metadata); err != nil {
+		return changed{}, err
+	}
+	if c.Record, err = s.configured(&d, c.Record, o.Config); err != nil {
 		return changed{}, err
 	}
 	c.Record.Metadata = o.Metadata
@@ -120,6 +131,16 @@ func (s *Service) creation(
 	}}, c.Events...)
 	out := changed{found{c.Record, d}, c}
 	return out, s.free(ctx, env, &out.record, &d)
+}
+
+// both returns the problems of two errors, so that all that is wrong is said at once.
+func both(a, b error) error {
+	first, _ := diag.Of(a)
+	second, _ := diag.Of(b)
+	if len(first) == 0 || len(second) == 0 {
+		return cmp.Or(a, b)
+	}
+	return append(first, second...).Err()
 }
 
 // free refuses an identity that another instance has.

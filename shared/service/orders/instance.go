@@ -38,9 +38,9 @@ type Instance struct {
 	// Label is info, success, warning or danger; "" where the state has none.
 	Label     string          `json:"state_label"`
 	Config    map[string]bool `json:"config"`
-	Candidate Attributes      `json:"candidate_attributes" nullable:"true"`
-	Active    Attributes      `json:"active_attributes" nullable:"true"`
-	Rollback  Attributes      `json:"rollback_attributes" nullable:"true"`
+	Candidate Attributes      `json:"candidate_attributes"`
+	Active    Attributes      `json:"active_attributes"`
+	Rollback  Attributes      `json:"rollback_attributes"`
 	Callback  *string         `json:"callback"`
 	Deleted   bool            `json:"deleted"`
 	Created   time.Time       `json:"created_at"`
@@ -49,10 +49,12 @@ type Instance struct {
 	Progress *Progress `json:"deployment_progress"`
 	Identity *string   `json:"service_identity_attribute_value"`
 	// ReferredBy are the instances that lead to it; nil in lists.
-	ReferredBy []string `json:"referenced_by" nullable:"true"`
+	ReferredBy []string `json:"referenced_by"`
 	// Transfer is what has begun the transfer that is being validated; nil: none is.
 	Transfer *string           `json:"transfer_context"`
 	Metadata map[string]string `json:"metadata"`
+	// Problems are those of the last compile or deploy that failed, with their places in the model.
+	Problems json.RawMessage `json:"problems"`
 	// Settled: no transfer is under way, and none follows by itself.
 	Settled bool `json:"settled"`
 	// Failed: its state is labelled warning or danger, or its resources could not be deployed.
@@ -84,6 +86,9 @@ func shown(env string, f *found) Instance {
 		Candidate: r.Candidate, Active: r.Active, Rollback: r.Rollback, Callback: orNil(r.Callback),
 		Deleted: r.Deleted, Created: r.Created, Updated: r.Updated, Identity: orNil(r.Identity),
 		Transfer: orNil(string(r.Trigger)), Metadata: r.Metadata, Settled: settled(&f.def, r),
+	}
+	if out.Problems = r.Problems; len(out.Problems) == 0 {
+		out.Problems = json.RawMessage("[]")
 	}
 	if out.Config == nil {
 		out.Config = map[string]bool{}

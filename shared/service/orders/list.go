@@ -48,6 +48,8 @@ type Query struct {
 	Descending bool
 	After      string // Next of the page before
 	Limit      int    // 0: as many as a page holds
+	// Bytes is how much JSON a page has about; 0: as much as it takes.
+	Bytes int
 }
 
 // Page is a part of a list. Next, when not empty, is what the following one is asked for with.
@@ -86,22 +88,36 @@ func (s *Service) List(ctx context.Context, env string, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	p := Page{Items: []Instance{}}
-	if len(got) > limit {
-		got = got[:limit]
-		p.Next = q.place(&got[limit-1]).text()
-	}
+	return l.page(got, limit)
+}
+
+// page returns the first of what was found.
+func (l *lister) page(got []inventory.Record, limit int) (Page, error) {
+	p, bytes := Page{Items: []Instance{}}, 0
 	for i := range got {
+		if i == limit || l.q.Bytes > 0 && bytes > l.q.Bytes {
+			p.Next = l.q.place(&got[i-1]).text()
+			break
+		}
 		one, err := l.shown(&got[i])
 		if err != nil {
 			return p, err
+		}
+		if l.q.Bytes > 0 {
+			bytes += len(text(got[i].Candidate)) + len(text(got[i].Active)) + len(text(got[i].Rollback))
 		}
 		p.Items = append(p.Items, one)
 	}
 	return p, nil
 }
 
-// check refuses a query that cannot be answered, and returns where it goes on.
+// Check refuses a query that cannot be answered.
+func (q *Query) Check() error {
+	_, err := q.check()
+	return err
+}
+
+// check is Check that returns where the query goes on.
 func (q *Query) check() (*place, error) {
 	if q.Sort != "" && !slices.Contains(Sorts(), q.Sort) {
 		return nil, fault.New(fault.Invalid, "", "instances are not sorted by %q", q.Sort).

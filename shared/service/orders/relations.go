@@ -30,7 +30,7 @@ type resolver struct {
 }
 
 // resolved returns attributes with ids in the place of names of instances. Problems are those with
-// names that lead nowhere.
+// names that lead nowhere, which stay as they are.
 func (s *Service) resolved(
 	ctx context.Context, env string, d *definition.Service, given map[string]any, names names,
 ) (map[string]any, error) {

@@ -35,6 +35,7 @@ type Item struct {
 	Attributes map[string]any
 	Edits      []inventory.Edit
 	Metadata   map[string]string
+	Config     map[string]bool
 }
 
 // Order are changes of several instances.
@@ -49,14 +50,24 @@ type Placed struct {
 	Environment string     `json:"environment"`
 	Description string     `json:"description"`
 	Created     time.Time  `json:"created_at"`
+	Status      Status     `json:"status"`
 	Items       []Accepted `json:"service_order_items"`
 }
 
 // Accepted is an item of an order that was accepted.
 type Accepted struct {
-	Name     string   `json:"name" doc:"as the order has it"`
+	// Name is the one that the order has; "" if it has none.
+	Name     string   `json:"name"`
+	ID       string   `json:"instance_id"`
+	Service  string   `json:"service_entity"`
 	Action   Action   `json:"action"`
+	Status   Status   `json:"status"`
 	Instance Instance `json:"instance"`
+}
+
+// Status is how far an order is: when it is accepted, all of it is under way.
+type Status struct {
+	State string `json:"state"`
 }
 
 // Order does all of an order, or nothing. Problems have the item as their resource.
@@ -202,9 +213,9 @@ func (s *Service) item(
 	ctx context.Context, env string, i *Item, names names, id string,
 ) (changed, error) {
 	w := Wish{Ref: Ref{i.Service, i.Name}, Version: i.Version}
-	if i.Action != ActionCreate && i.Metadata != nil {
-		return changed{}, fault.New(fault.Invalid, "", "metadata are given to what is made").
-			WithHint("set them at the instance")
+	if i.Action != ActionCreate && len(i.Metadata)+len(i.Config) > 0 {
+		return changed{}, fault.New(fault.Invalid, "",
+			"metadata and settings are given to what is made").WithHint("set them at the instance")
 	}
 	switch {
 	case i.Action == ActionCreate && i.Edits != nil:
@@ -212,7 +223,7 @@ func (s *Service) item(
 			WithHint("give attributes")
 	case i.Action == ActionCreate:
 		return s.creation(ctx, env, Creation{
-			Service: i.Service, ID: id, Attributes: i.Attributes, Metadata: i.Metadata,
+			Service: i.Service, ID: id, Attributes: i.Attributes, Metadata: i.Metadata, Config: i.Config,
 		}, names)
 	case i.Action == ActionUpdate && (i.Edits == nil) == (i.Attributes == nil):
 		return changed{}, fault.New(fault.Invalid, "", "an update has attributes, or edits").
@@ -252,14 +263,16 @@ func (s *Service) placed(
 ) (Placed, error) {
 	out := Placed{
 		ID: s.NewID(), Environment: env, Description: o.Description, Created: s.now(),
-		Items: make([]Accepted, len(all)),
+		Status: Status{"in_progress"}, Items: make([]Accepted, len(all)),
 	}
 	for n := range all {
 		i, err := s.whole(ctx, env, &all[n].found)
 		if err != nil {
 			return out, err
 		}
-		out.Items[n] = Accepted{o.Items[n].Name, o.Items[n].Action, i}
+		out.Items[n] = Accepted{
+			o.Items[n].Name, i.ID, i.Service, o.Items[n].Action, out.Status, i,
+		}
 	}
 	return out, nil
 }

@@ -1,0 +1,326 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"southbound/shared/fault"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+	"southbound/shared/service/orders"
+)
+
+// Orders implements Home.
+func (c *Client) Orders() (Orders, error) { return clientOrders{c}, nil }
+
+// clientOrders asks a server for what orders.Service does.
+type clientOrders struct{ c *Client }
+
+// tenant is the header with the environment.
+const tenant = "X-Inmanta-Tid"
+
+// get makes a request, again after faults that pass, and returns the answer.
+func get[T any](
+	ctx context.Context, c *Client, env, method, path string, q url.Values, in any,
+) (T, error) {
+	return getBy[T](ctx, c, c.again, env, method, path, q, in)
+}
+
+// getBy is get for a request that is made by a function.
+func getBy[T any](
+	ctx context.Context, c *Client, by func(context.Context, func() error) error,
+	env, method, path string, q url.Values, in any,
+) (T, error) {
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	var body, answered []byte
+	var v T
+	if in != nil {
+		var err error
+		if body, err = encode(in); err != nil {
+			return v, err
+		}
+	}
+	if _, err := c.discover(ctx); err != nil {
+		return v, err
+	}
+	err := by(ctx, func() error {
+		return c.request(ctx, c.base, method, path, http.Header{tenant: {env}}, body, &answered)
+	})
+	if err != nil {
+		return v, err
+	}
+	d := json.NewDecoder(bytes.NewReader(answered))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return v, fault.Wrap(fault.Foreign, "read the answer of "+c.base.Host, err)
+	}
+	return v, nil
+}
+
+// got is get for an answer in data.
+func got[T any](
+	ctx context.Context, c *Client, env, method, path string, q url.Values, in any,
+) (T, error) {
+	d, err := get[data[T]](ctx, c, env, method, path, q, in)
+	return d.Data, err
+}
+
+func inventoryOf(ref orders.Ref) string {
+	service := ref.Service
+	if service == "" {
+		service = AnyService
+	}
+	return "/lsm/v1/service_inventory/" + url.PathEscape(service) + "/" + url.PathEscape(ref.ID)
+}
+
+// Catalog implements Orders.
+func (o clientOrders) Catalog(
+	ctx context.Context, env string, versions, counts bool,
+) ([]orders.Offer, error) {
+	path := "/lsm/v1/service_catalog"
+	if versions {
+		path = "/lsm/v2/service_catalog"
+	}
+	return got[[]orders.Offer](ctx, o.c, env, http.MethodGet, path, counting(counts), nil)
+}
+
+func counting(counts bool) url.Values {
+	if counts {
+		return url.Values{"instance_summary": {"true"}}
+	}
+	return nil
+}
+
+// Offer implements Orders.
+func (o clientOrders) Offer(
+	ctx context.Context, env, name string, version int, counts bool,
+) (orders.Offer, error) {
+	path := "/lsm/v2/service_catalog/" + url.PathEscape(name)
+	if version >= 0 {
+		path += "/" + text(version)
+		counts = false
+	}
+	return got[orders.Offer](ctx, o.c, env, http.MethodGet, path, counting(counts), nil)
+}
+
+// List implements Orders.
+func (o clientOrders) List(
+	ctx context.Context, env string, q orders.Query,
+) (orders.Page, error) {
+	v := url.Values{
+		"filter.state": q.States, "filter.attribute_set_empty": q.Empty,
+		"filter.attribute_set_not_empty": q.NotEmpty,
+	}
+	for name, value := range map[string]string{
+		"filter.id": q.ID, "filter.service_identity_attribute_value": q.Identity,
+		"filter.id_or_service_identity": q.Name, "after": q.After, "sort": q.Sort,
+	} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	for name, value := range q.Attributes {
+		v.Add("filter.attribute", name+"="+value)
+	}
+	if q.Descending {
+		sort := q.Sort
+		if sort == "" {
+			sort = orders.Sorts()[0]
+		}
+		v.Set("sort", sort+".desc")
+	}
+	switch q.Deleted {
+	case orders.OnlyDeleted:
+		v.Set("filter.deleted", "true")
+	case orders.WithDeleted:
+		v.Set("include_deleted", "true")
+	case orders.NotDeleted:
+	}
+	if q.Limit > 0 {
+		v.Set("limit", text(inventory.Page(q.Limit)))
+	}
+	path := strings.TrimSuffix(inventoryOf(orders.Ref{Service: q.Service}), "/")
+	p, err := get[Instances](ctx, o.c, env, http.MethodGet, path, v, nil)
+	return orders.Page{Items: p.Data, Next: p.Metadata.Next}, err
+}
+
+// Instance implements Orders.
+func (o clientOrders) Instance(
+	ctx context.Context, env string, ref orders.Ref,
+) (orders.Instance, error) {
+	return got[orders.Instance](ctx, o.c, env, http.MethodGet, inventoryOf(ref), nil, nil)
+}
+
+// Events implements Orders.
+func (o clientOrders) Events(
+	ctx context.Context, env string, ref orders.Ref, after int64, limit int,
+) ([]orders.Event, error) {
+	q := url.Values{"after": {text(after)}, "limit": {text(inventory.Page(limit))}}
+	return got[[]orders.Event](ctx, o.c, env, http.MethodGet, inventoryOf(ref)+"/events", q, nil)
+}
+
+// Create implements Orders. With an id, the order may be sent twice.
+func (o clientOrders) Create(
+	ctx context.Context, env string, n orders.Creation,
+) (orders.Instance, error) {
+	if n.ID == "" {
+		n.ID = uuid.NewString()
+	}
+	body := CreationBody{
+		Attributes: n.Attributes, Version: n.Version, ID: &n.ID, Metadata: n.Metadata, Config: n.Config,
+	}
+	if body.Attributes == nil {
+		body.Attributes = orders.Attributes{}
+	}
+	if n.State != "" {
+		body.State = &n.State
+	}
+	path := "/lsm/v1/service_inventory/" + url.PathEscape(n.Service)
+	return got[orders.Instance](ctx, o.c, env, http.MethodPost, path, nil, body)
+}
+
+// version returns the version that a change is for. A change that is sent twice is done once, since
+// it has a version: where the caller has named none, that is the one that is there now.
+func (o clientOrders) version(ctx context.Context, env string, w *orders.Wish) error {
+	if w.Version != nil {
+		return nil
+	}
+	is, err := o.Instance(ctx, env, w.Ref)
+	w.Version = &is.Version
+	return err
+}
+
+// changes makes a request that changes an instance.
+func (o clientOrders) changes(
+	ctx context.Context, env, method, what string, w orders.Wish, body func(*orders.Wish) any,
+) (orders.Instance, error) {
+	if err := o.version(ctx, env, &w); err != nil {
+		return orders.Instance{}, err
+	}
+	q := url.Values{"current_version": {text(*w.Version)}}
+	path := inventoryOf(w.Ref) + what
+	return got[orders.Instance](ctx, o.c, env, method, path, q, body(&w))
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// Update implements Orders.
+func (o clientOrders) Update(
+	ctx context.Context, env string, w orders.Wish, attributes map[string]any,
+) (orders.Instance, error) {
+	return o.changes(ctx, env, http.MethodPatch, "", w, func(w *orders.Wish) any {
+		return UpdateBody{Attributes: attributes, Comment: orNull(w.Message)}
+	})
+}
+
+// Edit implements Orders.
+func (o clientOrders) Edit(
+	ctx context.Context, env string, w orders.Wish, all []inventory.Edit,
+) (orders.Instance, error) {
+	if err := o.version(ctx, env, &w); err != nil {
+		return orders.Instance{}, err
+	}
+	body := EditsBody{Edits: editBodies(all), Version: w.Version, Comment: orNull(w.Message)}
+	path := strings.Replace(inventoryOf(w.Ref), "/lsm/v1/", "/lsm/v2/", 1)
+	return got[orders.Instance](ctx, o.c, env, http.MethodPatch, path, nil, body)
+}
+
+func editBodies(all []inventory.Edit) []EditBody {
+	var out []EditBody
+	for _, e := range all {
+		out = append(out, EditBody{e.ID, e.Operation, e.Target, value{e.Value}})
+	}
+	return out
+}
+
+// Delete implements Orders.
+func (o clientOrders) Delete(
+	ctx context.Context, env string, w orders.Wish,
+) (orders.Instance, error) {
+	none := func(*orders.Wish) any { return nil }
+	return o.changes(ctx, env, http.MethodDelete, "", w, none)
+}
+
+// SetState implements Orders.
+func (o clientOrders) SetState(
+	ctx context.Context, env string, w orders.Wish, target string,
+) (orders.Instance, error) {
+	return o.changes(ctx, env, http.MethodPost, "/state", w, func(w *orders.Wish) any {
+		return StateBody{Target: target, Message: orNull(w.Message)}
+	})
+}
+
+// Force implements Orders.
+func (o clientOrders) Force(
+	ctx context.Context, env string, w orders.Wish, target string, op lifecycle.Operation,
+) (orders.Instance, error) {
+	return o.changes(ctx, env, http.MethodPost, "/expert/state", w, func(w *orders.Wish) any {
+		b := ForceBody{StateBody: StateBody{Target: target, Message: orNull(w.Message)}}
+		if op != lifecycle.NoOperation {
+			b.Operation = &op
+		}
+		return b
+	})
+}
+
+// Configure implements Orders.
+func (o clientOrders) Configure(
+	ctx context.Context, env string, w orders.Wish, values map[string]bool,
+) (orders.Instance, error) {
+	if err := o.version(ctx, env, &w); err != nil {
+		return orders.Instance{}, err
+	}
+	body := ConfigBody{Values: values, Version: w.Version}
+	if _, err := got[map[string]bool](ctx, o.c, env, http.MethodPost, inventoryOf(w.Ref)+"/config",
+		nil, body); err != nil {
+		return orders.Instance{}, err
+	}
+	return o.Instance(ctx, env, w.Ref)
+}
+
+// SetMetadata implements Orders.
+func (o clientOrders) SetMetadata(
+	ctx context.Context, env string, w orders.Wish, key string, value *string,
+) (orders.Instance, error) {
+	what := "/metadata/" + url.PathEscape(key)
+	if value == nil {
+		none := func(*orders.Wish) any { return nil }
+		return o.changes(ctx, env, http.MethodDelete, what, w, none)
+	}
+	return o.changes(ctx, env, http.MethodPost, what, w, func(*orders.Wish) any {
+		var b MetadataBody
+		b.Body.Value = *value
+		return b
+	})
+}
+
+// Order implements Orders. It is sent once: it may have been placed when there is no answer.
+func (o clientOrders) Order(
+	ctx context.Context, env string, all orders.Order,
+) (orders.Placed, error) {
+	body := OrderBody{Description: orNull(all.Description), Items: []OrderItemBody{}}
+	for _, i := range all.Items {
+		b := OrderItemBody{
+			Instance: orNull(i.Name), Service: i.Service, Action: i.Action, Version: i.Version,
+			Attributes: i.Attributes, Edits: editBodies(i.Edits), Metadata: i.Metadata, Config: i.Config,
+		}
+		body.Items = append(body.Items, b)
+	}
+	once := func(_ context.Context, f func() error) error { return f() }
+	d, err := getBy[data[orders.Placed]](ctx, o.c, once, env, http.MethodPost, "/lsm/v2/order", nil,
+		body)
+	return d.Data, err
+}

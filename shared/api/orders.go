@@ -1,0 +1,181 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+	"southbound/shared/service/orders"
+)
+
+// Orders is what can be asked of the services of an environment; orders.Service says what each
+// does.
+type Orders interface {
+	// Catalog returns what can be ordered; Offer one service, below version 0 that of new
+	// instances.
+	Catalog(ctx context.Context, env string, versions, counts bool) ([]orders.Offer, error)
+	Offer(ctx context.Context, env, name string, version int, counts bool) (orders.Offer, error)
+	// List returns instances, and Instance one.
+	List(ctx context.Context, env string, q orders.Query) (orders.Page, error)
+	Instance(ctx context.Context, env string, ref orders.Ref) (orders.Instance, error)
+	// Events returns what has happened to an instance, behind a place.
+	Events(ctx context.Context, env string, ref orders.Ref, after int64, limit int) (
+		[]orders.Event, error)
+	// Create, Update, Edit and Delete order an instance, and change it.
+	Create(ctx context.Context, env string, o orders.Creation) (orders.Instance, error)
+	Update(ctx context.Context, env string, w orders.Wish, attributes map[string]any) (
+		orders.Instance, error)
+	Edit(ctx context.Context, env string, w orders.Wish, edits []inventory.Edit) (
+		orders.Instance, error)
+	Delete(ctx context.Context, env string, w orders.Wish) (orders.Instance, error)
+	// SetState asks for a state, and Force sets one.
+	SetState(ctx context.Context, env string, w orders.Wish, target string) (orders.Instance, error)
+	Force(ctx context.Context, env string, w orders.Wish, target string, o lifecycle.Operation) (
+		orders.Instance, error)
+	// Configure and SetMetadata set what is not an attribute.
+	Configure(ctx context.Context, env string, w orders.Wish, values map[string]bool) (
+		orders.Instance, error)
+	SetMetadata(ctx context.Context, env string, w orders.Wish, key string, value *string) (
+		orders.Instance, error)
+	// Order does several of these at once.
+	Order(ctx context.Context, env string, o orders.Order) (orders.Placed, error)
+}
+
+var _ Orders = (*orders.Service)(nil)
+
+// Orders implements Home.
+func (s *Service) Orders() (Orders, error) {
+	if s.Services == nil {
+		return nil, fault.New(fault.Unsupported, "", "this home keeps no services yet").
+			WithHint("order services of an embedded home, or of one that `southbound run` serves")
+	}
+	return s.Services, nil
+}
+
+// Diagnosis says why an instance is not well.
+type Diagnosis struct {
+	// Failures are the resources of the instance that are not well.
+	Failures []InstanceResource `json:"failures"`
+	// Rejections are compiles that failed, the newest first.
+	Rejections []Rejection `json:"rejections"`
+}
+
+// InstanceResource is a resource of an instance.
+type InstanceResource struct {
+	ID     string       `json:"resource_id"`
+	State  state.Status `json:"resource_state"`
+	Reason string       `json:"reason"`
+}
+
+// Rejection is a compile for an instance that failed.
+type Rejection struct {
+	At      time.Time `json:"timestamp"`
+	Version int64     `json:"service_instance_version"`
+	From    string    `json:"source"`
+	To      string    `json:"destination"`
+	Message string    `json:"message"`
+	// More is what else is known: problems with their places in the model.
+	More json.RawMessage `json:"more,omitempty"`
+}
+
+// InstanceResources returns the resources of an instance, in order of id.
+func InstanceResources(
+	ctx context.Context, h Home, env, instance string,
+) ([]InstanceResource, error) {
+	out := []InstanceResource{}
+	err := h.Resources(ctx, env, []string{"set=" + instance}, func(r *Resource) error {
+		out = append(out, InstanceResource{string(r.ID), r.Status, r.Reason})
+		return nil
+	})
+	return out, err
+}
+
+// AllEvents calls f for all that has happened to an instance, the oldest first.
+func AllEvents(
+	ctx context.Context, o Orders, env string, ref orders.Ref, f func(*orders.Event),
+) error {
+	after := int64(0)
+	for {
+		page, err := o.Events(ctx, env, ref, after, inventory.MaxPage)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			f(&page[i])
+			after = page[i].Seq
+		}
+		if len(page) < inventory.MaxPage {
+			return nil
+		}
+	}
+}
+
+// mostRejections is how many compiles that failed are told.
+const mostRejections = 10
+
+// Diagnose says why an instance is not well.
+func Diagnose(
+	ctx context.Context, h Home, o Orders, env string, instance *orders.Instance,
+) (Diagnosis, error) {
+	out := Diagnosis{Failures: []InstanceResource{}, Rejections: []Rejection{}}
+	all, err := InstanceResources(ctx, h, env, instance.ID)
+	if err != nil {
+		return out, err
+	}
+	for _, r := range all {
+		switch r.State {
+		case state.StatusDeployed, state.StatusAvailable, state.StatusDeploying:
+		default:
+			out.Failures = append(out.Failures, r)
+		}
+	}
+	ref := orders.Ref{Service: instance.Service, ID: instance.ID}
+	err = AllEvents(ctx, o, env, ref, func(e *orders.Event) {
+		if !e.Error && len(e.More) == 0 {
+			return
+		}
+		if e.Kind == string(lifecycle.ByResources) {
+			return // the resources themselves say more
+		}
+		r := Rejection{e.At, e.Version, e.From, e.To, e.Message, e.More}
+		out.Rejections = append([]Rejection{r}, out.Rejections...)
+		out.Rejections = out.Rejections[:min(len(out.Rejections), mostRejections)]
+	})
+	return out, err
+}
+
+// progressOf counts the resources of instances, by their sets.
+func progressOf(
+	ctx context.Context, h Home, env string, instances []orders.Instance,
+) error {
+	at := map[string]*orders.Progress{}
+	var filter []string
+	for i := range instances {
+		instances[i].Progress = &orders.Progress{}
+		at[instances[i].ID] = instances[i].Progress
+		filter = []string{"set=" + instances[i].ID}
+	}
+	if len(instances) != 1 {
+		filter = nil
+	}
+	return h.Resources(ctx, env, filter, func(r *Resource) error {
+		p := at[r.Set]
+		if p == nil {
+			return nil
+		}
+		p.Total++
+		switch r.Status {
+		case state.StatusDeployed, state.StatusNonCompliant:
+			p.Deployed++
+		case state.StatusAvailable, state.StatusDeploying:
+			p.Waiting++
+		default:
+			p.Failed++
+		}
+		return nil
+	})
+}

@@ -1,0 +1,286 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"southbound/shared/api"
+	"southbound/shared/fault"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+	"southbound/shared/service/orders"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// shop is a server that offers customers and sites.
+func shop(t *testing.T) *world {
+	t.Helper()
+	w := start(t, nil)
+	text, err := os.ReadFile("../service/lifecycle/testdata/service.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := lifecycle.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	customer := definition.Service{
+		Name: "customer", Default: true, Identity: ptr("name"), Lifecycle: *m,
+		Part: definition.Part{Attributes: []definition.Attribute{
+			{Name: "name", Type: "string", Modifier: definition.Once},
+			{Name: "size", Type: "int?", Modifier: definition.ReadWrite},
+		}},
+	}
+	site := definition.Service{
+		Name: "site", Default: true, Lifecycle: *m, Part: definition.Part{
+			Relations: []definition.Relation{{
+				Name: "customer", Service: "customer", Modifier: definition.Once,
+				Limits: definition.Limits{Lower: 1, Upper: ptr(1)},
+			}},
+		},
+	}
+	all := []definition.Service{customer, site}
+	if err := w.home.Definitions().Put(t.Context(), "default", "b", all); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+const customers = "/lsm/v1/service_inventory/customer"
+
+// order asks for something with the header of the environment.
+func (w *world) order(t *testing.T, method, path, body string) (int, map[string]any) {
+	t.Helper()
+	resp, text := w.ask(t, method, path, body, "X-Inmanta-tid", "default", "Content-Type",
+		"application/json")
+	var v map[string]any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%s %s: %v: %s", method, path, err, text)
+	}
+	return resp.StatusCode, v
+}
+
+// TestOrdersOverHTTP asks what the public clients of the peer ask, as they ask it.
+func TestOrdersOverHTTP(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	code, v := w.order(t, http.MethodPost, customers, `{"attributes": {"name": "a", "size": null},
+		"service_instance_id": null}`)
+	one, _ := v["data"].(map[string]any)
+	if code != http.StatusOK || one["state"] != "start" || one["service_entity"] != "customer" {
+		t.Fatalf("%d %v", code, v)
+	}
+	id, _ := one["id"].(string)
+	for _, c := range []struct {
+		method, path, body string
+		code               int
+		has                string
+	}{
+		{"GET", "/lsm/v1/service_catalog", "", 200, `"name":"customer"`},
+		{"GET", "/lsm/v1/service_catalog/customer?instance_summary=True", "", 200, `"start":1`},
+		{"GET", "/lsm/v2/service_catalog/customer/0", "", 200, `"service_identity":"name"`},
+		{"GET", "/lsm/v2/service_catalog/customer/0/schema", "", 200, `"title":"customer"`},
+		{"GET", customers + "/" + id, "", 200, `"referenced_by":[]`},
+		{"GET", customers + "/name=a?include_deployment_progress=True", "", 200, `"total":0`},
+		{"GET", "/lsm/v1/service_inventory/-/" + id, "", 200, `"service_identity_attribute_value":"a"`},
+		{"GET", customers + "/" + id + "/events", "", 200, `"event_type":"create"`},
+		{"GET", customers + "/" + id + "/log", "", 200, `"state":"start"`},
+		{"GET", customers + "/" + id + "/resources", "", 200, `"data":[]`},
+		{"GET", customers + "/" + id + "/diagnose", "", 200, `"rejections":[]`},
+		{"GET", customers + "/" + id + "/config", "", 200, `"data":{}`},
+		{"POST", customers + "/" + id + "/metadata/key", `{"service_id": "x", "body": {"value": "v",
+			"current_version": 1}}`, 200, `"metadata":{"key":"v"}`},
+		{"DELETE", customers + "/" + id + "/metadata/key?current_version=1", "", 200, `"metadata":{}`},
+		{"POST", customers + "/" + id + "/expert/state", `{"current_version": 1,
+			"target_state": "up", "operation": "promote", "message": "m"}`, 200, `"state":"up"`},
+		{"PATCH", customers + "/" + id + "?current_version=1", `{"attributes": {}}`, 409, `"conflict"`},
+		{"PATCH", customers + "/" + id, `{"attributes": {}}`, 422, `current_version is missing`},
+		{"PATCH", customers + "/" + id + "?current_version=2", `{"attributes": {"name": "b"}}`, 422,
+			`"attribute":"name","code":"attribute_modifier"`},
+		{"PATCH", "/lsm/v2/service_inventory/customer/" + id + "?current_version=2", `{"patch_id": "p",
+			"edit": [{"edit_id": "e", "operation": "replace", "target": ".", "value": {"size": 7}}]}`,
+			200, `"size":7`},
+		{"POST", customers + "/" + id + "/state", `{"current_version": 3, "target_state": "start",
+			"message": "m"}`, 409, `"conflict"`},
+		{"POST", customers, `{"attributes": {"name": "a"}}`, 422, `"code":"attribute_identity"`},
+		{"POST", customers, `{"attributes": {"name": 1}}`, 422, `"code":"attribute_type"`},
+		{"POST", customers, `{"attributes": {"name": "` + strings.Repeat("x", 1<<20) + `"}}`, 422,
+			`"code":"too_large"`},
+		{"POST", "/lsm/v1/service_inventory/none", `{"attributes": {}}`, 404, `"not_found"`},
+		{"GET", customers + "/nobody", "", 404, `"not_found"`},
+		{"PUT", customers + "/nobody", "{}", 405, `GET, HEAD, PATCH, DELETE`},
+		{"DELETE", customers + "/" + id + "?current_version=3", "", 409, `"conflict"`},
+		{"POST", "/lsm/v2/order", `{"service_order_items": [
+			{"instance_id": "c", "service_entity": "customer", "action": "create", "config": {},
+			 "attributes": {"name": "c"}, "edits": null, "metadata": {"coordinates": "x"}},
+			{"service_entity": "site", "action": "create", "attributes": {"customer": "c"}}]}`, 200,
+			`"status":{"state":"in_progress"}`},
+		{"POST", "/lsm/v2/order", `{"service_order_items": [{"instance_id": "d", "action": "create",
+			"service_entity": "customer", "attributes": {"name": "c"}}]}`, 422, `"item 1: customer d"`},
+	} {
+		code, v := w.order(t, c.method, c.path, c.body)
+		text, err := json.Marshal(v)
+		if err != nil || code != c.code || !strings.Contains(string(text), c.has) {
+			t.Errorf(
+				"%s %s %.60s: %d, and not %d with %s: %s",
+				c.method,
+				c.path,
+				c.body,
+				code,
+				c.code,
+				c.has,
+				text,
+			)
+		}
+	}
+	if resp, _ := w.ask(t, http.MethodGet, customers, ""); resp.StatusCode != 422 {
+		t.Errorf("without an environment: %d", resp.StatusCode)
+	}
+}
+
+// TestInstancePages follows the links of a list.
+func TestInstancePages(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	var names []string
+	for _, n := range []string{"c", "a", "b"} {
+		w.order(t, http.MethodPost, customers, `{"attributes": {"name": "`+n+`"}}`)
+	}
+	at := customers + "?limit=2&filter.state=start&sort=service_identity_attribute_value.desc"
+	for at != "" {
+		code, v := w.order(t, http.MethodGet, at, "")
+		if code != http.StatusOK {
+			t.Fatal(v)
+		}
+		list, _ := v["data"].([]any)
+		for _, one := range list {
+			m, _ := one.(map[string]any)
+			names = append(names, m["service_identity_attribute_value"].(string))
+		}
+		links, _ := v["links"].(map[string]any)
+		at, _ = links["next"].(string)
+	}
+	if got := strings.Join(names, ""); got != "cba" {
+		t.Error(got)
+	}
+}
+
+// TestOrdersClient wants the client to do over HTTP what the service does.
+func TestOrdersClient(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	o, err := w.client(t).Orders()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := w.service.Orders()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	must := func(v any, err error) any {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	same := func(a, b any) {
+		t.Helper()
+		x, y := mustJSON(t, a), mustJSON(t, b)
+		if x != y {
+			t.Error(cmp.Diff(x, y))
+		}
+	}
+	one, err := o.Create(ctx, "default", orders.Creation{
+		Service: "customer", Attributes: map[string]any{"name": "a/b"},
+	})
+	must(one, err)
+	ref := orders.Ref{Service: "customer", ID: "identity=a/b"}
+	wish := orders.Wish{Ref: ref}
+	same(must(o.Instance(ctx, "default", ref)), must(own.Instance(ctx, "default", ref)))
+	same(must(o.Catalog(ctx, "default", true, true)), must(own.Catalog(ctx, "default", true, true)))
+	same(
+		must(o.Offer(ctx, "default", "site", -1, true)),
+		must(own.Offer(ctx, "default", "site", -1, true)),
+	)
+	same(
+		must(o.Offer(ctx, "default", "site", 0, false)),
+		must(own.Offer(ctx, "default", "site", 0, false)),
+	)
+	must(o.Force(ctx, "default", wish, "up", lifecycle.Promote))
+	must(o.SetMetadata(ctx, "default", wish, "k", ptr("v")))
+	must(o.Edit(ctx, "default", wish, []inventory.Edit{
+		{ID: "1", Operation: inventory.Replace, Target: "size", Value: 9007199254740993},
+	}))
+	is := must(own.Instance(ctx, "default", ref))
+	if i, _ := is.(orders.Instance); i.Metadata["k"] != "v" ||
+		mustJSON(t, i.Candidate["size"]) != "9007199254740993" {
+		t.Errorf("%+v", is)
+	}
+	must(o.Force(ctx, "default", wish, "up", lifecycle.ClearCandidate))
+	must(o.SetMetadata(ctx, "default", wish, "k", nil))
+	must(o.Update(ctx, "default", wish, map[string]any{"size": 2}))
+	must(o.Order(ctx, "default", orders.Order{Items: []orders.Item{
+		{Service: "site", Action: "create", Attributes: map[string]any{"customer": "name=a/b"}},
+	}}))
+	q := orders.Query{
+		Filter: orders.Filter{Service: "customer", Attributes: map[string]string{"size": "2"}},
+	}
+	page := must(own.List(ctx, "default", q))
+	same(must(o.List(ctx, "default", q)), page)
+	if p, _ := page.(orders.Page); len(p.Items) != 1 {
+		t.Errorf("%+v", p)
+	}
+	same(must(o.Events(ctx, "default", ref, 1, 2)), must(own.Events(ctx, "default", ref, 1, 2)))
+	_, err = o.Configure(ctx, "default", wish, map[string]bool{"x": true})
+	if !fault.Is(err, fault.Invalid) {
+		t.Error(err)
+	}
+	_, err = o.SetState(ctx, "default", wish, "start")
+	if !fault.Is(err, fault.Conflict) {
+		t.Error(err)
+	}
+	stale := orders.Wish{Ref: ref, Version: ptr(int64(1))}
+	if _, err = o.Delete(ctx, "default", stale); !fault.Is(err, fault.Conflict) {
+		t.Error(err)
+	}
+	d, err := api.Diagnose(
+		ctx,
+		w.client(t),
+		o,
+		"default",
+		ptr(must(o.Instance(ctx, "default", ref)).(orders.Instance)),
+	)
+	if err != nil || len(d.Failures)+len(d.Rejections) != 0 {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestNoServices wants a home without services to say so.
+func TestNoServices(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	w.service.Services = nil
+	code, v := w.order(t, http.MethodGet, "/lsm/v1/service_catalog", "")
+	if code != http.StatusNotImplemented ||
+		!strings.Contains(mustJSON(t, v), "keeps no services yet") {
+		t.Errorf("%d %v", code, v)
+	}
+}

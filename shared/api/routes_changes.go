@@ -1,0 +1,253 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+	"southbound/shared/service/orders"
+)
+
+// nulls marks bodies in which null means something: attributes that are null, and what clients
+// leave out by null.
+type nulls struct{}
+
+func (nulls) mayHoldNull() {}
+
+// CreationBody orders an instance.
+type CreationBody struct {
+	nulls
+	Attributes orders.Attributes `json:"attributes"`
+	Version    *int              `json:"service_entity_version,omitempty" minimum:"0" maximum:"2147483647" nullable:"true"`
+	ID         *string           `json:"service_instance_id,omitempty" format:"uuid" pattern:"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" nullable:"true"`
+	State      *string           `json:"initial_state,omitempty" maxLength:"255" nullable:"true"`
+	Metadata   map[string]string `json:"metadata,omitempty" maxProperties:"100"`
+	Config     map[string]bool   `json:"config,omitempty" maxProperties:"100"`
+}
+
+// UpdateBody gives attributes anew.
+type UpdateBody struct {
+	nulls
+	Attributes orders.Attributes `json:"attributes"`
+	Version    *int64            `json:"current_version,omitempty" minimum:"1" nullable:"true"`
+	UpdateID   *string           `json:"update_id,omitempty" maxLength:"255" nullable:"true" doc:"for the client alone"`
+	Comment    *string           `json:"comment,omitempty" maxLength:"4096" nullable:"true"`
+}
+
+// EditsBody does edits.
+type EditsBody struct {
+	nulls
+	Edits   []EditBody `json:"edit" minItems:"1" maxItems:"1000"`
+	Version *int64     `json:"current_version,omitempty" minimum:"1" nullable:"true"`
+	PatchID *string    `json:"patch_id,omitempty" maxLength:"255" nullable:"true" doc:"for the client alone"`
+	Comment *string    `json:"comment,omitempty" maxLength:"4096" nullable:"true"`
+}
+
+// EditBody is an edit.
+type EditBody struct {
+	ID        string              `json:"edit_id" maxLength:"255"`
+	Operation inventory.Operation `json:"operation" enum:"replace,merge,remove"`
+	Target    string              `json:"target" minLength:"1" maxLength:"4096" doc:"such as databases[name=shop].size; . is all attributes"`
+	Value     value               `json:"value,omitempty"`
+}
+
+func edits(bodies []EditBody) []inventory.Edit {
+	var all []inventory.Edit
+	for _, b := range bodies {
+		all = append(all, inventory.Edit{
+			ID: b.ID, Operation: b.Operation, Target: b.Target, Value: b.Value.v,
+		})
+	}
+	return all
+}
+
+// StateBody asks for a state.
+type StateBody struct {
+	nulls
+	Version *int64  `json:"current_version,omitempty" minimum:"1" nullable:"true"`
+	Target  string  `json:"target_state" minLength:"1" maxLength:"255"`
+	Message *string `json:"message,omitempty" maxLength:"4096" nullable:"true"`
+}
+
+// ForceBody sets a state.
+type ForceBody struct {
+	StateBody
+	Operation *lifecycle.Operation `json:"operation,omitempty" enum:"promote,rollback,clear candidate,clear active,clear rollback" nullable:"true"`
+}
+
+// ConfigBody turns automatic transfers on and off.
+type ConfigBody struct {
+	nulls
+	Values  map[string]bool `json:"values" minProperties:"1" maxProperties:"100"`
+	Version *int64          `json:"current_version,omitempty" minimum:"1" nullable:"true"`
+}
+
+// MetadataBody keeps a text with an instance. Clients repeat in it what the address says.
+type MetadataBody struct {
+	nulls
+	Body struct {
+		Value   string `json:"value" maxLength:"16384"`
+		Version *int64 `json:"current_version,omitempty" minimum:"1" nullable:"true"`
+	} `json:"body"`
+	Service *string `json:"service_entity,omitempty" nullable:"true"`
+	ID      *string `json:"service_id,omitempty" nullable:"true"`
+	Key     *string `json:"key,omitempty" nullable:"true"`
+}
+
+func (r *routes) instanceChanges() {
+	type createIn struct {
+		InTenant
+		OfService
+		Body CreationBody
+	}
+	ordering(r, http.MethodPost, inventoryPath, "createInstance", "Order an instance",
+		func(ctx context.Context, o Orders, i *createIn) (orders.Instance, error) {
+			b := &i.Body
+			c := orders.Creation{
+				Service: i.Service, Version: b.Version, Attributes: b.Attributes,
+				Metadata: b.Metadata, Config: b.Config,
+			}
+			c.ID, c.State = or(b.ID), or(b.State)
+			return o.Create(ctx, i.Env, c)
+		})
+	type updateIn struct {
+		OfInstance
+		Seen
+		Body UpdateBody
+	}
+	ordering(r, http.MethodPatch, instancePath, "updateInstance", "Give attributes anew",
+		func(ctx context.Context, o Orders, i *updateIn) (v orders.Instance, err error) {
+			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Comment)
+			if err != nil {
+				return v, err
+			}
+			return o.Update(ctx, i.Env, w, i.Body.Attributes)
+		})
+	type editIn struct {
+		OfInstance
+		Seen
+		Body EditsBody
+	}
+	ordering(r, http.MethodPatch, "/lsm/v2/service_inventory/{service_entity}/{service_id}",
+		"editInstance", "Change what edits name",
+		func(ctx context.Context, o Orders, i *editIn) (v orders.Instance, err error) {
+			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Comment)
+			if err != nil {
+				return v, err
+			}
+			return o.Edit(ctx, i.Env, w, edits(i.Body.Edits))
+		})
+	type deleteIn struct {
+		OfInstance
+		Seen
+	}
+	ordering(r, http.MethodDelete, instancePath, "deleteInstance", "Ask for the end of an instance",
+		func(ctx context.Context, o Orders, i *deleteIn) (v orders.Instance, err error) {
+			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, nil, nil)
+			if err != nil {
+				return v, err
+			}
+			return o.Delete(ctx, i.Env, w)
+		})
+	r.instanceStates()
+	r.instanceSettings()
+}
+
+// or returns a text, "" where there is none.
+func or(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func (r *routes) instanceStates() {
+	type stateIn struct {
+		OfInstance
+		Seen
+		Body StateBody
+	}
+	ordering(r, http.MethodPost, instancePath+"/state", "setInstanceState", "Ask for a state",
+		func(ctx context.Context, o Orders, i *stateIn) (v orders.Instance, err error) {
+			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Message)
+			if err != nil {
+				return v, err
+			}
+			return o.SetState(ctx, i.Env, w, i.Body.Target)
+		})
+	type forceIn struct {
+		OfInstance
+		Seen
+		Body ForceBody
+	}
+	ordering(r, http.MethodPost, instancePath+"/expert/state", "forceInstanceState",
+		"Set a state without a transfer",
+		func(ctx context.Context, o Orders, i *forceIn) (v orders.Instance, err error) {
+			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Message)
+			if err != nil {
+				return v, err
+			}
+			operation := lifecycle.NoOperation
+			if i.Body.Operation != nil {
+				operation = *i.Body.Operation
+			}
+			return o.Force(ctx, i.Env, w, i.Body.Target, operation)
+		})
+}
+
+// OfKey names a text that is kept with an instance.
+type OfKey struct {
+	OfInstance
+	Key string `path:"key" minLength:"1" maxLength:"255"`
+}
+
+func (r *routes) instanceSettings() {
+	ordering(r, http.MethodGet, instancePath+"/config", "instanceConfig", "Settings of an instance",
+		func(ctx context.Context, o Orders, i *OfInstance) (map[string]bool, error) {
+			one, err := o.Instance(ctx, i.Env, i.ref())
+			return one.Config, err
+		})
+	type configIn struct {
+		OfInstance
+		Seen
+		Body ConfigBody
+	}
+	ordering(r, http.MethodPost, instancePath+"/config", "configureInstance",
+		"Turn automatic transfers on and off",
+		func(ctx context.Context, o Orders, i *configIn) (map[string]bool, error) {
+			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, nil)
+			if err != nil {
+				return nil, err
+			}
+			one, err := o.Configure(ctx, i.Env, w, i.Body.Values)
+			return one.Config, err
+		})
+	type metadataSet struct {
+		OfKey
+		Seen
+		Body MetadataBody
+	}
+	const path = instancePath + "/metadata/{key}"
+	ordering(r, http.MethodPost, path, "setInstanceMetadata", "Keep a text with an instance",
+		func(ctx context.Context, o Orders, i *metadataSet) (v orders.Instance, err error) {
+			b := &i.Body.Body
+			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, b.Version, nil)
+			if err != nil {
+				return v, err
+			}
+			return o.SetMetadata(ctx, i.Env, w, i.OfKey.Key, &b.Value)
+		})
+	type metadataGone struct {
+		OfKey
+		Seen
+	}
+	ordering(r, http.MethodDelete, path, "deleteInstanceMetadata", "Let go of such a text",
+		func(ctx context.Context, o Orders, i *metadataGone) (v orders.Instance, err error) {
+			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, nil, nil)
+			if err != nil {
+				return v, err
+			}
+			return o.SetMetadata(ctx, i.Env, w, i.Key, nil)
+		})
+}

@@ -1,0 +1,336 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"southbound/shared/fault"
+	"southbound/shared/service/orders"
+)
+
+// mostOrder bounds the bodies of orders, so that attributes which are too large get the error of
+// the rule that they break.
+const mostOrder = 4 << 20
+
+// AnyService stands for the name of a service where an instance is named by its id.
+const AnyService = "-"
+
+// InTenant is what every request about services has.
+type InTenant struct {
+	Env string `header:"X-Inmanta-tid" required:"true" pattern:"^[A-Za-z0-9_-]{1,100}$" doc:"the environment"`
+}
+
+// OfService names a service.
+type OfService struct {
+	Service string `path:"service_entity" minLength:"1" maxLength:"255" doc:"the service"`
+}
+
+// OfInstance names an instance.
+type OfInstance struct {
+	InTenant
+	OfService
+	ID string `path:"service_id" minLength:"1" maxLength:"4096" doc:"an id, or identity=VALUE; with an id the service may be -"`
+}
+
+func (i *OfInstance) ref() orders.Ref {
+	if i.Service == AnyService {
+		return orders.Ref{ID: i.ID}
+	}
+	return orders.Ref{Service: i.Service, ID: i.ID}
+}
+
+// Seen is the version that the caller has seen.
+type Seen struct {
+	Version int64 `query:"current_version" minimum:"1" doc:"of the instance, as the caller has seen it"`
+}
+
+// data is what answers about services are wrapped in.
+type data[T any] struct {
+	Data T `json:"data"`
+}
+
+// orders serves what can be asked of services.
+func (r *routes) orders() {
+	r.catalog()
+	r.instances()
+	r.instanceChanges()
+	r.instanceHistory()
+	r.placeOrder()
+}
+
+// about makes an operation one of services.
+func about(op *huma.Operation) {
+	op.MaxBodyBytes, op.Tags = mostOrder, []string{"services"}
+}
+
+// ordering registers an operation about services.
+func ordering[I, T any](
+	r *routes, method, path, id, summary string, f func(context.Context, Orders, *I) (T, error),
+) {
+	serve(r, method, path, id, summary, func(ctx context.Context, i *I) (*out[data[T]], error) {
+		o, err := r.s.Orders()
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		v, err := f(ctx, o, i)
+		return answer(data[T]{v}, err)
+	}, about)
+}
+
+type catalogIn struct {
+	InTenant
+	Summary bool `query:"instance_summary" doc:"count the instances"`
+}
+
+type offerIn struct {
+	InTenant
+	OfService
+	Summary bool `query:"instance_summary" doc:"count the instances"`
+}
+
+type versionIn struct {
+	InTenant
+	OfService
+	Version int `path:"version" minimum:"0" maximum:"2147483647"`
+}
+
+func (r *routes) catalog() {
+	for _, v := range []string{"1", "2"} {
+		base := "/lsm/v" + v + "/service_catalog"
+		ordering(r, http.MethodGet, base, "catalogV"+v, "Services that can be ordered",
+			func(ctx context.Context, o Orders, i *catalogIn) ([]orders.Offer, error) {
+				return o.Catalog(ctx, i.Env, v == "2", i.Summary)
+			})
+		ordering(r, http.MethodGet, base+"/{service_entity}", "serviceV"+v, "A service",
+			func(ctx context.Context, o Orders, i *offerIn) (orders.Offer, error) {
+				return o.Offer(ctx, i.Env, i.Service, -1, i.Summary)
+			})
+	}
+	one := "/lsm/v2/service_catalog/{service_entity}/{version}"
+	ordering(r, http.MethodGet, one, "serviceVersion", "A version of a service",
+		func(ctx context.Context, o Orders, i *versionIn) (orders.Offer, error) {
+			return o.Offer(ctx, i.Env, i.Service, i.Version, false)
+		})
+	ordering(
+		r,
+		http.MethodGet,
+		one+"/schema",
+		"serviceSchema",
+		"A JSON Schema for orders of a service",
+		func(ctx context.Context, o Orders, i *versionIn) (map[string]any, error) {
+			d, err := o.Offer(ctx, i.Env, i.Service, i.Version, false)
+			return d.Schema(), err
+		},
+	)
+}
+
+// Listing is what a request for a list of instances has.
+type Listing struct {
+	InTenant
+	OfService
+	Limit      int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"of instances in a page; it may have fewer"`
+	After      string   `query:"after" minLength:"1" maxLength:"4096" doc:"metadata.next of the page before"`
+	Sort       string   `query:"sort" pattern:"^(created_at|last_updated|state|service_identity_attribute_value|id)(\\.(asc|desc))?$"`
+	Progress   bool     `query:"include_deployment_progress"`
+	Deleted    bool     `query:"include_deleted" doc:"list deleted instances, too"`
+	States     []string `query:"filter.state,explode" maxItems:"50" nullable:"false" minLength:"1" doc:"any of these"`
+	Only       bool     `query:"filter.deleted" doc:"list deleted instances alone"`
+	ID         string   `query:"filter.id" minLength:"1" maxLength:"255"`
+	Identity   string   `query:"filter.service_identity_attribute_value" minLength:"1" maxLength:"4096"`
+	Name       string   `query:"filter.id_or_service_identity" minLength:"1" maxLength:"4096" doc:"a part of one of them"`
+	Attributes []string `query:"filter.attribute,explode" maxItems:"20" nullable:"false" pattern:"^[^=]+=" doc:"NAME=VALUE; all of these"`
+	Empty      []string `query:"filter.attribute_set_empty,explode" maxItems:"3" nullable:"false" enum:"candidate,active,rollback"`
+	NotEmpty   []string `query:"filter.attribute_set_not_empty,explode" maxItems:"3" nullable:"false" enum:"candidate,active,rollback"`
+}
+
+// query returns what is asked for.
+func (i *Listing) query() orders.Query {
+	q := orders.Query{After: i.After, Limit: i.Limit, Bytes: pageBytes}
+	by, way, _ := strings.Cut(i.Sort, ".")
+	q.Sort, q.Descending = by, way == "desc"
+	q.Filter = orders.Filter{
+		States: i.States, ID: i.ID, Identity: i.Identity, Name: i.Name, Empty: i.Empty,
+		NotEmpty: i.NotEmpty, Attributes: map[string]string{},
+	}
+	if i.Service != AnyService {
+		q.Service = i.Service
+	}
+	for _, text := range i.Attributes {
+		name, value, _ := strings.Cut(text, "=")
+		q.Attributes[name] = value
+	}
+	switch {
+	case i.Only:
+		q.Deleted = orders.OnlyDeleted
+	case i.Deleted:
+		q.Deleted = orders.WithDeleted
+	}
+	return q
+}
+
+// Instances is a page of instances.
+type Instances struct {
+	Data     []orders.Instance `json:"data"`
+	Links    Links             `json:"links"`
+	Metadata ListMetadata      `json:"metadata"`
+}
+
+// Links are addresses of lists.
+type Links struct {
+	Self string `json:"self"`
+	Next string `json:"next,omitempty"`
+}
+
+// ListMetadata says what is behind a page.
+type ListMetadata struct {
+	Next     string `json:"next,omitempty" doc:"after of the following page"`
+	PageSize int    `json:"page_size"`
+}
+
+const (
+	inventoryPath = "/lsm/v1/service_inventory/{service_entity}"
+	instancePath  = inventoryPath + "/{service_id}"
+)
+
+// listed is the request for a list, with its address.
+type listed struct {
+	Listing
+	self url.URL
+}
+
+// Resolve implements huma.Resolver: links lead to the address that was asked for.
+func (l *listed) Resolve(c huma.Context) []error {
+	l.self = c.URL()
+	return nil
+}
+
+func (r *routes) instances() {
+	serve(r, http.MethodGet, inventoryPath, "instances", "Instances of a service",
+		func(ctx context.Context, i *listed) (*out[Instances], error) {
+			o, err := r.s.Orders()
+			if err != nil {
+				return nil, problemOf(err)
+			}
+			page, err := o.List(ctx, i.Env, i.query())
+			if err == nil && i.Progress {
+				err = progressOf(ctx, r.s, i.Env, page.Items)
+			}
+			return answer(i.page(page), err)
+		}, about)
+	type oneIn struct {
+		OfInstance
+		Progress bool `query:"include_deployment_progress"`
+	}
+	ordering(r, http.MethodGet, instancePath, "instance", "An instance",
+		func(ctx context.Context, o Orders, i *oneIn) (orders.Instance, error) {
+			one, err := o.Instance(ctx, i.Env, i.ref())
+			if err != nil || !i.Progress {
+				return one, err
+			}
+			all := []orders.Instance{one}
+			err = progressOf(ctx, r.s, i.Env, all)
+			return all[0], err
+		})
+}
+
+func (l *listed) page(p orders.Page) Instances {
+	at := func(after string) string {
+		q := l.self.Query()
+		if after != "" {
+			q.Set("after", after)
+		}
+		return (&url.URL{Path: l.self.Path, RawPath: l.self.RawPath, RawQuery: q.Encode()}).String()
+	}
+	v := Instances{
+		Data: orEmpty(p.Items), Links: Links{Self: at("")},
+		Metadata: ListMetadata{p.Next, len(p.Items)},
+	}
+	if p.Next != "" {
+		v.Links.Next = at(p.Next)
+	}
+	return v
+}
+
+// wish returns a change that a request asks for. A version is needed, from the address or the body.
+func (r *routes) wish(
+	ctx context.Context, o Orders, i *OfInstance, query int64, body *int64, message *string,
+) (orders.Wish, error) {
+	w := orders.Wish{Ref: i.ref()}
+	if message != nil {
+		w.Message = *message
+	}
+	other := body != nil && query != 0 && *body != query
+	if other || body == nil && query == 0 {
+		if _, err := o.Instance(ctx, i.Env, w.Ref); err != nil {
+			return w, err
+		}
+		if other {
+			return w, fault.New(fault.Invalid, "",
+				"current_version is %d in the address, and %d in the body", query, *body)
+		}
+		return w, fault.New(fault.Invalid, "", "current_version is missing").
+			WithHint("give the version that you have seen, so that no change of others is lost")
+	}
+	if w.Version = body; body == nil {
+		w.Version = &query
+	}
+	return w, nil
+}
+
+// schemaName names the schemas of what comes from packages of services, whose names others have,
+// too.
+func schemaName(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	for path, prefix := range map[string]string{
+		"southbound/shared/service/definition": "Definition",
+		"southbound/shared/service/lifecycle":  "Lifecycle",
+		"southbound/shared/service/orders":     "Ordered",
+	} {
+		if t.PkgPath() == path {
+			return prefix + name
+		}
+	}
+	return name
+}
+
+// mayBeNull says what is null in answers about services where there is none of it.
+func mayBeNull(schemas map[string]*huma.Schema) {
+	for name, members := range map[string]string{
+		"OrderedInstance":     "candidate_attributes active_attributes rollback_attributes referenced_by",
+		"LifecycleTransfer":   "error config_name target_operation error_operation",
+		"DefinitionAttribute": "validation_parameters",
+		"OrderItemBody":       "attributes metadata config",
+		"CreationBody":        "metadata config",
+		"LifecycleState": "validate_self validate_others previous_attr_set_on_validate " +
+			"previous_attr_set_on_export",
+	} {
+		s := schemas[name]
+		if s == nil { // only exports are served
+			continue
+		}
+		for m := range strings.FieldsSeq(members) {
+			s.Properties[m].Nullable = true
+		}
+	}
+	for name, member := range map[string]string{
+		"OrderedInstance": "deployment_progress", "OrderedOffer": "instance_summary",
+	} {
+		if s := schemas[name]; s != nil {
+			s.Properties[member] = &huma.Schema{
+				AnyOf: []*huma.Schema{s.Properties[member], {Type: "null"}},
+			}
+		}
+	}
+}
+
+// text writes a number of a query.
+func text[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) }
