@@ -110,6 +110,7 @@ func serve(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
+	env.Setenv("SERVED", data)
 	env.Setenv("SOUTHBOUND_API", address)
 	env.Setenv("SOUTHBOUND_TOKEN", strings.TrimSpace(string(token)))
 	return nil

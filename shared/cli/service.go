@@ -19,14 +19,17 @@ import (
 
 func (a *app) serviceCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "service", Aliases: []string{"services"}, Short: "Show the services that a model offers",
+		Use: "service", Aliases: []string{"services"}, Short: "Order services that a model offers",
 		Long: "service works on services: entities of a model that customers order instances of. " +
-			"docs/services.md shows how a model describes them.",
-		Example: "  southbound service catalog\n" +
-			"  southbound service catalog --service site --schema",
+			"docs/services.md shows how a model describes them, and how they are ordered.",
+		Example: "  southbound service catalog\n  southbound service export .\n" +
+			"  southbound service create site host_name=www.example --wait\n" +
+			"  southbound service instances site",
 		Args: subcommand, RunE: help,
 	}
-	cmd.AddCommand(a.serviceCatalog(), a.serviceExport())
+	cmd.AddCommand(a.serviceCatalog(), a.serviceExport(), a.serviceList(), a.serviceShow(),
+		a.serviceInstances(), a.serviceInstance(), a.serviceCreate(), a.serviceUpdate(),
+		a.serviceDelete(), a.serviceState(), a.serviceOrder())
 	return cmd
 }
 

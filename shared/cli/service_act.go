@@ -1,0 +1,419 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/api"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/lifecycle"
+	"southbound/shared/service/orders"
+)
+
+// orderFlags are the flags of commands that order something.
+type orderFlags struct {
+	file    string
+	message string
+	seen    int64
+	wait    bool
+	timeout time.Duration
+}
+
+// waits adds the flags of commands that can wait.
+func (f *orderFlags) waits(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until no transfer is under way")
+	cmd.Flags().
+		DurationVar(&f.timeout, "timeout", 0, "wait no longer than this; 0: as long as it takes")
+}
+
+// changes adds the flags of commands that change an instance.
+func (f *orderFlags) changes(cmd *cobra.Command) {
+	cmd.Flags().Int64Var(&f.seen, "current-version", 0,
+		"refuse when the instance has another version; 0: whichever it is")
+	cmd.Flags().StringVar(&f.message, "message", "", "why, for whoever reads the events")
+	f.waits(cmd)
+}
+
+func (f *orderFlags) wish(ref orders.Ref) orders.Wish {
+	w := orders.Wish{Ref: ref, Message: f.message}
+	if f.seen != 0 {
+		w.Version = &f.seen
+	}
+	return w
+}
+
+func (f *orderFlags) check(op string) error {
+	if f.timeout != 0 && !f.wait {
+		return fault.New(fault.Usage, op, "--timeout is about --wait").WithHint("add --wait")
+	}
+	return notNegative(op, "timeout", f.timeout)
+}
+
+const valuesHelp = " attr=value gives an attribute, whose type the definition has; a list takes several. " +
+	"attr:=JSON gives a value as it is. A relation takes the id of an instance, or NAME/identity. " +
+	"-f is a file with an object of attributes, as JSON or YAML; - is standard input."
+
+func (a *app) serviceCreate() *cobra.Command {
+	var f orderFlags
+	var c orders.Creation
+	version := -1
+	cmd := &cobra.Command{
+		Use: "create NAME [-f FILE | attr=value...]", Short: "Order an instance of a service",
+		Long: "create orders an instance." + valuesHelp,
+		Example: "  southbound service create customer name=acme\n" +
+			"  southbound service create site host_name=www.example customer=customer/acme --wait\n" +
+			"  southbound service create site -f site.yaml",
+		Args: atLeastOne("the name of a service"),
+	}
+	cmd.RunE = a.ordered(a.open, func(ctx context.Context, o api.Orders, args []string) error {
+		if err := f.check("service create"); err != nil {
+			return err
+		}
+		if version >= 0 {
+			c.Version = &version
+		}
+		if c.ID != "" {
+			if err := orders.CheckID(c.ID); err != nil {
+				return err
+			}
+		}
+		return a.create(ctx, o, args, c, &f)
+	})
+	cmd.Flags().
+		StringVarP(&f.file, "file", "f", "", "a file with the attributes; - is standard input")
+	cmd.Flags().
+		StringVar(&c.ID, "id", "", "a UUID for the instance; the same order again is no other one")
+	cmd.Flags().
+		StringVar(&c.State, "state", "", "begin in this one of the alternative initial states")
+	cmd.Flags().
+		IntVar(&version, "service-version", -1, "of the definition; the usual one unless said")
+	cmd.Flags().
+		StringToStringVar(&c.Metadata, "metadata", nil, "KEY=VALUE to keep with the instance")
+	f.waits(cmd)
+	return cmd
+}
+
+func (a *app) create(
+	ctx context.Context, o api.Orders, args []string, c orders.Creation, f *orderFlags,
+) error {
+	version := -1
+	if c.Version != nil {
+		version = *c.Version
+	}
+	s, err := a.offer(ctx, o, args[0], version)
+	if err != nil {
+		return err
+	}
+	g, err := a.given(&s.Service, args[1:], f.file, false)
+	if err != nil {
+		return err
+	}
+	c.Service, c.Attributes = s.Name, g.attributes
+	i, err := o.Create(ctx, a.env, c)
+	if err != nil {
+		return err
+	}
+	return a.placed(ctx, o, f, []orders.Instance{i})
+}
+
+// given reads attributes from a file, or from arguments.
+func (a *app) given(
+	s *definition.Service, terms []string, file string, edits bool,
+) (given, error) {
+	if file == "" {
+		g, err := typedValues(s, terms, edits)
+		byName(&s.Part, g.attributes)
+		return g, err
+	}
+	if len(terms) > 0 {
+		return given{}, fault.New(fault.Usage, "", "attributes are in the file, or arguments").
+			WithHint("use one of them")
+	}
+	v, err := a.readOrder(file)
+	if err != nil {
+		return given{}, err
+	}
+	set, ok := v.(map[string]any)
+	if !ok {
+		return given{}, diag.Problems{{
+			Pos: diag.Pos{File: file}, Message: "it is not an object of attributes",
+			Hint: "write NAME: VALUE, a line each",
+		}}
+	}
+	byName(&s.Part, set)
+	return given{attributes: set}, nil
+}
+
+func (a *app) serviceUpdate() *cobra.Command {
+	var f orderFlags
+	cmd := &cobra.Command{
+		Use: "update ID [-f FILE | attr=value...]", Short: "Change attributes of an instance",
+		Long: "update gives attributes of an instance anew; the others stay." + valuesHelp +
+			" A path leads to members: 'databases[name=shop].size=3'." + referenceHelp,
+		Example: "  southbound service update site/www.example quota=10 --wait\n" +
+			"  southbound service update site/www.example 'databases[name=shop].size=3'\n" +
+			"  southbound service update site/www.example -f changes.yaml --current-version 3",
+		Args: atLeastOne("an id"),
+	}
+	cmd.RunE = a.ordered(a.open, func(ctx context.Context, o api.Orders, args []string) error {
+		if err := f.check("service update"); err != nil {
+			return err
+		}
+		if len(args) == 1 && f.file == "" {
+			return fault.New(fault.Usage, "service update", "there is nothing to change").
+				WithHint("give attr=value, or a file with -f")
+		}
+		return a.update(ctx, o, args, &f)
+	})
+	cmd.Flags().
+		StringVarP(&f.file, "file", "f", "", "a file with the attributes; - is standard input")
+	f.changes(cmd)
+	return cmd
+}
+
+func (a *app) update(ctx context.Context, o api.Orders, args []string, f *orderFlags) error {
+	ref := reference(args[0])
+	is, err := o.Instance(ctx, a.env, ref)
+	if err != nil {
+		return hinted(err, ref)
+	}
+	s, err := o.Offer(ctx, a.env, is.Service, is.ServiceVersion, false)
+	if err != nil {
+		return err
+	}
+	g, err := a.given(&s.Service, args[1:], f.file, true)
+	if err != nil {
+		return err
+	}
+	w := f.wish(orders.Ref{Service: is.Service, ID: is.ID})
+	var i orders.Instance
+	if len(g.edits) > 0 {
+		i, err = o.Edit(ctx, a.env, w, g.edits)
+	} else {
+		i, err = o.Update(ctx, a.env, w, g.attributes)
+	}
+	if err != nil {
+		return err
+	}
+	return a.placed(ctx, o, f, []orders.Instance{i})
+}
+
+func (a *app) serviceDelete() *cobra.Command {
+	var f orderFlags
+	cmd := &cobra.Command{
+		Use: "delete ID", Short: "Delete an instance and its resources",
+		Long: "delete asks for the end of an instance: its resources are removed, and then it is " +
+			"deleted. An instance that another one needs is not deleted." + referenceHelp,
+		Example: "  southbound service delete site/www.example --wait",
+		Args:    exactArgs(1, "one id"),
+		RunE: a.ordered(a.open, func(ctx context.Context, o api.Orders, args []string) error {
+			if err := f.check("service delete"); err != nil {
+				return err
+			}
+			ref := reference(args[0])
+			i, err := o.Delete(ctx, a.env, f.wish(ref))
+			if err != nil {
+				return hinted(err, ref)
+			}
+			return a.placed(ctx, o, &f, []orders.Instance{i})
+		}),
+	}
+	f.changes(cmd)
+	return cmd
+}
+
+func (a *app) serviceState() *cobra.Command {
+	var f orderFlags
+	var force bool
+	var operation string
+	cmd := &cobra.Command{
+		Use: "state ID TARGET", Short: "Ask for another state of an instance",
+		Long: "state asks for a state to which the lifecycle has a transfer with api_set_state. With " +
+			"--force the state is set without a transfer, whatever the lifecycle says: what is " +
+			"deployed may not be what the state says then." + referenceHelp,
+		Example: "  southbound service state site/www.example rollback --wait\n" +
+			"  southbound service state site/www.example up --force --operation promote",
+		Args: exactArgs(2, "an id and a state"), //nolint:mnd // these two
+	}
+	cmd.RunE = a.ordered(a.open, func(ctx context.Context, o api.Orders, args []string) error {
+		if err := f.check("service state"); err != nil {
+			return err
+		}
+		if operation != "" && !force {
+			return fault.New(fault.Usage, "service state", "--operation is about --force").
+				WithHint("add --force")
+		}
+		ref := reference(args[0])
+		var i orders.Instance
+		var err error
+		if force {
+			i, err = o.Force(ctx, a.env, f.wish(ref), args[1], lifecycle.Operation(operation))
+		} else {
+			i, err = o.SetState(ctx, a.env, f.wish(ref), args[1])
+		}
+		if err != nil {
+			return hinted(err, ref)
+		}
+		return a.placed(ctx, o, &f, []orders.Instance{i})
+	})
+	cmd.Flags().BoolVar(&force, "force", false, "set the state without a transfer")
+	cmd.Flags().StringVar(&operation, "operation", "",
+		"with --force: promote, rollback, clear candidate, clear active or clear rollback")
+	f.changes(cmd)
+	return cmd
+}
+
+func (a *app) serviceOrder() *cobra.Command {
+	var f orderFlags
+	cmd := &cobra.Command{
+		Use: "order -f FILE", Short: "Order, change and delete several instances at once",
+		Long: "order does all that a file says, or nothing. The file, JSON or YAML, has " +
+			"service_order_items, or is a list of these. Each has an action (create, update, delete), " +
+			"service_entity, and attributes, or edits for an update. instance_id is the id of the " +
+			"instance, or NAME/identity; for what is created, a name to which relations of other items " +
+			"can lead. docs/services.md has an example.",
+		Example: "  southbound service order -f move.yaml --wait\n" +
+			"  southbound service order -f - --json < move.json",
+		Args: exactArgs(0, "nothing more"),
+	}
+	cmd.RunE = a.ordered(a.open, func(ctx context.Context, o api.Orders, _ []string) error {
+		if err := f.check("service order"); err != nil {
+			return err
+		}
+		if f.file == "" {
+			return fault.New(fault.Usage, "service order", "there is no order").
+				WithHint("name its file with -f")
+		}
+		order, err := a.orderOf(ctx, o, f.file)
+		if err != nil {
+			return err
+		}
+		p, err := o.Order(ctx, a.env, order)
+		if err != nil {
+			return err
+		}
+		all := make([]orders.Instance, len(p.Items))
+		for n := range p.Items {
+			all[n] = p.Items[n].Instance
+		}
+		if a.json && !f.wait {
+			a.line(p)
+			return nil
+		}
+		return a.placed(ctx, o, &f, all)
+	})
+	cmd.Flags().StringVarP(&f.file, "file", "f", "", "a file with the order; - is standard input")
+	f.waits(cmd)
+	return cmd
+}
+
+// orderOf reads an order from a file.
+func (a *app) orderOf(ctx context.Context, o api.Orders, file string) (orders.Order, error) {
+	v, err := a.readOrder(file)
+	if err != nil {
+		return orders.Order{}, err
+	}
+	if list, is := v.([]any); is {
+		v = map[string]any{"service_order_items": list}
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return orders.Order{}, fault.Wrap(fault.Invalid, "read the order", err)
+	}
+	var body api.OrderBody
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&body); err != nil {
+		return orders.Order{}, diag.Problems{{
+			Pos:     diag.Pos{File: file},
+			Message: strings.TrimPrefix(err.Error(), "json: "),
+			Hint:    "`southbound service order --help` says what an order has",
+		}}
+	}
+	out := body.Order()
+	for n := range out.Items {
+		i := &out.Items[n]
+		if ref := reference(i.Name); i.Action != orders.ActionCreate && ref.Service != "" {
+			i.Name = ref.ID
+			if i.Service == "" {
+				i.Service = ref.Service
+			}
+		}
+		s, err := a.offer(ctx, o, i.Service, -1)
+		if err != nil {
+			return out, err
+		}
+		byName(&s.Part, i.Attributes)
+	}
+	return out, nil
+}
+
+// placed shows instances that something was asked of, and waits for what comes of it if it shall.
+func (a *app) placed(
+	ctx context.Context, o api.Orders, f *orderFlags, all []orders.Instance,
+) error {
+	if f.wait {
+		for n := range all {
+			a.say("%s: %s, as version %d of %s", called(&all[n]), all[n].State, all[n].Version, all[n].ID)
+		}
+		var err error
+		if all, err = a.settle(ctx, o, f.timeout, all); err != nil {
+			return err
+		}
+	}
+	for n := range all {
+		i := &all[n]
+		if a.json {
+			a.line(i)
+			continue
+		}
+		id := "  " + i.ID
+		if i.Identity == nil {
+			id = "" // it is called that
+		}
+		a.printf(
+			"%s  %s  version %d%s\n",
+			called(i),
+			a.labelled(stateOf(i), i.Label),
+			i.Version,
+			id,
+		)
+	}
+	for n := range all {
+		if f.wait && all[n].Failed {
+			a.code = exitUnhealthy
+			a.failedBecause(ctx, o, &all[n])
+		}
+	}
+	return nil
+}
+
+// failedBecause says on standard error why an instance came to a state of failure.
+func (a *app) failedBecause(ctx context.Context, o api.Orders, i *orders.Instance) {
+	if a.quiet {
+		return
+	}
+	d, err := api.Diagnose(ctx, a.home, o, a.env, i)
+	if err != nil {
+		a.complain("southbound: %v", err)
+		return
+	}
+	for _, r := range d.Failures {
+		a.complain("%s: %s %s: %s", called(i), r.ID, r.State, r.Reason)
+	}
+	if len(d.Rejections) > 0 && d.Rejections[0].Message != "" {
+		a.complain("%s: %s", called(i), d.Rejections[0].Message)
+	}
+	name := i.ID
+	if i.Identity != nil {
+		name = called(i)
+	}
+	a.complain("`southbound service instance %s --diagnose` says more", name)
+}

@@ -1,0 +1,271 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/api"
+	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/service/orders"
+)
+
+// instanceFlags say what of an instance is shown.
+type instanceFlags struct{ history, events, resources, diagnose bool }
+
+func (a *app) serviceInstance() *cobra.Command {
+	var f instanceFlags
+	cmd := &cobra.Command{
+		Use: "instance ID", Short: "Show an instance",
+		Long: "instance shows an instance: its state and its attributes, or with a flag the states that " +
+			"it has come to, all that has happened to it, its resources, or why it is not well." +
+			referenceHelp,
+		Example: "  southbound service instance site/www.example\n" +
+			"  southbound service instance site/www.example --diagnose\n" +
+			"  southbound service instance 2f1c0f9e-5f0a-4a57-9d5c-0a9b1b1f8f11 --history",
+		Args: exactArgs(1, "one id"),
+		RunE: a.ordered(a.look, func(ctx context.Context, o api.Orders, args []string) error {
+			return a.instance(ctx, o, reference(args[0]), f)
+		}),
+	}
+	cmd.Flags().BoolVar(&f.history, "history", false, "the states that it has come to")
+	cmd.Flags().BoolVar(&f.events, "events", false, "all that has happened to it")
+	cmd.Flags().BoolVar(&f.resources, "resources", false, "its resources")
+	cmd.Flags().BoolVar(&f.diagnose, "diagnose", false, "why it is not well")
+	cmd.MarkFlagsMutuallyExclusive("history", "events", "resources", "diagnose")
+	return cmd
+}
+
+func (a *app) instance(
+	ctx context.Context, o api.Orders, ref orders.Ref, f instanceFlags,
+) error {
+	i, err := o.Instance(ctx, a.env, ref)
+	if err != nil {
+		return hinted(err, ref)
+	}
+	switch {
+	case f.history, f.events:
+		return a.happened(ctx, o, &i, f.history)
+	case f.resources:
+		return a.instanceResources(ctx, &i)
+	case f.diagnose:
+		return a.diagnosis(ctx, o, &i)
+	case a.json:
+		a.line(&i)
+	default:
+		a.showInstance(&i)
+	}
+	return nil
+}
+
+// hinted says how an instance is named, where there is none of a name.
+func hinted(err error, ref orders.Ref) error {
+	if !fault.Is(err, fault.NotFound) || fault.HintOf(err) != "" {
+		return err
+	}
+	if ref.Service == "" {
+		return fault.New(fault.NotFound, "", "there is no instance %s", ref.ID).
+			WithHint("give its id, or its service and its identity: NAME/identity")
+	}
+	_, identity, _ := strings.Cut(ref.ID, "=")
+	return fault.New(fault.NotFound, "", "there is no instance of %s with the identity %s", ref.Service,
+		identity).
+		WithHint("`southbound service instances %s` lists them", ref.Service)
+}
+
+// called names an instance for people.
+func called(i *orders.Instance) string {
+	if i.Identity != nil {
+		return i.Service + "/" + *i.Identity
+	}
+	return i.Service + " " + i.ID
+}
+
+func (a *app) showInstance(i *orders.Instance) {
+	state := i.State
+	if !i.Settled {
+		state += " (a transfer is under way)"
+	}
+	a.printf("%s\n  id       %s\n  state    %s\n  version  %d\n", called(i), i.ID,
+		a.labelled(oneLine(state), i.Label), i.Version)
+	a.printf("  ordered  %s\n  updated  %s\n", i.Created.UTC().Format(time.RFC3339),
+		i.Updated.UTC().Format(time.RFC3339))
+	var problems []diag.Problem
+	if json.Unmarshal(i.Problems, &problems) == nil { // what cannot be read is not shown
+		for _, p := range problems {
+			a.printf("  problem  %s\n", oneLine(p.String()))
+		}
+	}
+	for _, one := range i.ReferredBy {
+		a.printf("  needed by %s\n", one)
+	}
+	for _, k := range slices.Sorted(maps.Keys(i.Metadata)) {
+		a.printf("  metadata %s: %s\n", k, oneLine(i.Metadata[k]))
+	}
+	a.sets(i)
+}
+
+// sets shows the sets of attributes beside each other, a row each attribute.
+func (a *app) sets(i *orders.Instance) {
+	var names []string
+	var all []orders.Attributes
+	seen := map[string]bool{}
+	for _, s := range []struct {
+		name string
+		set  orders.Attributes
+	}{{"candidate", i.Candidate}, {"active", i.Active}, {"rollback", i.Rollback}} {
+		if s.set == nil {
+			continue
+		}
+		names, all = append(names, s.name), append(all, s.set)
+		for k := range s.set {
+			seen[k] = true
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	a.printf("\n")
+	w := tabwriter.NewWriter(output{a}, 0, 0, 2, ' ', 0) //nolint:mnd // two blanks
+	line(w, append([]string{"attribute"}, names...))
+	for _, k := range slices.Sorted(maps.Keys(seen)) {
+		cells := []string{k}
+		for _, set := range all {
+			v, has := set[k]
+			switch s, text := v.(string); {
+			case !has:
+				cells = append(cells, "-")
+			case text:
+				cells = append(cells, cut(oneLine(s), textWidth))
+			default:
+				cells = append(cells, oneLine(shortJSON(v)))
+			}
+		}
+		line(w, cells)
+	}
+	_ = w.Flush() // output keeps errors
+}
+
+func line(w io.Writer, cells []string) {
+	_, _ = fmt.Fprintln(w, "  "+strings.Join(cells, "\t"))
+}
+
+// happened shows the events of an instance, or only the states that it has come to.
+func (a *app) happened(
+	ctx context.Context, o api.Orders, i *orders.Instance, history bool,
+) error {
+	var all []orders.Event
+	ref := orders.Ref{Service: i.Service, ID: i.ID}
+	err := api.AllEvents(ctx, o, a.env, ref, func(e *orders.Event) { all = append(all, *e) })
+	if err != nil {
+		return err
+	}
+	if a.json && history {
+		for _, l := range api.LogOf(all) {
+			a.line(l)
+		}
+		return nil
+	}
+	for n := range all {
+		e := &all[n]
+		switch {
+		case a.json:
+			a.line(e)
+		case !history || e.Entered():
+			a.event(e)
+		}
+	}
+	return nil
+}
+
+func (a *app) event(e *orders.Event) {
+	what := e.From
+	switch {
+	case e.To != "" && e.From != "":
+		what += " → " + e.To
+	case e.To != "":
+		what = e.To
+	}
+	if e.Error {
+		what += " (failed)"
+	}
+	a.printf(
+		"%s  %3d  %-14s  %s\n",
+		e.At.UTC().Format(time.RFC3339),
+		e.Version,
+		e.Kind,
+		oneLine(what),
+	)
+	if e.Message != "" {
+		a.printf(
+			"%s%s\n",
+			strings.Repeat(" ", 27),
+			oneLine(e.Message),
+		) //nolint:mnd // below what it says
+	}
+}
+
+func (a *app) instanceResources(ctx context.Context, i *orders.Instance) error {
+	all, err := api.InstanceResources(ctx, a.home, a.env, i.ID)
+	if err != nil {
+		return err
+	}
+	for n := range all {
+		if a.json {
+			a.line(&all[n])
+			continue
+		}
+		a.instanceResource(&all[n])
+	}
+	if len(all) == 0 && !a.json {
+		a.say("it has no resources")
+	}
+	return nil
+}
+
+func (a *app) instanceResource(r *api.InstanceResource) {
+	a.printf("%s  %s\n", a.paint(r.State, 13), oneLine(r.ID)) //nolint:mnd // the longest status
+	if r.Reason != "" && r.State != state.StatusDeployed {
+		a.printf("%15s%s\n", "", oneLine(r.Reason))
+	}
+}
+
+func (a *app) diagnosis(ctx context.Context, o api.Orders, i *orders.Instance) error {
+	d, err := api.Diagnose(ctx, a.home, o, a.env, i)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.line(d)
+		return nil
+	}
+	if len(d.Failures)+len(d.Rejections) == 0 {
+		a.printf("nothing is known to be wrong with it\n")
+	}
+	a.why(&d)
+	return nil
+}
+
+// why shows a diagnosis.
+func (a *app) why(d *api.Diagnosis) {
+	for n := range d.Failures {
+		a.instanceResource(&d.Failures[n])
+	}
+	for _, r := range d.Rejections {
+		a.printf("%s  %s → %s failed", r.At.UTC().Format(time.RFC3339), r.From, r.To)
+		if r.Message != "" {
+			a.printf(": %s", oneLine(r.Message))
+		}
+		a.printf("\n")
+	}
+}

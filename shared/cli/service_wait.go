@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"southbound/shared/api"
+	"southbound/shared/fault"
+	"southbound/shared/local"
+	"southbound/shared/service/orders"
+)
+
+// settle waits until no transfer of instances is under way, and returns them as they are then. In an
+// embedded home it does what they wait for, unless `southbound run` does.
+func (a *app) settle(
+	ctx context.Context, o api.Orders, limit time.Duration, all []orders.Instance,
+) ([]orders.Instance, error) {
+	ctx, cancel := withTimeout(ctx, limit)
+	defer cancel()
+	defer a.worksOnOrders(ctx)()
+	clock := local.Clock{}
+	began := clock.Now()
+	for n := range all {
+		for !all[n].Settled {
+			_ = clock.Sleep(
+				ctx,
+				nextPoll(clock.Now().Sub(began)),
+			) // when it is cut short, asking fails
+			before := all[n].State
+			i, err := o.Instance(ctx, a.env, orders.Ref{Service: all[n].Service, ID: all[n].ID})
+			if ctx.Err() != nil {
+				return nil, fault.Wrap(fault.Unknown, "wait", context.Cause(ctx))
+			}
+			if err != nil {
+				return nil, err
+			}
+			if all[n] = i; i.State != before {
+				a.say("%s: %s → %s", called(&i), before, i.State)
+			}
+		}
+	}
+	return all, nil
+}
