@@ -36,7 +36,7 @@ implementation page for Site:
         agent=here, path="SRV/{{ self.host_name }}", content="{{ self.text }} {{ port }}",
         purged=self.purge_resources, requires=top,
     )
-    port = lsm::allocators::get_first_free_integer(self, "port", 8000, 8099)
+    port = lsm::allocators::get_first_free_integer(self, "port", 8000, 9999)
     if self.text == "wrong":
         number = 1 / (self.host_name == "" ? 1 : 0)
     end
