@@ -9,9 +9,11 @@ import (
 	"slices"
 
 	"southbound/shared/compile"
+	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/lang/lsm"
+	"southbound/shared/resource"
 	"southbound/shared/service/bundle"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
@@ -72,26 +74,27 @@ func (c *compiled) placed(err error) error {
 	return err
 }
 
-// apart does something for jobs together, and if that fails because of one of them, for each half of
-// them, so that one that is wrong harms no other. alone gets the job that is wrong, and why.
-func (r *round) apart(
+// halves does something for jobs together. If that fails because of one of them, it does it for the
+// first half, and so on, so that one that is wrong harms no other; alone gets the job that is wrong,
+// and why. What comes after a half waits for the next round.
+func (r *round) halves(
 	ctx context.Context, jobs []job, together func([]job) error, alone func(job, error) error,
 ) error {
-	err := together(jobs)
-	switch {
-	case err == nil:
-		return nil
-	case outside(ctx, err):
-		for _, j := range jobs {
-			_ = r.postpone(j.rec, nil)
+	for {
+		err := together(jobs)
+		switch {
+		case err == nil:
+			return nil
+		case outside(ctx, err):
+			for _, j := range jobs {
+				_ = r.postpone(j.rec, nil)
+			}
+			return err
+		case len(jobs) == 1:
+			return alone(jobs[0], err)
 		}
-		return err
-	case len(jobs) == 1:
-		return alone(jobs[0], err)
+		jobs = jobs[:len(jobs)/2] //nolint:mnd // a half
 	}
-	half := len(jobs) / 2 //nolint:mnd // a half
-	return errors.Join(r.apart(ctx, jobs[:half], together, alone),
-		r.apart(ctx, jobs[half:], together, alone))
 }
 
 // validate does the compiles that transfers wait for.
@@ -104,16 +107,48 @@ func (r *round) validate(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if _, err := r.deployable(ctx, c); err != nil {
+			if err := r.fits(ctx, c); err != nil {
 				return c.placed(err)
 			}
 			return r.validated(ctx, c, jobs)
 		}
-		all = errors.Join(all, r.apart(ctx, groups[digest], together, func(j job, err error) error {
+		return errors.Join(all, r.halves(ctx, groups[digest], together, func(j job, err error) error {
 			return r.invalid(ctx, j, problemsOf(err))
-		}))
+		})) // other models have their turn when what is accepted now is in the model
 	}
 	return all
+}
+
+// fits says why what a compile came to could not be deployed beside all that is.
+func (r *round) fits(ctx context.Context, c *compiled) error {
+	m, err := r.deployable(ctx, c)
+	if err != nil || len(m.Resources) == 0 {
+		return err
+	}
+	_, err = r.Engine.Preview(ctx, r.Env, deploy.Export{Model: m, Partial: true}, deploy.Look{})
+	return r.taken(ctx, c, err)
+}
+
+// taken says of problems with resources that another instance has which one that is.
+func (r *round) taken(ctx context.Context, c *compiled, err error) error {
+	problems, _ := diag.Of(err)
+	out := slices.Clone(problems)
+	for i := range out {
+		id := resource.ID(out[i].Resource)
+		rows, failed := r.Engine.State.Rows(ctx, r.Env, []resource.ID{id})
+		if id == "" || failed != nil || len(rows) == 0 || rows[0].Orphaned {
+			continue
+		}
+		res, failed := resource.Decode(rows[0].Body)
+		if failed != nil || res.Set == "" || c.members.all[res.Set] != nil {
+			continue
+		}
+		out[i].Hint = "the instance " + res.Set + " has it: order something else, or delete that one"
+	}
+	if len(out) == 0 {
+		return err
+	}
+	return diag.Problems(out)
 }
 
 // validated writes that jobs were validated, with what the model has said of the instances.

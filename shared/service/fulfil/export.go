@@ -36,7 +36,7 @@ func (r *round) export(ctx context.Context) error {
 		for _, digest := range slices.Sorted(maps.Keys(groups)) {
 			together := func(jobs []job) error { return r.exportAll(ctx, digest, jobs) }
 			alone := func(j job, err error) error { return r.notExported(ctx, j, problemsOf(err)) }
-			all = errors.Join(all, r.apart(ctx, groups[digest], together, alone))
+			all = errors.Join(all, r.halves(ctx, groups[digest], together, alone))
 		}
 	}
 	return all
@@ -79,7 +79,7 @@ func (r *round) exportAll(ctx context.Context, digest string, jobs []job) error 
 	}
 	slices.Sort(x.DeleteSets)
 	if _, err := r.Engine.Export(ctx, r.Env, x); err != nil {
-		return c.placed(err)
+		return c.placed(r.taken(ctx, c, err))
 	}
 	for _, one := range c.members.all {
 		if one.mine {
@@ -142,9 +142,20 @@ func (r *round) deployable(ctx context.Context, c *compiled) (*model.Model, erro
 			one := c.members.all[set]
 			return set != "" && (one == nil || !one.mine)
 		})
-	return built.Deployable(ctx, source.Options{
+	m, err := built.Deployable(ctx, source.Options{
 		Types: r.Types, Agent: r.Agent, Check: r.Engine.Validate,
 	})
+	if err != nil {
+		return nil, err
+	}
+	out := *m
+	out.Where = func(i int, attribute string) diag.Pos {
+		if attribute == "set" {
+			attribute = "" // that the resource is in one is said in the module lsm
+		}
+		return m.At(i, attribute)
+	}
+	return &out, nil
 }
 
 // withoutShared returns a model without the resources of no set that are deployed already, however
@@ -210,7 +221,7 @@ func (r *round) remove(ctx context.Context, jobs []job) error {
 		}
 		return r.write(ctx, changes)
 	}
-	return r.apart(ctx, jobs, together, func(j job, err error) error {
+	return r.halves(ctx, jobs, together, func(j job, err error) error {
 		problems := problemsOf(err) // others require what it would leave: it stays until they do not
 		rec := *j.rec
 		rec.Problems, rec.Due = said(problems), r.now().Add(retryAfter)

@@ -77,7 +77,8 @@ const (
 	retryAfter = 5 * time.Second
 )
 
-// Run works on orders until a condition holds, which it asks before each round; nil: until ctx ends.
+// Run works on orders until a condition holds, which it asks before each round; nil: until ctx
+// ends.
 // While another worker is at work, it waits. Faults of infrastructure are told to Failed, and what
 // they have kept from being done is tried again.
 func (w *Worker) Run(ctx context.Context, until func(context.Context) (bool, error)) error {
@@ -131,11 +132,20 @@ func (w *Worker) Round(ctx context.Context) (bool, error) {
 		}
 	}
 	worked := len(r.due) > 0
-	err = errors.Join(r.small(ctx), r.validate(ctx), r.export(ctx))
+	// First what is accepted, then what is asked for: an order is validated against all that was
+	// accepted before it.
+	switch {
+	case r.any(inventory.TaskContinue) || r.any(inventory.TaskGone):
+		err = r.small(ctx)
+	case r.any(inventory.TaskExport):
+		err = r.export(ctx)
+	default:
+		err = r.validate(ctx)
+	}
 	if w.Deploy == nil {
 		return worked, errors.Join(err, r.watch(ctx), w.look(ctx))
 	}
-	if r.watches() {
+	if r.any(inventory.TaskWatch) {
 		err = errors.Join(err, w.Deploy(ctx))
 	}
 	return worked, errors.Join(err, r.watch(ctx))
@@ -169,6 +179,21 @@ func (r *round) jobs(kind inventory.TaskKind) []job {
 		}
 	}
 	return out
+}
+
+// any reports whether an instance has a task of a kind that can be done.
+func (r *round) any(kind inventory.TaskKind) bool {
+	for _, j := range r.jobs(kind) {
+		if kind != inventory.TaskGone || !waits(j.rec) {
+			return true
+		}
+	}
+	return false
+}
+
+// waits reports whether an instance that is gone has still something to let go of.
+func waits(rec *inventory.Record) bool {
+	return has(rec, inventory.TaskExport) || has(rec, inventory.TaskContinue)
 }
 
 // has reports whether an instance has a task of a kind.

@@ -126,6 +126,28 @@ func TestWrong(t *testing.T) {
 	w.state("one", "up")
 }
 
+// TestConflict rejects the second of two orders that want the same thing, also when both are there at
+// once, and lets neither harm the first one.
+func TestConflict(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	w.order("site", "one", map[string]any{"host_name": "a"})
+	w.order("site", "two", map[string]any{"host_name": "a", "text": "mine"})
+	w.work()
+	w.order("site", "three", map[string]any{"host_name": "a", "text": "mine"})
+	w.work()
+	w.state("one", "up")
+	for _, id := range []string{"two", "three"} {
+		r := w.state(id, "rejected")
+		if !strings.Contains(string(r.Problems), "which this export does not replace") ||
+			!strings.Contains(string(r.Problems), `"file":"main.cf"`) ||
+			!strings.Contains(string(r.Problems), "the instance one has it") {
+			t.Errorf("%s", r.Problems)
+		}
+	}
+	w.file("a", "hello 8000")
+}
+
 // crash is a store that fails at a write, which it does before or not at all, and has the worker end.
 type crash struct {
 	inventory.Store

@@ -13,16 +13,6 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// watches reports whether something is to be deployed.
-func (r *round) watches() bool {
-	for _, rec := range r.due {
-		if has(rec, inventory.TaskWatch) {
-			return true
-		}
-	}
-	return false
-}
-
 // Bounds of how often resources are looked at: after a part of the time that they have taken.
 const (
 	firstLook = 100 * time.Millisecond

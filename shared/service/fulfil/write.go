@@ -115,8 +115,8 @@ func (r *round) small(ctx context.Context) error {
 		changes = append(changes, c)
 	}
 	for _, j := range r.jobs(inventory.TaskGone) {
-		if has(j.rec, inventory.TaskExport) || has(j.rec, inventory.TaskContinue) {
-			continue // first it lets go of its resources
+		if waits(j.rec) {
+			continue
 		}
 		changes = append(changes, inventory.Change{Record: j.rec.Finish(j.task)})
 	}
