@@ -107,7 +107,12 @@ func putInstance(c *sqlite.Conn, env string, change *inventory.Change) (int64, e
 		events+int64(len(change.Events)),
 		[]byte(toJSON(r)),
 	)
-	return have + 1, err
+	if err != nil {
+		return 0, err
+	}
+	return have + 1, query(c, "INSERT INTO instance_versions (env, id, version, body) "+
+		"VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body "+
+		"WHERE body <> excluded.body", nil, env, r.ID, r.Version, []byte(toJSON(r.Was())))
 }
 
 // columnsOf returns what an instance is found by; nil for what it is not.
@@ -364,6 +369,14 @@ func (n *Instances) Events(
 		}, env, id, after, inventory.Page(limit))
 	})
 	return out, err
+}
+
+// Versions implements inventory.Store.
+func (n *Instances) Versions(
+	ctx context.Context, env, id string, after int64, limit int,
+) ([]inventory.Record, error) {
+	return n.records(ctx, "SELECT 0, body FROM instance_versions WHERE env = ? AND id = ? AND "+
+		"version > ? ORDER BY version LIMIT ?", env, id, after, inventory.Versions(limit))
 }
 
 // Due implements inventory.Store.

@@ -65,7 +65,7 @@ func TestRequestsOfInstances(t *testing.T) {
 		items    int64
 		rcu      float64
 	}{
-		{"order", false, write, map[string]int{"TransactWriteItems": 1}, 5, 0},
+		{"order", false, write, map[string]int{"TransactWriteItems": 1}, 6, 0},
 		{"take its task", false, func(ctx context.Context, n *services.Instances) error {
 			r.Due = r.Due.Add(time.Minute)
 			_, err := n.Write(ctx, env, []inventory.Change{{Record: r}})
@@ -75,26 +75,26 @@ func TestRequestsOfInstances(t *testing.T) {
 		{"transfer", false, func(ctx context.Context, n *services.Instances) error {
 			r.State, r.Version, r.Tasks = "failed", 2, nil
 			return write(ctx, n)
-		}, map[string]int{"TransactWriteItems": 1}, 4, 0},
+		}, map[string]int{"TransactWriteItems": 1}, 5, 0},
 		{"transfer", true, func(ctx context.Context, n *services.Instances) error {
 			r.State, r.Version = "up", 3
 			return write(ctx, n)
-		}, map[string]int{"BatchGetItem": 1, "TransactWriteItems": 1}, 3, 1},
+		}, map[string]int{"BatchGetItem": 1, "TransactWriteItems": 1}, 4, 1},
 		{"lead to another", true, func(ctx context.Context, n *services.Instances) error {
 			r.References = []string{"old1"}
 			return write(ctx, n)
-		}, map[string]int{"BatchGetItem": 1, "TransactWriteItems": 1}, 4, 2},
+		}, map[string]int{"BatchGetItem": 1, "TransactWriteItems": 1}, 5, 2},
 		{"begin to delete", false, func(ctx context.Context, n *services.Instances) error {
 			if _, err := n.Instance(ctx, env, r.ID); err != nil {
 				return err
 			}
 			r.Closed = true
 			return write(ctx, n)
-		}, map[string]int{"GetItem": 1, "Query": 1, "TransactWriteItems": 1}, 3, 1},
+		}, map[string]int{"GetItem": 1, "Query": 1, "TransactWriteItems": 1}, 4, 1},
 		{"delete", false, func(ctx context.Context, n *services.Instances) error {
 			r.Deleted = true
 			return write(ctx, n)
-		}, map[string]int{"TransactWriteItems": 1}, 6, 0},
+		}, map[string]int{"TransactWriteItems": 1}, 7, 0},
 		{"read", true, func(ctx context.Context, n *services.Instances) error {
 			_, err := n.Instance(ctx, env, r.ID)
 			return err

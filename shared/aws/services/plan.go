@@ -135,6 +135,14 @@ func without(list, other []string) []string {
 func (p *plan) instance(i int) error {
 	c, was, is := &p.changes[i], &p.before[i], &p.after[i]
 	id := c.Record.ID
+	version, hash, err := p.versionItem(p.env, &c.Record)
+	if err != nil {
+		return err
+	}
+	is.was = hash
+	if was.rev == 0 || was.number != is.number || was.was != hash {
+		p.put(version, role{}, "", nil)
+	}
 	record, err := p.recordItem(p.env, &c.Record, is)
 	if err != nil {
 		return err
@@ -151,6 +159,12 @@ func (p *plan) instance(i int) error {
 		}
 		p.put(events, role{}, "", nil)
 	}
+	p.lists(id, was, is)
+	return nil
+}
+
+// lists writes where an instance stands in lists, and since when it waits.
+func (p *plan) lists(id string, was, is *facets) {
 	shard, sort := shardOf(id), listSort(is.service, place(is.created, id))
 	moved := was.rev > 0 && was.deleted != is.deleted
 	if moved {
@@ -169,7 +183,6 @@ func (p *plan) instance(i int) error {
 	case was.waits && !is.waits:
 		p.remove(duePart(p.env, shard), id)
 	}
-	return nil
 }
 
 // identities gives instances their identities, which others may give up in the same transaction.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"southbound/shared/aws/attr"
 	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
@@ -56,6 +59,27 @@ func (n *Instances) ReferredBy(ctx context.Context, env, id string) ([]string, e
 		return true
 	})
 	return out, err
+}
+
+// Versions implements inventory.Store.
+func (n *Instances) Versions(
+	ctx context.Context, env, id string, after int64, limit int,
+) ([]inventory.Record, error) {
+	var out []inventory.Record
+	var damaged error
+	limit = inventory.Versions(limit)
+	in := &dynamodb.QueryInput{Limit: aws.Int32(int32(limit))} //nolint:gosec // at most a page
+	err := n.query(ctx, in, instancePart(env, id), versionSort(max(after, 0)+1), wasEnd,
+		func(i item) bool {
+			var r inventory.Record
+			damaged = n.unpack(i, &r)
+			out = append(out, r)
+			return damaged == nil && len(out) < limit
+		})
+	if err != nil {
+		return nil, err
+	}
+	return out, damaged
 }
 
 // Events implements inventory.Store.

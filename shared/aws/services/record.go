@@ -2,10 +2,14 @@ package services
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"maps"
 	"slices"
 
 	"southbound/shared/aws/attr"
+	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
 )
 
@@ -13,6 +17,8 @@ import (
 // was.
 type facets struct {
 	rev, events int64
+	number      int64 // its version
+	was         string
 	service     string
 	created     int64 // microseconds since 1970
 	version     int   // of the service
@@ -29,7 +35,8 @@ type facets struct {
 func facetsOf(r *inventory.Record, events int64) facets {
 	f := facets{
 		rev: r.Rev, events: events, service: r.Service, created: r.Created.UnixMicro(),
-		version: r.ServiceVersion, state: r.State, deleted: r.Deleted, shut: r.Closed || r.Deleted, leads: r.Leads(),
+		number: r.Version, version: r.ServiceVersion, state: r.State,
+		deleted: r.Deleted, shut: r.Closed || r.Deleted, leads: r.Leads(),
 	}
 	if !r.Deleted {
 		f.identity = r.Identity
@@ -74,6 +81,7 @@ func (n *Instances) decode(env string, i item) (stored, error) {
 	}
 	out.Rev = attr.NumberOf(i, attrSeq)
 	out.facets = facetsOf(&out.Record, attr.NumberOf(i, attrEvents))
+	out.was = attr.TextOf(i, attrWas)
 	n.remember(env, out.ID, out.facets)
 	return out, nil
 }
@@ -109,8 +117,20 @@ func (n *Instances) recordItem(env string, r *inventory.Record, f *facets) (item
 	}
 	i := key(instancePart(env, r.ID), recordSort)
 	i[attrSeq], i[attrEvents] = attr.Number(f.rev), attr.Number(f.events)
-	i[attrBody] = body[attrBody]
+	i[attrBody], i[attrWas] = body[attrBody], attr.Text(f.was)
 	return i, nil
+}
+
+// versionItem returns the item of what a record is at its version, and a hash of it.
+func (n *Instances) versionItem(env string, r *inventory.Record) (i item, hash string, err error) {
+	raw, err := json.Marshal(r.Was())
+	if err != nil {
+		return nil, "", fault.Wrap(fault.Invalid, opWrite, err)
+	}
+	sum := sha256.Sum256(raw)
+	i = key(instancePart(env, r.ID), versionSort(r.Version))
+	i[attrBody] = attr.Blob(n.packer.Pack(raw))
+	return i, hex.EncodeToString(sum[:8]), nil
 }
 
 // eventsItem returns the item of events, the last of which has a number.

@@ -109,6 +109,7 @@ const (
 	attrSeq    = "n" // revision of a record
 	attrBody   = "b" // of a record, and of events
 	attrEvents = "e" // how many events an instance has
+	attrWas    = "h" // of a record: a hash of what is kept of it as a version
 	attrID     = "i" // of the instance that has an identity
 	attrState  = "t" // of an instance in a list
 	attrVer    = "w" // the version of the service, there
@@ -123,6 +124,8 @@ const (
 	recordSort = "."
 	eventSort  = "e/"
 	guardSort  = "g"
+	wasSort    = "V/" // not between guards and those who refer
+	wasEnd     = "V0"
 	eventsEnd  = "e0"
 	leadSort   = "r/"
 	leadsEnd   = "r0"
@@ -167,6 +170,8 @@ func listed(sort string) (service, place, id string) {
 }
 
 func eventsSort(last int64) string { return fmt.Sprintf("%s%016x", eventSort, last) }
+
+func versionSort(version int64) string { return fmt.Sprintf("%s%016x", wasSort, version) }
 
 // newToken returns what nobody has had before.
 func newToken() string {

@@ -39,7 +39,8 @@ func CheckChanges(changes []Change) error {
 	}
 	if sum > MaxBytes {
 		return fault.New(fault.Invalid, opWrite,
-			"the instances have %d bytes of JSON together, and may have %d", sum, MaxBytes).
+			"the instances have %d bytes of JSON together, which are kept twice, and may have %d",
+			sum/2, MaxBytes/2).
 			WithHint(hintFewer)
 	}
 	return nil
@@ -86,8 +87,9 @@ func checkSize(c *Change) (int, error) {
 		return 0, fault.New(fault.Invalid, opWrite,
 			"the instance %s has %d bytes of JSON, and may have %d", r.ID, len(body), MaxRecord)
 	}
+	const kept = 2 // as the record, and as a version
 	if len(c.Events) == 0 {
-		return len(body), nil
+		return kept * len(body), nil
 	}
 	events, err := json.Marshal(c.Events)
 	switch {
@@ -99,14 +101,14 @@ func checkSize(c *Change) (int, error) {
 			"the events of the instance %s have %d bytes of JSON, and may have %d",
 			r.ID, len(events), MaxEvents)
 	}
-	return len(body) + len(events), nil
+	return kept*len(body) + len(events), nil
 }
 
 // What a store takes of a transaction that has maxWeight: instances, references that come, and
 // those that go.
 const (
 	maxWeight = 100
-	perChange = 7
+	perChange = 8
 	perNew    = 2
 )
 
@@ -148,6 +150,9 @@ func Page(limit int) int {
 	}
 	return limit
 }
+
+// Versions returns how many versions are read at once for a limit.
+func Versions(limit int) int { return min(Page(limit), MaxVersions) }
 
 // ErrChanged is the error of Write where a record has another revision than was read.
 func ErrChanged(r *Record) error {

@@ -48,6 +48,12 @@ type Made struct {
 	Rollback  string `json:"rollback,omitempty"`
 }
 
+// Was returns what is kept of a record for its history: all but what is to be done about it.
+func (r Record) Was() Record {
+	r.Tasks, r.Due, r.Rev = nil, time.Time{}, 0
+	return r
+}
+
 // Task is an effect of the lifecycle that is to be done.
 type Task struct {
 	Kind    TaskKind `json:"kind"`
@@ -126,12 +132,15 @@ type Query struct {
 // item 400 KB; docs/design/services.md says what an instance takes of them.
 const (
 	MaxPage = 1000
+	// MaxVersions is how many versions of an instance are read at once.
+	MaxVersions = 100
 	// MaxChanges is how many instances a Write has, if they lead to nothing new.
-	MaxChanges = 14
+	MaxChanges = 12
 	// MaxReferences is to how many other instances one may lead.
 	MaxReferences = 40
 	// MaxRecord and MaxEvents are bytes of JSON of a record, and of what has happened to it in one
-	// change; MaxBytes those of all changes of a Write. Whoever writes events cuts them.
+	// change; MaxBytes those of all changes of a Write, with records counted twice, as they are
+	// kept as versions too. Whoever writes events cuts them.
 	MaxRecord = 360 << 10
 	MaxEvents = 128 << 10
 	MaxBytes  = 3 << 20
@@ -161,6 +170,9 @@ type Store interface {
 	ReferredBy(ctx context.Context, env, id string) ([]string, error)
 	// Events returns events of an instance behind a place, oldest first, at most limit.
 	Events(ctx context.Context, env, id string, after int64, limit int) ([]Event, error)
+	// Versions returns what an instance was at its versions behind one, oldest first, at most limit
+	// and MaxVersions: as Was returns what was written last at each. The last is what it is now.
+	Versions(ctx context.Context, env, id string, after int64, limit int) ([]Record, error)
 	// Due returns records that have tasks and whose Due is not later than now, the oldest first.
 	Due(ctx context.Context, env string, now time.Time, limit int) ([]Record, error)
 }

@@ -84,7 +84,7 @@ func (s *suite) large() {
 		Kind: "x", At: began, Message: text(inventory.MaxEvents - rest),
 	}
 	var changes []inventory.Change
-	for n := range inventory.MaxBytes / (inventory.MaxRecord + inventory.MaxEvents) {
+	for n := range inventory.MaxBytes / (2*inventory.MaxRecord + inventory.MaxEvents) {
 		r := record(n)
 		r.Active = map[string]any{"text": text(inventory.MaxRecord - rest)}
 		changes = append(changes, inventory.Change{Record: r, Events: []inventory.Event{event}})

@@ -30,7 +30,7 @@ func Test(t *testing.T, open func(t *testing.T) Harness) {
 		"Environments": (*suite).environments, "Race": (*suite).race, "Crossing": (*suite).crossing,
 		"Large": (*suite).large, "Handover": (*suite).handover, "Itself": (*suite).itself,
 		"Reopened": (*suite).reopened, "Kept": (*suite).kept, "Rivals": (*suite).rivals,
-		"Popular": (*suite).popular, "Serial": (*suite).serial,
+		"Popular": (*suite).popular, "Serial": (*suite).serial, "History": (*suite).history,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
