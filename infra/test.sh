@@ -37,14 +37,19 @@ long=(./shared/cli ./shared/aws/dynamo ./shared/aws/logs ./handlers/aws ./handle
 programs=(./cmd/southbound ./examples/caddy ./examples/etc ./examples/fleet ./functions ./functions/log ./infra/... ./shared/scaffold)
 # Many seeds.
 seeds=(./shared/deploy/sim ./shared/aws/awssim)
+# Packages that start no goroutines, nor does what they use: there is nothing to watch. A test holds that.
+quiet=(./handlers/internal/tool ./shared/dag ./shared/diffview ./shared/lang/jinja ./shared/lang/metadata ./shared/lang/module
+  ./shared/lang/pep440 ./shared/lang/pep508 ./shared/lang/project ./shared/lang/std ./shared/lang/syntax ./shared/resource
+  ./shared/schema ./shared/service/inventory ./shared/service/lifecycle ./shared/typefile)
 # Counts of requests, by one test after the other.
 counts=(./shared/aws/cost)
-# Suites of which the race detector watches a part: each way through the code, but not with each server, and not each point of a crash.
+# Suites of which the race detector watches a part: each way through the code, but not with each server,
+# and not each point of a crash. SOUTHBOUND_TEST_REST has them leave out the servers that it watches.
 parts=(./shared/aws/dynamo ./shared/aws/logs)
 
 # raced lists the packages that are watched by the race detector: all others. The simulators run in both ways, with fewer seeds there.
 raced() {
-  $go list -tags servers "${programs[@]}" "${counts[@]}" ./localstack/e2e | grep -vxFf - <($go list -tags servers ./...)
+  $go list -tags servers "${programs[@]}" "${counts[@]}" "${quiet[@]}" ./localstack/e2e | grep -vxFf - <($go list -tags servers ./...)
 }
 
 # tests runs go test; a line for each package when it is done, and what a test that fails says as soon as it does.
@@ -79,8 +84,8 @@ end_to_end() { # says little while it runs
 }
 
 as_shipped() { # many seeds and programs, the rest of what is watched in part, and what holds much
-  phase 'tests as shipped: seeds, programs, counts' shipped -p "$cores" "${counts[@]}" "${seeds[@]}" "${programs[@]}"
-  phase 'tests as shipped: what was watched in part' shipped -p "$cores" -run 'TestCrash|TestConformance' "${parts[@]}"
+  phase 'tests as shipped: seeds, programs, counts' shipped -p "$cores" "${counts[@]}" "${seeds[@]}" "${programs[@]}" "${quiet[@]}"
+  SOUTHBOUND_TEST_REST=1 phase 'tests as shipped: what is watched in part' shipped -p "$cores" -run 'TestCrash|TestConformance' "${parts[@]}"
   phase 'tests that hold much, one after the other' shipped -p 1 -run 'Many|Large|Cost|TestMemory' ./shared/aws/logs ./shared/source
 }
 
