@@ -249,10 +249,7 @@ func (t *Tool) InstallTests(ctx context.Context, m *module.Module, env string) e
 			return err
 		}
 	}
-	needs := []string{pytestNeed}
-	if m.HasCode() {
-		needs = append(needs, "inmanta-core")
-	}
+	needs := []string{pytestNeed, "inmanta-core"}
 	for _, r := range m.Meta.Requires {
 		if m.Generation == 2 || r.Module == "" {
 			needs = append(needs, r.Requirement.String())
