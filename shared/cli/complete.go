@@ -101,6 +101,10 @@ func (a *app) completions(root *cobra.Command) {
 		"resource": a.offerIDs, "logs": a.offerIDs, "resources": a.offerFilters, "deploy": a.offerFilters, "repair": a.offerFilters,
 		"type": a.offerTypes, "pause": a.offerAgents, "resume": a.offerAgents, "parameter get": a.offerParameters, "parameter delete": a.offerParameters,
 		"parameter history": a.offerParameters,
+		"service show":      a.offerServices, "service create": a.offerServices,
+		"service instances": a.offerServices, "service instance": a.offerInstances,
+		"service update": a.offerInstances, "service delete": a.offerInstances,
+		"service state": a.offerInstances,
 	} {
 		if cmd, _, err := root.Find(strings.Fields(name)); err == nil {
 			a.complete(cmd, list)

@@ -98,7 +98,7 @@ func (a *app) listServices(ctx context.Context, o api.Orders, _ []string) error 
 		return nil
 	}
 	if !a.json {
-		a.table(rows)
+		a.table(rows, true)
 	}
 	return nil
 }
@@ -142,8 +142,8 @@ func worst(s *orders.Summary) string {
 // cell is a text in a table, with the label of a state, which gives its colour.
 type cell struct{ text, label string }
 
-// table writes rows in columns. What is too long for the terminal is cut in the last one.
-func (a *app) table(rows [][]cell) {
+// table writes rows in columns. With cuts, what is too long for the terminal is cut in the last one.
+func (a *app) table(rows [][]cell, cuts bool) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, c := range row {
@@ -159,7 +159,7 @@ func (a *app) table(rows [][]cell) {
 		for i, c := range row[:last+1] {
 			text := oneLine(c.text)
 			if i == last {
-				if room > 0 {
+				if cuts && room > 0 {
 					text = fitted(text, max(room-used, 1))
 				}
 				a.printf("%s\n", a.labelled(text, c.label))
@@ -363,7 +363,7 @@ func (a *app) listInstances(
 	case listed == 0:
 		a.say("there are no instances; `southbound service create %s …` orders one", s.Name)
 	default:
-		a.table(rows)
+		a.table(rows, false)
 	}
 	return nil
 }
@@ -399,4 +399,40 @@ func stateOf(i *orders.Instance) string {
 		return i.State
 	}
 	return i.State + " …"
+}
+
+// offerServices returns the names of services.
+func (a *app) offerServices(ctx context.Context, _ string) []string {
+	var out []string
+	if o, err := a.home.Orders(); err == nil {
+		all, _ := o.Catalog(ctx, a.env, false, false)
+		for i := range all {
+			out = append(out, all[i].Name)
+		}
+	}
+	return out
+}
+
+// offerInstances returns instances by their services and identities, once the service is typed.
+func (a *app) offerInstances(ctx context.Context, word string) []string {
+	service, _, typed := strings.Cut(word, "/")
+	var out []string
+	if !typed {
+		for _, name := range a.offerServices(ctx, word) {
+			out = append(out, name+"/")
+		}
+		return out
+	}
+	o, err := a.home.Orders()
+	if err != nil {
+		return nil
+	}
+	q := orders.Query{Filter: orders.Filter{Service: service}, Limit: mostOffered}
+	p, _ := o.List(ctx, a.env, q)
+	for i := range p.Items {
+		if p.Items[i].Identity != nil {
+			out = append(out, called(&p.Items[i]))
+		}
+	}
+	return out
 }

@@ -77,7 +77,7 @@ func (s *Service) prepared(
 		c.Events[0].Message = w.Message
 	}
 	f.record = c.Record
-	return changed{f, c}, nil
+	return changed{found: f, change: c}, nil
 }
 
 // seen refuses a change by somebody who has seen another version.

@@ -48,6 +48,10 @@ func (s *Service) Create(ctx context.Context, env string, o Creation) (Instance,
 		if again, is := s.again(ctx, env, &f, err); is {
 			return again, nil
 		}
+		if fault.Is(err, fault.Conflict) {
+			err = fault.New(fault.Conflict, "", "another order has made the instance %s", o.ID).
+				WithHint("use another id, or leave it out")
+		}
 		return Instance{}, s.explained(ctx, env, &f, err)
 	}
 	s.Changed(env)
@@ -81,10 +85,29 @@ func (s *Service) again(
 	if err != nil {
 		return Instance{}, false
 	}
-	same := is.record.ServiceVersion == f.record.ServiceVersion &&
-		text(is.record.Current()) == text(f.record.Candidate)
 	out, err := s.whole(ctx, env, &is)
-	return out, same && err == nil
+	return out, err == nil && within(f.given, is.record.Current())
+}
+
+// within reports whether a value has all that another one says. What the model sets, and defaults,
+// are not said by an order.
+func within(said, is any) bool {
+	switch said := said.(type) {
+	case map[string]any:
+		m, ok := is.(map[string]any)
+		for k, v := range said {
+			ok = ok && within(v, m[k])
+		}
+		return ok
+	case []any:
+		list, ok := is.([]any)
+		ok = ok && len(list) == len(said)
+		for i := 0; ok && i < len(said); i++ {
+			ok = within(said[i], list[i])
+		}
+		return ok
+	}
+	return fmt.Sprint(said) == fmt.Sprint(is)
 }
 
 func text(v map[string]any) string {
@@ -99,6 +122,7 @@ func text(v map[string]any) string {
 type changed struct {
 	found
 	change inventory.Change
+	given  map[string]any // attributes of an order, with ids in the place of names
 }
 
 // creation returns the change that an order of an instance is. names are those that other instances
@@ -129,7 +153,7 @@ func (s *Service) creation(
 	c.Events = append([]inventory.Event{{
 		At: c.Record.Created, Version: c.Record.Version, Kind: "create", To: c.Record.State,
 	}}, c.Events...)
-	out := changed{found{c.Record, d}, c}
+	out := changed{found{c.Record, d}, c, given}
 	return out, s.free(ctx, env, &out.record, &d)
 }
 

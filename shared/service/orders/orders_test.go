@@ -429,6 +429,7 @@ func TestKept(t *testing.T) {
 	if _, err = d.Create(t.Context(), env, o); said(err) != "conflict" {
 		t.Errorf("another order has the same id: %v", err)
 	}
+	d.again(a.ID)
 	w := orders.Wish{Ref: orders.Ref{ID: a.ID}}
 	if a, err = d.SetMetadata(t.Context(), env, w, "for", ptr("them")); err != nil ||
 		len(a.Metadata) != 2 {
@@ -440,6 +441,33 @@ func TestKept(t *testing.T) {
 	a, err = d.Force(t.Context(), env, w, "failed", lifecycle.NoOperation)
 	if err != nil || a.State != "failed" || !a.Failed {
 		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// again wants an order to be the same one when the model has set what customers do not.
+func (d *desk) again(customer string) {
+	d.Helper()
+	o := orders.Creation{Service: "site", ID: d.NewID(), Attributes: object(d.T, `{"host": "h",
+		"customer": "name=acme", "databases": [{"name": "d", "size": 1}]}`)}
+	if _, err := d.Create(d.Context(), env, o); err != nil {
+		d.Fatal(err)
+	}
+	d.work()
+	r, err := d.Instances.Instance(d.Context(), env, o.ID)
+	if err != nil {
+		d.Fatal(err)
+	}
+	r.Active["address"] = "10.0.0.1"
+	if _, err = d.Instances.Write(d.Context(), env, []inventory.Change{{Record: r}}); err != nil {
+		d.Fatal(err)
+	}
+	is, err := d.Create(d.Context(), env, o)
+	if err != nil || is.ID != o.ID || is.Active["customer"] != customer {
+		d.Errorf("%+v, %v", is, err)
+	}
+	o.Attributes["databases"] = []any{}
+	if _, err = d.Create(d.Context(), env, o); said(err) != "conflict" {
+		d.Errorf("another order with the id: %v", err)
 	}
 }
 
