@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -87,6 +88,10 @@ func (a *app) exportServices(ctx context.Context, path string) error {
 	}
 	if err := a.own.Definitions().Put(ctx, a.env, packed.Digest, services); err != nil {
 		return err
+	}
+	if slices.ContainsFunc(c.Project.Modules, (*module.Module).HasCode) {
+		a.handled = path // what it becomes may have handlers in Python, which are run as from here
+		a.noteProject()
 	}
 	changes, err := changesOf(before, services)
 	if err != nil {

@@ -100,23 +100,25 @@ func (r *round) halves(
 // validate does the compiles that transfers wait for.
 func (r *round) validate(ctx context.Context) error {
 	set := func(j job) lifecycle.Set { return lifecycle.Set(j.task.Set) }
-	groups, all := r.byModel(ctx, r.jobs(inventory.TaskValidate), set)
-	for _, digest := range slices.Sorted(maps.Keys(groups)) {
-		together := func(jobs []job) error {
-			c, err := r.compile(ctx, digest, jobs, true)
-			if err != nil {
-				return err
-			}
-			if err := r.fits(ctx, c); err != nil {
-				return c.placed(err)
-			}
-			return r.validated(ctx, c, jobs)
-		}
-		return errors.Join(all, r.halves(ctx, groups[digest], together, func(j job, err error) error {
-			return r.invalid(ctx, j, problemsOf(err))
-		})) // other models have their turn when what is accepted now is in the model
+	groups, err := r.byModel(ctx, r.jobs(inventory.TaskValidate), set)
+	if len(groups) == 0 {
+		return err
 	}
-	return all
+	// Other models have their turn when what is accepted now is in the model.
+	digest := slices.Min(slices.Collect(maps.Keys(groups)))
+	together := func(jobs []job) error {
+		c, err := r.compile(ctx, digest, jobs, true)
+		if err != nil {
+			return err
+		}
+		if err := r.fits(ctx, c); err != nil {
+			return c.placed(err)
+		}
+		return r.validated(ctx, c, jobs)
+	}
+	return errors.Join(err, r.halves(ctx, groups[digest], together, func(j job, err error) error {
+		return r.invalid(ctx, j, problemsOf(err))
+	}))
 }
 
 // fits says why what a compile came to could not be deployed beside all that is.
