@@ -69,7 +69,8 @@ func (r *run) checkReason(t *task, id resource.ID, have *runBook) {
 	}
 	l.ran[id] = have
 	lost := before != nil && !before.recorded || l.open[id] != nil
-	if len(l.due[id]) == 0 && !lost && !r.books.moved[id] && !r.changedBefore(t, id) {
+	elsewhere := r.books.moved[id] || r.books.forgotten[id]
+	if len(l.due[id]) == 0 && !lost && !elsewhere && !r.changedBefore(t, id) {
 		r.violate("reasons", "%s runs %s, and nothing has happened since that was claimed last for which it would have to", t.name, id)
 	}
 	l.over(id, false)
