@@ -50,7 +50,8 @@ func TestRequestsOfInstances(t *testing.T) {
 	r.Tasks, r.Due = []inventory.Task{{Kind: inventory.TaskContinue}}, began
 	write := func(ctx context.Context, n *services.Instances) error {
 		revs, err := n.Write(ctx, env, []inventory.Change{{
-			Record: r, Events: []inventory.Event{{Kind: "auto", From: "start", To: r.State, At: began}},
+			Record: r,
+			Events: []inventory.Event{{Kind: "auto", From: "start", To: r.State, At: began}},
 		}})
 		if err == nil {
 			r.Rev = revs[0]

@@ -128,7 +128,8 @@ func (d *Definitions) bodies(
 }
 
 func damagedText(digest string) error {
-	return fault.New(fault.Damaged, opRead, "the definition %s is missing or does not decode", digest).
+	return fault.New(fault.Damaged, opRead,
+		"the definition %s is missing or does not decode", digest).
 		WithHint("the table was changed by something else; export the services again")
 }
 

@@ -148,6 +148,25 @@ func TestConflict(t *testing.T) {
 	w.file("a", "hello 8000")
 }
 
+// TestLarge has more to write at once than a store takes.
+func TestLarge(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	text := strings.Repeat("x", inventory.MaxAttributes-1000)
+	for n := range inventory.MaxChanges {
+		id := fmt.Sprintf("i%02d", n)
+		w.order("site", id, map[string]any{"host_name": id, "text": text})
+	}
+	w.work()
+	for n := range inventory.MaxChanges {
+		w.update(fmt.Sprintf("i%02d", n), map[string]any{"text": text + "y"})
+	}
+	w.work()
+	for n := range inventory.MaxChanges {
+		w.state(fmt.Sprintf("i%02d", n), "up")
+	}
+}
+
 // crash is a store that fails at a write, which it does before or not at all, and has the worker end.
 type crash struct {
 	inventory.Store

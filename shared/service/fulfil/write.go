@@ -141,12 +141,14 @@ func (r *round) write(ctx context.Context, changes []inventory.Change) error {
 			r.done(part[i].Record.ID)
 		}
 		_, err := r.Instances.Write(ctx, r.Env, part)
-		kind := fault.KindOf(err)
-		if err == nil || kind != fault.Conflict && kind != fault.Refused {
+		switch fault.KindOf(err) { //nolint:exhaustive // all others are about all of them
+		case fault.Conflict, fault.Refused: // one of them
+		case fault.Invalid: // too much at once
+		default:
 			all = errors.Join(all, err)
 			continue
 		}
-		for i := range part { // one of them
+		for i := range part {
 			_, err := r.Instances.Write(ctx, r.Env, part[i:i+1])
 			if err != nil && fault.KindOf(err) != fault.Conflict {
 				all = errors.Join(all, r.postpone(&part[i].Record, err))
