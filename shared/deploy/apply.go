@@ -20,11 +20,11 @@ func (x *executor) apply(ctx context.Context, runs []*run) {
 		}
 	}
 	for _, r := range act {
-		r.acted = true
+		r.Acted = true
 	}
 	if act = x.applyAlone(ctx, act); x.broken != nil {
 		for _, r := range act {
-			r.acted = false
+			r.Acted = false
 		}
 		return
 	}
@@ -33,11 +33,11 @@ func (x *executor) apply(ctx context.Context, runs []*run) {
 		for _, r := range act {
 			if ctx.Err() != nil {
 				x.runs = drop(x.runs, r) // the caller gave up: it stays scheduled
-				r.acted = false
+				r.Acted = false
 				continue
 			}
 			if x.applyOne(ctx, r); x.lost != nil && !r.over() {
-				r.acted = false // it was not called
+				r.Acted = false // it was not called
 			}
 		}
 		return
@@ -50,7 +50,7 @@ func (x *executor) apply(ctx context.Context, runs []*run) {
 	err := x.within(ctx, x.batchLimit(act), func(ctx context.Context) { applied = batch.ApplyBatch(ctx, items) })
 	if x.lost != nil {
 		for _, r := range act {
-			r.acted = false
+			r.Acted = false
 		}
 		return
 	}
@@ -71,7 +71,7 @@ func (x *executor) applyAlone(ctx context.Context, runs []*run) []*run {
 		case !r.inSteps():
 			rest = append(rest, r)
 		case ctx.Err() != nil || x.lost != nil || x.broken != nil:
-			r.acted = false
+			r.Acted = false
 			if ctx.Err() != nil {
 				x.runs = drop(x.runs, r) // the caller gave up: it stays scheduled
 			}
@@ -87,7 +87,7 @@ func (r *run) createToken() string {
 	if r.token != "" {
 		return r.token
 	}
-	return r.action
+	return r.ID
 }
 
 func (x *executor) applyOne(ctx context.Context, r *run) {
@@ -104,18 +104,18 @@ func (x *executor) applyOne(ctx context.Context, r *run) {
 // applied takes in the handler's answer to a change.
 func (x *executor) applied(r *run, out provider.Result, err error) {
 	if err != nil {
-		r.nothing = r.act == plan.Created && errors.Is(err, provider.ErrNothingMade)
+		r.NothingMade = r.act == plan.Created && errors.Is(err, provider.ErrNothingMade)
 		x.fail(r, err)
 		return
 	}
-	r.change = r.act
+	r.Change = r.act
 	if out.Again != nil && len(out.Again.State) > mostState {
 		x.fail(r, provider.Errorf(provider.Terminal, "the handler asks to be given back %d bytes, and %d is the most; that is a fault in it",
 			len(out.Again.State), mostState))
 		return
 	}
 	if out.Again != nil {
-		r.again = out.Again
+		r.Again = out.Again
 		r.end(state.StatusDeploying, "", "in progress")
 	}
 }
@@ -124,13 +124,13 @@ func (x *executor) applied(r *run, out provider.Result, err error) {
 func (x *executor) after(ctx context.Context, r *run) {
 	req := provider.ReadRequest{Resource: r.want}
 	// A thing that this run has made for the first time has missed no change.
-	made := r.claim != nil && r.claim.row.SucceededAt.IsZero() && r.change != plan.NoChange
-	if l, is := provider.As[provider.Reloader](r.handler); is && r.reload && !made && !r.want.Purged && !r.reportOnly {
-		before := r.acted
-		r.acted = true
+	made := r.given.first && r.Change != plan.NoChange
+	if l, is := provider.As[provider.Reloader](r.handler); is && r.given.reload && !made && !r.want.Purged && !r.ReportOnly {
+		before := r.Acted
+		r.Acted = true
 		err, ok := call(ctx, x, r, func(c *provider.Context) error { return l.Reload(c, req) })
 		if x.lost != nil {
-			r.acted = before
+			r.Acted = before
 		}
 		if ok && err != nil {
 			x.fail(r, fmt.Errorf("reload: %w", err))
@@ -138,11 +138,11 @@ func (x *executor) after(ctx context.Context, r *run) {
 		if r.over() || x.lost != nil {
 			return
 		}
-		if r.change == plan.NoChange {
-			r.change = plan.Updated
+		if r.Change == plan.NoChange {
+			r.Change = plan.Updated
 		}
 	}
-	if f, is := provider.As[provider.FactReader](r.handler); is && r.claim != nil && r.claim.row.WantFacts && !r.want.Purged {
+	if f, is := provider.As[provider.FactReader](r.handler); is && r.given.facts && !r.want.Purged {
 		err, ok := call(ctx, x, r, func(c *provider.Context) error {
 			facts, err := f.Facts(c, req)
 			for name, value := range facts {
@@ -159,15 +159,15 @@ func (x *executor) after(ctx context.Context, r *run) {
 	}
 	if len(r.host.changed) > 0 {
 		r.addChanges(r.host.changed)
-		if r.change == plan.NoChange {
-			r.change = plan.Updated
+		if r.Change == plan.NoChange {
+			r.Change = plan.Updated
 		}
 	}
 	if !x.overridden(r) {
 		return
 	}
-	if r.outcome = state.StatusDeployed; r.change == plan.NoChange {
-		r.changes = nil
+	if r.Outcome = state.StatusDeployed; r.Change == plan.NoChange {
+		r.Changes = nil
 	}
 }
 
@@ -176,7 +176,7 @@ func (x *executor) flush(ctx context.Context, runs []*run) {
 	var done []provider.BatchChange
 	var of []*run
 	for _, r := range runs {
-		if !r.over() && r.acted {
+		if !r.over() && r.Acted {
 			of = append(of, r)
 			done = append(done, r.flushes()...)
 		}
@@ -229,7 +229,7 @@ func (x *executor) overridden(r *run) bool {
 		r.end(state.StatusFailed, provider.Terminal, fmt.Sprintf("the handler says that it did %q, which is not a change; that is a fault in it", r.host.override))
 		return false
 	}
-	r.change = r.host.override
+	r.Change = r.host.override
 	return true
 }
 

@@ -119,13 +119,12 @@ func (d *discoverer) list(ctx context.Context) error {
 		d.e.connect(ctx, &d.session, d.agent, r)
 	}
 	if r.over() {
-		return fault.New(fault.Unavailable, "discover "+d.typ.Name, "%s", r.reason)
+		return fault.New(fault.Unavailable, "discover "+d.typ.Name, "%s", r.Reason)
 	}
 	lister, ok := provider.As[provider.Lister](r.handler)
 	if !ok {
 		return fault.New(fault.Unsupported, "discover", "%s cannot list what exists", d.typ.Name).WithHint("types that can have the feature discover: `southbound types --json`")
 	}
-	r.host.cache = d.e.cacheOf(d.env, d.agent.Name)
 	r.want.Attributes = d.like
 	r.bind(ctx)
 	x := &executor{e: d.e, runs: []*run{r}, dry: true, env: d.env}
@@ -144,7 +143,7 @@ func (d *discoverer) list(ctx context.Context) error {
 		x.fail(r, got.err)
 	}
 	if r.over() {
-		return fault.New(fault.Unavailable, "discover "+d.typ.Name, "%s", r.reason)
+		return fault.New(fault.Unavailable, "discover "+d.typ.Name, "%s", r.Reason)
 	}
 	for _, f := range got.found {
 		d.take(f)
@@ -232,11 +231,10 @@ func (d *discoverer) check(ctx context.Context, part []resource.Resource) error 
 		full.Attributes, _ = d.typ.Check(full.Attributes)
 		r := d.e.newRun(d.env, &state.Row{ID: full.ID, Body: d.encode(&full)}, &d.session)
 		if r.over() {
-			return errors.New(r.reason)
+			return errors.New(r.Reason)
 		}
 		r.dry = true
 		d.e.connect(ctx, &d.session, d.agent, r)
-		r.host.cache = d.e.cacheOf(d.env, d.agent.Name)
 		r.bind(ctx)
 		runs[i] = r
 	}
@@ -247,7 +245,7 @@ func (d *discoverer) check(ctx context.Context, part []resource.Resource) error 
 	for i, r := range runs {
 		switch {
 		case r.over():
-			d.out.Left = append(d.out.Left, LeftOut{ID: part[i].ID, Why: r.reason})
+			d.out.Left = append(d.out.Left, LeftOut{ID: part[i].ID, Why: r.Reason})
 		case r.act != plan.NoChange:
 			d.out.Left = append(d.out.Left, LeftOut{ID: part[i].ID, Why: "what was found is not what is read of it: it would be " + string(r.act)})
 		default:

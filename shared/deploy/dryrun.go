@@ -149,11 +149,11 @@ func (d *dryRunner) scheduledOf(typ string) []resource.ID {
 func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run) error {
 	ids := make([]resource.ID, len(runs))
 	for i, r := range runs {
-		ids[i] = r.claim.row.ID
+		ids[i] = r.Resource
 	}
 	have, err := d.e.rows(ctx, d.env, ids)
 	for _, r := range runs {
-		if row := have[r.claim.row.ID]; row != nil {
+		if row := have[r.Resource]; row != nil {
 			r.notes = state.DecodeNotes(row.Notes)
 			row.HideSecrets()
 			for _, name := range row.Hidden {
@@ -364,23 +364,19 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *session,
 	byType := map[string][]*run{}
 	for _, row := range rows {
 		r := d.e.newRun(d.env, row, s)
-		r.dry, r.kind = true, state.ActionDryRun
+		r.dry, r.Action.Action = true, state.ActionDryRun
 		r.host.local, r.host.whole = d.files, d.whole
 		if !r.over() {
 			d.e.connect(ctx, s, agent, r)
 		}
 		if !r.over() {
-			r.host.cache = d.e.cacheOf(d.env, r.res.Agent)
-			d.e.resolveFiles(ctx, r)
-			d.e.resolveSecrets(ctx, r)
-			r.bind(ctx)
+			d.e.resolve(ctx, r)
 		}
 		group := row.ID.Type()
 		if coded(row) {
 			group += " " + model.CodeAttribute // another handler than one of this program for that type
 		}
 		byType[group] = append(byType[group], r)
-		r.claim = &claim{row: row}
 	}
 	var found []Would
 	var actions []state.Action
@@ -407,21 +403,19 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *session,
 
 // outcome says what was found of a resource that was looked at, and makes the action of that.
 func (d *dryRunner) outcome(r *run) (Would, state.Action) {
-	row := r.claim.row
-	w := Would{ID: row.ID, Action: actionWord(r.act), Changes: r.shown(), Reason: r.reason, Failed: r.over(), Replace: r.replaces}
+	w := Would{ID: r.Resource, Action: actionWord(r.act), Changes: r.shown(), Reason: r.Reason, Failed: r.over(), Replace: r.replaces}
 	if !w.Failed && r.res.ReportOnly && r.act != plan.NoChange {
 		w.Action, w.Reason, w.Replace = "none", reportOnly, false
 	}
 	if !r.over() {
-		r.outcome, r.change = state.StatusDeployed, plan.NoChange
+		r.Outcome, r.Change = state.StatusDeployed, plan.NoChange
 		if r.act != plan.NoChange {
-			r.outcome = state.StatusNonCompliant
+			r.Outcome = state.StatusNonCompliant
 		}
 	}
-	r.host.redactLines()
-	r.finished, r.lines = d.e.Clock.Now(), r.host.lines
-	r.provider, r.providerWhy = r.host.provider, r.host.providerWhy
-	return w, d.e.actionOf(row, r.result)
+	r.Finished = d.e.Clock.Now()
+	r.report()
+	return w, r.Action
 }
 
 func actionWord(c plan.Change) string {

@@ -82,7 +82,7 @@ func (x *executor) execute(ctx context.Context) error {
 				return err
 			}
 			if !ok {
-				r.outcome, r.act = "", plan.NoChange
+				r.Outcome, r.act = "", plan.NoChange
 				x.runs = drop(x.runs, r)
 				continue
 			}
@@ -105,7 +105,7 @@ func (x *executor) execute(ctx context.Context) error {
 // stopped ends what the lane was lost for: a run that has acted has failed, and any other has not taken place.
 func (x *executor) stopped() error {
 	for _, r := range x.open() {
-		if x.lost != nil && r.acted {
+		if x.lost != nil && r.Acted {
 			x.fail(r, x.lost)
 		}
 	}
@@ -206,7 +206,7 @@ func (x *executor) fail(r *run, err error) {
 // find asks the handler what became of a create that was begun and not recorded. If the handler cannot tell, a person has to.
 func (x *executor) find(ctx context.Context, r *run) {
 	ask := func(why string) {
-		r.person = true
+		r.NeedsPerson = true
 		r.end(state.StatusFailed, provider.Terminal, "a create was begun and its outcome is not known, and "+why+"; "+
 			"see what exists, then say `southbound deploy --retry-failed "+string(r.res.ID)+"`")
 	}

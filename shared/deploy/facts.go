@@ -9,7 +9,6 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
-	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
@@ -168,26 +167,6 @@ func (p *planner) resolveRow(ctx context.Context, row *state.Row, agent resource
 	return nil
 }
 
-// factsOfGone returns the facts that were learned from what these runs have purged: nothing has them any more. What cannot
-// be read now is left to the next collection, as it must not keep results from being recorded.
-func (w *worker) factsOfGone(ctx context.Context, done []*claim) []state.ParameterKey {
-	var out []state.ParameterKey
-	for _, c := range done {
-		if !c.result.purged || !c.wrote.WasPurged() || c.row.WasPurged() {
-			continue
-		}
-		q := state.ParameterQuery{Facts: true, Of: c.row.ID}
-		facts, err := w.e.State.Parameters(context.WithoutCancel(ctx), w.env, q)
-		if err != nil {
-			continue
-		}
-		for i := range facts {
-			out = append(out, state.ParameterKey{Name: facts[i].Name, Of: facts[i].Of})
-		}
-	}
-	return out
-}
-
 // dropFacts plans to forget the facts of what is gone, as far as the run that purged it has not.
 func (p *planner) dropFacts(ctx context.Context) error {
 	facts, err := p.e.State.Parameters(ctx, p.env.Name, state.ParameterQuery{Facts: true})
@@ -206,43 +185,6 @@ func (p *planner) dropFacts(ctx context.Context) error {
 		if row := rows[facts[i].Of]; row == nil || row.WasPurged() {
 			p.store.unset = append(p.store.unset, state.ParameterKey{Name: facts[i].Name, Of: facts[i].Of})
 		}
-	}
-	return nil
-}
-
-// recall gives runs the facts that their handlers remember.
-func (x *executor) recall(ctx context.Context, runs []*run) error {
-	var keys []state.ParameterKey
-	of := map[resource.ID]*run{}
-	for _, r := range runs {
-		m, ok := provider.As[provider.Rememberer](r.handler)
-		if !ok {
-			continue
-		}
-		for _, name := range m.Remembers(r.want) {
-			keys = append(keys, state.ParameterKey{Name: name, Of: r.res.ID})
-			of[r.res.ID] = r
-		}
-	}
-	if len(keys) == 0 {
-		return nil
-	}
-	facts, err := x.e.State.Parameters(ctx, x.env, state.ParameterQuery{Keys: keys, Facts: true})
-	if err != nil {
-		return fault.Wrap(fault.Unknown, "read facts", err)
-	}
-	for i := range facts {
-		r := of[facts[i].Of]
-		if r == nil {
-			continue
-		}
-		if r.known == nil {
-			r.known = map[string]string{}
-		}
-		r.known[facts[i].Name] = facts[i].Value
-	}
-	for _, r := range of {
-		r.bind(ctx)
 	}
 	return nil
 }

@@ -37,6 +37,7 @@ const (
 // host is what a handler reaches through its Context during one run. It keeps what the handler reports, without secrets.
 type host struct {
 	e       *Engine
+	env     string
 	session *session
 	lists   *lists // of the session
 	need    need
@@ -68,7 +69,7 @@ type host struct {
 func (h *host) detach() *host {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return &host{e: h.e, session: h.session, lists: h.lists, need: h.need, id: h.id, state: h.state, local: h.local, lines: slices.Clone(h.lines), logged: h.logged, changed: maps.Clone(h.changed),
+	return &host{e: h.e, env: h.env, session: h.session, lists: h.lists, need: h.need, id: h.id, state: h.state, local: h.local, lines: slices.Clone(h.lines), logged: h.logged, changed: maps.Clone(h.changed),
 		facts: maps.Clone(h.facts), secrets: h.secrets.Clone(), late: h.late, hidden: maps.Clone(h.hidden), whole: h.whole,
 		typ: h.typ, want: h.want, cache: h.cache, dry: h.dry,
 		provider: h.provider, providerWhy: h.providerWhy}

@@ -231,50 +231,6 @@ func (l *lists) make(key string, of *listed, build func() (any, int, error)) (an
 	return v, err
 }
 
-// needOf returns how new a list has to be for a claim: newer than what asked for it, and than what
-// it requires, which may have made what is listed.
-func (w *worker) needOf(c *claim) need {
-	l := w.session.known()
-	n := need{count: l.asks(c.row.Ticket, c.waved)}
-	if c.node < 0 {
-		return n
-	}
-	for _, q := range w.graph.Requires(c.node) {
-		n.count = max(n.count, l.changedAt(w.graph.IDs[q]))
-		switch r := w.deps[q]; {
-		case w.rows[q] != nil:
-		case r == nil: // it was removed, and no row says any more when
-			n.count = l.latest()
-		case r.LastAt.After(n.at):
-			n.at = r.LastAt
-		}
-	}
-	return n
-}
-
-// sawTickets tells the session which tickets are known.
-func (w *worker) sawTickets() {
-	newest := int64(0)
-	for _, r := range w.rows {
-		newest = max(newest, r.Ticket)
-	}
-	for _, r := range w.loose {
-		newest = max(newest, r.Ticket)
-	}
-	w.session.known().sawSchedule(newest, w.sched.Wave.Epoch)
-}
-
-// scheduledOf returns what is scheduled of a type in this lane.
-func (w *worker) scheduledOf(typ string) []resource.ID {
-	var out []resource.ID
-	for n, r := range w.rows {
-		if w.frontier.needs[n] && !w.skips(r) && r.ID.Type() == typ {
-			out = append(out, r.ID)
-		}
-	}
-	return out
-}
-
 // readList reads runs from the handler's list of all that exists, which the session keeps. What the
 // list lacks is absent and is not asked for again. What the list does not show to be as wanted is
 // read by itself, since a list does not know what a resource asks for; so is what the session has
@@ -370,7 +326,7 @@ func (x *executor) list(ctx context.Context, lister provider.Lister, runs []*run
 // listContext returns the context of a list, which is for no resource.
 func (r *run) listContext(ctx context.Context) *provider.Context {
 	nobody := anyOf(r.typ, r.res.Agent)
-	return provider.NewContext(ctx, r.host, provider.Options{ID: nobody, DryRun: r.dry, Version: r.version,
+	return provider.NewContext(ctx, r.host, provider.Options{ID: nobody, DryRun: r.dry, Version: r.Version,
 		Desired: provider.Resource{ID: nobody, Type: r.typ.Name, Agent: r.res.Agent, Attributes: map[string]any{}}})
 }
 

@@ -88,7 +88,7 @@ func (r *run) note() bool {
 	}
 	r.notes.Deleting = false
 	if r.typ.Assigned && first && (r.token == "" || r.found && r.replaces) {
-		r.token, needed = r.action, true // what was found is made: another create is another
+		r.token, needed = r.ID, true // what was found is made: another create is another
 	}
 	if r.replaces && r.typ.CreateFirst {
 		if old := append(r.old(), r.identityOf(r.seen.Attributes)); len(old) != len(r.notes.Old) || needed {

@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"context"
-	"slices"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
@@ -138,19 +137,6 @@ func (p *planner) commitAll(ctx context.Context) error {
 		p.ringWave(ctx)
 	}
 	return nil
-}
-
-func sameAgents(a, b []resource.Agent) bool {
-	return slices.EqualFunc(a, b, func(x, y resource.Agent) bool {
-		return x.Name == y.Name && x.Transport == y.Transport && x.Lanes == y.Lanes && resource.Equal(optionsOf(x), optionsOf(y))
-	})
-}
-
-func optionsOf(a resource.Agent) any {
-	if a.Options == nil {
-		return map[string]any{}
-	}
-	return a.Options
 }
 
 func lanesOf(agents []resource.Agent) map[string]int {

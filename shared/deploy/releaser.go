@@ -36,7 +36,7 @@ type releaser struct {
 // plan plans the rows, the graph and what else the release changes.
 func (r *releaser) plan(ctx context.Context) (released, error) {
 	p := r.p
-	if !sameAgents(r.agents, r.v.Agents) {
+	if !state.SameAgents(r.agents, r.v.Agents) {
 		p.store.agents = r.v.Agents
 	}
 	r.lanes = lanesOf(r.v.Agents)

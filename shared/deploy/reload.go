@@ -20,7 +20,7 @@ func (w *worker) reload(ctx context.Context) error {
 
 // readAll returns false if the schedule has changed meanwhile.
 func (w *worker) readAll(ctx context.Context) (bool, error) {
-	w.session.checked, w.laneDone = nil, false
+	w.seen, w.laneDone = nil, false
 	agent := state.AgentOf(w.lane)
 	var err error
 	if w.sched, err = w.e.State.Schedule(ctx, w.env, agent); err != nil {

@@ -114,13 +114,13 @@ func (x *executor) applySteps(ctx context.Context, r *run) {
 		}
 		out, ok := x.step(ctx, r, s)
 		if !ok {
-			r.acted = r.acted && (done || x.lost == nil) // when the lane was lost, this one was not called
+			r.Acted = r.Acted && (done || x.lost == nil) // when the lane was lost, this one was not called
 			return
 		}
 		done = true
 		if out.Again != nil {
 			r.notes.Deleting = s.change == plan.Purged && r.replaces && !s.old
-			r.again = out.Again
+			r.Again = out.Again
 			r.end(state.StatusDeploying, "", "in progress")
 			return
 		}
@@ -137,7 +137,7 @@ func (x *executor) step(ctx context.Context, r *run, s step) (provider.Result, b
 		return out
 	})
 	if ok && got.Err != nil {
-		r.nothing = s.change == plan.Created && errors.Is(got.Err, provider.ErrNothingMade)
+		r.NothingMade = s.change == plan.Created && errors.Is(got.Err, provider.ErrNothingMade)
 		x.fail(r, got.Err)
 	}
 	return got.Result, ok && got.Err == nil
@@ -147,18 +147,18 @@ func (x *executor) step(ctx context.Context, r *run, s step) (provider.Result, b
 func (r *run) advance(s step) {
 	switch {
 	case r.want.Purged:
-		r.change = plan.Purged
-	case s.old, r.change == plan.Purged:
-		r.change = plan.Updated
+		r.Change = plan.Purged
+	case s.old, r.Change == plan.Purged:
+		r.Change = plan.Updated
 	default:
-		r.change = s.change
+		r.Change = s.change
 	}
 }
 
 // markBetween records the token of a create that follows on a delete. The token is not recorded before, since a run that ends in the delete has made
 // nothing, and nobody needs to be asked. It returns false when the create must not begin.
 func (x *executor) markBetween(ctx context.Context, r *run) bool {
-	r.token = r.action
+	r.token = r.ID
 	ok, err := x.mark(ctx, r)
 	if err != nil {
 		x.broken = err

@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -26,7 +25,7 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	byID := make(map[resource.ID]*claim, len(done))
 	defer func() {
 		for i := range c.Rows { // the store has raised their revisions
-			if cl := byID[c.Rows[i].ID]; cl.result.outcome == state.StatusDeploying {
+			if cl := byID[c.Rows[i].ID]; cl.result.Outcome == state.StatusDeploying {
 				cl.row.Rev++
 			} else {
 				cl.wrote.Rev++
@@ -37,8 +36,8 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	c.Rows = make([]state.Row, 0, len(done)-unwritten(done, waving)) // rows are large
 	for _, cl := range done {
 		byID[cl.row.ID] = cl
-		c.Actions = append(c.Actions, w.e.actionOf(cl.row, cl.result))
-		finished := cl.result.outcome != state.StatusDeploying
+		c.Actions = append(c.Actions, cl.result.Action)
+		finished := cl.result.Outcome != state.StatusDeploying
 		if waving && finished && !cl.row.Removing {
 			c.Checked = append(c.Checked, cl.row.ID)
 			w.checked()[cl.row.ID] = true
@@ -49,13 +48,13 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 		}
 		c.Rows = append(c.Rows, cl.wrote)
 		c.AddOutbox = append(c.AddOutbox, w.follows(cl)...)
-		for name, value := range cl.result.facts {
-			c.Parameters = append(c.Parameters, state.Parameter{Name: name, Of: cl.row.ID, Value: value, Source: "fact", Updated: cl.result.finished})
+		for name, value := range cl.result.Facts {
+			c.Parameters = append(c.Parameters, state.Parameter{Name: name, Of: cl.row.ID, Value: value, Source: "fact", Updated: cl.result.Finished})
 		}
 	}
 	c.DropParameters = w.factsOfGone(ctx, done)
 	// What follows has to be stored before other lanes hear that these are done.
-	w.unrecorded = true
+	w.unrecorded.begin()
 	committed, err := w.commit(ctx, c)
 	if err != nil {
 		return err
@@ -71,15 +70,15 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 		}
 		follows = append(follows, more...)
 	}
-	w.unrecorded = false
+	w.unrecorded.end()
 	return w.tell(ctx, done, follows, committed.PlanSeq != w.sched.PlanSeq)
 }
 
 // asItWas reports whether the row of a run that a wave asked for needs no write: nothing was changed,
 // and nothing of it is to be.
 func (c *claim) asItWas() bool {
-	same := c.result.outcome == state.StatusDeployed && c.result.change == plan.NoChange && !c.result.heard
-	return same && c.row.Settled() && len(c.result.facts) == 0
+	same := c.result.Outcome == state.StatusDeployed && c.result.Change == plan.NoChange && !c.result.Notified
+	return same && c.row.Settled() && len(c.result.Facts) == 0
 }
 
 // unwritten counts the claims whose rows a commit leaves out.
@@ -95,7 +94,9 @@ func unwritten(done []*claim, waving bool) int {
 
 // tell does what follows from results, and rings those who wait for them. replanned: the schedule has changed since it was read.
 func (w *worker) tell(ctx context.Context, done []*claim, follows []state.Outbox, replanned bool) error {
-	w.session.changed = w.session.changed || replanned
+	if replanned {
+		w.stale.mark()
+	}
 	if len(follows) == 0 && !replanned {
 		w.flushRings(ctx)
 		return w.propagate(ctx, nil)
@@ -147,7 +148,7 @@ func (w *worker) noteCleared(done []*claim, conflicts []state.Row) {
 	}
 	var nodes []int32
 	for _, c := range done {
-		if c.node >= 0 && c.result.outcome != state.StatusDeploying {
+		if c.node >= 0 && c.result.Outcome != state.StatusDeploying {
 			nodes = append(nodes, w.full[c.node])
 		}
 	}
@@ -158,7 +159,7 @@ func (w *worker) noteCleared(done []*claim, conflicts []state.Row) {
 // more meanwhile, and what follows from the results.
 func (w *worker) settleConflicts(ctx context.Context, conflicts []state.Row, byID map[resource.ID]*claim) ([]state.Row, []state.Outbox, error) {
 	c := state.Commit{Epoch: w.sched.Wave.Epoch}
-	w.session.changed = true
+	w.stale.mark()
 	for i := range conflicts {
 		now := &conflicts[i]
 		cl := byID[now.ID]
@@ -184,7 +185,7 @@ func (w *worker) settleConflicts(ctx context.Context, conflicts []state.Row, byI
 			fallthrough
 		case resultStale:
 			c.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)
-			stale := w.e.actionOf(cl.row, cl.result)
+			stale := cl.result.Action
 			stale.Stale = true
 			c.Actions = append(c.Actions, stale)
 		case resultVoid:
@@ -199,7 +200,7 @@ func (w *worker) settleConflicts(ctx context.Context, conflicts []state.Row, byI
 
 // unskip returns what wakes the dependants that were skipped because of a result of c that no longer counts.
 func (w *worker) unskip(c *claim) []state.Outbox {
-	if c.node < 0 || c.result.outcome == state.StatusDeployed || c.result.outcome == state.StatusDeploying || len(w.graph.Dependants(c.node)) == 0 {
+	if c.node < 0 || c.result.Outcome == state.StatusDeployed || c.result.Outcome == state.StatusDeploying || len(w.graph.Dependants(c.node)) == 0 {
 		return nil
 	}
 	entry := c.entry(state.OutboxRecovered)
@@ -210,7 +211,7 @@ func (w *worker) unskip(c *claim) []state.Outbox {
 // lookAgain schedules a resource once more after a run of it was overtaken by another, which may not have seen what this one did or which facts it
 // stored.
 func lookAgain(c *claim) []state.Outbox {
-	if !c.result.acted && len(c.result.facts) == 0 {
+	if !c.result.Acted && len(c.result.Facts) == 0 {
 		return nil
 	}
 	return []state.Outbox{c.entry(state.OutboxAgain)}
@@ -218,7 +219,7 @@ func lookAgain(c *claim) []state.Outbox {
 
 // entry returns the entry of the outbox that says what follows from a run. It is the same if it is written again.
 func (c *claim) entry(kind state.OutboxKind) state.Outbox {
-	return state.Outbox{ID: c.result.action + "-" + string(kind), Kind: kind, Of: c.row.ID, At: c.result.finished,
+	return state.Outbox{ID: c.result.ID + "-" + string(kind), Kind: kind, Of: c.row.ID, At: c.result.Finished,
 		Priority: c.row.Priority, Ticket: c.known()}
 }
 
@@ -234,23 +235,16 @@ func (c *claim) known() int64 {
 	return c.row.Ticket
 }
 
-// actionOf returns the record of a run.
-func (e *Engine) actionOf(r *state.Row, res *result) state.Action {
-	return state.Action{ID: res.action, Resource: r.ID, Version: r.Version, Action: res.kind, Outcome: res.outcome, Change: res.change,
-		Started: res.started, Finished: res.finished, Changes: res.changes, Messages: res.lines, Reason: res.reason, Pack: cmp.Or(res.program, e.Pack),
-		Provider: res.provider, ProviderWhy: res.providerWhy, Replaced: res.replaced}
-}
-
 // follows returns what has to follow from a finished run.
 func (w *worker) follows(c *claim) []state.Outbox {
 	var out []state.Outbox
-	if len(c.result.facts) > 0 {
+	if len(c.result.Facts) > 0 {
 		out = append(out, c.entry(state.OutboxFact))
 	}
-	if c.result.damaged {
+	if c.result.Damaged {
 		out = append(out, c.entry(state.OutboxDamaged))
 	}
-	if c.result.outcome == state.StatusDeploying || c.node < 0 || len(w.graph.Dependants(c.node)) == 0 {
+	if c.result.Outcome == state.StatusDeploying || c.node < 0 || len(w.graph.Dependants(c.node)) == 0 {
 		return out
 	}
 	// A new intent has cleared the outcome of the one before, which dependants may have been skipped for.
@@ -259,12 +253,12 @@ func (w *worker) follows(c *claim) []state.Outbox {
 	follow := w.allFollow(c)
 	switch {
 	case follow: // they see what has become of it
-	case failed && (c.result.outcome == state.StatusDeployed || forgotten || !slices.Equal(c.row.RootCauses(), c.wrote.RootCauses())):
+	case failed && (c.result.Outcome == state.StatusDeployed || forgotten || !slices.Equal(c.row.RootCauses(), c.wrote.RootCauses())):
 		out = append(out, c.entry(state.OutboxRecovered)) // or it fails for another reason now, which those skipped because of it have to name
-	case !failed && c.row.LastRun == state.RunSuccess && c.result.outcome != state.StatusDeployed:
+	case !failed && c.row.LastRun == state.RunSuccess && c.result.Outcome != state.StatusDeployed:
 		out = append(out, c.entry(state.OutboxRecovered)) // those that are skipped because of others have to name it as well
 	}
-	if changed := c.wrote.ChangedAt.Equal(c.result.finished); c.result.sendEvent && changed && !follow {
+	if changed := c.wrote.ChangedAt.Equal(c.result.Finished); c.result.SendsEvent && changed && !follow {
 		out = append(out, c.entry(state.OutboxEvent))
 	}
 	return out
@@ -278,7 +272,7 @@ func (w *worker) allFollow(c *claim) bool {
 	for _, n := range w.graph.Dependants(c.node) {
 		if here := w.rows[n]; here != nil {
 			runs := w.frontier.needs[n] && !w.skips(here)
-			if !runs && here.LastAction <= c.result.action {
+			if !runs && here.LastAction <= c.result.ID {
 				return false // it has not run behind this one in the same batch either
 			}
 			continue
@@ -296,7 +290,7 @@ func (w *worker) allFollow(c *claim) bool {
 func (w *worker) doubt(ctx context.Context, done []*claim) {
 	var nodes []int32
 	for _, c := range done {
-		asItWas := c.row.Settled() && c.result.outcome == state.StatusDeployed && c.result.change == plan.NoChange
+		asItWas := c.row.Settled() && c.result.Outcome == state.StatusDeployed && c.result.Change == plan.NoChange
 		if c.node < 0 || !c.waved || asItWas {
 			continue
 		}
@@ -345,14 +339,13 @@ func (w *worker) commit(ctx context.Context, c state.Commit) (state.Committed, e
 
 // propagate does at once what follows from a commit. If that fails, a sweep does it later.
 func (w *worker) propagate(ctx context.Context, entries []state.Outbox) error {
+	stale := w.stale.take()
 	if len(entries) == 0 {
-		if w.session.changed {
-			w.session.changed = false
+		if stale {
 			return w.reload(ctx)
 		}
 		return nil
 	}
-	w.session.changed = false
 	if err := w.e.settleOutbox(ctx, w.env, entries); err != nil && ctx.Err() == nil && !transient(err) {
 		return err
 	}
@@ -362,4 +355,24 @@ func (w *worker) propagate(ctx context.Context, entries []state.Outbox) error {
 // transient reports whether the cause of err passes by itself.
 func transient(err error) bool {
 	return slices.Contains([]fault.Kind{fault.Unavailable, fault.Busy, fault.Timeout, fault.Conflict, fault.Fenced, fault.Canceled}, fault.KindOf(err))
+}
+
+// factsOfGone returns the facts that were learned from what these runs have purged: nothing has them any more. What cannot
+// be read now is left to the next collection, as it must not keep results from being recorded.
+func (w *worker) factsOfGone(ctx context.Context, done []*claim) []state.ParameterKey {
+	var out []state.ParameterKey
+	for _, c := range done {
+		if !c.result.Purged || !c.wrote.WasPurged() || c.row.WasPurged() {
+			continue
+		}
+		q := state.ParameterQuery{Facts: true, Of: c.row.ID}
+		facts, err := w.e.State.Parameters(context.WithoutCancel(ctx), w.env, q)
+		if err != nil {
+			continue
+		}
+		for i := range facts {
+			out = append(out, state.ParameterKey{Name: facts[i].Name, Of: facts[i].Of})
+		}
+	}
+	return out
 }

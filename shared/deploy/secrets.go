@@ -34,18 +34,18 @@ func (e *Engine) prefetchVersions(ctx context.Context, refs []any) {
 	}
 }
 
-// prefetchValues fetches ahead what resolveSecrets will ask for, for a group of claims.
-func (e *Engine) prefetchValues(ctx context.Context, group []*claim) {
+// prefetchSecrets fetches ahead what resolveSecrets will ask for, for rows that run together.
+func (e *Engine) prefetchSecrets(ctx context.Context, rows []*state.Row) {
 	b, ok := e.Secrets.(state.SecretBatches)
-	if !ok || len(group) < 2 {
+	if !ok || len(rows) < 2 {
 		return
 	}
 	var secrets []resource.Secret
-	for _, c := range group {
-		if !bytes.Contains(c.row.Body, []byte(`"secret"`)) {
+	for _, row := range rows {
+		if !bytes.Contains(row.Body, []byte(`"secret"`)) {
 			continue // most have none, and need not be decoded twice
 		}
-		if r, err := resource.Decode(c.row.Body); err == nil {
+		if r, err := resource.Decode(row.Body); err == nil {
 			for _, v := range r.Attributes {
 				secrets = append(secrets, model.SecretsAmong(resource.References(v))...)
 			}

@@ -52,7 +52,7 @@ func (r *releaser) stranded(ctx context.Context) error {
 // left.
 func (r *releaser) rehosted(ctx context.Context) (map[string]string, error) {
 	env := &r.p.env
-	if env.Released == 0 || env.Releasing != 0 || sameAgents(r.agents, r.v.Agents) {
+	if env.Released == 0 || env.Releasing != 0 || state.SameAgents(r.agents, r.v.Agents) {
 		return nil, nil
 	}
 	was, err := r.p.e.State.Agents(ctx, env.Name)

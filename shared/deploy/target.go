@@ -320,7 +320,7 @@ func (t *targeted) settle(agents *agentSet) diag.Problems {
 	}
 	for _, was := range t.base.Agents {
 		now, described := agents.byName[was.Name]
-		same := described && sameAgents([]resource.Agent{was}, []resource.Agent{now})
+		same := described && state.SameAgents([]resource.Agent{was}, []resource.Agent{now})
 		if described && (same || !shared[was.Name]) {
 			continue
 		}

@@ -67,13 +67,13 @@ func (w *worker) leftOut(r *state.Row) bool {
 // checked returns the rows that the wave has checked in this lane. What another lane has checked that
 // moved here meanwhile does not count: its record goes when the wave is done there.
 func (w *worker) checked() map[resource.ID]bool {
-	if w.session.checked == nil {
-		w.session.checked = map[resource.ID]bool{}
+	if w.seen == nil {
+		w.seen = map[resource.ID]bool{}
 		for _, id := range w.sched.Unfinished[w.lane] {
-			w.session.checked[id] = true
+			w.seen[id] = true
 		}
 	}
-	return w.session.checked
+	return w.seen
 }
 
 // skips reports whether the wave leaves a row out, or only its own row says that it was checked.

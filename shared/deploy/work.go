@@ -8,41 +8,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
-	"southbound/shared/resource"
 )
-
-// result is what came of one run.
-type result struct {
-	action   string // id
-	kind     state.ActionKind
-	started  time.Time
-	finished time.Time
-	follows  time.Time    // changes that ended before are known to it
-	outcome  state.Status // deployed, failed, skipped, non_compliant, unavailable; deploying: in progress
-	change   plan.Change
-	changes  map[string]plan.Diff
-	lines    []provider.Line
-	facts    map[string]string
-	reason   string
-	damaged  bool // what is stored of the resource cannot be read
-	class    provider.Class
-	causes   []resource.ID // what it was skipped for
-	again    *provider.Again
-	person   bool   // a create may have happened, and only a person can tell
-	nothing  bool   // a create was begun, and it is certain that nothing was made
-	kept     []byte // the notes that the row is left with, of a run that was not in vain
-	replaced bool   // the thing was deleted and created anew
-	acted    bool   // the handler was told to change something
-	purged   bool   // the resource must not exist
-	// reportOnly: the resource was only compared.
-	reportOnly bool
-	sendEvent  bool   // others are told of its changes
-	heard      bool   // it follows a change that it is told of
-	provider   string // the one that served the run, when the type has several
-	program    string // that called the handler, when it is another than this one
-	// providerWhy says why it was chosen.
-	providerWhy string
-}
 
 // work runs as much of a batch as it can before it is time to commit, and commits what was done.
 func (w *worker) work(ctx context.Context, batch []*claim) error {
@@ -65,7 +31,7 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 				continue // not run: the caller gave up, or the lane could not be held
 			}
 			done = append(done, c)
-			if c.result.kind == state.ActionRepair && c.result.change != plan.NoChange && c.row.LastRun == state.RunSuccess {
+			if c.result.Action.Action == state.ActionRepair && c.result.Change != plan.NoChange && c.row.LastRun == state.RunSuccess {
 				w.out.Fixed++
 			}
 			w.finish(c)
@@ -106,7 +72,7 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 // recorded first: if its intent was replaced meanwhile, the failure does not count, and the others wait for the new one.
 func (w *worker) decides(group, rest []*claim) bool {
 	for _, c := range group {
-		if c.node < 0 || c.result == nil || len(c.result.causes) > 0 || c.wrote.AsWanted() {
+		if c.node < 0 || c.result == nil || len(c.result.Causes) > 0 || c.wrote.AsWanted() {
 			continue
 		}
 		for _, d := range rest {
@@ -155,12 +121,12 @@ func batches(h provider.Handler) bool {
 // finish applies the result of a claim to the worker's own copy of the row and to the frontier.
 func (w *worker) finish(c *claim) {
 	row := *c.row
-	w.e.settle(&row, c.result, w.state.Settings)
+	c.result.apply(&row, w.state.Settings, w.e.Jitter)
 	c.wrote = row
 	if c.node < 0 {
 		return
 	}
-	if c.result.outcome == state.StatusDeploying {
+	if c.result.Outcome == state.StatusDeploying {
 		*c.row = row // record raises its revision once it is written
 		w.later = append(w.later, c.node)
 		return

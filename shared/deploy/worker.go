@@ -68,8 +68,8 @@ func (w *worker) serve(ctx context.Context) error {
 	defer w.close(ctx)
 	if err = w.e.takeOver(ctx, w.env, lease); err == nil {
 		err = w.run(ctx)
-	} else {
-		w.unrecorded = len(lease.Running) > 0
+	} else if len(lease.Running) > 0 {
+		w.unrecorded.begin()
 	}
 	if fault.Is(err, fault.Fenced) {
 		w.fenced = true // another holder took over, and runs again what was not recorded
@@ -82,7 +82,7 @@ func (w *worker) serve(ctx context.Context) error {
 // may have rung a process that found the lane busy, and that ring is gone. So whoever gives the lane up looks once more.
 func (w *worker) mayHaveMissed(ctx context.Context) bool {
 	o := &w.out
-	return o.Waits && !o.Busy && !o.More && !o.Paused && !w.fenced && !w.unrecorded && ctx.Err() == nil && w.e.Clock.Now().Before(w.until)
+	return o.Waits && !o.Busy && !o.More && !o.Paused && !w.fenced && !bool(w.unrecorded) && ctx.Err() == nil && w.e.Clock.Now().Before(w.until)
 }
 
 // worker serves one lane while it holds its lease.
@@ -112,21 +112,46 @@ type worker struct {
 	deps     map[int32]*state.Row // requirements in other lanes, as far as they were read
 	session  session
 	rings    map[string][]resource.ID // to be sent: what finished here, by the lane in which something waits for it
+	seen     map[resource.ID]bool     // what the wave has checked in this lane: see checked
 	laneDone bool                     // the wave is marked as finished in this lane
 	running  []resource.ID            // what was claimed last
 	recorded []resource.ID            // for what others may wait that are not known here: see tell
-	// unrecorded: a run may have changed something without a record of it, so the lease must not be released: see close.
-	unrecorded bool
+	stale    staleness
+	// While there are any, the lease must not be released: see close.
+	unrecorded unrecorded
 	fenced     bool          // another holder has the lane
 	found      []resource.ID // of other lanes, that had finished when this one was given up: see missed
 	foundAt    int64         // the schedule that this is about
 }
 
+// staleness says that others have written to what a worker has read, so that it reads it again
+// before it goes on.
+type staleness bool
+
+// mark notes that others have written.
+func (s *staleness) mark() { *s = true }
+
+// take reports whether it was marked, and takes the mark away.
+func (s *staleness) take() bool {
+	was := *s
+	*s = false
+	return bool(was)
+}
+
+// unrecorded says that runs may have changed something without a record of it.
+type unrecorded bool
+
+// begin notes that there may be such runs from now on.
+func (u *unrecorded) begin() { *u = true }
+
+// end notes that all is recorded.
+func (u *unrecorded) end() { *u = false }
+
 func (w *worker) close(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	w.flushRings(ctx)
 	w.session.close()
-	if !w.unrecorded { // else the lease expires, and whoever takes it learns what was running
+	if !bool(w.unrecorded) { // else the lease expires, and whoever takes it learns what was running
 		w.e.giveBack(ctx, w.env, w.lease)
 	}
 }

@@ -1,0 +1,129 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+)
+
+// runGroup runs claims of one type together and gives each its result. One whose outcome cannot be
+// known yet gets none and stays scheduled.
+func (w *worker) runGroup(ctx context.Context, group []*claim) error {
+	if err := w.fetchDeps(ctx, group); err != nil {
+		return err
+	}
+	rows := make([]*state.Row, len(group))
+	for i, c := range group {
+		rows[i] = c.row
+	}
+	w.e.prefetchSecrets(ctx, rows)
+	runs, claims := make([]*run, 0, len(group)), make(map[*run]*claim, len(group))
+	for _, c := range group {
+		if ctx.Err() != nil {
+			break
+		}
+		if w.superseded(c) {
+			w.stale.mark()
+			continue
+		}
+		r := w.prepare(ctx, c)
+		runs, claims[r] = append(runs, r), c
+	}
+	mark := func(ctx context.Context, r *run) (bool, error) { return w.markCreating(ctx, claims[r], r) }
+	x := &executor{e: w.e, runs: runs, mark: mark, cover: w.cover,
+		strict: w.state.Settings.Strict, env: w.env, scheduled: w.scheduledOf}
+	err := x.execute(ctx)
+	if err != nil && x.lost == nil {
+		w.unrecorded.begin()
+		return err
+	}
+	for _, r := range runs {
+		if r.over() {
+			claims[r].result = r.finish()
+		}
+	}
+	return err
+}
+
+// prepare makes a run and does all that needs no call of the handler. The run is over if it turns out
+// that it cannot be carried out.
+func (w *worker) prepare(ctx context.Context, c *claim) *run {
+	e := w.e
+	r := e.newRunOf(w.env, c.row, c.res, &w.session)
+	r.Follows = c.at
+	if c.generation > 0 {
+		r.Follows = r.Started
+	}
+	r.Action.Action = state.ActionDeploy
+	if c.row.Ticket == 0 || c.row.Priority == state.PriorityUserRepair || c.row.Priority == state.PriorityRepairTimer {
+		r.Action.Action = state.ActionRepair
+	}
+	if r.over() {
+		return r
+	}
+	if causes := w.unready(c); len(causes) > 0 && !r.res.ReportOnly {
+		r.Causes = causes
+		r.end(state.StatusSkipped, "", "requires "+joinIDs(causes, 3)+", which is not deployed")
+		return r
+	}
+	e.connect(ctx, &w.session, w.agent.Agent, r)
+	if r.over() {
+		return r
+	}
+	r.given = inputs{reload: w.changedSince(c, r.res), need: w.needOf(c),
+		first: c.row.SucceededAt.IsZero(), facts: c.row.WantFacts}
+	e.resolve(ctx, r)
+	return r
+}
+
+// markCreating records the token of a create before it begins, as its outcome could not be told from
+// the real thing after a crash, and the notes of the run. It returns false if the row was changed
+// meanwhile; then the run must not go on.
+func (w *worker) markCreating(ctx context.Context, of *claim, r *run) (bool, error) {
+	row := *of.row
+	row.Creating, row.Notes = r.token, r.notes.Encode()
+	done, err := w.commit(ctx, state.Commit{Rows: []state.Row{row}, Next: w.running, SeenPlan: w.sched.PlanSeq,
+		Until: w.e.Clock.Now().Add(w.e.limitOf(&row, r.res) + leaseMargin)})
+	if err != nil {
+		return false, err
+	}
+	for i := range done.Conflicts {
+		if c := &done.Conflicts[i]; c.Creating != r.token || !bytes.Equal(c.Notes, row.Notes) {
+			w.stale.mark()
+			return false, nil
+		}
+	}
+	row.Rev++
+	of.row = &row
+	if of.node >= 0 {
+		w.rows[of.node] = &row
+	}
+	return true, nil
+}
+
+// cover prolongs the lease when it ends before a call can, and its result be written: another process would take the lane over in the middle. A lease
+// that may have ended is not revived: others may have seen that, and run what was moved from here.
+func (w *worker) cover(ctx context.Context, limit time.Duration) error {
+	for range coverTries {
+		now, ends := w.e.Clock.Now(), w.lease.Until
+		if !ends.Before(now.Add(limit + commitTime)) {
+			return nil
+		}
+		// As in takeOver, Next is refused, so that Running stays.
+		if _, err := w.commit(ctx, state.Commit{Next: w.running, SeenPlan: -1, Until: now.Add(limit + leaseMargin)}); err != nil {
+			return err
+		}
+		if !w.e.Clock.Now().Before(ends) {
+			return fault.New(fault.Fenced, "hold lane "+w.lane, "its lease ended before it was prolonged")
+		}
+	}
+	return fault.New(fault.Unavailable, "hold lane "+w.lane, "the store takes longer to prolong a lease than it is prolonged by")
+}
+
+const (
+	commitTime = 5 * time.Second // what a result is given to be written in
+	coverTries = 3
+)

@@ -1,0 +1,47 @@
+package deploy
+
+import (
+	"context"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// recall gives runs the facts that their handlers remember.
+func (x *executor) recall(ctx context.Context, runs []*run) error {
+	var keys []state.ParameterKey
+	of := map[resource.ID]*run{}
+	for _, r := range runs {
+		m, ok := provider.As[provider.Rememberer](r.handler)
+		if !ok {
+			continue
+		}
+		for _, name := range m.Remembers(r.want) {
+			keys = append(keys, state.ParameterKey{Name: name, Of: r.res.ID})
+			of[r.res.ID] = r
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	facts, err := x.e.State.Parameters(ctx, x.env, state.ParameterQuery{Keys: keys, Facts: true})
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read facts", err)
+	}
+	for i := range facts {
+		r := of[facts[i].Of]
+		if r == nil {
+			continue
+		}
+		if r.known == nil {
+			r.known = map[string]string{}
+		}
+		r.known[facts[i].Name] = facts[i].Value
+	}
+	for _, r := range of {
+		r.bind(ctx)
+	}
+	return nil
+}

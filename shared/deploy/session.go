@@ -1,0 +1,156 @@
+package deploy
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"time"
+
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// session is what a worker keeps between runs in its lane.
+type session struct {
+	transport any
+	connected bool
+	connErr   error
+	failedAt  time.Time     // when connErr came
+	waited    time.Duration // how long it was waited for that
+	agent     resource.Agent
+	lists     *lists // while it is connected
+}
+
+// known returns what the session knows from lists.
+func (s *session) known() *lists {
+	if s.lists == nil {
+		s.lists = &lists{}
+	}
+	return s.lists
+}
+
+func (s *session) close() {
+	if c, ok := s.transport.(io.Closer); ok && s.connected {
+		_ = c.Close()
+	}
+	s.transport, s.connected, s.lists = nil, false, nil
+}
+
+// follow ends a connection to where the agent is not any more.
+func (s *session) follow(agent resource.Agent) {
+	now := agent
+	now.Lanes = s.agent.Lanes
+	if s.connected && !state.SameAgents([]resource.Agent{s.agent}, []resource.Agent{now}) {
+		s.close()
+		s.connErr = nil
+	}
+}
+
+// forgetFailure lets a connection that could not be made be tried once more, when that is not long ago compared with how long it took: an
+// agent that cannot be reached costs one wait, and not one for each of its resources or batches.
+func (s *session) forgetFailure(now time.Time) {
+	if s.connErr != nil && now.Sub(s.failedAt) >= max(2*s.waited, leastBetweenTries) {
+		s.close()
+		s.connErr = nil
+	}
+}
+
+// leastBetweenTries is the time between two tries to connect within one run of a lane.
+const leastBetweenTries = 15 * time.Second
+
+// usualConnectLimit is how long connecting may take where the Connector does not say.
+const usualConnectLimit = time.Minute
+
+func (e *Engine) connectLimit(a resource.Agent) time.Duration {
+	if c, says := e.Connector.(state.ConnectLimiter); says {
+		return c.ConnectLimit(a)
+	}
+	return usualConnectLimit
+}
+
+// connect opens the agent's connection, unless the session has it or has failed to open it, and lets it replace the handler where it
+// runs handlers elsewhere.
+func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, r *run) {
+	if agent.Name == "" {
+		agent = model.LocalAgent(r.res.Agent)
+	}
+	if r.typ != nil && !r.typ.Reached(agent.Transport) { // of a version that was stored before that was checked
+		r.end(state.StatusUnavailable, state.ClassRefused, model.UnreachedText(r.typ, agent.Name, agent.Transport)+"; it is over "+model.TransportsText(r.typ))
+		return
+	}
+	r.agent = agent
+	if e.open(ctx, s, agent); s.connErr != nil {
+		r.end(state.StatusUnavailable, unreachable(s.connErr), "agent "+agent.Name+": "+hinted(s.connErr))
+		return
+	}
+	r.host.cache = e.cacheOf(r.host.env, r.res.Agent)
+	remote, ok := s.transport.(provider.Remote)
+	if !ok || r.typ == nil {
+		return
+	}
+	h, err := remote.Handler(r.typ.Type, r.handler)
+	if err != nil {
+		r.end(state.StatusUnavailable, unreachable(err), "agent "+agent.Name+": "+hinted(err))
+		return
+	}
+	if p, ok := s.transport.(provider.Programmed); ok {
+		r.Pack = cmp.Or(p.Program(), e.Pack)
+	}
+	r.handler = h
+}
+
+// open connects a session, unless it is connected or has failed to, and tries the connection out where it can be.
+func (e *Engine) open(ctx context.Context, s *session, agent resource.Agent) {
+	if s.connected {
+		return
+	}
+	began := e.Clock.Now()
+	limited, cancel := context.WithTimeout(ctx, e.connectLimit(agent))
+	defer cancel()
+	s.transport, s.connErr = e.Connector.Connect(limited, agent)
+	s.connected, s.agent = true, agent
+	if s.connErr != nil {
+		s.transport = nil
+	} else if v, ok := s.transport.(provider.Verifier); ok {
+		s.connErr = v.Verify(limited)
+	}
+	s.failedAt = e.Clock.Now()
+	s.waited = s.failedAt.Sub(began)
+}
+
+// unreached tries a connection out with which a call has failed, and returns why it is lost. What else is to run with it is not called then.
+func (x *executor) unreached(r *run) error {
+	s := r.host.session
+	v, ok := s.transport.(provider.Verifier)
+	if !ok || s.connErr != nil {
+		return s.connErr
+	}
+	began, said := x.e.Clock.Now(), make(chan error, 1)
+	if x.within(r.ctx.Context, x.e.connectLimit(s.agent), func(ctx context.Context) { said <- v.Verify(ctx) }) != nil {
+		return nil // nothing is known
+	}
+	if s.connErr = <-said; s.connErr != nil {
+		s.failedAt = x.e.Clock.Now()
+		s.waited = s.failedAt.Sub(began)
+	}
+	return s.connErr
+}
+
+// unreachable is the class of what cannot be run because its agent is not reached: refused when that will not pass by itself.
+func unreachable(err error) provider.Class {
+	if class := provider.ClassOf(err); (class == state.ClassTerminal || class == state.ClassNeedsChange) && !fault.Is(err, fault.Unsupported) {
+		return state.ClassRefused
+	}
+	return state.ClassUnavailable
+}
+
+// hinted returns the text of an error and its hint.
+func hinted(err error) string {
+	if hint := fault.HintOf(err); hint != "" {
+		return err.Error() + "; " + hint
+	}
+	return err.Error()
+}

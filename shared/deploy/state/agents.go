@@ -1,0 +1,23 @@
+package state
+
+import (
+	"slices"
+
+	"southbound/shared/resource"
+)
+
+// SameAgents reports whether two lists describe the same agents in the same way and order.
+func SameAgents(a, b []resource.Agent) bool {
+	return slices.EqualFunc(a, b, func(x, y resource.Agent) bool {
+		return x.Name == y.Name && x.Transport == y.Transport && x.Lanes == y.Lanes &&
+			resource.Equal(optionsOf(x), optionsOf(y))
+	})
+}
+
+// optionsOf returns the options of an agent; that it has none is not told from an empty map.
+func optionsOf(a resource.Agent) any {
+	if a.Options == nil {
+		return map[string]any{}
+	}
+	return a.Options
+}
