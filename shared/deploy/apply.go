@@ -12,7 +12,7 @@ import (
 )
 
 // apply carries out what was decided, in one call if the handler can do that.
-func (x *executor) apply(ctx context.Context, runs []*run) {
+func (x applier) apply(ctx context.Context, runs []*run) {
 	var act []*run
 	for _, r := range runs {
 		if r.act != plan.NoChange {
@@ -64,7 +64,7 @@ func (x *executor) apply(ctx context.Context, runs []*run) {
 }
 
 // applyAlone carries out the runs that take several calls, and returns the others.
-func (x *executor) applyAlone(ctx context.Context, runs []*run) []*run {
+func (x applier) applyAlone(ctx context.Context, runs []*run) []*run {
 	var rest []*run
 	for _, r := range runs {
 		switch {
@@ -90,9 +90,9 @@ func (r *run) createToken() string {
 	return r.ID
 }
 
-func (x *executor) applyOne(ctx context.Context, r *run) {
+func (x applier) applyOne(ctx context.Context, r *run) {
 	handler, act, want, seen, diff, token := r.handler, r.act, r.want, r.seen, r.diff, r.createToken()
-	got, ok := call(ctx, x, r, func(c *provider.Context) (out provider.Applied) {
+	got, ok := call(ctx, x.executor, r, func(c *provider.Context) (out provider.Applied) {
 		out.Result, out.Err = provider.Apply(handler, provider.BatchChange{Context: c, Change: act, Resource: want, Observed: seen, Changes: diff, Token: token})
 		return out
 	})
@@ -102,7 +102,7 @@ func (x *executor) applyOne(ctx context.Context, r *run) {
 }
 
 // applied takes in the handler's answer to a change.
-func (x *executor) applied(r *run, out provider.Result, err error) {
+func (x applier) applied(r *run, out provider.Result, err error) {
 	if err != nil {
 		r.NothingMade = r.act == plan.Created && errors.Is(err, provider.ErrNothingMade)
 		x.fail(r, err)
@@ -121,14 +121,14 @@ func (x *executor) applied(r *run, out provider.Result, err error) {
 }
 
 // after does what follows a change that went well, or was not needed: reload, facts, and the outcome.
-func (x *executor) after(ctx context.Context, r *run) {
+func (x applier) after(ctx context.Context, r *run) {
 	req := provider.ReadRequest{Resource: r.want}
 	// A thing that this run has made for the first time has missed no change.
 	made := r.given.first && r.Change != plan.NoChange
 	if l, is := provider.As[provider.Reloader](r.handler); is && r.given.reload && !made && !r.want.Purged && !r.ReportOnly {
 		before := r.Acted
 		r.Acted = true
-		err, ok := call(ctx, x, r, func(c *provider.Context) error { return l.Reload(c, req) })
+		err, ok := call(ctx, x.executor, r, func(c *provider.Context) error { return l.Reload(c, req) })
 		if x.lost != nil {
 			r.Acted = before
 		}
@@ -143,7 +143,7 @@ func (x *executor) after(ctx context.Context, r *run) {
 		}
 	}
 	if f, is := provider.As[provider.FactReader](r.handler); is && r.given.facts && !r.want.Purged {
-		err, ok := call(ctx, x, r, func(c *provider.Context) error {
+		err, ok := call(ctx, x.executor, r, func(c *provider.Context) error {
 			facts, err := f.Facts(c, req)
 			for name, value := range facts {
 				c.Fact(name, value)
@@ -172,7 +172,7 @@ func (x *executor) after(ctx context.Context, r *run) {
 }
 
 // flush tells the handler that a batch was applied. If that fails, the whole batch has failed, since nothing of it is known to be in force.
-func (x *executor) flush(ctx context.Context, runs []*run) {
+func (x applier) flush(ctx context.Context, runs []*run) {
 	var done []provider.BatchChange
 	var of []*run
 	for _, r := range runs {
@@ -217,7 +217,7 @@ func (r *run) flushes() []provider.BatchChange {
 
 // overridden replaces the change that was inferred by what the handler says that it did, if it says anything. It returns false if the
 // handler contradicts itself.
-func (x *executor) overridden(r *run) bool {
+func (x applier) overridden(r *run) bool {
 	switch {
 	case r.host.overrides == 0:
 		return true
@@ -234,14 +234,14 @@ func (x *executor) overridden(r *run) bool {
 }
 
 // noop tells the handlers that want to know what a deploy would do.
-func (x *executor) noop(ctx context.Context) {
+func (x applier) noop(ctx context.Context) {
 	for _, r := range x.open() {
 		n, ok := provider.As[provider.Nooper](r.handler)
 		if !ok || r.act == plan.NoChange {
 			continue
 		}
 		would := provider.BatchChange{Change: r.act, Resource: r.want, Observed: r.seen, Changes: r.diff, Token: r.createToken()}
-		err, answered := call(ctx, x, r, func(c *provider.Context) error {
+		err, answered := call(ctx, x.executor, r, func(c *provider.Context) error {
 			would.Context = c
 			return n.Noop(c, would)
 		})

@@ -3,6 +3,7 @@ package deploy
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"southbound/shared/provider"
 )
@@ -13,28 +14,28 @@ const mostCaches = 256
 // agentKey names an agent of an environment.
 type agentKey struct{ env, agent string }
 
-// caches holds what handlers keep between runs: one cache for each agent, shared by its lanes.
+// caches holds what handlers keep between runs: one cache for each agent, shared by its lanes. The zero
+// value holds nothing. It may be used by several goroutines at once.
 type caches struct {
 	mu      sync.Mutex
 	byAgent map[agentKey]*provider.Cache
 	order   []agentKey // the one used least recently first
 }
 
-// cacheOf returns the cache of an agent. If there are too many, the one used least recently is closed; a run that still has it can keep
-// nothing in it any more.
-func (e *Engine) cacheOf(env, agent string) *provider.Cache {
+// of returns the cache of an agent; now tells the time in it. If there are too many, the one used least recently is closed;
+// a run that still has it can keep nothing in it any more.
+func (c *caches) of(env, agent string, now func() time.Time) *provider.Cache {
 	key := agentKey{env, agent}
-	c := &e.caches
 	c.mu.Lock()
 	have := c.byAgent[key]
 	if have == nil {
-		have = provider.NewCache(e.Clock.Now)
+		have = provider.NewCache(now)
 		if c.byAgent == nil {
 			c.byAgent = map[agentKey]*provider.Cache{}
 		}
 		c.byAgent[key] = have
 	}
-	if n := len(c.order); n == 0 || c.order[n-1] != key {
+	if last := len(c.order) - 1; last < 0 || c.order[last] != key {
 		c.order = append(slices.DeleteFunc(c.order, func(k agentKey) bool { return k == key }), key)
 	}
 	var old *provider.Cache
@@ -50,9 +51,9 @@ func (e *Engine) cacheOf(env, agent string) *provider.Cache {
 	return have
 }
 
-// Close closes what handlers keep between runs. It is meant for the end of a process, but the engine may still be used afterwards.
-func (e *Engine) Close() {
-	c := &e.caches
+// close closes what handlers keep between runs. It is meant for the end of a process, but the
+// caches may still be used afterwards.
+func (c *caches) close() {
 	c.mu.Lock()
 	all := c.byAgent
 	c.byAgent, c.order = nil, nil

@@ -198,12 +198,12 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 	for i, c := range batch {
 		ids[i] = c.row.ID
 		c.at, c.waved = now, waving && w.inWave(c.row)
-		longest = max(longest, w.e.limitOf(c.row, c.res))
+		longest = max(longest, w.runs.callLimit(c.row, c.res))
 	}
 	// What starts does so within commitAfter, so the lease outlasts the last group as well.
-	longest += time.Duration(min(len(batch), groupMost)) * batchItem
+	longest += time.Duration(min(len(batch), maxGroup)) * batchItem
 	if w.session.forgetFailure(now); !w.session.connected {
-		longest += w.e.connectLimit(w.agent.Agent)
+		longest += w.runs.connectLimit(w.agent.Agent)
 	}
 	done, err := w.commit(ctx, state.Commit{Next: ids, SeenPlan: w.sched.PlanSeq, Until: w.e.Clock.Now().Add(longest + commitAfter + leaseMargin)})
 	if done.Started {

@@ -18,15 +18,15 @@ type Code interface {
 }
 
 // handlerOf returns the handler of a resource; nil if there is none, and why if that is known.
-func (e *Engine) handlerOf(env string, r *resource.Resource) (h provider.Handler, why error) {
+func (n *runner) handlerOf(env string, r *resource.Resource) (h provider.Handler, why error) {
 	code, is := model.CodeOf(r)
 	if !is {
-		return e.Handlers[r.Type], nil
+		return n.Handlers[r.Type], nil
 	}
-	if e.Code == nil {
+	if n.Code == nil {
 		return nil, errNoCode
 	}
-	return e.Code.Handler(env, r.Agent, code)
+	return n.Code.Handler(env, r.Agent, code)
 }
 
 var errNoCode = errors.New("its handler is Python code, which this program does not run")
@@ -39,16 +39,16 @@ func coded(row *state.Row) bool {
 
 // ownHandler returns the handler of this program for a row; nil for one that comes with its
 // handler.
-func (e *Engine) ownHandler(row *state.Row) provider.Handler {
+func (n *runner) ownHandler(row *state.Row) provider.Handler {
 	typ := row.ID.Type()
-	if h := e.Handlers[typ]; h == nil || !coded(row) {
+	if h := n.Handlers[typ]; h == nil || !coded(row) {
 		return h
 	}
 	return nil
 }
 
 // reportsFacts reports whether the handler of a row can be asked for facts.
-func (e *Engine) reportsFacts(row *state.Row) bool {
-	_, facts := provider.As[provider.FactReader](e.ownHandler(row))
+func (n *runner) reportsFacts(row *state.Row) bool {
+	_, facts := provider.As[provider.FactReader](n.ownHandler(row))
 	return facts || coded(row)
 }

@@ -14,7 +14,7 @@ import (
 
 // accept takes what was read: secrets in it are known from now on, and it is held to what the handler
 // declares, or else the run has failed.
-func (x *executor) accept(r *run) {
+func (x comparer) accept(r *run) {
 	r.act = plan.NoChange
 	for name := range r.host.hidden {
 		r.host.secretsIn(r.seen.Attributes[name]) // it may still hold an earlier secret
@@ -26,7 +26,7 @@ func (x *executor) accept(r *run) {
 }
 
 // decide compares what was read with what is wanted and notes what has to be done.
-func (x *executor) decide(r *run) {
+func (x comparer) decide(r *run) {
 	switch {
 	case r.want.Purged && r.seen.Exists:
 		r.act = plan.Purged
@@ -63,7 +63,7 @@ func (x *executor) decide(r *run) {
 }
 
 // compare fills in the differences between what was read and what is wanted; false means that the run failed.
-func (x *executor) compare(r *run) bool {
+func (x comparer) compare(r *run) bool {
 	var err error
 	desired := r.want.Attributes
 	if c, ok := provider.As[provider.Canonicaliser](r.handler); ok {
@@ -108,7 +108,7 @@ func purgeDiff(r *run) map[string]plan.Diff {
 
 // inSync lets the handler decide which attributes are as wanted, after checking that what it has read is in its canonical form. It returns
 // false if the run failed.
-func (x *executor) inSync(r *run, desired map[string]any) bool {
+func (x comparer) inSync(r *run, desired map[string]any) bool {
 	if !x.canonical(r) {
 		return false
 	}
@@ -126,7 +126,7 @@ func (x *executor) inSync(r *run, desired map[string]any) bool {
 		err  error
 	}
 	handler, seen, diff := r.handler, r.seen.Attributes, r.diff
-	got, ok := call(r.ctx.Context, x, r, func(c *provider.Context) (out answer) {
+	got, ok := call(r.ctx.Context, x.executor, r, func(c *provider.Context) (out answer) {
 		out.diff, out.err = provider.ApplySync(c, handler, compared, desired, seen, diff)
 		return out
 	})
@@ -139,7 +139,7 @@ func (x *executor) inSync(r *run, desired map[string]any) bool {
 
 // canonical checks that what the handler has read is in its own canonical form, as the setting strict asks for. It returns false if the run
 // failed.
-func (x *executor) canonical(r *run) bool {
+func (x comparer) canonical(r *run) bool {
 	c, ok := provider.As[provider.Canonicaliser](r.handler)
 	if !ok || x.strict == provider.StrictOff {
 		return true
@@ -163,6 +163,6 @@ func (x *executor) canonical(r *run) bool {
 		r.end(state.StatusFailed, provider.Terminal, text)
 		return false
 	}
-	r.host.Log(provider.Line{At: x.e.Clock.Now(), Level: provider.LevelWarning, Msg: text})
+	r.host.Log(provider.Line{At: x.runner.Clock.Now(), Level: provider.LevelWarning, Msg: text})
 	return true
 }

@@ -25,7 +25,7 @@ func differs(r *run) (provider.Differ, bool) {
 // a call costs more than most of them. If the call fails, each is asked for by itself later on, and
 // it is found out then which one hangs or panics. A handler that says by itself what is canonical is
 // asked that before, and so one by one.
-func (x *executor) diffAll(ctx context.Context, runs []*run) {
+func (x comparer) diffAll(ctx context.Context, runs []*run) {
 	var asked []*run
 	for _, r := range runs {
 		_, canonical := provider.As[provider.Canonicaliser](r.handler)
@@ -56,13 +56,13 @@ func (x *executor) diffAll(ctx context.Context, runs []*run) {
 
 // diffOne returns what the handler says of one run's differences; false: it did not answer, and the
 // run has ended.
-func (x *executor) diffOne(r *run, d provider.Differ, desired map[string]any) (diffAnswer, bool) {
+func (x comparer) diffOne(r *run, d provider.Differ, desired map[string]any) (diffAnswer, bool) {
 	if r.diffed != nil {
 		return *r.diffed, true
 	}
 	want, seen := r.want, r.seen
 	want.Attributes = desired
-	return call(r.ctx.Context, x, r, func(c *provider.Context) (out diffAnswer) {
+	return call(r.ctx.Context, x.executor, r, func(c *provider.Context) (out diffAnswer) {
 		out.diff, out.err = d.Diff(c, want, seen)
 		return out
 	})

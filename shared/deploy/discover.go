@@ -61,7 +61,7 @@ func (e *Engine) Discover(ctx context.Context, env string, of Looking) (Discover
 	if err != nil {
 		return Discovery{}, fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	d := &discoverer{e: e, env: env, typ: typ, like: like, agent: agents[agentName].Agent, seen: map[resource.ID]bool{},
+	d := &discoverer{runs: e.runner(), env: env, typ: typ, like: like, agent: agents[agentName].Agent, seen: map[resource.ID]bool{},
 		out: Discovery{Notes: map[resource.ID]string{}}}
 	if d.agent.Name == "" {
 		d.agent = model.LocalAgent(agentName)
@@ -70,7 +70,7 @@ func (e *Engine) Discover(ctx context.Context, env string, of Looking) (Discover
 	if err := d.list(ctx); err != nil {
 		return Discovery{}, err
 	}
-	for part := range slices.Chunk(d.found, groupMost) {
+	for part := range slices.Chunk(d.found, maxGroup) {
 		if err := d.check(ctx, part); err != nil {
 			return Discovery{}, err
 		}
@@ -100,7 +100,7 @@ func parseLike(typ *schema.Compiled, texts map[string]string) (map[string]any, e
 // discoverer is what one call of Discover works on.
 type discoverer struct {
 	like    map[string]any
-	e       *Engine
+	runs    *runner
 	env     string
 	typ     *schema.Compiled
 	agent   resource.Agent
@@ -112,51 +112,14 @@ type discoverer struct {
 
 // list asks the handler what exists and takes what it finds.
 func (d *discoverer) list(ctx context.Context) error {
-	nobody := anyOf(d.typ, d.agent.Name)
-	r := d.e.newRun(d.env, &state.Row{ID: nobody, Body: d.encode(&resource.Resource{ID: nobody, Type: d.typ.Name, Agent: d.agent.Name})}, &d.session)
-	if !r.over() {
-		r.dry = true
-		d.e.connect(ctx, &d.session, d.agent, r)
+	found, err := d.runs.list(ctx, d.env, d.typ, d.agent, d.like, &d.session)
+	if err != nil {
+		return err
 	}
-	if r.over() {
-		return fault.New(fault.Unavailable, "discover "+d.typ.Name, "%s", r.Reason)
-	}
-	lister, ok := provider.As[provider.Lister](r.handler)
-	if !ok {
-		return fault.New(fault.Unsupported, "discover", "%s cannot list what exists", d.typ.Name).WithHint("types that can have the feature discover: `southbound types --json`")
-	}
-	r.want.Attributes = d.like
-	r.bind(ctx)
-	x := &executor{e: d.e, runs: []*run{r}, dry: true, env: d.env}
-	type answer struct {
-		found []provider.Found
-		err   error
-	}
-	got, ok := call(ctx, x, r, func(c *provider.Context) (out answer) {
-		out.err = lister.List(c, func(f provider.Found) error {
-			out.found = append(out.found, f)
-			return c.Err()
-		})
-		return out
-	})
-	if ok && got.err != nil {
-		x.fail(r, got.err)
-	}
-	if r.over() {
-		return fault.New(fault.Unavailable, "discover "+d.typ.Name, "%s", r.Reason)
-	}
-	for _, f := range got.found {
+	for _, f := range found {
 		d.take(f)
 	}
 	return nil
-}
-
-func (d *discoverer) encode(r *resource.Resource) []byte {
-	body, err := r.Encode()
-	if err != nil {
-		return nil // newRun says that it does not decode
-	}
-	return body
 }
 
 // take makes a resource of a thing that was found, or notes why it cannot.
@@ -229,25 +192,27 @@ func (d *discoverer) check(ctx context.Context, part []resource.Resource) error 
 	for i := range part {
 		full := part[i]
 		full.Attributes, _ = d.typ.Check(full.Attributes)
-		r := d.e.newRun(d.env, &state.Row{ID: full.ID, Body: d.encode(&full)}, &d.session)
+		body, _ := full.Encode() // see runner.list
+		r := d.runs.newRun(d.env, &state.Row{ID: full.ID, Body: body}, nil, &d.session)
 		if r.over() {
 			return errors.New(r.Reason)
 		}
-		r.dry = true
-		d.e.connect(ctx, &d.session, d.agent, r)
+		r.setDry(nil, false)
+		d.runs.connect(ctx, r, d.agent)
 		r.bind(ctx)
 		runs[i] = r
 	}
-	x := &executor{e: d.e, runs: slices.Clone(runs), dry: true, each: true, env: d.env}
+	x := &executor{runner: d.runs, runs: slices.Clone(runs), dry: true}
 	if err := x.execute(ctx); err != nil {
 		return err
 	}
 	for i, r := range runs {
-		switch {
+		switch act, _ := r.decided(); {
 		case r.over():
 			d.out.Left = append(d.out.Left, LeftOut{ID: part[i].ID, Why: r.Reason})
-		case r.act != plan.NoChange:
-			d.out.Left = append(d.out.Left, LeftOut{ID: part[i].ID, Why: "what was found is not what is read of it: it would be " + string(r.act)})
+		case act != plan.NoChange:
+			d.out.Left = append(d.out.Left, LeftOut{ID: part[i].ID,
+				Why: "what was found is not what is read of it: it would be " + string(act)})
 		default:
 			d.out.Resources = append(d.out.Resources, part[i])
 		}

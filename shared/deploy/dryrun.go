@@ -87,7 +87,7 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only stat
 	if err != nil {
 		return DryRun{}, err
 	}
-	d := &dryRunner{e: e, env: env, version: number, agents: v.Agents, record: true,
+	d := &dryRunner{e: e, runs: e.runner(), env: env, version: number, agents: v.Agents, record: true,
 		whole: look.Whole, from: look.From, strict: state.Settings.Strict}
 	d.only = func(r *resource.Resource) bool { return only.Picks(r.ID, r.Set) && (status == nil || status[r.ID]) }
 	return d.run(ctx, version.SortedEntries(byID))
@@ -96,6 +96,7 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only stat
 // dryRunner is what one call of DryRun or Preview works on.
 type dryRunner struct {
 	e       *Engine
+	runs    *runner
 	env     string
 	version int
 	agents  []resource.Agent
@@ -154,11 +155,7 @@ func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run) error {
 	have, err := d.e.rows(ctx, d.env, ids)
 	for _, r := range runs {
 		if row := have[r.Resource]; row != nil {
-			r.notes = state.DecodeNotes(row.Notes)
-			row.HideSecrets()
-			for _, name := range row.Hidden {
-				r.host.hide(name)
-			}
+			r.reread(row)
 		}
 	}
 	return err
@@ -288,8 +285,8 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*state.Row) er
 	if d.late(ctx) {
 		return cut(ctx)
 	}
-	parts := slices.Collect(slices.Chunk(groupByType(rows), groupMost))
-	lease, free, err := d.e.acquireUnless(ctx, d.env, lane, d.e.readLimit(parts[0]),
+	parts := slices.Collect(slices.Chunk(groupByType(rows), maxGroup))
+	lease, free, err := d.e.acquireUnless(ctx, d.env, lane, d.readLimit(parts[0]),
 		func() bool { return d.late(ctx) })
 	if err != nil || !free {
 		return err
@@ -315,7 +312,7 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*state.Row) er
 		}
 		c := state.Commit{Guard: state.Guard{Key: lease.Key, Fence: lease.Fence}, Until: d.e.Clock.Now().Add(leaseMargin)}
 		if i+1 < len(parts) {
-			c.Until = d.e.Clock.Now().Add(d.e.readLimit(parts[i+1]))
+			c.Until = d.e.Clock.Now().Add(d.readLimit(parts[i+1]))
 		}
 		if d.record {
 			c.Actions = actions
@@ -333,18 +330,18 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*state.Row) er
 
 // readLimit is how long reading rows of one lane may take. The lane is held that long: whoever took it meanwhile would change what is read,
 // and the commit of what was found would be refused.
-func (e *Engine) readLimit(rows []*state.Row) time.Duration {
+func (d *dryRunner) readLimit(rows []*state.Row) time.Duration {
 	each := map[string]time.Duration{} // by type: types are read one after the other
 	for _, r := range rows {
 		var res *resource.Resource
-		if _, asks := provider.As[provider.Timeouter](e.Handlers[r.ID.Type()]); asks {
+		if _, asks := provider.As[provider.Timeouter](d.e.Handlers[r.ID.Type()]); asks {
 			res, _ = resource.Decode(r.Body)
 		}
-		each[r.ID.Type()] = max(each[r.ID.Type()], e.limitOf(r, res))
+		each[r.ID.Type()] = max(each[r.ID.Type()], d.runs.callLimit(r, res))
 	}
-	all := usualConnectLimit + time.Duration(len(rows))*batchItem + leaseMargin
-	for _, d := range each {
-		all += d
+	all := defaultConnectLimit + time.Duration(len(rows))*batchItem + leaseMargin
+	for _, limit := range each {
+		all += limit
 	}
 	return all
 }
@@ -363,14 +360,13 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *session,
 	s.forgetFailure(d.e.Clock.Now())
 	byType := map[string][]*run{}
 	for _, row := range rows {
-		r := d.e.newRun(d.env, row, s)
-		r.dry, r.Action.Action = true, state.ActionDryRun
-		r.host.local, r.host.whole = d.files, d.whole
+		r := d.runs.newRun(d.env, row, nil, s)
+		r.setDry(d.files, d.whole)
 		if !r.over() {
-			d.e.connect(ctx, s, agent, r)
+			d.runs.connect(ctx, r, agent)
 		}
 		if !r.over() {
-			d.e.resolve(ctx, r)
+			d.runs.resolve(ctx, r, inputs{})
 		}
 		group := row.ID.Type()
 		if coded(row) {
@@ -384,7 +380,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *session,
 		if d.late(ctx) {
 			break
 		}
-		x := &executor{e: d.e, runs: byType[typ], dry: true, seen: d.hideSecrets, strict: d.strict, env: d.env,
+		x := &executor{runner: d.runs, runs: byType[typ], dry: true, seen: d.hideSecrets, strict: d.strict,
 			scheduled: d.scheduledOf, late: func() bool { return d.late(ctx) }}
 		err := x.execute(ctx)
 		if err == nil {
@@ -403,17 +399,18 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *session,
 
 // outcome says what was found of a resource that was looked at, and makes the action of that.
 func (d *dryRunner) outcome(r *run) (Would, state.Action) {
-	w := Would{ID: r.Resource, Action: actionWord(r.act), Changes: r.shown(), Reason: r.Reason, Failed: r.over(), Replace: r.replaces}
-	if !w.Failed && r.res.ReportOnly && r.act != plan.NoChange {
+	act, replaces := r.decided()
+	w := Would{ID: r.Resource, Action: actionWord(act), Changes: r.shown(), Reason: r.Reason,
+		Failed: r.over(), Replace: replaces}
+	if !w.Failed && r.ReportOnly && act != plan.NoChange {
 		w.Action, w.Reason, w.Replace = "none", reportOnly, false
 	}
 	if !r.over() {
 		r.Outcome, r.Change = state.StatusDeployed, plan.NoChange
-		if r.act != plan.NoChange {
+		if act != plan.NoChange {
 			r.Outcome = state.StatusNonCompliant
 		}
 	}
-	r.Finished = d.e.Clock.Now()
 	r.report()
 	return w, r.Action
 }

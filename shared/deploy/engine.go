@@ -62,7 +62,7 @@ type Sizes struct {
 func usualSizes(s Sizes) Sizes {
 	return Sizes{
 		Page: cmp.Or(s.Page, 5000), Chunk: cmp.Or(s.Chunk, 256), Sweep: cmp.Or(s.Sweep, 500),
-		Asked: cmp.Or(s.Asked, 1000), Claim: cmp.Or(s.Claim, groupMost),
+		Asked: cmp.Or(s.Asked, 1000), Claim: cmp.Or(s.Claim, maxGroup),
 	}
 }
 
@@ -81,6 +81,10 @@ func New(c Config) *Engine {
 	c.Sizes = usualSizes(c.Sizes)
 	return &Engine{Config: c, graphs: version.NewGraphs(c.Files), views: map[string]*view{}}
 }
+
+// Close closes what handlers keep between runs. It is meant for the end of a process, but the engine may
+// still be used afterwards.
+func (e *Engine) Close() { e.caches.close() }
 
 // How long leases outlast the work they are taken for. A holder known to be dead is replaced at once, so these only bound the
 // wait where that cannot be known.
@@ -114,6 +118,13 @@ func (e *Engine) retryUnavailable(ctx context.Context, f func() error) error {
 // holder returns a new name to hold a lease under: that of this process, "#" and a unique part, so that two tasks of one
 // process exclude each other as well.
 func (e *Engine) holder() string { return e.Holder + "#" + e.NewID() }
+
+// runner returns what makes runs of the handlers of this engine.
+func (e *Engine) runner() *runner {
+	return newRunner(runConfig{Clock: e.Clock, Caller: e.Caller, Files: e.Files, Secrets: e.Secrets,
+		Connector: e.Connector, Facts: e.State, Types: e.Types, Handlers: e.Handlers, Code: e.Code,
+		Pack: e.Pack, NewID: e.NewID}, &e.caches)
+}
 
 // checker returns what checks models by the types of this engine.
 func (e *Engine) checker() *model.Checker { return model.NewChecker(e.Types, e.Handlers) }

@@ -101,7 +101,7 @@ func (e *Engine) ReadErrand(ctx context.Context, env string, of Errand,
 	if err != nil {
 		return DryRun{}, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	d := &dryRunner{e: e, env: env, agents: []resource.Agent{of.Agent}, record: of.Record,
+	d := &dryRunner{e: e, runs: e.runner(), env: env, agents: []resource.Agent{of.Agent}, record: of.Record,
 		whole: of.Whole, strict: stored.Settings.Strict,
 		from: Reading{Until: from.Until, Told: from.Told}}
 	d.results = make(map[resource.ID]Would, len(of.Wanted))

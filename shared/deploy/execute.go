@@ -16,70 +16,109 @@ import (
 	"southbound/shared/schema"
 )
 
-// executor calls handlers for runs of one type: read, compare, act. It knows nothing of schedules, so that dry runs and discovery use it
-// as well.
+// executor calls handlers for runs of one type, in three phases: it reads (reader), compares (comparer)
+// and acts (applier). It knows nothing of schedules, so that dry runs and discovery use it as well.
 type executor struct {
-	e    *Engine
-	env  string
-	runs []*run
-	dry  bool // stop before acting
-	// each: read every thing by itself, even if the handler can list them all.
-	each bool
+	runner *runner
+	runs   []*run // what was not carried out is taken out
+	dry    bool   // stop before acting
 	// strict says what is done when a handler reports values that are not as it declares them.
 	strict provider.Strictness
-	// scheduled, when not nil, says what else of a type is to be read in this session.
+	// scheduled, when not nil, says what else of a type is to be read in this session; without it,
+	// every thing is read by itself.
 	scheduled func(typ string) []resource.ID
 	// late, when not nil, reports that nothing more is to be read: what was not is not carried out.
 	late func() bool
-	// mark records what has to be known of a run if it ends in the middle, such as that a create begins; false means that it must not go on.
-	mark func(ctx context.Context, r *run) (bool, error)
 	// seen, when not nil, is called once everything is read.
 	seen func(ctx context.Context, runs []*run) error
-	// cover, when not nil, sees to it that the lane is held for as long as a call may take. When it fails, nothing more is called.
+	// mark records what has to be known of a run if it ends in the middle, such as that a create begins;
+	// false means that it must not go on.
+	mark func(ctx context.Context, r *run) (bool, error)
+	// cover, when not nil, sees to it that the lane is held for as long as a call may take. When it
+	// fails, nothing more is called.
 	cover func(ctx context.Context, limit time.Duration) error
-	lost  error // what cover said
-	// broken is what went wrong with the store between two calls of one run.
-	broken error
+
+	lost   error // what cover said
+	broken error // what went wrong with the store between two calls of one run
 }
 
-// execute gives each run its outcome. A run that was not carried out, because the caller gave up, its create must not begin or the lane could not
-// be held, has none.
+// The phases of an executor.
+type (
+	// reader finds out what there is.
+	reader struct{ *executor }
+	// comparer decides what has to be done about that.
+	comparer struct{ *executor }
+	// applier does it.
+	applier struct{ *executor }
+)
+
+// laneLost reports whether the lane could not be held any longer.
+func (x *executor) laneLost() bool { return x.lost != nil }
+
+// execute gives each run its outcome. A run that was not carried out, because the caller gave up, its
+// create must not begin or the lane could not be held, has none.
 func (x *executor) execute(ctx context.Context) error {
-	open := x.open()
-	if err := x.recall(ctx, open); err != nil {
+	if err := x.observeAll(ctx); err != nil {
+		return err
+	}
+	compare, apply := comparer{x}, applier{x}
+	for _, r := range x.open() {
+		compare.accept(r)
+	}
+	compare.diffAll(ctx, x.open())
+	for _, r := range x.open() {
+		compare.decide(r)
+	}
+	if x.dry {
+		apply.noop(ctx)
+		return nil
+	}
+	todo, err := x.begin(ctx)
+	if err != nil {
+		return err
+	}
+	apply.apply(ctx, todo)
+	if x.broken != nil {
+		return x.broken
+	}
+	apply.flush(ctx, todo)
+	for _, r := range x.open() {
+		if x.lost == nil {
+			apply.after(ctx, r)
+		}
+	}
+	return x.stopped()
+}
+
+// observeAll finds out what there is of each run.
+func (x *executor) observeAll(ctx context.Context) error {
+	open, read := x.open(), reader{x}
+	if err := read.recall(ctx, open); err != nil {
 		return err
 	}
 	for _, r := range open {
 		if r.token != "" && !x.dry {
-			x.find(ctx, r)
+			read.find(ctx, r)
 		}
 	}
-	x.read(ctx, x.open())
+	read.read(ctx, x.open())
 	if x.lost != nil {
 		return x.stopped()
 	}
 	if x.seen != nil {
-		if err := x.seen(ctx, x.runs); err != nil {
-			return err
-		}
+		return x.seen(ctx, x.runs)
 	}
-	for _, r := range x.open() {
-		x.accept(r)
-	}
-	x.diffAll(ctx, x.open())
-	for _, r := range x.open() {
-		x.decide(r)
-	}
-	if x.dry {
-		x.noop(ctx)
-		return nil
-	}
+	return nil
+}
+
+// begin has recorded what must be before runs act, and returns those that may.
+func (x *executor) begin(ctx context.Context) ([]*run, error) {
 	var todo []*run
 	for _, r := range x.open() {
 		if r.act != plan.NoChange && r.note() {
 			ok, err := x.mark(ctx, r)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if !ok {
 				r.Outcome, r.act = "", plan.NoChange
@@ -89,17 +128,7 @@ func (x *executor) execute(ctx context.Context) error {
 		}
 		todo = append(todo, r)
 	}
-	x.apply(ctx, todo)
-	if x.broken != nil {
-		return x.broken
-	}
-	x.flush(ctx, todo)
-	for _, r := range x.open() {
-		if x.lost == nil {
-			x.after(ctx, r)
-		}
-	}
-	return x.stopped()
+	return todo, nil
 }
 
 // stopped ends what the lane was lost for: a run that has acted has failed, and any other has not taken place.
@@ -159,14 +188,14 @@ func (x *executor) within(ctx context.Context, limit time.Duration, f func(ctx c
 		if until, limited := ctx.Deadline(); limited {
 			limit = min(limit, time.Until(until))
 		}
-		return x.e.Caller.Call(ctx, limit, func(own context.Context) {
+		return x.runner.Caller.Call(ctx, limit, func(own context.Context) {
 			own, cancel := context.WithCancel(own)
 			defer cancel()
 			defer context.AfterFunc(ctx, cancel)()
 			f(own)
 		})
 	}
-	return x.e.Caller.Call(ctx, limit, f)
+	return x.runner.Caller.Call(ctx, limit, f)
 }
 
 // limit is how long one call may take.
@@ -194,7 +223,7 @@ func (x *executor) fail(r *run, err error) {
 		r.end(state.StatusFailed, provider.Retryable, fmt.Sprintf("the handler did not answer within %s", x.limit(r)))
 	case errors.As(err, &fe) && fe.Kind == fault.Internal:
 		first, rest, _ := strings.Cut(err.Error(), "\n")
-		r.host.Log(provider.Line{At: x.e.Clock.Now(), Level: provider.LevelError, Msg: "the handler panicked", Kwargs: map[string]any{"stack": rest}})
+		r.host.Log(provider.Line{At: x.runner.Clock.Now(), Level: provider.LevelError, Msg: "the handler panicked", Kwargs: map[string]any{"stack": rest}})
 		r.end(state.StatusFailed, provider.Retryable, "the handler panicked: "+first)
 	case fault.Is(err, fault.Unavailable) && x.unreached(r) != nil:
 		r.end(state.StatusUnavailable, unreachable(r.host.session.connErr), "agent "+r.res.Agent+": "+err.Error())
@@ -204,7 +233,7 @@ func (x *executor) fail(r *run, err error) {
 }
 
 // find asks the handler what became of a create that was begun and not recorded. If the handler cannot tell, a person has to.
-func (x *executor) find(ctx context.Context, r *run) {
+func (x reader) find(ctx context.Context, r *run) {
 	ask := func(why string) {
 		r.NeedsPerson = true
 		r.end(state.StatusFailed, provider.Terminal, "a create was begun and its outcome is not known, and "+why+"; "+
@@ -220,7 +249,7 @@ func (x *executor) find(ctx context.Context, r *run) {
 		found bool
 		err   error
 	}
-	got, ok := call(ctx, x, r, func(c *provider.Context) (out answer) {
+	got, ok := call(ctx, x.executor, r, func(c *provider.Context) (out answer) {
 		out.found, out.err = finder.FindCreated(c, req)
 		return out
 	})

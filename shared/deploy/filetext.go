@@ -2,59 +2,23 @@ package deploy
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"slices"
 	"unicode/utf8"
 
-	"southbound/shared/deploy/state"
 	"southbound/shared/diffview"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
-	"southbound/shared/schema"
 )
 
 // mostFileText is the greatest length, in bytes, of a file that is used as a text.
 const mostFileText = 1 << 20
 
-// resolveFiles replaces uploaded files by their text in what the handler sees, unless its type takes files as they are.
-func (e *Engine) resolveFiles(ctx context.Context, r *run) {
-	if r.over() || r.typ == nil || slices.Contains(r.typ.Features, schema.FeatureFiles) {
-		return
-	}
-	for name, v := range r.want.Attributes {
-		if len(resource.References(v)) == 0 {
-			continue
-		}
-		changed := false
-		resolved, err := resource.Walk(v, func(ref any) (any, error) {
-			f, ok := ref.(resource.File)
-			if !ok {
-				return ref, nil
-			}
-			changed = true
-			return fileText(ctx, r.host.Files(), f)
-		})
-		switch {
-		case err != nil:
-			r.end(state.StatusFailed, provider.ClassOf(err), fmt.Sprintf("attribute %s: %v", name, err))
-			return
-		case !changed:
-			continue
-		}
-		if a, ok := r.typ.Attribute(name); ok && a.DataType.Check(resolved) != nil {
-			r.end(state.StatusFailed, provider.NeedsChange, fmt.Sprintf("attribute %s: the text of the file is not %s", name, a.DataType.Describe()))
-			return
-		}
-		r.want.Attributes[name] = resolved
-	}
-}
-
 // MostCompared is the greatest length, in bytes, of a file that is shown by its text.
 const MostCompared = 256 << 10
 
-// fileTexts gives files as texts that people can read; false for others, for long ones, and for those that are not at hand.
+// fileTexts gives files as texts that people can read; false for others, for long ones, and for those
+// that are not at hand.
 type fileTexts func(f resource.File) (string, bool)
 
 // of returns the text of a value: of a file, a text itself, or nothing.

@@ -19,7 +19,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 	for i, c := range group {
 		rows[i] = c.row
 	}
-	w.e.prefetchSecrets(ctx, rows)
+	w.runs.prefetchSecrets(ctx, rows)
 	runs, claims := make([]*run, 0, len(group)), make(map[*run]*claim, len(group))
 	for _, c := range group {
 		if ctx.Err() != nil {
@@ -33,10 +33,10 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 		runs, claims[r] = append(runs, r), c
 	}
 	mark := func(ctx context.Context, r *run) (bool, error) { return w.markCreating(ctx, claims[r], r) }
-	x := &executor{e: w.e, runs: runs, mark: mark, cover: w.cover,
-		strict: w.state.Settings.Strict, env: w.env, scheduled: w.scheduledOf}
+	x := &executor{runner: w.runs, runs: runs, mark: mark, cover: w.cover,
+		strict: w.state.Settings.Strict, scheduled: w.scheduledOf}
 	err := x.execute(ctx)
-	if err != nil && x.lost == nil {
+	if err != nil && !x.laneLost() {
 		w.unrecorded.begin()
 		return err
 	}
@@ -51,8 +51,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 // prepare makes a run and does all that needs no call of the handler. The run is over if it turns out
 // that it cannot be carried out.
 func (w *worker) prepare(ctx context.Context, c *claim) *run {
-	e := w.e
-	r := e.newRunOf(w.env, c.row, c.res, &w.session)
+	r := w.runs.newRun(w.env, c.row, c.res, &w.session)
 	r.Follows = c.at
 	if c.generation > 0 {
 		r.Follows = r.Started
@@ -64,18 +63,17 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run {
 	if r.over() {
 		return r
 	}
-	if causes := w.unready(c); len(causes) > 0 && !r.res.ReportOnly {
+	if causes := w.unready(c); len(causes) > 0 && !r.ReportOnly {
 		r.Causes = causes
 		r.end(state.StatusSkipped, "", "requires "+joinIDs(causes, 3)+", which is not deployed")
 		return r
 	}
-	e.connect(ctx, &w.session, w.agent.Agent, r)
+	w.runs.connect(ctx, r, w.agent.Agent)
 	if r.over() {
 		return r
 	}
-	r.given = inputs{reload: w.changedSince(c, r.res), need: w.needOf(c),
-		first: c.row.SucceededAt.IsZero(), facts: c.row.WantFacts}
-	e.resolve(ctx, r)
+	w.runs.resolve(ctx, r, inputs{reload: w.changedSince(c, r.intent()), need: w.needOf(c),
+		first: c.row.SucceededAt.IsZero(), facts: c.row.WantFacts})
 	return r
 }
 
@@ -84,14 +82,14 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run {
 // meanwhile; then the run must not go on.
 func (w *worker) markCreating(ctx context.Context, of *claim, r *run) (bool, error) {
 	row := *of.row
-	row.Creating, row.Notes = r.token, r.notes.Encode()
+	r.mark(&row)
 	done, err := w.commit(ctx, state.Commit{Rows: []state.Row{row}, Next: w.running, SeenPlan: w.sched.PlanSeq,
-		Until: w.e.Clock.Now().Add(w.e.limitOf(&row, r.res) + leaseMargin)})
+		Until: w.e.Clock.Now().Add(w.runs.callLimit(&row, r.intent()) + leaseMargin)})
 	if err != nil {
 		return false, err
 	}
 	for i := range done.Conflicts {
-		if c := &done.Conflicts[i]; c.Creating != r.token || !bytes.Equal(c.Notes, row.Notes) {
+		if c := &done.Conflicts[i]; c.Creating != row.Creating || !bytes.Equal(c.Notes, row.Notes) {
 			w.stale.mark()
 			return false, nil
 		}

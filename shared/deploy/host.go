@@ -13,7 +13,6 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
-	"southbound/shared/redact"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
@@ -34,45 +33,59 @@ const (
 	mostWhole   = 1 << 20  // bytes of each that are shown when they are to be whole
 )
 
-// host is what a handler reaches through its Context during one run. It keeps what the handler reports, without secrets.
+// host is what a handler reaches through its Context during one run. It keeps what the handler reports,
+// without secrets.
 type host struct {
-	e       *Engine
+	origin
+	*redactor
+	state []byte // what the handler asked to be given back
+	need  need
+	local map[string]state.Blob // files that are not stored yet, for a preview
+	whole bool                  // changes are to be shown with values as long as they are
+	dry   bool
+	typ   *schema.Compiled
+	want  map[string]any // attributes as the resource has them
+	cache *provider.Cache
+
+	mu sync.Mutex // guards said: a call that was left behind may still write
+	said
+}
+
+// origin is where a run comes from.
+type origin struct {
+	runner  *runner
 	env     string
 	session *session
 	lists   *lists // of the session
-	need    need
 	id      resource.ID
-	state   []byte
-	local   map[string]state.Blob // files that are not stored yet, for a preview
+}
 
-	mu      sync.Mutex // a call that was left behind may still write
+// said is what a handler has reported.
+type said struct {
 	lines   []provider.Line
 	dropped int
-	logged  int // bytes
+	logged  int  // bytes
+	late    bool // a secret became known after lines were logged, which may hold it
 	changed map[string]plan.Diff
 	facts   map[string]string
-	secrets redact.Set
-	late    bool            // a secret became known after lines were logged, which may hold it
-	hidden  map[string]bool // attributes whose values are not shown
-	whole   bool            // changes are to be shown with values as long as they are
-	typ     *schema.Compiled
-	want    map[string]any // attributes as the resource has them
-	cache   *provider.Cache
-	dry     bool
 	// What the handler itself said of the run.
 	provider, providerWhy string
 	override              plan.Change
 	overrides             int // how often override was set to something else
 }
 
+// newHost returns the host of a run.
+func newHost(of origin) *host { return &host{origin: of, redactor: newRedactor()} }
+
 // detach returns a copy of the host that a call left behind with the old one cannot reach.
 func (h *host) detach() *host {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return &host{e: h.e, env: h.env, session: h.session, lists: h.lists, need: h.need, id: h.id, state: h.state, local: h.local, lines: slices.Clone(h.lines), logged: h.logged, changed: maps.Clone(h.changed),
-		facts: maps.Clone(h.facts), secrets: h.secrets.Clone(), late: h.late, hidden: maps.Clone(h.hidden), whole: h.whole,
-		typ: h.typ, want: h.want, cache: h.cache, dry: h.dry,
-		provider: h.provider, providerWhy: h.providerWhy}
+	return &host{origin: h.origin, redactor: h.redactor.clone(), state: h.state, need: h.need,
+		local: h.local, whole: h.whole, dry: h.dry, typ: h.typ, want: h.want, cache: h.cache,
+		said: said{lines: slices.Clone(h.lines), logged: h.logged, late: h.late,
+			changed: maps.Clone(h.changed), facts: maps.Clone(h.facts),
+			provider: h.provider, providerWhy: h.providerWhy}}
 }
 
 // Log implements provider.Host.
@@ -122,14 +135,15 @@ func sizeOf(v any) int {
 }
 
 // Now implements provider.Host.
-func (h *host) Now() time.Time { return h.e.Clock.Now() }
+func (h *host) Now() time.Time { return h.runner.Clock.Now() }
 
 // Changed implements provider.Host.
 func (h *host) Changed(attribute string, d plan.Diff) {
 	d.Current, d.Desired = provider.Plain(d.Current), provider.Plain(d.Desired)
 	if h.unmanaged(attribute) {
 		shown := h.redactDiff(map[string]plan.Diff{attribute: d}, nil, false)[attribute]
-		h.Log(provider.Line{At: h.Now(), Level: provider.LevelWarning, Msg: "drift of an attribute that the resource does not set; it is not a change of this run",
+		h.Log(provider.Line{At: h.Now(), Level: provider.LevelWarning,
+			Msg:    "drift of an attribute that the resource does not set; it is not a change of this run",
 			Kwargs: map[string]any{"attribute": attribute, "current": shown.Current, "desired": shown.Desired}})
 		return
 	}
@@ -145,7 +159,8 @@ func (h *host) Changed(attribute string, d plan.Diff) {
 func (h *host) Fact(name, value string) {
 	if name == "" || len(name) > mostName || len(value) > mostFact {
 		h.Log(provider.Line{At: h.Now(), Level: provider.LevelWarning,
-			Msg:    fmt.Sprintf("a fact is not kept: its name has to have 1 to %d bytes, and its value at most %d", mostName, mostFact),
+			Msg: fmt.Sprintf("a fact is not kept: its name has to have 1 to %d bytes, and its value at most %d",
+				mostName, mostFact),
 			Kwargs: map[string]any{"fact": shorten(name, mostValue), "name_bytes": len(name), "value_bytes": len(value)}})
 		return
 	}
@@ -161,9 +176,14 @@ func (h *host) Fact(name, value string) {
 }
 
 // Files implements provider.Host.
-func (h *host) Files() provider.Files { return files{h.e.Files, h.local} }
+func (h *host) Files() provider.Files { return filesOf(h.runner.Files, h.local) }
 
-// files opens uploaded files, and for a preview also those that are not stored yet.
+// filesOf opens stored files and, for a preview, those that are not stored yet.
+func filesOf(stored state.Files, local map[string]state.Blob) provider.Files {
+	return files{stored, local}
+}
+
+// files implements provider.Files.
 type files struct {
 	f     state.Files
 	local map[string]state.Blob
@@ -216,4 +236,42 @@ func (h *host) Transport() any {
 		return r.ReadOnly()
 	}
 	return h.session.transport
+}
+
+// Secret implements provider.Host.
+func (h *host) Secret(value string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.late = h.late || len(h.lines) > 0
+	h.add(value)
+}
+
+// secretsIn registers every text in v as a secret.
+func (h *host) secretsIn(v any) {
+	switch v := v.(type) {
+	case string:
+		h.Secret(v)
+	case []any:
+		for _, e := range v {
+			h.secretsIn(e)
+		}
+	case map[string]any:
+		for _, e := range v {
+			h.secretsIn(e)
+		}
+	}
+}
+
+// redactLines removes secrets from log lines that were logged before these secrets were known.
+func (h *host) redactLines() {
+	if len(h.hidden) == 0 && !h.late {
+		return
+	}
+	h.late = false
+	for i := range h.lines {
+		h.lines[i].Msg = h.redact(h.lines[i].Msg)
+		for k, v := range h.lines[i].Kwargs {
+			h.lines[i].Kwargs[k] = h.redactAny(v)
+		}
+	}
 }

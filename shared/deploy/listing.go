@@ -186,7 +186,7 @@ func (h *host) Listed(ctx context.Context, key string,
 	n := h.need
 	n.count = max(n.count, h.lists.changedAt(h.id))
 	for {
-		list, mine := h.lists.claim(key, n, h.e.Clock.Now())
+		list, mine := h.lists.claim(key, n, h.runner.Clock.Now())
 		if mine {
 			return h.lists.make(key, list, build)
 		}
@@ -235,7 +235,7 @@ func (l *lists) make(key string, of *listed, build func() (any, int, error)) (an
 // list lacks is absent and is not asked for again. What the list does not show to be as wanted is
 // read by itself, since a list does not know what a resource asks for; so is what the session has
 // changed since. It returns false if there is no list; then each thing has to be read by itself.
-func (x *executor) readList(ctx context.Context, runs []*run) bool {
+func (x reader) readList(ctx context.Context, runs []*run) bool {
 	lister, ok := provider.As[provider.Lister](handlerOf(runs))
 	if !ok {
 		return false
@@ -272,7 +272,7 @@ func (x *executor) readList(ctx context.Context, runs []*run) bool {
 
 // listFor returns the list that the session has for runs of one type, and for which of them it is
 // too old.
-func (x *executor) listFor(runs []*run) (*listed, map[*run]bool) {
+func (x reader) listFor(runs []*run) (*listed, map[*run]bool) {
 	list := runs[0].host.lists.get(runs[0].typ.Name)
 	old := map[*run]bool{}
 	for _, r := range runs {
@@ -285,18 +285,16 @@ func (x *executor) listFor(runs []*run) (*listed, map[*run]bool) {
 
 // list reads the list of a type, and keeps of it what concerns this lane. If that fails, the session
 // does not try again, and says so once.
-func (x *executor) list(ctx context.Context, lister provider.Lister, runs []*run) *listed {
+func (x reader) list(ctx context.Context, lister provider.Lister, runs []*run) *listed {
 	first := runs[0]
 	kept := first.host.lists
-	into := kept.begin(first.typ.Name, x.e.Clock.Now())
+	into := kept.begin(first.typ.Name, x.runner.Clock.Now())
 	wanted := map[resource.ID]bool{}
 	for _, r := range runs {
 		wanted[r.res.ID] = true
 	}
-	if x.scheduled != nil {
-		for _, id := range x.scheduled(first.typ.Name) {
-			wanted[id] = true
-		}
+	for _, id := range x.scheduled(first.typ.Name) {
+		wanted[id] = true
 	}
 	type answer struct {
 		found map[resource.ID]map[string]any
@@ -362,7 +360,7 @@ func collect(ctx *provider.Context, l provider.Lister, typ *schema.Compiled, wan
 }
 
 // listFailed says that a list cannot be used, unless it is the caller or the lane that has ended.
-func (x *executor) listFailed(ctx context.Context, r *run, of *listed, err error) {
+func (x reader) listFailed(ctx context.Context, r *run, of *listed, err error) {
 	kept := r.host.lists
 	kept.drop(r.typ.Name, of)
 	r.host = r.host.detach() // a call that was left behind may still write
@@ -370,8 +368,8 @@ func (x *executor) listFailed(ctx context.Context, r *run, of *listed, err error
 	if x.lost != nil || ctx.Err() != nil {
 		return
 	}
-	kept.begin(r.typ.Name, x.e.Clock.Now()).failed = true
-	r.host.Log(provider.Line{At: x.e.Clock.Now(), Level: provider.LevelWarning,
+	kept.begin(r.typ.Name, x.runner.Clock.Now()).failed = true
+	r.host.Log(provider.Line{At: x.runner.Clock.Now(), Level: provider.LevelWarning,
 		Msg: fmt.Sprintf("what exists of %s cannot be listed, so each is read by itself, which may take long: %s",
 			r.typ.Name, hinted(err))})
 }

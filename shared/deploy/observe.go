@@ -12,7 +12,7 @@ import (
 const mostOdd = 10
 
 // observe takes in what a handler has read, as values that can be compared, stored and shown.
-func (x *executor) observe(r *run, reading provider.Reading) {
+func (x reader) observe(r *run, reading provider.Reading) {
 	r.seen = provider.Observation{Exists: reading.Observation.Exists, Attributes: provider.ObservedAll(reading.Observation.Attributes)}
 	if reading.Err != nil {
 		x.fail(r, reading.Err)
@@ -21,7 +21,7 @@ func (x *executor) observe(r *run, reading provider.Reading) {
 
 // declared holds what was read to the type that the handler declares, as the setting strict asks for: a value that can never be as wanted
 // would make a repair of every run. It returns false if the run failed. Secrets in what was read are known by then.
-func (x *executor) declared(r *run) bool {
+func (x comparer) declared(r *run) bool {
 	if x.strict == provider.StrictOff {
 		return true
 	}
@@ -40,7 +40,7 @@ func (x *executor) declared(r *run) bool {
 		if i == mostOdd {
 			text, kw = fmt.Sprintf("the handler reports %d attributes that are not as its type declares them", len(odd)), nil
 		}
-		r.host.Log(provider.Line{At: x.e.Clock.Now(), Level: provider.LevelWarning, Msg: text, Kwargs: kw})
+		r.host.Log(provider.Line{At: x.runner.Clock.Now(), Level: provider.LevelWarning, Msg: text, Kwargs: kw})
 		if i == mostOdd {
 			break
 		}

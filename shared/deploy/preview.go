@@ -13,6 +13,7 @@ import (
 	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
 
@@ -48,7 +49,7 @@ func (e *Engine) Preview(ctx context.Context, env string, x Export, look Look) (
 	if err != nil {
 		return DryRun{}, err
 	}
-	p.look, p.texts = look, few(textsOf(ctx, files{e.Files, x.Model.Files}))
+	p.look, p.texts = look, few(textsOf(ctx, filesOf(e.Files, x.Model.Files)))
 	if stored.Releasing == 0 {
 		_, err = p.release(ctx, next.version, next.entries)
 	} else {
@@ -65,7 +66,7 @@ func (e *Engine) Preview(ctx context.Context, env string, x Export, look Look) (
 	if !look.Read {
 		return out, nil
 	}
-	d := &dryRunner{e: e, env: env, agents: next.version.Agents, files: x.Model.Files,
+	d := &dryRunner{e: e, runs: e.runner(), env: env, agents: next.version.Agents, files: x.Model.Files,
 		whole: look.Whole, from: look.From, strict: p.env.Settings.Strict}
 	if look.From.State != out.State {
 		d.from.Known = nil // of another plan
@@ -207,6 +208,24 @@ func (p *planner) change(w *Would, was, now *state.Row) error {
 		w.Reason = now.Reason // why it is still to be done
 	}
 	return nil
+}
+
+// wouldReplace completes what is said of an update between two intents.
+func (e *Engine) wouldReplace(w *Would, now *resource.Resource) {
+	typ, ok := e.checker().Type(now)
+	if !ok {
+		return
+	}
+	var names []string
+	for _, name := range plan.Replacing(typ, w.Changes) {
+		if w.Changes[name].Desired != nil { // what is not said any more is left as it is
+			names = append(names, name)
+		}
+	}
+	w.Replace = len(names) > 0
+	if w.Replace && now.PreventDestroy && !now.ReportOnly {
+		w.Failed, w.Reason = true, preserved(names)
+	}
 }
 
 const reportOnly = "is only compared, since it is report_only"

@@ -208,7 +208,7 @@ func (e *Engine) comparePlans(before map[resource.ID]version.Entry, after []vers
 // intentDiff compares two intents of one resource; was may be nil. References stay references, so the result holds no secret. texts
 // may be nil.
 func (e *Engine) intentDiff(was, now *resource.Resource, look Look, texts fileTexts) map[string]plan.Diff {
-	h := &host{e: e}
+	h := newRedactor()
 	if t, ok := e.checker().Type(now); ok {
 		for i := range t.Attributes {
 			if t.Attributes[i].Sensitive {

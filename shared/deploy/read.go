@@ -11,9 +11,9 @@ import (
 )
 
 // read observes the thing of each run, in one call if the handler can do that.
-func (x *executor) read(ctx context.Context, runs []*run) {
+func (x reader) read(ctx context.Context, runs []*run) {
 	batch, ok := provider.As[provider.BatchReader](handlerOf(runs))
-	if !ok && len(runs) > 0 && !x.each && x.readList(ctx, runs) {
+	if !ok && len(runs) > 0 && x.scheduled != nil && x.readList(ctx, runs) {
 		return
 	}
 	if !ok || len(runs) < 2 {
@@ -38,13 +38,13 @@ func (x *executor) read(ctx context.Context, runs []*run) {
 }
 
 // readOne observes a thing, unless it is late.
-func (x *executor) readOne(ctx context.Context, r *run) {
+func (x reader) readOne(ctx context.Context, r *run) {
 	if x.late != nil && x.late() {
 		x.runs = drop(x.runs, r)
 		return
 	}
 	handler, req := r.handler, provider.ReadRequest{Resource: r.want}
-	reading, ok := call(ctx, x, r, func(c *provider.Context) (out provider.Reading) {
+	reading, ok := call(ctx, x.executor, r, func(c *provider.Context) (out provider.Reading) {
 		out.Observation, out.Err = handler.Read(c, req)
 		return out
 	})

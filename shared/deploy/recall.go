@@ -10,7 +10,7 @@ import (
 )
 
 // recall gives runs the facts that their handlers remember.
-func (x *executor) recall(ctx context.Context, runs []*run) error {
+func (x reader) recall(ctx context.Context, runs []*run) error {
 	var keys []state.ParameterKey
 	of := map[resource.ID]*run{}
 	for _, r := range runs {
@@ -26,7 +26,7 @@ func (x *executor) recall(ctx context.Context, runs []*run) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	facts, err := x.e.State.Parameters(ctx, x.env, state.ParameterQuery{Keys: keys, Facts: true})
+	facts, err := x.runner.Facts.Parameters(ctx, runs[0].host.env, state.ParameterQuery{Keys: keys, Facts: true})
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read facts", err)
 	}

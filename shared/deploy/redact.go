@@ -3,73 +3,58 @@ package deploy
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"southbound/shared/diffview"
 	"southbound/shared/plan"
+	"southbound/shared/redact"
 	"southbound/shared/resource"
 )
 
-// Secret implements provider.Host.
-func (h *host) Secret(value string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.late = h.late || len(h.lines) > 0
-	h.secrets.Add(value)
+// redactor takes secrets out of what is shown or stored, and bounds its length. It may be used by several
+// goroutines at once, except for hide.
+type redactor struct {
+	guard   sync.Mutex // of secrets
+	secrets redact.Set
+	hidden  map[string]bool // attributes whose values are not shown
 }
 
-// secretsIn registers every text in v as a secret.
-func (h *host) secretsIn(v any) {
-	switch v := v.(type) {
-	case string:
-		h.Secret(v)
-	case []any:
-		for _, e := range v {
-			h.secretsIn(e)
-		}
-	case map[string]any:
-		for _, e := range v {
-			h.secretsIn(e)
-		}
-	}
+// newRedactor returns a redactor that knows no secrets yet.
+func newRedactor() *redactor { return &redactor{hidden: map[string]bool{}} }
+
+// clone returns a copy that knows the same secrets.
+func (d *redactor) clone() *redactor {
+	d.guard.Lock()
+	defer d.guard.Unlock()
+	return &redactor{secrets: d.secrets.Clone(), hidden: maps.Clone(d.hidden)}
+}
+
+// add makes a secret known.
+func (d *redactor) add(secret string) {
+	d.guard.Lock()
+	defer d.guard.Unlock()
+	d.secrets.Add(secret)
 }
 
 // hide keeps the values of an attribute out of changes.
-func (h *host) hide(attribute string) {
-	if h.hidden == nil {
-		h.hidden = map[string]bool{}
-	}
-	h.hidden[attribute] = true
-}
-
-// redactLines removes secrets from log lines that were logged before these secrets were known.
-func (h *host) redactLines() {
-	if len(h.hidden) == 0 && !h.late {
-		return
-	}
-	h.late = false
-	for i := range h.lines {
-		h.lines[i].Msg = h.redact(h.lines[i].Msg)
-		for k, v := range h.lines[i].Kwargs {
-			h.lines[i].Kwargs[k] = h.redactAny(v)
-		}
-	}
-}
+func (d *redactor) hide(attribute string) { d.hidden[attribute] = true }
 
 // redact replaces secrets in a text and bounds its length.
-func (h *host) redact(s string) string { return h.cleanTo(s, mostText) }
+func (d *redactor) redact(s string) string { return d.cleanTo(s, mostText) }
 
 // cleanTo is redact with another bound.
-func (h *host) cleanTo(s string, most int) string { return shorten(h.clean(s), most) }
+func (d *redactor) cleanTo(s string, most int) string { return shorten(d.clean(s), most) }
 
 // clean replaces secrets in a text.
-func (h *host) clean(s string) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.secrets.Clean(s, redacted)
+func (d *redactor) clean(s string) string {
+	d.guard.Lock()
+	defer d.guard.Unlock()
+	return d.secrets.Clean(s, redacted)
 }
 
 func shorten(s string, most int) string {
@@ -104,45 +89,45 @@ func CutLines(diff string) int {
 }
 
 // redactAny removes secrets from a value that is as provider.Plain makes it.
-func (h *host) redactAny(v any) any { return h.redactTo(v, mostText) }
+func (d *redactor) redactAny(v any) any { return d.redactTo(v, mostText) }
 
 // redactTo is redactAny with another bound of each text.
-func (h *host) redactTo(v any, most int) any {
+func (d *redactor) redactTo(v any, most int) any {
 	switch v := v.(type) {
 	case nil, bool, int64, float64, *big.Int:
 		return v
 	case string:
-		return h.cleanTo(v, most)
+		return d.cleanTo(v, most)
 	case resource.File:
 		return map[string]any{"file": v.Hash, "size": v.Size}
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = h.redactTo(e, most)
+			out[i] = d.redactTo(e, most)
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			out[h.cleanTo(k, most)] = h.redactTo(e, most)
+			out[d.cleanTo(k, most)] = d.redactTo(e, most)
 		}
 		return out
 	}
-	return h.cleanTo(fmt.Sprint(v), most)
+	return d.cleanTo(fmt.Sprint(v), most)
 }
 
 // redactDiff returns differences in a form that may be shown and, unless they are whole, stored. texts,
 // when not nil, gives files as texts.
-func (h *host) redactDiff(diffs map[string]plan.Diff, texts fileTexts,
+func (d *redactor) redactDiff(diffs map[string]plan.Diff, texts fileTexts,
 	whole bool) map[string]plan.Diff {
 	out := make(map[string]plan.Diff, len(diffs))
-	for name, d := range diffs {
-		if h.hidden[name] {
-			out[name] = plan.Diff{Current: hideValue(d.Current), Desired: hideValue(d.Desired)}
+	for name, of := range diffs {
+		if d.hidden[name] {
+			out[name] = plan.Diff{Current: hideValue(of.Current), Desired: hideValue(of.Desired)}
 			continue
 		}
-		shown := plan.Diff{Current: h.shown(d.Current, whole), Desired: h.shown(d.Desired, whole)}
-		shown.Unified = h.unified(d, texts, whole)
+		shown := plan.Diff{Current: d.shown(of.Current, whole), Desired: d.shown(of.Desired, whole)}
+		shown.Unified = d.unified(of, texts, whole)
 		out[name] = shown
 	}
 	return out
@@ -157,45 +142,45 @@ func hideValue(v any) any {
 
 // unified returns the difference as one of texts where that tells more than the values, which are
 // cut.
-func (h *host) unified(d plan.Diff, texts fileTexts, whole bool) string {
+func (d *redactor) unified(of plan.Diff, texts fileTexts, whole bool) string {
 	most, inside := mostUnified, mostText
 	if whole {
 		most, inside = mostWhole, mostWhole
 	}
-	if d.Unified != "" {
-		return cutLines(h.clean(d.Unified), most)
+	if of.Unified != "" {
+		return cutLines(d.clean(of.Unified), most)
 	}
-	if diff, ofFiles := h.unifiedFiles(d, texts, whole); ofFiles {
+	if diff, ofFiles := d.unifiedFiles(of, texts, whole); ofFiles {
 		return cutLines(diff, most)
 	}
-	if d.Current == nil || d.Desired == nil {
+	if of.Current == nil || of.Desired == nil {
 		return ""
 	}
-	now, isText := d.Current.(string)
-	wanted, both := d.Desired.(string)
+	now, isText := of.Current.(string)
+	wanted, both := of.Desired.(string)
 	if isText && both {
-		return cutLines(diffview.Of(h.clean(now), h.clean(wanted)), most)
+		return cutLines(diffview.Of(d.clean(now), d.clean(wanted)), most)
 	}
-	return cutLines(diffview.Of(h.redactTo(d.Current, inside), h.redactTo(d.Desired, inside)), most)
+	return cutLines(diffview.Of(d.redactTo(of.Current, inside), d.redactTo(of.Desired, inside)), most)
 }
 
 // unifiedFiles is unified where one of the values is a file. It returns "" if they are not both
 // texts that can be had, as values tell them apart then.
-func (h *host) unifiedFiles(d plan.Diff, texts fileTexts, whole bool) (diff string, ofFiles bool) {
-	_, one := d.Current.(resource.File)
-	_, other := d.Desired.(resource.File)
+func (d *redactor) unifiedFiles(of plan.Diff, texts fileTexts, whole bool) (diff string, ofFiles bool) {
+	_, one := of.Current.(resource.File)
+	_, other := of.Desired.(resource.File)
 	if !one && !other {
 		return "", false
 	}
-	if texts == nil || (d.Current == nil || d.Desired == nil) && !whole {
+	if texts == nil || (of.Current == nil || of.Desired == nil) && !whole {
 		return "", true
 	}
-	now, isText := texts.of(d.Current)
-	wanted, both := texts.of(d.Desired)
+	now, isText := texts.of(of.Current)
+	wanted, both := texts.of(of.Desired)
 	if !isText || !both {
 		return "", true
 	}
-	return diffview.Unified(h.clean(now), h.clean(wanted)), true
+	return diffview.Unified(d.clean(now), d.clean(wanted)), true
 }
 
 // UnifiedFiles returns the unified diff of two files with these texts, as long as changes have it.
@@ -216,20 +201,20 @@ func cutLines(diff string, most int) string {
 }
 
 // shown returns a value as it may stand in changes: without secrets and bounded in length.
-func (h *host) shown(v any, whole bool) any {
+func (d *redactor) shown(v any, whole bool) any {
 	most, inside := mostValue, mostText
 	if whole {
 		most, inside = mostWhole, mostWhole
 	}
 	switch v := v.(type) {
 	case string:
-		return h.cleanTo(v, most)
+		return d.cleanTo(v, most)
 	case []any, map[string]any:
-		out := h.redactTo(v, inside)
+		out := d.redactTo(v, inside)
 		if b, err := json.Marshal(out); err == nil && len(b) > most {
 			return shorten(string(b), most)
 		}
 		return out
 	}
-	return h.redactAny(v)
+	return d.redactAny(v)
 }

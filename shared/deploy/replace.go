@@ -8,11 +8,10 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
-	"southbound/shared/resource"
 )
 
 // replacing notes that a difference can only be removed by replacing the thing. It returns false when that must not be; then the run is over.
-func (x *executor) replacing(r *run) bool {
+func (x comparer) replacing(r *run) bool {
 	names := plan.Replacing(r.typ, r.diff)
 	if len(names) == 0 {
 		return true
@@ -33,24 +32,6 @@ func (x *executor) replacing(r *run) bool {
 func preserved(names []string) string {
 	return strings.Join(names, ", ") + " can only be changed by replacing the thing, and prevent_destroy forbids that; " +
 		"take prevent_destroy away to let it be replaced, or say what is there now"
-}
-
-// wouldReplace completes what is said of an update between two intents.
-func (e *Engine) wouldReplace(w *Would, now *resource.Resource) {
-	typ, ok := e.checker().Type(now)
-	if !ok {
-		return
-	}
-	var names []string
-	for _, name := range plan.Replacing(typ, w.Changes) {
-		if w.Changes[name].Desired != nil { // what is not said any more is left as it is
-			names = append(names, name)
-		}
-	}
-	w.Replace = len(names) > 0
-	if w.Replace && now.PreventDestroy && !now.ReportOnly {
-		w.Failed, w.Reason = true, preserved(names)
-	}
 }
 
 // leftover lets a run that finds things that were replaced delete them.
@@ -103,7 +84,7 @@ func (r *run) steps() []step {
 }
 
 // applySteps makes the calls of a run that takes several.
-func (x *executor) applySteps(ctx context.Context, r *run) {
+func (x applier) applySteps(ctx context.Context, r *run) {
 	done := false
 	for i, s := range r.steps() {
 		if i > 0 {
@@ -129,9 +110,9 @@ func (x *executor) applySteps(ctx context.Context, r *run) {
 }
 
 // step makes one call of a run that takes several; false means that the run is over, or that it was not made.
-func (x *executor) step(ctx context.Context, r *run, s step) (provider.Result, bool) {
+func (x applier) step(ctx context.Context, r *run, s step) (provider.Result, bool) {
 	handler, would := r.handler, provider.BatchChange{Change: s.change, Resource: r.want, Observed: s.observed, Changes: r.diff, Token: r.createToken()}
-	got, ok := call(ctx, x, r, func(c *provider.Context) (out provider.Applied) {
+	got, ok := call(ctx, x.executor, r, func(c *provider.Context) (out provider.Applied) {
 		would.Context = c
 		out.Result, out.Err = provider.Apply(handler, would)
 		return out
@@ -157,7 +138,7 @@ func (r *run) advance(s step) {
 
 // markBetween records the token of a create that follows on a delete. The token is not recorded before, since a run that ends in the delete has made
 // nothing, and nobody needs to be asked. It returns false when the create must not begin.
-func (x *executor) markBetween(ctx context.Context, r *run) bool {
+func (x applier) markBetween(ctx context.Context, r *run) bool {
 	r.token = r.ID
 	ok, err := x.mark(ctx, r)
 	if err != nil {

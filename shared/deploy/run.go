@@ -2,13 +2,10 @@ package deploy
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"time"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
-	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -18,28 +15,41 @@ import (
 // run is one run of a handler, from its preparation to its result.
 type run struct {
 	*result
-	host    *host
-	ctx     *provider.Context
-	typ     *schema.Compiled
-	handler provider.Handler
-	res     *resource.Resource // as stored, with references to secrets
-	want    provider.Resource  // as the handler sees it
-	seen    provider.Observation
-	diff    map[string]plan.Diff
-	diffed  *diffAnswer // of the handler, if it was asked together with others
-	act     plan.Change // what is to be done; NoChange: nothing
-	token   string
-	found   bool // what was begun with the token was made
-	agent   resource.Agent
-	notes   state.Notes
-	// replaces: the thing is deleted and created anew. leaves: things that were replaced before are still there.
-	replaces, leaves bool
-	known            map[string]string // facts that the handler remembers
-	given            inputs
-	dry              bool
+	task
+	decision
+	host *host
+	ctx  *provider.Context // for the handler; see bind
+	// token identifies a create that was begun, or is to be; found says that it was looked up and that
+	// the thing was made.
+	token string
+	found bool
+	notes state.Notes
 	// whole are the changes with values as long as they are, if the host wants them. They are never
 	// stored.
 	whole map[string]plan.Diff
+}
+
+// task is what is to be run.
+type task struct {
+	res     *resource.Resource // as stored, with references to secrets; nil: it cannot be read
+	want    provider.Resource  // as the handler sees it
+	typ     *schema.Compiled
+	handler provider.Handler
+	agent   resource.Agent
+	known   map[string]string // facts that the handler remembers
+	given   inputs
+	dry     bool
+}
+
+// decision is what was read, and what follows from it.
+type decision struct {
+	seen   provider.Observation
+	diff   map[string]plan.Diff
+	diffed *diffAnswer // of the handler, if it was asked together with others
+	act    plan.Change // what is to be done; NoChange: nothing
+	// replaces: the thing is deleted and created anew. leaves: things that were replaced before are
+	// still there.
+	replaces, leaves bool
 }
 
 // inputs are what a lane tells a run of why it runs.
@@ -83,28 +93,25 @@ func (r *run) end(outcome state.Status, class provider.Class, reason string) {
 	r.Outcome, r.Class, r.Reason = outcome, class, r.host.redact(reason)
 }
 
-// newRun starts a run of a row's intent.
-func (e *Engine) newRun(env string, row *state.Row, s *session) *run {
-	return e.newRunOf(env, row, nil, s)
-}
-
-// newRunOf is newRun; known is what the row wants, if it was decoded already.
-func (e *Engine) newRunOf(env string, row *state.Row, known *resource.Resource, s *session) *run {
-	r := &run{result: &result{Action: state.Action{ID: e.NewID(), Resource: row.ID, Version: row.Version,
-		Started: e.Clock.Now(), Change: plan.NoChange, Pack: e.Pack}}}
-	r.host = &host{e: e, env: env, session: s, lists: s.known(), id: row.ID}
+// newRun makes a run of what a row wants, which is known if it was decoded already, and nil otherwise.
+// The run ends at once if this program cannot run it.
+func (n *runner) newRun(env string, row *state.Row, known *resource.Resource, s *session) *run {
+	r := &run{result: &result{Action: state.Action{ID: n.NewID(), Resource: row.ID, Version: row.Version,
+		Started: n.Clock.Now(), Change: plan.NoChange, Pack: n.Pack}}}
+	r.host = newHost(origin{runner: n, env: env, session: s, lists: s.known(), id: row.ID})
 	res, err := known, error(nil)
 	if res == nil {
 		res, err = resource.Decode(row.Body)
 	}
 	if err != nil {
 		r.Damaged = true
-		r.end(state.StatusUnavailable, state.ClassUnavailable, "what is stored of it is damaged; it is taken from its version once more, or else from the documents by the next apply")
+		r.end(state.StatusUnavailable, state.ClassUnavailable, "what is stored of it is damaged; "+
+			"it is taken from its version once more, or else from the documents by the next apply")
 		return r
 	}
 	r.res = res
-	typ, ok := e.checker().Type(res)
-	handler, why := e.handlerOf(env, res)
+	typ, ok := model.NewChecker(n.Types, n.Handlers).Type(res)
+	handler, why := n.handlerOf(env, res)
 	if !ok || handler == nil {
 		text := "this program has no handler for " + res.Type
 		if why != nil {
@@ -117,7 +124,8 @@ func (e *Engine) newRunOf(env string, row *state.Row, known *resource.Resource, 
 		r.Pack = code.Hash
 	}
 	r.typ, r.handler = typ, handler
-	r.want = provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent, Attributes: maps.Clone(res.Attributes), Purged: res.Purged}
+	r.want = provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent,
+		Attributes: maps.Clone(res.Attributes), Purged: res.Purged}
 	r.token, r.Purged, r.ReportOnly = row.Creating, res.Purged, res.ReportOnly
 	r.notes = state.DecodeNotes(row.Notes)
 	for _, name := range row.Hidden {
@@ -127,9 +135,34 @@ func (e *Engine) newRunOf(env string, row *state.Row, known *resource.Resource, 
 	return r
 }
 
+// setDry lets a run only look. files are those that are not stored yet; whole keeps values in changes
+// as long as they are.
+func (r *run) setDry(files map[string]state.Blob, whole bool) {
+	r.dry, r.Action.Action = true, state.ActionDryRun
+	r.host.local, r.host.whole = files, whole
+}
+
+// intent returns what is run, as it is stored; nil if that cannot be read.
+func (r *run) intent() *resource.Resource { return r.res }
+
+// decided returns what is to be done, and whether that is by replacing the thing.
+func (r *run) decided() (what plan.Change, replaces bool) { return r.act, r.replaces }
+
+// mark notes in a row what has to be known of the run if it ends in the middle.
+func (r *run) mark(row *state.Row) { row.Creating, row.Notes = r.token, r.notes.Encode() }
+
+// reread takes from a row what is known of the thing by now: notes, and which attributes hold secrets.
+func (r *run) reread(row *state.Row) {
+	r.notes = state.DecodeNotes(row.Notes)
+	row.HideSecrets()
+	for _, name := range row.Hidden {
+		r.host.hide(name)
+	}
+}
+
 // finish completes the result of a run in a lane, which has its outcome, and returns it.
 func (r *run) finish() *result {
-	r.Finished = r.host.Now()
+	r.report()
 	if r.Acted {
 		r.host.lists.didChange(r.Resource)
 	}
@@ -139,102 +172,29 @@ func (r *run) finish() *result {
 	case state.StatusDeploying:
 		r.Notes = r.notes.Encode()
 	}
-	r.report()
 	r.Facts = r.host.facts
 	if r.res != nil {
 		r.SendsEvent = r.res.Tells()
 	}
 	if r.Outcome == state.StatusFailed || r.Outcome == state.StatusUnavailable {
-		r.Messages = append(r.Messages, provider.Line{At: r.Finished, Level: provider.LevelError, Msg: r.Reason})
+		line := provider.Line{At: r.Finished, Level: provider.LevelError, Msg: r.Reason}
+		r.Messages = append(r.Messages, line)
 	}
 	return r.result
 }
 
-// report takes into the record what the handler has said of the run.
+// report ends a run: it takes into the record what the handler has said of it.
 func (r *run) report() {
+	r.Finished = r.host.Now()
 	r.host.redactLines()
 	r.Messages = r.host.lines
 	r.Provider, r.ProviderWhy = r.host.provider, r.host.providerWhy
 }
 
-// resolve gives the handler what it is to see: the resource with the texts of its files and with its
-// secrets.
-func (e *Engine) resolve(ctx context.Context, r *run) {
-	r.Notified = r.given.reload
-	r.host.need = r.given.need
-	e.resolveFiles(ctx, r)
-	e.resolveSecrets(ctx, r)
-	r.bind(ctx)
-}
-
-// resolveSecrets replaces references to secrets in what the handler sees.
-func (e *Engine) resolveSecrets(ctx context.Context, r *run) {
-	for name, v := range r.want.Attributes {
-		refs := resource.References(v)
-		if len(refs) == 0 {
-			continue
-		}
-		secret := false
-		resolved, err := resource.Walk(v, func(ref any) (any, error) {
-			s, ok := ref.(resource.Secret)
-			if !ok {
-				return ref, nil
-			}
-			secret = true
-			value, _, err := e.Secrets.Resolve(ctx, s)
-			if err == nil {
-				r.host.Secret(value)
-			}
-			return value, err
-		})
-		if err != nil {
-			class := provider.Retryable
-			if fault.Is(err, fault.Unsupported) || fault.Is(err, fault.Denied) {
-				class = provider.Terminal
-			}
-			r.end(state.StatusFailed, class, fmt.Sprintf("attribute %s: %v", name, err))
-			return
-		}
-		if secret {
-			if a, ok := r.typ.Attribute(name); ok && a.DataType.Check(resolved) != nil {
-				r.end(state.StatusFailed, provider.NeedsChange, fmt.Sprintf("attribute %s: the secret is not %s", name, a.DataType.Describe()))
-				return
-			}
-			r.host.hide(name)
-		}
-		r.want.Attributes[name] = resolved
-	}
-	for i := range r.typ.Attributes {
-		if a := &r.typ.Attributes[i]; a.Sensitive {
-			r.host.hide(a.Name)
-			r.host.secretsIn(r.want.Attributes[a.Name])
-		}
-	}
-}
-
 // bind makes the context that the handler gets.
 func (r *run) bind(ctx context.Context) {
 	r.host.typ, r.host.want, r.host.dry = r.typ, r.want.Attributes, r.dry
-	r.ctx = provider.NewContext(ctx, r.host, provider.Options{ID: r.res.ID, DryRun: r.dry, State: r.host.state, Reload: r.given.reload, Desired: r.want, Version: r.Version,
+	r.ctx = provider.NewContext(ctx, r.host, provider.Options{ID: r.res.ID, DryRun: r.dry,
+		State: r.host.state, Reload: r.given.reload, Desired: r.want, Version: r.Version,
 		Known: r.known, Stored: r.res, New: r.given.first})
-}
-
-// limitOf returns how long one call for a row may take, as executor.limit does for its run. res is what
-// the row wants; nil: it cannot be read.
-func (e *Engine) limitOf(row *state.Row, res *resource.Resource) time.Duration {
-	typ := row.ID.Type()
-	if coded(row) {
-		return model.CodeTimeout
-	}
-	if h, ok := provider.As[provider.Timeouter](e.Handlers[typ]); ok && res != nil {
-		want := provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent,
-			Attributes: res.Attributes, Purged: res.Purged}
-		if d := h.CallTimeout(want); d > 0 {
-			return d
-		}
-	}
-	if t, ok := e.Types.Type(typ); ok && t.Timeout > 0 {
-		return t.Timeout
-	}
-	return schema.DefaultTimeout
 }

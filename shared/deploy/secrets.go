@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"bytes"
 	"context"
 
 	"southbound/shared/deploy/model"
@@ -31,28 +30,6 @@ func (e *Engine) prefetchVersions(ctx context.Context, refs []any) {
 		if secrets := model.SecretsAmong(refs); len(secrets) > 1 {
 			b.Prefetch(ctx, secrets, false)
 		}
-	}
-}
-
-// prefetchSecrets fetches ahead what resolveSecrets will ask for, for rows that run together.
-func (e *Engine) prefetchSecrets(ctx context.Context, rows []*state.Row) {
-	b, ok := e.Secrets.(state.SecretBatches)
-	if !ok || len(rows) < 2 {
-		return
-	}
-	var secrets []resource.Secret
-	for _, row := range rows {
-		if !bytes.Contains(row.Body, []byte(`"secret"`)) {
-			continue // most have none, and need not be decoded twice
-		}
-		if r, err := resource.Decode(row.Body); err == nil {
-			for _, v := range r.Attributes {
-				secrets = append(secrets, model.SecretsAmong(resource.References(v))...)
-			}
-		}
-	}
-	if len(secrets) > 1 {
-		b.Prefetch(ctx, secrets, true)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// session is what a worker keeps between runs in its lane.
+// session is the connection to an agent that runs share, with what is known of it.
 type session struct {
 	transport any
 	connected bool
@@ -32,6 +32,7 @@ func (s *session) known() *lists {
 	return s.lists
 }
 
+// close ends the connection, if there is one.
 func (s *session) close() {
 	if c, ok := s.transport.(io.Closer); ok && s.connected {
 		_ = c.Close()
@@ -49,8 +50,9 @@ func (s *session) follow(agent resource.Agent) {
 	}
 }
 
-// forgetFailure lets a connection that could not be made be tried once more, when that is not long ago compared with how long it took: an
-// agent that cannot be reached costs one wait, and not one for each of its resources or batches.
+// forgetFailure lets a connection that could not be made be tried once more, unless that was a short
+// time ago compared with how long it took: an agent that cannot be reached costs one wait, and not one
+// for each of its resources or batches.
 func (s *session) forgetFailure(now time.Time) {
 	if s.connErr != nil && now.Sub(s.failedAt) >= max(2*s.waited, leastBetweenTries) {
 		s.close()
@@ -61,32 +63,35 @@ func (s *session) forgetFailure(now time.Time) {
 // leastBetweenTries is the time between two tries to connect within one run of a lane.
 const leastBetweenTries = 15 * time.Second
 
-// usualConnectLimit is how long connecting may take where the Connector does not say.
-const usualConnectLimit = time.Minute
+// defaultConnectLimit is how long connecting may take where the Connector does not say.
+const defaultConnectLimit = time.Minute
 
-func (e *Engine) connectLimit(a resource.Agent) time.Duration {
-	if c, says := e.Connector.(state.ConnectLimiter); says {
+// connectLimit returns how long connecting to an agent may take.
+func (n *runner) connectLimit(a resource.Agent) time.Duration {
+	if c, says := n.Connector.(state.ConnectLimiter); says {
 		return c.ConnectLimit(a)
 	}
-	return usualConnectLimit
+	return defaultConnectLimit
 }
 
-// connect opens the agent's connection, unless the session has it or has failed to open it, and lets it replace the handler where it
-// runs handlers elsewhere.
-func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, r *run) {
+// connect opens the agent's connection, unless the session of the run has it or has failed to open it,
+// and lets it replace the handler where it runs handlers elsewhere. The run ends if it cannot be.
+func (n *runner) connect(ctx context.Context, r *run, agent resource.Agent) {
+	s := r.host.session
 	if agent.Name == "" {
 		agent = model.LocalAgent(r.res.Agent)
 	}
 	if r.typ != nil && !r.typ.Reached(agent.Transport) { // of a version that was stored before that was checked
-		r.end(state.StatusUnavailable, state.ClassRefused, model.UnreachedText(r.typ, agent.Name, agent.Transport)+"; it is over "+model.TransportsText(r.typ))
+		r.end(state.StatusUnavailable, state.ClassRefused, model.UnreachedText(r.typ, agent.Name, agent.Transport)+
+			"; it is over "+model.TransportsText(r.typ))
 		return
 	}
 	r.agent = agent
-	if e.open(ctx, s, agent); s.connErr != nil {
+	if n.open(ctx, s, agent); s.connErr != nil {
 		r.end(state.StatusUnavailable, unreachable(s.connErr), "agent "+agent.Name+": "+hinted(s.connErr))
 		return
 	}
-	r.host.cache = e.cacheOf(r.host.env, r.res.Agent)
+	r.host.cache = n.caches.of(r.host.env, r.res.Agent, n.Clock.Now)
 	remote, ok := s.transport.(provider.Remote)
 	if !ok || r.typ == nil {
 		return
@@ -97,51 +102,56 @@ func (e *Engine) connect(ctx context.Context, s *session, agent resource.Agent, 
 		return
 	}
 	if p, ok := s.transport.(provider.Programmed); ok {
-		r.Pack = cmp.Or(p.Program(), e.Pack)
+		r.Pack = cmp.Or(p.Program(), n.Pack)
 	}
 	r.handler = h
 }
 
-// open connects a session, unless it is connected or has failed to, and tries the connection out where it can be.
-func (e *Engine) open(ctx context.Context, s *session, agent resource.Agent) {
+// open connects a session, unless it is connected or has failed to, and tries the connection out where
+// it can be.
+func (n *runner) open(ctx context.Context, s *session, agent resource.Agent) {
 	if s.connected {
 		return
 	}
-	began := e.Clock.Now()
-	limited, cancel := context.WithTimeout(ctx, e.connectLimit(agent))
+	began := n.Clock.Now()
+	limited, cancel := context.WithTimeout(ctx, n.connectLimit(agent))
 	defer cancel()
-	s.transport, s.connErr = e.Connector.Connect(limited, agent)
+	s.transport, s.connErr = n.Connector.Connect(limited, agent)
 	s.connected, s.agent = true, agent
 	if s.connErr != nil {
 		s.transport = nil
 	} else if v, ok := s.transport.(provider.Verifier); ok {
 		s.connErr = v.Verify(limited)
 	}
-	s.failedAt = e.Clock.Now()
+	s.failedAt = n.Clock.Now()
 	s.waited = s.failedAt.Sub(began)
 }
 
-// unreached tries a connection out with which a call has failed, and returns why it is lost. What else is to run with it is not called then.
+// unreached tries a connection out with which a call has failed, and returns why it is lost. What else
+// is to run with it is not called then.
 func (x *executor) unreached(r *run) error {
 	s := r.host.session
 	v, ok := s.transport.(provider.Verifier)
 	if !ok || s.connErr != nil {
 		return s.connErr
 	}
-	began, said := x.e.Clock.Now(), make(chan error, 1)
-	if x.within(r.ctx.Context, x.e.connectLimit(s.agent), func(ctx context.Context) { said <- v.Verify(ctx) }) != nil {
+	began, said := x.runner.Clock.Now(), make(chan error, 1)
+	if x.within(r.ctx.Context, x.runner.connectLimit(s.agent),
+		func(ctx context.Context) { said <- v.Verify(ctx) }) != nil {
 		return nil // nothing is known
 	}
 	if s.connErr = <-said; s.connErr != nil {
-		s.failedAt = x.e.Clock.Now()
+		s.failedAt = x.runner.Clock.Now()
 		s.waited = s.failedAt.Sub(began)
 	}
 	return s.connErr
 }
 
-// unreachable is the class of what cannot be run because its agent is not reached: refused when that will not pass by itself.
+// unreachable is the class of what cannot be run because its agent is not reached: refused when that
+// will not pass by itself.
 func unreachable(err error) provider.Class {
-	if class := provider.ClassOf(err); (class == state.ClassTerminal || class == state.ClassNeedsChange) && !fault.Is(err, fault.Unsupported) {
+	class := provider.ClassOf(err)
+	if (class == state.ClassTerminal || class == state.ClassNeedsChange) && !fault.Is(err, fault.Unsupported) {
 		return state.ClassRefused
 	}
 	return state.ClassUnavailable

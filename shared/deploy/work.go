@@ -7,7 +7,6 @@ import (
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
-	"southbound/shared/provider"
 )
 
 // work runs as much of a batch as it can before it is time to commit, and commits what was done.
@@ -98,24 +97,15 @@ func (w *worker) adapt(took time.Duration, all bool) {
 // several at once, otherwise a single one, so that each result is committed soon.
 func (w *worker) group(rest []*claim) []*claim {
 	typ := rest[0].row.ID.Type()
-	if !batches(w.e.ownHandler(rest[0].row)) {
+	if !w.runs.batches(rest[0].row) {
 		return rest[:1]
 	}
 	n := 1
-	for n < min(len(rest), groupMost) && rest[n].generation == rest[0].generation && rest[n].row.ID.Type() == typ &&
+	for n < min(len(rest), maxGroup) && rest[n].generation == rest[0].generation && rest[n].row.ID.Type() == typ &&
 		!coded(rest[n].row) {
 		n++
 	}
 	return rest[:n]
-}
-
-// batches reports whether a handler gains from being given several resources at once.
-func batches(h provider.Handler) bool {
-	_, reads := provider.As[provider.BatchReader](h)
-	_, applies := provider.As[provider.BatchApplier](h)
-	_, lists := provider.As[provider.Lister](h)
-	_, flushes := provider.As[provider.Flusher](h)
-	return reads || applies || lists || flushes
 }
 
 // finish applies the result of a claim to the worker's own copy of the row and to the frontier.

@@ -16,8 +16,6 @@ import (
 const (
 	commitAfter = 20 * time.Millisecond
 	claimFirst  = 64
-	// groupMost is how many resources a handler is given at once.
-	groupMost = 512
 	// awaitFor is how long a worker with nothing ready keeps its lane when it can wait for a ring.
 	awaitFor = 250 * time.Millisecond
 )
@@ -37,7 +35,7 @@ type LaneRun struct {
 // it at any time: one of them serves the lane, the others return with LaneRun.Busy. Errors are faults of infrastructure; a
 // failing resource is data.
 func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time) (LaneRun, error) {
-	w := &worker{e: e, env: env, lane: lane, until: until, claimSize: claimFirst}
+	w := &worker{e: e, runs: e.runner(), env: env, lane: lane, until: until, claimSize: claimFirst}
 	if e.Waits != nil {
 		ctx = provider.OnWaits(ctx, func(why string) { e.Waits(env, state.AgentOf(lane), why) })
 	}
@@ -88,6 +86,7 @@ func (w *worker) mayHaveMissed(ctx context.Context) bool {
 // worker serves one lane while it holds its lease.
 type worker struct {
 	e         *Engine
+	runs      *runner
 	env       string
 	lane      string
 	lease     state.Lease

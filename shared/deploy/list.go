@@ -1,0 +1,55 @@
+package deploy
+
+import (
+	"context"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// list returns what exists of a type on an agent, managed or not. like narrows it down, for types that
+// need that. It is Unsupported if the handler of the type cannot list, and Unavailable if the list
+// cannot be had.
+func (n *runner) list(ctx context.Context, env string, typ *schema.Compiled, agent resource.Agent,
+	like map[string]any, s *session) ([]provider.Found, error) {
+	nobody := anyOf(typ, agent.Name)
+	// What cannot be encoded does not decode, and newRun says so.
+	body, _ := (&resource.Resource{ID: nobody, Type: typ.Name, Agent: agent.Name}).Encode()
+	r := n.newRun(env, &state.Row{ID: nobody, Body: body}, nil, s)
+	if !r.over() {
+		r.setDry(nil, false)
+		n.connect(ctx, r, agent)
+	}
+	if r.over() {
+		return nil, fault.New(fault.Unavailable, "discover "+typ.Name, "%s", r.Reason)
+	}
+	lister, ok := provider.As[provider.Lister](r.handler)
+	if !ok {
+		return nil, fault.New(fault.Unsupported, "discover", "%s cannot list what exists", typ.Name).
+			WithHint("types that can have the feature discover: `southbound types --json`")
+	}
+	r.want.Attributes = like
+	r.bind(ctx)
+	x := &executor{runner: n, runs: []*run{r}, dry: true}
+	type answer struct {
+		found []provider.Found
+		err   error
+	}
+	got, ok := call(ctx, x, r, func(c *provider.Context) (out answer) {
+		out.err = lister.List(c, func(f provider.Found) error {
+			out.found = append(out.found, f)
+			return c.Err()
+		})
+		return out
+	})
+	if ok && got.err != nil {
+		x.fail(r, got.err)
+	}
+	if r.over() {
+		return nil, fault.New(fault.Unavailable, "discover "+typ.Name, "%s", r.Reason)
+	}
+	return got.found, nil
+}

@@ -1,0 +1,127 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// resolve gives the handler what it is to see: the resource with the texts of its files and with its
+// secrets. The run ends if they cannot be had.
+func (n *runner) resolve(ctx context.Context, r *run, given inputs) {
+	r.given, r.Notified, r.host.need = given, given.reload, given.need
+	n.resolveFiles(ctx, r)
+	n.resolveSecrets(ctx, r)
+	r.bind(ctx)
+}
+
+// resolveSecrets replaces references to secrets in what the handler sees.
+func (n *runner) resolveSecrets(ctx context.Context, r *run) {
+	for name, v := range r.want.Attributes {
+		refs := resource.References(v)
+		if len(refs) == 0 {
+			continue
+		}
+		secret := false
+		resolved, err := resource.Walk(v, func(ref any) (any, error) {
+			s, ok := ref.(resource.Secret)
+			if !ok {
+				return ref, nil
+			}
+			secret = true
+			value, _, err := n.Secrets.Resolve(ctx, s)
+			if err == nil {
+				r.host.Secret(value)
+			}
+			return value, err
+		})
+		if err != nil {
+			class := provider.Retryable
+			if fault.Is(err, fault.Unsupported) || fault.Is(err, fault.Denied) {
+				class = provider.Terminal
+			}
+			r.end(state.StatusFailed, class, fmt.Sprintf("attribute %s: %v", name, err))
+			return
+		}
+		if secret {
+			if a, ok := r.typ.Attribute(name); ok && a.DataType.Check(resolved) != nil {
+				r.end(state.StatusFailed, provider.NeedsChange,
+					fmt.Sprintf("attribute %s: the secret is not %s", name, a.DataType.Describe()))
+				return
+			}
+			r.host.hide(name)
+		}
+		r.want.Attributes[name] = resolved
+	}
+	for i := range r.typ.Attributes {
+		if a := &r.typ.Attributes[i]; a.Sensitive {
+			r.host.hide(a.Name)
+			r.host.secretsIn(r.want.Attributes[a.Name])
+		}
+	}
+}
+
+// prefetchSecrets fetches ahead what resolveSecrets will ask for, for rows that run together.
+func (n *runner) prefetchSecrets(ctx context.Context, rows []*state.Row) {
+	b, ok := n.Secrets.(state.SecretBatches)
+	if !ok || len(rows) < 2 {
+		return
+	}
+	var secrets []resource.Secret
+	for _, row := range rows {
+		if !bytes.Contains(row.Body, []byte(`"secret"`)) {
+			continue // most have none, and need not be decoded twice
+		}
+		if r, err := resource.Decode(row.Body); err == nil {
+			for _, v := range r.Attributes {
+				secrets = append(secrets, model.SecretsAmong(resource.References(v))...)
+			}
+		}
+	}
+	if len(secrets) > 1 {
+		b.Prefetch(ctx, secrets, true)
+	}
+}
+
+// resolveFiles replaces uploaded files by their text in what the handler sees, unless its type takes
+// files as they are.
+func (n *runner) resolveFiles(ctx context.Context, r *run) {
+	if r.over() || r.typ == nil || slices.Contains(r.typ.Features, schema.FeatureFiles) {
+		return
+	}
+	for name, v := range r.want.Attributes {
+		if len(resource.References(v)) == 0 {
+			continue
+		}
+		changed := false
+		resolved, err := resource.Walk(v, func(ref any) (any, error) {
+			f, ok := ref.(resource.File)
+			if !ok {
+				return ref, nil
+			}
+			changed = true
+			return fileText(ctx, r.host.Files(), f)
+		})
+		switch {
+		case err != nil:
+			r.end(state.StatusFailed, provider.ClassOf(err), fmt.Sprintf("attribute %s: %v", name, err))
+			return
+		case !changed:
+			continue
+		}
+		if a, ok := r.typ.Attribute(name); ok && a.DataType.Check(resolved) != nil {
+			r.end(state.StatusFailed, provider.NeedsChange,
+				fmt.Sprintf("attribute %s: the text of the file is not %s", name, a.DataType.Describe()))
+			return
+		}
+		r.want.Attributes[name] = resolved
+	}
+}

@@ -1,0 +1,74 @@
+package deploy
+
+import (
+	"context"
+	"time"
+
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// runConfig holds what runs of handlers need. All but Code is required.
+type runConfig struct {
+	Clock     state.Clock
+	Caller    state.Caller
+	Files     state.Files
+	Secrets   state.Secrets
+	Connector state.Connector
+	Facts     facts
+	Types     *schema.Registry
+	Handlers  map[string]provider.Handler // by type name
+	Code      Code                        // runs handlers that come with resources; nil: none is run here
+	Pack      string                      // digest of the handlers, recorded with every action
+	NewID     func() string               // unique, and greater than those made before
+}
+
+// facts reads the facts that handlers remember. A state.State does.
+type facts interface {
+	Parameters(ctx context.Context, env string, q state.ParameterQuery) ([]state.Parameter, error)
+}
+
+// runner makes runs of handlers. It may be used by several goroutines at once.
+type runner struct {
+	runConfig
+	caches *caches
+}
+
+// newRunner returns a runner, whose handlers keep between runs what is in caches.
+func newRunner(c runConfig, caches *caches) *runner { return &runner{runConfig: c, caches: caches} }
+
+// maxGroup is how many resources a handler is given at once.
+const maxGroup = 512
+
+// batches reports whether the handler of a row gains from being given several resources at once.
+func (n *runner) batches(row *state.Row) bool {
+	h := n.ownHandler(row)
+	_, reads := provider.As[provider.BatchReader](h)
+	_, applies := provider.As[provider.BatchApplier](h)
+	_, lists := provider.As[provider.Lister](h)
+	_, flushes := provider.As[provider.Flusher](h)
+	return reads || applies || lists || flushes
+}
+
+// callLimit returns how long one call for a row may take, as executor.limit does for its run. res is
+// what the row wants; nil: it cannot be read.
+func (n *runner) callLimit(row *state.Row, res *resource.Resource) time.Duration {
+	typ := row.ID.Type()
+	if coded(row) {
+		return model.CodeTimeout
+	}
+	if h, ok := provider.As[provider.Timeouter](n.Handlers[typ]); ok && res != nil {
+		want := provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent,
+			Attributes: res.Attributes, Purged: res.Purged}
+		if d := h.CallTimeout(want); d > 0 {
+			return d
+		}
+	}
+	if t, ok := n.Types.Type(typ); ok && t.Timeout > 0 {
+		return t.Timeout
+	}
+	return schema.DefaultTimeout
+}
