@@ -6,6 +6,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diffview"
 	"southbound/shared/plan"
@@ -35,7 +36,7 @@ func (c *Client) texts(ctx context.Context, env string, m *model.Model, look dep
 			now, err := c.VersionFile(ctx, env, number, old)
 			desired, readable := textOf(wanted)
 			if err == nil && readable && diffview.IsText(now) {
-				d.Unified = deploy.UnifiedFiles(string(now), desired, look.Whole)
+				d.Unified = run.UnifiedFiles(string(now), desired, look.Whole)
 				would[i].Changes[name] = d
 			}
 		}
@@ -47,7 +48,7 @@ func filesOf(d plan.Diff, m *model.Model) (old string, wanted state.Blob, both b
 	size, old, is := diffview.File(d.Current)
 	_, hash, other := diffview.File(d.Desired)
 	wanted, here := m.Files[hash]
-	return old, wanted, d.Unified == "" && is && other && here && max(size, wanted.Size) <= deploy.MostCompared
+	return old, wanted, d.Unified == "" && is && other && here && max(size, wanted.Size) <= run.MostCompared
 }
 
 // textOf returns the text of a blob.
@@ -57,6 +58,6 @@ func textOf(b state.Blob) (string, bool) {
 		return "", false
 	}
 	defer func() { _ = src.Close() }()
-	text, err := io.ReadAll(io.LimitReader(src, deploy.MostCompared+1))
+	text, err := io.ReadAll(io.LimitReader(src, run.MostCompared+1))
 	return string(text), err == nil && int64(len(text)) == b.Size && diffview.IsText(text)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"southbound/shared/api"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/diffview"
@@ -260,7 +260,7 @@ func (a *app) seen(seen, desired any, want string) {
 		a.printf("    last seen: differs after what is shown here; --full shows more\n")
 	default:
 		a.printf("    last seen: %s\n", text)
-		if kept, size, cut := deploy.Cut(seen); cut && a.full {
+		if kept, size, cut := run.Cut(seen); cut && a.full {
 			a.printf("      %s\n", keptOnly(kept, size, "it"))
 		}
 	}

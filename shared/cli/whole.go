@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"southbound/shared/api"
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/run"
 	"southbound/shared/diffview"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
@@ -19,7 +19,7 @@ import (
 // beginning, if they are to be shown as long as they are. They are taken from the version that the
 // action deployed, which holds references in place of secrets.
 func (a *app) whole(ctx context.Context, x *api.Action) error {
-	cut := func(d plan.Diff) bool { _, _, is := deploy.Cut(d.Desired); return is }
+	cut := func(d plan.Diff) bool { _, _, is := run.Cut(d.Desired); return is }
 	if !a.full || !slices.ContainsFunc(slices.Collect(maps.Values(x.Changes)), cut) {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (a *app) whole(ctx context.Context, x *api.Action) error {
 // completed returns a difference with all of the value that is wanted, if what was recorded is the
 // beginning of that. It is not where secrets were taken out, or the handler has another form of it.
 func completed(d plan.Diff, wanted any) plan.Diff {
-	kept, size, cut := deploy.Cut(d.Desired)
+	kept, size, cut := run.Cut(d.Desired)
 	if written, is := wanted.(map[string]any); is && len(written) == 1 && written["value"] != nil {
 		wanted = written["value"]
 	}
@@ -58,7 +58,7 @@ func completed(d plan.Diff, wanted any) plan.Diff {
 		return d
 	}
 	d.Desired = wanted
-	if _, _, cut := deploy.Cut(d.Current); !cut && deploy.CutLines(d.Unified) > 0 {
+	if _, _, cut := run.Cut(d.Current); !cut && run.CutLines(d.Unified) > 0 {
 		d.Unified = diffview.Of(d.Current, d.Desired)
 	}
 	return d
@@ -71,7 +71,7 @@ func (a *app) notKept(changes map[string]plan.Diff) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		d := changes[name]
-		if n := deploy.CutLines(d.Unified); n > 0 {
+		if n := run.CutLines(d.Unified); n > 0 {
 			a.printf("    %s: %s of the difference were not recorded\n", name, plural(n, "line"))
 		}
 		if d.Unified != "" {
@@ -81,7 +81,7 @@ func (a *app) notKept(changes map[string]plan.Diff) {
 			value any
 			what  string
 		}{{d.Current, "what was there"}, {d.Desired, "what was wanted"}} {
-			if kept, size, cut := deploy.Cut(side.value); cut {
+			if kept, size, cut := run.Cut(side.value); cut {
 				a.printf("    %s: %s\n", name, keptOnly(kept, size, side.what))
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/parallel"
@@ -176,7 +177,7 @@ type claim struct {
 	generation int                // 0: ready; n: waits for something of generation n-1 in the same batch
 	at         time.Time          // when it was claimed
 	waved      bool               // a wave asked for it
-	result     *result
+	result     *run.Result
 	wrote      state.Row // the row as the result leaves it
 }
 
@@ -198,12 +199,12 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 	for i, c := range batch {
 		ids[i] = c.row.ID
 		c.at, c.waved = now, waving && w.inWave(c.row)
-		longest = max(longest, w.runs.callLimit(c.row, c.res))
+		longest = max(longest, w.runs.CallLimit(c.row, c.res))
 	}
 	// What starts does so within commitAfter, so the lease outlasts the last group as well.
-	longest += time.Duration(min(len(batch), maxGroup)) * batchItem
-	if w.session.forgetFailure(now); !w.session.connected {
-		longest += w.runs.connectLimit(w.agent.Agent)
+	longest += time.Duration(min(len(batch), run.MaxGroup)) * run.BatchItem
+	if w.session.ForgetFailure(now); !w.session.Tried() {
+		longest += w.runs.ConnectLimit(w.agent.Agent)
 	}
 	done, err := w.commit(ctx, state.Commit{Next: ids, SeenPlan: w.sched.PlanSeq, Until: w.e.Clock.Now().Add(longest + commitAfter + leaseMargin)})
 	if done.Started {

@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -87,7 +88,7 @@ func hashOf(m *model.Model) string {
 // why.
 func TestCodeThatCannotRun(t *testing.T) {
 	t.Parallel()
-	for want, code := range map[string]deploy.Code{
+	for want, code := range map[string]run.Code{
 		"this program does not run": nil,
 		"there is no Python":        unable{"there is no Python"},
 	} {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
@@ -66,11 +67,11 @@ func (e *Engine) Discover(ctx context.Context, env string, of Looking) (Discover
 	if d.agent.Name == "" {
 		d.agent = model.LocalAgent(agentName)
 	}
-	defer d.session.close()
+	defer d.session.Close()
 	if err := d.list(ctx); err != nil {
 		return Discovery{}, err
 	}
-	for part := range slices.Chunk(d.found, maxGroup) {
+	for part := range slices.Chunk(d.found, run.MaxGroup) {
 		if err := d.check(ctx, part); err != nil {
 			return Discovery{}, err
 		}
@@ -100,11 +101,11 @@ func parseLike(typ *schema.Compiled, texts map[string]string) (map[string]any, e
 // discoverer is what one call of Discover works on.
 type discoverer struct {
 	like    map[string]any
-	runs    *runner
+	runs    *run.Runner
 	env     string
 	typ     *schema.Compiled
 	agent   resource.Agent
-	session session
+	session run.Session
 	seen    map[resource.ID]bool
 	found   []resource.Resource
 	out     Discovery
@@ -112,7 +113,7 @@ type discoverer struct {
 
 // list asks the handler what exists and takes what it finds.
 func (d *discoverer) list(ctx context.Context) error {
-	found, err := d.runs.list(ctx, d.env, d.typ, d.agent, d.like, &d.session)
+	found, err := d.runs.List(ctx, d.env, d.typ, d.agent, d.like, &d.session)
 	if err != nil {
 		return err
 	}
@@ -188,27 +189,27 @@ func variable(text string) string {
 
 // check compares resources with reality, keeps those that have nothing to do, and notes why it leaves out the others.
 func (d *discoverer) check(ctx context.Context, part []resource.Resource) error {
-	runs := make([]*run, len(part))
+	runs := make([]*run.Run, len(part))
 	for i := range part {
 		full := part[i]
 		full.Attributes, _ = d.typ.Check(full.Attributes)
 		body, _ := full.Encode() // see runner.list
-		r := d.runs.newRun(d.env, &state.Row{ID: full.ID, Body: body}, nil, &d.session)
-		if r.over() {
+		r := d.runs.NewRun(d.env, &state.Row{ID: full.ID, Body: body}, nil, &d.session)
+		if r.Over() {
 			return errors.New(r.Reason)
 		}
-		r.setDry(nil, false)
-		d.runs.connect(ctx, r, d.agent)
-		r.bind(ctx)
+		r.SetDry(nil, false)
+		d.runs.Connect(ctx, r, d.agent)
+		r.Bind(ctx)
 		runs[i] = r
 	}
-	x := &executor{runner: d.runs, runs: slices.Clone(runs), dry: true}
-	if err := x.execute(ctx); err != nil {
+	x := &run.Executor{Runner: d.runs, Runs: slices.Clone(runs), Dry: true}
+	if err := x.Execute(ctx); err != nil {
 		return err
 	}
 	for i, r := range runs {
-		switch act, _ := r.decided(); {
-		case r.over():
+		switch act, _ := r.Decided(); {
+		case r.Over():
 			d.out.Left = append(d.out.Left, LeftOut{ID: part[i].ID, Why: r.Reason})
 		case act != plan.NoChange:
 			d.out.Left = append(d.out.Left, LeftOut{ID: part[i].ID,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
@@ -96,7 +97,7 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only stat
 // dryRunner is what one call of DryRun or Preview works on.
 type dryRunner struct {
 	e       *Engine
-	runs    *runner
+	runs    *run.Runner
 	env     string
 	version int
 	agents  []resource.Agent
@@ -147,7 +148,7 @@ func (d *dryRunner) scheduledOf(typ string) []resource.ID {
 
 // hideSecrets hides the attributes that hold secrets according to the intents in force, or earlier ones: the things still show them. It is
 // called after reading, since another version may be deployed meanwhile.
-func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run) error {
+func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run.Run) error {
 	ids := make([]resource.ID, len(runs))
 	for i, r := range runs {
 		ids[i] = r.Resource
@@ -155,7 +156,7 @@ func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run) error {
 	have, err := d.e.rows(ctx, d.env, ids)
 	for _, r := range runs {
 		if row := have[r.Resource]; row != nil {
-			r.reread(row)
+			r.Reread(row)
 		}
 	}
 	return err
@@ -285,7 +286,7 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*state.Row) er
 	if d.late(ctx) {
 		return cut(ctx)
 	}
-	parts := slices.Collect(slices.Chunk(groupByType(rows), maxGroup))
+	parts := slices.Collect(slices.Chunk(groupByType(rows), run.MaxGroup))
 	lease, free, err := d.e.acquireUnless(ctx, d.env, lane, d.readLimit(parts[0]),
 		func() bool { return d.late(ctx) })
 	if err != nil || !free {
@@ -298,8 +299,8 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*state.Row) er
 		return err
 	}
 	defer d.e.giveBack(ctx, d.env, lease)
-	var s session
-	defer s.close()
+	var s run.Session
+	defer s.Close()
 	agent := d.agent(lane)
 	d.inLane = rows
 	for i, part := range parts {
@@ -337,9 +338,9 @@ func (d *dryRunner) readLimit(rows []*state.Row) time.Duration {
 		if _, asks := provider.As[provider.Timeouter](d.e.Handlers[r.ID.Type()]); asks {
 			res, _ = resource.Decode(r.Body)
 		}
-		each[r.ID.Type()] = max(each[r.ID.Type()], d.runs.callLimit(r, res))
+		each[r.ID.Type()] = max(each[r.ID.Type()], d.runs.CallLimit(r, res))
 	}
-	all := defaultConnectLimit + time.Duration(len(rows))*batchItem + leaseMargin
+	all := run.DefaultConnectLimit + time.Duration(len(rows))*run.BatchItem + leaseMargin
 	for _, limit := range each {
 		all += limit
 	}
@@ -355,21 +356,21 @@ func groupByType(rows []*state.Row) []*state.Row {
 
 // part compares some rows of a lane, as far as there is time, and returns what it found and the
 // actions to record.
-func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *session,
+func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
 	agent resource.Agent) ([]Would, []state.Action, error) {
-	s.forgetFailure(d.e.Clock.Now())
-	byType := map[string][]*run{}
+	s.ForgetFailure(d.e.Clock.Now())
+	byType := map[string][]*run.Run{}
 	for _, row := range rows {
-		r := d.runs.newRun(d.env, row, nil, s)
-		r.setDry(d.files, d.whole)
-		if !r.over() {
-			d.runs.connect(ctx, r, agent)
+		r := d.runs.NewRun(d.env, row, nil, s)
+		r.SetDry(d.files, d.whole)
+		if !r.Over() {
+			d.runs.Connect(ctx, r, agent)
 		}
-		if !r.over() {
-			d.runs.resolve(ctx, r, inputs{})
+		if !r.Over() {
+			d.runs.Resolve(ctx, r, run.Inputs{})
 		}
 		group := row.ID.Type()
-		if coded(row) {
+		if run.Coded(row) {
 			group += " " + model.CodeAttribute // another handler than one of this program for that type
 		}
 		byType[group] = append(byType[group], r)
@@ -380,16 +381,16 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *session,
 		if d.late(ctx) {
 			break
 		}
-		x := &executor{runner: d.runs, runs: byType[typ], dry: true, seen: d.hideSecrets, strict: d.strict,
-			scheduled: d.scheduledOf, late: func() bool { return d.late(ctx) }}
-		err := x.execute(ctx)
+		x := &run.Executor{Runner: d.runs, Runs: byType[typ], Dry: true, Seen: d.hideSecrets, Strict: d.strict,
+			Scheduled: d.scheduledOf, Late: func() bool { return d.late(ctx) }}
+		err := x.Execute(ctx)
 		if err == nil {
 			err = cut(ctx) // what was looked at may have been cut off
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, r := range x.runs {
+		for _, r := range x.Runs {
 			w, action := d.outcome(r)
 			found, actions = append(found, w), append(actions, action)
 		}
@@ -398,20 +399,20 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *session,
 }
 
 // outcome says what was found of a resource that was looked at, and makes the action of that.
-func (d *dryRunner) outcome(r *run) (Would, state.Action) {
-	act, replaces := r.decided()
-	w := Would{ID: r.Resource, Action: actionWord(act), Changes: r.shown(), Reason: r.Reason,
-		Failed: r.over(), Replace: replaces}
+func (d *dryRunner) outcome(r *run.Run) (Would, state.Action) {
+	act, replaces := r.Decided()
+	w := Would{ID: r.Resource, Action: actionWord(act), Changes: r.Shown(), Reason: r.Reason,
+		Failed: r.Over(), Replace: replaces}
 	if !w.Failed && r.ReportOnly && act != plan.NoChange {
 		w.Action, w.Reason, w.Replace = "none", reportOnly, false
 	}
-	if !r.over() {
+	if !r.Over() {
 		r.Outcome, r.Change = state.StatusDeployed, plan.NoChange
 		if act != plan.NoChange {
 			r.Outcome = state.StatusNonCompliant
 		}
 	}
-	r.report()
+	r.Report()
 	return w, r.Action
 }
 

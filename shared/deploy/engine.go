@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
@@ -27,7 +28,7 @@ type Config struct {
 	Connector state.Connector
 	Types     *schema.Registry
 	Handlers  map[string]provider.Handler // by type name
-	Code      Code                        // runs handlers that come with resources; nil: none is run here
+	Code      run.Code                    // runs handlers that come with resources; nil: none is run here
 	Pack      string                      // digest of the handlers, recorded with every action
 	Holder    string                      // identifies this process; leases are held under it, "#" and a unique part
 	NewID     func() string               // unique, and greater than those made before
@@ -62,7 +63,7 @@ type Sizes struct {
 func usualSizes(s Sizes) Sizes {
 	return Sizes{
 		Page: cmp.Or(s.Page, 5000), Chunk: cmp.Or(s.Chunk, 256), Sweep: cmp.Or(s.Sweep, 500),
-		Asked: cmp.Or(s.Asked, 1000), Claim: cmp.Or(s.Claim, maxGroup),
+		Asked: cmp.Or(s.Asked, 1000), Claim: cmp.Or(s.Claim, run.MaxGroup),
 	}
 }
 
@@ -73,7 +74,7 @@ type Engine struct {
 	mu     sync.Mutex
 	graphs *version.Graphs
 	views  map[string]*view // by environment: of the newest schedule
-	caches caches
+	caches run.Caches
 }
 
 // New returns an engine.
@@ -84,7 +85,7 @@ func New(c Config) *Engine {
 
 // Close closes what handlers keep between runs. It is meant for the end of a process, but the engine may
 // still be used afterwards.
-func (e *Engine) Close() { e.caches.close() }
+func (e *Engine) Close() { e.caches.Close() }
 
 // How long leases outlast the work they are taken for. A holder known to be dead is replaced at once, so these only bound the
 // wait where that cannot be known.
@@ -120,8 +121,8 @@ func (e *Engine) retryUnavailable(ctx context.Context, f func() error) error {
 func (e *Engine) holder() string { return e.Holder + "#" + e.NewID() }
 
 // runner returns what makes runs of the handlers of this engine.
-func (e *Engine) runner() *runner {
-	return newRunner(runConfig{Clock: e.Clock, Caller: e.Caller, Files: e.Files, Secrets: e.Secrets,
+func (e *Engine) runner() *run.Runner {
+	return run.New(run.Config{Clock: e.Clock, Caller: e.Caller, Files: e.Files, Secrets: e.Secrets,
 		Connector: e.Connector, Facts: e.State, Types: e.Types, Handlers: e.Handlers, Code: e.Code,
 		Pack: e.Pack, NewID: e.NewID}, &e.caches)
 }

@@ -61,7 +61,7 @@ func (p *planner) askFacts(ctx context.Context, of map[resource.ID]bool) error {
 func (p *planner) awaitedFacts(ctx context.Context, want map[resource.ID]bool) error {
 	fresh := map[resource.ID]bool{}
 	for id, row := range p.rows {
-		if row.Rev == 0 && p.env.Released != 0 && p.e.runner().reportsFacts(row) {
+		if row.Rev == 0 && p.env.Released != 0 && p.e.runner().ReportsFacts(row) {
 			fresh[id] = true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
@@ -19,8 +20,8 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 	for i, c := range group {
 		rows[i] = c.row
 	}
-	w.runs.prefetchSecrets(ctx, rows)
-	runs, claims := make([]*run, 0, len(group)), make(map[*run]*claim, len(group))
+	w.runs.PrefetchSecrets(ctx, rows)
+	runs, claims := make([]*run.Run, 0, len(group)), make(map[*run.Run]*claim, len(group))
 	for _, c := range group {
 		if ctx.Err() != nil {
 			break
@@ -32,59 +33,65 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 		r := w.prepare(ctx, c)
 		runs, claims[r] = append(runs, r), c
 	}
-	mark := func(ctx context.Context, r *run) (bool, error) { return w.markCreating(ctx, claims[r], r) }
-	x := &executor{runner: w.runs, runs: runs, mark: mark, cover: w.cover,
-		strict: w.state.Settings.Strict, scheduled: w.scheduledOf}
-	err := x.execute(ctx)
-	if err != nil && !x.laneLost() {
+	mark := func(ctx context.Context, r *run.Run) (bool, error) {
+		return w.markCreating(ctx, claims[r], r)
+	}
+	x := &run.Executor{Runner: w.runs, Runs: runs, Mark: mark, Cover: w.cover,
+		Strict: w.state.Settings.Strict, Scheduled: w.scheduledOf}
+	err := x.Execute(ctx)
+	if err != nil && !x.LaneLost() {
 		w.unrecorded.begin()
 		return err
 	}
 	for _, r := range runs {
-		if r.over() {
-			claims[r].result = r.finish()
+		if r.Over() {
+			claims[r].result = r.Finish()
 		}
 	}
 	return err
 }
 
-// prepare makes a run and does all that needs no call of the handler. The run is over if it turns out
-// that it cannot be carried out.
-func (w *worker) prepare(ctx context.Context, c *claim) *run {
-	r := w.runs.newRun(w.env, c.row, c.res, &w.session)
+// prepare makes a run and does all that needs no call of the handler. The run is over if it turns
+// out that it cannot be carried out.
+func (w *worker) prepare(ctx context.Context, c *claim) *run.Run {
+	r := w.runs.NewRun(w.env, c.row, c.res, &w.session)
 	r.Follows = c.at
 	if c.generation > 0 {
 		r.Follows = r.Started
 	}
 	r.Action.Action = state.ActionDeploy
-	if c.row.Ticket == 0 || c.row.Priority == state.PriorityUserRepair || c.row.Priority == state.PriorityRepairTimer {
+	if c.row.Ticket == 0 || c.row.Priority == state.PriorityUserRepair ||
+		c.row.Priority == state.PriorityRepairTimer {
 		r.Action.Action = state.ActionRepair
 	}
-	if r.over() {
+	if r.Over() {
 		return r
 	}
 	if causes := w.unready(c); len(causes) > 0 && !r.ReportOnly {
 		r.Causes = causes
-		r.end(state.StatusSkipped, "", "requires "+joinIDs(causes, 3)+", which is not deployed")
+		r.End(state.StatusSkipped, "", "requires "+joinIDs(causes, 3)+", which is not deployed")
 		return r
 	}
-	w.runs.connect(ctx, r, w.agent.Agent)
-	if r.over() {
+	w.runs.Connect(ctx, r, w.agent.Agent)
+	if r.Over() {
 		return r
 	}
-	w.runs.resolve(ctx, r, inputs{reload: w.changedSince(c, r.intent()), need: w.needOf(c),
-		first: c.row.SucceededAt.IsZero(), facts: c.row.WantFacts})
+	w.runs.Resolve(ctx, r, run.Inputs{Reload: w.changedSince(c, r.Intent()), Need: w.needOf(c),
+		First: c.row.SucceededAt.IsZero(), Facts: c.row.WantFacts})
 	return r
 }
 
-// markCreating records the token of a create before it begins, as its outcome could not be told from
-// the real thing after a crash, and the notes of the run. It returns false if the row was changed
-// meanwhile; then the run must not go on.
-func (w *worker) markCreating(ctx context.Context, of *claim, r *run) (bool, error) {
+// markCreating records the token of a create before it begins, as its outcome could not be told
+// from the real thing after a crash, and the notes of the run. It returns false if the row was
+// changed meanwhile; then the run must not go on.
+func (w *worker) markCreating(ctx context.Context, of *claim, r *run.Run) (bool, error) {
 	row := *of.row
-	r.mark(&row)
-	done, err := w.commit(ctx, state.Commit{Rows: []state.Row{row}, Next: w.running, SeenPlan: w.sched.PlanSeq,
-		Until: w.e.Clock.Now().Add(w.runs.callLimit(&row, r.intent()) + leaseMargin)})
+	r.Mark(&row)
+	done, err := w.commit(
+		ctx,
+		state.Commit{Rows: []state.Row{row}, Next: w.running, SeenPlan: w.sched.PlanSeq,
+			Until: w.e.Clock.Now().Add(w.runs.CallLimit(&row, r.Intent()) + leaseMargin)},
+	)
 	if err != nil {
 		return false, err
 	}
@@ -102,8 +109,9 @@ func (w *worker) markCreating(ctx context.Context, of *claim, r *run) (bool, err
 	return true, nil
 }
 
-// cover prolongs the lease when it ends before a call can, and its result be written: another process would take the lane over in the middle. A lease
-// that may have ended is not revived: others may have seen that, and run what was moved from here.
+// cover prolongs the lease when it ends before a call can, and its result be written: another
+// process would take the lane over in the middle. A lease that may have ended is not revived:
+// others may have seen that, and run what was moved from here.
 func (w *worker) cover(ctx context.Context, limit time.Duration) error {
 	for range coverTries {
 		now, ends := w.e.Clock.Now(), w.lease.Until
@@ -111,14 +119,23 @@ func (w *worker) cover(ctx context.Context, limit time.Duration) error {
 			return nil
 		}
 		// As in takeOver, Next is refused, so that Running stays.
-		if _, err := w.commit(ctx, state.Commit{Next: w.running, SeenPlan: -1, Until: now.Add(limit + leaseMargin)}); err != nil {
+		c := state.Commit{Next: w.running, SeenPlan: -1, Until: now.Add(limit + leaseMargin)}
+		if _, err := w.commit(ctx, c); err != nil {
 			return err
 		}
 		if !w.e.Clock.Now().Before(ends) {
-			return fault.New(fault.Fenced, "hold lane "+w.lane, "its lease ended before it was prolonged")
+			return fault.New(
+				fault.Fenced,
+				"hold lane "+w.lane,
+				"its lease ended before it was prolonged",
+			)
 		}
 	}
-	return fault.New(fault.Unavailable, "hold lane "+w.lane, "the store takes longer to prolong a lease than it is prolonged by")
+	return fault.New(
+		fault.Unavailable,
+		"hold lane "+w.lane,
+		"the store takes longer to prolong a lease than it is prolonged by",
+	)
 }
 
 const (

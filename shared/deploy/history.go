@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
@@ -96,7 +97,7 @@ func (e *Engine) Compare(ctx context.Context, env string, from, to int, look Loo
 	if err != nil {
 		return nil, err
 	}
-	return e.comparePlans(before, version.SortedEntries(after), look, few(textsOf(ctx, e.Files)))
+	return e.comparePlans(before, version.SortedEntries(after), look, run.FewTexts(run.TextsOf(ctx, e.Files)))
 }
 
 // Part is a part of the resources of a version, in order of id.

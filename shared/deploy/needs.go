@@ -1,23 +1,26 @@
 package deploy
 
-import "southbound/shared/resource"
+import (
+	"southbound/shared/deploy/run"
+	"southbound/shared/resource"
+)
 
 // needOf returns how new a list has to be for a claim: newer than what asked for it, and than what
 // it requires, which may have made what is listed.
-func (w *worker) needOf(c *claim) need {
-	l := w.session.known()
-	n := need{count: l.asks(c.row.Ticket, c.waved)}
+func (w *worker) needOf(c *claim) run.Need {
+	l := w.session.Lists()
+	n := run.Need{Count: l.NeededFor(c.row.Ticket, c.waved)}
 	if c.node < 0 {
 		return n
 	}
 	for _, q := range w.graph.Requires(c.node) {
-		n.count = max(n.count, l.changedAt(w.graph.IDs[q]))
+		n.Count = max(n.Count, l.ChangedAt(w.graph.IDs[q]))
 		switch r := w.deps[q]; {
 		case w.rows[q] != nil:
 		case r == nil: // it was removed, and no row says any more when
-			n.count = l.latest()
-		case r.LastAt.After(n.at):
-			n.at = r.LastAt
+			n.Count = l.Latest()
+		case r.LastAt.After(n.At):
+			n.At = r.LastAt
 		}
 	}
 	return n
@@ -32,7 +35,7 @@ func (w *worker) sawTickets() {
 	for _, r := range w.loose {
 		newest = max(newest, r.Ticket)
 	}
-	w.session.known().sawSchedule(newest, w.sched.Wave.Epoch)
+	w.session.Lists().Learn(newest, w.sched.Wave.Epoch)
 }
 
 // scheduledOf returns what is scheduled of a type in this lane.

@@ -231,7 +231,7 @@ func (p *planner) lookAgain(ctx context.Context, entries []state.Outbox) error {
 		if planned := p.rows[id]; planned != nil {
 			row = planned
 		}
-		facts := p.e.runner().reportsFacts(row)
+		facts := p.e.runner().ReportsFacts(row)
 		p.set(row, func(row *state.Row) bool {
 			if row.Orphaned {
 				return false

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
@@ -21,7 +22,7 @@ type planner struct {
 	lease   state.Lease
 	dry     bool                       // nothing is stored; see Preview
 	look    Look                       // of a preview
-	texts   fileTexts                  // of a preview; nil: files are not shown by their text
+	texts   run.Texts                  // of a preview; nil: files are not shown by their text
 	retry   bool                       // what failed is asked for, too
 	targets *targets                   // what an export is about; nil: everything
 	commits int64                      // number of commits made so far

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
@@ -49,7 +50,7 @@ func (e *Engine) Preview(ctx context.Context, env string, x Export, look Look) (
 	if err != nil {
 		return DryRun{}, err
 	}
-	p.look, p.texts = look, few(textsOf(ctx, filesOf(e.Files, x.Model.Files)))
+	p.look, p.texts = look, run.FewTexts(run.TextsOf(ctx, run.FilesOf(e.Files, x.Model.Files)))
 	if stored.Releasing == 0 {
 		_, err = p.release(ctx, next.version, next.entries)
 	} else {
@@ -224,7 +225,7 @@ func (e *Engine) wouldReplace(w *Would, now *resource.Resource) {
 	}
 	w.Replace = len(names) > 0
 	if w.Replace && now.PreventDestroy && !now.ReportOnly {
-		w.Failed, w.Reason = true, preserved(names)
+		w.Failed, w.Reason = true, run.PreservedText(names)
 	}
 }
 

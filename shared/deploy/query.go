@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
@@ -158,7 +159,7 @@ func (e *Engine) Known(ctx context.Context, env, fingerprint string) (Exported, 
 }
 
 // comparePlans says for each resource of two versions what the second would do to it; "none" if it is the same in both.
-func (e *Engine) comparePlans(before map[resource.ID]version.Entry, after []version.Entry, look Look, texts fileTexts) ([]Would, error) {
+func (e *Engine) comparePlans(before map[resource.ID]version.Entry, after []version.Entry, look Look, texts run.Texts) ([]Would, error) {
 	var out []Would
 	for i := range after {
 		now := &after[i]
@@ -207,12 +208,12 @@ func (e *Engine) comparePlans(before map[resource.ID]version.Entry, after []vers
 
 // intentDiff compares two intents of one resource; was may be nil. References stay references, so the result holds no secret. texts
 // may be nil.
-func (e *Engine) intentDiff(was, now *resource.Resource, look Look, texts fileTexts) map[string]plan.Diff {
-	h := newRedactor()
+func (e *Engine) intentDiff(was, now *resource.Resource, look Look, texts run.Texts) map[string]plan.Diff {
+	h := run.NewRedactor()
 	if t, ok := e.checker().Type(now); ok {
 		for i := range t.Attributes {
 			if t.Attributes[i].Sensitive {
-				h.hide(t.Attributes[i].Name)
+				h.Hide(t.Attributes[i].Name)
 			}
 		}
 	}
@@ -231,7 +232,7 @@ func (e *Engine) intentDiff(was, now *resource.Resource, look Look, texts fileTe
 			diffs[name] = plan.Diff{Current: plainRef(v)}
 		}
 	}
-	return h.redactDiff(diffs, texts, look.Whole)
+	return h.Diffs(diffs, texts, look.Whole)
 }
 
 // plainRef returns v with references in the form that they have in documents, but for files, which stay as they are.

@@ -46,9 +46,9 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 	}
 	w.agent, w.view = agents[agent], w.e.view(w.env, w.sched.PlanSeq, g)
 	if w.agent.Name == "" {
-		w.session.follow(model.LocalAgent(agent))
+		w.session.Follow(model.LocalAgent(agent))
 	} else {
-		w.session.follow(w.agent.Agent)
+		w.session.Follow(w.agent.Agent)
 	}
 	w.view.learn(w.sched, []string{agent}, w.state.Releasing != 0)
 	same, err := w.index(ctx, rows, waving)

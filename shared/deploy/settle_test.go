@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
@@ -12,12 +13,12 @@ import (
 // TestStandingOf: what a result is worth to a row that others have changed while the run was under way.
 func TestStandingOf(t *testing.T) {
 	t.Parallel()
-	ran := result{Action: state.Action{ID: "a2", Outcome: state.StatusDeployed}}
-	skipped := result{Action: state.Action{ID: "a2", Outcome: state.StatusSkipped}, Causes: []resource.ID{"t::T[a,n=cause]"}}
+	ran := run.Result{Action: state.Action{ID: "a2", Outcome: state.StatusDeployed}}
+	skipped := run.Result{Action: state.Action{ID: "a2", Outcome: state.StatusSkipped}, Causes: []resource.ID{"t::T[a,n=cause]"}}
 	claimed := state.Row{ID: "t::T[a,n=1]", Rev: 4, Hash: "h", Body: []byte("{}"), LastAction: "a1", Ticket: 7}
 	for _, c := range []struct {
 		why    string
-		result result
+		result run.Result
 		change func(now *state.Row)
 		want   standing
 	}{
@@ -72,7 +73,7 @@ func TestSettleOn(t *testing.T) {
 		now.Rev++
 		c.change(&now)
 		w := &worker{e: New(Config{Jitter: func() float64 { return 0.5 }})}
-		got := w.settleOn(now, &claim{row: &claimed, result: &result{
+		got := w.settleOn(now, &claim{row: &claimed, result: &run.Result{
 			Action:  state.Action{ID: "a2", Outcome: state.StatusDeployed, Change: plan.NoChange},
 			Follows: time.Unix(5, 0)}, wrote: state.Row{Checked: 3}})
 		if !c.want(&got) || got.Rev != now.Rev {

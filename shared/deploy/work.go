@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 )
@@ -97,12 +98,12 @@ func (w *worker) adapt(took time.Duration, all bool) {
 // several at once, otherwise a single one, so that each result is committed soon.
 func (w *worker) group(rest []*claim) []*claim {
 	typ := rest[0].row.ID.Type()
-	if !w.runs.batches(rest[0].row) {
+	if !w.runs.Batches(rest[0].row) {
 		return rest[:1]
 	}
 	n := 1
-	for n < min(len(rest), maxGroup) && rest[n].generation == rest[0].generation && rest[n].row.ID.Type() == typ &&
-		!coded(rest[n].row) {
+	for n < min(len(rest), run.MaxGroup) && rest[n].generation == rest[0].generation && rest[n].row.ID.Type() == typ &&
+		!run.Coded(rest[n].row) {
 		n++
 	}
 	return rest[:n]
@@ -111,7 +112,7 @@ func (w *worker) group(rest []*claim) []*claim {
 // finish applies the result of a claim to the worker's own copy of the row and to the frontier.
 func (w *worker) finish(c *claim) {
 	row := *c.row
-	c.result.apply(&row, w.state.Settings, w.e.Jitter)
+	c.result.Apply(&row, w.state.Settings, w.e.Jitter)
 	c.wrote = row
 	if c.node < 0 {
 		return

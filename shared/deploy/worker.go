@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
@@ -86,7 +87,7 @@ func (w *worker) mayHaveMissed(ctx context.Context) bool {
 // worker serves one lane while it holds its lease.
 type worker struct {
 	e         *Engine
-	runs      *runner
+	runs      *run.Runner
 	env       string
 	lane      string
 	lease     state.Lease
@@ -109,7 +110,7 @@ type worker struct {
 	ready    readyHeap
 	later    []int32              // ready, but with a NotBefore that has not come yet
 	deps     map[int32]*state.Row // requirements in other lanes, as far as they were read
-	session  session
+	session  run.Session
 	rings    map[string][]resource.ID // to be sent: what finished here, by the lane in which something waits for it
 	seen     map[resource.ID]bool     // what the wave has checked in this lane: see checked
 	laneDone bool                     // the wave is marked as finished in this lane
@@ -149,7 +150,7 @@ func (u *unrecorded) end() { *u = false }
 func (w *worker) close(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	w.flushRings(ctx)
-	w.session.close()
+	w.session.Close()
 	if !bool(w.unrecorded) { // else the lease expires, and whoever takes it learns what was running
 		w.e.giveBack(ctx, w.env, w.lease)
 	}

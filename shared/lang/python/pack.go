@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/run"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -275,4 +275,4 @@ func (h *Host) LoadCode(code []byte) error {
 	return nil
 }
 
-var _ deploy.Code = (*Pack)(nil)
+var _ run.Code = (*Pack)(nil)

@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"slices"
@@ -14,17 +14,17 @@ const mostCaches = 256
 // agentKey names an agent of an environment.
 type agentKey struct{ env, agent string }
 
-// caches holds what handlers keep between runs: one cache for each agent, shared by its lanes. The zero
-// value holds nothing. It may be used by several goroutines at once.
-type caches struct {
+// Caches holds what handlers keep between runs: one cache for each agent, shared by its lanes. The
+// zero value holds nothing. It may be used by several goroutines at once.
+type Caches struct {
 	mu      sync.Mutex
 	byAgent map[agentKey]*provider.Cache
 	order   []agentKey // the one used least recently first
 }
 
-// of returns the cache of an agent; now tells the time in it. If there are too many, the one used least recently is closed;
-// a run that still has it can keep nothing in it any more.
-func (c *caches) of(env, agent string, now func() time.Time) *provider.Cache {
+// of returns the cache of an agent; now tells the time in it. If there are too many, the one used
+// least recently is closed; a run that still has it can keep nothing in it any more.
+func (c *Caches) of(env, agent string, now func() time.Time) *provider.Cache {
 	key := agentKey{env, agent}
 	c.mu.Lock()
 	have := c.byAgent[key]
@@ -51,9 +51,9 @@ func (c *caches) of(env, agent string, now func() time.Time) *provider.Cache {
 	return have
 }
 
-// close closes what handlers keep between runs. It is meant for the end of a process, but the
+// Close closes what handlers keep between runs. It is meant for the end of a process, but the
 // caches may still be used afterwards.
-func (c *caches) close() {
+func (c *Caches) Close() {
 	c.mu.Lock()
 	all := c.byAgent
 	c.byAgent, c.order = nil, nil

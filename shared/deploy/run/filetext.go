@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"context"
@@ -17,12 +17,12 @@ const mostFileText = 1 << 20
 // MostCompared is the greatest length, in bytes, of a file that is shown by its text.
 const MostCompared = 256 << 10
 
-// fileTexts gives files as texts that people can read; false for others, for long ones, and for those
+// Texts gives files as texts that people can read; false for others, for long ones, and for those
 // that are not at hand.
-type fileTexts func(f resource.File) (string, bool)
+type Texts func(f resource.File) (string, bool)
 
 // of returns the text of a value: of a file, a text itself, or nothing.
-func (t fileTexts) of(v any) (string, bool) {
+func (t Texts) of(v any) (string, bool) {
 	switch v := v.(type) {
 	case nil:
 		return "", true
@@ -37,8 +37,8 @@ func (t fileTexts) of(v any) (string, bool) {
 	return "", false
 }
 
-// textsOf returns texts from files. It never fails: what cannot be had is shown by size and hash.
-func textsOf(ctx context.Context, from provider.Files) fileTexts {
+// TextsOf returns texts from files. It never fails: what cannot be had is shown by size and hash.
+func TextsOf(ctx context.Context, from provider.Files) Texts {
 	return func(f resource.File) (string, bool) {
 		in, err := from.Open(ctx, f.Hash)
 		if err != nil {
@@ -56,8 +56,8 @@ func textsOf(ctx context.Context, from provider.Files) fileTexts {
 // mostTexts is how many files one preview reads to show them by their texts.
 const mostTexts = 1000
 
-// few gives only so many texts.
-func few(t fileTexts) fileTexts {
+// FewTexts gives only so many texts.
+func FewTexts(t Texts) Texts {
 	left := mostTexts
 	return func(f resource.File) (string, bool) {
 		if left--; left < 0 {
@@ -68,21 +68,30 @@ func few(t fileTexts) fileTexts {
 }
 
 // texts gives the files that a run is about as texts.
-func (r *run) texts() fileTexts {
+func (r *Run) texts() Texts {
 	if r.ctx == nil || r.ctx.Context == nil {
 		return nil
 	}
-	return textsOf(r.ctx.Context, r.host.Files())
+	return TextsOf(r.ctx.Context, r.host.Files())
 }
 
 // fileText returns the text of a file.
 func fileText(ctx context.Context, files provider.Files, f resource.File) (string, error) {
 	if f.Size > mostFileText {
-		return "", provider.Errorf(provider.NeedsChange, "the file has %d bytes, and a text has at most %d", f.Size, mostFileText)
+		return "", provider.Errorf(
+			provider.NeedsChange,
+			"the file has %d bytes, and a text has at most %d",
+			f.Size,
+			mostFileText,
+		)
 	}
 	in, err := files.Open(ctx, f.Hash)
 	if fault.Is(err, fault.NotFound) {
-		return "", provider.Errorf(provider.NeedsChange, "the uploaded bytes %s are gone; export again", f.Hash)
+		return "", provider.Errorf(
+			provider.NeedsChange,
+			"the uploaded bytes %s are gone; export again",
+			f.Hash,
+		)
 	}
 	if err != nil {
 		return "", provider.Errorf(provider.Retryable, "open uploaded bytes: %w", err)
@@ -93,7 +102,11 @@ func fileText(ctx context.Context, files provider.Files, f resource.File) (strin
 	case err != nil:
 		return "", provider.Errorf(provider.Retryable, "read uploaded bytes: %w", err)
 	case len(b) > mostFileText || !utf8.Valid(b):
-		return "", provider.Errorf(provider.NeedsChange, "the file is not text in UTF-8 of at most %d bytes", mostFileText)
+		return "", provider.Errorf(
+			provider.NeedsChange,
+			"the file is not text in UTF-8 of at most %d bytes",
+			mostFileText,
+		)
 	}
 	return string(b), nil
 }

@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 )
 
 // apply carries out what was decided, in one call if the handler can do that.
-func (x applier) apply(ctx context.Context, runs []*run) {
-	var act []*run
+func (x applier) apply(ctx context.Context, runs []*Run) {
+	var act []*Run
 	for _, r := range runs {
 		if r.act != plan.NoChange {
 			act = append(act, r)
@@ -32,11 +32,11 @@ func (x applier) apply(ctx context.Context, runs []*run) {
 	if !ok || len(act) < 2 {
 		for _, r := range act {
 			if ctx.Err() != nil {
-				x.runs = drop(x.runs, r) // the caller gave up: it stays scheduled
+				x.Runs = drop(x.Runs, r) // the caller gave up: it stays scheduled
 				r.Acted = false
 				continue
 			}
-			if x.applyOne(ctx, r); x.lost != nil && !r.over() {
+			if x.applyOne(ctx, r); x.lost != nil && !r.Over() {
 				r.Acted = false // it was not called
 			}
 		}
@@ -44,10 +44,21 @@ func (x applier) apply(ctx context.Context, runs []*run) {
 	}
 	items := make([]provider.BatchChange, len(act))
 	for i, r := range act {
-		items[i] = provider.BatchChange{Context: r.ctx, Change: r.act, Resource: r.want, Observed: r.seen, Changes: r.diff, Token: r.createToken()}
+		items[i] = provider.BatchChange{
+			Context:  r.ctx,
+			Change:   r.act,
+			Resource: r.want,
+			Observed: r.seen,
+			Changes:  r.diff,
+			Token:    r.createToken(),
+		}
 	}
 	var applied []provider.Applied
-	err := x.within(ctx, x.batchLimit(act), func(ctx context.Context) { applied = batch.ApplyBatch(ctx, items) })
+	err := x.within(
+		ctx,
+		x.batchLimit(act),
+		func(ctx context.Context) { applied = batch.ApplyBatch(ctx, items) },
+	)
 	if x.lost != nil {
 		for _, r := range act {
 			r.Acted = false
@@ -64,8 +75,8 @@ func (x applier) apply(ctx context.Context, runs []*run) {
 }
 
 // applyAlone carries out the runs that take several calls, and returns the others.
-func (x applier) applyAlone(ctx context.Context, runs []*run) []*run {
-	var rest []*run
+func (x applier) applyAlone(ctx context.Context, runs []*Run) []*Run {
+	var rest []*Run
 	for _, r := range runs {
 		switch {
 		case !r.inSteps():
@@ -73,7 +84,7 @@ func (x applier) applyAlone(ctx context.Context, runs []*run) []*run {
 		case ctx.Err() != nil || x.lost != nil || x.broken != nil:
 			r.Acted = false
 			if ctx.Err() != nil {
-				x.runs = drop(x.runs, r) // the caller gave up: it stays scheduled
+				x.Runs = drop(x.Runs, r) // the caller gave up: it stays scheduled
 			}
 		default:
 			x.applySteps(ctx, r)
@@ -82,18 +93,30 @@ func (x applier) applyAlone(ctx context.Context, runs []*run) []*run {
 	return rest
 }
 
-// createToken identifies the create of a run: by what was recorded for it, else by the run's action.
-func (r *run) createToken() string {
+// createToken identifies the create of a run: by what was recorded for it, else by the run's
+// action.
+func (r *Run) createToken() string {
 	if r.token != "" {
 		return r.token
 	}
 	return r.ID
 }
 
-func (x applier) applyOne(ctx context.Context, r *run) {
-	handler, act, want, seen, diff, token := r.handler, r.act, r.want, r.seen, r.diff, r.createToken()
-	got, ok := call(ctx, x.executor, r, func(c *provider.Context) (out provider.Applied) {
-		out.Result, out.Err = provider.Apply(handler, provider.BatchChange{Context: c, Change: act, Resource: want, Observed: seen, Changes: diff, Token: token})
+func (x applier) applyOne(ctx context.Context, r *Run) {
+	handler, act, want, seen := r.handler, r.act, r.want, r.seen
+	diff, token := r.diff, r.createToken()
+	got, ok := call(ctx, x.Executor, r, func(c *provider.Context) (out provider.Applied) {
+		out.Result, out.Err = provider.Apply(
+			handler,
+			provider.BatchChange{
+				Context:  c,
+				Change:   act,
+				Resource: want,
+				Observed: seen,
+				Changes:  diff,
+				Token:    token,
+			},
+		)
 		return out
 	})
 	if ok {
@@ -102,7 +125,7 @@ func (x applier) applyOne(ctx context.Context, r *run) {
 }
 
 // applied takes in the handler's answer to a change.
-func (x applier) applied(r *run, out provider.Result, err error) {
+func (x applier) applied(r *Run, out provider.Result, err error) {
 	if err != nil {
 		r.NothingMade = r.act == plan.Created && errors.Is(err, provider.ErrNothingMade)
 		x.fail(r, err)
@@ -110,40 +133,56 @@ func (x applier) applied(r *run, out provider.Result, err error) {
 	}
 	r.Change = r.act
 	if out.Again != nil && len(out.Again.State) > mostState {
-		x.fail(r, provider.Errorf(provider.Terminal, "the handler asks to be given back %d bytes, and %d is the most; that is a fault in it",
-			len(out.Again.State), mostState))
+		x.fail(
+			r,
+			provider.Errorf(
+				provider.Terminal,
+				"the handler asks to be given back %d bytes, and %d is the most; "+
+					"that is a fault in it",
+				len(out.Again.State),
+				mostState,
+			),
+		)
 		return
 	}
 	if out.Again != nil {
 		r.Again = out.Again
-		r.end(state.StatusDeploying, "", "in progress")
+		r.End(state.StatusDeploying, "", "in progress")
 	}
 }
 
-// after does what follows a change that went well, or was not needed: reload, facts, and the outcome.
-func (x applier) after(ctx context.Context, r *run) {
+// after does what follows a change that went well, or was not needed: reload, facts, and the
+// outcome.
+func (x applier) after(ctx context.Context, r *Run) {
 	req := provider.ReadRequest{Resource: r.want}
 	// A thing that this run has made for the first time has missed no change.
-	made := r.given.first && r.Change != plan.NoChange
-	if l, is := provider.As[provider.Reloader](r.handler); is && r.given.reload && !made && !r.want.Purged && !r.ReportOnly {
+	made := r.given.First && r.Change != plan.NoChange
+	if l, is := provider.As[provider.Reloader](r.handler); is && r.given.Reload && !made &&
+		!r.want.Purged &&
+		!r.ReportOnly {
 		before := r.Acted
 		r.Acted = true
-		err, ok := call(ctx, x.executor, r, func(c *provider.Context) error { return l.Reload(c, req) })
+		err, ok := call(
+			ctx,
+			x.Executor,
+			r,
+			func(c *provider.Context) error { return l.Reload(c, req) },
+		)
 		if x.lost != nil {
 			r.Acted = before
 		}
 		if ok && err != nil {
 			x.fail(r, fmt.Errorf("reload: %w", err))
 		}
-		if r.over() || x.lost != nil {
+		if r.Over() || x.lost != nil {
 			return
 		}
 		if r.Change == plan.NoChange {
 			r.Change = plan.Updated
 		}
 	}
-	if f, is := provider.As[provider.FactReader](r.handler); is && r.given.facts && !r.want.Purged {
-		err, ok := call(ctx, x.executor, r, func(c *provider.Context) error {
+	if f, is := provider.As[provider.FactReader](r.handler); is && r.given.Facts && !r.want.Purged {
+		err, ok := call(ctx, x.Executor, r, func(c *provider.Context) error {
 			facts, err := f.Facts(c, req)
 			for name, value := range facts {
 				c.Fact(name, value)
@@ -153,7 +192,7 @@ func (x applier) after(ctx context.Context, r *run) {
 		if ok && err != nil {
 			x.fail(r, fmt.Errorf("read facts: %w", err))
 		}
-		if r.over() || x.lost != nil {
+		if r.Over() || x.lost != nil {
 			return
 		}
 	}
@@ -171,12 +210,13 @@ func (x applier) after(ctx context.Context, r *run) {
 	}
 }
 
-// flush tells the handler that a batch was applied. If that fails, the whole batch has failed, since nothing of it is known to be in force.
-func (x applier) flush(ctx context.Context, runs []*run) {
+// flush tells the handler that a batch was applied. If that fails, the whole batch has failed,
+// since nothing of it is known to be in force.
+func (x applier) flush(ctx context.Context, runs []*Run) {
 	var done []provider.BatchChange
-	var of []*run
+	var of []*Run
 	for _, r := range runs {
-		if !r.over() && r.Acted {
+		if !r.Over() && r.Acted {
 			of = append(of, r)
 			done = append(done, r.flushes()...)
 		}
@@ -202,8 +242,15 @@ func (x applier) flush(ctx context.Context, runs []*run) {
 }
 
 // flushes returns what a run has done, call by call.
-func (r *run) flushes() []provider.BatchChange {
-	one := provider.BatchChange{Context: r.ctx, Change: r.act, Resource: r.want, Observed: r.seen, Changes: r.diff, Token: r.createToken()}
+func (r *Run) flushes() []provider.BatchChange {
+	one := provider.BatchChange{
+		Context:  r.ctx,
+		Change:   r.act,
+		Resource: r.want,
+		Observed: r.seen,
+		Changes:  r.diff,
+		Token:    r.createToken(),
+	}
 	if !r.inSteps() {
 		return []provider.BatchChange{one}
 	}
@@ -215,18 +262,32 @@ func (r *run) flushes() []provider.BatchChange {
 	return out
 }
 
-// overridden replaces the change that was inferred by what the handler says that it did, if it says anything. It returns false if the
-// handler contradicts itself.
-func (x applier) overridden(r *run) bool {
+// overridden replaces the change that was inferred by what the handler says that it did, if it says
+// anything. It returns false if the handler contradicts itself.
+func (x applier) overridden(r *Run) bool {
 	switch {
 	case r.host.overrides == 0:
 		return true
 	case r.host.overrides > 1:
-		r.end(state.StatusFailed, provider.Terminal, "the handler has said two different things about what it did; that is a fault in it")
+		r.End(
+			state.StatusFailed,
+			provider.Terminal,
+			"the handler has said two different things about what it did; that is a fault in it",
+		)
 		return false
 	}
-	if !slices.Contains([]plan.Change{plan.NoChange, plan.Created, plan.Updated, plan.Purged}, r.host.override) {
-		r.end(state.StatusFailed, provider.Terminal, fmt.Sprintf("the handler says that it did %q, which is not a change; that is a fault in it", r.host.override))
+	if !slices.Contains(
+		[]plan.Change{plan.NoChange, plan.Created, plan.Updated, plan.Purged},
+		r.host.override,
+	) {
+		r.End(
+			state.StatusFailed,
+			provider.Terminal,
+			fmt.Sprintf(
+				"the handler says that it did %q, which is not a change; that is a fault in it",
+				r.host.override,
+			),
+		)
 		return false
 	}
 	r.Change = r.host.override
@@ -240,8 +301,14 @@ func (x applier) noop(ctx context.Context) {
 		if !ok || r.act == plan.NoChange {
 			continue
 		}
-		would := provider.BatchChange{Change: r.act, Resource: r.want, Observed: r.seen, Changes: r.diff, Token: r.createToken()}
-		err, answered := call(ctx, x.executor, r, func(c *provider.Context) error {
+		would := provider.BatchChange{
+			Change:   r.act,
+			Resource: r.want,
+			Observed: r.seen,
+			Changes:  r.diff,
+			Token:    r.createToken(),
+		}
+		err, answered := call(ctx, x.Executor, r, func(c *provider.Context) error {
 			would.Context = c
 			return n.Noop(c, would)
 		})

@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"crypto/sha256"
@@ -12,13 +12,15 @@ import (
 	"southbound/shared/schema"
 )
 
-// identityOf returns what is only reported of a thing, in the form that notes have: by that an old one is told from a new one.
-func (r *run) identityOf(observed map[string]any) map[string]any {
+// identityOf returns what is only reported of a thing, in the form that notes have: by that an old
+// one is told from a new one.
+func (r *Run) identityOf(observed map[string]any) map[string]any {
 	out := map[string]any{}
 	for i := range r.typ.Attributes {
 		a := &r.typ.Attributes[i]
 		v, err := resource.FromGo(observed[a.Name])
-		if a.Behaviour != schema.ReadOnly || a.Sensitive || v == nil || err != nil || !resource.Equal(v, r.host.redactAny(v)) {
+		if a.Behaviour != schema.ReadOnly || a.Sensitive || v == nil || err != nil ||
+			!resource.Equal(v, r.host.redactAny(v)) {
 			continue
 		}
 		out[a.Name] = v
@@ -26,15 +28,26 @@ func (r *run) identityOf(observed map[string]any) map[string]any {
 	return out
 }
 
-// old returns the things that are still to be deleted: those that the notes name and that is not what was read.
-func (r *run) old() []map[string]any {
+// old returns the things that are still to be deleted: those that the notes name and that is not
+// what was read.
+func (r *Run) old() []map[string]any {
 	seen := r.identityOf(r.seen.Attributes)
-	return slices.DeleteFunc(slices.Clone(r.notes.Old), func(o map[string]any) bool { return r.seen.Exists && resource.Equal(o, seen) })
+	return slices.DeleteFunc(
+		slices.Clone(r.notes.Old),
+		func(o map[string]any) bool { return r.seen.Exists && resource.Equal(o, seen) },
+	)
 }
 
-// witness identifies what a resource says of an attribute and how its agent is reached. Of a secret it knows the name and the version only.
-func (r *run) witness(attribute string) string {
-	value, err := resource.CanonicalValue(map[string]any{"options": r.agent.Options, "transport": r.agent.Transport, "value": r.res.Attributes[attribute]})
+// witness identifies what a resource says of an attribute and how its agent is reached. Of a secret
+// it knows the name and the version only.
+func (r *Run) witness(attribute string) string {
+	value, err := resource.CanonicalValue(
+		map[string]any{
+			"options":   r.agent.Options,
+			"transport": r.agent.Transport,
+			"value":     r.res.Attributes[attribute],
+		},
+	)
 	if err != nil {
 		return "" // never the witness of what was written: it is written once more
 	}
@@ -43,18 +56,20 @@ func (r *run) witness(attribute string) string {
 }
 
 // writeOnly names the write-only attributes that the resource sets.
-func (r *run) writeOnly() []string {
+func (r *Run) writeOnly() []string {
 	var out []string
 	for i := range r.typ.Attributes {
-		if a := &r.typ.Attributes[i]; a.Behaviour == schema.WriteOnly && r.want.Attributes[a.Name] != nil {
+		if a := &r.typ.Attributes[i]; a.Behaviour == schema.WriteOnly &&
+			r.want.Attributes[a.Name] != nil {
 			out = append(out, a.Name)
 		}
 	}
 	return out
 }
 
-// unwritten adds to the differences the write-only attributes that were not written as they are wanted.
-func (r *run) unwritten() {
+// unwritten adds to the differences the write-only attributes that were not written as they are
+// wanted.
+func (r *Run) unwritten() {
 	for _, name := range r.writeOnly() {
 		if w := r.witness(name); w != "" && r.notes.Written[name] == w {
 			continue
@@ -67,7 +82,7 @@ func (r *run) unwritten() {
 }
 
 // written returns the notes of a run that ended well.
-func (r *run) written() []byte {
+func (r *Run) written() []byte {
 	n := state.Notes{}
 	if names := r.writeOnly(); len(names) > 0 && !r.want.Purged {
 		n.Written = make(map[string]string, len(names))
@@ -78,9 +93,10 @@ func (r *run) written() []byte {
 	return n.Encode()
 }
 
-// note completes what has to be stored before a run acts, and reports whether it is something: the token of a create whose outcome could not be told
-// from the real thing, what it replaces, and that nobody knows any more what was written.
-func (r *run) note() bool {
+// note completes what has to be stored before a run acts, and reports whether it is something: the
+// token of a create whose outcome could not be told from the real thing, what it replaces, and that
+// nobody knows any more what was written.
+func (r *Run) note() bool {
 	first := r.act == plan.Created || r.replaces && r.typ.CreateFirst
 	needed := false
 	if r.notes.Deleting && !r.replaces && r.act != plan.Purged {
@@ -91,13 +107,15 @@ func (r *run) note() bool {
 		r.token, needed = r.ID, true // what was found is made: another create is another
 	}
 	if r.replaces && r.typ.CreateFirst {
-		if old := append(r.old(), r.identityOf(r.seen.Attributes)); len(old) != len(r.notes.Old) || needed {
+		if old := append(r.old(), r.identityOf(r.seen.Attributes)); len(old) != len(r.notes.Old) ||
+			needed {
 			r.notes.Old, needed = old, true
 		}
 	}
 	for _, name := range r.writeOnly() {
 		_, differs := r.diff[name]
-		if _, known := r.notes.Written[name]; known && (differs || r.act == plan.Created || r.replaces) {
+		if _, known := r.notes.Written[name]; known &&
+			(differs || r.act == plan.Created || r.replaces) {
 			r.notes.Written = maps.Clone(r.notes.Written)
 			delete(r.notes.Written, name)
 			needed = true

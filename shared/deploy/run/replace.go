@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"context"
@@ -10,32 +10,42 @@ import (
 	"southbound/shared/provider"
 )
 
-// replacing notes that a difference can only be removed by replacing the thing. It returns false when that must not be; then the run is over.
-func (x comparer) replacing(r *run) bool {
+// replacing notes that a difference can only be removed by replacing the thing. It returns false
+// when that must not be; then the run is over.
+func (x comparer) replacing(r *Run) bool {
 	names := plan.Replacing(r.typ, r.diff)
 	if len(names) == 0 {
 		return true
 	}
 	r.replaces = true
 	if r.res.PreventDestroy && !r.res.ReportOnly {
-		r.end(state.StatusFailed, provider.NeedsChange, preserved(names))
+		r.End(state.StatusFailed, provider.NeedsChange, PreservedText(names))
 		return false
 	}
 	if r.typ.CreateFirst && len(r.identityOf(r.seen.Attributes)) == 0 {
-		r.end(state.StatusFailed, provider.Terminal, "the handler reports nothing that tells this thing from the one that would replace it; that is a fault in it")
+		r.End(
+			state.StatusFailed,
+			provider.Terminal,
+			"the handler reports nothing that tells this thing from the one "+
+				"that would replace it; "+
+				"that is a fault in it",
+		)
 		return false
 	}
 	return true
 }
 
-// preserved says why a thing is not replaced.
-func preserved(names []string) string {
-	return strings.Join(names, ", ") + " can only be changed by replacing the thing, and prevent_destroy forbids that; " +
+// PreservedText says why a thing is not replaced.
+func PreservedText(names []string) string {
+	return strings.Join(
+		names,
+		", ",
+	) + " can only be changed by replacing the thing, and prevent_destroy forbids that; " +
 		"take prevent_destroy away to let it be replaced, or say what is there now"
 }
 
 // leftover lets a run that finds things that were replaced delete them.
-func (r *run) leftover() {
+func (r *Run) leftover() {
 	old := r.old()
 	if len(old) == 0 {
 		return
@@ -52,7 +62,7 @@ func (r *run) leftover() {
 }
 
 // inSteps reports whether a run takes several calls, one after the other.
-func (r *run) inSteps() bool { return r.replaces || r.leaves }
+func (r *Run) inSteps() bool { return r.replaces || r.leaves }
 
 // step is one call of such a run.
 type step struct {
@@ -62,7 +72,7 @@ type step struct {
 }
 
 // steps returns what a run has to do, in order.
-func (r *run) steps() []step {
+func (r *Run) steps() []step {
 	var out []step
 	switch {
 	case r.replaces && r.typ.CreateFirst:
@@ -78,13 +88,20 @@ func (r *run) steps() []step {
 		old = r.notes.Old // what was read is among them
 	}
 	for _, identity := range old {
-		out = append(out, step{change: plan.Purged, observed: provider.Observation{Exists: true, Attributes: identity}, old: true})
+		out = append(
+			out,
+			step{
+				change:   plan.Purged,
+				observed: provider.Observation{Exists: true, Attributes: identity},
+				old:      true,
+			},
+		)
 	}
 	return out
 }
 
 // applySteps makes the calls of a run that takes several.
-func (x applier) applySteps(ctx context.Context, r *run) {
+func (x applier) applySteps(ctx context.Context, r *Run) {
 	done := false
 	for i, s := range r.steps() {
 		if i > 0 {
@@ -95,24 +112,32 @@ func (x applier) applySteps(ctx context.Context, r *run) {
 		}
 		out, ok := x.step(ctx, r, s)
 		if !ok {
-			r.Acted = r.Acted && (done || x.lost == nil) // when the lane was lost, this one was not called
+			r.Acted = r.Acted &&
+				(done || x.lost == nil) // when the lane was lost, this one was not called
 			return
 		}
 		done = true
 		if out.Again != nil {
 			r.notes.Deleting = s.change == plan.Purged && r.replaces && !s.old
 			r.Again = out.Again
-			r.end(state.StatusDeploying, "", "in progress")
+			r.End(state.StatusDeploying, "", "in progress")
 			return
 		}
 		r.advance(s)
 	}
 }
 
-// step makes one call of a run that takes several; false means that the run is over, or that it was not made.
-func (x applier) step(ctx context.Context, r *run, s step) (provider.Result, bool) {
-	handler, would := r.handler, provider.BatchChange{Change: s.change, Resource: r.want, Observed: s.observed, Changes: r.diff, Token: r.createToken()}
-	got, ok := call(ctx, x.executor, r, func(c *provider.Context) (out provider.Applied) {
+// step makes one call of a run that takes several; false means that the run is over, or that it was
+// not made.
+func (x applier) step(ctx context.Context, r *Run, s step) (provider.Result, bool) {
+	handler, would := r.handler, provider.BatchChange{
+		Change:   s.change,
+		Resource: r.want,
+		Observed: s.observed,
+		Changes:  r.diff,
+		Token:    r.createToken(),
+	}
+	got, ok := call(ctx, x.Executor, r, func(c *provider.Context) (out provider.Applied) {
 		would.Context = c
 		out.Result, out.Err = provider.Apply(handler, would)
 		return out
@@ -125,7 +150,7 @@ func (x applier) step(ctx context.Context, r *run, s step) (provider.Result, boo
 }
 
 // advance notes what a run that takes several calls has done so far.
-func (r *run) advance(s step) {
+func (r *Run) advance(s step) {
 	switch {
 	case r.want.Purged:
 		r.Change = plan.Purged
@@ -136,17 +161,22 @@ func (r *run) advance(s step) {
 	}
 }
 
-// markBetween records the token of a create that follows on a delete. The token is not recorded before, since a run that ends in the delete has made
-// nothing, and nobody needs to be asked. It returns false when the create must not begin.
-func (x applier) markBetween(ctx context.Context, r *run) bool {
+// markBetween records the token of a create that follows on a delete. The token is not recorded
+// before, since a run that ends in the delete has made nothing, and nobody needs to be asked. It
+// returns false when the create must not begin.
+func (x applier) markBetween(ctx context.Context, r *Run) bool {
 	r.token = r.ID
-	ok, err := x.mark(ctx, r)
+	ok, err := x.Mark(ctx, r)
 	if err != nil {
 		x.broken = err
 	}
 	if !ok {
 		r.token = ""
-		r.end(state.StatusFailed, provider.Retryable, "what is wanted has changed while the thing was replaced; the old one is deleted")
+		r.End(
+			state.StatusFailed,
+			provider.Retryable,
+			"what is wanted has changed while the thing was replaced; the old one is deleted",
+		)
 	}
 	return ok && err == nil
 }

@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"context"
@@ -16,9 +16,10 @@ import (
 // mostListed bounds how many bytes a session keeps of lists. What does not fit is read by itself.
 const mostListed = 64 << 20
 
-// lists is what a session knows from lists of all that exists: each is read once, and not once a
-// batch. What happens in the session is counted, so that it can be told what a list may have missed.
-type lists struct {
+// Lists is what a session knows from lists of all that exists: each is read once, and not once a
+// batch. What happens in the session is counted, so that it can be told what a list may have
+// missed.
+type Lists struct {
 	mu      sync.Mutex
 	count   int64
 	kept    map[string]*listed    // by type, or by what a handler calls it
@@ -47,25 +48,25 @@ type listed struct {
 // learned is when a session first saw a ticket, or the number of a wave.
 type learned struct{ ticket, count int64 }
 
-// need says how new a list has to be for a run: begun after something that was counted, and after a
+// Need says how new a list has to be for a run: begun after something that was counted, and after a
 // time that another process has recorded.
-type need struct {
-	count int64
-	at    time.Time
+type Need struct {
+	Count int64
+	At    time.Time
 }
 
 // mostLearned bounds how exactly it is remembered when tickets were learned.
 const mostLearned = 16
 
 // tick counts something that has happened. The caller holds mu.
-func (l *lists) tick() int64 {
+func (l *Lists) tick() int64 {
 	l.count++
 	return l.count
 }
 
-// sawSchedule notes which tickets and which wave are known from now on. Who gave them may want to
+// Learn notes which tickets and which wave are known from now on. Who gave them may want to
 // know what has become of things since, so that older lists do not serve them.
-func (l *lists) sawSchedule(ticket, epoch int64) {
+func (l *Lists) Learn(ticket, epoch int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if epoch > l.wave.ticket {
@@ -80,8 +81,8 @@ func (l *lists) sawSchedule(ticket, epoch int64) {
 	}
 }
 
-// asks returns how new a list has to be for a ticket, or for a wave.
-func (l *lists) asks(ticket int64, waved bool) int64 {
+// NeededFor returns how new a list has to be for a ticket, or for a wave.
+func (l *Lists) NeededFor(ticket int64, waved bool) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	count := l.count // if it was not seen
@@ -97,15 +98,15 @@ func (l *lists) asks(ticket int64, waved bool) int64 {
 	return count
 }
 
-// latest returns a count that only lists serve that are still to be begun.
-func (l *lists) latest() int64 {
+// Latest returns a count that only lists serve that are still to be begun.
+func (l *Lists) Latest() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.count
 }
 
 // didChange notes that this session has changed a resource.
-func (l *lists) didChange(id resource.ID) {
+func (l *Lists) didChange(id resource.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.kept) == 0 {
@@ -117,21 +118,21 @@ func (l *lists) didChange(id resource.ID) {
 	l.changed[id] = l.tick()
 }
 
-// changedAt returns when this session changed a resource, 0 if it has not since it has lists.
-func (l *lists) changedAt(id resource.ID) int64 {
+// ChangedAt returns when this session changed a resource, 0 if it has not since it has lists.
+func (l *Lists) ChangedAt(id resource.ID) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.changed[id]
 }
 
 // begin notes the start of a list, which takes the place of an older one.
-func (l *lists) begin(key string, now time.Time) *listed {
+func (l *Lists) begin(key string, now time.Time) *listed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.beginLocked(key, now)
 }
 
-func (l *lists) beginLocked(key string, now time.Time) *listed {
+func (l *Lists) beginLocked(key string, now time.Time) *listed {
 	if l.kept == nil {
 		l.kept = map[string]*listed{}
 	}
@@ -145,7 +146,7 @@ func (l *lists) beginLocked(key string, now time.Time) *listed {
 }
 
 // room takes room for a part of a list, and reports whether there is any.
-func (l *lists) room(of *listed, size int) bool {
+func (l *Lists) room(of *listed, size int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if of.gone || l.size+size > mostListed {
@@ -157,14 +158,14 @@ func (l *lists) room(of *listed, size int) bool {
 }
 
 // get returns a list that was read before, nil if there is none.
-func (l *lists) get(key string) *listed {
+func (l *Lists) get(key string) *listed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.kept[key]
 }
 
 // drop forgets a list.
-func (l *lists) drop(key string, of *listed) {
+func (l *Lists) drop(key string, of *listed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.kept[key] == of {
@@ -175,16 +176,16 @@ func (l *lists) drop(key string, of *listed) {
 }
 
 // serves reports whether a list is new enough. Of equal times it cannot be told which came first.
-func (l *listed) serves(n need) bool {
-	return l.count > n.count && (n.at.IsZero() || l.began.After(n.at))
+func (l *listed) serves(n Need) bool {
+	return l.count > n.Count && (n.At.IsZero() || l.began.After(n.At))
 }
 
-// Listed implements provider.ListKeeper. One call makes a list, and who asks for it meanwhile waits:
-// of a list that is not whole, all that it lacks would seem to be absent.
+// Listed implements provider.ListKeeper. One call makes a list, and who asks for it meanwhile
+// waits: of a list that is not whole, all that it lacks would seem to be absent.
 func (h *host) Listed(ctx context.Context, key string,
 	build func() (any, int, error)) (any, error) {
 	n := h.need
-	n.count = max(n.count, h.lists.changedAt(h.id))
+	n.Count = max(n.Count, h.lists.ChangedAt(h.id))
 	for {
 		list, mine := h.lists.claim(key, n, h.runner.Clock.Now())
 		if mine {
@@ -202,7 +203,7 @@ func (h *host) Listed(ctx context.Context, key string,
 }
 
 // claim returns a list that is new enough, made or being made, or one that the caller has to make.
-func (l *lists) claim(key string, n need, now time.Time) (list *listed, mine bool) {
+func (l *Lists) claim(key string, n Need, now time.Time) (list *listed, mine bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if have := l.kept[key]; have != nil && have.serves(n) {
@@ -215,7 +216,7 @@ func (l *lists) claim(key string, n need, now time.Time) (list *listed, mine boo
 
 // make makes a list. One that fails, also by a panic, or for which there is no room, is not kept;
 // who waits for the latter has it, and for the former makes another.
-func (l *lists) make(key string, of *listed, build func() (any, int, error)) (any, error) {
+func (l *Lists) make(key string, of *listed, build func() (any, int, error)) (any, error) {
 	defer close(of.made)
 	kept := false
 	defer func() {
@@ -235,7 +236,7 @@ func (l *lists) make(key string, of *listed, build func() (any, int, error)) (an
 // list lacks is absent and is not asked for again. What the list does not show to be as wanted is
 // read by itself, since a list does not know what a resource asks for; so is what the session has
 // changed since. It returns false if there is no list; then each thing has to be read by itself.
-func (x reader) readList(ctx context.Context, runs []*run) bool {
+func (x reader) readList(ctx context.Context, runs []*Run) bool {
 	lister, ok := provider.As[provider.Lister](handlerOf(runs))
 	if !ok {
 		return false
@@ -256,7 +257,7 @@ func (x reader) readList(ctx context.Context, runs []*run) bool {
 	for _, r := range runs {
 		attrs, known := list.found[r.res.ID]
 		exists := attrs != nil
-		switch changed := r.host.lists.changedAt(r.res.ID) > list.count; {
+		switch changed := r.host.lists.ChangedAt(r.res.ID) > list.count; {
 		case !known || changed || old[r]:
 			x.readOne(ctx, r)
 		case !exists:
@@ -272,9 +273,9 @@ func (x reader) readList(ctx context.Context, runs []*run) bool {
 
 // listFor returns the list that the session has for runs of one type, and for which of them it is
 // too old.
-func (x reader) listFor(runs []*run) (*listed, map[*run]bool) {
+func (x reader) listFor(runs []*Run) (*listed, map[*Run]bool) {
 	list := runs[0].host.lists.get(runs[0].typ.Name)
-	old := map[*run]bool{}
+	old := map[*Run]bool{}
 	for _, r := range runs {
 		if list == nil || !list.serves(r.host.need) {
 			old[r] = true
@@ -283,17 +284,17 @@ func (x reader) listFor(runs []*run) (*listed, map[*run]bool) {
 	return list, old
 }
 
-// list reads the list of a type, and keeps of it what concerns this lane. If that fails, the session
-// does not try again, and says so once.
-func (x reader) list(ctx context.Context, lister provider.Lister, runs []*run) *listed {
+// list reads the list of a type, and keeps of it what concerns this lane. If that fails, the
+// session does not try again, and says so once.
+func (x reader) list(ctx context.Context, lister provider.Lister, runs []*Run) *listed {
 	first := runs[0]
 	kept := first.host.lists
-	into := kept.begin(first.typ.Name, x.runner.Clock.Now())
+	into := kept.begin(first.typ.Name, x.Runner.Clock.Now())
 	wanted := map[resource.ID]bool{}
 	for _, r := range runs {
 		wanted[r.res.ID] = true
 	}
-	for _, id := range x.scheduled(first.typ.Name) {
+	for _, id := range x.Scheduled(first.typ.Name) {
 		wanted[id] = true
 	}
 	type answer struct {
@@ -322,10 +323,19 @@ func (x reader) list(ctx context.Context, lister provider.Lister, runs []*run) *
 }
 
 // listContext returns the context of a list, which is for no resource.
-func (r *run) listContext(ctx context.Context) *provider.Context {
+func (r *Run) listContext(ctx context.Context) *provider.Context {
 	nobody := anyOf(r.typ, r.res.Agent)
-	return provider.NewContext(ctx, r.host, provider.Options{ID: nobody, DryRun: r.dry, Version: r.Version,
-		Desired: provider.Resource{ID: nobody, Type: r.typ.Name, Agent: r.res.Agent, Attributes: map[string]any{}}})
+	return provider.NewContext(
+		ctx,
+		r.host,
+		provider.Options{ID: nobody, DryRun: r.dry, Version: r.Version,
+			Desired: provider.Resource{
+				ID:         nobody,
+				Type:       r.typ.Name,
+				Agent:      r.res.Agent,
+				Attributes: map[string]any{},
+			}},
+	)
 }
 
 // anyOf is the id that stands for all resources of a type on an agent.
@@ -339,8 +349,13 @@ func anyOf(typ *schema.Compiled, agent string) resource.ID {
 
 // collect reads a list and keeps what is wanted of it. What there is no room for is left out, as if
 // it had not been looked for.
-func collect(ctx *provider.Context, l provider.Lister, typ *schema.Compiled, wanted map[resource.ID]bool,
-	room func(size int) bool) (map[resource.ID]map[string]any, error) {
+func collect(
+	ctx *provider.Context,
+	l provider.Lister,
+	typ *schema.Compiled,
+	wanted map[resource.ID]bool,
+	room func(size int) bool,
+) (map[resource.ID]map[string]any, error) {
 	out := make(map[resource.ID]map[string]any, len(wanted))
 	for id := range wanted {
 		out[id] = nil
@@ -360,16 +375,20 @@ func collect(ctx *provider.Context, l provider.Lister, typ *schema.Compiled, wan
 }
 
 // listFailed says that a list cannot be used, unless it is the caller or the lane that has ended.
-func (x reader) listFailed(ctx context.Context, r *run, of *listed, err error) {
+func (x reader) listFailed(ctx context.Context, r *Run, of *listed, err error) {
 	kept := r.host.lists
 	kept.drop(r.typ.Name, of)
 	r.host = r.host.detach() // a call that was left behind may still write
-	r.bind(ctx)
+	r.Bind(ctx)
 	if x.lost != nil || ctx.Err() != nil {
 		return
 	}
-	kept.begin(r.typ.Name, x.runner.Clock.Now()).failed = true
-	r.host.Log(provider.Line{At: x.runner.Clock.Now(), Level: provider.LevelWarning,
-		Msg: fmt.Sprintf("what exists of %s cannot be listed, so each is read by itself, which may take long: %s",
-			r.typ.Name, hinted(err))})
+	kept.begin(r.typ.Name, x.Runner.Clock.Now()).failed = true
+	r.host.Log(provider.Line{At: x.Runner.Clock.Now(), Level: provider.LevelWarning,
+		Msg: fmt.Sprintf(
+			"what exists of %s cannot be listed, so each is read by itself, "+
+				"which may take long: %s",
+			r.typ.Name,
+			hinted(err),
+		)})
 }

@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"time"
@@ -9,8 +9,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// result is what came of one run: its record, and what follows from it for the row.
-type result struct {
+// Result is what came of one run: its record, and what follows from it for the row.
+type Result struct {
 	state.Action
 	Follows     time.Time // changes that ended before are known to it
 	Facts       map[string]string
@@ -28,25 +28,29 @@ type result struct {
 	Notified    bool            // it follows a change that it was notified of
 }
 
-// apply applies the result of a run to the row of which it was the intent. jitter, which returns a
+// Apply applies the result of a run to the row of which it was the intent. jitter, which returns a
 // number in [0,1), spreads what is tried again.
-func (res *result) apply(r *state.Row, s state.Settings, jitter func() float64) {
+func (res *Result) Apply(r *state.Row, s state.Settings, jitter func() float64) {
 	r.LastAt, r.LastAction, r.NextAt = res.Finished, res.ID, time.Time{}
 	if res.SendsEvent && res.Acted && res.Outcome != state.StatusDeployed {
 		r.Unsure = true
 	}
 	if res.Outcome == state.StatusDeploying {
-		r.NotBefore, r.Waiting, r.Notes = res.Finished.Add(res.Again.After), res.Again.State, res.Notes
+		r.NotBefore, r.Waiting, r.Notes = res.Finished.Add(
+			res.Again.After,
+		), res.Again.State, res.Notes
 		r.Reason = "in progress"
 		r.Ticket = max(r.Ticket, 1) // the wave that asked for it may end earlier
 		return
 	}
 	r.Ticket, r.NotBefore, r.Waiting, r.Causes, r.Left = 0, time.Time{}, nil, nil, nil
 	r.Reason, r.Class, r.TriedAt = res.Reason, res.Class, time.Time{}
-	if res.Outcome != state.StatusDeployed && res.Outcome != state.StatusNonCompliant || res.ReportOnly {
+	if res.Outcome != state.StatusDeployed && res.Outcome != state.StatusNonCompliant ||
+		res.ReportOnly {
 		r.TriedAt = res.Follows
 	}
-	if res.SendsEvent && res.Outcome == state.StatusDeployed && (res.Change != plan.NoChange || r.Unsure) {
+	if res.SendsEvent && res.Outcome == state.StatusDeployed &&
+		(res.Change != plan.NoChange || r.Unsure) {
 		r.ChangedAt, r.Unsure = res.Finished, false
 	}
 	switch res.Outcome {
@@ -98,7 +102,7 @@ const (
 
 // retryLater counts a failure and sets when it is tried again: after an exponential backoff with a
 // jitter of up to a quarter, or not by itself if it cannot pass by itself.
-func (res *result) retryLater(r *state.Row, s state.Settings, jitter func() float64) {
+func (res *Result) retryLater(r *state.Row, s state.Settings, jitter func() float64) {
 	r.Attempts++
 	if !state.Retried(res.Class) {
 		return

@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"context"
@@ -14,7 +14,7 @@ type diffAnswer struct {
 }
 
 // differs returns the handler of a run as one that compares by itself, if it is to be asked.
-func differs(r *run) (provider.Differ, bool) {
+func differs(r *Run) (provider.Differ, bool) {
 	if r.want.Purged || !r.seen.Exists {
 		return nil, false
 	}
@@ -23,10 +23,10 @@ func differs(r *run) (provider.Differ, bool) {
 
 // diffAll asks the handler for the differences of all runs in one call: each is quick, and to make
 // a call costs more than most of them. If the call fails, each is asked for by itself later on, and
-// it is found out then which one hangs or panics. A handler that says by itself what is canonical is
-// asked that before, and so one by one.
-func (x comparer) diffAll(ctx context.Context, runs []*run) {
-	var asked []*run
+// it is found out then which one hangs or panics. A handler that says by itself what is canonical
+// is asked that before, and so one by one.
+func (x comparer) diffAll(ctx context.Context, runs []*Run) {
+	var asked []*Run
 	for _, r := range runs {
 		_, canonical := provider.As[provider.Canonicaliser](r.handler)
 		if _, is := differs(r); is && !canonical {
@@ -49,20 +49,20 @@ func (x comparer) diffAll(ctx context.Context, runs []*run) {
 			r.diffed = &answers[i]
 		case x.lost == nil: // the call may still be running
 			r.host = r.host.detach()
-			r.bind(ctx)
+			r.Bind(ctx)
 		}
 	}
 }
 
 // diffOne returns what the handler says of one run's differences; false: it did not answer, and the
 // run has ended.
-func (x comparer) diffOne(r *run, d provider.Differ, desired map[string]any) (diffAnswer, bool) {
+func (x comparer) diffOne(r *Run, d provider.Differ, desired map[string]any) (diffAnswer, bool) {
 	if r.diffed != nil {
 		return *r.diffed, true
 	}
 	want, seen := r.want, r.seen
 	want.Attributes = desired
-	return call(r.ctx.Context, x.executor, r, func(c *provider.Context) (out diffAnswer) {
+	return call(r.ctx.Context, x.Executor, r, func(c *provider.Context) (out diffAnswer) {
 		out.diff, out.err = d.Diff(c, want, seen)
 		return out
 	})

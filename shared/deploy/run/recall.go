@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 )
 
 // recall gives runs the facts that their handlers remember.
-func (x reader) recall(ctx context.Context, runs []*run) error {
+func (x reader) recall(ctx context.Context, runs []*Run) error {
 	var keys []state.ParameterKey
-	of := map[resource.ID]*run{}
+	of := map[resource.ID]*Run{}
 	for _, r := range runs {
 		m, ok := provider.As[provider.Rememberer](r.handler)
 		if !ok {
@@ -26,7 +26,11 @@ func (x reader) recall(ctx context.Context, runs []*run) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	facts, err := x.runner.Facts.Parameters(ctx, runs[0].host.env, state.ParameterQuery{Keys: keys, Facts: true})
+	facts, err := x.Runner.Facts.Parameters(
+		ctx,
+		runs[0].host.env,
+		state.ParameterQuery{Keys: keys, Facts: true},
+	)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read facts", err)
 	}
@@ -41,7 +45,7 @@ func (x reader) recall(ctx context.Context, runs []*run) error {
 		r.known[facts[i].Name] = facts[i].Value
 	}
 	for _, r := range of {
-		r.bind(ctx)
+		r.Bind(ctx)
 	}
 	return nil
 }

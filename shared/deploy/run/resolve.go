@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"bytes"
@@ -14,17 +14,17 @@ import (
 	"southbound/shared/schema"
 )
 
-// resolve gives the handler what it is to see: the resource with the texts of its files and with its
-// secrets. The run ends if they cannot be had.
-func (n *runner) resolve(ctx context.Context, r *run, given inputs) {
-	r.given, r.Notified, r.host.need = given, given.reload, given.need
+// Resolve gives the handler what it is to see: the resource with the texts of its files and with
+// its secrets. The run ends if they cannot be had.
+func (n *Runner) Resolve(ctx context.Context, r *Run, given Inputs) {
+	r.given, r.Notified, r.host.need = given, given.Reload, given.Need
 	n.resolveFiles(ctx, r)
 	n.resolveSecrets(ctx, r)
-	r.bind(ctx)
+	r.Bind(ctx)
 }
 
 // resolveSecrets replaces references to secrets in what the handler sees.
-func (n *runner) resolveSecrets(ctx context.Context, r *run) {
+func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 	for name, v := range r.want.Attributes {
 		refs := resource.References(v)
 		if len(refs) == 0 {
@@ -48,29 +48,29 @@ func (n *runner) resolveSecrets(ctx context.Context, r *run) {
 			if fault.Is(err, fault.Unsupported) || fault.Is(err, fault.Denied) {
 				class = provider.Terminal
 			}
-			r.end(state.StatusFailed, class, fmt.Sprintf("attribute %s: %v", name, err))
+			r.End(state.StatusFailed, class, fmt.Sprintf("attribute %s: %v", name, err))
 			return
 		}
 		if secret {
 			if a, ok := r.typ.Attribute(name); ok && a.DataType.Check(resolved) != nil {
-				r.end(state.StatusFailed, provider.NeedsChange,
+				r.End(state.StatusFailed, provider.NeedsChange,
 					fmt.Sprintf("attribute %s: the secret is not %s", name, a.DataType.Describe()))
 				return
 			}
-			r.host.hide(name)
+			r.host.Hide(name)
 		}
 		r.want.Attributes[name] = resolved
 	}
 	for i := range r.typ.Attributes {
 		if a := &r.typ.Attributes[i]; a.Sensitive {
-			r.host.hide(a.Name)
+			r.host.Hide(a.Name)
 			r.host.secretsIn(r.want.Attributes[a.Name])
 		}
 	}
 }
 
-// prefetchSecrets fetches ahead what resolveSecrets will ask for, for rows that run together.
-func (n *runner) prefetchSecrets(ctx context.Context, rows []*state.Row) {
+// PrefetchSecrets fetches ahead what resolveSecrets will ask for, for rows that run together.
+func (n *Runner) PrefetchSecrets(ctx context.Context, rows []*state.Row) {
 	b, ok := n.Secrets.(state.SecretBatches)
 	if !ok || len(rows) < 2 {
 		return
@@ -91,10 +91,10 @@ func (n *runner) prefetchSecrets(ctx context.Context, rows []*state.Row) {
 	}
 }
 
-// resolveFiles replaces uploaded files by their text in what the handler sees, unless its type takes
-// files as they are.
-func (n *runner) resolveFiles(ctx context.Context, r *run) {
-	if r.over() || r.typ == nil || slices.Contains(r.typ.Features, schema.FeatureFiles) {
+// resolveFiles replaces uploaded files by their text in what the handler sees, unless its type
+// takes files as they are.
+func (n *Runner) resolveFiles(ctx context.Context, r *Run) {
+	if r.Over() || r.typ == nil || slices.Contains(r.typ.Features, schema.FeatureFiles) {
 		return
 	}
 	for name, v := range r.want.Attributes {
@@ -112,14 +112,25 @@ func (n *runner) resolveFiles(ctx context.Context, r *run) {
 		})
 		switch {
 		case err != nil:
-			r.end(state.StatusFailed, provider.ClassOf(err), fmt.Sprintf("attribute %s: %v", name, err))
+			r.End(
+				state.StatusFailed,
+				provider.ClassOf(err),
+				fmt.Sprintf("attribute %s: %v", name, err),
+			)
 			return
 		case !changed:
 			continue
 		}
 		if a, ok := r.typ.Attribute(name); ok && a.DataType.Check(resolved) != nil {
-			r.end(state.StatusFailed, provider.NeedsChange,
-				fmt.Sprintf("attribute %s: the text of the file is not %s", name, a.DataType.Describe()))
+			r.End(
+				state.StatusFailed,
+				provider.NeedsChange,
+				fmt.Sprintf(
+					"attribute %s: the text of the file is not %s",
+					name,
+					a.DataType.Describe(),
+				),
+			)
 			return
 		}
 		r.want.Attributes[name] = resolved

@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"bytes"
@@ -12,13 +12,13 @@ import (
 
 // Code runs handlers that come with resources.
 type Code interface {
-	// Handler returns the handler of the resources at an agent that have this code. An error says why
-	// there is none.
+	// Handler returns the handler of the resources at an agent that have this code. An error says
+	// why there is none.
 	Handler(env, agent string, code resource.File) (provider.Handler, error)
 }
 
 // handlerOf returns the handler of a resource; nil if there is none, and why if that is known.
-func (n *runner) handlerOf(env string, r *resource.Resource) (h provider.Handler, why error) {
+func (n *Runner) handlerOf(env string, r *resource.Resource) (h provider.Handler, why error) {
 	code, is := model.CodeOf(r)
 	if !is {
 		return n.Handlers[r.Type], nil
@@ -31,24 +31,24 @@ func (n *runner) handlerOf(env string, r *resource.Resource) (h provider.Handler
 
 var errNoCode = errors.New("its handler is Python code, which this program does not run")
 
-// coded reports whether a row is of a resource that comes with its handler, without decoding it:
+// Coded reports whether a row is of a resource that comes with its handler, without decoding it:
 // in texts, quotation marks would be escaped.
-func coded(row *state.Row) bool {
+func Coded(row *state.Row) bool {
 	return bytes.Contains(row.Body, []byte(`"`+model.CodeAttribute+`":{"file":"`))
 }
 
 // ownHandler returns the handler of this program for a row; nil for one that comes with its
 // handler.
-func (n *runner) ownHandler(row *state.Row) provider.Handler {
+func (n *Runner) ownHandler(row *state.Row) provider.Handler {
 	typ := row.ID.Type()
-	if h := n.Handlers[typ]; h == nil || !coded(row) {
+	if h := n.Handlers[typ]; h == nil || !Coded(row) {
 		return h
 	}
 	return nil
 }
 
-// reportsFacts reports whether the handler of a row can be asked for facts.
-func (n *runner) reportsFacts(row *state.Row) bool {
+// ReportsFacts reports whether the handler of a row can be asked for facts.
+func (n *Runner) ReportsFacts(row *state.Row) bool {
 	_, facts := provider.As[provider.FactReader](n.ownHandler(row))
-	return facts || coded(row)
+	return facts || Coded(row)
 }

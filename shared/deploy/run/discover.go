@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"context"
@@ -10,30 +10,31 @@ import (
 	"southbound/shared/schema"
 )
 
-// list returns what exists of a type on an agent, managed or not. like narrows it down, for types that
-// need that. It is Unsupported if the handler of the type cannot list, and Unavailable if the list
-// cannot be had.
-func (n *runner) list(ctx context.Context, env string, typ *schema.Compiled, agent resource.Agent,
-	like map[string]any, s *session) ([]provider.Found, error) {
+// List returns what exists of a type on an agent, managed or not. like narrows it down, for types
+// that need that. It is Unsupported if the handler of the type cannot list, and Unavailable if the
+// list cannot be had.
+func (n *Runner) List(ctx context.Context, env string, typ *schema.Compiled, agent resource.Agent,
+	like map[string]any, s *Session) ([]provider.Found, error) {
 	nobody := anyOf(typ, agent.Name)
 	// What cannot be encoded does not decode, and newRun says so.
 	body, _ := (&resource.Resource{ID: nobody, Type: typ.Name, Agent: agent.Name}).Encode()
-	r := n.newRun(env, &state.Row{ID: nobody, Body: body}, nil, s)
-	if !r.over() {
-		r.setDry(nil, false)
-		n.connect(ctx, r, agent)
+	r := n.NewRun(env, &state.Row{ID: nobody, Body: body}, nil, s)
+	if !r.Over() {
+		r.SetDry(nil, false)
+		n.Connect(ctx, r, agent)
 	}
-	if r.over() {
+	if r.Over() {
 		return nil, fault.New(fault.Unavailable, "discover "+typ.Name, "%s", r.Reason)
 	}
 	lister, ok := provider.As[provider.Lister](r.handler)
 	if !ok {
-		return nil, fault.New(fault.Unsupported, "discover", "%s cannot list what exists", typ.Name).
-			WithHint("types that can have the feature discover: `southbound types --json`")
+		err := fault.New(fault.Unsupported, "discover", "%s cannot list what exists", typ.Name)
+		return nil, err.WithHint("types that can have the feature discover: " +
+			"`southbound types --json`")
 	}
 	r.want.Attributes = like
-	r.bind(ctx)
-	x := &executor{runner: n, runs: []*run{r}, dry: true}
+	r.Bind(ctx)
+	x := &Executor{Runner: n, Runs: []*Run{r}, Dry: true}
 	type answer struct {
 		found []provider.Found
 		err   error
@@ -48,7 +49,7 @@ func (n *runner) list(ctx context.Context, env string, typ *schema.Compiled, age
 	if ok && got.err != nil {
 		x.fail(r, got.err)
 	}
-	if r.over() {
+	if r.Over() {
 		return nil, fault.New(fault.Unavailable, "discover "+typ.Name, "%s", r.Reason)
 	}
 	return got.found, nil

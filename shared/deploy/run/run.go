@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"context"
@@ -12,15 +12,15 @@ import (
 	"southbound/shared/schema"
 )
 
-// run is one run of a handler, from its preparation to its result.
-type run struct {
-	*result
+// Run is one run of a handler, from its preparation to its result.
+type Run struct {
+	*Result
 	task
 	decision
 	host *host
 	ctx  *provider.Context // for the handler; see bind
-	// token identifies a create that was begun, or is to be; found says that it was looked up and that
-	// the thing was made.
+	// token identifies a create that was begun, or is to be; found says that it was looked up and
+	// that the thing was made.
 	token string
 	found bool
 	notes state.Notes
@@ -37,7 +37,7 @@ type task struct {
 	handler provider.Handler
 	agent   resource.Agent
 	known   map[string]string // facts that the handler remembers
-	given   inputs
+	given   Inputs
 	dry     bool
 }
 
@@ -52,60 +52,62 @@ type decision struct {
 	replaces, leaves bool
 }
 
-// inputs are what a lane tells a run of why it runs.
-type inputs struct {
-	reload bool // something of whose changes it is notified has changed
-	need   need // how new the lists have to be that it is read from
-	first  bool // no run of the resource has ended well before
-	facts  bool // somebody waits for its facts
+// Inputs are what a lane tells a run of why it runs.
+type Inputs struct {
+	Reload bool // something of whose changes it is notified has changed
+	Need   Need // how new the lists have to be that it is read from
+	First  bool // no run of the resource has ended well before
+	Facts  bool // somebody waits for its facts
 }
 
 // setChanges notes how the thing differs.
-func (r *run) setChanges(diffs map[string]plan.Diff) {
+func (r *Run) setChanges(diffs map[string]plan.Diff) {
 	r.Changes, r.whole = nil, nil
 	r.addChanges(diffs)
 }
 
 // addChanges adds to how the thing differs.
-func (r *run) addChanges(diffs map[string]plan.Diff) {
+func (r *Run) addChanges(diffs map[string]plan.Diff) {
 	if r.Changes == nil {
 		r.Changes, r.whole = map[string]plan.Diff{}, map[string]plan.Diff{}
 	}
-	maps.Copy(r.Changes, r.host.redactDiff(diffs, r.texts(), false))
+	maps.Copy(r.Changes, r.host.Diffs(diffs, r.texts(), false))
 	if r.host.whole {
-		maps.Copy(r.whole, r.host.redactDiff(diffs, r.texts(), true))
+		maps.Copy(r.whole, r.host.Diffs(diffs, r.texts(), true))
 	}
 }
 
-// shown returns the changes as they are to be shown.
-func (r *run) shown() map[string]plan.Diff {
+// Shown returns the changes as they are to be shown.
+func (r *Run) Shown() map[string]plan.Diff {
 	if r.host.whole {
 		return r.whole
 	}
 	return r.Changes
 }
 
-// over reports whether the run has its outcome.
-func (r *run) over() bool { return r.Outcome != "" }
+// Over reports whether the run has its outcome.
+func (r *Run) Over() bool { return r.Outcome != "" }
 
-// end gives the run its outcome.
-func (r *run) end(outcome state.Status, class provider.Class, reason string) {
+// End gives the run its outcome.
+func (r *Run) End(outcome state.Status, class provider.Class, reason string) {
 	r.Outcome, r.Class, r.Reason = outcome, class, r.host.redact(reason)
 }
 
-// newRun makes a run of what a row wants, which is known if it was decoded already, and nil otherwise.
-// The run ends at once if this program cannot run it.
-func (n *runner) newRun(env string, row *state.Row, known *resource.Resource, s *session) *run {
-	r := &run{result: &result{Action: state.Action{ID: n.NewID(), Resource: row.ID, Version: row.Version,
-		Started: n.Clock.Now(), Change: plan.NoChange, Pack: n.Pack}}}
-	r.host = newHost(origin{runner: n, env: env, session: s, lists: s.known(), id: row.ID})
+// NewRun makes a run of what a row wants, which is known if it was decoded already, and nil
+// otherwise. The run ends at once if this program cannot run it.
+func (n *Runner) NewRun(env string, row *state.Row, known *resource.Resource, s *Session) *Run {
+	r := &Run{
+		Result: &Result{Action: state.Action{ID: n.NewID(), Resource: row.ID, Version: row.Version,
+			Started: n.Clock.Now(), Change: plan.NoChange, Pack: n.Pack}},
+	}
+	r.host = newHost(origin{runner: n, env: env, session: s, lists: s.Lists(), id: row.ID})
 	res, err := known, error(nil)
 	if res == nil {
 		res, err = resource.Decode(row.Body)
 	}
 	if err != nil {
 		r.Damaged = true
-		r.end(state.StatusUnavailable, state.ClassUnavailable, "what is stored of it is damaged; "+
+		r.End(state.StatusUnavailable, state.ClassUnavailable, "what is stored of it is damaged; "+
 			"it is taken from its version once more, or else from the documents by the next apply")
 		return r
 	}
@@ -117,7 +119,7 @@ func (n *runner) newRun(env string, row *state.Row, known *resource.Resource, s 
 		if why != nil {
 			text = why.Error()
 		}
-		r.end(state.StatusUnavailable, state.ClassUnavailable, text)
+		r.End(state.StatusUnavailable, state.ClassUnavailable, text)
 		return r
 	}
 	if code, is := model.CodeOf(res); is {
@@ -129,40 +131,41 @@ func (n *runner) newRun(env string, row *state.Row, known *resource.Resource, s 
 	r.token, r.Purged, r.ReportOnly = row.Creating, res.Purged, res.ReportOnly
 	r.notes = state.DecodeNotes(row.Notes)
 	for _, name := range row.Hidden {
-		r.host.hide(name)
+		r.host.Hide(name)
 	}
 	r.host.state = row.Waiting
 	return r
 }
 
-// setDry lets a run only look. files are those that are not stored yet; whole keeps values in changes
-// as long as they are.
-func (r *run) setDry(files map[string]state.Blob, whole bool) {
+// SetDry lets a run only look. files are those that are not stored yet; whole keeps values in
+// changes as long as they are.
+func (r *Run) SetDry(files map[string]state.Blob, whole bool) {
 	r.dry, r.Action.Action = true, state.ActionDryRun
 	r.host.local, r.host.whole = files, whole
 }
 
-// intent returns what is run, as it is stored; nil if that cannot be read.
-func (r *run) intent() *resource.Resource { return r.res }
+// Intent returns what is run, as it is stored; nil if that cannot be read.
+func (r *Run) Intent() *resource.Resource { return r.res }
 
-// decided returns what is to be done, and whether that is by replacing the thing.
-func (r *run) decided() (what plan.Change, replaces bool) { return r.act, r.replaces }
+// Decided returns what is to be done, and whether that is by replacing the thing.
+func (r *Run) Decided() (what plan.Change, replaces bool) { return r.act, r.replaces }
 
-// mark notes in a row what has to be known of the run if it ends in the middle.
-func (r *run) mark(row *state.Row) { row.Creating, row.Notes = r.token, r.notes.Encode() }
+// Mark notes in a row what has to be known of the run if it ends in the middle.
+func (r *Run) Mark(row *state.Row) { row.Creating, row.Notes = r.token, r.notes.Encode() }
 
-// reread takes from a row what is known of the thing by now: notes, and which attributes hold secrets.
-func (r *run) reread(row *state.Row) {
+// Reread takes from a row what is known of the thing by now: notes, and which attributes hold
+// secrets.
+func (r *Run) Reread(row *state.Row) {
 	r.notes = state.DecodeNotes(row.Notes)
 	row.HideSecrets()
 	for _, name := range row.Hidden {
-		r.host.hide(name)
+		r.host.Hide(name)
 	}
 }
 
-// finish completes the result of a run in a lane, which has its outcome, and returns it.
-func (r *run) finish() *result {
-	r.report()
+// Finish completes the result of a run in a lane, which has its outcome, and returns it.
+func (r *Run) Finish() *Result {
+	r.Report()
 	if r.Acted {
 		r.host.lists.didChange(r.Resource)
 	}
@@ -180,21 +183,21 @@ func (r *run) finish() *result {
 		line := provider.Line{At: r.Finished, Level: provider.LevelError, Msg: r.Reason}
 		r.Messages = append(r.Messages, line)
 	}
-	return r.result
+	return r.Result
 }
 
-// report ends a run: it takes into the record what the handler has said of it.
-func (r *run) report() {
+// Report ends a run: it takes into the record what the handler has said of it.
+func (r *Run) Report() {
 	r.Finished = r.host.Now()
 	r.host.redactLines()
 	r.Messages = r.host.lines
 	r.Provider, r.ProviderWhy = r.host.provider, r.host.providerWhy
 }
 
-// bind makes the context that the handler gets.
-func (r *run) bind(ctx context.Context) {
+// Bind makes the context that the handler gets.
+func (r *Run) Bind(ctx context.Context) {
 	r.host.typ, r.host.want, r.host.dry = r.typ, r.want.Attributes, r.dry
 	r.ctx = provider.NewContext(ctx, r.host, provider.Options{ID: r.res.ID, DryRun: r.dry,
-		State: r.host.state, Reload: r.given.reload, Desired: r.want, Version: r.Version,
-		Known: r.known, Stored: r.res, New: r.given.first})
+		State: r.host.state, Reload: r.given.Reload, Desired: r.want, Version: r.Version,
+		Known: r.known, Stored: r.res, New: r.given.First})
 }

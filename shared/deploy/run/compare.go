@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 	"southbound/shared/schema"
 )
 
-// accept takes what was read: secrets in it are known from now on, and it is held to what the handler
-// declares, or else the run has failed.
-func (x comparer) accept(r *run) {
+// accept takes what was read: secrets in it are known from now on, and it is held to what the
+// handler declares, or else the run has failed.
+func (x comparer) accept(r *Run) {
 	r.act = plan.NoChange
 	for name := range r.host.hidden {
 		r.host.secretsIn(r.seen.Attributes[name]) // it may still hold an earlier secret
@@ -26,7 +26,7 @@ func (x comparer) accept(r *run) {
 }
 
 // decide compares what was read with what is wanted and notes what has to be done.
-func (x comparer) decide(r *run) {
+func (x comparer) decide(r *Run) {
 	switch {
 	case r.want.Purged && r.seen.Exists:
 		r.act = plan.Purged
@@ -44,8 +44,15 @@ func (x comparer) decide(r *run) {
 			r.act = plan.Updated
 			r.setChanges(r.diff)
 			if fixed := plan.InitOnly(r.typ, r.diff); len(fixed) > 0 {
-				r.end(state.StatusFailed, provider.NeedsChange, fmt.Sprintf("%s can only be set when it is created; to change it, purge the resource and create it anew",
-					strings.Join(fixed, ", ")))
+				r.End(
+					state.StatusFailed,
+					provider.NeedsChange,
+					fmt.Sprintf(
+						"%s can only be set when it is created; to change it, "+
+							"purge the resource and create it anew",
+						strings.Join(fixed, ", "),
+					),
+				)
 				return
 			}
 			if !x.replacing(r) {
@@ -56,14 +63,15 @@ func (x comparer) decide(r *run) {
 	if !r.res.ReportOnly {
 		r.leftover()
 	}
-	if r.res.ReportOnly && r.act != plan.NoChange && !x.dry {
+	if r.res.ReportOnly && r.act != plan.NoChange && !x.Dry {
 		r.act = plan.NoChange
-		r.end(state.StatusNonCompliant, "", "differs, and is only reported")
+		r.End(state.StatusNonCompliant, "", "differs, and is only reported")
 	}
 }
 
-// compare fills in the differences between what was read and what is wanted; false means that the run failed.
-func (x comparer) compare(r *run) bool {
+// compare fills in the differences between what was read and what is wanted; false means that the
+// run failed.
+func (x comparer) compare(r *Run) bool {
 	var err error
 	desired := r.want.Attributes
 	if c, ok := provider.As[provider.Canonicaliser](r.handler); ok {
@@ -84,18 +92,19 @@ func (x comparer) compare(r *run) bool {
 	return x.inSync(r, desired)
 }
 
-func createDiff(r *run) map[string]plan.Diff {
+func createDiff(r *Run) map[string]plan.Diff {
 	out := make(map[string]plan.Diff, len(r.want.Attributes))
 	for i := range r.typ.Attributes {
 		a := &r.typ.Attributes[i]
-		if v := r.want.Attributes[a.Name]; v != nil && (plan.Compared(a) || a.Behaviour == schema.WriteOnly) {
+		if v := r.want.Attributes[a.Name]; v != nil &&
+			(plan.Compared(a) || a.Behaviour == schema.WriteOnly) {
 			out[a.Name] = plan.Diff{Desired: v}
 		}
 	}
 	return out
 }
 
-func purgeDiff(r *run) map[string]plan.Diff {
+func purgeDiff(r *Run) map[string]plan.Diff {
 	out := map[string]plan.Diff{}
 	for i := range r.typ.Attributes {
 		a := &r.typ.Attributes[i]
@@ -106,9 +115,9 @@ func purgeDiff(r *run) map[string]plan.Diff {
 	return out
 }
 
-// inSync lets the handler decide which attributes are as wanted, after checking that what it has read is in its canonical form. It returns
-// false if the run failed.
-func (x comparer) inSync(r *run, desired map[string]any) bool {
+// inSync lets the handler decide which attributes are as wanted, after checking that what it has
+// read is in its canonical form. It returns false if the run failed.
+func (x comparer) inSync(r *Run, desired map[string]any) bool {
 	if !x.canonical(r) {
 		return false
 	}
@@ -126,7 +135,7 @@ func (x comparer) inSync(r *run, desired map[string]any) bool {
 		err  error
 	}
 	handler, seen, diff := r.handler, r.seen.Attributes, r.diff
-	got, ok := call(r.ctx.Context, x.executor, r, func(c *provider.Context) (out answer) {
+	got, ok := call(r.ctx.Context, x.Executor, r, func(c *provider.Context) (out answer) {
 		out.diff, out.err = provider.ApplySync(c, handler, compared, desired, seen, diff)
 		return out
 	})
@@ -137,11 +146,11 @@ func (x comparer) inSync(r *run, desired map[string]any) bool {
 	return ok && got.err == nil
 }
 
-// canonical checks that what the handler has read is in its own canonical form, as the setting strict asks for. It returns false if the run
-// failed.
-func (x comparer) canonical(r *run) bool {
+// canonical checks that what the handler has read is in its own canonical form, as the setting
+// strict asks for. It returns false if the run failed.
+func (x comparer) canonical(r *Run) bool {
 	c, ok := provider.As[provider.Canonicaliser](r.handler)
-	if !ok || x.strict == provider.StrictOff {
+	if !ok || x.Strict == provider.StrictOff {
 		return true
 	}
 	form, err := c.Canonicalise(r.seen.Attributes)
@@ -152,17 +161,20 @@ func (x comparer) canonical(r *run) bool {
 		}
 	}
 	slices.Sort(wrong)
-	text := "the handler reports values that are not in its own canonical form: " + strings.Join(wrong, ", ")
+	text := "the handler reports values that are not in its own canonical form: " + strings.Join(
+		wrong,
+		", ",
+	)
 	switch {
 	case err != nil:
 		text = "the handler has no canonical form of what it reports: " + err.Error()
 	case len(wrong) == 0:
 		return true
 	}
-	if x.strict == provider.StrictError {
-		r.end(state.StatusFailed, provider.Terminal, text)
+	if x.Strict == provider.StrictError {
+		r.End(state.StatusFailed, provider.Terminal, text)
 		return false
 	}
-	r.host.Log(provider.Line{At: x.runner.Clock.Now(), Level: provider.LevelWarning, Msg: text})
+	r.host.Log(provider.Line{At: x.Runner.Clock.Now(), Level: provider.LevelWarning, Msg: text})
 	return true
 }

@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"encoding/json"
@@ -16,42 +16,42 @@ import (
 	"southbound/shared/resource"
 )
 
-// redactor takes secrets out of what is shown or stored, and bounds its length. It may be used by several
-// goroutines at once, except for hide.
-type redactor struct {
+// Redactor takes secrets out of what is shown or stored, and bounds its length. It may be used by
+// several goroutines at once, except for hide.
+type Redactor struct {
 	guard   sync.Mutex // of secrets
 	secrets redact.Set
 	hidden  map[string]bool // attributes whose values are not shown
 }
 
-// newRedactor returns a redactor that knows no secrets yet.
-func newRedactor() *redactor { return &redactor{hidden: map[string]bool{}} }
+// NewRedactor returns a Redactor that knows no secrets yet.
+func NewRedactor() *Redactor { return &Redactor{hidden: map[string]bool{}} }
 
 // clone returns a copy that knows the same secrets.
-func (d *redactor) clone() *redactor {
+func (d *Redactor) clone() *Redactor {
 	d.guard.Lock()
 	defer d.guard.Unlock()
-	return &redactor{secrets: d.secrets.Clone(), hidden: maps.Clone(d.hidden)}
+	return &Redactor{secrets: d.secrets.Clone(), hidden: maps.Clone(d.hidden)}
 }
 
 // add makes a secret known.
-func (d *redactor) add(secret string) {
+func (d *Redactor) add(secret string) {
 	d.guard.Lock()
 	defer d.guard.Unlock()
 	d.secrets.Add(secret)
 }
 
-// hide keeps the values of an attribute out of changes.
-func (d *redactor) hide(attribute string) { d.hidden[attribute] = true }
+// Hide keeps the values of an attribute out of changes.
+func (d *Redactor) Hide(attribute string) { d.hidden[attribute] = true }
 
 // redact replaces secrets in a text and bounds its length.
-func (d *redactor) redact(s string) string { return d.cleanTo(s, mostText) }
+func (d *Redactor) redact(s string) string { return d.cleanTo(s, mostText) }
 
 // cleanTo is redact with another bound.
-func (d *redactor) cleanTo(s string, most int) string { return shorten(d.clean(s), most) }
+func (d *Redactor) cleanTo(s string, most int) string { return shorten(d.clean(s), most) }
 
 // clean replaces secrets in a text.
-func (d *redactor) clean(s string) string {
+func (d *Redactor) clean(s string) string {
 	d.guard.Lock()
 	defer d.guard.Unlock()
 	return d.secrets.Clean(s, redacted)
@@ -89,10 +89,10 @@ func CutLines(diff string) int {
 }
 
 // redactAny removes secrets from a value that is as provider.Plain makes it.
-func (d *redactor) redactAny(v any) any { return d.redactTo(v, mostText) }
+func (d *Redactor) redactAny(v any) any { return d.redactTo(v, mostText) }
 
 // redactTo is redactAny with another bound of each text.
-func (d *redactor) redactTo(v any, most int) any {
+func (d *Redactor) redactTo(v any, most int) any {
 	switch v := v.(type) {
 	case nil, bool, int64, float64, *big.Int:
 		return v
@@ -116,9 +116,9 @@ func (d *redactor) redactTo(v any, most int) any {
 	return d.cleanTo(fmt.Sprint(v), most)
 }
 
-// redactDiff returns differences in a form that may be shown and, unless they are whole, stored. texts,
+// Diffs returns differences in a form that may be shown and, unless they are whole, stored. texts,
 // when not nil, gives files as texts.
-func (d *redactor) redactDiff(diffs map[string]plan.Diff, texts fileTexts,
+func (d *Redactor) Diffs(diffs map[string]plan.Diff, texts Texts,
 	whole bool) map[string]plan.Diff {
 	out := make(map[string]plan.Diff, len(diffs))
 	for name, of := range diffs {
@@ -142,7 +142,7 @@ func hideValue(v any) any {
 
 // unified returns the difference as one of texts where that tells more than the values, which are
 // cut.
-func (d *redactor) unified(of plan.Diff, texts fileTexts, whole bool) string {
+func (d *Redactor) unified(of plan.Diff, texts Texts, whole bool) string {
 	most, inside := mostUnified, mostText
 	if whole {
 		most, inside = mostWhole, mostWhole
@@ -161,12 +161,15 @@ func (d *redactor) unified(of plan.Diff, texts fileTexts, whole bool) string {
 	if isText && both {
 		return cutLines(diffview.Of(d.clean(now), d.clean(wanted)), most)
 	}
-	return cutLines(diffview.Of(d.redactTo(of.Current, inside), d.redactTo(of.Desired, inside)), most)
+	return cutLines(
+		diffview.Of(d.redactTo(of.Current, inside), d.redactTo(of.Desired, inside)),
+		most,
+	)
 }
 
 // unifiedFiles is unified where one of the values is a file. It returns "" if they are not both
 // texts that can be had, as values tell them apart then.
-func (d *redactor) unifiedFiles(of plan.Diff, texts fileTexts, whole bool) (diff string, ofFiles bool) {
+func (d *Redactor) unifiedFiles(of plan.Diff, texts Texts, whole bool) (diff string, ofFiles bool) {
 	_, one := of.Current.(resource.File)
 	_, other := of.Desired.(resource.File)
 	if !one && !other {
@@ -201,7 +204,7 @@ func cutLines(diff string, most int) string {
 }
 
 // shown returns a value as it may stand in changes: without secrets and bounded in length.
-func (d *redactor) shown(v any, whole bool) any {
+func (d *Redactor) shown(v any, whole bool) any {
 	most, inside := mostValue, mostText
 	if whole {
 		most, inside = mostWhole, mostWhole

@@ -1,10 +1,10 @@
-package deploy_test
+package run_test
 
 import (
 	"strings"
 	"testing"
 
-	"southbound/shared/deploy"
+	"southbound/shared/deploy/run"
 )
 
 // TestCut pins which values and diffs in the record of an action count as cut.
@@ -25,7 +25,7 @@ func TestCut(t *testing.T) {
 		"List":         {[]any{long + "… (600 bytes)"}, 0},
 		"Nothing":      {nil, 0},
 	} {
-		if kept, size, is := deploy.Cut(c.value); is != (c.size > 0) ||
+		if kept, size, is := run.Cut(c.value); is != (c.size > 0) ||
 			is && (size != c.size || kept != strings.Repeat("x", len(kept))) {
 			t.Errorf("%s: Cut = %q, %d, %v", name, kept, size, is)
 		}
@@ -36,7 +36,7 @@ func TestCut(t *testing.T) {
 		"@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n": 0,
 		"": 0,
 	} {
-		if got := deploy.CutLines(diff); got != want {
+		if got := run.CutLines(diff); got != want {
 			t.Errorf("CutLines(%q) = %d, want %d", diff, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 )
 
 // read observes the thing of each run, in one call if the handler can do that.
-func (x reader) read(ctx context.Context, runs []*run) {
+func (x reader) read(ctx context.Context, runs []*Run) {
 	batch, ok := provider.As[provider.BatchReader](handlerOf(runs))
-	if !ok && len(runs) > 0 && x.scheduled != nil && x.readList(ctx, runs) {
+	if !ok && len(runs) > 0 && x.Scheduled != nil && x.readList(ctx, runs) {
 		return
 	}
 	if !ok || len(runs) < 2 {
@@ -24,10 +24,17 @@ func (x reader) read(ctx context.Context, runs []*run) {
 	}
 	items := make([]provider.BatchRead, len(runs))
 	for i, r := range runs {
-		items[i] = provider.BatchRead{Context: r.ctx, ReadRequest: provider.ReadRequest{Resource: r.want}}
+		items[i] = provider.BatchRead{
+			Context:     r.ctx,
+			ReadRequest: provider.ReadRequest{Resource: r.want},
+		}
 	}
 	var readings []provider.Reading
-	err := x.within(ctx, x.batchLimit(runs), func(ctx context.Context) { readings = batch.ReadBatch(ctx, items) })
+	err := x.within(
+		ctx,
+		x.batchLimit(runs),
+		func(ctx context.Context) { readings = batch.ReadBatch(ctx, items) },
+	)
 	if err != nil || len(readings) != len(runs) {
 		x.apart(ctx, runs, x.readOne) // one of them may hang or panic: find out which
 		return
@@ -38,13 +45,13 @@ func (x reader) read(ctx context.Context, runs []*run) {
 }
 
 // readOne observes a thing, unless it is late.
-func (x reader) readOne(ctx context.Context, r *run) {
-	if x.late != nil && x.late() {
-		x.runs = drop(x.runs, r)
+func (x reader) readOne(ctx context.Context, r *Run) {
+	if x.Late != nil && x.Late() {
+		x.Runs = drop(x.Runs, r)
 		return
 	}
 	handler, req := r.handler, provider.ReadRequest{Resource: r.want}
-	reading, ok := call(ctx, x.executor, r, func(c *provider.Context) (out provider.Reading) {
+	reading, ok := call(ctx, x.Executor, r, func(c *provider.Context) (out provider.Reading) {
 		out.Observation, out.Err = handler.Read(c, req)
 		return out
 	})
@@ -53,28 +60,30 @@ func (x reader) readOne(ctx context.Context, r *run) {
 	}
 }
 
-// apart does one by one what failed as a batch. Each run gets a new host first, as the batch may still be running with the old ones.
-func (x *executor) apart(ctx context.Context, runs []*run, f func(context.Context, *run)) {
+// apart does one by one what failed as a batch. Each run gets a new host first, as the batch may
+// still be running with the old ones.
+func (x *Executor) apart(ctx context.Context, runs []*Run, f func(context.Context, *Run)) {
 	for _, r := range runs {
 		r.host = r.host.detach()
-		r.bind(ctx)
+		r.Bind(ctx)
 		f(ctx, r)
 	}
 }
 
-// batchLimit is how long a batch may take: as long as its slowest call, and batchItem more for each item.
-func (x *executor) batchLimit(runs []*run) time.Duration {
+// batchLimit is how long a batch may take: as long as its slowest call, and batchItem more for each
+// item.
+func (x *Executor) batchLimit(runs []*Run) time.Duration {
 	longest := time.Duration(0)
 	for _, r := range runs {
 		longest = max(longest, x.limit(r))
 	}
-	return longest + time.Duration(len(runs))*batchItem
+	return longest + time.Duration(len(runs))*BatchItem
 }
 
-// batchItem is what each item adds to the time that a batch may take.
-const batchItem = 100 * time.Millisecond
+// BatchItem is what each item adds to the time that a batch may take.
+const BatchItem = 100 * time.Millisecond
 
-func handlerOf(runs []*run) provider.Handler {
+func handlerOf(runs []*Run) provider.Handler {
 	if len(runs) == 0 {
 		return nil
 	}
@@ -85,7 +94,8 @@ func handlerOf(runs []*run) provider.Handler {
 func shows(typ *schema.Compiled, listed, wanted map[string]any) bool {
 	for i := range typ.Attributes {
 		a := &typ.Attributes[i]
-		if want := wanted[a.Name]; plan.Compared(a) && want != nil && !resource.Equal(want, listed[a.Name]) {
+		if want := wanted[a.Name]; plan.Compared(a) && want != nil &&
+			!resource.Equal(want, listed[a.Name]) {
 			return false
 		}
 	}

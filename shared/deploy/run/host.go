@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"bytes"
@@ -33,13 +33,13 @@ const (
 	mostWhole   = 1 << 20  // bytes of each that are shown when they are to be whole
 )
 
-// host is what a handler reaches through its Context during one run. It keeps what the handler reports,
-// without secrets.
+// host is what a handler reaches through its Context during one run. It keeps what the handler
+// reports, without secrets.
 type host struct {
 	origin
-	*redactor
+	*Redactor
 	state []byte // what the handler asked to be given back
-	need  need
+	need  Need
 	local map[string]state.Blob // files that are not stored yet, for a preview
 	whole bool                  // changes are to be shown with values as long as they are
 	dry   bool
@@ -53,10 +53,10 @@ type host struct {
 
 // origin is where a run comes from.
 type origin struct {
-	runner  *runner
+	runner  *Runner
 	env     string
-	session *session
-	lists   *lists // of the session
+	session *Session
+	lists   *Lists // of the session
 	id      resource.ID
 }
 
@@ -75,13 +75,13 @@ type said struct {
 }
 
 // newHost returns the host of a run.
-func newHost(of origin) *host { return &host{origin: of, redactor: newRedactor()} }
+func newHost(of origin) *host { return &host{origin: of, Redactor: NewRedactor()} }
 
 // detach returns a copy of the host that a call left behind with the old one cannot reach.
 func (h *host) detach() *host {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return &host{origin: h.origin, redactor: h.redactor.clone(), state: h.state, need: h.need,
+	return &host{origin: h.origin, Redactor: h.Redactor.clone(), state: h.state, need: h.need,
 		local: h.local, whole: h.whole, dry: h.dry, typ: h.typ, want: h.want, cache: h.cache,
 		said: said{lines: slices.Clone(h.lines), logged: h.logged, late: h.late,
 			changed: maps.Clone(h.changed), facts: maps.Clone(h.facts),
@@ -109,7 +109,11 @@ func (h *host) Log(line provider.Line) {
 	case h.dropped == 0:
 		h.dropped++
 		h.lines = append(h.lines, provider.Line{At: line.At, Level: provider.LevelWarning,
-			Msg: fmt.Sprintf("more than %d log lines, or %d bytes; the rest is left out", mostLines, mostLogged)})
+			Msg: fmt.Sprintf(
+				"more than %d log lines, or %d bytes; the rest is left out",
+				mostLines,
+				mostLogged,
+			)})
 	}
 }
 
@@ -141,10 +145,15 @@ func (h *host) Now() time.Time { return h.runner.Clock.Now() }
 func (h *host) Changed(attribute string, d plan.Diff) {
 	d.Current, d.Desired = provider.Plain(d.Current), provider.Plain(d.Desired)
 	if h.unmanaged(attribute) {
-		shown := h.redactDiff(map[string]plan.Diff{attribute: d}, nil, false)[attribute]
+		shown := h.Diffs(map[string]plan.Diff{attribute: d}, nil, false)[attribute]
 		h.Log(provider.Line{At: h.Now(), Level: provider.LevelWarning,
-			Msg:    "drift of an attribute that the resource does not set; it is not a change of this run",
-			Kwargs: map[string]any{"attribute": attribute, "current": shown.Current, "desired": shown.Desired}})
+			Msg: "drift of an attribute that the resource does not set; " +
+				"it is not a change of this run",
+			Kwargs: map[string]any{
+				"attribute": attribute,
+				"current":   shown.Current,
+				"desired":   shown.Desired,
+			}})
 		return
 	}
 	h.mu.Lock()
@@ -159,9 +168,16 @@ func (h *host) Changed(attribute string, d plan.Diff) {
 func (h *host) Fact(name, value string) {
 	if name == "" || len(name) > mostName || len(value) > mostFact {
 		h.Log(provider.Line{At: h.Now(), Level: provider.LevelWarning,
-			Msg: fmt.Sprintf("a fact is not kept: its name has to have 1 to %d bytes, and its value at most %d",
-				mostName, mostFact),
-			Kwargs: map[string]any{"fact": shorten(name, mostValue), "name_bytes": len(name), "value_bytes": len(value)}})
+			Msg: fmt.Sprintf(
+				"a fact is not kept: its name has to have 1 to %d bytes, and its value at most %d",
+				mostName,
+				mostFact,
+			),
+			Kwargs: map[string]any{
+				"fact":        shorten(name, mostValue),
+				"name_bytes":  len(name),
+				"value_bytes": len(value),
+			}})
 		return
 	}
 	value = h.clean(value)
@@ -176,10 +192,10 @@ func (h *host) Fact(name, value string) {
 }
 
 // Files implements provider.Host.
-func (h *host) Files() provider.Files { return filesOf(h.runner.Files, h.local) }
+func (h *host) Files() provider.Files { return FilesOf(h.runner.Files, h.local) }
 
-// filesOf opens stored files and, for a preview, those that are not stored yet.
-func filesOf(stored state.Files, local map[string]state.Blob) provider.Files {
+// FilesOf opens stored files and, for a preview, those that are not stored yet.
+func FilesOf(stored state.Files, local map[string]state.Blob) provider.Files {
 	return files{stored, local}
 }
 

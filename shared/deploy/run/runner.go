@@ -1,4 +1,4 @@
-package deploy
+package run
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// runConfig holds what runs of handlers need. All but Code is required.
-type runConfig struct {
+// Config holds what runs of handlers need. All but Code is required.
+type Config struct {
 	Clock     state.Clock
 	Caller    state.Caller
 	Files     state.Files
@@ -21,7 +21,7 @@ type runConfig struct {
 	Facts     facts
 	Types     *schema.Registry
 	Handlers  map[string]provider.Handler // by type name
-	Code      Code                        // runs handlers that come with resources; nil: none is run here
+	Code      Code                        // runs what comes with resources; nil: none is run
 	Pack      string                      // digest of the handlers, recorded with every action
 	NewID     func() string               // unique, and greater than those made before
 }
@@ -31,20 +31,20 @@ type facts interface {
 	Parameters(ctx context.Context, env string, q state.ParameterQuery) ([]state.Parameter, error)
 }
 
-// runner makes runs of handlers. It may be used by several goroutines at once.
-type runner struct {
-	runConfig
-	caches *caches
+// Runner makes runs of handlers. It may be used by several goroutines at once.
+type Runner struct {
+	Config
+	caches *Caches
 }
 
-// newRunner returns a runner, whose handlers keep between runs what is in caches.
-func newRunner(c runConfig, caches *caches) *runner { return &runner{runConfig: c, caches: caches} }
+// New returns a runner, whose handlers keep between runs what is in caches.
+func New(c Config, caches *Caches) *Runner { return &Runner{Config: c, caches: caches} }
 
-// maxGroup is how many resources a handler is given at once.
-const maxGroup = 512
+// MaxGroup is how many resources a handler is given at once.
+const MaxGroup = 512
 
-// batches reports whether the handler of a row gains from being given several resources at once.
-func (n *runner) batches(row *state.Row) bool {
+// Batches reports whether the handler of a row gains from being given several resources at once.
+func (n *Runner) Batches(row *state.Row) bool {
 	h := n.ownHandler(row)
 	_, reads := provider.As[provider.BatchReader](h)
 	_, applies := provider.As[provider.BatchApplier](h)
@@ -53,11 +53,11 @@ func (n *runner) batches(row *state.Row) bool {
 	return reads || applies || lists || flushes
 }
 
-// callLimit returns how long one call for a row may take, as executor.limit does for its run. res is
-// what the row wants; nil: it cannot be read.
-func (n *runner) callLimit(row *state.Row, res *resource.Resource) time.Duration {
+// CallLimit returns how long one call for a row may take, as executor.limit does for its run. res
+// is what the row wants; nil: it cannot be read.
+func (n *Runner) CallLimit(row *state.Row, res *resource.Resource) time.Duration {
 	typ := row.ID.Type()
-	if coded(row) {
+	if Coded(row) {
 		return model.CodeTimeout
 	}
 	if h, ok := provider.As[provider.Timeouter](n.Handlers[typ]); ok && res != nil {
