@@ -48,7 +48,7 @@ func filesOf(d plan.Diff, m *model.Model) (old string, wanted state.Blob, both b
 	size, old, is := diffview.File(d.Current)
 	_, hash, other := diffview.File(d.Desired)
 	wanted, here := m.Files[hash]
-	return old, wanted, d.Unified == "" && is && other && here && max(size, wanted.Size) <= run.MostCompared
+	return old, wanted, d.Unified == "" && is && other && here && max(size, wanted.Size) <= run.MaxCompared
 }
 
 // textOf returns the text of a blob.
@@ -58,6 +58,6 @@ func textOf(b state.Blob) (string, bool) {
 		return "", false
 	}
 	defer func() { _ = src.Close() }()
-	text, err := io.ReadAll(io.LimitReader(src, run.MostCompared+1))
+	text, err := io.ReadAll(io.LimitReader(src, run.MaxCompared+1))
 	return string(text), err == nil && int64(len(text)) == b.Size && diffview.IsText(text)
 }

@@ -21,7 +21,7 @@ type codes struct {
 	ran []string
 }
 
-// Handler implements deploy.Code.
+// Handler implements run.Code.
 func (c *codes) Handler(_, agent string, code resource.File) (provider.Handler, error) {
 	c.ran = append(c.ran, agent+" "+code.Hash[:4])
 	return handler{c.w}, nil
@@ -110,7 +110,7 @@ func TestCodeThatCannotRun(t *testing.T) {
 // unable runs no code.
 type unable struct{ why string }
 
-// Handler implements deploy.Code.
+// Handler implements run.Code.
 func (u unable) Handler(string, string, resource.File) (provider.Handler, error) {
 	return nil, errors.New(u.why)
 }

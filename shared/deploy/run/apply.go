@@ -132,7 +132,7 @@ func (x applier) applied(r *Run, out provider.Result, err error) {
 		return
 	}
 	r.Change = r.act
-	if out.Again != nil && len(out.Again.State) > mostState {
+	if out.Again != nil && len(out.Again.State) > maxState {
 		x.fail(
 			r,
 			provider.Errorf(
@@ -140,7 +140,7 @@ func (x applier) applied(r *Run, out provider.Result, err error) {
 				"the handler asks to be given back %d bytes, and %d is the most; "+
 					"that is a fault in it",
 				len(out.Again.State),
-				mostState,
+				maxState,
 			),
 		)
 		return

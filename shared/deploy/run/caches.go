@@ -8,8 +8,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// mostCaches bounds how many agents have a cache in one process.
-const mostCaches = 256
+// maxCaches bounds how many agents have a cache in one process.
+const maxCaches = 256
 
 // agentKey names an agent of an environment.
 type agentKey struct{ env, agent string }
@@ -39,7 +39,7 @@ func (c *Caches) of(env, agent string, now func() time.Time) *provider.Cache {
 		c.order = append(slices.DeleteFunc(c.order, func(k agentKey) bool { return k == key }), key)
 	}
 	var old *provider.Cache
-	if len(c.order) > mostCaches {
+	if len(c.order) > maxCaches {
 		old = c.byAgent[c.order[0]]
 		delete(c.byAgent, c.order[0])
 		c.order = c.order[1:]

@@ -11,11 +11,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// mostFileText is the greatest length, in bytes, of a file that is used as a text.
-const mostFileText = 1 << 20
+// maxFileText is the greatest length, in bytes, of a file that is used as a text.
+const maxFileText = 1 << 20
 
-// MostCompared is the greatest length, in bytes, of a file that is shown by its text.
-const MostCompared = 256 << 10
+// MaxCompared is the greatest length, in bytes, of a file that is shown by its text.
+const MaxCompared = 256 << 10
 
 // Texts gives files as texts that people can read; false for others, for long ones, and for those
 // that are not at hand.
@@ -29,7 +29,7 @@ func (t Texts) of(v any) (string, bool) {
 	case string:
 		return v, true
 	case resource.File:
-		if v.Hash == "" || v.Size > MostCompared {
+		if v.Hash == "" || v.Size > MaxCompared {
 			return "", false
 		}
 		return t(v)
@@ -45,7 +45,7 @@ func TextsOf(ctx context.Context, from provider.Files) Texts {
 			return "", false
 		}
 		defer func() { _ = in.Close() }()
-		b, err := io.ReadAll(io.LimitReader(in, MostCompared+1))
+		b, err := io.ReadAll(io.LimitReader(in, MaxCompared+1))
 		if err != nil || int64(len(b)) != f.Size || !diffview.IsText(b) {
 			return "", false
 		}
@@ -53,12 +53,12 @@ func TextsOf(ctx context.Context, from provider.Files) Texts {
 	}
 }
 
-// mostTexts is how many files one preview reads to show them by their texts.
-const mostTexts = 1000
+// maxTexts is how many files one preview reads to show them by their texts.
+const maxTexts = 1000
 
 // FewTexts gives only so many texts.
 func FewTexts(t Texts) Texts {
-	left := mostTexts
+	left := maxTexts
 	return func(f resource.File) (string, bool) {
 		if left--; left < 0 {
 			return "", false
@@ -77,12 +77,12 @@ func (r *Run) texts() Texts {
 
 // fileText returns the text of a file.
 func fileText(ctx context.Context, files provider.Files, f resource.File) (string, error) {
-	if f.Size > mostFileText {
+	if f.Size > maxFileText {
 		return "", provider.Errorf(
 			provider.NeedsChange,
 			"the file has %d bytes, and a text has at most %d",
 			f.Size,
-			mostFileText,
+			maxFileText,
 		)
 	}
 	in, err := files.Open(ctx, f.Hash)
@@ -97,15 +97,15 @@ func fileText(ctx context.Context, files provider.Files, f resource.File) (strin
 		return "", provider.Errorf(provider.Retryable, "open uploaded bytes: %w", err)
 	}
 	defer func() { _ = in.Close() }()
-	b, err := io.ReadAll(io.LimitReader(in, mostFileText+1))
+	b, err := io.ReadAll(io.LimitReader(in, maxFileText+1))
 	switch {
 	case err != nil:
 		return "", provider.Errorf(provider.Retryable, "read uploaded bytes: %w", err)
-	case len(b) > mostFileText || !utf8.Valid(b):
+	case len(b) > maxFileText || !utf8.Valid(b):
 		return "", provider.Errorf(
 			provider.NeedsChange,
 			"the file is not text in UTF-8 of at most %d bytes",
-			mostFileText,
+			maxFileText,
 		)
 	}
 	return string(b), nil

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	redacted   = plan.Redacted
-	mostLines  = 1000     // log lines kept of one run
-	mostText   = 16 << 10 // bytes kept of one text in a log line
-	mostValue  = 512      // bytes kept of one value in changes
-	mostFacts  = 1000
-	mostLine   = 64 << 10 // bytes kept of the values of one log line
-	mostLogged = 4 << 20  // bytes kept of all lines of one run
-	mostFact   = 16 << 10 // bytes of one fact
-	mostName   = 255      // bytes of the name of one
-	mostState  = 4 << 10  // bytes that a handler is given back, see provider.Again
+	redacted  = plan.Redacted
+	maxLines  = 1000     // log lines kept of one run
+	maxText   = 16 << 10 // bytes kept of one text in a log line
+	maxValue  = 512      // bytes kept of one value in changes
+	maxFacts  = 1000
+	maxLine   = 64 << 10 // bytes kept of the values of one log line
+	maxLogged = 4 << 20  // bytes kept of all lines of one run
+	maxFact   = 16 << 10 // bytes of one fact
+	maxName   = 255      // bytes of the name of one
+	maxState  = 4 << 10  // bytes that a handler is given back, see provider.Again
 
-	mostUnified = 16 << 10 // bytes kept of one unified diff in changes
-	mostWhole   = 1 << 20  // bytes of each that are shown when they are to be whole
+	maxUnified = 16 << 10 // bytes kept of one unified diff in changes
+	maxWhole   = 1 << 20  // bytes of each that are shown when they are to be whole
 )
 
 // host is what a handler reaches through its Context during one run. It keeps what the handler
@@ -94,7 +94,7 @@ func (h *host) Log(line provider.Line) {
 	size := len(line.Msg)
 	if len(line.Kwargs) > 0 {
 		kw, _ := h.redactAny(provider.Plain(line.Kwargs)).(map[string]any)
-		if size += sizeOf(kw); size > mostLine {
+		if size += sizeOf(kw); size > maxLine {
 			kw = map[string]any{"left_out": fmt.Sprintf("%d bytes of values", size)}
 			size = len(line.Msg)
 		}
@@ -104,15 +104,15 @@ func (h *host) Log(line provider.Line) {
 	defer h.mu.Unlock()
 	h.logged += size
 	switch {
-	case len(h.lines) < mostLines && h.logged <= mostLogged:
+	case len(h.lines) < maxLines && h.logged <= maxLogged:
 		h.lines = append(h.lines, line)
 	case h.dropped == 0:
 		h.dropped++
 		h.lines = append(h.lines, provider.Line{At: line.At, Level: provider.LevelWarning,
 			Msg: fmt.Sprintf(
 				"more than %d log lines, or %d bytes; the rest is left out",
-				mostLines,
-				mostLogged,
+				maxLines,
+				maxLogged,
 			)})
 	}
 }
@@ -166,15 +166,15 @@ func (h *host) Changed(attribute string, d plan.Diff) {
 
 // Fact implements provider.Host.
 func (h *host) Fact(name, value string) {
-	if name == "" || len(name) > mostName || len(value) > mostFact {
+	if name == "" || len(name) > maxName || len(value) > maxFact {
 		h.Log(provider.Line{At: h.Now(), Level: provider.LevelWarning,
 			Msg: fmt.Sprintf(
 				"a fact is not kept: its name has to have 1 to %d bytes, and its value at most %d",
-				mostName,
-				mostFact,
+				maxName,
+				maxFact,
 			),
 			Kwargs: map[string]any{
-				"fact":        shorten(name, mostValue),
+				"fact":        shorten(name, maxValue),
 				"name_bytes":  len(name),
 				"value_bytes": len(value),
 			}})
@@ -186,7 +186,7 @@ func (h *host) Fact(name, value string) {
 	if h.facts == nil {
 		h.facts = map[string]string{}
 	}
-	if len(h.facts) < mostFacts {
+	if len(h.facts) < maxFacts {
 		h.facts[name] = value
 	}
 }

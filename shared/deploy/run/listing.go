@@ -13,8 +13,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// mostListed bounds how many bytes a session keeps of lists. What does not fit is read by itself.
-const mostListed = 64 << 20
+// maxListed bounds how many bytes a session keeps of lists. What does not fit is read by itself.
+const maxListed = 64 << 20
 
 // Lists is what a session knows from lists of all that exists: each is read once, and not once a
 // batch. What happens in the session is counted, so that it can be told what a list may have
@@ -55,8 +55,8 @@ type Need struct {
 	At    time.Time
 }
 
-// mostLearned bounds how exactly it is remembered when tickets were learned.
-const mostLearned = 16
+// maxLearned bounds how exactly it is remembered when tickets were learned.
+const maxLearned = 16
 
 // tick counts something that has happened. The caller holds mu.
 func (l *Lists) tick() int64 {
@@ -76,7 +76,7 @@ func (l *Lists) Learn(ticket, epoch int64) {
 		return
 	}
 	l.tickets = append(l.tickets, learned{ticket, l.tick()})
-	if len(l.tickets) > mostLearned {
+	if len(l.tickets) > maxLearned {
 		l.tickets = l.tickets[1:] // what the first stood for counts as learned with the next
 	}
 }
@@ -149,7 +149,7 @@ func (l *Lists) beginLocked(key string, now time.Time) *listed {
 func (l *Lists) room(of *listed, size int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if of.gone || l.size+size > mostListed {
+	if of.gone || l.size+size > maxListed {
 		return false
 	}
 	l.size += size

@@ -8,8 +8,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// mostOdd bounds how many attributes are named of which a handler reports what it does not declare.
-const mostOdd = 10
+// maxOdd bounds how many attributes are named of which a handler reports what it does not declare.
+const maxOdd = 10
 
 // observe takes in what a handler has read, as values that can be compared, stored and shown.
 func (x reader) observe(r *Run, reading provider.Reading) {
@@ -49,7 +49,7 @@ func (x comparer) declared(r *Run) bool {
 			r.End(state.StatusFailed, provider.Terminal, text)
 			return false
 		}
-		if i == mostOdd {
+		if i == maxOdd {
 			text, kw = fmt.Sprintf(
 				"the handler reports %d attributes that are not as its type declares them",
 				len(odd),
@@ -63,7 +63,7 @@ func (x comparer) declared(r *Run) bool {
 				Kwargs: kw,
 			},
 		)
-		if i == mostOdd {
+		if i == maxOdd {
 			break
 		}
 	}

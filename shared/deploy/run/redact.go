@@ -45,10 +45,10 @@ func (d *Redactor) add(secret string) {
 func (d *Redactor) Hide(attribute string) { d.hidden[attribute] = true }
 
 // redact replaces secrets in a text and bounds its length.
-func (d *Redactor) redact(s string) string { return d.cleanTo(s, mostText) }
+func (d *Redactor) redact(s string) string { return d.cleanTo(s, maxText) }
 
 // cleanTo is redact with another bound.
-func (d *Redactor) cleanTo(s string, most int) string { return shorten(d.clean(s), most) }
+func (d *Redactor) cleanTo(s string, limit int) string { return shorten(d.clean(s), limit) }
 
 // clean replaces secrets in a text.
 func (d *Redactor) clean(s string) string {
@@ -57,11 +57,11 @@ func (d *Redactor) clean(s string) string {
 	return d.secrets.Clean(s, redacted)
 }
 
-func shorten(s string, most int) string {
-	if len(s) <= most {
+func shorten(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… (%d bytes)", len(s))
+	return strings.ToValidUTF8(s[:limit], "") + fmt.Sprintf("… (%d bytes)", len(s))
 }
 
 // Cut tells of a value in the changes of an action whether only its beginning was kept: that, and
@@ -69,7 +69,7 @@ func shorten(s string, most int) string {
 func Cut(v any) (kept string, size int, is bool) {
 	text, _ := v.(string)
 	at := strings.LastIndex(text, "… (")
-	if at < mostValue-utf8.UTFMax {
+	if at < maxValue-utf8.UTFMax {
 		return "", 0, false
 	}
 	digits, ends := strings.CutSuffix(text[at+len("… ("):], " bytes)")
@@ -89,31 +89,31 @@ func CutLines(diff string) int {
 }
 
 // redactAny removes secrets from a value that is as provider.Plain makes it.
-func (d *Redactor) redactAny(v any) any { return d.redactTo(v, mostText) }
+func (d *Redactor) redactAny(v any) any { return d.redactTo(v, maxText) }
 
 // redactTo is redactAny with another bound of each text.
-func (d *Redactor) redactTo(v any, most int) any {
+func (d *Redactor) redactTo(v any, limit int) any {
 	switch v := v.(type) {
 	case nil, bool, int64, float64, *big.Int:
 		return v
 	case string:
-		return d.cleanTo(v, most)
+		return d.cleanTo(v, limit)
 	case resource.File:
 		return map[string]any{"file": v.Hash, "size": v.Size}
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = d.redactTo(e, most)
+			out[i] = d.redactTo(e, limit)
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			out[d.cleanTo(k, most)] = d.redactTo(e, most)
+			out[d.cleanTo(k, limit)] = d.redactTo(e, limit)
 		}
 		return out
 	}
-	return d.cleanTo(fmt.Sprint(v), most)
+	return d.cleanTo(fmt.Sprint(v), limit)
 }
 
 // Diffs returns differences in a form that may be shown and, unless they are whole, stored. texts,
@@ -143,15 +143,15 @@ func hideValue(v any) any {
 // unified returns the difference as one of texts where that tells more than the values, which are
 // cut.
 func (d *Redactor) unified(of plan.Diff, texts Texts, whole bool) string {
-	most, inside := mostUnified, mostText
+	limit, inside := maxUnified, maxText
 	if whole {
-		most, inside = mostWhole, mostWhole
+		limit, inside = maxWhole, maxWhole
 	}
 	if of.Unified != "" {
-		return cutLines(d.clean(of.Unified), most)
+		return cutLines(d.clean(of.Unified), limit)
 	}
 	if diff, ofFiles := d.unifiedFiles(of, texts, whole); ofFiles {
-		return cutLines(diff, most)
+		return cutLines(diff, limit)
 	}
 	if of.Current == nil || of.Desired == nil {
 		return ""
@@ -159,11 +159,11 @@ func (d *Redactor) unified(of plan.Diff, texts Texts, whole bool) string {
 	now, isText := of.Current.(string)
 	wanted, both := of.Desired.(string)
 	if isText && both {
-		return cutLines(diffview.Of(d.clean(now), d.clean(wanted)), most)
+		return cutLines(diffview.Of(d.clean(now), d.clean(wanted)), limit)
 	}
 	return cutLines(
 		diffview.Of(d.redactTo(of.Current, inside), d.redactTo(of.Desired, inside)),
-		most,
+		limit,
 	)
 }
 
@@ -189,33 +189,33 @@ func (d *Redactor) unifiedFiles(of plan.Diff, texts Texts, whole bool) (diff str
 // UnifiedFiles returns the unified diff of two files with these texts, as long as changes have it.
 func UnifiedFiles(current, desired string, whole bool) string {
 	if whole {
-		return cutLines(diffview.Unified(current, desired), mostWhole)
+		return cutLines(diffview.Unified(current, desired), maxWhole)
 	}
-	return cutLines(diffview.Unified(current, desired), mostUnified)
+	return cutLines(diffview.Unified(current, desired), maxUnified)
 }
 
 // cutLines bounds the length of a unified diff.
-func cutLines(diff string, most int) string {
-	if len(diff) <= most {
+func cutLines(diff string, limit int) string {
+	if len(diff) <= limit {
 		return diff
 	}
-	kept := diff[:strings.LastIndexByte(diff[:most], '\n')+1]
+	kept := diff[:strings.LastIndexByte(diff[:limit], '\n')+1]
 	return kept + fmt.Sprintf("\\ %d more lines\n", strings.Count(diff[len(kept):], "\n"))
 }
 
 // shown returns a value as it may stand in changes: without secrets and bounded in length.
 func (d *Redactor) shown(v any, whole bool) any {
-	most, inside := mostValue, mostText
+	limit, inside := maxValue, maxText
 	if whole {
-		most, inside = mostWhole, mostWhole
+		limit, inside = maxWhole, maxWhole
 	}
 	switch v := v.(type) {
 	case string:
-		return d.cleanTo(v, most)
+		return d.cleanTo(v, limit)
 	case []any, map[string]any:
 		out := d.redactTo(v, inside)
-		if b, err := json.Marshal(out); err == nil && len(b) > most {
-			return shorten(string(b), most)
+		if b, err := json.Marshal(out); err == nil && len(b) > limit {
+			return shorten(string(b), limit)
 		}
 		return out
 	}

@@ -107,18 +107,18 @@ func (res *Result) retryLater(r *state.Row, s state.Settings, jitter func() floa
 	if !state.Retried(res.Class) {
 		return
 	}
-	base, most := s.RetryBase, s.RetryMax
+	base, longest := s.RetryBase, s.RetryMax
 	if base <= 0 {
 		base = defaultRetryBase
 	}
-	if most <= 0 {
-		most = defaultRetryMax
+	if longest <= 0 {
+		longest = defaultRetryMax
 	}
 	pause := base
-	for i := 1; i < r.Attempts && pause < most; i++ {
+	for i := 1; i < r.Attempts && pause < longest; i++ {
 		pause *= 2
 	}
-	pause = min(pause, most)
+	pause = min(pause, longest)
 	pause += time.Duration((jitter() - 0.5) * 0.5 * float64(pause))
 	r.NextAt = res.Finished.Add(pause)
 }

@@ -57,14 +57,14 @@ func (s *Session) Follow(agent resource.Agent) {
 // short time ago compared with how long it took: an agent that cannot be reached costs one wait,
 // and not one for each of its resources or batches.
 func (s *Session) ForgetFailure(now time.Time) {
-	if s.connErr != nil && now.Sub(s.failedAt) >= max(2*s.waited, leastBetweenTries) {
+	if s.connErr != nil && now.Sub(s.failedAt) >= max(2*s.waited, minBetweenTries) {
 		s.Close()
 		s.connErr = nil
 	}
 }
 
-// leastBetweenTries is the time between two tries to connect within one run of a lane.
-const leastBetweenTries = 15 * time.Second
+// minBetweenTries is the time between two tries to connect within one run of a lane.
+const minBetweenTries = 15 * time.Second
 
 // DefaultConnectLimit is how long connecting may take where the Connector does not say.
 const DefaultConnectLimit = time.Minute

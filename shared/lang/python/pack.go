@@ -97,7 +97,7 @@ func (p *Pack) limit() time.Duration {
 	return p.o.Call
 }
 
-// Handler implements deploy.Code.
+// Handler implements run.Code.
 func (p *Pack) Handler(env, agent string, code resource.File) (provider.Handler, error) {
 	return &handler{pack: p, env: env, agent: agent, code: code}, nil
 }
