@@ -218,7 +218,7 @@ func (x applier) flush(ctx context.Context, runs []*Run) {
 	for _, r := range runs {
 		if !r.Over() && r.Acted {
 			of = append(of, r)
-			done = append(done, r.flushes()...)
+			done = append(done, x.flushes(r)...)
 		}
 	}
 	f, ok := provider.As[provider.Flusher](handlerOf(of))
@@ -242,7 +242,7 @@ func (x applier) flush(ctx context.Context, runs []*Run) {
 }
 
 // flushes returns what a run has done, call by call.
-func (r *Run) flushes() []provider.BatchChange {
+func (x applier) flushes(r *Run) []provider.BatchChange {
 	one := provider.BatchChange{
 		Context:  r.ctx,
 		Change:   r.act,
@@ -255,7 +255,7 @@ func (r *Run) flushes() []provider.BatchChange {
 		return []provider.BatchChange{one}
 	}
 	var out []provider.BatchChange
-	for _, s := range r.steps() {
+	for _, s := range x.steps(r) {
 		one.Change, one.Observed = s.change, s.observed
 		out = append(out, one)
 	}

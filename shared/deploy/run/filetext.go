@@ -67,12 +67,12 @@ func FewTexts(t Texts) Texts {
 	}
 }
 
-// texts gives the files that a run is about as texts.
-func (r *Run) texts() Texts {
-	if r.ctx == nil || r.ctx.Context == nil {
+// texts gives the files that a call is about as texts; nil if there is no call.
+func (h *host) texts(ctx *provider.Context) Texts {
+	if ctx == nil || ctx.Context == nil {
 		return nil
 	}
-	return TextsOf(r.ctx.Context, r.host.Files())
+	return TextsOf(ctx.Context, h.Files())
 }
 
 // fileText returns the text of a file.

@@ -302,7 +302,7 @@ func (x reader) list(ctx context.Context, lister provider.Lister, runs []*Run) *
 		err   error
 	}
 	said := make(chan answer, 1) // a call that was left behind may still answer
-	at := first.listContext(ctx)
+	at := x.listContext(ctx, first)
 	err := x.within(ctx, x.batchLimit(runs), func(ctx context.Context) {
 		var a answer
 		a.found, a.err = collect(at.With(ctx), lister, first.typ, wanted,
@@ -323,7 +323,7 @@ func (x reader) list(ctx context.Context, lister provider.Lister, runs []*Run) *
 }
 
 // listContext returns the context of a list, which is for no resource.
-func (r *Run) listContext(ctx context.Context) *provider.Context {
+func (x reader) listContext(ctx context.Context, r *Run) *provider.Context {
 	nobody := anyOf(r.typ, r.res.Agent)
 	return provider.NewContext(
 		ctx,

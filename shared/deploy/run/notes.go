@@ -40,12 +40,12 @@ func (r *Run) old() []map[string]any {
 
 // witness identifies what a resource says of an attribute and how its agent is reached. Of a secret
 // it knows the name and the version only.
-func (r *Run) witness(attribute string) string {
+func (t *task) witness(attribute string) string {
 	value, err := resource.CanonicalValue(
 		map[string]any{
-			"options":   r.agent.Options,
-			"transport": r.agent.Transport,
-			"value":     r.res.Attributes[attribute],
+			"options":   t.agent.Options,
+			"transport": t.agent.Transport,
+			"value":     t.res.Attributes[attribute],
 		},
 	)
 	if err != nil {
@@ -56,11 +56,11 @@ func (r *Run) witness(attribute string) string {
 }
 
 // writeOnly names the write-only attributes that the resource sets.
-func (r *Run) writeOnly() []string {
+func (t *task) writeOnly() []string {
 	var out []string
-	for i := range r.typ.Attributes {
-		if a := &r.typ.Attributes[i]; a.Behaviour == schema.WriteOnly &&
-			r.want.Attributes[a.Name] != nil {
+	for i := range t.typ.Attributes {
+		if a := &t.typ.Attributes[i]; a.Behaviour == schema.WriteOnly &&
+			t.want.Attributes[a.Name] != nil {
 			out = append(out, a.Name)
 		}
 	}

@@ -25,7 +25,7 @@ type Redactor struct {
 }
 
 // NewRedactor returns a Redactor that knows no secrets yet.
-func NewRedactor() *Redactor { return &Redactor{hidden: map[string]bool{}} }
+func NewRedactor() *Redactor { return &Redactor{} }
 
 // clone returns a copy that knows the same secrets.
 func (d *Redactor) clone() *Redactor {
@@ -42,7 +42,12 @@ func (d *Redactor) add(secret string) {
 }
 
 // Hide keeps the values of an attribute out of changes.
-func (d *Redactor) Hide(attribute string) { d.hidden[attribute] = true }
+func (d *Redactor) Hide(attribute string) {
+	if d.hidden == nil {
+		d.hidden = map[string]bool{}
+	}
+	d.hidden[attribute] = true
+}
 
 // redact replaces secrets in a text and bounds its length.
 func (d *Redactor) redact(s string) string { return d.cleanTo(s, maxText) }

@@ -62,7 +62,7 @@ func (r *Run) leftover() {
 }
 
 // inSteps reports whether a run takes several calls, one after the other.
-func (r *Run) inSteps() bool { return r.replaces || r.leaves }
+func (d *decision) inSteps() bool { return d.replaces || d.leaves }
 
 // step is one call of such a run.
 type step struct {
@@ -72,7 +72,7 @@ type step struct {
 }
 
 // steps returns what a run has to do, in order.
-func (r *Run) steps() []step {
+func (x applier) steps(r *Run) []step {
 	var out []step
 	switch {
 	case r.replaces && r.typ.CreateFirst:
@@ -103,7 +103,7 @@ func (r *Run) steps() []step {
 // applySteps makes the calls of a run that takes several.
 func (x applier) applySteps(ctx context.Context, r *Run) {
 	done := false
-	for i, s := range r.steps() {
+	for i, s := range x.steps(r) {
 		if i > 0 {
 			r.ctx = r.ctx.WithState(nil) // it was the first call that wanted to be given that back
 		}
@@ -123,7 +123,7 @@ func (x applier) applySteps(ctx context.Context, r *Run) {
 			r.End(state.StatusDeploying, "", "in progress")
 			return
 		}
-		r.advance(s)
+		x.advance(r, s)
 	}
 }
 
@@ -150,7 +150,7 @@ func (x applier) step(ctx context.Context, r *Run, s step) (provider.Result, boo
 }
 
 // advance notes what a run that takes several calls has done so far.
-func (r *Run) advance(s step) {
+func (x applier) advance(r *Run, s step) {
 	switch {
 	case r.want.Purged:
 		r.Change = plan.Purged

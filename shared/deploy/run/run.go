@@ -71,9 +71,9 @@ func (r *Run) addChanges(diffs map[string]plan.Diff) {
 	if r.Changes == nil {
 		r.Changes, r.whole = map[string]plan.Diff{}, map[string]plan.Diff{}
 	}
-	maps.Copy(r.Changes, r.host.Diffs(diffs, r.texts(), false))
+	maps.Copy(r.Changes, r.host.Diffs(diffs, r.host.texts(r.ctx), false))
 	if r.host.whole {
-		maps.Copy(r.whole, r.host.Diffs(diffs, r.texts(), true))
+		maps.Copy(r.whole, r.host.Diffs(diffs, r.host.texts(r.ctx), true))
 	}
 }
 
