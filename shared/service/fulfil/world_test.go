@@ -126,24 +126,25 @@ func (w *world) running() *fulfil.Worker {
 	return out
 }
 
-// rounds does rounds, and deploys after each, until no instance has tasks.
+// rounds does rounds, at least one, and deploys after each, until no instance has tasks.
 func (w *world) rounds(worker *fulfil.Worker) {
 	w.Helper()
-	for range 100 {
-		if _, err := worker.Round(w.Context()); err != nil {
-			w.Fatal(err)
+	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+	defer cancel()
+	began := false
+	err := worker.Run(ctx, func(ctx context.Context) (bool, error) {
+		if !began {
+			began = true
+			return false, nil
 		}
-		if _, err := w.runner.Drain(w.Context(), env, nil); err != nil {
-			w.Fatal(err)
+		if _, err := w.runner.Drain(ctx, env, nil); err != nil {
+			return false, err
 		}
-		if done, err := w.settled(w.Context()); err != nil {
-			w.Fatal(err)
-		} else if done {
-			return
-		}
-		time.Sleep(time.Millisecond * 20)
+		return w.settled(ctx)
+	})
+	if err != nil {
+		w.Fatalf("%v: %s", err, w.states())
 	}
-	w.Fatal(w.states())
 }
 
 // work works until no instance has tasks.
