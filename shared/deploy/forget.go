@@ -31,6 +31,30 @@ func (e *Engine) Forget(ctx context.Context, env string, id resource.ID) ([]reso
 	})
 }
 
+// ForgetPurged lets go of those of ids that left the model after they were purged, and returns them:
+// nothing is left of them that anybody could miss. The others stay as they are.
+func (e *Engine) ForgetPurged(
+	ctx context.Context, env string, ids []resource.ID,
+) ([]resource.ID, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return e.forget(ctx, env, func(p *planner) ([]resource.ID, error) {
+		rows, err := p.load(ctx, ids)
+		if err != nil {
+			return nil, err
+		}
+		var out []resource.ID
+		for _, id := range ids {
+			if row := rows[id]; row != nil && row.Orphaned && row.WasPurged() {
+				p.letGo(row)
+				out = append(out, id)
+			}
+		}
+		return out, nil
+	})
+}
+
 // ForgetAgent lets go of an agent that no resource in force is managed on, with all that was left
 // behind there: for a machine that is gone.
 func (e *Engine) ForgetAgent(ctx context.Context, env, name string) ([]resource.ID, error) {

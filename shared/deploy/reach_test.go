@@ -3,12 +3,14 @@ package deploy_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
@@ -174,5 +176,29 @@ func TestWaveStrandsNothing(t *testing.T) {
 	if problems, _ := diag.Of(err); len(problems) != 1 || problems[0].Resource != string(id("a")) ||
 		!strings.Contains(problems[0].Message, "is left to a later wave") {
 		t.Errorf("a wave: %v", err)
+	}
+}
+
+// TestForgetPurged lets go of what was purged and has left the model, and of nothing else.
+func TestForgetPurged(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	purged, failed, wanted := res("purged"), res("failed"), res("wanted")
+	purged.Purged, failed.Purged, wanted.Purged = true, true, true
+	left := res("left")
+	r.w.things["failed"] = "x"
+	r.w.fail["failed"] = errors.New("broken")
+	r.release(purged, failed, wanted, left)
+	r.release(wanted)
+	all := []resource.ID{purged.ID, failed.ID, wanted.ID, left.ID, id("unknown")}
+	got, err := r.e.ForgetPurged(t.Context(), "e", all)
+	if err != nil || !slices.Equal(got, all[:1]) {
+		t.Errorf("it has let go of %v: %v", got, err)
+	}
+	for _, id := range all {
+		_, err := r.e.Row(t.Context(), "e", id)
+		if gone := id == purged.ID || id == all[4]; gone != fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %v", id, err)
+		}
 	}
 }

@@ -212,6 +212,9 @@ func (r *round) remove(ctx context.Context, jobs []job) error {
 		if _, err := r.Engine.Export(ctx, r.Env, x); err != nil {
 			return err
 		}
+		if err := r.forget(ctx, x.DeleteSets); err != nil {
+			return err
+		}
 		var changes []inventory.Change
 		for _, j := range jobs {
 			rec := j.rec.Finish(j.task)
@@ -231,4 +234,29 @@ func (r *round) remove(ctx context.Context, jobs []job) error {
 		}
 		return r.write(ctx, []inventory.Change{c})
 	})
+}
+
+// forget lets go of what was purged of sets that are not in the model any more. It is done before the
+// tasks are, so that a crash leaves none of it.
+func (r *round) forget(ctx context.Context, sets []string) error {
+	var ids []resource.ID
+	unknown := map[string]bool{}
+	for _, set := range sets {
+		if of, ok := r.sets[set]; ok {
+			ids = append(ids, of...)
+		} else {
+			unknown[set] = true
+		}
+	}
+	if len(unknown) > 0 {
+		if err := r.rows(ctx, func(row *state.Row, set string) {
+			if unknown[set] {
+				ids = append(ids, row.ID)
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	_, err := r.Engine.ForgetPurged(ctx, r.Env, ids)
+	return err
 }

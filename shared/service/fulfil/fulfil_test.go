@@ -84,6 +84,7 @@ func TestOrder(t *testing.T) {
 	w.file("b", "bye 8001")
 	w.file("top", "top")
 	w.state("two", "up")
+	w.nothingLeft()
 }
 
 // TestWrong has an order rejected, with the problem and its place, while others go on.
@@ -231,6 +232,7 @@ func TestCrash(t *testing.T) {
 			w.remove(id)
 			again = w.crashes(at, written) || again
 			w.state(id, "terminated")
+			w.nothingLeft()
 			w.file(name, "")
 			w.once(id)
 		}

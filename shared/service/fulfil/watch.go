@@ -100,7 +100,9 @@ func (w *Worker) resources(ctx context.Context, id string) ([]resource.ID, error
 	}
 	found := map[string][]resource.ID{}
 	if err := w.rows(ctx, func(row *state.Row, set string) {
-		found[set] = append(found[set], row.ID)
+		if !row.Orphaned {
+			found[set] = append(found[set], row.ID)
+		}
 	}); err != nil {
 		return nil, err
 	}
@@ -118,7 +120,7 @@ func (w *Worker) resources(ctx context.Context, id string) ([]resource.ID, error
 // page is how many rows are read at once.
 const page = 5000
 
-// rows calls f for each resource of a set.
+// rows calls f for each resource of a set, also for those that left the model.
 func (w *Worker) rows(ctx context.Context, f func(row *state.Row, set string)) error {
 	after := resource.ID("")
 	for {
@@ -128,7 +130,7 @@ func (w *Worker) rows(ctx context.Context, f func(row *state.Row, set string)) e
 		}
 		for i := range rows {
 			res, err := resource.Decode(rows[i].Body)
-			if err == nil && res.Set != "" && !rows[i].Orphaned {
+			if err == nil && res.Set != "" {
 				f(&rows[i], res.Set)
 			}
 		}
@@ -152,8 +154,9 @@ func (w *Worker) look(ctx context.Context) error {
 	}
 	sets, byID := map[string][]resource.ID{}, map[resource.ID]*state.Row{}
 	if err := w.rows(ctx, func(row *state.Row, set string) {
-		sets[set] = append(sets[set], row.ID)
-		byID[row.ID] = row
+		if !row.Orphaned {
+			sets[set], byID[row.ID] = append(sets[set], row.ID), row
+		}
 	}); err != nil {
 		return err
 	}

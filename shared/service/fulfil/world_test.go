@@ -255,3 +255,12 @@ func (w *world) file(name, want string) {
 		w.Errorf("%s holds %q, not %q: %v", name, text, want, err)
 	}
 }
+
+// nothingLeft holds that nothing of what is deleted is still known as a resource.
+func (w *world) nothingLeft() {
+	w.Helper()
+	counts, err := w.engine.State.Counts(w.Context(), env)
+	if n := counts[state.StatusOrphaned]; err != nil || n > 0 {
+		w.Errorf("%d resources are left of what was deleted: %v", n, err)
+	}
+}
