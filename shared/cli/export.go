@@ -294,16 +294,29 @@ func (a *app) store(ctx context.Context, path string, f exportFlags, read *loade
 	return out, err
 }
 
-// mend stores files of the documents again that the data directory has lost.
+// mend stores files of the documents again that the data directory has lost: those that a version
+// names, as the export itself stores what is new.
 func (a *app) mend(ctx context.Context, read *loaded, lost bool) error {
-	if lost {
-		if n, err := a.own.Files().Mend(ctx, maps.Values(read.model.Files)); err != nil {
-			return err
-		} else if n > 0 {
-			a.say("%s lost or damaged in the data directory: stored again", plural(n, "file"))
+	if !lost || len(read.model.Files) == 0 {
+		return nil
+	}
+	versions, _, err := a.engine.VersionsOf(ctx, a.env)
+	if err != nil {
+		return err
+	}
+	stored := map[string]state.Blob{}
+	for i := range versions {
+		for _, hash := range versions[i].Files {
+			if b, again := read.model.Files[hash]; again {
+				stored[hash] = b
+			}
 		}
 	}
-	return nil
+	n, err := a.own.Files().Mend(ctx, maps.Values(stored))
+	if err == nil && n > 0 {
+		a.say("%s lost or damaged in the data directory: stored again", plural(n, "file"))
+	}
+	return err
 }
 
 // asExport returns the export that flags ask for, of documents that were read. It is called once for them.
