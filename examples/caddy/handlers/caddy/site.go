@@ -1,5 +1,5 @@
-// Package caddy has the type caddy::Site: a site of the web server Caddy, managed through its admin
-// API.
+// Package caddy has the type caddy::Site: a site of the web server Caddy, managed through its
+// admin API.
 package caddy
 
 import (
@@ -11,8 +11,8 @@ import (
 	api "southbound/shared/transport/http"
 )
 
-// Site declares caddy::Site. Its agent is Caddy's admin API: {transport: http, url:
-// "http://127.0.0.1:2019"}.
+// Site declares caddy::Site. Its agent is Caddy's admin API:
+// {transport: http, url: "http://127.0.0.1:2019"}.
 func Site() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
