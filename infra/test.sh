@@ -34,7 +34,7 @@ many=$((cores + 1)) # packages at a time: most of them wait now and then
 long=(./shared/cli ./shared/aws/dynamo ./shared/aws/logs ./handlers/aws ./handlers/sql ./handlers/pkg
   ./handlers/svc ./handlers/fs ./functions/internal/handler ./shared/api ./shared/lang/python)
 # Tests of programs that they build themselves, and of files: what runs at once there is not in the test.
-programs=(./cmd/southbound ./examples/caddy ./examples/etc ./examples/fleet ./functions ./functions/log ./infra/... ./shared/scaffold)
+programs=(./cmd/southbound ./examples/caddy ./examples/etc ./examples/fleet ./examples/services ./functions ./functions/log ./infra/... ./shared/scaffold)
 # Many seeds.
 seeds=(./shared/deploy/sim ./shared/aws/awssim)
 # Packages that start no goroutines, nor does what they use: there is nothing to watch. A test holds that.

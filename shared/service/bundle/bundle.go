@@ -291,3 +291,11 @@ func (o *Opened) Shown(file string) string {
 	}
 	return file
 }
+
+// Text returns a text about an unpacked model with the paths of its files as their authors know them.
+func (o *Opened) Text(text string) string {
+	for _, dir := range append([]string{filepath.Dir(o.Main)}, o.Beside...) {
+		text = strings.ReplaceAll(text, dir+string(filepath.Separator), "")
+	}
+	return text
+}

@@ -151,6 +151,10 @@ func TestUnpack(t *testing.T) {
 		if at := o.Shown(filepath.Join(got.Dir, "libs/a/model/_init.cf")); at != "libs/a/model/_init.cf" {
 			t.Error(at)
 		}
+		made := "made at " + filepath.Join(got.Dir, "main.cf") + ":2"
+		if text := o.Text(made); text != "made at main.cf:2" {
+			t.Error(text)
+		}
 	}
 }
 

@@ -55,7 +55,13 @@ func (w *Worker) tidy(ctx context.Context, root string) error {
 func shown(problems []diag.Problem, m bundle.Opened) []diag.Problem {
 	out := slices.Clone(problems)
 	for i := range out {
-		out[i].File = m.Shown(out[i].File)
+		p := &out[i]
+		p.File, p.Message, p.Hint = m.Shown(p.File), m.Text(p.Message), m.Text(p.Hint)
+		p.Related = slices.Clone(p.Related)
+		for j := range p.Related {
+			r := &p.Related[j]
+			r.File, r.Message = m.Shown(r.File), m.Text(r.Message)
+		}
 	}
 	return out
 }
