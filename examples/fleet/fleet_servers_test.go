@@ -20,7 +20,9 @@ import (
 // machine's in memory, written where it is changed. $0 is where it is mounted. Its first process has
 // to wait for those whose parents are gone: a service counts as running until then. The home of root
 // is empty: what comes and goes in this machine's meanwhile, such as the lock file of somebody's
-// ~/.bashrc, would stay there for ever in a copy that has seen it, and each login wait for it.
+// ~/.bashrc, would stay there for ever in a copy that has seen it, and each login wait for it. Packages
+// and their lists are copies too, of what $2 holds: others on this machine may fetch lists, and apt may
+// be set to remove all packages then.
 const machine = `set -e
 mount -t tmpfs -o size=2g none "$0"
 mkdir "$0/upper" "$0/work" "$0/root"
@@ -30,23 +32,32 @@ mount --rbind /dev "$0/root/dev"
 mount -t tmpfs none "$0/root/root"
 mkdir -p "$0/root/run/sshd" "$0/root$1"
 mount --rbind "$1" "$0/root$1"
+mount -t tmpfs none "$0/root/var/cache/apt/archives"
+cp -r "$2/archives/." "$0/root/var/cache/apt/archives"
+mount -t tmpfs none "$0/root/var/lib/apt/lists"
+cp -r "$2/lists/." "$0/root/var/lib/apt/lists"
 ip link set lo up
 exec chroot "$0/root" sh -c 'echo ready; while :; do sleep 1000 & wait $!; done'`
 
-// download fetches what the machines install: they reach nothing but themselves.
-const download = `exec 9>/tmp/southbound-apt.lock; flock 9
+// download fetches what the machines install into the folder $0: they reach nothing but themselves.
+const download = `set -e
+exec 9>/tmp/southbound-apt.lock; flock 9
 apt-get update -qq
-apt-get install -y -qq --no-install-recommends --download-only nginx postgresql`
+mkdir -p "$0/archives/partial"
+apt-get install -y -qq --no-install-recommends --download-only -o Dir::Cache::archives="$0/archives" \
+  nginx postgresql
+cp -r /var/lib/apt/lists "$0/lists"`
 
 type host struct {
 	*sshtest.Server
 	enter []string
 }
 
-func start(t *testing.T, shared string) host {
+// start starts a machine that shares a folder with this one, and has the packages of another.
+func start(t *testing.T, shared, packages string) host {
 	t.Helper()
 	cmd := exec.Command("unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-c",
-		machine, t.TempDir(), shared)
+		machine, t.TempDir(), shared, packages)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -100,11 +111,12 @@ func TestFleet(t *testing.T) {
 	shared := t.TempDir()
 	bin, model := filepath.Join(shared, "southbound"), filepath.Join(shared, "fleet")
 	do(t, "go", "build", "-trimpath", "-o", bin, "southbound/cmd/southbound")
-	do(t, "sh", "-c", download)
+	packages := t.TempDir()
+	do(t, "sh", "-c", download, packages)
 	do(t, "cp", "-r", ".", model)
 	hosts, places, known := map[string]host{}, read(t, "main.cf"), ""
 	for _, name := range []string{"web1", "web2", "db1"} {
-		h := start(t, os.TempDir())
+		h := start(t, os.TempDir(), packages)
 		hosts[name] = h
 		places = replace(t, places, fmt.Sprintf("address=%q", name+".example.com"),
 			fmt.Sprintf(`address="127.0.0.1", ssh_port=%d`, h.Port))
