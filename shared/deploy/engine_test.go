@@ -12,6 +12,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
 	"southbound/shared/local"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -365,6 +366,13 @@ func TestUnrecordedCreateIsLookedUp(t *testing.T) {
 	row, err := r.e.Row(context.Background(), "e", x.ID)
 	if err != nil || row.Blocked != state.NeedsPerson {
 		t.Fatalf("%v: %+v", err, row)
+	}
+	// What it may have led to would be looked for and deleted: that counts.
+	purged := x
+	purged.Purged = true
+	none := deploy.Export{Model: modelOf(purged), Limits: &deploy.Limits{Delete: 0, Leave: -1}}
+	if _, err := r.e.Export(context.Background(), "e", none); !fault.Is(err, fault.Refused) {
+		t.Errorf("an export that may delete nothing: %v", err)
 	}
 	// Nobody has looked at all that a glob matches.
 	all := deploy.Request{Filter: state.Filter{ID: "t::*"}, RetryFailed: true}

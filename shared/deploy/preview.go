@@ -158,7 +158,7 @@ func (p *planner) step(was, now *state.Row) (w Would, told bool, err error) {
 	case now.Removing:
 		w.Action = "delete"
 	case now.Blocked == state.NeedsPerson:
-		w.Failed, w.Reason = true, now.Reason
+		err = p.undecided(&w, was, now)
 	case now.AsWanted():
 	default:
 		err = p.change(&w, was, now)
@@ -176,6 +176,19 @@ func (p *planner) later(w *Would, was, now *state.Row) error {
 	then := Would{ID: now.ID}
 	err := p.change(&then, was, now)
 	w.Deletes = !then.Failed && (then.Action == "delete" || then.Replace)
+	return err
+}
+
+// undecided says what would become of a row that waits for somebody's decision, since a create may have
+// led to something: if that is to be gone, it is looked for, and deleted if it is there.
+func (p *planner) undecided(w *Would, was, now *state.Row) error {
+	w.Failed, w.Reason = true, now.Reason
+	if now.Ticket == 0 || now.Hash == was.Hash {
+		return nil
+	}
+	then := Would{ID: now.ID}
+	err := p.change(&then, was, now)
+	w.Deletes = then.Action == "delete"
 	return err
 }
 
