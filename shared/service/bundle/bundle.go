@@ -182,13 +182,13 @@ type Opened struct {
 
 const opUnpack = "unpack the model"
 
-// Unpack writes a bundle to the folder dir, unless that is done already, and returns what to
-// compile. What the model keeps between compiles is in data, unless its project had a folder for
-// that.
+// Unpack writes a bundle to the folder dir, unless it is there with all its files as they were, and
+// returns what to compile. What the model keeps between compiles is in data, unless its project had
+// a folder for that. What is not whole is replaced: a file that is missing, or empty after the machine
+// has lost its power, would have the model say less than it does, and so remove what is deployed.
 func Unpack(packed []byte, dir, data string) (Opened, error) {
-	out, err := Open(dir)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return out, err
+	if Whole(packed, dir) {
+		return open(dir)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return Opened{}, fault.Wrap(fault.Unavailable, opUnpack, err)
@@ -201,28 +201,78 @@ func Unpack(packed []byte, dir, data string) (Opened, error) {
 	if err := unpack(packed, temporary, data); err != nil {
 		return Opened{}, err
 	}
-	if err := os.Rename(temporary, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+	err = os.RemoveAll(dir)
+	if err == nil {
+		err = os.Rename(temporary, dir)
+	}
+	if err != nil {
 		return Opened{}, fault.Wrap(fault.Unavailable, opUnpack, err)
 	}
-	return Open(dir)
+	return open(dir)
 }
 
-// Open returns what to compile of a bundle that was unpacked. The error is fs.ErrNotExist if it was
-// not.
-func Open(dir string) (Opened, error) {
+// Whole reports whether the folder dir has all files of a bundle as they were. It may have others: what
+// was compiled of Python.
+func Whole(packed []byte, dir string) bool {
+	if _, err := os.Readlink(filepath.Join(dir, projectDir, dataDir)); err != nil {
+		return false
+	}
+	err := each(packed, func(name string, text []byte) error {
+		is, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err == nil && !bytes.Equal(is, text) {
+			err = fs.ErrInvalid
+		}
+		return err
+	})
+	return err == nil
+}
+
+// open returns what to compile of a bundle that was unpacked.
+func open(dir string) (Opened, error) {
 	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if err != nil {
-		return Opened{}, err
+		return Opened{}, fault.Wrap(fault.Unavailable, opUnpack, err)
 	}
-	var says manifest
-	if err := json.Unmarshal(text, &says); err != nil || says.Format != format {
-		return Opened{}, fault.New(fault.Damaged, opUnpack, "%s is not a model of this program", dir).
-			WithHint("export the services again")
+	says, err := manifestOf(text)
+	if err != nil {
+		return Opened{}, err
 	}
 	return Opened{
 		Main:   filepath.Join(dir, projectDir, says.Main),
 		Beside: []string{filepath.Join(dir, modulesDir)}, Env: says.Env,
 	}, nil
+}
+
+// manifestOf reads a manifest.
+func manifestOf(text []byte) (manifest, error) {
+	var says manifest
+	if err := json.Unmarshal(text, &says); err != nil || says.Format != format {
+		return says, fault.New(fault.Damaged, opUnpack, "the stored model is not one of this program").
+			WithHint("export the services again")
+	}
+	return says, nil
+}
+
+// each calls f for each file of a bundle.
+func each(packed []byte, f func(name string, text []byte) error) error {
+	in := tar.NewReader(bytes.NewReader(packed))
+	for {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil || h.Typeflag != tar.TypeReg {
+			return fault.New(fault.Damaged, opUnpack, "the stored model is not one: %v", err).
+				WithHint("export the services again")
+		}
+		text, err := io.ReadAll(in)
+		if err == nil {
+			err = f(h.Name, text)
+		}
+		if err != nil {
+			return fault.Wrap(fault.Unavailable, opUnpack, err)
+		}
+	}
 }
 
 // unpack writes a bundle below a folder.
@@ -232,27 +282,18 @@ func unpack(packed []byte, dir, data string) error {
 		return fault.Wrap(fault.Unavailable, opUnpack, err)
 	}
 	defer root.Close()
-	in := tar.NewReader(bytes.NewReader(packed))
-	var says manifest
-	for {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			break
+	var head []byte
+	if err := each(packed, func(name string, text []byte) error {
+		if name == manifestFile {
+			head = text
 		}
-		if err != nil || h.Typeflag != tar.TypeReg {
-			return fault.New(fault.Damaged, opUnpack, "the stored model is not one: %v", err).
-				WithHint("export the services again")
-		}
-		text, err := io.ReadAll(in)
-		if err == nil {
-			err = write(root, h.Name, text)
-		}
-		if err == nil && h.Name == manifestFile {
-			err = json.Unmarshal(text, &says)
-		}
-		if err != nil {
-			return fault.Wrap(fault.Unavailable, opUnpack, err)
-		}
+		return write(root, name, text)
+	}); err != nil {
+		return err
+	}
+	says, err := manifestOf(head)
+	if err != nil {
+		return err
 	}
 	return fault.Wrap(fault.Unavailable, opUnpack, link(dir, says.Data, data))
 }

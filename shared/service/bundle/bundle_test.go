@@ -196,10 +196,17 @@ func TestBad(t *testing.T) {
 	if fault.KindOf(err) != fault.Damaged {
 		t.Error(err)
 	}
-	broken := files(t, t.TempDir(), map[string]string{"m/bundle.json": `{"format":9}`})
-	_, err = Unpack(nil, filepath.Join(broken, "m"), t.TempDir())
-	if fault.KindOf(err) != fault.Damaged {
-		t.Error(err)
+	var later bytes.Buffer
+	w := tar.NewWriter(&later)
+	if err := put(w, manifestFile, []byte(`{"format":9}`)); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	for _, packed := range [][]byte{nil, later.Bytes()} {
+		_, err = Unpack(packed, filepath.Join(t.TempDir(), "m"), t.TempDir())
+		if fault.KindOf(err) != fault.Damaged {
+			t.Error(err)
+		}
 	}
 }
 

@@ -44,8 +44,26 @@ func (r *round) byModel(
 	return out, all
 }
 
-// compile compiles a model for jobs.
+// compile compiles a model for jobs. No order is blamed for files of the model that somebody has
+// changed or removed where it is unpacked: it is compiled once more then.
 func (r *round) compile(
+	ctx context.Context, digest string, jobs []job, validating bool,
+) (*compiled, error) {
+	out, failed := r.compileOnce(ctx, digest, jobs, validating)
+	if failed == nil || outside(ctx, failed) {
+		return out, failed
+	}
+	whole, err := r.intact(ctx, digest)
+	switch {
+	case err != nil:
+		return nil, err
+	case whole:
+		return out, failed
+	}
+	return r.compileOnce(ctx, digest, jobs, validating)
+}
+
+func (r *round) compileOnce(
 	ctx context.Context, digest string, jobs []job, validating bool,
 ) (*compiled, error) {
 	m, err := r.members(ctx, jobs, validating)

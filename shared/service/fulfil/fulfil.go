@@ -21,6 +21,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/service/bundle"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
 )
@@ -55,6 +56,7 @@ type Worker struct {
 	told   map[string]int64         // the desired state for which an instance was compiled again
 	counts map[state.Status]int     // at the last look at all resources
 	looked time.Time
+	models map[string]bundle.Opened // that are unpacked, by digest
 }
 
 // New returns a worker.
@@ -64,7 +66,7 @@ func New(c Config) *Worker {
 	}
 	return &Worker{
 		Config: c, clock: c.Engine.Clock, sets: map[string][]resource.ID{},
-		later: map[string]time.Time{}, told: map[string]int64{},
+		later: map[string]time.Time{}, told: map[string]int64{}, models: map[string]bundle.Opened{},
 	}
 }
 

@@ -2,8 +2,6 @@ package fulfil
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,22 +13,36 @@ import (
 // dataDir is where models of an environment keep what stays between compiles.
 const dataDir = "data"
 
-// model returns the model of a digest, which it unpacks if that was not done yet.
+// model returns the model of a digest. A worker unpacks it, or sees that it is whole, once.
 func (w *Worker) model(ctx context.Context, digest string) (bundle.Opened, error) {
-	root := filepath.Join(w.Dir, w.Env)
-	dir := filepath.Join(root, digest)
-	out, err := bundle.Open(dir)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return out, err
+	if out, ok := w.models[digest]; ok {
+		return out, nil
 	}
 	packed, err := w.Engine.Files.Get(ctx, []string{digest})
 	if err != nil {
+		return bundle.Opened{}, err
+	}
+	root := filepath.Join(w.Dir, w.Env)
+	out, err := bundle.Unpack(packed[0], filepath.Join(root, digest), filepath.Join(root, dataDir))
+	if err != nil {
 		return out, err
 	}
-	if out, err = bundle.Unpack(packed[0], dir, filepath.Join(root, dataDir)); err != nil {
-		return out, err
-	}
+	w.models[digest] = out
 	return out, w.tidy(ctx, root)
+}
+
+// intact reports whether the model of a digest is still what was unpacked. If it is not, it is unpacked
+// anew when it is wanted next.
+func (w *Worker) intact(ctx context.Context, digest string) (bool, error) {
+	packed, err := w.Engine.Files.Get(ctx, []string{digest})
+	if err != nil {
+		return false, err
+	}
+	whole := bundle.Whole(packed[0], filepath.Join(w.Dir, w.Env, digest))
+	if !whole {
+		delete(w.models, digest)
+	}
+	return whole, nil
 }
 
 // tidy removes models that nobody needs any more.
@@ -45,6 +57,7 @@ func (w *Worker) tidy(ctx context.Context, root string) error {
 	}
 	for _, e := range entries {
 		if e.Name() != dataDir && !slices.Contains(needed, e.Name()) {
+			delete(w.models, e.Name())
 			_ = os.RemoveAll(filepath.Join(root, e.Name()))
 		}
 	}

@@ -230,3 +230,32 @@ func TestWhole(t *testing.T) {
 	w.state("one", "terminated")
 	w.file("a", "")
 }
+
+// TestDamagedModel holds that files of an unpacked model that are gone, or lost what they held, neither
+// reject an order nor remove what is deployed, in the same worker and in the next one.
+func TestDamagedModel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	w.order("site", "one", map[string]any{"host_name": "a"})
+	worker := w.running()
+	w.rounds(worker)
+	w.state("one", "up")
+	mains, err := filepath.Glob(filepath.Join(w.home.Dir, "models", env, "*", "project", "main.cf"))
+	if err != nil || len(mains) != 1 {
+		t.Fatalf("%v: %v", mains, err)
+	}
+	if err := os.Remove(mains[0]); err != nil {
+		t.Fatal(err)
+	}
+	w.update("one", map[string]any{"text": "gone"})
+	w.rounds(worker)
+	w.state("one", "up")
+	w.file("a", "gone 8000")
+	if err := os.Truncate(mains[0], 0); err != nil { // as when the machine has lost its power
+		t.Fatal(err)
+	}
+	w.update("one", map[string]any{"text": "empty"})
+	w.work()
+	w.state("one", "up")
+	w.file("a", "empty 8000")
+}
