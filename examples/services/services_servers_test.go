@@ -7,45 +7,28 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"southbound/localstack/server"
 )
 
-// programs returns the folder of PostgreSQL's programs.
-func programs(t *testing.T) string {
-	t.Helper()
-	for range 2 {
-		all, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
-		if slices.Sort(all); len(all) > 0 {
-			return filepath.Dir(all[len(all)-1])
-		}
-		if err := server.Install(t.Context(), "postgresql"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Fatal("PostgreSQL is missing although it was installed")
-	return ""
-}
-
 // postgres starts a server of its own, which listens on a socket in the folder that is returned.
 func postgres(t *testing.T) string {
 	t.Helper()
-	bin := programs(t)
+	bin, err := server.PostgreSQL(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir, err := os.MkdirTemp("", "pg") // short: it is part of the name of a socket
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	as := &syscall.SysProcAttr{Setpgid: true}
-	if os.Getuid() == 0 { // PostgreSQL refuses to run as root
-		as.Credential = nobody(t, dir)
+	as, err := server.Unprivileged(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
 	data := filepath.Join(dir, "data")
 	initdb := exec.CommandContext(t.Context(), filepath.Join(bin, "initdb"),
@@ -54,18 +37,8 @@ func postgres(t *testing.T) string {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
-	start := exec.CommandContext(
-		t.Context(),
-		filepath.Join(bin, "pg_ctl"),
-		"-D",
-		data,
-		"-w",
-		"start",
-		"-l",
-		filepath.Join(dir, "log"),
-		"-o",
-		fmt.Sprintf("-k %s -h '' -F", dir),
-	)
+	start := exec.CommandContext(t.Context(), filepath.Join(bin, "pg_ctl"), "-D", data, "-w", "start",
+		"-l", filepath.Join(dir, "log"), "-o", fmt.Sprintf("-k %s -h '' -F", dir))
 	start.SysProcAttr, start.Dir = as, dir
 	if err := start.Run(); err != nil { // its output stays open in the server
 		text, _ := os.ReadFile(filepath.Join(dir, "log"))
@@ -77,21 +50,6 @@ func postgres(t *testing.T) string {
 		_ = stop.Run()
 	})
 	return dir
-}
-
-// nobody gives a folder to an unprivileged user.
-func nobody(t *testing.T, dir string) *syscall.Credential {
-	t.Helper()
-	u, err := user.Lookup("nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
-	uid, _ := strconv.ParseUint(u.Uid, 10, 32)
-	gid, _ := strconv.ParseUint(u.Gid, 10, 32)
-	if err := os.Chown(dir, int(uid), int(gid)); err != nil {
-		t.Fatal(err)
-	}
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
 // commands returns the commands of the page that order from the example.
@@ -110,85 +68,80 @@ func commands(t *testing.T) []string {
 	return strings.Split(strings.TrimSpace(block), "\n")
 }
 
-// TestServices orders, changes and deletes as the page says, and looks at files and PostgreSQL.
-func TestServices(t *testing.T) {
-	t.Parallel()
-	dir, socket := t.TempDir(), postgres(t)
-	build := exec.CommandContext(
-		t.Context(),
-		"go",
-		"build",
-		"-trimpath",
-		"-o",
-		filepath.Join(dir, "southbound"),
-		"southbound/cmd/southbound",
-	)
+// product is a copy of the example, and where it deploys to.
+type product struct {
+	*testing.T
+	bin, dir, root, socket string
+}
+
+func newProduct(t *testing.T) product {
+	t.Helper()
+	bin, root, socket := t.TempDir(), t.TempDir(), postgres(t)
+	p := product{t, bin, filepath.Join(t.TempDir(), "services"), filepath.Join(root, "srv"), socket}
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin,
+		"southbound/cmd/southbound")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	example, root := filepath.Join(dir, "services"), filepath.Join(dir, "srv")
-	if err := os.CopyFS(example, os.DirFS(".")); err != nil {
+	if err := os.CopyFS(p.dir, os.DirFS(".")); err != nil {
 		t.Fatal(err)
 	}
-	model, err := os.ReadFile("main.cf")
+	main := filepath.Join(p.dir, "main.cf")
+	model, err := os.ReadFile(main)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer("/var/run/postgresql", socket, "/tmp/southbound-services", root)
-	if err := os.WriteFile(filepath.Join(example, "main.cf"), []byte(text.Replace(string(model))), 0o600); err != nil {
+	here := strings.NewReplacer("/var/run/postgresql", socket, "/tmp/southbound-services", p.root)
+	if err := os.WriteFile(main, []byte(here.Replace(string(model))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run := func(line string) string {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
-		cmd.Dir = example
-		cmd.Env = append(
-			os.Environ(),
-			"PATH="+dir+":"+os.Getenv("PATH"),
-			"PGHOST="+socket,
-			"PGUSER=postgres",
-		)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Errorf("%s: %v\n%s", line, err, out)
-		}
-		return string(out)
+	return p
+}
+
+// run runs a command of the page and returns what it prints.
+func (p product) run(line string) string {
+	p.Helper()
+	cmd := exec.CommandContext(p.Context(), "sh", "-c", line)
+	cmd.Dir = p.dir
+	cmd.Env = append(os.Environ(), "PATH="+p.bin+":"+os.Getenv("PATH"), "PGHOST="+p.socket,
+		"PGUSER=postgres")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.Errorf("%s: %v\n%s", line, err, out)
 	}
-	const asks = `psql -Atc "select rolname || ' ' || rolconnlimit from pg_roles, pg_database ` +
-		`where rolname = datname and rolname like '8%'"`
-	settings := filepath.Join(root, "www.acme.example", "site.conf")
+	return string(out)
+}
+
+// deployed holds what stands in the settings of the site, "" for none, and which databases there are.
+func (p product) deployed(settings, databases string) {
+	p.Helper()
+	text, err := os.ReadFile(filepath.Join(p.root, "www.acme.example", "site.conf"))
+	if string(text) != settings || (settings == "") != os.IsNotExist(err) {
+		p.Errorf("the settings are %q, not %q: %v", text, settings, err)
+	}
+	if got := p.run(`psql -Atc "select rolname || ' ' || rolconnlimit from pg_roles, pg_database ` +
+		`where rolname = datname and rolname like '8%'"`); got != databases {
+		p.Errorf("the databases are %q, not %q", got, databases)
+	}
+}
+
+// TestServices orders, changes and deletes as the page says, and looks at files and PostgreSQL.
+func TestServices(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	const rest = "server_name www.acme.example;\nlisten 8000"
 	after := map[string]func(){
 		"southbound service create site": func() {
-			b, err := os.ReadFile(settings)
-			if err != nil ||
-				string(b) != "server_name www.acme.example;\nlisten 8000 ssl;\nquota 5G;\n" {
-				t.Errorf("%q: %v", b, err)
-			}
-			if got := run(asks); got != "8000_shop 5\n" {
-				t.Errorf("the databases are %q", got)
-			}
+			p.deployed(rest+" ssl;\nquota 5G;\n", "8000_shop 5\n")
 		},
 		"southbound service update site": func() {
-			if b, err := os.ReadFile(settings); err != nil ||
-				!strings.Contains(string(b), "listen 8000;\n") {
-				t.Errorf("%q: %v", b, err)
-			}
-			if got := run(asks); got != "8000_shop 20\n" {
-				t.Errorf("the databases are %q", got)
-			}
+			p.deployed(rest+";\nquota 5G;\n", "8000_shop 20\n")
 		},
-		"southbound service delete site": func() {
-			if _, err := os.Stat(filepath.Dir(settings)); !os.IsNotExist(err) {
-				t.Errorf("the files are there: %v", err)
-			}
-			if got := run(asks); got != "" {
-				t.Errorf("the databases are %q", got)
-			}
-		},
+		"southbound service delete site": func() { p.deployed("", "") },
 	}
 	for _, line := range commands(t) {
-		run(line)
+		p.run(line)
 		for begin, look := range after {
 			if strings.HasPrefix(line, begin) {
 				look()
@@ -199,7 +152,7 @@ func TestServices(t *testing.T) {
 	if len(after) > 0 {
 		t.Errorf("%d of the commands that are looked at are not on the page", len(after))
 	}
-	if got := run("southbound status"); strings.Contains(got, "orphaned") {
+	if got := p.run("southbound status"); strings.Contains(got, "orphaned") {
 		t.Errorf("something is left: %s", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"southbound/localstack/server"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -75,7 +76,7 @@ func TestPasswords(t *testing.T) {
 	c := connect(t, &conn.Sessions{}, nil)
 	must(t, c, "", "CREATE ROLE pw_admin LOGIN CREATEROLE PASSWORD 'adm'")
 	lesser := connect(t, &conn.Sessions{}, m{"user": "pw_admin", "password": "adm"})
-	bin, err := binaries(t.Context())
+	bin, err := server.PostgreSQL(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

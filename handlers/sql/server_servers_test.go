@@ -17,7 +17,6 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -49,7 +48,7 @@ func TestMain(m *testing.M) {
 // the loopback.
 func withServer(f func() int) (code int, err error) {
 	ctx := context.Background()
-	bin, err := binaries(ctx)
+	bin, err := server.PostgreSQL(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -58,7 +57,7 @@ func withServer(f func() int) (code int, err error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	as, err := unprivileged(dir)
+	as, err := server.Unprivileged(dir)
 	if err != nil {
 		return 0, err
 	}
@@ -102,47 +101,6 @@ func withServer(f func() int) (code int, err error) {
 		return 0, fmt.Errorf("%w\n%s", err, text)
 	}
 	return f(), nil
-}
-
-// binaries returns the folder of the server's programs, and installs them where they are missing.
-func binaries(ctx context.Context) (string, error) {
-	find := func() string {
-		all, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
-		slices.Sort(all)
-		if len(all) > 0 {
-			return filepath.Dir(all[len(all)-1])
-		}
-		if p, err := exec.LookPath("initdb"); err == nil {
-			return filepath.Dir(p)
-		}
-		return ""
-	}
-	if dir := find(); dir != "" {
-		return dir, nil
-	}
-	if err := server.Install(ctx, "postgresql"); err != nil {
-		return "", fmt.Errorf("PostgreSQL is missing: install its server (%w)", err)
-	}
-	if dir := find(); dir != "" {
-		return dir, nil
-	}
-	return "", errors.New("PostgreSQL is missing although it was installed")
-}
-
-// unprivileged gives a folder to who will run the server, which refuses to run as root.
-func unprivileged(dir string) (*syscall.SysProcAttr, error) {
-	as := &syscall.SysProcAttr{Setpgid: true}
-	if os.Getuid() != 0 {
-		return as, nil
-	}
-	u, err := user.Lookup("nobody")
-	if err != nil {
-		return nil, err
-	}
-	uid, _ := strconv.Atoi(u.Uid)
-	gid, _ := strconv.Atoi(u.Gid)
-	as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)} //nolint:gosec // ids
-	return as, os.Chown(dir, uid, gid)
 }
 
 // letIn lets who runs the server in by its socket, as distributions do.
