@@ -26,7 +26,8 @@ func TestWhatIsNotWatchedStartsNothing(t *testing.T) {
 		t.Fatal("test.sh has no list of them")
 	}
 	const format = `{{if not .Standard}}{{.ImportPath}}	{{.Dir}}	{{join .GoFiles " "}}{{end}}`
-	args := append([]string{"list", "-tags", "servers", "-deps", "-test", "-f", format}, strings.Fields(string(list[1]))...)
+	args := append([]string{"list", "-tags", "servers", "-deps", "-test", "-f", format},
+		strings.Fields(string(list[1]))...)
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = ".."
 	out, err := cmd.Output()

@@ -84,7 +84,8 @@ func validParameter(attrs map[string]any) []diag.Problem {
 	case len(text) > maxAdvanced:
 		bad("value", fmt.Sprintf("the value is longer than %d bytes", maxAdvanced), "keep it elsewhere, and its place here")
 	case len(text) > maxStandard && tier == tierStandard:
-		bad("value", fmt.Sprintf("the value is longer than %d bytes", maxStandard), "say `tier: Advanced`, or Intelligent-Tiering")
+		bad("value", fmt.Sprintf("the value is longer than %d bytes", maxStandard),
+			"say `tier: Advanced`, or Intelligent-Tiering")
 	}
 	if attrs["key"] != nil && attrs["kind"] != secureText {
 		bad("key", "a key is of no use without encryption", "add `kind: SecureString`")

@@ -258,7 +258,8 @@ func (s *spooled) decompress(raw io.Reader) (r io.Reader, done func(), err error
 		r, err = xz.NewReader(buffered)
 	case "tar.zst":
 		var d *zstd.Decoder
-		if d, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow)); err == nil {
+		if d, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxWindow(maxWindow)); err == nil {
 			r, done = d, d.Close
 		}
 	default:

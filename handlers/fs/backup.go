@@ -36,7 +36,9 @@ func validBackup(attrs map[string]any) []diag.Problem {
 	_, base := split(path)
 	suffix := suffixOf(provider.Resource{Attributes: attrs})
 	if suffix != "" && len(base)+len(suffix)+numberRoom > maxName {
-		return []diag.Problem{{Attribute: "backup", Message: fmt.Sprintf("the name with this suffix and a number has more than %d bytes", maxName),
+		return []diag.Problem{{Attribute: "backup",
+			Message: fmt.Sprintf("the name with this suffix and a number has more than %d bytes",
+				maxName),
 			Hint: "choose a shorter suffix"}}
 	}
 	return nil

@@ -127,7 +127,8 @@ func (d *folder) text(ctx context.Context, base string) (openFile, Text, error) 
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return f, Text{}, provider.Errorf(provider.NeedsChange, "what is there is %s, no regular file", kindOf(&st))
 	case st.Size > maxEdited:
-		return f, Text{}, provider.Errorf(provider.NeedsChange, "the file has %d bytes; at most %d can be changed in part", st.Size, maxEdited)
+		return f, Text{}, provider.Errorf(provider.NeedsChange,
+			"the file has %d bytes; at most %d can be changed in part", st.Size, maxEdited)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxEdited+1))
 	return f, Text{true, string(data)}, err

@@ -85,7 +85,9 @@ func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, most int64) 
 
 // client returns one that never goes from https to http, and gives up on a server that is silent.
 func client() *http.Client {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: maxSilence, TLSHandshakeTimeout: maxSilence, DisableCompression: true}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment,
+		ResponseHeaderTimeout: maxSilence, TLSHandshakeTimeout: maxSilence,
+		DisableCompression: true}
 	return &http.Client{Transport: transport, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		switch last := via[len(via)-1]; {
 		case len(via) >= maxRedirects:

@@ -44,13 +44,15 @@ func TestShownContent(t *testing.T) {
 		{"nothing instead of something", "", "new", ""},
 		{"what is not text", "a\xff\xfeb", "new", host.AddFile([]byte("a\xff\xfeb"))},
 		{"what would be the same if it were shown as text", "a\xffb", "a?b", host.AddFile([]byte("a\xffb"))},
-		{"a large one of the same size", strings.Repeat("x", maxHashed+1), strings.Repeat("y", maxHashed+1), resource.File{Size: maxHashed + 1}},
+		{"a large one of the same size", strings.Repeat("x", maxHashed+1),
+			strings.Repeat("y", maxHashed+1), resource.File{Size: maxHashed + 1}},
 		{"the same hash", "hash me", hashed, hashed},
 		{"another text than that of a file", "else", hashed, "else"},
 		{"another text of the same length", "hash m3", hashed, "hash m3"},
 		{"bytes that are no text", "hash\x00me", hashed, host.AddFile([]byte("hash\x00me"))},
 		{"a long one", long, hashed, host.AddFile([]byte(long))},
-		{"a large file that its size tells apart is not hashed", strings.Repeat("x", maxHashed+1), hashed, resource.File{Size: maxHashed + 1}},
+		{"a large file that its size tells apart is not hashed", strings.Repeat("x", maxHashed+1),
+			hashed, resource.File{Size: maxHashed + 1}},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			g := newRig(t, File())

@@ -101,7 +101,8 @@ func TestManyRemovals(t *testing.T) {
 		g.write(fmt.Sprintf("a/%04d", i), "", 0o600)
 	}
 	g.must(g.resource(map[string]any{"path": g.path("a"), "recurse_purge": true}), plan.Updated)
-	if n := len(g.removed()); n != maxReported || !strings.Contains(g.host.Output(), fmt.Sprintf("count:%d", 3*maxReported)) {
+	if n := len(g.removed()); n != maxReported ||
+		!strings.Contains(g.host.Output(), fmt.Sprintf("count:%d", 3*maxReported)) {
 		t.Fatalf("%d reported; %.200s", n, g.host.Output())
 	}
 	g.has("a drwxr-xr-x")

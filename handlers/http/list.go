@@ -22,7 +22,9 @@ func (a *api) list(path string) ([]any, int, error) {
 	pages := &pages{a: a, first: path, seen: map[string]bool{path: true}}
 	for n := 0; path != ""; n++ {
 		if n == maxPages {
-			return nil, 0, provider.Errorf(provider.NeedsChange, "the list at %s has more than %d pages; ask for fewer objects in find's path", path, maxPages)
+			return nil, 0, provider.Errorf(provider.NeedsChange,
+				"the list at %s has more than %d pages; ask for fewer objects in find's path", path,
+				maxPages)
 		}
 		r, err := a.call(http.MethodGet, path, nil, "", "")
 		switch {

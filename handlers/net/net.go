@@ -30,7 +30,8 @@ func HostEntry() provider.Definition {
 				"so do lines of this name that are right however they are written.",
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: hostType, Behaviour: schema.Namevar, Description: "the host name, the first one on its lines"},
-				{Name: "file", Type: `Pattern[/\A\//]`, Default: defaultFile, Behaviour: schema.Namevar, Description: "the file it is in: an absolute path"},
+				{Name: "file", Type: `Pattern[/\A\//]`, Default: defaultFile,
+					Behaviour: schema.Namevar, Description: "the file it is in: an absolute path"},
 				{Name: "ip", Type: "Variant[String[1],Array[String[1],1]]", Description: "its address, or all of its addresses, of both families"},
 				{Name: "aliases", Type: "Optional[Array[" + hostType + "]]", Description: "all its other names; left out, those that are there stay"},
 				{Name: "comment", Type: `Optional[Pattern[/\A[^\r\n]*\z/]]`, Description: "what stands after # on its lines; left out, what is there stays"},

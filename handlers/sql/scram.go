@@ -40,7 +40,8 @@ func parseVerifier(s string) (v verifier, ok bool) {
 	v.salt, err[1] = base64.StdEncoding.DecodeString(salt)
 	v.stored, err[2] = base64.StdEncoding.DecodeString(stored)
 	v.serverKey, err[3] = base64.StdEncoding.DecodeString(server)
-	return v, err == [4]error{} && v.iterations > 0 && v.iterations <= maxIterations && len(v.salt) > 0 && len(v.stored) == sha256.Size && len(v.serverKey) == sha256.Size
+	return v, err == [4]error{} && v.iterations > 0 && v.iterations <= maxIterations &&
+		len(v.salt) > 0 && len(v.stored) == sha256.Size && len(v.serverKey) == sha256.Size
 }
 
 // String returns the verifier as the server keeps it.

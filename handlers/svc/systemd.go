@@ -261,7 +261,8 @@ func ended(p map[string]string) error {
 	switch {
 	case p["Type"] == "oneshot" && p["RemainAfterExit"] != "yes" && p["ActiveState"] == "inactive" && p["Result"] == "success":
 		return provider.Errorf(provider.NeedsChange, "it is of type oneshot and has done its work, so it does not stay running; set RemainAfterExit=yes in its unit, or leave running out")
-	case p["ActiveState"] == "failed", p["SubState"] == autoRestart, p["ActiveState"] == "activating" && restarts(p) > maxStarts,
+	case p["ActiveState"] == "failed", p["SubState"] == autoRestart,
+		p["ActiveState"] == "activating" && restarts(p) > maxStarts,
 		p["ActiveState"] == "deactivating" && p["Result"] != "success": // what is left of it is being ended
 		return doesNotStay(p)
 	}

@@ -136,7 +136,8 @@ func send(c huma.Context, p *ErrorBody) {
 func noSuch(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string
-		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut,
+			http.MethodPost, http.MethodPatch, http.MethodDelete} {
 			other := r.Clone(r.Context())
 			other.Method = method
 			if _, pattern := mux.Handler(other); pattern != "" && pattern != "/" {

@@ -62,7 +62,8 @@ func (e *Engine) Discover(ctx context.Context, env string, of Looking) (Discover
 	if err != nil {
 		return Discovery{}, fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	d := &discoverer{runs: e.runner(), env: env, typ: typ, like: like, agent: agents[agentName].Agent, seen: map[resource.ID]bool{},
+	d := &discoverer{runs: e.runner(), env: env, typ: typ, like: like,
+		agent: agents[agentName].Agent, seen: map[resource.ID]bool{},
 		out: Discovery{Notes: map[resource.ID]string{}}}
 	if d.agent.Name == "" {
 		d.agent = model.LocalAgent(agentName)

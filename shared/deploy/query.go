@@ -159,7 +159,8 @@ func (e *Engine) Known(ctx context.Context, env, fingerprint string) (Exported, 
 }
 
 // comparePlans says for each resource of two versions what the second would do to it; "none" if it is the same in both.
-func (e *Engine) comparePlans(before map[resource.ID]version.Entry, after []version.Entry, look Look, texts run.Texts) ([]Would, error) {
+func (e *Engine) comparePlans(before map[resource.ID]version.Entry, after []version.Entry,
+	look Look, texts run.Texts) ([]Would, error) {
 	var out []Would
 	for i := range after {
 		now := &after[i]

@@ -49,7 +49,8 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 		c.Rows = append(c.Rows, cl.wrote)
 		c.AddOutbox = append(c.AddOutbox, w.follows(cl)...)
 		for name, value := range cl.result.Facts {
-			c.Parameters = append(c.Parameters, state.Parameter{Name: name, Of: cl.row.ID, Value: value, Source: "fact", Updated: cl.result.Finished})
+			c.Parameters = append(c.Parameters, state.Parameter{Name: name, Of: cl.row.ID,
+				Value: value, Source: "fact", Updated: cl.result.Finished})
 		}
 	}
 	c.DropParameters = w.factsOfGone(ctx, done)
@@ -74,8 +75,8 @@ func (w *worker) record(ctx context.Context, done []*claim) error {
 	return w.tell(ctx, done, follows, committed.PlanSeq != w.sched.PlanSeq)
 }
 
-// asItWas reports whether the row of a run that a wave asked for needs no write: nothing was changed,
-// and nothing of it is to be.
+// asItWas reports whether the row of a run that a wave asked for needs no write: nothing was
+// changed, and nothing of it is to be.
 func (c *claim) asItWas() bool {
 	same := c.result.Outcome == state.StatusDeployed && c.result.Change == plan.NoChange && !c.result.Notified
 	return same && c.row.Settled() && len(c.result.Facts) == 0
@@ -92,7 +93,8 @@ func unwritten(done []*claim, waving bool) int {
 	return n
 }
 
-// tell does what follows from results, and rings those who wait for them. replanned: the schedule has changed since it was read.
+// tell does what follows from results, and rings those who wait for them. replanned: the schedule
+// has changed since it was read.
 func (w *worker) tell(ctx context.Context, done []*claim, follows []state.Outbox, replanned bool) error {
 	if replanned {
 		w.stale.mark()
@@ -101,7 +103,8 @@ func (w *worker) tell(ctx context.Context, done []*claim, follows []state.Outbox
 		w.flushRings(ctx)
 		return w.propagate(ctx, nil)
 	}
-	// Those that are rung start at once, so what follows is planned before: it may ask for the same.
+	// Those that are rung start at once, so what follows is planned before: it may ask for the
+	// same.
 	defer w.flushRings(ctx)
 	if !replanned {
 		return w.propagate(ctx, follows)
@@ -121,8 +124,9 @@ func (w *worker) tell(ctx context.Context, done []*claim, follows []state.Outbox
 	return nil
 }
 
-// withoutVoid returns entries of the outbox so that those of runs that do not count for their rows ask for nothing any more: they
-// are only struck off. What such a run has changed is told of when the next one ends.
+// withoutVoid returns entries of the outbox so that those of runs that do not count for their rows
+// ask for nothing any more: they are only struck off. What such a run has changed is told of when
+// the next one ends.
 func withoutVoid(entries []state.Outbox, conflicts []state.Row, byID map[resource.ID]*claim) []state.Outbox {
 	out := slices.Clone(entries)
 	for i := range conflicts {
@@ -155,8 +159,8 @@ func (w *worker) noteCleared(done []*claim, conflicts []state.Row) {
 	w.view.cleared(nodes)
 }
 
-// settleConflicts records the results for rows that others have changed since they were read. It returns the rows that were changed once
-// more meanwhile, and what follows from the results.
+// settleConflicts records the results for rows that others have changed since they were read. It
+// returns the rows that were changed once more meanwhile, and what follows from the results.
 func (w *worker) settleConflicts(ctx context.Context, conflicts []state.Row, byID map[resource.ID]*claim) ([]state.Row, []state.Outbox, error) {
 	c := state.Commit{Epoch: w.sched.Wave.Epoch}
 	w.stale.mark()
@@ -198,9 +202,11 @@ func (w *worker) settleConflicts(ctx context.Context, conflicts []state.Row, byI
 	return committed.Conflicts, c.AddOutbox, err
 }
 
-// unskip returns what wakes the dependants that were skipped because of a result of c that no longer counts.
+// unskip returns what wakes the dependants that were skipped because of a result of c that no
+// longer counts.
 func (w *worker) unskip(c *claim) []state.Outbox {
-	if c.node < 0 || c.result.Outcome == state.StatusDeployed || c.result.Outcome == state.StatusDeploying || len(w.graph.Dependants(c.node)) == 0 {
+	if c.node < 0 || c.result.Outcome == state.StatusDeployed ||
+		c.result.Outcome == state.StatusDeploying || len(w.graph.Dependants(c.node)) == 0 {
 		return nil
 	}
 	entry := c.entry(state.OutboxRecovered)
@@ -208,8 +214,8 @@ func (w *worker) unskip(c *claim) []state.Outbox {
 	return []state.Outbox{entry}
 }
 
-// lookAgain schedules a resource once more after a run of it was overtaken by another, which may not have seen what this one did or which facts it
-// stored.
+// lookAgain schedules a resource once more after a run of it was overtaken by another, which may
+// not have seen what this one did or which facts it stored.
 func lookAgain(c *claim) []state.Outbox {
 	if !c.result.Acted && len(c.result.Facts) == 0 {
 		return nil
@@ -217,14 +223,15 @@ func lookAgain(c *claim) []state.Outbox {
 	return []state.Outbox{c.entry(state.OutboxAgain)}
 }
 
-// entry returns the entry of the outbox that says what follows from a run. It is the same if it is written again.
+// entry returns the entry of the outbox that says what follows from a run. It is the same if it is
+// written again.
 func (c *claim) entry(kind state.OutboxKind) state.Outbox {
 	return state.Outbox{ID: c.result.ID + "-" + string(kind), Kind: kind, Of: c.row.ID, At: c.result.Finished,
 		Priority: c.row.Priority, Ticket: c.known()}
 }
 
-// known returns since which ticket whoever claimed something knew of this claim, and waited for it. Of what was moved others
-// may have thought meanwhile that it had been checked.
+// known returns since which ticket whoever claimed something knew of this claim, and waited for it.
+// Of what was moved others may have thought meanwhile that it had been checked.
 func (c *claim) known() int64 {
 	switch {
 	case len(c.row.Left) > 0:
@@ -247,13 +254,15 @@ func (w *worker) follows(c *claim) []state.Outbox {
 	if c.result.Outcome == state.StatusDeploying || c.node < 0 || len(w.graph.Dependants(c.node)) == 0 {
 		return out
 	}
-	// A new intent has cleared the outcome of the one before, which dependants may have been skipped for.
+	// A new intent has cleared the outcome of the one before, which dependants may have been
+	// skipped for.
 	forgotten := c.row.LastRun == state.RunSkipped && c.row.Compliance == state.HasUpdate || c.row.LastRun == state.RunNew && !c.row.LastAt.IsZero()
 	failed := forgotten || c.row.LastRun == state.RunFailed || c.row.LastRun == state.RunSkipped || c.row.Compliance == state.NonCompliant
 	follow := w.allFollow(c)
 	switch {
 	case follow: // they see what has become of it
-	case failed && (c.result.Outcome == state.StatusDeployed || forgotten || !slices.Equal(c.row.RootCauses(), c.wrote.RootCauses())):
+	case failed && (c.result.Outcome == state.StatusDeployed || forgotten ||
+		!slices.Equal(c.row.RootCauses(), c.wrote.RootCauses())):
 		out = append(out, c.entry(state.OutboxRecovered)) // or it fails for another reason now, which those skipped because of it have to name
 	case !failed && c.row.LastRun == state.RunSuccess && c.result.Outcome != state.StatusDeployed:
 		out = append(out, c.entry(state.OutboxRecovered)) // those that are skipped because of others have to name it as well
@@ -264,10 +273,12 @@ func (w *worker) follows(c *claim) []state.Outbox {
 	return out
 }
 
-// allFollow reports whether all that require c are sure to run after it, so that no event is needed. In another lane, a dependant may be
-// running that was claimed before c was scheduled. But one with a ticket of the same commit, or of a later one, was claimed by a worker
-// that knew of c, and waits. If c was asked for by a wave, the wave also asks once more for dependants that were running when it began. But what
-// was moved is checked anew in its new lane, and they may have been claimed while it counted as checked in the one before.
+// allFollow reports whether all that require c are sure to run after it, so that no event is
+// needed. In another lane, a dependant may be running that was claimed before c was scheduled. But
+// one with a ticket of the same commit, or of a later one, was claimed by a worker that knew of c,
+// and waits. If c was asked for by a wave, the wave also asks once more for dependants that were
+// running when it began. But what was moved is checked anew in its new lane, and they may have been
+// claimed while it counted as checked in the one before.
 func (w *worker) allFollow(c *claim) bool {
 	for _, n := range w.graph.Dependants(c.node) {
 		if here := w.rows[n]; here != nil {
@@ -285,8 +296,8 @@ func (w *worker) allFollow(c *claim) bool {
 }
 
 // doubt finds dependants in other lanes for which a wave only seems to ask: they were checked where
-// they were before, and have taken that record along to a lane that has yet to hear of it. Of what was
-// found as it was they need not hear, so that most checks read nothing.
+// they were before, and have taken that record along to a lane that has yet to hear of it. Of what
+// was found as it was they need not hear, so that most checks read nothing.
 func (w *worker) doubt(ctx context.Context, done []*claim) {
 	var nodes []int32
 	for _, c := range done {
@@ -316,8 +327,9 @@ func (w *worker) doubt(ctx context.Context, done []*claim) {
 	}
 }
 
-// commit writes under the lease of the lane. If the answer to a write is lost, it is written again: its rows then conflict with themselves
-// and are recognised by their action, and everything else may be written twice.
+// commit writes under the lease of the lane. If the answer to a write is lost, it is written again:
+// its rows then conflict with themselves and are recognised by their action, and everything else
+// may be written twice.
 func (w *worker) commit(ctx context.Context, c state.Commit) (state.Committed, error) {
 	c.Guard = state.Guard{Key: w.lease.Key, Fence: w.lease.Fence}
 	if c.Until.IsZero() {
@@ -357,8 +369,9 @@ func transient(err error) bool {
 	return slices.Contains([]fault.Kind{fault.Unavailable, fault.Busy, fault.Timeout, fault.Conflict, fault.Fenced, fault.Canceled}, fault.KindOf(err))
 }
 
-// factsOfGone returns the facts that were learned from what these runs have purged: nothing has them any more. What cannot
-// be read now is left to the next collection, as it must not keep results from being recorded.
+// factsOfGone returns the facts that were learned from what these runs have purged: nothing has
+// them any more. What cannot be read now is left to the next collection, as it must not keep
+// results from being recorded.
 func (w *worker) factsOfGone(ctx context.Context, done []*claim) []state.ParameterKey {
 	var out []state.ParameterKey
 	for _, c := range done {

@@ -14,7 +14,8 @@ import (
 func TestStandingOf(t *testing.T) {
 	t.Parallel()
 	ran := run.Result{Action: state.Action{ID: "a2", Outcome: state.StatusDeployed}}
-	skipped := run.Result{Action: state.Action{ID: "a2", Outcome: state.StatusSkipped}, Causes: []resource.ID{"t::T[a,n=cause]"}}
+	skipped := run.Result{Action: state.Action{ID: "a2", Outcome: state.StatusSkipped},
+		Causes: []resource.ID{"t::T[a,n=cause]"}}
 	claimed := state.Row{ID: "t::T[a,n=1]", Rev: 4, Hash: "h", Body: []byte("{}"), LastAction: "a1", Ticket: 7}
 	for _, c := range []struct {
 		why    string

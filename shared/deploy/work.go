@@ -31,7 +31,8 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 				continue // not run: the caller gave up, or the lane could not be held
 			}
 			done = append(done, c)
-			if c.result.Action.Action == state.ActionRepair && c.result.Change != plan.NoChange && c.row.LastRun == state.RunSuccess {
+			if c.result.Action.Action == state.ActionRepair && c.result.Change != plan.NoChange &&
+				c.row.LastRun == state.RunSuccess {
 				w.out.Fixed++
 			}
 			w.finish(c)

@@ -81,7 +81,8 @@ func (w *worker) serve(ctx context.Context) error {
 // may have rung a process that found the lane busy, and that ring is gone. So whoever gives the lane up looks once more.
 func (w *worker) mayHaveMissed(ctx context.Context) bool {
 	o := &w.out
-	return o.Waits && !o.Busy && !o.More && !o.Paused && !w.fenced && !bool(w.unrecorded) && ctx.Err() == nil && w.e.Clock.Now().Before(w.until)
+	return o.Waits && !o.Busy && !o.More && !o.Paused && !w.fenced && !bool(w.unrecorded) &&
+		ctx.Err() == nil && w.e.Clock.Now().Before(w.until)
 }
 
 // worker serves one lane while it holds its lease.

@@ -136,7 +136,8 @@ func (x *Exporter) fetch(ctx context.Context, e Event, dir, model string) error 
 }
 
 func tooLarge() error {
-	return fault.New(fault.Invalid, "read archive", "it is larger than %d MB", maxPacked>>20).WithHint("use `southbound export`: it has no such limit")
+	return fault.New(fault.Invalid, "read archive", "it is larger than %d MB", maxPacked>>20).
+		WithHint("use `southbound export`: it has no such limit")
 }
 
 // store reads the documents as the command line reads a folder, and exports them.

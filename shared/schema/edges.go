@@ -23,7 +23,8 @@ const (
 func (d *DataType) Edges() []any {
 	var out []any
 	for _, v := range d.edges(0) {
-		if v != nil && len(out) < maxEdges && d.Check(v) == nil && !slices.ContainsFunc(out, func(o any) bool { return resource.Equal(o, v) }) {
+		if v != nil && len(out) < maxEdges && d.Check(v) == nil &&
+			!slices.ContainsFunc(out, func(o any) bool { return resource.Equal(o, v) }) {
 			out = append(out, v)
 		}
 	}

@@ -152,7 +152,9 @@ func (f *finder) look(ctx context.Context, key string, entries []entry) error {
 func (f *finder) may(o *object) bool {
 	q := f.q
 	switch {
-	case !o.acts(), o.finished[1].Before(f.horizon), !q.Since.IsZero() && o.finished[1].Before(q.Since), !q.Until.IsZero() && !o.finished[0].Before(q.Until),
+	case !o.acts(), o.finished[1].Before(f.horizon),
+		!q.Since.IsZero() && o.finished[1].Before(q.Since),
+		!q.Until.IsZero() && !o.finished[0].Before(q.Until),
 		q.After != "" && o.ids[1] <= q.After, q.Before != "" && o.ids[0] >= q.Before,
 		len(q.IDs) > 0 && (slices.Max(q.IDs) < o.ids[0] || slices.Min(q.IDs) > o.ids[1]):
 		return false

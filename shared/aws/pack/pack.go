@@ -25,7 +25,8 @@ func New(id uint32, dictionary string) (*Packer, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "make compressor", err)
 	}
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxUnpacked), zstd.WithDecoderDictRaw(id, []byte(dictionary)))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0),
+		zstd.WithDecoderMaxMemory(maxUnpacked), zstd.WithDecoderDictRaw(id, []byte(dictionary)))
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "make decompressor", err)
 	}

@@ -67,7 +67,8 @@ func (b *busy) Error() string {
 // open returns a desk for an agent. The doorbell tells it what is rung for the agent, unless
 // another desk of this process is told that.
 func (s *Server) open(ctx context.Context, p place, until time.Time) *desk {
-	d := &desk{s: s, ctx: ctx, place: p, until: until, halting: true, patience: patience, waits: maxWaits, lanes: map[string]*lane{}}
+	d := &desk{s: s, ctx: ctx, place: p, until: until, halting: true, patience: patience,
+		waits: maxWaits, lanes: map[string]*lane{}}
 	s.Bell.mu.Lock()
 	defer s.Bell.mu.Unlock()
 	if s.Bell.desks[p] == nil {

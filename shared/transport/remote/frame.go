@@ -60,7 +60,8 @@ func (f *frameReader) next() (kind, []byte, error) {
 	}
 	size := binary.BigEndian.Uint32(head[:4])
 	if size > maxFrame {
-		return 0, nil, fault.New(fault.Damaged, "read frame", "a frame of %d bytes, and the most is %d", size, maxFrame).WithHint("%s", hintHostile)
+		return 0, nil, fault.New(fault.Damaged, "read frame",
+			"a frame of %d bytes, and the most is %d", size, maxFrame).WithHint("%s", hintHostile)
 	}
 	k := kind(head[4])
 	if k < kindHello || k > kindFound {
@@ -116,7 +117,8 @@ func encode(frames ...frame) ([]encoded, error) {
 			return nil, err
 		}
 		if len(out[i].body) > maxFrame {
-			return nil, fault.New(fault.Full, "send to the machine", "it has %d bytes, and at most %d go over a connection", len(out[i].body), maxFrame).
+			return nil, fault.New(fault.Full, "send to the machine",
+				"it has %d bytes, and at most %d go over a connection", len(out[i].body), maxFrame).
 				WithHint("upload it as a file")
 		}
 	}

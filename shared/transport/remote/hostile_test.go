@@ -133,7 +133,8 @@ func newHello(*testing.T) frame {
 func TestHello(t *testing.T) {
 	t.Parallel()
 	var in bytes.Buffer
-	if err := newFrameWriter(&in).send(frame{kindHello, hello{Protocol: protocol, Facts: map[string]string{"x": strings.Repeat("x", maxHello)}}}); err != nil {
+	if err := newFrameWriter(&in).send(frame{kindHello, hello{Protocol: protocol,
+		Facts: map[string]string{"x": strings.Repeat("x", maxHello)}}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := newConn(t.Context(), &in, io.Discard, 0, Running{}, func() {}); !fault.Is(err, fault.Damaged) || !strings.Contains(err.Error(), "the machine sends a frame of") {

@@ -76,11 +76,13 @@ func (c *Conn) hold(id uint64, k kind, n int64) error {
 		total += p.held
 	}
 	if total > maxHeld {
-		return fault.New(fault.Damaged, "read frame", "the machine sends more than %d MB for calls that have not ended", int64(maxHeld>>20)).
+		return fault.New(fault.Damaged, "read frame",
+			"the machine sends more than %d MB for calls that have not ended", int64(maxHeld>>20)).
 			WithHint("%s", hintHostile)
 	}
 	if p.secrets > maxSecrets {
-		return fault.New(fault.Damaged, "read frame", "the machine sends more than %d MB of secrets for one call", int64(maxSecrets>>20)).
+		return fault.New(fault.Damaged, "read frame",
+			"the machine sends more than %d MB of secrets for one call", int64(maxSecrets>>20)).
 			WithHint("%s", hintHostile)
 	}
 	return nil
