@@ -29,10 +29,10 @@ import (
 const (
 	chunkResources = 8192
 	chunkBytes     = 4 << 20 // before compression
-	// mostPacked and mostUnpacked bound a chunk on arrival; one that holds a single huge resource is larger than chunkBytes.
-	mostPacked   = 64 << 20
-	mostUnpacked = 256 << 20
-	maxBits      = 60
+	// maxPacked and maxUnpacked bound a chunk on arrival; one that holds a single huge resource is larger than chunkBytes.
+	maxPacked   = 64 << 20
+	maxUnpacked = 256 << 20
+	maxBits     = 60
 )
 
 // packed is a model as it travels.
@@ -144,8 +144,8 @@ type unpacker struct {
 	room  atomic.Int64                        // bytes that may still be unpacked
 }
 
-// mostModel bounds the encoded resources of one export.
-const mostModel = 2 << 30
+// maxModel bounds the encoded resources of one export.
+const maxModel = 2 << 30
 
 // unpackers is how many chunks are read at the same time.
 const unpackers = 4
@@ -244,32 +244,32 @@ func (u *unpacker) text(ctx context.Context, hash string) ([]byte, error) {
 		return nil, fault.Wrap(fault.Unknown, "read chunk", err)
 	}
 	defer func() { _ = src.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(src, mostPacked+1))
+	raw, err := io.ReadAll(io.LimitReader(src, maxPacked+1))
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, "read chunk", err)
 	}
-	if len(raw) > mostPacked {
-		return nil, fault.New(fault.Invalid, "read chunk", "%.12s is larger than %d bytes", hash, mostPacked)
+	if len(raw) > maxPacked {
+		return nil, fault.New(fault.Invalid, "read chunk", "%.12s is larger than %d bytes", hash, maxPacked)
 	}
 	text, err := unpack(raw)
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, fmt.Sprintf("read chunk %.12s", hash), err)
 	}
 	if u.room.Add(-int64(len(text))) < 0 {
-		return nil, fault.New(fault.Invalid, "read chunks", "the resources are larger than %d bytes", mostModel)
+		return nil, fault.New(fault.Invalid, "read chunks", "the resources are larger than %d bytes", maxModel)
 	}
 	return text, nil
 }
 
-// unpack decompresses, to mostUnpacked bytes. It reads as a stream: what is cut into many frames would be copied once for each of them otherwise.
+// unpack decompresses, to maxUnpacked bytes. It reads as a stream: what is cut into many frames would be copied once for each of them otherwise.
 func unpack(raw []byte) ([]byte, error) {
-	dec, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostUnpacked))
+	dec, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked))
 	if err != nil {
 		return nil, err //nolint:wrapcheck // callers say what it was
 	}
 	defer dec.Close()
-	text, err := io.ReadAll(io.LimitReader(dec, mostUnpacked+1))
-	if err == nil && len(text) > mostUnpacked {
+	text, err := io.ReadAll(io.LimitReader(dec, maxUnpacked+1))
+	if err == nil && len(text) > maxUnpacked {
 		err = zstd.ErrDecoderSizeExceeded
 	}
 	return text, err //nolint:wrapcheck // callers say what it was

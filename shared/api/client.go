@@ -179,10 +179,10 @@ func (c *Client) discover(ctx context.Context) (Discovery, error) {
 }
 
 const (
-	mostTries  = 6
+	maxTries   = 6
 	firstPause = 100 * time.Millisecond
 	longPause  = 5 * time.Second
-	mostAnswer = 64 << 20
+	maxAnswer  = 64 << 20
 	// lookTime and actTime bound one request: a function may work for a quarter of an hour.
 	lookTime = 2 * time.Minute
 	actTime  = 16 * time.Minute
@@ -229,7 +229,7 @@ func (c *Client) again(ctx context.Context, f func() error) error {
 	pause := firstPause
 	for n := 1; ; n++ {
 		err := f()
-		if err == nil || n == mostTries || ctx.Err() != nil || !passes(err) {
+		if err == nil || n == maxTries || ctx.Err() != nil || !passes(err) {
 			return err
 		}
 		wait := pause/2 + rand.N(pause)
@@ -282,7 +282,7 @@ func (c *Client) request(
 		return c.unreachable(ctx, base, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return c.unreachable(ctx, base, err)
 	}

@@ -146,7 +146,7 @@ func (u *uploads) store(ctx context.Context, blobs []state.Blob) error {
 	defer cancel(nil)
 	byHash := make(map[string]state.Blob, len(blobs))
 	var missing []Upload
-	for part := range slices.Chunk(blobs, mostUploads) {
+	for part := range slices.Chunk(blobs, maxUploads) {
 		asked := uploadsAsked{Files: make([]FileSize, len(part))}
 		for i, b := range part {
 			asked.Files[i] = FileSize{b.Hash, b.Size}
@@ -157,7 +157,7 @@ func (u *uploads) store(ctx context.Context, blobs []state.Blob) error {
 			return err
 		}
 		missing = append(missing, done.Uploads...)
-		if len(missing) >= mostUploads || len(part) < mostUploads {
+		if len(missing) >= maxUploads || len(part) < maxUploads {
 			// What is signed is sent before the signatures grow old.
 			if err := u.sendAll(ctx, cancel, missing, byHash); err != nil {
 				return err

@@ -35,7 +35,7 @@ func each[T any](ctx context.Context, c *Client, path string, q url.Values, f fu
 
 func all[T any](ctx context.Context, c *Client, path string) ([]T, error) {
 	var out []T
-	err := each(ctx, c, path, url.Values{"limit": {strconv.Itoa(mostItems)}}, func(v *T) error {
+	err := each(ctx, c, path, url.Values{"limit": {strconv.Itoa(maxPage)}}, func(v *T) error {
 		out = append(out, *v)
 		return nil
 	})
@@ -61,7 +61,7 @@ func (c *Client) Trouble(ctx context.Context, env string) (Trouble, error) {
 
 // Resources implements Home.
 func (c *Client) Resources(ctx context.Context, env string, filter []string, f func(*Resource) error) error {
-	return each(ctx, c, envPath(env, "resources"), url.Values{"filter": filter, "limit": {strconv.Itoa(mostItems)}}, f)
+	return each(ctx, c, envPath(env, "resources"), url.Values{"filter": filter, "limit": {strconv.Itoa(maxPage)}}, f)
 }
 
 // Resource implements Home.
@@ -99,7 +99,7 @@ func (c *Client) Parameter(ctx context.Context, env, name string) (state.Paramet
 // ParameterHistory implements Home.
 func (c *Client) ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error) {
 	var out []state.ParameterChange
-	err := each(ctx, c, envPath(env, "parameter/history"), url.Values{"name": {name}, "limit": {strconv.Itoa(mostItems)}}, func(p *state.ParameterChange) error {
+	err := each(ctx, c, envPath(env, "parameter/history"), url.Values{"name": {name}, "limit": {strconv.Itoa(maxPage)}}, func(p *state.ParameterChange) error {
 		out = append(out, *p)
 		return nil
 	})
@@ -149,7 +149,7 @@ func (c *Client) Actions(ctx context.Context, env string, q ActionQuery) ([]Acti
 	}
 	var out []Action
 	for {
-		limit := mostItems
+		limit := maxPage
 		if q.Limit > 0 {
 			limit = min(limit, q.Limit-len(out))
 		}

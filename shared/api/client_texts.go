@@ -12,13 +12,13 @@ import (
 	"southbound/shared/plan"
 )
 
-// mostTexts is how many files of a plan are asked for to be shown by their texts.
-const mostTexts = 50
+// maxTexts is how many files of a plan are asked for to be shown by their texts.
+const maxTexts = 50
 
 // texts adds to a plan how files differ as texts, where the server has had only the old ones to look at. It never fails: what cannot be had is
 // shown by size and hash.
 func (c *Client) texts(ctx context.Context, env string, m *model.Model, look deploy.Look, would []deploy.Would) {
-	number, left := 0, mostTexts
+	number, left := 0, maxTexts
 	for i := range would {
 		for name, d := range would[i].Changes {
 			old, wanted, both := filesOf(d, m)

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// leastPacked is from how many bytes on an answer is worth compressing: what fits into one packet is not.
-const leastPacked = 1400
+// minPacked is from how many bytes on an answer is worth compressing: what fits into one packet is not.
+const minPacked = 1400
 
 // send writes an answer that was kept, compressed when that helps and the client takes it.
 func (b *buffered) send(w http.ResponseWriter, r *http.Request) {
 	body, h := b.body.Bytes(), w.Header()
-	if len(body) >= leastPacked && h.Get("Content-Encoding") == "" {
+	if len(body) >= minPacked && h.Get("Content-Encoding") == "" {
 		h.Add("Vary", "Accept-Encoding")
 		if takesGzip(r.Header.Get("Accept-Encoding")) {
 			body = zipped(body)

@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// mostConnections is how many clients a server has at once.
-const mostConnections = 512
+// maxConnections is how many clients a server has at once.
+const maxConnections = 512
 
-// Bound keeps a server within mostConnections, and within half of the files that this process may have open. For a new connection over that, one goes
+// Bound keeps a server within maxConnections, and within half of the files that this process may have open. For a new connection over that, one goes
 // that nothing is asked over: the one that has waited longest. If something is asked over all of them, the new one goes.
 func Bound(s *http.Server) {
-	most := mostConnections
+	most := maxConnections
 	var files syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) == nil {
 		most = int(min(uint64(most), max(files.Cur/2, 8))) //nolint:gosec // at most 512

@@ -155,7 +155,7 @@ func unbundle(ctx context.Context, files state.Files, types *schema.Registry, wr
 		return diag.Pos{File: placeMark + attribute, Line: i + 1}
 	}}
 	u := &unpacker{files: files, types: types, wrong: wrong}
-	u.room.Store(mostModel)
+	u.room.Store(maxModel)
 	if b.Agents != "" {
 		if m.Agents, err = u.agents(ctx, b.Agents); err != nil {
 			return deploy.Export{}, err
@@ -179,8 +179,8 @@ func unbundle(ctx context.Context, files state.Files, types *schema.Registry, wr
 	return x, nil
 }
 
-// mostUploads is how many files can be asked for at once.
-const mostUploads = 1000
+// maxUploads is how many files can be asked for at once.
+const maxUploads = 1000
 
 // maxFile is the largest file there can be.
 const maxFile = 5 << 30

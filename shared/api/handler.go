@@ -11,8 +11,8 @@ import (
 
 // The bounds of bodies.
 const (
-	mostBody   = 1 << 20
-	mostBundle = 8 << 20
+	maxBody   = 1 << 20
+	maxBundle = 8 << 20
 )
 
 // Handler serves the API of a service. It authenticates nobody; see Guard.
@@ -75,7 +75,7 @@ func answer[T any](v T, err error) (*out[T], error) {
 
 // serve registers an operation.
 func serve[I, O any](r *routes, method, path, id, summary string, f func(context.Context, *I) (*O, error), change ...func(*huma.Operation)) {
-	op := huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, MaxBodyBytes: mostBody, BodyReadTimeout: -1}
+	op := huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, MaxBodyBytes: maxBody, BodyReadTimeout: -1}
 	for _, c := range change {
 		c(&op)
 	}

@@ -36,8 +36,8 @@ type Description struct {
 // FilesDir is the directory beside a document that a version is described by, in which it expects files, by their hashes.
 const FilesDir = "files"
 
-// mostFetched is how many bytes of a file can be fetched over the API.
-const mostFetched = 4 << 20
+// maxFetched is how many bytes of a file can be fetched over the API.
+const maxFetched = 4 << 20
 
 // Environments implements Home.
 func (s *Service) Environments(ctx context.Context) ([]string, error) {
@@ -194,8 +194,8 @@ type Forgotten struct {
 	IDs       []resource.ID `json:"ids" doc:"the first of them"`
 }
 
-// mostForgotten is how many of what was let go of are named.
-const mostForgotten = 1000
+// maxForgotten is how many of what was let go of are named.
+const maxForgotten = 1000
 
 // Forget implements Home.
 func (s *Service) Forget(ctx context.Context, env string, f Forgetting) (Forgotten, error) {
@@ -210,5 +210,5 @@ func (s *Service) Forget(ctx context.Context, env string, f Forgetting) (Forgott
 		ids, err = s.Engine.ForgetAgent(ctx, env, f.Agent)
 	}
 	s.changed(env)
-	return Forgotten{len(ids), orEmpty(ids[:min(len(ids), mostForgotten)])}, err
+	return Forgotten{len(ids), orEmpty(ids[:min(len(ids), maxForgotten)])}, err
 }

@@ -17,21 +17,21 @@ import (
 // runners in parts.go.
 
 const (
-	jobKept   = 24 * time.Hour
-	startFor  = time.Minute      // a worker that was called is waited for so long
-	aliveFor  = 30 * time.Second // a worker that gives no sign of life is taken for dead after that
-	beatEvery = 10 * time.Second
-	usualWork = 50 * time.Second
-	// mostStarts may end without a word, mostIdle in order, before a job has failed; a plan may
-	// become another mostMoved times.
-	mostStarts = 5
-	mostIdle   = 30
-	mostMoved  = 10
-	// mostJobs of an environment are under way at once; one that rests counts for a minute.
-	mostJobs = 8
-	restFor  = time.Minute
-	// mostNamedLeft is how many agents a record names that are not compared yet.
-	mostNamedLeft = 50
+	jobKept     = 24 * time.Hour
+	startFor    = time.Minute      // a worker that was called is waited for so long
+	aliveFor    = 30 * time.Second // a worker that gives no sign of life is taken for dead after that
+	beatEvery   = 10 * time.Second
+	defaultWork = 50 * time.Second
+	// maxStarts may end without a word, maxIdle in order, before a job has failed; a plan may
+	// become another maxMoved times.
+	maxStarts = 5
+	maxIdle   = 30
+	maxMoved  = 10
+	// maxJobs of an environment are under way at once; one that rests counts for a minute.
+	maxJobs = 8
+	restFor = time.Minute
+	// maxNamedLeft is how many agents a record names that are not compared yet.
+	maxNamedLeft = 50
 	// quickFor is how long a request waits for a job that may be done at once.
 	quickFor = 500 * time.Millisecond
 )
@@ -146,14 +146,14 @@ func (s *Service) crowded(ctx context.Context, h *heldJob) error {
 		busy[job] = busy[job] || !rec.over() && now.Before(rec.Alive.Add(restFor))
 	}
 	maps.DeleteFunc(busy, func(job string, is bool) bool { return over[job] || !is })
-	if len(busy) <= mostJobs {
+	if len(busy) <= maxJobs {
 		return nil
 	}
 	h.job.Expires = now
 	if err := h.write(ctx); err != nil && !fault.Is(err, fault.Conflict) {
 		return err
 	}
-	return fault.New(fault.Busy, "", "%d comparisons of this environment are under way, and no more may be", mostJobs).
+	return fault.New(fault.Busy, "", "%d comparisons of this environment are under way, and no more may be", maxJobs).
 		WithHint("ask again when one of them has ended")
 }
 
@@ -185,9 +185,9 @@ func (s *Service) Job(ctx context.Context, env, id string) (JobState, error) {
 			return JobState{}, err
 		case h.rec.over() || h.rec.Alive.After(now) || h.rec.Waits && len(unfinished(parts)) > 0:
 			return s.stateOf(ctx, h, parts)
-		case h.rec.Starts >= mostStarts:
+		case h.rec.Starts >= maxStarts:
 			err = h.end(ctx, jobEnd{}, fault.New(fault.Unavailable, "compare with reality",
-				"it was begun %d times, and ended each time without a word", mostStarts).
+				"it was begun %d times, and ended each time without a word", maxStarts).
 				WithHint("the log of who runs the handlers says more: of `southbound run`, or of the handler function"),
 			)
 		default:

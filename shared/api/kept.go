@@ -43,11 +43,11 @@ const (
 
 // The bounds of a kept plan.
 const (
-	mostKeptEntries   = 65_000
-	mostKeptDirectory = 16 << 20
-	mostKeptHeader    = 16 << 20
-	mostKeptShown     = 128 << 20
-	mostKept          = 3 << 30 // unpacked, so that the zip file needs no extensions
+	maxKeptEntries   = 65_000
+	maxKeptDirectory = 16 << 20
+	maxKeptHeader    = 16 << 20
+	maxKeptShown     = 128 << 20
+	maxKept          = 3 << 30 // unpacked, so that the zip file needs no extensions
 )
 
 // keptPlan is the first entry of a kept plan.
@@ -86,9 +86,9 @@ func (k *Kept) Write(to io.Writer) error {
 	if h.Shown, err = writeShown(io.Discard, k.Would); err != nil {
 		return err
 	}
-	if len(blobs) > mostKeptEntries-2 || total > mostKept-mostKeptShown || h.Shown.Size > mostKeptShown {
+	if len(blobs) > maxKeptEntries-2 || total > maxKept-maxKeptShown || h.Shown.Size > maxKeptShown {
 		return fault.New(fault.Unsupported, "keep a plan", "it has %d files of %d bytes and shows %d bytes, and a plan that is kept has at most %d, %d and %d",
-			len(blobs), total, h.Shown.Size, mostKeptEntries-2, int64(mostKept-mostKeptShown), mostKeptShown).
+			len(blobs), total, h.Shown.Size, maxKeptEntries-2, int64(maxKept-maxKeptShown), maxKeptShown).
 			WithHint("apply the documents, or plan a part of them")
 	}
 	z := zip.NewWriter(to)
@@ -104,7 +104,7 @@ func (h *keptPlan) write(z *zip.Writer, would []deploy.Would, blobs []state.Blob
 	if err != nil {
 		return err
 	}
-	if len(head) > mostKeptHeader {
+	if len(head) > maxKeptHeader {
 		return fault.New(fault.Unsupported, "keep a plan", "it has too many files")
 	}
 	entry := func(name string, write func(w io.Writer) error) error {

@@ -102,8 +102,8 @@ func (k *keptReader) open(size int64) error {
 	}
 	count := int64(binary.LittleEndian.Uint16(end[10:]))
 	directory, at := int64(binary.LittleEndian.Uint32(end[12:])), int64(binary.LittleEndian.Uint32(end[16:]))
-	if count > mostKeptEntries || directory > mostKeptDirectory {
-		return fault.New(fault.Unsupported, "read plan", "it has more than %d files", mostKeptEntries-2).WithHint("make a plan of a part of the documents")
+	if count > maxKeptEntries || directory > maxKeptDirectory {
+		return fault.New(fault.Unsupported, "read plan", "it has more than %d files", maxKeptEntries-2).WithHint("make a plan of a part of the documents")
 	}
 	if at+directory+endSize != size {
 		return damagedPlan("its directory is not where it should be")
@@ -120,7 +120,7 @@ func (k *keptReader) header() error {
 	if len(k.zip.File) == 0 || k.zip.File[0].Name != keptHeader {
 		return foreignPlan()
 	}
-	text, err := k.read(k.zip.File[0], mostKeptHeader)
+	text, err := k.read(k.zip.File[0], maxKeptHeader)
 	if err != nil {
 		return err
 	}
@@ -171,8 +171,8 @@ func (k *keptReader) entries(ctx context.Context) error {
 		want[keptBlobs+b.Hash] = b
 		total += b.Size
 	}
-	if total > mostKept || k.head.Shown.Size > mostKeptShown {
-		return fault.New(fault.Unsupported, "read plan", "it has more than %d bytes", int64(mostKept))
+	if total > maxKept || k.head.Shown.Size > maxKeptShown {
+		return fault.New(fault.Unsupported, "read plan", "it has more than %d bytes", int64(maxKept))
 	}
 	want[keptShown] = k.head.Shown
 	k.blobs = make(map[string]*zip.File, len(k.head.Blobs))

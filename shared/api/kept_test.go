@@ -169,7 +169,7 @@ func TestKeptForeign(t *testing.T) {
 func TestKeptBounds(t *testing.T) {
 	t.Parallel()
 	k := keptModel(1)
-	k.Export.Model.Files["x"] = state.Blob{Hash: "x", Size: mostKept, Open: func() (io.ReadCloser, error) { t.Error("it is read"); return nil, io.EOF }}
+	k.Export.Model.Files["x"] = state.Blob{Hash: "x", Size: maxKept, Open: func() (io.ReadCloser, error) { t.Error("it is read"); return nil, io.EOF }}
 	if err := k.Write(io.Discard); !fault.Is(err, fault.Unsupported) {
 		t.Errorf("a plan of too many bytes: %v", err)
 	}

@@ -114,8 +114,8 @@ func AllEvents(
 	}
 }
 
-// mostRejections is how many compiles that failed are told.
-const mostRejections = 10
+// maxRejections is how many compiles that failed are told.
+const maxRejections = 10
 
 // Diagnose says why an instance is not well.
 func Diagnose(
@@ -143,7 +143,7 @@ func Diagnose(
 		}
 		r := Rejection{e.At, e.Version, e.From, e.To, e.Message, e.More}
 		out.Rejections = append([]Rejection{r}, out.Rejections...)
-		out.Rejections = out.Rejections[:min(len(out.Rejections), mostRejections)]
+		out.Rejections = out.Rejections[:min(len(out.Rejections), maxRejections)]
 	})
 	return out, err
 }

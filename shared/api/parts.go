@@ -25,9 +25,9 @@ const (
 	partOfferFor = 30 * time.Second // a runner that was rung is waited for so long
 	runnerWithin = 2 * time.Minute  // no runner takes a part up: there is none
 	recordBytes  = 90_000           // of a record, which has room for a little more
-	mostPages    = 1000             // of what one slice finds
+	maxPages     = 1000             // of what one slice finds
 	partsAtOnce  = 8                // are made
-	mostPartName = 100              // bytes of the name of an agent in the id of a record
+	maxPartName  = 100              // bytes of the name of an agent in the id of a record
 )
 
 // partState is what the record of a part holds beside that of a job. A runner writes no files, so
@@ -54,7 +54,7 @@ type partAsked struct {
 // partID returns the id of the part of an agent.
 func partID(job, agent string) string {
 	name := url.PathEscape(agent)
-	if len(name) > mostPartName {
+	if len(name) > maxPartName {
 		sum := sha256.Sum256([]byte(agent))
 		name = hex.EncodeToString(sum[:])
 	}
@@ -89,12 +89,12 @@ func (s *Service) drive(ctx context.Context, parts []*heldJob) error {
 				runnerWithin,
 				r.Part.Agent,
 			))
-		case r.Starts >= mostStarts:
+		case r.Starts >= maxStarts:
 			err = p.end(
 				ctx,
 				jobEnd{},
 				fault.New(fault.Unavailable, "", "its runner began %d times, "+
-					"and ended each time without a word; the runner's log says more", mostStarts),
+					"and ended each time without a word; the runner's log says more", maxStarts),
 			)
 		default:
 			err = s.offer(ctx, p)
@@ -345,9 +345,9 @@ func (w *working) keepPages(ctx context.Context, found any) error {
 	}
 	set := pages{Set: w.s.Engine.NewID()}
 	for part := range slices.Chunk(zipped(text), recordBytes) {
-		if set.N == mostPages {
+		if set.N == maxPages {
 			return fault.New(fault.Unsupported, "store what was found", "it is larger than %d MB",
-				mostPages*recordBytes/1_000_000).WithHint("compare less with a FILTER")
+				maxPages*recordBytes/1_000_000).WithHint("compare less with a FILTER")
 		}
 		_, err := w.s.Jobs.PutJob(
 			ctx,
@@ -397,7 +397,7 @@ func unzip(packed []byte, v any) error {
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read job", err)
 	}
-	text, err := io.ReadAll(io.LimitReader(z, mostUnpacked))
+	text, err := io.ReadAll(io.LimitReader(z, maxUnpacked))
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read job", err)
 	}

@@ -56,7 +56,7 @@ type ResultPart[T any] struct {
 
 const (
 	resultMark = `{"southbound_result":1,"items":[`
-	mostInline = 256 << 10
+	maxInline  = 256 << 10
 	partBytes  = 2 << 20
 )
 
@@ -137,7 +137,7 @@ func (s *Service) keep(ctx context.Context, d deploy.DryRun) (ReadDone, error) {
 
 // inParts bounds the size of an answer: it returns the first items, and the hashes under which the others are stored.
 func inParts[T any](ctx context.Context, s *Service, all []T) (items []T, parts []string, err error) {
-	return divide(ctx, s, all, mostInline)
+	return divide(ctx, s, all, maxInline)
 }
 
 // divide is inParts with at most so many bytes of first items.
@@ -252,12 +252,12 @@ type Changed struct {
 	Replaced   bool        `json:"replaced,omitempty"` // the thing was deleted and created anew
 }
 
-// mostReported is how many changes a report has.
-const mostReported = 1000
+// maxReported is how many changes a report has.
+const maxReported = 1000
 
 // Tell puts what was changed into a report.
 func (r *Report) Tell(changes []Changed) {
-	n := min(len(changes), mostReported)
+	n := min(len(changes), maxReported)
 	r.Changes, r.More = orEmpty(changes[:n]), len(changes)-n
 }
 

@@ -62,7 +62,7 @@ type bundleIn struct {
 	Body Bundle
 }
 
-func large(op *huma.Operation) { op.MaxBodyBytes = mostBundle }
+func large(op *huma.Operation) { op.MaxBodyBytes = maxBundle }
 
 const inEnv = "/v1/environments/{env}"
 

@@ -66,8 +66,8 @@ func (r *routes) file(ctx context.Context, i *struct {
 	Hash string `path:"hash" pattern:"^[0-9a-f]{64}$"`
 }) (*rawOut, error) {
 	b, err := r.s.VersionFile(ctx, i.Env, i.Number, i.Hash)
-	if err == nil && len(b) > mostFetched {
-		err = fault.New(fault.Unsupported, "read file", "it has %d bytes, and the API gives at most %d", len(b), mostFetched).
+	if err == nil && len(b) > maxFetched {
+		err = fault.New(fault.Unsupported, "read file", "it has %d bytes, and the API gives at most %d", len(b), maxFetched).
 			WithHint("read it where the files are stored, by its SHA-256")
 	}
 	if err != nil {

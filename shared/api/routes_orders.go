@@ -14,9 +14,9 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// mostOrder bounds the bodies of orders, so that attributes which are too large get the error of
+// maxOrder bounds the bodies of orders, so that attributes which are too large get the error of
 // the rule that they break.
-const mostOrder = 4 << 20
+const maxOrder = 4 << 20
 
 // AnyService stands for the name of a service where an instance is named by its id.
 const AnyService = "-"
@@ -66,7 +66,7 @@ func (r *routes) orders() {
 
 // about makes an operation one of services.
 func about(op *huma.Operation) {
-	op.MaxBodyBytes, op.Tags = mostOrder, []string{"services"}
+	op.MaxBodyBytes, op.Tags = maxOrder, []string{"services"}
 }
 
 // ordering registers an operation about services.

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	mostItems = 5000
+	maxPage = 5000
 	pageBytes = 3 << 20
 )
 
@@ -57,7 +57,7 @@ func (p *pager[T]) add(v T) (bool, error) {
 }
 
 func newPager[T any](limit int) *pager[T] {
-	return &pager[T]{limit: min(max(limit, 1), mostItems), page: Page[T]{Items: []T{}}}
+	return &pager[T]{limit: min(max(limit, 1), maxPage), page: Page[T]{Items: []T{}}}
 }
 
 // pageOf makes the page of a list that begins at a number of an item.
@@ -137,10 +137,10 @@ type resourcesIn struct {
 	Filter []string `query:"filter,explode" maxItems:"20" nullable:"false" doc:"all of these must match, and one agent= of several; each other key and an id once"`
 }
 
-// scanRows is how many rows are read at once, and mostScanned how many for one page, however few of them match.
+// scanRows is how many rows are read at once, and maxScanned how many for one page, however few of them match.
 const (
-	scanRows    = 1000
-	mostScanned = 50_000
+	scanRows   = 1000
+	maxScanned = 50_000
 )
 
 func (r *routes) resources(ctx context.Context, i *resourcesIn) (*out[Page[Resource]], error) {
@@ -155,7 +155,7 @@ func (r *routes) resources(ctx context.Context, i *resourcesIn) (*out[Page[Resou
 	p := newPager[Resource](i.Limit.Limit)
 	after := resource.ID(i.Cursor)
 	for scanned := 0; ; scanned += scanRows {
-		if scanned >= mostScanned {
+		if scanned >= maxScanned {
 			p.page.Next = string(after)
 			return answer(p.page, nil)
 		}
@@ -204,7 +204,7 @@ type actionsIn struct {
 
 func (r *routes) actions(ctx context.Context, i *actionsIn) (*out[Page[Action]], error) {
 	q := ActionQuery{Resource: resource.ID(i.Resource), Agent: i.Agent, Version: i.Version, Action: state.ActionKind(i.Action), Outcome: state.Status(i.Outcome),
-		After: i.After, Before: i.Cursor, Since: i.Since, Until: i.Until, Level: levelOf(i.Level), Text: i.Text, Notable: i.Notable, Limit: min(max(i.Limit.Limit, 1), mostItems)}
+		After: i.After, Before: i.Cursor, Since: i.Since, Until: i.Until, Level: levelOf(i.Level), Text: i.Text, Notable: i.Notable, Limit: min(max(i.Limit.Limit, 1), maxPage)}
 	found, next, err := r.s.actionsPage(ctx, i.Env, q)
 	if err != nil {
 		return nil, problemOf(err)
@@ -254,12 +254,12 @@ func (r *routes) single() {
 	})
 }
 
-// mostNamed is how many ids an answer names of those that are not done because of something.
-const mostNamed = 20_000
+// maxNamed is how many ids an answer names of those that are not done because of something.
+const maxNamed = 20_000
 
-// bound leaves out ids beyond the first mostNamed.
+// bound leaves out ids beyond the first maxNamed.
 func (t *Trouble) bound() {
-	room := mostNamed
+	room := maxNamed
 	for i := range t.Single {
 		p := &t.Single[i]
 		p.Because = p.Because[:min(len(p.Because), room)]

@@ -101,7 +101,7 @@ func (s *Service) Progress(ctx context.Context, env string) (Progress, error) {
 // ProgressOf writes the engine's counters as those of the API.
 func ProgressOf(env string, p deploy.Progress) Progress {
 	out := Progress{Environment: env, Released: p.Env.Released, Last: p.Env.Last, Releasing: p.Env.Releasing, Halted: p.Env.Halted, Counts: p.Counts,
-		Scheduled: p.Scheduled, Left: p.Left, Running: orEmpty(p.Running[:min(len(p.Running), mostRunning)]), RunningCount: len(p.Running), Lanes: orEmpty(p.Lanes),
+		Scheduled: p.Scheduled, Left: p.Left, Running: orEmpty(p.Running[:min(len(p.Running), maxRunning)]), RunningCount: len(p.Running), Lanes: orEmpty(p.Lanes),
 		Held: sortedKeys(p.Held), Paused: sortedKeys(p.Paused), Outbox: p.Outbox}
 	if out.Counts == nil {
 		out.Counts = map[state.Status]int{}

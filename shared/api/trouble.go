@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// mostGroups and mostSingle bound what Trouble returns.
-	mostGroups = 100
-	mostSingle = 100
-	// mostNotDone is how many of those that are not done because of a group are named.
-	mostNotDone = 3
+	// maxGroups and maxSingle bound what Trouble returns.
+	maxGroups = 100
+	maxSingle = 100
+	// maxNotDone is how many of those that are not done because of a group are named.
+	maxNotDone = 3
 )
 
 // Unhealthy are the statuses that make a command that waits end with exit code 3.
@@ -46,11 +46,11 @@ func (s *Service) Trouble(ctx context.Context, env string) (Trouble, error) {
 		return out, err
 	}
 	for _, g := range grouped(rows) {
-		if len(out.Groups) < mostGroups {
+		if len(out.Groups) < maxGroups {
 			out.Groups = append(out.Groups, groupOf(g, because))
 		}
 		for _, r := range g {
-			if len(out.Single) < mostSingle {
+			if len(out.Single) < maxSingle {
 				out.Single = append(out.Single, Problem{r.ID, r.Status(), r.Reason, timeOrNil(r.NextAt), orEmpty(because[r.ID])})
 			}
 		}
@@ -67,7 +67,7 @@ func groupOf(g []*state.Row, because map[resource.ID][]resource.ID) Group {
 	slices.Sort(skipped)
 	skipped = slices.Compact(skipped)
 	return Group{ID: r.ID, Status: r.Status(), Reason: r.Reason, NextAt: timeOrNil(r.NextAt), Count: len(g), NotDone: len(skipped),
-		FirstNot: orEmpty(skipped[:min(len(skipped), mostNotDone)])}
+		FirstNot: orEmpty(skipped[:min(len(skipped), maxNotDone)])}
 }
 
 // grouped puts rows together that are not well for the same reason, but for their own names in it; the largest groups first.

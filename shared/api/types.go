@@ -30,8 +30,8 @@ type Progress struct {
 	Outbox  int               `json:"outbox" doc:"what follows from commits and is not done yet; a few are counted"`
 }
 
-// mostRunning is how many of what runs are named.
-const mostRunning = 20
+// maxRunning is how many of what runs are named.
+const maxRunning = 20
 
 // Statuses returns all statuses, in the order in which people want to see them.
 func Statuses() []state.Status {

@@ -39,7 +39,7 @@ func (s *Service) WorkHere(ctx context.Context) (wait func()) {
 func (s *Service) Work(ctx context.Context, env, id string, until time.Time) error {
 	now := s.Engine.Clock.Now()
 	if until.IsZero() {
-		until = now.Add(usualWork)
+		until = now.Add(defaultWork)
 		if s.Slice > 0 {
 			until = now.Add(s.Slice)
 		}
@@ -105,7 +105,7 @@ func (w *working) alive(ctx context.Context) error {
 func (w *working) left(ctx context.Context, agents []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rec.Left = agents[:min(len(agents), mostNamedLeft)]
+	w.rec.Left = agents[:min(len(agents), maxNamedLeft)]
 	if !w.told {
 		w.told = true
 		_ = w.write(ctx) // the beat does it otherwise
@@ -192,9 +192,9 @@ func (w *working) settle(
 	r := &w.rec
 	if r.State != "" && d.State != "" && r.State != d.State {
 		r.Found, r.Count = nil, 0
-		if r.Moved++; r.Moved > mostMoved {
+		if r.Moved++; r.Moved > maxMoved {
 			return w.end(ctx, jobEnd{}, fault.New(fault.Conflict, "compare with reality",
-				"the state does not stand still: the plan became another %d times", mostMoved).
+				"the state does not stand still: the plan became another %d times", maxMoved).
 				WithHint("wait until what is scheduled is done, or plan less with a FILTER"))
 		}
 	}
@@ -206,13 +206,13 @@ func (w *working) settle(
 	})
 	if len(d.Found) > 0 || stopped || r.Waits {
 		r.Idle = 0
-	} else if r.Idle++; r.Idle > mostIdle {
+	} else if r.Idle++; r.Idle > maxIdle {
 		return w.end(ctx, jobEnd{}, fault.New(fault.Timeout, "compare with reality",
-			"nothing could be compared for a long time: what is left is busy, or cannot be read in %s", usualWork).
+			"nothing could be compared for a long time: what is left is busy, or cannot be read in %s", defaultWork).
 			WithHint("`southbound status` shows what is under way"))
 	}
 	r.Worker, r.Starts, r.Alive = "", 0, time.Time{}
-	r.Left = d.Left[:min(len(d.Left), mostNamedLeft)]
+	r.Left = d.Left[:min(len(d.Left), maxNamedLeft)]
 	return w.write(ctx)
 }
 

@@ -14,8 +14,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// mostAsked is how many resources a question names.
-const mostAsked = 20
+// maxAsked is how many resources a question names.
+const maxAsked = 20
 
 // limited exports a model, unless more would be deleted than may be. Where somebody sits at a
 // terminal, that is asked, and also what would be left behind; otherwise the documents have said it.
@@ -59,12 +59,12 @@ func (a *app) leftBehind(out deploy.Exported) {
 		return
 	}
 	a.say("%s not in these documents and left the model: %s", are(out.Left, "resource"),
-		moreIDs(out.LeftFirst[:min(len(out.LeftFirst), mostTold)], out.Left))
+		moreIDs(out.LeftFirst[:min(len(out.LeftFirst), maxTold)], out.Left))
 	a.say("  what left stays as it is, orphaned: `southbound resources status=orphaned`; --partial keeps what is not in the documents")
 }
 
-// mostTold is how many resources a message names.
-const mostTold = 3
+// maxTold is how many resources a message names.
+const maxTold = 3
 
 // are returns a number with its noun and its verb.
 func are(n int, what string) string {
@@ -100,8 +100,8 @@ func left(would []deploy.Would) []deploy.Would {
 func (a *app) confirm(ctx context.Context, gone, stays []deploy.Would) error {
 	var b strings.Builder
 	for i, w := range slices.Concat(gone, stays) {
-		if i == mostAsked {
-			fmt.Fprintf(&b, "          and %d more; `southbound plan` lists all\n", len(gone)+len(stays)-mostAsked)
+		if i == maxAsked {
+			fmt.Fprintf(&b, "          and %d more; `southbound plan` lists all\n", len(gone)+len(stays)-maxAsked)
 			break
 		}
 		word, when := w.Action, ""

@@ -53,13 +53,13 @@ func (a *app) did(ctx context.Context, of asked) (did, error) {
 	return out, nil
 }
 
-// mostChanges bounds how many changes are listed for people.
-const mostChanges = 50
+// maxChanges bounds how many changes are listed for people.
+const maxChanges = 50
 
 // changed lists what was changed.
 func (a *app) changed(r *api.Report) {
 	for i, c := range r.Changes {
-		if i == mostChanges {
+		if i == maxChanges {
 			a.printf("… and %d more; see `southbound logs`\n", len(r.Changes)+r.More-i)
 			return
 		}

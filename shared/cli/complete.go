@@ -26,15 +26,15 @@ func (a *app) complete(c *cobra.Command, list func(ctx context.Context, word str
 	}
 }
 
-// mostOffered bounds how many resources are offered.
-const mostOffered = 500
+// maxOffered bounds how many resources are offered.
+const maxOffered = 500
 
 var errEnough = errors.New("enough")
 
 func (a *app) offerIDs(ctx context.Context, word string) []string {
 	var out []string
 	_ = a.home.Resources(ctx, a.env, nil, func(r *api.Resource) error {
-		if len(out) == mostOffered {
+		if len(out) == maxOffered {
 			return errEnough
 		}
 		if strings.HasPrefix(string(r.ID), word) {

@@ -113,12 +113,12 @@ func numbered(v any) any {
 	return v
 }
 
-// mostLeft bounds how many of the things that are left out are named.
-const mostLeft = 20
+// maxLeft bounds how many of the things that are left out are named.
+const maxLeft = 20
 
 func (a *app) leftOut(left []api.Found) {
 	for i, l := range left {
-		if i == mostLeft {
+		if i == maxLeft {
 			a.say("and %d more are left out", len(left)-i)
 			return
 		}

@@ -18,8 +18,8 @@ const overlap = 2 * time.Second
 // lastLook is how long the last look of a follower may take.
 const lastLook = 5 * time.Second
 
-// mostServed is how many agents are named of an environment that is served.
-const mostServed = 10
+// maxServed is how many agents are named of an environment that is served.
+const maxServed = 10
 
 // serve does what is scheduled in an environment until ctx ends, and says what it does. label, which may be empty, stands before every line.
 func (a *app) serve(ctx context.Context, env, label string) {
@@ -58,7 +58,7 @@ func (a *app) serving(ctx context.Context, env, label string) {
 	a.say("  %sversion %d: %s", label, p.Released, countsText(p.ByStatus()))
 	if agents, err := a.home.Agents(ctx, env); err == nil && len(agents) > 0 {
 		var names []string
-		for _, g := range agents[:min(len(agents), mostServed)] {
+		for _, g := range agents[:min(len(agents), maxServed)] {
 			names = append(names, oneLine(g.Name)+" ("+agentText(g)+")")
 		}
 		text := strings.Join(names, ", ")

@@ -24,8 +24,8 @@ func (a *app) inputsFile(path string) string {
 	return filepath.Join(a.data, "inputs", hex.EncodeToString(sum[:12]))
 }
 
-// mostInputs is of how many paths it is noted what was read.
-const mostInputs = 16
+// maxInputs is of how many paths it is noted what was read.
+const maxInputs = 16
 
 // saveInputs notes what an export has read, and forgets what was noted of the paths that were
 // exported
@@ -49,7 +49,7 @@ func (a *app) saveInputs(file string, in source.Inputs) {
 	slices.SortFunc(files, func(a, b os.FileInfo) int {
 		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
 	})
-	for _, old := range files[min(len(files), mostInputs):] {
+	for _, old := range files[min(len(files), maxInputs):] {
 		_ = os.Remove(filepath.Join(dir, old.Name()))
 	}
 }

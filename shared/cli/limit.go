@@ -81,8 +81,8 @@ func (a *app) interrupted(err error) error {
 	return err
 }
 
-// mostUnfinished is how many resources a message names that are not finished.
-const mostUnfinished = 3
+// maxUnfinished is how many resources a message names that are not finished.
+const maxUnfinished = 3
 
 // notFinished names what is still to be done once the time to wait is over.
 func (a *app) notFinished() string {
@@ -97,13 +97,13 @@ func (a *app) notFinished() string {
 		if !slices.Contains(ids, r.ID) {
 			ids = append(ids, r.ID)
 		}
-		if len(ids) >= mostUnfinished {
+		if len(ids) >= maxUnfinished {
 			return errEnough
 		}
 		return nil
 	})
 	what := are(p.Scheduled, "resource") + " not finished"
-	if n := min(len(ids), mostUnfinished, p.Scheduled); n > 0 {
+	if n := min(len(ids), maxUnfinished, p.Scheduled); n > 0 {
 		what += ": " + oneLine(moreIDs(ids[:n], p.Scheduled))
 	}
 	return "; " + what

@@ -28,8 +28,8 @@ const gitTime = 3 * time.Second
 
 // The bounds of what a version keeps of where it comes from.
 const (
-	mostName    = 1000
-	mostMessage = 10_000
+	maxName    = 1000
+	maxMessage = 10_000
 )
 
 // originOf says where the documents under path come from: by flags, else by the variables of CI,
@@ -49,7 +49,7 @@ func originOf(ctx context.Context, path string, said state.Origin) state.Origin 
 	if out.Message == "" && out.Commit == git.Commit {
 		out.Message = git.Message
 	}
-	out.Author, out.Commit, out.Message = firstBytes(out.Author, mostName), firstBytes(out.Commit, mostName), firstBytes(out.Message, mostMessage)
+	out.Author, out.Commit, out.Message = firstBytes(out.Author, maxName), firstBytes(out.Commit, maxName), firstBytes(out.Message, maxMessage)
 	return out
 }
 
@@ -58,7 +58,7 @@ func authors() []string { return []string{"GITHUB_ACTOR", "GITLAB_USER_LOGIN", "
 
 // applier names whoever has the program run.
 func applier() string {
-	return firstBytes(cmp.Or(firstVariable(authors()...), userName()), mostName)
+	return firstBytes(cmp.Or(firstVariable(authors()...), userName()), maxName)
 }
 
 func firstVariable(names ...string) string {

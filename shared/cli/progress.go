@@ -16,8 +16,8 @@ import (
 const (
 	// countEvery is how often is counted what is left by agent, where that is not told anyway.
 	countEvery = 5 * time.Second
-	// mostSlow is how many agents a line of progress names.
-	mostSlow = 3
+	// maxSlow is how many agents a line of progress names.
+	maxSlow = 3
 	// freshWait is how long a line of progress says why an agent is waited for.
 	freshWait = 10 * time.Second
 )
@@ -57,11 +57,11 @@ func (p *progress) slowest() string {
 		return ""
 	}
 	var parts []string
-	for _, name := range names[:min(len(names), mostSlow)] {
+	for _, name := range names[:min(len(names), maxSlow)] {
 		parts = append(parts, fmt.Sprintf("%s %d of %d", oneLine(name), p.most[name]-p.least[name], p.most[name]))
 	}
 	text := fmt.Sprintf(", %d of %d agents done, slowest: %s", len(p.most)-len(names), len(p.most), strings.Join(parts, ", "))
-	if more := len(names) - mostSlow; more > 0 {
+	if more := len(names) - maxSlow; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

@@ -33,7 +33,7 @@ func (a *app) scopeOf(ctx context.Context, terms []string) (*scope, error) {
 		if r.Status != state.StatusOrphaned {
 			s.total++
 		}
-		if slices.Contains(api.Unhealthy(), r.Status) && len(s.wrong) < mostWrong {
+		if slices.Contains(api.Unhealthy(), r.Status) && len(s.wrong) < maxWrong {
 			s.wrong = append(s.wrong, *r)
 		}
 		return nil
@@ -41,8 +41,8 @@ func (a *app) scopeOf(ctx context.Context, terms []string) (*scope, error) {
 	return s, err
 }
 
-// mostWrong bounds how many resources with something wrong a summary lists.
-const mostWrong = 20
+// maxWrong bounds how many resources with something wrong a summary lists.
+const maxWrong = 20
 
 // show lists what is wrong in a scope.
 func (s *scope) show(a *app, w io.Writer) {

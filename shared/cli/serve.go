@@ -191,14 +191,14 @@ func listen(ctx context.Context, f serveFlags) (net.Listener, api.Guard, error) 
 	return l, g, nil
 }
 
-const mostToken = 4096
+const maxToken = 4096
 
 // makeToken returns the token in a file. If there is none it makes one; of several processes the first to link its file wins.
 func makeToken(path string) (string, error) {
 	for {
 		info, err := os.Lstat(path)
 		switch {
-		case err == nil && (!info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() > mostToken):
+		case err == nil && (!info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() > maxToken):
 			return "", fault.New(fault.Denied, "read token", "%s is not a file of its owner alone", path).WithHint("remove it: a new one is made")
 		case err == nil:
 			b, err := os.ReadFile(path) //nolint:gosec // in the data directory

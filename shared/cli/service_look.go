@@ -427,7 +427,7 @@ func (a *app) offerInstances(ctx context.Context, word string) []string {
 	if err != nil {
 		return nil
 	}
-	q := orders.Query{Filter: orders.Filter{Service: service}, Limit: mostOffered}
+	q := orders.Query{Filter: orders.Filter{Service: service}, Limit: maxOffered}
 	p, _ := o.List(ctx, a.env, q)
 	for i := range p.Items {
 		if p.Items[i].Identity != nil {

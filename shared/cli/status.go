@@ -84,13 +84,13 @@ func (a *app) status(ctx context.Context, exitCode bool) error {
 	return nil
 }
 
-// mostAgents bounds how many agents the status names.
-const mostAgents = 10
+// maxAgents bounds how many agents the status names.
+const maxAgents = 10
 
 func (a *app) agentsText(agents []api.Agent) {
 	var parts []string
 	for i, g := range agents {
-		if i == mostAgents {
+		if i == maxAgents {
 			parts = append(parts, plural(len(agents)-i, "more agent")+", see `southbound agents`")
 			break
 		}

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// usualGrace is how long what runs may take to finish after the program was asked to stop.
-	usualGrace = 30 * time.Second
+	// defaultGrace is how long what runs may take to finish after the program was asked to stop.
+	defaultGrace = 30 * time.Second
 	// lastResort is how long after that the program may take to end.
 	lastResort = 10 * time.Second
-	// mostLate is how many resources are named that have not finished.
-	mostLate = 10
+	// maxLate is how many resources are named that have not finished.
+	maxLate = 10
 )
 
 // graceOf returns how long what runs may take to finish, as SOUTHBOUND_GRACE says.
@@ -25,7 +25,7 @@ func graceOf() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("SOUTHBOUND_GRACE")); err == nil && d > 0 {
 		return d
 	}
-	return usualGrace
+	return defaultGrace
 }
 
 // watch ends the program after it was asked to stop, when it is asked once more or when it takes too long: a handler, a machine or a disk may hang.
@@ -70,13 +70,13 @@ func (a *app) endAtOnce(why string) {
 
 // late says what has not finished in time, and is ended.
 func (a *app) late(ids []resource.ID) {
-	names := make([]string, 0, mostLate)
-	for _, id := range ids[:min(len(ids), mostLate)] {
+	names := make([]string, 0, maxLate)
+	for _, id := range ids[:min(len(ids), maxLate)] {
 		names = append(names, string(id))
 	}
 	more := ""
-	if len(ids) > mostLate {
-		more = " and " + plural(len(ids)-mostLate, "other")
+	if len(ids) > maxLate {
+		more = " and " + plural(len(ids)-maxLate, "other")
 	}
 	if len(ids) > 0 {
 		a.say("not finished in time, ended, and still scheduled: %s%s", strings.Join(names, ", "), more)

@@ -206,7 +206,7 @@ func (a *app) summary(ctx context.Context, r api.Report, d waited, exported bool
 		}
 		if d.Scope != nil {
 			d.Scope.show(a, w)
-		} else if err := a.wrong(ctx, w, mostWrong); err != nil {
+		} else if err := a.wrong(ctx, w, maxWrong); err != nil {
 			return err
 		}
 	}

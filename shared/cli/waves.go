@@ -163,13 +163,13 @@ func (a *app) unwell(ctx context.Context, terms []string) (int, error) {
 	return n, nil
 }
 
-// mostNamed bounds how many agents of a wave are named.
-const mostNamed = 5
+// maxNamed bounds how many agents of a wave are named.
+const maxNamed = 5
 
 // named names the first few agents.
 func named(agents []string) string {
-	text := strings.Join(agents[:min(len(agents), mostNamed)], ", ")
-	if more := len(agents) - mostNamed; more > 0 {
+	text := strings.Join(agents[:min(len(agents), maxNamed)], ", ")
+	if more := len(agents) - maxNamed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return oneLine(text)

@@ -59,8 +59,8 @@ type Sizes struct {
 	Claim int // rows that a worker claims at a time, and records in one commit, at most
 }
 
-// usualSizes returns s with the usual numbers for what is 0.
-func usualSizes(s Sizes) Sizes {
+// defaultSizes returns s with the usual numbers for what is 0.
+func defaultSizes(s Sizes) Sizes {
 	return Sizes{
 		Page: cmp.Or(s.Page, 5000), Chunk: cmp.Or(s.Chunk, 256), Sweep: cmp.Or(s.Sweep, 500),
 		Asked: cmp.Or(s.Asked, 1000), Claim: cmp.Or(s.Claim, run.MaxGroup),
@@ -79,7 +79,7 @@ type Engine struct {
 
 // New returns an engine.
 func New(c Config) *Engine {
-	c.Sizes = usualSizes(c.Sizes)
+	c.Sizes = defaultSizes(c.Sizes)
 	return &Engine{Config: c, graphs: version.NewGraphs(c.Files), views: map[string]*view{}}
 }
 

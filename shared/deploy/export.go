@@ -285,14 +285,14 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 	return out, p.request(ctx, x)
 }
 
-// mostLeft is how many of what is left behind are named.
-const mostLeft = 20
+// maxLeft is how many of what is left behind are named.
+const maxLeft = 20
 
 // leftBehind returns how many rows become orphans by what is planned, and the first of these.
 func (p *planner) leftBehind() (n int, first []resource.ID) {
 	for _, id := range p.order {
 		if p.rows[id].Orphaned && !p.before[id].Orphaned {
-			if n++; n <= mostLeft {
+			if n++; n <= maxLeft {
 				first = append(first, id)
 			}
 		}

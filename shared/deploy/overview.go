@@ -22,8 +22,8 @@ type Overviewer interface {
 	Overview(ctx context.Context, env string) (Overview, error)
 }
 
-// mostOutbox is how many entries of the outbox Progress counts.
-const mostOutbox = 10
+// maxOutbox is how many entries of the outbox Progress counts.
+const maxOutbox = 10
 
 // overview is Progress of a state that has an overview.
 func (e *Engine) overview(ctx context.Context, env string, from Overviewer) (Progress, error) {
@@ -31,7 +31,7 @@ func (e *Engine) overview(ctx context.Context, env string, from Overviewer) (Pro
 	if err != nil {
 		return Progress{}, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	p := Progress{Env: o.Env, Counts: o.Counts, Paused: o.Paused, Outbox: min(o.Outbox, mostOutbox)}
+	p := Progress{Env: o.Env, Counts: o.Counts, Paused: o.Paused, Outbox: min(o.Outbox, maxOutbox)}
 	e.held(o.Leases, &p)
 	return p, e.countScheduled(ctx, o.Schedule, &p)
 }

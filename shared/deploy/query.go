@@ -54,7 +54,7 @@ func (e *Engine) Progress(ctx context.Context, env string) (Progress, error) {
 			p.Paused[name] = true
 		}
 	}
-	entries, err := e.State.Outbox(ctx, env, mostOutbox)
+	entries, err := e.State.Outbox(ctx, env, maxOutbox)
 	p.Outbox = len(entries)
 	if err != nil {
 		return p, fault.Wrap(fault.Unknown, "read outbox", err)

@@ -134,16 +134,16 @@ func (e *Engine) SetParameters(ctx context.Context, env string, ps ...state.Para
 	return e.changeParameters(ctx, env, func(p *planner) { p.store.set = ps })
 }
 
-// mostParameterName bounds the names of parameters, in characters.
-const mostParameterName = 255
+// maxParameterName bounds the names of parameters, in characters.
+const maxParameterName = 255
 
 // CheckParameterName refuses what cannot be the name of a parameter: names stand in messages, tables and logs, a line each.
 func CheckParameterName(name string) error {
 	switch {
 	case name == "":
 		return fault.New(fault.Invalid, "set parameter", "a parameter needs a name")
-	case utf8.RuneCountInString(name) > mostParameterName:
-		return fault.New(fault.Invalid, "set parameter", "the name of a parameter has at most %d characters", mostParameterName)
+	case utf8.RuneCountInString(name) > maxParameterName:
+		return fault.New(fault.Invalid, "set parameter", "the name of a parameter has at most %d characters", maxParameterName)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fault.New(fault.Invalid, "set parameter", "the name %q has characters that are not shown, such as line breaks", name).
 			WithHint("use letters, digits and signs")

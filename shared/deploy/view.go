@@ -38,7 +38,7 @@ func (e *Engine) view(env string, plan int64, g *version.Graph) *view {
 	v := &view{plan: plan, graph: g, read: make([]bool, len(g.Agents().Names)),
 		needs: make([]bool, n), unsure: make([]bool, n), tickets: make([]int64, n),
 		clear: make([]bool, n)}
-	if len(e.views) >= mostViews {
+	if len(e.views) >= maxViews {
 		clear(e.views)
 	}
 	if old := e.views[env]; old == nil || old.plan <= plan {
@@ -47,8 +47,8 @@ func (e *Engine) view(env string, plan int64, g *version.Graph) *view {
 	return v
 }
 
-// mostViews bounds how many environments a process remembers something of.
-const mostViews = 100
+// maxViews bounds how many environments a process remembers something of.
+const maxViews = 100
 
 // learn takes over what is scheduled of agents. It returns false if that is of another schedule.
 func (v *view) learn(s state.Schedule, agents []string, releasing bool) bool {

@@ -25,8 +25,8 @@ type rung struct {
 	done []resource.ID
 }
 
-// mostHints bounds the hints kept for a lane. If there are more, whoever answers reads everything again.
-const mostHints = 10000
+// maxHints bounds the hints kept for a lane. If there are more, whoever answers reads everything again.
+const maxHints = 10000
 
 // NewBell returns a doorbell that nobody has rung.
 func NewBell() *Bell {
@@ -46,7 +46,7 @@ func (b *Bell) Ring(_ context.Context, env string, rings []state.Ring) error {
 			have = &rung{}
 			b.lanes[key] = have
 		}
-		if have.all = have.all || len(r.Done) == 0 || len(have.done) > mostHints; !have.all {
+		if have.all = have.all || len(r.Done) == 0 || len(have.done) > maxHints; !have.all {
 			have.done = append(have.done, r.Done...)
 		}
 		others = !b.wake(key, true) || others

@@ -11,9 +11,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// mostInBlock bounds how many rows share a block. To read all rows costs less the more do, to write
+// maxInBlock bounds how many rows share a block. To read all rows costs less the more do, to write
 // one of them costs more.
-const mostInBlock = 64
+const maxInBlock = 64
 
 // record is one row in a block: what is looked for beside its encoded state, and what it wants.
 type record struct {

@@ -144,7 +144,7 @@ func (b *blocks) write(o *block) error {
 	if o.newBodies {
 		recs = o.merged()
 	}
-	parts := max(1, (len(recs)+mostInBlock-1)/mostInBlock)
+	parts := max(1, (len(recs)+maxInBlock-1)/maxInBlock)
 	for i := range parts {
 		part := recs[i*len(recs)/parts : (i+1)*len(recs)/parts]
 		k, was, first := o.k, o.lanes, o.first

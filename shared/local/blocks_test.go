@@ -32,7 +32,7 @@ type world struct {
 	rows map[resource.ID]state.Row
 }
 
-const most = 3 * mostInBlock
+const most = 3 * maxInBlock
 
 // TestBlocks compares rows in blocks with a map, while random commits add, change, move and remove
 // some, few or many of them, in random order and in that of their ids.

@@ -16,7 +16,7 @@ import (
 
 const (
 	busyTimeout = 30 * time.Second
-	mostGroup   = 64 // writes that share a commit
+	maxGroup    = 64 // writes that share a commit
 )
 
 // db is an open SQLite file, with one connection for writing and some for reading.
@@ -58,7 +58,7 @@ func openDB(path string) (*db, error) {
 		return nil, err
 	}
 	keepPrivate(path)
-	d := &db{path: path, writes: make(chan *write, mostGroup), done: make(chan struct{}), readers: make(chan *sqlite.Conn, max(4, runtime.GOMAXPROCS(0)))}
+	d := &db{path: path, writes: make(chan *write, maxGroup), done: make(chan struct{}), readers: make(chan *sqlite.Conn, max(4, runtime.GOMAXPROCS(0)))}
 	for range cap(d.readers) {
 		d.readers <- nil // opened when it is used
 	}
@@ -137,7 +137,7 @@ func (d *db) writer(conn *sqlite.Conn) {
 	defer close(d.done)
 	for w := range d.writes {
 		group := []*write{w}
-		for more := true; more && len(group) < mostGroup; {
+		for more := true; more && len(group) < maxGroup; {
 			select {
 			case w, ok := <-d.writes:
 				if more = ok; ok {

@@ -45,7 +45,7 @@ func moveEnv(conn *sqlite.Conn, env string) error {
 	const sql = `SELECT r.id, r.rev, r.lane, r.ticket, r.next_at, r.checked, r.status, r.state,
 		b.body, b.sum FROM rows r LEFT JOIN bodies b ON b.k = r.k WHERE r.env = ? ORDER BY r.id`
 	if err := query(conn, sql, func(s *sqlite.Stmt) error {
-		if len(recs) == mostInBlock {
+		if len(recs) == maxInBlock {
 			if err := write(); err != nil {
 				return err
 			}

@@ -40,7 +40,7 @@ const (
 	pollOthers = 25 * time.Millisecond
 	// sweepEvery is how often the embedded home looks for timers and lost rings.
 	sweepEvery = time.Second
-	mostLanes  = 256 // served at the same time
+	maxLanes   = 256 // served at the same time
 	never      = 100 * 365 * 24 * time.Hour
 )
 
@@ -67,8 +67,8 @@ func (r *Runner) lanesOf(env string) *lanes {
 func (l *lanes) start(ctx context.Context) (int, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	room := mostLanes - len(l.busy)
-	rung, next := l.r.Bell.Rung(l.env, mostLanes, l.busy)
+	room := maxLanes - len(l.busy)
+	rung, next := l.r.Bell.Rung(l.env, maxLanes, l.busy)
 	if room < len(rung) {
 		l.r.Bell.Spare(l.env, len(rung)-room)
 		rung = rung[:room]

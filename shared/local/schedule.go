@@ -74,8 +74,8 @@ type laneRange struct {
 
 func (l laneRange) holds(lane string) bool { return l.agents == nil || l.agents[state.AgentOf(lane)] }
 
-// mostRanges bounds how many agents are looked up one by one; for more, all lanes are read.
-const mostRanges = 100
+// maxRanges bounds how many agents are looked up one by one; for more, all lanes are read.
+const maxRanges = 100
 
 // rangesOf returns where the lanes of agents are; all lanes when none is given.
 func rangesOf(agents []string) []laneRange {
@@ -86,7 +86,7 @@ func rangesOf(agents []string) []laneRange {
 	for _, a := range agents {
 		set[a] = true
 	}
-	if len(agents) > mostRanges {
+	if len(agents) > maxRanges {
 		return []laneRange{{to: "\xff", agents: set}}
 	}
 	out := make([]laneRange, 0, len(set))
@@ -124,7 +124,7 @@ func unfinished(c *sqlite.Conn, env string, epoch int64, ranges []laneRange, out
 
 // checkedIn adds to lanes what a wave has checked in them.
 func checkedIn(c *sqlite.Conn, env string, epoch int64, lanes map[string][]resource.ID) error {
-	if len(lanes) > mostRanges {
+	if len(lanes) > maxRanges {
 		const sql = "SELECT lane, ids FROM checks WHERE env = +? AND epoch = +?"
 		return query(c, sql, func(s *sqlite.Stmt) error {
 			lane := s.ColumnText(0)

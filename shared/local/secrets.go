@@ -31,7 +31,7 @@ type Secrets struct {
 // directory, so that the versions tell nothing about the values to those who see only the state.
 func (h *Home) Secrets() *Secrets { return &Secrets{keyFile: filepath.Join(h.Dir, "key")} }
 
-const mostSecret = 1 << 20 // bytes
+const maxSecret = 1 << 20 // bytes
 
 // Resolve implements deploy.Secrets.
 func (s *Secrets) Resolve(_ context.Context, ref resource.Secret) (value, version string, err error) {
@@ -75,12 +75,12 @@ func readSecret(path string) (string, error) {
 		return "", fault.Wrap(kind, "resolve secret", err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, mostSecret+1))
+	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
 	if err != nil {
 		return "", fault.Wrap(fault.Unavailable, "resolve secret", err)
 	}
-	if len(b) > mostSecret {
-		return "", fault.New(fault.Invalid, "resolve secret", "%s is larger than %d bytes", path, mostSecret)
+	if len(b) > maxSecret {
+		return "", fault.New(fault.Invalid, "resolve secret", "%s is larger than %d bytes", path, maxSecret)
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
 }

@@ -28,13 +28,13 @@ func (s *State) recordOf(env, key string, i item) (*record, error) {
 	return rec, nil
 }
 
-// mostRolls is how many commits in a row are finished before a reader gives up.
-const mostRolls = 50
+// maxRolls is how many commits in a row are finished before a reader gives up.
+const maxRolls = 50
 
 // readRecords reads the records of all lanes. A commit that is being rolled forward is finished first.
 func (s *State) readRecords(ctx context.Context, env string) ([]*record, error) {
 	for try := 0; ; try++ {
-		if try == mostRolls {
+		if try == maxRolls {
 			return nil, damaged("a commit of environment %q that was begun cannot be finished", env)
 		}
 		var out []*record

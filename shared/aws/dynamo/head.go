@@ -135,7 +135,7 @@ func (h *head) put(nonce uint64) put {
 // readHead reads the head of an environment, strongly. A commit that is being rolled forward is finished first.
 func (s *State) readHead(ctx context.Context, env string) (*head, error) {
 	for try := 0; ; try++ {
-		if try == mostRolls {
+		if try == maxRolls {
 			return nil, damaged("a commit of environment %q that was begun cannot be finished", env)
 		}
 		i, err := s.get(ctx, headPart, headPrefix+env)

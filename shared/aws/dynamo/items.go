@@ -155,7 +155,7 @@ func (s *State) again(ctx context.Context, try int, op string) error {
 	case try > most:
 		return fault.New(fault.Unavailable, op, "DynamoDB left requests unprocessed %d times", try)
 	}
-	return s.Host.Sleep(ctx, mostPause>>max(most-2*try, 0))
+	return s.Host.Sleep(ctx, maxPause>>max(most-2*try, 0))
 }
 
 // query calls f for the items of a partition that in asks for; more than one page when there are. It stops when f returns false.

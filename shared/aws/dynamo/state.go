@@ -175,8 +175,8 @@ func (s *State) shrink() {
 }
 
 const (
-	mostTries = 60
-	mostPause = 100 * time.Millisecond
+	maxTries = 60
+	maxPause = 100 * time.Millisecond
 )
 
 // errLost says that a conditional write lost against another, or that what was read is not of one moment: it has to be read again.
@@ -184,19 +184,19 @@ var errLost = fault.New(fault.Conflict, "write state", "somebody else was faster
 
 // contend calls f until it returns something else than errLost, with growing random pauses.
 func (s *State) contend(ctx context.Context, f func() error) error {
-	for try := range mostTries {
+	for try := range maxTries {
 		err := f()
 		if err != errLost { //nolint:errorlint // it is never wrapped
 			return err
 		}
 		if try > 0 {
-			limit := min(time.Millisecond<<min(try, 10), mostPause)
+			limit := min(time.Millisecond<<min(try, 10), maxPause)
 			if err := s.Host.Sleep(ctx, s.pauseFor(limit)); err != nil {
 				return err
 			}
 		}
 	}
-	return fault.New(fault.Unavailable, "state", "others changed it %d times meanwhile", mostTries)
+	return fault.New(fault.Unavailable, "state", "others changed it %d times meanwhile", maxTries)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -64,7 +64,7 @@ func (s *State) unlogged(ctx context.Context, env string, lanes []string, most i
 	if err := s.behind(ctx, lanes, out); err != nil || len(out.bags) == 0 {
 		return out, err
 	}
-	left := room{most, mostBytes}
+	left := room{most, maxBytes}
 	for i := range out.bags {
 		b := &out.bags[i]
 		if left.full() {
@@ -87,8 +87,8 @@ func (s *State) unlogged(ctx context.Context, env string, lanes []string, most i
 // room is how much more is taken at once.
 type room struct{ actions, bytes int }
 
-// mostBytes is how many compressed bytes are taken at once, about: log lines take some ten times that in memory.
-const mostBytes = 8 << 20
+// maxBytes is how many compressed bytes are taken at once, about: log lines take some ten times that in memory.
+const maxBytes = 8 << 20
 
 func (r *room) full() bool { return r.actions <= 0 || r.bytes <= 0 }
 

@@ -161,8 +161,8 @@ func (s *State) versions(ctx context.Context, env string, numbers []int) ([]stat
 	return out, nil
 }
 
-// mostKeptDocs is how many large documents are kept in memory: a planner reads the last version more than once.
-const mostKeptDocs = 4
+// maxKeptDocs is how many large documents are kept in memory: a planner reads the last version more than once.
+const maxKeptDocs = 4
 
 // fetchKept reads documents like fetch, and keeps the last few: what an object holds never changes.
 func (s *State) fetchKept(ctx context.Context, docs []entry) error {
@@ -178,11 +178,11 @@ func (s *State) fetchKept(ctx context.Context, docs []entry) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := max(0, len(docs)-mostKeptDocs); i < len(docs); i++ {
+	for i := max(0, len(docs)-maxKeptDocs); i < len(docs); i++ {
 		if docs[i].object == nil {
 			continue
 		}
-		if len(s.docs) >= mostKeptDocs {
+		if len(s.docs) >= maxKeptDocs {
 			clear(s.docs)
 		}
 		s.docs[docs[i].name] = docs[i].data

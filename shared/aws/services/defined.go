@@ -88,7 +88,7 @@ func (o *offer) find(f func(one *offered) bool) int {
 	return -1
 }
 
-const mostTexts = 32 << 20 // bytes that are remembered
+const maxTexts = 32 << 20 // bytes that are remembered
 
 // bodies returns texts by their digests; one that is not there is an error.
 func (d *Definitions) bodies(
@@ -137,7 +137,7 @@ func damagedText(digest string) error {
 func (d *Definitions) keep(digest string, body []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.size += len(body); d.size > mostTexts {
+	if d.size += len(body); d.size > maxTexts {
 		clear(d.texts)
 		d.size = len(body)
 	}

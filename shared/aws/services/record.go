@@ -47,14 +47,14 @@ func facetsOf(r *inventory.Record, events int64) facets {
 	return f
 }
 
-const mostKnown = 4096
+const maxKnown = 4096
 
 // remember keeps what was read or written. It is used only while it has the revision that somebody
 // else has read, or for what never changes.
 func (n *Instances) remember(env, id string, f facets) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.known) >= mostKnown {
+	if len(n.known) >= maxKnown {
 		clear(n.known)
 	}
 	n.known[instanceKey{env, id}] = f

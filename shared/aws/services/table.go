@@ -107,8 +107,8 @@ func (t *table) query(
 	}
 }
 
-// mostTries is how often what others are in the way of is tried: for some seconds.
-const mostTries = 60
+// maxTries is how often what others are in the way of is tried: for some seconds.
+const maxTries = 60
 
 // pause waits before another try, longer each time, and gives up after many. The first waits for
 // nothing.
@@ -117,7 +117,7 @@ func (t *table) pause(ctx context.Context, op string, try int) error {
 	switch {
 	case try == 0:
 		return nil
-	case try == mostTries:
+	case try == maxTries:
 		return fault.New(fault.Unavailable, op,
 			"%d times others were in the way, or DynamoDB was throttling", try)
 	}
@@ -160,7 +160,7 @@ func (t *table) unpack(i item, v any) error {
 func (t *table) transact(
 	ctx context.Context, items []types.TransactWriteItem,
 ) ([]types.CancellationReason, error) {
-	const mostAsked = 4
+	const maxAsked = 4
 	in := &dynamodb.TransactWriteItemsInput{
 		ClientRequestToken: aws.String(newToken()), TransactItems: items,
 	}
@@ -174,7 +174,7 @@ func (t *table) transact(
 			return canceled.CancellationReasons, nil
 		case awserr.Is(err, awserr.TransactionConflict):
 			return []types.CancellationReason{{Code: aws.String(codeConflict)}}, nil
-		case !awserr.Passing(err) || try == mostAsked:
+		case !awserr.Passing(err) || try == maxAsked:
 			return nil, awserr.Fault(opWrite, err)
 		}
 		if err := t.pause(ctx, opWrite, try); err != nil {

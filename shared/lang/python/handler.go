@@ -228,7 +228,7 @@ func fileOf(ctx *provider.Context, v any) ([]byte, error) {
 func (e *ended) err() error {
 	text := e.Error
 	for i, p := range e.Places {
-		if i < mostPlaces {
+		if i < maxPlaces {
 			text += fmt.Sprintf("\n  %v:%v: in %v: %v", p[0], p[1], p[2], p[3])
 		}
 	}
@@ -246,8 +246,8 @@ func (e *ended) err() error {
 	return nil
 }
 
-// mostPlaces is how many places of an exception are told.
-const mostPlaces = 8
+// maxPlaces is how many places of an exception are told.
+const maxPlaces = 8
 
 // tell tells what a run has changed. A handler that says nothing of what it did, and after which
 // everything differs as before, has done nothing.

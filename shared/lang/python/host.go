@@ -24,8 +24,8 @@ import (
 //go:embed host/*.py
 var program embed.FS
 
-// usualCall is how long one call may take unless Options say otherwise.
-const usualCall = 10 * time.Minute
+// defaultCall is how long one call may take unless Options say otherwise.
+const defaultCall = 10 * time.Minute
 
 // Options say what to run.
 type Options struct {
@@ -65,7 +65,7 @@ type Host struct {
 // Start starts the process. It ends with Close, or when the context does.
 func Start(ctx context.Context, o Options) (*Host, error) {
 	if o.Call == 0 {
-		o.Call = usualCall
+		o.Call = defaultCall
 	}
 	h := &Host{o: o, ctx: ctx, exited: make(chan struct{}), objects: map[int64]types.Object{}}
 	boot, err := program.ReadFile("host/boot.py")

@@ -69,17 +69,17 @@ func (s *served) unlock() { <-s.used }
 
 // Usual bounds of handlers.
 const (
-	usualMemory    = 1 << 30
-	usualIdle      = time.Minute
-	usualProcesses = 4
+	defaultMemory    = 1 << 30
+	defaultIdle      = time.Minute
+	defaultProcesses = 4
 )
 
 // NewPack returns a pack. Processes are started when they are needed, and end with Close.
 func NewPack(o PackOptions) *Pack {
-	o.Call = cmp.Or(o.Call, usualCall)
-	o.Memory = cmp.Or(o.Memory, usualMemory)
-	o.Idle = cmp.Or(o.Idle, usualIdle)
-	o.Processes = cmp.Or(o.Processes, usualProcesses)
+	o.Call = cmp.Or(o.Call, defaultCall)
+	o.Memory = cmp.Or(o.Memory, defaultMemory)
+	o.Idle = cmp.Or(o.Idle, defaultIdle)
+	o.Processes = cmp.Or(o.Processes, defaultProcesses)
 	return &Pack{o: o, served: map[place]*served{}}
 }
 
@@ -247,7 +247,7 @@ func (p *Pack) start(ctx *provider.Context, h *handler) (*Host, error) {
 		return nil, fmt.Errorf("read the code of its version: %w", err)
 	}
 	host, err := Start(ctx, Options{
-		Python: path, Dir: dir, Shown: ".", Call: usualCall, Memory: p.o.Memory,
+		Python: path, Dir: dir, Shown: ".", Call: defaultCall, Memory: p.o.Memory,
 		Print: func(string) {},
 	})
 	if err != nil {

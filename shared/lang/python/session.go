@@ -34,8 +34,8 @@ type Test struct {
 	Took                time.Duration
 }
 
-// usualTests is how long all tests may take; the context ends them earlier.
-const usualTests = 24 * time.Hour
+// defaultTests is how long all tests may take; the context ends them earlier.
+const defaultTests = 24 * time.Hour
 
 // session is a run of tests.
 type session struct {
@@ -55,7 +55,7 @@ func (h *Host) Pytest(t Tests) (code int, err error) {
 		return 0, fault.Wrap(fault.Internal, "run tests in Python", err)
 	}
 	s := &session{Tests: t, host: h}
-	h.Limit(usualTests)
+	h.Limit(defaultTests)
 	kind, v, err := h.converse(message, "pytest", s.answer)
 	switch {
 	case err != nil:
@@ -96,9 +96,9 @@ func (s *session) answer(kind string, v []types.Value, b []byte) ([]byte, bool, 
 func (s *session) compile() ([]byte, bool, error) {
 	h := s.host
 	h.objects, s.after = map[int64]types.Object{}, nil
-	h.Limit(usualCall)
+	h.Limit(defaultCall)
 	result, warnings, err := s.Compile()
-	h.Limit(usualTests)
+	h.Limit(defaultTests)
 	if result == nil {
 		result = &eval.Result{}
 	}

@@ -73,8 +73,8 @@ func New(c Config) *Worker {
 const (
 	// idle is how long to wait for orders, and for another worker to end.
 	idle = 100 * time.Millisecond
-	// mostDue is how many instances are worked on in a round.
-	mostDue = 200
+	// maxDue is how many instances are worked on in a round.
+	maxDue = 200
 	// retryAfter is when a task is tried again that something else has kept from being done.
 	retryAfter = 5 * time.Second
 )
@@ -122,7 +122,7 @@ func (w *Worker) Run(ctx context.Context, until func(context.Context) (bool, err
 // be in a round of an environment.
 func (w *Worker) Round(ctx context.Context) (bool, error) {
 	now := w.now()
-	due, err := w.Instances.Due(ctx, w.Env, now, mostDue)
+	due, err := w.Instances.Due(ctx, w.Env, now, maxDue)
 	if err != nil {
 		return false, err
 	}

@@ -60,16 +60,16 @@ func (r *round) advance(
 }
 
 const (
-	mostProblems = 10
-	mostMessage  = 2000
+	maxProblems = 10
+	maxMessage  = 2000
 )
 
 // said returns problems as they are stored: the first ones, with messages of some length.
 func said(problems []diag.Problem) json.RawMessage {
-	out := slices.Clone(problems[:min(len(problems), mostProblems)])
+	out := slices.Clone(problems[:min(len(problems), maxProblems)])
 	for i := range out {
-		if m := []rune(out[i].Message); len(m) > mostMessage {
-			out[i].Message = string(m[:mostMessage]) + "…"
+		if m := []rune(out[i].Message); len(m) > maxMessage {
+			out[i].Message = string(m[:maxMessage]) + "…"
 		}
 		out[i].Related = nil
 	}
@@ -96,8 +96,8 @@ func explain(c *inventory.Change, problems []diag.Problem) {
 	if at := p.Pos.String(); at != "" {
 		e.Message = at + ": " + p.Message
 	}
-	if m := []rune(e.Message); len(m) > mostMessage {
-		e.Message = string(m[:mostMessage]) + "…"
+	if m := []rune(e.Message); len(m) > maxMessage {
+		e.Message = string(m[:maxMessage]) + "…"
 	}
 	e.More, _ = json.Marshal(map[string]json.RawMessage{"problems": said(problems)})
 }
