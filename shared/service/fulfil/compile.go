@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 
 	"southbound/shared/compile"
@@ -27,11 +26,17 @@ type compiled struct {
 	model    bundle.Opened
 }
 
-// byModel groups jobs by the models that they are compiled with.
+// group is what is compiled with one model.
+type group struct {
+	digest string
+	jobs   []job
+}
+
+// byModel groups jobs by the models that they are compiled with, what has waited longest first.
 func (r *round) byModel(
 	ctx context.Context, jobs []job, set func(job) lifecycle.Set,
-) (map[string][]job, error) {
-	out := map[string][]job{}
+) ([]group, error) {
+	var out []group
 	var all error
 	for _, j := range jobs {
 		k, err := r.definition(ctx, j.rec, made(j.rec, set(j)))
@@ -39,7 +44,11 @@ func (r *round) byModel(
 			all = errors.Join(all, r.postpone(j.rec, err))
 			continue
 		}
-		out[k.Bundle] = append(out[k.Bundle], j)
+		at := slices.IndexFunc(out, func(g group) bool { return g.digest == k.Bundle })
+		if at < 0 {
+			at, out = len(out), append(out, group{digest: k.Bundle})
+		}
+		out[at].jobs = append(out[at].jobs, j)
 	}
 	return out, all
 }
@@ -123,9 +132,9 @@ func (r *round) validate(ctx context.Context) error {
 		return err
 	}
 	// Other models have their turn when what is accepted now is in the model.
-	digest := slices.Min(slices.Collect(maps.Keys(groups)))
+	first := groups[0]
 	together := func(jobs []job) error {
-		c, err := r.compile(ctx, digest, jobs, true)
+		c, err := r.compile(ctx, first.digest, jobs, true)
 		if err != nil {
 			return err
 		}
@@ -134,7 +143,7 @@ func (r *round) validate(ctx context.Context) error {
 		}
 		return r.validated(ctx, c, jobs)
 	}
-	return errors.Join(err, r.halves(ctx, groups[digest], together, func(j job, err error) error {
+	return errors.Join(err, r.halves(ctx, first.jobs, together, func(j job, err error) error {
 		return r.invalid(ctx, j, problemsOf(err))
 	}))
 }

@@ -3,7 +3,6 @@ package fulfil
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 
 	"southbound/shared/deploy"
@@ -33,10 +32,10 @@ func (r *round) export(ctx context.Context) error {
 	for _, some := range [][]job{purged, with} {
 		groups, err := r.byModel(ctx, some, func(j job) lifecycle.Set { return deployed(j.rec) })
 		all = errors.Join(all, err)
-		for _, digest := range slices.Sorted(maps.Keys(groups)) {
-			together := func(jobs []job) error { return r.exportAll(ctx, digest, jobs) }
+		for _, g := range groups {
+			together := func(jobs []job) error { return r.exportAll(ctx, g.digest, jobs) }
 			alone := func(j job, err error) error { return r.notExported(ctx, j, problemsOf(err)) }
-			all = errors.Join(all, r.halves(ctx, groups[digest], together, alone))
+			all = errors.Join(all, r.halves(ctx, g.jobs, together, alone))
 		}
 	}
 	return all
