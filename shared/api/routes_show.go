@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxPage = 5000
+	maxPage   = 5000
 	pageBytes = 3 << 20
 )
 
