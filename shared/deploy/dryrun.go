@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/deploy/lane"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
@@ -153,7 +154,7 @@ func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run.Run) error {
 	for i, r := range runs {
 		ids[i] = r.Resource
 	}
-	have, err := d.e.rows(ctx, d.env, ids)
+	have, err := d.e.client().Rows(ctx, d.env, ids)
 	for _, r := range runs {
 		if row := have[r.Resource]; row != nil {
 			r.Reread(row)
@@ -282,26 +283,26 @@ func agentsOf(lanes []string) []string {
 }
 
 // lane compares the rows of one lane while it holds its lease, as far as there is time.
-func (d *dryRunner) lane(ctx context.Context, lane string, rows []*state.Row) error {
+func (d *dryRunner) lane(ctx context.Context, key string, rows []*state.Row) error {
 	if d.late(ctx) {
 		return cut(ctx)
 	}
 	parts := slices.Collect(slices.Chunk(groupByType(rows), run.MaxGroup))
-	lease, free, err := d.e.acquireUnless(ctx, d.env, lane, d.readLimit(parts[0]),
+	lease, free, err := d.e.client().AcquireUnless(ctx, d.env, key, d.readLimit(parts[0]),
 		func() bool { return d.late(ctx) })
 	if err != nil || !free {
 		return err
 	}
-	if err := d.e.takeOver(ctx, d.env, lease); err != nil {
+	if err := lane.TakeOver(ctx, d.e.client(), d.env, lease); err != nil {
 		if len(lease.Running) == 0 {
-			d.e.giveBack(ctx, d.env, lease)
+			d.e.client().Release(ctx, d.env, lease)
 		}
 		return err
 	}
-	defer d.e.giveBack(ctx, d.env, lease)
+	defer d.e.client().Release(ctx, d.env, lease)
 	var s run.Session
 	defer s.Close()
-	agent := d.agent(lane)
+	agent := d.agent(key)
 	d.inLane = rows
 	for i, part := range parts {
 		if d.late(ctx) {
@@ -311,7 +312,7 @@ func (d *dryRunner) lane(ctx context.Context, lane string, rows []*state.Row) er
 		if err != nil {
 			return err
 		}
-		c := state.Commit{Guard: state.Guard{Key: lease.Key, Fence: lease.Fence}, Until: d.e.Clock.Now().Add(leaseMargin)}
+		c := state.Commit{Guard: state.Guard{Key: lease.Key, Fence: lease.Fence}, Until: d.e.Clock.Now().Add(state.LeaseMargin)}
 		if i+1 < len(parts) {
 			c.Until = d.e.Clock.Now().Add(d.readLimit(parts[i+1]))
 		}
@@ -340,7 +341,7 @@ func (d *dryRunner) readLimit(rows []*state.Row) time.Duration {
 		}
 		each[r.ID.Type()] = max(each[r.ID.Type()], d.runs.CallLimit(r, res))
 	}
-	all := run.DefaultConnectLimit + time.Duration(len(rows))*run.BatchItem + leaseMargin
+	all := run.DefaultConnectLimit + time.Duration(len(rows))*run.BatchItem + state.LeaseMargin
 	for _, limit := range each {
 		all += limit
 	}

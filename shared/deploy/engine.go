@@ -3,15 +3,14 @@ package deploy
 import (
 	"cmp"
 	"context"
-	"sync"
 	"time"
 
+	"southbound/shared/deploy/lane"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
-	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -71,54 +70,56 @@ func defaultSizes(s Sizes) Sizes {
 // in any number of processes may serve the same state.
 type Engine struct {
 	Config
-	mu     sync.Mutex
 	graphs *version.Graphs
-	views  map[string]*view // by environment: of the newest schedule
+	views  *lane.Views
 	caches run.Caches
 }
 
 // New returns an engine.
 func New(c Config) *Engine {
 	c.Sizes = defaultSizes(c.Sizes)
-	return &Engine{Config: c, graphs: version.NewGraphs(c.Files), views: map[string]*view{}}
+	return &Engine{Config: c, graphs: version.NewGraphs(c.Files), views: lane.NewViews()}
 }
 
 // Close closes what handlers keep between runs. It is meant for the end of a process, but the engine may
 // still be used afterwards.
 func (e *Engine) Close() { e.caches.Close() }
 
-// How long leases outlast the work they are taken for. A holder known to be dead is replaced at once, so these only bound the
-// wait where that cannot be known.
-const (
-	leaseMargin = 15 * time.Second
-	planLease   = 60 * time.Second
-)
-
-// ring sends rings and ignores failures: a sweep rings again for whatever is left.
-func (e *Engine) ring(ctx context.Context, env string, rings []state.Ring) {
-	if len(rings) > 0 {
-		_ = e.Doorbell.Ring(ctx, env, rings)
-	}
-}
-
-// retryUnavailable calls f again while it fails with Unavailable, a few times, with growing pauses.
-func (e *Engine) retryUnavailable(ctx context.Context, f func() error) error {
-	pause := 20 * time.Millisecond
-	for try := 0; ; try++ {
-		err := f()
-		if !fault.Is(err, fault.Unavailable) || try == 5 {
-			return err
-		}
-		if err := e.Clock.Sleep(ctx, pause); err != nil {
-			return err
-		}
-		pause *= 2
-	}
-}
+// planLease is how long the lease of a planner outlasts its last write; see state.LeaseMargin.
+const planLease = 60 * time.Second
 
 // holder returns a new name to hold a lease under: that of this process, "#" and a unique part, so that two tasks of one
 // process exclude each other as well.
 func (e *Engine) holder() string { return e.Holder + "#" + e.NewID() }
+
+// client returns what uses the ports of this engine.
+func (e *Engine) client() *state.Client {
+	return &state.Client{State: e.State, Doorbell: e.Doorbell, Clock: e.Clock, NewHolder: e.holder,
+		Page: e.Sizes.Page}
+}
+
+// laneConfig returns what a worker of this engine works with.
+func (e *Engine) laneConfig() lane.Config {
+	return lane.Config{Client: e.client(), Graphs: e.graphs, Views: e.views, Runs: e.runner(),
+		FollowUp: e.settleOutbox, Jitter: e.Jitter, Await: e.Await, Ran: e.Ran, Waits: e.Waits,
+		Asked: e.Sizes.Asked, Claim: e.Sizes.Claim}
+}
+
+// LaneRun says how a run of a lane ended.
+type LaneRun = lane.Outcome
+
+// RunLane runs what is ready in a lane until nothing is, the time is up, or the lane is paused. Any
+// number of processes may call it at any time: one of them serves the lane, the others return with
+// LaneRun.Busy. Errors are faults of infrastructure; a failing resource is data.
+func (e *Engine) RunLane(ctx context.Context, env, name string, until time.Time) (LaneRun, error) {
+	return lane.Run(ctx, e.laneConfig(), env, name, until)
+}
+
+// WorkLanes returns the lanes in which something may start or a wave has to be ended, sorted. The
+// others wait for these, and are rung by them.
+func (e *Engine) WorkLanes(ctx context.Context, env string) ([]string, error) {
+	return lane.Startable(ctx, e.State, e.graphs, env)
+}
 
 // runner returns what makes runs of the handlers of this engine.
 func (e *Engine) runner() *run.Runner {

@@ -168,7 +168,7 @@ func (e *Engine) putFiles(ctx context.Context, blobs []state.Blob) error {
 	if len(blobs) == 0 {
 		return nil
 	}
-	err := e.retryUnavailable(ctx, func() error { return e.Files.Put(ctx, blobs) })
+	err := e.client().Retry(ctx, func() error { return e.Files.Put(ctx, blobs) })
 	return fault.Wrap(fault.Unknown, "store files", err)
 }
 

@@ -75,7 +75,7 @@ func (p *planner) awaitedFacts(ctx context.Context, want map[resource.ID]bool) e
 	if counts[state.StatusUndefined] == 0 {
 		return nil
 	}
-	return p.e.eachRow(ctx, p.env.Name, func(row *state.Row) error {
+	return p.e.client().EachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if p.rows[row.ID] != nil {
 			return nil
 		}
@@ -102,7 +102,7 @@ func (p *planner) resolveAgain(ctx context.Context) error {
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	err = p.e.eachRow(ctx, p.env.Name, func(row *state.Row) error {
+	err = p.e.client().EachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if row.Compliance != state.Undefined || row.Orphaned {
 			return nil
 		}

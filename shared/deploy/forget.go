@@ -68,7 +68,7 @@ func (e *Engine) ForgetAgent(ctx context.Context, env, name string) ([]resource.
 			return nil, wanted(fmt.Sprintf("the agent %q", name))
 		}
 		var ids []resource.ID
-		if err := p.e.eachRow(ctx, p.env.Name, func(row *state.Row) error {
+		if err := p.e.client().EachRow(ctx, p.env.Name, func(row *state.Row) error {
 			if row.ID.Agent() != name {
 				return nil
 			}
@@ -133,7 +133,7 @@ func (e *Engine) forget(ctx context.Context, env string, choose func(p *planner)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.settleOutbox(ctx, env, follows); err != nil && !transient(err) {
+	if err := e.settleOutbox(ctx, env, follows); err != nil && !state.Transient(err) {
 		return ids, err
 	}
 	return ids, nil // what could not be settled now, a sweep settles

@@ -103,11 +103,11 @@ func (e *Engine) dropUnused(ctx context.Context, hashes []string) (int, error) {
 	}
 	until := time.Time{}
 	for _, env := range envs { // sorted, so that two collections do not wait for each other
-		l, err := e.acquire(ctx, env, state.PlanKey, planLease)
+		l, err := e.client().Acquire(ctx, env, state.PlanKey, planLease)
 		if err != nil {
 			return 0, err
 		}
-		defer e.giveBack(ctx, env, l)
+		defer e.client().Release(ctx, env, l)
 		if until.IsZero() || l.Until.Before(until) {
 			until = l.Until
 		}
@@ -173,7 +173,7 @@ func (e *Engine) usedFiles(ctx context.Context, env string, used map[string]bool
 			used[h] = true
 		}
 	}
-	return e.eachRow(ctx, env, func(r *state.Row) error {
+	return e.client().EachRow(ctx, env, func(r *state.Row) error {
 		if res, err := resource.Decode(r.Body); err == nil {
 			for _, ref := range resource.References(res.Attributes) {
 				if f, ok := ref.(resource.File); ok {

@@ -107,7 +107,7 @@ func (p *planner) inForce(ctx context.Context) (*version.Graph, error) {
 func (p *planner) graphOfRows(ctx context.Context) (*version.Graph, error) {
 	var nodes []version.Node
 	removing := map[resource.ID][]resource.ID{} // what requires it
-	if err := p.e.eachRow(ctx, p.env.Name, func(row *state.Row) error {
+	if err := p.e.client().EachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if row.Orphaned {
 			return nil
 		}

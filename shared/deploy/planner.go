@@ -55,11 +55,11 @@ func (e *Engine) plan(ctx context.Context, env string, f func(p *planner) error)
 
 // planMending is plan where f may make anew what is lost, so that it is not an error that a release cannot be finished for that reason.
 func (e *Engine) planMending(ctx context.Context, env string, mending bool, f func(p *planner) error) error {
-	lease, err := e.acquire(ctx, env, state.PlanKey, planLease)
+	lease, err := e.client().Acquire(ctx, env, state.PlanKey, planLease)
 	if err != nil {
 		return err
 	}
-	defer e.giveBack(ctx, env, lease)
+	defer e.client().Release(ctx, env, lease)
 	stored, err := e.State.Env(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
@@ -73,42 +73,6 @@ func (e *Engine) planMending(ctx context.Context, env string, mending bool, f fu
 	}
 	p.mending = mending
 	return f(p)
-}
-
-// acquire takes a lease for span, waiting until it is free.
-func (e *Engine) acquire(ctx context.Context, env, key string, span time.Duration) (state.Lease, error) {
-	lease, _, err := e.acquireUnless(ctx, env, key, span, func() bool { return false })
-	return lease, err
-}
-
-// acquireUnless is acquire that gives up, with false, when it is late.
-func (e *Engine) acquireUnless(ctx context.Context, env, key string, span time.Duration,
-	late func() bool) (state.Lease, bool, error) {
-	pause := time.Millisecond
-	holder := e.holder()
-	for {
-		now := e.Clock.Now()
-		lease, err := e.State.Acquire(ctx, env, key, holder, now, now.Add(span))
-		if err == nil {
-			return lease, true, nil
-		}
-		if !fault.Is(err, fault.Busy) && !fault.Is(err, fault.Unavailable) {
-			return state.Lease{}, false, fault.Wrap(fault.Unknown, "take lease "+key, err)
-		}
-		if err := e.Clock.Sleep(ctx, pause); err != nil {
-			return state.Lease{}, false, err
-		}
-		if late() {
-			return state.Lease{}, false, nil
-		}
-		pause = min(2*pause, 100*time.Millisecond)
-	}
-}
-
-// giveBack releases a lease. If that fails, the lease expires.
-func (e *Engine) giveBack(ctx context.Context, env string, l state.Lease) {
-	ctx = context.WithoutCancel(ctx)
-	_ = e.retryUnavailable(ctx, func() error { return e.State.Release(ctx, env, l) })
 }
 
 // reset forgets what was planned.
@@ -225,7 +189,7 @@ func (p *planner) write(ctx context.Context, c state.Commit) (state.Committed, e
 		want = *c.Env
 	}
 	lost := false
-	err := p.e.retryUnavailable(ctx, func() error {
+	err := p.e.client().Retry(ctx, func() error {
 		var err error
 		if lost && c.Env != nil {
 			now, err := p.e.State.Env(ctx, want.Name)
@@ -265,47 +229,12 @@ func (p *planner) sameAsPlanned(rows []state.Row, now state.Row) bool {
 }
 
 func (p *planner) ringLanes(ctx context.Context, lanes map[string]bool) {
-	p.e.ring(ctx, p.env.Name, state.RingsOf(slices.Sorted(maps.Keys(lanes))))
+	p.e.client().Ring(ctx, p.env.Name, state.RingsOf(slices.Sorted(maps.Keys(lanes))))
 }
 
 // load returns rows by id.
 func (p *planner) load(ctx context.Context, ids []resource.ID) (map[resource.ID]*state.Row, error) {
-	return p.e.rows(ctx, p.env.Name, ids)
-}
-
-func (e *Engine) rows(ctx context.Context, env string, ids []resource.ID) (map[resource.ID]*state.Row, error) {
-	out := make(map[resource.ID]*state.Row, len(ids))
-	if len(ids) == 0 {
-		return out, nil
-	}
-	rows, err := e.State.Rows(ctx, env, ids)
-	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "read resources", err)
-	}
-	for i := range rows {
-		out[rows[i].ID] = &rows[i]
-	}
-	return out, nil
-}
-
-// eachRow calls f for every row of the environment, in order of id.
-func (e *Engine) eachRow(ctx context.Context, env string, f func(*state.Row) error) error {
-	page := e.Sizes.Page
-	for after := resource.ID(""); ; {
-		rows, err := e.State.ScanRows(ctx, env, after, page)
-		if err != nil {
-			return fault.Wrap(fault.Unknown, "read resources", err)
-		}
-		for i := range rows {
-			if err := f(&rows[i]); err != nil {
-				return err
-			}
-		}
-		if len(rows) < page {
-			return nil
-		}
-		after = rows[len(rows)-1].ID
-	}
+	return p.e.client().Rows(ctx, p.env.Name, ids)
 }
 
 // startWave plans a wave, which asks for everything to be checked.
@@ -344,7 +273,7 @@ func (p *planner) scheduleUnfinished(ctx context.Context, priority state.Priorit
 		r.Priority = min(r.Priority, priority)
 		return higher
 	}
-	return p.e.eachRow(ctx, p.env.Name, func(r *state.Row) error {
+	return p.e.client().EachRow(ctx, p.env.Name, func(r *state.Row) error {
 		if planned := p.rows[r.ID]; planned != nil {
 			r = planned
 		}

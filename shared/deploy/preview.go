@@ -108,7 +108,7 @@ func (p *planner) steps(ctx context.Context) (*steps, error) {
 		return nil
 	}
 	stored := map[resource.ID]bool{}
-	err := p.e.eachRow(ctx, p.env.Name, func(r *state.Row) error {
+	err := p.e.client().EachRow(ctx, p.env.Name, func(r *state.Row) error {
 		row := *r
 		stored[row.ID] = true
 		if now := p.rows[row.ID]; now != nil {

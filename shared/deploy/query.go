@@ -257,7 +257,7 @@ func plainRef(v any) any {
 
 // Row returns one resource.
 func (e *Engine) Row(ctx context.Context, env string, id resource.ID) (state.Row, error) {
-	rows, err := e.rows(ctx, env, []resource.ID{id})
+	rows, err := e.client().Rows(ctx, env, []resource.ID{id})
 	if err != nil {
 		return state.Row{}, err
 	}
@@ -269,7 +269,7 @@ func (e *Engine) Row(ctx context.Context, env string, id resource.ID) (state.Row
 
 // EachRow calls f for every resource that matches, in order of id, until f returns an error.
 func (e *Engine) EachRow(ctx context.Context, env string, filter state.Filter, f func(*state.Row) error) error {
-	return e.eachRow(ctx, env, func(r *state.Row) error {
+	return e.client().EachRow(ctx, env, func(r *state.Row) error {
 		if !filter.Match(r) {
 			return nil
 		}

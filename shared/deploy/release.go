@@ -79,7 +79,7 @@ func (p *planner) resumeRelease(ctx context.Context) error {
 // releaseWhole plans the release of a version, whose resources are entries, from whatever the rows are now.
 func (p *planner) releaseWhole(ctx context.Context, v state.Version, entries []version.Entry) (released, error) {
 	r := &releaser{p: p, v: v, before: map[resource.ID]version.Entry{}, after: entries, all: entries, unasked: map[resource.ID]bool{}}
-	if err := p.e.eachRow(ctx, p.env.Name, func(row *state.Row) error {
+	if err := p.e.client().EachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if row.Blocked == state.BlockedTemp { // it may be skipped for something required only by the previous graph, which is not known any more
 			r.skipped = append(r.skipped, row.ID)
 		}

@@ -44,7 +44,7 @@ func (e *Engine) Deploy(ctx context.Context, env string, req Request) (int, erro
 // decided takes a request for one resource as a person's decision that its create, whose outcome is
 // not known, may be begun anew. A glob is none: nobody has looked at all that it may match.
 func (p *planner) decided(ctx context.Context, f state.Filter) error {
-	return p.e.eachRow(ctx, p.env.Name, func(r *state.Row) error {
+	return p.e.client().EachRow(ctx, p.env.Name, func(r *state.Row) error {
 		if string(r.ID) == f.ID && r.Blocked == state.NeedsPerson && !r.Orphaned && f.Match(r) {
 			p.set(r, func(r *state.Row) bool {
 				r.Blocked, r.Creating = state.NotBlocked, ""
@@ -69,7 +69,7 @@ func (e *Engine) Repair(ctx context.Context, env string, req Request) (int, erro
 			n = len(graph.IDs)
 			return p.commitAll(ctx)
 		}
-		err = e.eachRow(ctx, env, func(r *state.Row) error {
+		err = e.client().EachRow(ctx, env, func(r *state.Row) error {
 			if r.Runnable() && req.Filter.Match(r) {
 				p.set(r, func(r *state.Row) bool {
 					if !r.Runnable() {
@@ -119,7 +119,7 @@ func (e *Engine) ringWork(ctx context.Context, env string) error {
 	if err != nil {
 		return err
 	}
-	e.ring(ctx, env, state.RingsOf(lanes))
+	e.client().Ring(ctx, env, state.RingsOf(lanes))
 	return nil
 }
 

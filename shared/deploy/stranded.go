@@ -19,7 +19,7 @@ func (r *releaser) stranded(ctx context.Context) error {
 		return err
 	}
 	var problems diag.Problems
-	err = r.p.e.eachRow(ctx, r.p.env.Name, func(row *state.Row) error {
+	err = r.p.e.client().EachRow(ctx, r.p.env.Name, func(row *state.Row) error {
 		transport, moves := moved[row.ID.Agent()]
 		now := row
 		if planned := r.p.rows[row.ID]; planned != nil {

@@ -52,7 +52,7 @@ func (e *Engine) Sweep(ctx context.Context, env string) (Swept, error) {
 		return out, err
 	}
 	out.Rung = len(lanes)
-	e.ring(ctx, env, state.RingsOf(lanes))
+	e.client().Ring(ctx, env, state.RingsOf(lanes))
 	return out, nil
 }
 

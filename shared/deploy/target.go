@@ -166,7 +166,7 @@ func (e *Engine) withStatus(ctx context.Context, env string, status state.Status
 	}
 	f := state.Filter{Status: status}
 	out := map[resource.ID]bool{}
-	return out, e.eachRow(ctx, env, func(r *state.Row) error {
+	return out, e.client().EachRow(ctx, env, func(r *state.Row) error {
 		if f.Match(r) {
 			out[r.ID] = true
 		}
@@ -348,7 +348,7 @@ func (p *planner) checkTargets(ctx context.Context, agents []string) error {
 		}
 		return t.asked[r.ID] && !r.Removing || t.needed[r.ID] && r.Unfinished()
 	}
-	return p.e.eachRow(ctx, p.env.Name, func(r *state.Row) error {
+	return p.e.client().EachRow(ctx, p.env.Name, func(r *state.Row) error {
 		if planned := p.rows[r.ID]; planned != nil {
 			r = planned
 		}

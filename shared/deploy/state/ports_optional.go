@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"southbound/shared/fault"
@@ -44,4 +45,10 @@ func Unreadable(
 	err error,
 ) bool {
 	return fault.Is(err, fault.NotFound) || fault.Is(err, fault.Damaged)
+}
+
+// Transient reports whether the cause of an error passes by itself.
+func Transient(err error) bool {
+	passing := []fault.Kind{fault.Unavailable, fault.Busy, fault.Timeout, fault.Conflict, fault.Fenced, fault.Canceled}
+	return slices.Contains(passing, fault.KindOf(err))
 }

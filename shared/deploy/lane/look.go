@@ -1,4 +1,4 @@
-package deploy
+package lane
 
 import (
 	"context"
@@ -181,7 +181,7 @@ func (w *worker) learn(ctx context.Context, l *look) (bool, error) {
 		names = append(names, w.view.graph.Agents().Names[a])
 	}
 	slices.Sort(names)
-	s, err := w.e.State.Schedule(ctx, w.env, names...)
+	s, err := w.State.Schedule(ctx, w.env, names...)
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
@@ -191,12 +191,12 @@ func (w *worker) learn(ctx context.Context, l *look) (bool, error) {
 // askFinished looks up which nodes have finished.
 func (w *worker) askFinished(ctx context.Context, l *look) error {
 	g := w.view.graph
-	for part := range slices.Chunk(l.ask, w.e.Sizes.Asked) {
+	for part := range slices.Chunk(l.ask, w.Asked) {
 		ids := make([]resource.ID, len(part))
 		for i, n := range part {
 			l.asked[n], ids[i] = true, g.IDs[n]
 		}
-		done, err := w.e.State.Finished(ctx, w.env, ids, w.sched.Wave.Epoch)
+		done, err := w.State.Finished(ctx, w.env, ids, w.sched.Wave.Epoch)
 		if err != nil {
 			return fault.Wrap(fault.Unknown, "read schedule", err)
 		}

@@ -1,4 +1,4 @@
-package deploy
+package lane
 
 import (
 	"context"
@@ -312,12 +312,12 @@ func (w *worker) doubt(ctx context.Context, done []*claim) {
 		}
 	}
 	slices.Sort(nodes)
-	for part := range slices.Chunk(slices.Compact(nodes), w.e.Sizes.Asked) {
+	for part := range slices.Chunk(slices.Compact(nodes), w.Asked) {
 		ids := make([]resource.ID, len(part))
 		for i, n := range part {
 			ids[i] = w.graph.IDs[n]
 		}
-		checked, err := w.e.State.Finished(ctx, w.env, ids, w.sched.Wave.Epoch)
+		checked, err := w.State.Finished(ctx, w.env, ids, w.sched.Wave.Epoch)
 		if err != nil {
 			checked = ids // they are told, which costs a little and is right in any case
 		}
@@ -333,13 +333,13 @@ func (w *worker) doubt(ctx context.Context, done []*claim) {
 func (w *worker) commit(ctx context.Context, c state.Commit) (state.Committed, error) {
 	c.Guard = state.Guard{Key: w.lease.Key, Fence: w.lease.Fence}
 	if c.Until.IsZero() {
-		c.Until = w.e.Clock.Now().Add(leaseMargin)
+		c.Until = w.Clock.Now().Add(state.LeaseMargin)
 	}
 	var done state.Committed
 	// A commit is finished even if the caller has given up, so that what ran is recorded.
-	err := w.e.retryUnavailable(context.WithoutCancel(ctx), func() error {
+	err := w.Retry(context.WithoutCancel(ctx), func() error {
 		var err error
-		done, err = w.e.State.Commit(context.WithoutCancel(ctx), w.env, c)
+		done, err = w.State.Commit(context.WithoutCancel(ctx), w.env, c)
 		return err
 	})
 	w.out.Paused = done.Paused
@@ -358,15 +358,10 @@ func (w *worker) propagate(ctx context.Context, entries []state.Outbox) error {
 		}
 		return nil
 	}
-	if err := w.e.settleOutbox(ctx, w.env, entries); err != nil && ctx.Err() == nil && !transient(err) {
+	if err := w.FollowUp(ctx, w.env, entries); err != nil && ctx.Err() == nil && !state.Transient(err) {
 		return err
 	}
 	return w.reload(ctx)
-}
-
-// transient reports whether the cause of err passes by itself.
-func transient(err error) bool {
-	return slices.Contains([]fault.Kind{fault.Unavailable, fault.Busy, fault.Timeout, fault.Conflict, fault.Fenced, fault.Canceled}, fault.KindOf(err))
 }
 
 // factsOfGone returns the facts that were learned from what these runs have purged: nothing has
@@ -379,7 +374,7 @@ func (w *worker) factsOfGone(ctx context.Context, done []*claim) []state.Paramet
 			continue
 		}
 		q := state.ParameterQuery{Facts: true, Of: c.row.ID}
-		facts, err := w.e.State.Parameters(context.WithoutCancel(ctx), w.env, q)
+		facts, err := w.State.Parameters(context.WithoutCancel(ctx), w.env, q)
 		if err != nil {
 			continue
 		}

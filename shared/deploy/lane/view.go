@@ -1,4 +1,4 @@
-package deploy
+package lane
 
 import (
 	"slices"
@@ -27,22 +27,32 @@ type view struct {
 	clear []bool
 }
 
-// view returns the view of a schedule.
-func (e *Engine) view(env string, plan int64, g *version.Graph) *view {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if v := e.views[env]; v != nil && v.plan == plan && v.graph == g {
+// Views are what a process knows of the newest schedules of its environments. It is a cache: a new
+// one knows nothing, and all the same is right.
+type Views struct {
+	mu    sync.Mutex
+	byEnv map[string]*view
+}
+
+// NewViews returns a cache that knows nothing.
+func NewViews() *Views { return &Views{byEnv: map[string]*view{}} }
+
+// of returns the view of a schedule.
+func (c *Views) of(env string, plan int64, g *version.Graph) *view {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v := c.byEnv[env]; v != nil && v.plan == plan && v.graph == g {
 		return v
 	}
 	n := len(g.IDs)
 	v := &view{plan: plan, graph: g, read: make([]bool, len(g.Agents().Names)),
 		needs: make([]bool, n), unsure: make([]bool, n), tickets: make([]int64, n),
 		clear: make([]bool, n)}
-	if len(e.views) >= maxViews {
-		clear(e.views)
+	if len(c.byEnv) >= maxViews {
+		clear(c.byEnv)
 	}
-	if old := e.views[env]; old == nil || old.plan <= plan {
-		e.views[env] = v
+	if old := c.byEnv[env]; old == nil || old.plan <= plan {
+		c.byEnv[env] = v
 	}
 	return v
 }

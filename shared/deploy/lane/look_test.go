@@ -1,4 +1,4 @@
-package deploy
+package lane
 
 import (
 	"context"
@@ -52,10 +52,10 @@ func TestLook(t *testing.T) {
 			s.needs[i] = rnd.IntN(3) > 0
 		}
 		whole := newFrontier(g, slices.Clone(s.needs))
-		v := New(Config{}).view("e", 0, g)
+		v := NewViews().of("e", 0, g)
 		for {
 			lane := g.Lanes[rnd.IntN(len(g.Lanes))]
-			w := &worker{e: New(Config{State: s}), env: "e", lane: lane, view: v}
+			w := &worker{Config: looking(s), env: "e", lane: lane, view: v}
 			if err := looksRight(w, s, whole); err != nil {
 				t.Fatalf("seed %d: %s: %v", seed, lane, err)
 			}
@@ -75,6 +75,11 @@ func TestLook(t *testing.T) {
 			}
 		}
 	}
+}
+
+// looking returns what a worker needs to look around.
+func looking(s state.State) Config {
+	return Config{Client: &state.Client{State: s}, Asked: 1000}
 }
 
 // looksRight lets a lane look around, and compares what it sees with the whole.
@@ -123,8 +128,7 @@ func TestLookNear(t *testing.T) {
 	}
 	g := version.NewGraph(nodes)
 	s := &fixedState{g: g, needs: slices.Repeat([]bool{true}, 100)}
-	e := New(Config{State: s})
-	w := &worker{e: e, env: "e", lane: "a50/0", view: e.view("e", 0, g)}
+	w := &worker{Config: looking(s), env: "e", lane: "a50/0", view: NewViews().of("e", 0, g)}
 	if err := looksRight(w, s, newFrontier(g, slices.Clone(s.needs))); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package deploy
+package lane
 
 import (
 	"context"
@@ -21,8 +21,8 @@ const (
 	awaitFor = 250 * time.Millisecond
 )
 
-// LaneRun says how a run of a lane ended.
-type LaneRun struct {
+// Outcome says how a run of a lane ended.
+type Outcome struct {
 	Ran    int       // resources
 	Fixed  int       // of these, drifted and set right without a new intent
 	Busy   bool      // another holder serves the lane
@@ -32,13 +32,31 @@ type LaneRun struct {
 	Next   time.Time // when a row that is in progress wants to be asked again; zero: none
 }
 
-// RunLane runs what is ready in a lane until nothing is, the time is up, or the lane is paused. Any number of processes may call
-// it at any time: one of them serves the lane, the others return with LaneRun.Busy. Errors are faults of infrastructure; a
-// failing resource is data.
-func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time) (LaneRun, error) {
-	w := &worker{e: e, runs: e.runner(), env: env, lane: lane, until: until, claimSize: claimFirst}
-	if e.Waits != nil {
-		ctx = provider.OnWaits(ctx, func(why string) { e.Waits(env, state.AgentOf(lane), why) })
+// Config is what workers work with.
+type Config struct {
+	*state.Client
+	Graphs *version.Graphs
+	Views  *Views // what the process knows of schedules, for all its workers
+	Runs   *run.Runner
+	// FollowUp does at once what follows from a commit, which has stored these entries. What it does
+	// not get to, a sweep does.
+	FollowUp func(ctx context.Context, env string, entries []state.Outbox) error
+	Jitter   func() float64 // a number in [0,1) for backoff
+	// Await, Ran and Waits may be nil; see deploy.Config.
+	Await func(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool)
+	Ran   func(n int)
+	Waits func(env, agent, why string)
+	Asked int // resources that are looked up by id at a time
+	Claim int // rows that are claimed at a time, at most
+}
+
+// Run runs what is ready in a lane until nothing is, the time is up, or the lane is paused. Any
+// number of processes may call it at any time: one of them serves the lane, the others return with
+// outcome.Busy. Errors are faults of infrastructure; a failing resource is data.
+func Run(ctx context.Context, c Config, env, lane string, until time.Time) (Outcome, error) {
+	w := &worker{Config: c, env: env, lane: lane, until: until, claimSize: claimFirst}
+	if c.Waits != nil {
+		ctx = provider.OnWaits(ctx, func(why string) { c.Waits(env, state.AgentOf(lane), why) })
 	}
 	for {
 		if err := w.serve(ctx); err != nil || !w.mayHaveMissed(ctx) {
@@ -54,8 +72,8 @@ func (e *Engine) RunLane(ctx context.Context, env, lane string, until time.Time)
 
 // serve takes the lease, runs what is ready and gives the lease back.
 func (w *worker) serve(ctx context.Context) error {
-	now := w.e.Clock.Now()
-	lease, err := w.e.State.Acquire(ctx, w.env, w.lane, w.e.holder(), now, now.Add(leaseMargin))
+	now := w.Clock.Now()
+	lease, err := w.State.Acquire(ctx, w.env, w.lane, w.NewHolder(), now, now.Add(state.LeaseMargin))
 	if fault.Is(err, fault.Busy) {
 		w.out.Busy = true
 		return nil
@@ -65,7 +83,7 @@ func (w *worker) serve(ctx context.Context) error {
 	}
 	w.lease = lease
 	defer w.close(ctx)
-	if err = w.e.takeOver(ctx, w.env, lease); err == nil {
+	if err = TakeOver(ctx, w.Client, w.env, lease); err == nil {
 		err = w.run(ctx)
 	} else if len(lease.Running) > 0 {
 		w.unrecorded.begin()
@@ -82,19 +100,18 @@ func (w *worker) serve(ctx context.Context) error {
 func (w *worker) mayHaveMissed(ctx context.Context) bool {
 	o := &w.out
 	return o.Waits && !o.Busy && !o.More && !o.Paused && !w.fenced && !bool(w.unrecorded) &&
-		ctx.Err() == nil && w.e.Clock.Now().Before(w.until)
+		ctx.Err() == nil && w.Clock.Now().Before(w.until)
 }
 
 // worker serves one lane while it holds its lease.
 type worker struct {
-	e         *Engine
-	runs      *run.Runner
+	Config
 	env       string
 	lane      string
 	lease     state.Lease
 	until     time.Time
 	claimSize int // how many rows to claim at a time, see adapt
-	out       LaneRun
+	out       Outcome
 
 	state    state.Env
 	agent    state.Agent
@@ -153,15 +170,15 @@ func (w *worker) close(ctx context.Context) {
 	w.flushRings(ctx)
 	w.session.Close()
 	if !bool(w.unrecorded) { // else the lease expires, and whoever takes it learns what was running
-		w.e.giveBack(ctx, w.env, w.lease)
+		w.Release(ctx, w.env, w.lease)
 	}
 }
 
-// takeOver marks the rows that the previous holder of a lane was running as unsure: those runs may have changed something without
+// TakeOver marks the rows that the previous holder of a lane was running as unsure: those runs may have changed something without
 // a record, so the receivers of their events have to be told at the next success. It comes first after a lane is taken, because
 // the first commit clears Running. If it fails, the lease must not be released, since that clears Running as well.
-func (e *Engine) takeOver(ctx context.Context, env string, l state.Lease) error {
-	rows, err := e.rows(ctx, env, l.Running)
+func TakeOver(ctx context.Context, from *state.Client, env string, l state.Lease) error {
+	rows, err := from.Rows(ctx, env, l.Running)
 	if err != nil {
 		return err
 	}
@@ -180,8 +197,8 @@ func (e *Engine) takeOver(ctx context.Context, env string, l state.Lease) error 
 			break
 		}
 		var done state.Committed
-		if err := e.retryUnavailable(ctx, func() (err error) {
-			done, err = e.State.Commit(ctx, env, c)
+		if err := from.Retry(ctx, func() (err error) {
+			done, err = from.State.Commit(ctx, env, c)
 			return err
 		}); err != nil {
 			return fault.Wrap(fault.Unknown, "take lane over", err)
@@ -218,7 +235,7 @@ func (w *worker) run(ctx context.Context) error {
 		if len(batch) == 0 {
 			continue
 		}
-		if !w.e.Clock.Now().Before(w.until) {
+		if !w.Clock.Now().Before(w.until) {
 			w.out.More = true
 			return nil
 		}
@@ -257,10 +274,10 @@ func (w *worker) idle(ctx context.Context) (bool, error) {
 		return true, err
 	}
 	w.out.Waits = w.waits()
-	if !w.out.Waits || w.e.Await == nil || !w.e.Clock.Now().Before(w.until) {
+	if !w.out.Waits || w.Await == nil || !w.Clock.Now().Before(w.until) {
 		return false, nil
 	}
-	ids, rung := w.e.Await(ctx, w.env, w.lane, awaitFor)
+	ids, rung := w.Await(ctx, w.env, w.lane, awaitFor)
 	if !rung {
 		return false, nil
 	}

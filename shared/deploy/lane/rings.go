@@ -1,4 +1,4 @@
-package deploy
+package lane
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func (w *worker) askAhead(ctx context.Context) (bool, error) {
 		switch n := w.full[w.graph.Node(id)]; {
 		case w.view.isClear(n):
 			known = append(known, id)
-		case !w.asked[n] && w.e.Await == nil:
+		case !w.asked[n] && w.Await == nil:
 			w.asked[n], ask = true, append(ask, id)
 		}
 	}
@@ -68,8 +68,8 @@ func (w *worker) missed(ctx context.Context) ([]resource.ID, error) {
 
 // finishedOf returns some of ids that have finished; nil: none has.
 func (w *worker) finishedOf(ctx context.Context, ids []resource.ID) ([]resource.ID, error) {
-	for part := range slices.Chunk(ids, w.e.Sizes.Asked) {
-		done, err := w.e.State.Finished(ctx, w.env, part, w.sched.Wave.Epoch)
+	for part := range slices.Chunk(ids, w.Asked) {
+		done, err := w.State.Finished(ctx, w.env, part, w.sched.Wave.Epoch)
 		if err != nil {
 			return nil, fault.Wrap(fault.Unknown, "read schedule", err)
 		}
@@ -170,5 +170,5 @@ func (w *worker) flushRings(ctx context.Context) {
 		rings = append(rings, state.Ring{Lane: lane, Done: w.rings[lane]})
 	}
 	w.rings = nil
-	w.e.ring(ctx, w.env, rings)
+	w.Ring(ctx, w.env, rings)
 }

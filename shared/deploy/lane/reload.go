@@ -1,4 +1,4 @@
-package deploy
+package lane
 
 import (
 	"context"
@@ -23,28 +23,28 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 	w.seen, w.laneDone = nil, false
 	agent := state.AgentOf(w.lane)
 	var err error
-	if w.sched, err = w.e.State.Schedule(ctx, w.env, agent); err != nil {
+	if w.sched, err = w.State.Schedule(ctx, w.env, agent); err != nil {
 		return false, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
 	// The environment is read after the schedule: if it is newer, the next claim is refused.
-	if w.state, err = w.e.State.Env(ctx, w.env); err != nil {
+	if w.state, err = w.State.Env(ctx, w.env); err != nil {
 		return false, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	agents, err := w.e.State.Agents(ctx, w.env, agent)
+	agents, err := w.State.Agents(ctx, w.env, agent)
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read agents", err)
 	}
 	_, waving := w.sched.Unfinished[w.lane]
 	moving := w.state.Releasing != 0 && len(w.sched.Unfinished) > 0 // then all rows are needed to know which are here
-	rows, err := w.e.State.LaneRows(ctx, w.env, w.lane, waving || moving)
+	rows, err := w.State.LaneRows(ctx, w.env, w.lane, waving || moving)
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
 	}
-	g, err := w.e.graphs.Get(ctx, w.sched.Graph)
+	g, err := w.Graphs.Get(ctx, w.sched.Graph)
 	if err != nil {
 		return false, err
 	}
-	w.agent, w.view = agents[agent], w.e.view(w.env, w.sched.PlanSeq, g)
+	w.agent, w.view = agents[agent], w.Views.of(w.env, w.sched.PlanSeq, g)
 	if w.agent.Name == "" {
 		w.session.Follow(model.LocalAgent(agent))
 	} else {
@@ -71,7 +71,7 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 		r := &rows[i]
 		n := g.Node(r.ID)
 		if n < 0 {
-			if r.Ticket != 0 && !r.NotBefore.After(w.e.Clock.Now()) {
+			if r.Ticket != 0 && !r.NotBefore.After(w.Clock.Now()) {
 				w.loose = append(w.loose, r)
 			}
 			continue

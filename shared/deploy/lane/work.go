@@ -1,4 +1,4 @@
-package deploy
+package lane
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // work runs as much of a batch as it can before it is time to commit, and commits what was done.
 func (w *worker) work(ctx context.Context, batch []*claim) error {
-	began := w.e.Clock.Now()
+	began := w.Clock.Now()
 	var done []*claim
 	var failed error
 	cut := false
@@ -43,12 +43,12 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 		if cut = w.decides(group, rest); cut {
 			break
 		}
-		if ctx.Err() != nil || w.e.Clock.Now().Sub(began) >= commitAfter {
+		if ctx.Err() != nil || w.Clock.Now().Sub(began) >= commitAfter {
 			break
 		}
 	}
 	if !cut {
-		w.adapt(w.e.Clock.Now().Sub(began), len(rest) == 0)
+		w.adapt(w.Clock.Now().Sub(began), len(rest) == 0)
 	}
 	for _, c := range rest {
 		if c.node < 0 {
@@ -60,8 +60,8 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 	w.out.Ran += len(done)
 	err := w.record(ctx, done)
 	w.letGo(done)
-	if w.e.Ran != nil {
-		w.e.Ran(len(done))
+	if w.Ran != nil {
+		w.Ran(len(done))
 	}
 	if failed != nil {
 		return failed
@@ -89,7 +89,7 @@ func (w *worker) decides(group, rest []*claim) bool {
 func (w *worker) adapt(took time.Duration, all bool) {
 	switch {
 	case all && took < commitAfter:
-		w.claimSize = min(2*w.claimSize, w.e.Sizes.Claim)
+		w.claimSize = min(2*w.claimSize, w.Claim)
 	case !all:
 		w.claimSize = max(w.claimSize/2, 1)
 	}
@@ -99,7 +99,7 @@ func (w *worker) adapt(took time.Duration, all bool) {
 // several at once, otherwise a single one, so that each result is committed soon.
 func (w *worker) group(rest []*claim) []*claim {
 	typ := rest[0].row.ID.Type()
-	if !w.runs.Batches(rest[0].row) {
+	if !w.Runs.Batches(rest[0].row) {
 		return rest[:1]
 	}
 	n := 1
@@ -113,7 +113,7 @@ func (w *worker) group(rest []*claim) []*claim {
 // finish applies the result of a claim to the worker's own copy of the row and to the frontier.
 func (w *worker) finish(c *claim) {
 	row := *c.row
-	c.result.Apply(&row, w.state.Settings, w.e.Jitter)
+	c.result.Apply(&row, w.state.Settings, w.Jitter)
 	c.wrote = row
 	if c.node < 0 {
 		return

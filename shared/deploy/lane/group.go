@@ -1,4 +1,4 @@
-package deploy
+package lane
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 	for i, c := range group {
 		rows[i] = c.row
 	}
-	w.runs.PrefetchSecrets(ctx, rows)
+	w.Runs.PrefetchSecrets(ctx, rows)
 	runs, claims := make([]*run.Run, 0, len(group)), make(map[*run.Run]*claim, len(group))
 	for _, c := range group {
 		if ctx.Err() != nil {
@@ -36,7 +36,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 	mark := func(ctx context.Context, r *run.Run) (bool, error) {
 		return w.markCreating(ctx, claims[r], r)
 	}
-	x := &run.Executor{Runner: w.runs, Runs: runs, Mark: mark, Cover: w.cover,
+	x := &run.Executor{Runner: w.Runs, Runs: runs, Mark: mark, Cover: w.cover,
 		Strict: w.state.Settings.Strict, Scheduled: w.scheduledOf}
 	err := x.Execute(ctx)
 	if err != nil && !x.LaneLost() {
@@ -54,7 +54,7 @@ func (w *worker) runGroup(ctx context.Context, group []*claim) error {
 // prepare makes a run and does all that needs no call of the handler. The run is over if it turns
 // out that it cannot be carried out.
 func (w *worker) prepare(ctx context.Context, c *claim) *run.Run {
-	r := w.runs.NewRun(w.env, c.row, c.res, &w.session)
+	r := w.Runs.NewRun(w.env, c.row, c.res, &w.session)
 	r.Follows = c.at
 	if c.generation > 0 {
 		r.Follows = r.Started
@@ -72,11 +72,11 @@ func (w *worker) prepare(ctx context.Context, c *claim) *run.Run {
 		r.End(state.StatusSkipped, "", "requires "+joinIDs(causes, 3)+", which is not deployed")
 		return r
 	}
-	w.runs.Connect(ctx, r, w.agent.Agent)
+	w.Runs.Connect(ctx, r, w.agent.Agent)
 	if r.Over() {
 		return r
 	}
-	w.runs.Resolve(ctx, r, run.Inputs{Reload: w.changedSince(c, r.Intent()), Need: w.needOf(c),
+	w.Runs.Resolve(ctx, r, run.Inputs{Reload: w.changedSince(c, r.Intent()), Need: w.needOf(c),
 		First: c.row.SucceededAt.IsZero(), Facts: c.row.WantFacts})
 	return r
 }
@@ -90,7 +90,7 @@ func (w *worker) markCreating(ctx context.Context, of *claim, r *run.Run) (bool,
 	done, err := w.commit(
 		ctx,
 		state.Commit{Rows: []state.Row{row}, Next: w.running, SeenPlan: w.sched.PlanSeq,
-			Until: w.e.Clock.Now().Add(w.runs.CallLimit(&row, r.Intent()) + leaseMargin)},
+			Until: w.Clock.Now().Add(w.Runs.CallLimit(&row, r.Intent()) + state.LeaseMargin)},
 	)
 	if err != nil {
 		return false, err
@@ -114,16 +114,16 @@ func (w *worker) markCreating(ctx context.Context, of *claim, r *run.Run) (bool,
 // others may have seen that, and run what was moved from here.
 func (w *worker) cover(ctx context.Context, limit time.Duration) error {
 	for range coverTries {
-		now, ends := w.e.Clock.Now(), w.lease.Until
+		now, ends := w.Clock.Now(), w.lease.Until
 		if !ends.Before(now.Add(limit + commitTime)) {
 			return nil
 		}
 		// As in takeOver, Next is refused, so that Running stays.
-		c := state.Commit{Next: w.running, SeenPlan: -1, Until: now.Add(limit + leaseMargin)}
+		c := state.Commit{Next: w.running, SeenPlan: -1, Until: now.Add(limit + state.LeaseMargin)}
 		if _, err := w.commit(ctx, c); err != nil {
 			return err
 		}
-		if !w.e.Clock.Now().Before(ends) {
+		if !w.Clock.Now().Before(ends) {
 			return fault.New(
 				fault.Fenced,
 				"hold lane "+w.lane,

@@ -1,4 +1,4 @@
-package deploy
+package lane
 
 import (
 	"container/heap"
@@ -32,7 +32,7 @@ func (w *worker) push(n int32) {
 // pick returns the rows to claim next, in an order in which they can run: those that are ready, by priority, and then those of this
 // lane that wait only for rows picked before them.
 func (w *worker) pick() []*claim {
-	now := w.e.Clock.Now()
+	now := w.Clock.Now()
 	w.requeue(now)
 	var batch []*claim
 	waiting, picked := map[int32]int32{}, map[int32]bool{}
@@ -109,11 +109,11 @@ func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, er
 	if !slices.ContainsFunc(batch, func(c *claim) bool { return len(c.row.Left) > 0 }) {
 		return batch, nil
 	}
-	leases, err := w.e.State.Leases(ctx, w.env)
+	leases, err := w.State.Leases(ctx, w.env)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read leases", err)
 	}
-	now := w.e.Clock.Now()
+	now := w.Clock.Now()
 	if written, err := w.writtenSince(ctx, batch, leases, now); err != nil {
 		return nil, err
 	} else if written {
@@ -149,7 +149,7 @@ func (w *worker) writtenSince(ctx context.Context, batch []*claim, leases []stat
 			revs[c.row.ID] = c.row.Rev
 		}
 	}
-	rows, err := w.e.rows(ctx, w.env, slices.Sorted(maps.Keys(revs)))
+	rows, err := w.Rows(ctx, w.env, slices.Sorted(maps.Keys(revs)))
 	for id, rev := range revs {
 		if r := rows[id]; r == nil || r.Rev != rev {
 			return true, err
@@ -191,7 +191,7 @@ func (c *claim) decode() {
 // begin claims a batch and prolongs the lease for as long as the batch may take. It returns false when the claim is refused, because
 // the agent was paused or the schedule changed.
 func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
-	now := w.e.Clock.Now()
+	now := w.Clock.Now()
 	ids := make([]resource.ID, len(batch))
 	longest := time.Duration(0)
 	_, waving := w.sched.Unfinished[w.lane]
@@ -199,14 +199,14 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 	for i, c := range batch {
 		ids[i] = c.row.ID
 		c.at, c.waved = now, waving && w.inWave(c.row)
-		longest = max(longest, w.runs.CallLimit(c.row, c.res))
+		longest = max(longest, w.Runs.CallLimit(c.row, c.res))
 	}
 	// What starts does so within commitAfter, so the lease outlasts the last group as well.
 	longest += time.Duration(min(len(batch), run.MaxGroup)) * run.BatchItem
 	if w.session.ForgetFailure(now); !w.session.Tried() {
-		longest += w.runs.ConnectLimit(w.agent.Agent)
+		longest += w.Runs.ConnectLimit(w.agent.Agent)
 	}
-	done, err := w.commit(ctx, state.Commit{Next: ids, SeenPlan: w.sched.PlanSeq, Until: w.e.Clock.Now().Add(longest + commitAfter + leaseMargin)})
+	done, err := w.commit(ctx, state.Commit{Next: ids, SeenPlan: w.sched.PlanSeq, Until: w.Clock.Now().Add(longest + commitAfter + state.LeaseMargin)})
 	if done.Started {
 		w.running = ids
 	}

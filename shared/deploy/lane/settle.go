@@ -1,4 +1,4 @@
-package deploy
+package lane
 
 import (
 	"southbound/shared/deploy/state"
@@ -39,7 +39,7 @@ func standingOf(c *claim, now *state.Row) standing {
 func (w *worker) settleOn(now state.Row, c *claim) state.Row {
 	row := now
 	c.result.SendsEvent = row.SendsEvents() // it may have got receivers since the run began
-	c.result.Apply(&row, w.state.Settings, w.e.Jitter)
+	c.result.Apply(&row, w.state.Settings, w.Jitter)
 	if string(now.Body) != string(c.row.Body) { // it may require more than the run has looked at: it has not followed changes of that
 		row.SucceededAt = now.SucceededAt
 	}

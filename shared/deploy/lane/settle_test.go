@@ -1,4 +1,4 @@
-package deploy
+package lane
 
 import (
 	"testing"
@@ -73,7 +73,7 @@ func TestSettleOn(t *testing.T) {
 		now := claimed
 		now.Rev++
 		c.change(&now)
-		w := &worker{e: New(Config{Jitter: func() float64 { return 0.5 }})}
+		w := &worker{Config: Config{Jitter: func() float64 { return 0.5 }}}
 		got := w.settleOn(now, &claim{row: &claimed, result: &run.Result{
 			Action:  state.Action{ID: "a2", Outcome: state.StatusDeployed, Change: plan.NoChange},
 			Follows: time.Unix(5, 0)}, wrote: state.Row{Checked: 3}})

@@ -1,4 +1,4 @@
-package deploy
+package lane
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func (w *worker) fetchDeps(ctx context.Context, group []*claim) error {
 			}
 		}
 	}
-	rows, err := w.e.rows(ctx, w.env, ids)
+	rows, err := w.Rows(ctx, w.env, ids)
 	for _, n := range w.graph.Nodes(ids) {
 		w.deps[n] = rows[w.graph.IDs[n]]
 	}

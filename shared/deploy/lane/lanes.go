@@ -1,0 +1,74 @@
+package lane
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
+	"southbound/shared/fault"
+)
+
+// Startable returns the lanes in which something may start or a wave has to be ended, sorted. The
+// others wait for these, and are rung by them.
+func Startable(ctx context.Context, from state.State, graphs *version.Graphs, env string) ([]string, error) {
+	s, err := from.Schedule(ctx, env)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read schedule", err)
+	}
+	lanes := map[string]bool{}
+	for lane := range s.Unfinished {
+		lanes[lane] = true
+	}
+	for _, t := range s.Tickets {
+		lanes[t.Lane] = true
+	}
+	if len(lanes) > 1 {
+		if err := dropWaiting(ctx, from, graphs, env, s, lanes); err != nil {
+			return nil, err
+		}
+	}
+	return slices.Sorted(maps.Keys(lanes)), nil
+}
+
+// dropWaiting drops from lanes with work those in which all that is scheduled waits for others.
+// While a release is under way it drops none, as rows may not be where the graph says.
+func dropWaiting(ctx context.Context, from state.State, graphs *version.Graphs, env string,
+	s state.Schedule, lanes map[string]bool) error {
+	stored, err := from.Env(ctx, env)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	if stored.Releasing != 0 {
+		return nil
+	}
+	g, err := graphs.Get(ctx, s.Graph)
+	if err != nil {
+		return err
+	}
+	scheduled, laneOf := make([]bool, len(g.IDs)), map[int32]string{}
+	starts := map[string]bool{}
+	for _, t := range s.Tickets {
+		if n := g.Node(t.ID); n >= 0 {
+			scheduled[n], laneOf[n] = true, t.Lane
+		} else {
+			starts[t.Lane] = true
+		}
+	}
+	w := wavesOf(s, false)
+	for n := range int32(len(g.IDs)) { //nolint:gosec // see Node
+		if asks, _ := w.ask(g, n); asks && !scheduled[n] {
+			scheduled[n], laneOf[n] = true, g.Lane(n)
+		}
+	}
+	f := newFrontier(g, scheduled)
+	waits := map[string]bool{}
+	for n, lane := range laneOf {
+		if waits[lane] = true; f.ready(n) {
+			starts[lane] = true
+		}
+	}
+	maps.DeleteFunc(lanes, func(lane string, _ bool) bool { return waits[lane] && !starts[lane] })
+	return nil
+}

@@ -1,0 +1,60 @@
+package deploy
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
+	"southbound/shared/resource"
+)
+
+// ringPlanned rings the lanes of rows that were scheduled by one commit. One that requires another
+// of them is left to whoever finishes that, unless all are to be rung, because others have changed
+// some of the rows.
+func (p *planner) ringPlanned(ctx context.Context, rows []state.Row, all bool) {
+	lanes, planned := map[string]bool{}, make(map[resource.ID]bool, len(rows))
+	sizes := map[string]int{}
+	for i := range rows {
+		if rows[i].Ticket != 0 {
+			planned[rows[i].ID] = true
+			sizes[rows[i].Lane]++
+		}
+	}
+	g, err := p.e.graphs.Get(ctx, p.env.Graph)
+	if err != nil || all {
+		g = version.EmptyGraph()
+	}
+	for i := range rows {
+		r := &rows[i]
+		if r.Ticket == 0 || lanes[r.Lane] {
+			continue
+		}
+		isPlanned := func(q int32) bool { return planned[g.IDs[q]] }
+		if n := g.Node(r.ID); n < 0 || !slices.ContainsFunc(g.Requires(n), isPlanned) {
+			lanes[r.Lane] = true
+		}
+	}
+	rings := state.RingsOf(slices.Sorted(maps.Keys(lanes)))
+	for i := range rings {
+		rings[i].Size = sizes[rings[i].Lane]
+	}
+	p.e.client().Ring(ctx, p.env.Name, rings)
+}
+
+// ringWave rings every lane in which a wave may start. The others are rung when what they wait for
+// has been checked.
+func (p *planner) ringWave(ctx context.Context) {
+	g, err := p.e.graphs.Get(ctx, p.env.Graph)
+	if err != nil {
+		return // a sweep finds the lanes
+	}
+	lanes, checked := map[string]bool{}, func(q int32) bool { return !g.Removing[q] }
+	for n := range int32(len(g.IDs)) { //nolint:gosec // see Node
+		if !slices.ContainsFunc(g.Requires(n), checked) {
+			lanes[g.Lane(n)] = true
+		}
+	}
+	p.ringLanes(ctx, lanes)
+}

@@ -1,0 +1,118 @@
+package state
+
+import (
+	"context"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// LeaseMargin is how long a lease outlasts the work it is taken for. A holder known to be dead is
+// replaced at once, so it only bounds the wait where that cannot be known.
+const LeaseMargin = 15 * time.Second
+
+// Client uses the ports of a home on behalf of a process, in the way of the whole engine: it tries
+// again what is unavailable for a moment, waits for leases, and reads rows in pages.
+type Client struct {
+	State    State
+	Doorbell Doorbell
+	Clock    Clock
+	// NewHolder returns a new name to hold a lease under, so that two tasks of one process exclude
+	// each other as well.
+	NewHolder func() string
+	Page      int // rows of an environment that are read at a time
+}
+
+// Ring sends rings and ignores failures: a sweep rings again for whatever is left.
+func (c *Client) Ring(ctx context.Context, env string, rings []Ring) {
+	if len(rings) > 0 {
+		_ = c.Doorbell.Ring(ctx, env, rings)
+	}
+}
+
+// Retry calls f again while it fails with Unavailable, a few times, with growing pauses.
+func (c *Client) Retry(ctx context.Context, f func() error) error {
+	pause := 20 * time.Millisecond
+	for try := 0; ; try++ {
+		err := f()
+		if !fault.Is(err, fault.Unavailable) || try == 5 {
+			return err
+		}
+		if err := c.Clock.Sleep(ctx, pause); err != nil {
+			return err
+		}
+		pause *= 2
+	}
+}
+
+// Acquire takes a lease for span, waiting until it is free.
+func (c *Client) Acquire(ctx context.Context, env, key string, span time.Duration) (Lease, error) {
+	lease, _, err := c.AcquireUnless(ctx, env, key, span, func() bool { return false })
+	return lease, err
+}
+
+// AcquireUnless is Acquire that gives up, with false, when it is late.
+func (c *Client) AcquireUnless(ctx context.Context, env, key string, span time.Duration,
+	late func() bool) (Lease, bool, error) {
+	pause := time.Millisecond
+	holder := c.NewHolder()
+	for {
+		now := c.Clock.Now()
+		lease, err := c.State.Acquire(ctx, env, key, holder, now, now.Add(span))
+		if err == nil {
+			return lease, true, nil
+		}
+		if !fault.Is(err, fault.Busy) && !fault.Is(err, fault.Unavailable) {
+			return Lease{}, false, fault.Wrap(fault.Unknown, "take lease "+key, err)
+		}
+		if err := c.Clock.Sleep(ctx, pause); err != nil {
+			return Lease{}, false, err
+		}
+		if late() {
+			return Lease{}, false, nil
+		}
+		pause = min(2*pause, 100*time.Millisecond)
+	}
+}
+
+// Release gives a lease back. If that fails, the lease expires.
+func (c *Client) Release(ctx context.Context, env string, l Lease) {
+	ctx = context.WithoutCancel(ctx)
+	_ = c.Retry(ctx, func() error { return c.State.Release(ctx, env, l) })
+}
+
+// Rows returns rows by id; there is none for what is not known.
+func (c *Client) Rows(ctx context.Context, env string, ids []resource.ID) (map[resource.ID]*Row, error) {
+	out := make(map[resource.ID]*Row, len(ids))
+	if len(ids) == 0 {
+		return out, nil
+	}
+	rows, err := c.State.Rows(ctx, env, ids)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read resources", err)
+	}
+	for i := range rows {
+		out[rows[i].ID] = &rows[i]
+	}
+	return out, nil
+}
+
+// EachRow calls f for every row of the environment, in order of id.
+func (c *Client) EachRow(ctx context.Context, env string, f func(*Row) error) error {
+	for after := resource.ID(""); ; {
+		rows, err := c.State.ScanRows(ctx, env, after, c.Page)
+		if err != nil {
+			return fault.Wrap(fault.Unknown, "read resources", err)
+		}
+		for i := range rows {
+			if err := f(&rows[i]); err != nil {
+				return err
+			}
+		}
+		if len(rows) < c.Page {
+			return nil
+		}
+		after = rows[len(rows)-1].ID
+	}
+}
