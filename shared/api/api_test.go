@@ -55,7 +55,7 @@ func start(t *testing.T, wrap func(http.Handler) http.Handler) *world {
 	services := orders.New(orders.Config{
 		Definitions: w.home.Definitions(), Instances: w.home.Instances(),
 	})
-	w.service = api.New(api.Config{Engine: engine, Jobs: w.home, Services: services,
+	w.service = api.New(api.Config{Engine: engine, Jobs: w.home, Services: services, Definitions: w.home.Definitions(),
 		About: api.Discovery{Version: "1", Auth: api.AuthBearer}})
 	ctx, stop := context.WithCancel(context.Background())
 	wait := w.service.WorkHere(ctx)

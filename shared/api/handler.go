@@ -40,6 +40,7 @@ func handler(s *Service, all bool) http.Handler {
 		r.lists()
 		r.single()
 		r.acts()
+		r.offering()
 		r.orders()
 		if s.Jobs != nil {
 			r.jobs()

@@ -11,6 +11,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
+	"southbound/shared/service/definition"
 )
 
 // Home is what the command line works through. Filters are the terms that deploy.ParseFilter reads. Errors are faults, or diag.Problems where
@@ -79,6 +80,10 @@ type Home interface {
 	Environments(ctx context.Context) ([]string, error)
 	// Plan says all that an apply would do; see deploy.Engine.Preview.
 	Plan(ctx context.Context, env string, x deploy.Export, look deploy.Look) (deploy.DryRun, error)
+	// Offer makes services those of an environment, which are compiled with a model bundle from then
+	// on, and says what became of each. See definition.Store.
+	Offer(ctx context.Context, env string, bundle state.Blob,
+		services []definition.Service) ([]OfferedService, error)
 	// Orders returns what takes orders of services; Unsupported where the home keeps none.
 	Orders() (Orders, error)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
 	"southbound/shared/service/orders"
@@ -50,8 +49,7 @@ var _ Orders = (*orders.Service)(nil)
 // Orders implements Home.
 func (s *Service) Orders() (Orders, error) {
 	if s.Services == nil {
-		return nil, fault.New(fault.Unsupported, "", "this home keeps no services yet").
-			WithHint("order services of an embedded home, or of one that `southbound run` serves")
+		return nil, errNoServices()
 	}
 	return s.Services, nil
 }

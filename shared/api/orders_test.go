@@ -280,7 +280,7 @@ func TestNoServices(t *testing.T) {
 	w.service.Services = nil
 	code, v := w.order(t, http.MethodGet, "/lsm/v1/service_catalog", "")
 	if code != http.StatusNotImplemented ||
-		!strings.Contains(mustJSON(t, v), "keeps no services yet") {
+		!strings.Contains(mustJSON(t, v), "keeps no services") {
 		t.Errorf("%d %v", code, v)
 	}
 }

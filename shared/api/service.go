@@ -15,6 +15,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/service/definition"
 	"southbound/shared/service/orders"
 	"southbound/shared/transport"
 	"southbound/shared/typefile"
@@ -53,6 +54,8 @@ type Config struct {
 	Waits func(env string) map[string]string
 	// Services, when not nil, takes orders of services.
 	Services *orders.Service
+	// Definitions, when not nil, keeps what can be ordered.
+	Definitions definition.Store
 	// About is what the server says of itself; name, api and openapi are filled in.
 	About Discovery
 }

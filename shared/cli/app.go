@@ -284,8 +284,8 @@ func (a *app) openAt(dir string) error {
 		Ran: func(n int) { a.ran.Add(int64(n)) }, Waits: a.waits.note, Sizes: local.Sizes(),
 		Keep: a.own.Definitions().Bundles, Owned: a.own.Instances().Live})
 	a.home = api.New(api.Config{Engine: a.engine, Agent: a.packs.Check, History: a.own.ParameterHistory,
-		Services: a.takesOrders(),
-		Waits:    func(env string) map[string]string { return a.waits.of(env, time.Now()) }})
+		Services: a.takesOrders(), Definitions: a.own.Definitions(),
+		Waits: func(env string) map[string]string { return a.waits.of(env, time.Now()) }})
 	return nil
 }
 

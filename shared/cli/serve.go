@@ -84,9 +84,9 @@ func (a *app) serveAPI(ctx context.Context, f serveFlags) error {
 	keep := a.keeper(ctx)
 	defer keep.wait()
 	service := api.New(api.Config{Engine: a.engine, Agent: a.packs.Check, Changed: keep.serve, History: a.own.ParameterHistory, Jobs: a.own,
-		Services: a.takesOrders(),
-		Waits:    func(env string) map[string]string { return a.waits.of(env, time.Now()) },
-		About:    api.Discovery{Version: Version, Auth: api.AuthBearer, Home: id}})
+		Services: a.takesOrders(), Definitions: a.own.Definitions(),
+		Waits: func(env string) map[string]string { return a.waits.of(env, time.Now()) },
+		About: api.Discovery{Version: Version, Auth: api.AuthBearer, Home: id}})
 	defer service.WorkHere(ctx)()
 	server := &http.Server{Handler: guard.Wrap(api.Handler(service)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(quiet{}, "", 0)}

@@ -8,14 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"southbound/shared/api"
 	"southbound/shared/compile"
 	"southbound/shared/deploy/state"
-	"southbound/shared/fault"
 	"southbound/shared/lang/module"
 	"southbound/shared/lang/project"
 	"southbound/shared/service/bundle"
 	"southbound/shared/service/catalog"
-	"southbound/shared/service/definition"
 )
 
 func (a *app) serviceExport() *cobra.Command {
@@ -37,29 +36,16 @@ func (a *app) serviceExport() *cobra.Command {
 
 // exportedServices is what service export writes as JSON.
 type exportedServices struct {
-	Environment string            `json:"environment"`
-	Bundle      string            `json:"bundle"`
-	Files       int               `json:"files"`
-	Bytes       int               `json:"bytes"`
-	Services    []exportedService `json:"services"`
-}
-
-// exportedService is a version of a service, and what became of it: new, changed, unchanged or
-// removed.
-type exportedService struct {
-	Name    string `json:"name"`
-	Version int    `json:"version"`
-	Change  string `json:"change"`
+	Environment string               `json:"environment"`
+	Bundle      string               `json:"bundle"`
+	Files       int                  `json:"files"`
+	Bytes       int                  `json:"bytes"`
+	Services    []api.OfferedService `json:"services"`
 }
 
 func (a *app) exportServices(ctx context.Context, path string) error {
 	if err := a.locate(path); err != nil {
 		return err
-	}
-	if a.remote() {
-		return fault.New(fault.Unsupported, "service export",
-			"services are exported where the data directory is, and not over the API").
-			WithHint("leave out --api, and say --data if it is not the usual one")
 	}
 	c, err := a.model(ctx, path, false, true)
 	if err != nil {
@@ -77,25 +63,15 @@ func (a *app) exportServices(ctx context.Context, path string) error {
 	if err := a.reach(); err != nil {
 		return err
 	}
-	before, err := a.own.Definitions().All(ctx, a.env)
+	changes, err := a.home.Offer(ctx, a.env, state.Blob{
+		Hash: packed.Digest, Size: int64(len(packed.Data)), Data: packed.Data,
+	}, services)
 	if err != nil {
 		return err
 	}
-	if err := a.own.Files().Put(ctx, []state.Blob{{
-		Hash: packed.Digest, Size: int64(len(packed.Data)), Data: packed.Data,
-	}}); err != nil {
-		return err
-	}
-	if err := a.own.Definitions().Put(ctx, a.env, packed.Digest, services); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(c.Project.Modules, (*module.Module).HasCode) {
+	if !a.remote() && slices.ContainsFunc(c.Project.Modules, (*module.Module).HasCode) {
 		a.handled = path // what it becomes may have handlers in Python, which are run as from here
 		a.noteProject()
-	}
-	changes, err := changesOf(before, services)
-	if err != nil {
-		return err
 	}
 	a.showExported(exportedServices{
 		Environment: a.env, Bundle: packed.Digest, Files: packed.Files, Bytes: len(packed.Data),
@@ -117,46 +93,6 @@ func (a *app) pack(c *compile.Compiled) (*bundle.Packed, error) {
 		}
 	}
 	return bundle.Pack(m)
-}
-
-// changesOf says what becomes of definitions that are replaced by others.
-func changesOf(before, after []definition.Service) ([]exportedService, error) {
-	type key struct {
-		name    string
-		version int
-	}
-	was := map[key]string{}
-	for i := range before {
-		digest, err := before[i].Digest()
-		if err != nil {
-			return nil, err
-		}
-		was[key{before[i].Name, before[i].Version}] = digest
-	}
-	out := []exportedService{}
-	definition.Sort(after)
-	for i := range after {
-		digest, err := after[i].Digest()
-		if err != nil {
-			return nil, err
-		}
-		k := key{after[i].Name, after[i].Version}
-		change := "new"
-		if old, had := was[k]; had && old == digest {
-			change = "unchanged"
-		} else if had {
-			change = "changed"
-		}
-		delete(was, k)
-		out = append(out, exportedService{k.name, k.version, change})
-	}
-	for i := range before {
-		k := key{before[i].Name, before[i].Version}
-		if _, left := was[k]; left {
-			out = append(out, exportedService{k.name, k.version, "removed"})
-		}
-	}
-	return out, nil
 }
 
 // showExported writes what was exported.

@@ -15,7 +15,10 @@ import (
 // Instances are the instances of services of a home. It implements inventory.Store.
 type Instances struct{ home *Home }
 
-var _ inventory.Store = (*Instances)(nil)
+var (
+	_ inventory.Store  = (*Instances)(nil)
+	_ inventory.Owners = (*Instances)(nil)
+)
 
 // Instances returns the store of instances.
 func (h *Home) Instances() *Instances { return &Instances{h} }
@@ -323,7 +326,7 @@ func (n *Instances) Instances(
 		append(args, inventory.Page(q.Limit))...)
 }
 
-// Live returns those of ids that are of instances which are not deleted.
+// Live implements inventory.Owners.
 func (n *Instances) Live(ctx context.Context, env string, ids []string) ([]string, error) {
 	var out []string
 	err := n.home.read(ctx, "read instances", func(c *sqlite.Conn) error {

@@ -26,6 +26,11 @@ const uploadsFor = time.Hour
 func (f *Function) Service(asks bool) *api.Service {
 	h := f.Home
 	c := api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Sign: f.sign, Unneeded: f.unneeded, History: h.ParameterHistory, About: api.Discovery{Auth: api.AuthSigV4, Region: h.AWS.Region, ExportURL: h.Config.ExportURL}}
+	if asks { // the function of the API: the other one has exports alone
+		if c.Services = h.Orders(); c.Services != nil {
+			c.Definitions = h.Definitions
+		}
+	}
 	table := sha256.Sum256([]byte(h.AWS.Region + "\n" + h.Config.Table))
 	c.About.Home = hex.EncodeToString(table[:16])
 	c.Elsewhere = func(context.Context, api.ReadJob) (api.ReadDone, error) {

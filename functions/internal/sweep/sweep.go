@@ -41,6 +41,9 @@ func Main(definitions []provider.Definition) {
 		}
 		s := &sweep.Sweeper{Engine: f.Home.Engine, State: f.Home.State, Queues: f.Home.Provisioner, Catch: &logs.Log{Store: f.Home.LogStore, State: f.Home.State, Logger: f.Log}, Clock: f.Home.Engine.Clock,
 			Log: f.Log, Metrics: f.Metrics, Tap: &provision.Tap{Lambda: awslambda.NewFromConfig(f.Home.AWS), Mapping: os.Getenv(EnvLogMapping), Clock: f.Home.Engine.Clock}}
+		if look := f.Home.Look(); look != nil {
+			s.Orders = look
+		}
 		return func(ctx context.Context, e event) error {
 			defer f.Flush(ctx)
 			if e.Time.IsZero() {

@@ -75,7 +75,28 @@ func (s *State) quiet(ctx context.Context, env string, h *head, until time.Time)
 			return false, nil
 		}
 	}
+	if s.Waits != nil {
+		if waits, err := s.Waits(ctx, env); waits || err != nil {
+			return false, err
+		}
+	}
 	return s.allLogged(ctx, env)
+}
+
+// Wake ends the rest of an environment in which something else than the state holds has begun to
+// wait: it is called after that was written, as who sends the environment to rest looks for it
+// (Config.Waits) after the note was made. An environment that is not there is made.
+func (s *State) Wake(ctx context.Context, env string) error {
+	_, err := s.changeHead(withPurpose(ctx, Purpose{Name: "rest"}), env, func(h *head) error {
+		if h.rest.IsZero() && h.seq != 0 {
+			return errNothing
+		}
+		return nil // whoever changes a head ends the rest
+	})
+	if err == errNothing { //nolint:errorlint // it is never wrapped
+		return nil
+	}
+	return err
 }
 
 // wake ends the rest of an environment.

@@ -42,6 +42,9 @@ type Config struct {
 	Objects Objects
 	// Log is where actions are found that were committed a while ago; nil: they stay with their lanes, and a query reads all of them.
 	Log Log
+	// Waits, when not nil, reports whether something else than the state holds waits in an
+	// environment, which does not rest then. See State.Wake.
+	Waits func(ctx context.Context, env string) (bool, error)
 	// CacheBytes bounds what is kept of bags in memory, about; 0: 128 MB.
 	CacheBytes int
 	// Host replaces the machine.

@@ -28,7 +28,9 @@ type Config struct {
 	DeadLetters string // ARN of the queue of messages that could not be handled
 	Handler     string // name of the function that serves agents' queues
 	LogQueue    string // URL; empty: actions are in the state only
-	KMSKey      string // of what this home makes; empty: keys of AWS
+	// CompileQueue is the URL of the queue of the compile function; empty: no orders are taken.
+	CompileQueue string
+	KMSKey       string // of what this home makes; empty: keys of AWS
 	// IdleAfter is how long nothing must have run on an agent before its queue is not polled any
 	// more; 0: DefaultIdle of package provision, negative: never.
 	IdleAfter time.Duration
@@ -73,6 +75,7 @@ const (
 	EnvHandler     = "SOUTHBOUND_HANDLER"
 	EnvLogQueue    = "SOUTHBOUND_LOG_QUEUE"
 	EnvKMSKey      = "SOUTHBOUND_KMS_KEY"
+	EnvCompile     = "SOUTHBOUND_COMPILE_QUEUE"
 	EnvExportURL   = "SOUTHBOUND_EXPORT_URL"
 	EnvIdleDays    = "SOUTHBOUND_IDLE_DAYS"
 	EnvEndpoint    = "SOUTHBOUND_ENDPOINT"
@@ -84,7 +87,7 @@ var prefixPattern = pattern.Lazy(`^[A-Za-z0-9-]{1,20}$`)
 // names everything that is missing.
 func FromEnv(get func(name string) string) (Config, error) {
 	c := Config{Table: get(EnvTable), Bucket: get(EnvBucket), Prefix: get(EnvPrefix), DeadLetters: get(EnvDeadLetters), Handler: get(EnvHandler),
-		LogQueue: get(EnvLogQueue), KMSKey: get(EnvKMSKey), ExportURL: get(EnvExportURL), Endpoint: strings.TrimSuffix(get(EnvEndpoint), "/"),
+		LogQueue: get(EnvLogQueue), CompileQueue: get(EnvCompile), KMSKey: get(EnvKMSKey), ExportURL: get(EnvExportURL), Endpoint: strings.TrimSuffix(get(EnvEndpoint), "/"),
 		Region: cmp.Or(get("AWS_REGION"), get("AWS_DEFAULT_REGION"))}
 	if days := get(EnvIdleDays); days != "" {
 		n, err := strconv.ParseFloat(days, 64)

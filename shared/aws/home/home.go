@@ -13,12 +13,14 @@ import (
 
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/bucket"
+	"southbound/shared/aws/compiles"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/aws/logs"
 	"southbound/shared/aws/provision"
 	"southbound/shared/aws/queue"
 	"southbound/shared/aws/secrets"
 	"southbound/shared/aws/serve"
+	"southbound/shared/aws/services"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -42,8 +44,14 @@ type Home struct {
 	// Provisioner makes queues and mappings; nil where this process may not.
 	Provisioner *provision.Provisioner
 	// Logs rings the log function; nil where there is no log queue.
-	Logs  *logs.Bell
-	Bell  *serve.Bell
+	Logs *logs.Bell
+	Bell *serve.Bell
+	// Instances and Definitions are the services of environments, and their instances.
+	Instances   *services.Instances
+	Definitions *services.Definitions
+	// Compiles rings the compile function; nil where there is none.
+	Compiles *compiles.Bell
+
 	Types *schema.Registry
 	SQS   *sqs.Client
 	S3    *s3.Client
@@ -75,8 +83,11 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 	if h.LogStore, err = logs.New(logs.Config{API: api, Table: c.Table, Objects: bucket.NewLogObjects(h.S3, c.Bucket)}); err != nil {
 		return nil, err
 	}
+	if err := h.services(api); err != nil {
+		return nil, err
+	}
 	h.State, err = dynamo.New(dynamo.Config{API: api, Table: c.Table, Objects: bucket.NewObjects(h.S3, c.Bucket), Log: h.LogStore,
-		CacheBytes: c.CacheBytes})
+		Waits: h.waits, CacheBytes: c.CacheBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +213,8 @@ func (h *Home) engine() error {
 	}
 	h.Engine = deploy.New(deploy.Config{State: view, Files: h.Files, Doorbell: bell, Clock: h.clock, Caller: machine.Caller{},
 		Secrets: known, Connector: connector, Types: h.Types, Handlers: byType, Pack: machine.Build(), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
-		Jitter: rand.Float64, Await: h.Bell.Await})
+		Jitter: rand.Float64, Await: h.Bell.Await,
+		Keep: h.Definitions.Bundles, Owned: h.Instances.Live})
 	return nil
 }
 

@@ -161,6 +161,24 @@ func (n *Instances) Due(
 	return out, nil
 }
 
+// Waits reports whether instances of an environment have tasks, due or not.
+func (n *Instances) Waits(ctx context.Context, env string) (bool, error) {
+	var parts []string
+	for shard := range shards {
+		parts = append(parts, duePart(env, shard))
+	}
+	found, err := together(parts, func(part string) ([]entry, error) {
+		var out []entry
+		in := &dynamodb.QueryInput{Limit: aws.Int32(1)}
+		err := n.query(ctx, in, part, "", "", func(item) bool {
+			out = append(out, entry{})
+			return false
+		})
+		return out, err
+	})
+	return len(found) > 0, err
+}
+
 // waiting returns the instances of a partition whose tasks have waited until now.
 func (n *Instances) waiting(ctx context.Context, part string, now time.Time) ([]entry, error) {
 	in := &dynamodb.QueryInput{

@@ -61,6 +61,21 @@ func (n *Instances) ReferredBy(ctx context.Context, env, id string) ([]string, e
 	return out, err
 }
 
+// Live implements inventory.Owners.
+func (n *Instances) Live(ctx context.Context, env string, ids []string) ([]string, error) {
+	records, err := n.records(ctx, env, ids)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, id := range ids {
+		if r, ok := records[id]; ok && !r.Deleted {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
 // Versions implements inventory.Store.
 func (n *Instances) Versions(
 	ctx context.Context, env, id string, after int64, limit int,

@@ -67,7 +67,10 @@ type Instances struct {
 	known map[instanceKey]facets // what this process has read or written last
 }
 
-var _ inventory.Store = (*Instances)(nil)
+var (
+	_ inventory.Store  = (*Instances)(nil)
+	_ inventory.Owners = (*Instances)(nil)
+)
 
 type instanceKey struct{ env, id string }
 

@@ -55,12 +55,19 @@ type Log interface {
 	CatchUp(ctx context.Context, env string) error
 }
 
+// Orders looks after the orders of services; *compiles.Look has it.
+type Orders interface {
+	// Sweep rings for what is due of the orders in an environment.
+	Sweep(ctx context.Context, env string) error
+}
+
 // Sweeper sweeps. Fields without which it can do are said to be so.
 type Sweeper struct {
 	Engine  Engine
 	State   State
 	Queues  Queues // nil: nobody looks after queues
 	Catch   Log    // nil: nobody looks after the log
+	Orders  Orders // nil: nobody takes orders
 	Tap     Tap    // nil: the log queue is always polled
 	Clock   state.Clock
 	Log     *slog.Logger
@@ -129,6 +136,11 @@ func (s *Sweeper) sweep(ctx context.Context, env string, busy *atomic.Bool) erro
 	swept, err := s.Engine.Sweep(ctx, env)
 	if err != nil {
 		return err
+	}
+	if s.Orders != nil {
+		if err := s.Orders.Sweep(ctx, env); err != nil {
+			return err
+		}
 	}
 	if swept.Rung+swept.Due > 0 { // a metric costs as much whether it says 0 or 1,000, but nothing in an hour in which it says nothing
 		busy.Store(true)

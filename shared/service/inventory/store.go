@@ -177,6 +177,13 @@ type Store interface {
 	Due(ctx context.Context, env string, now time.Time, limit int) ([]Record, error)
 }
 
+// Owners says whose resource sets there are: instances have those that are named by their ids.
+// Whole exports leave them (deploy.Config.Owned).
+type Owners interface {
+	// Live returns those of ids that are of instances which are not deleted, in their order.
+	Live(ctx context.Context, env string, ids []string) ([]string, error)
+}
+
 // References returns the ids that sets of attributes lead to by the relations of a service, sorted
 // by where they stand, without repeats.
 func References(s *definition.Service, sets ...map[string]any) []string {

@@ -30,7 +30,7 @@ type Stack struct {
 	AWS aws.Config
 }
 
-// New makes a table, a bucket and a log queue on the server at url.
+// New makes a table, a bucket, a log queue and a compile queue on the server at url.
 func New(t *testing.T, url string, definitions []provider.Definition) *Stack {
 	t.Helper()
 	s := &Stack{AWS: awstest.Config(url, nil)}
@@ -48,7 +48,14 @@ func New(t *testing.T, url string, definitions []provider.Definition) *Stack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Config = home.Config{Table: name, Bucket: name, Prefix: name[:min(len(name), 16)], LogQueue: *made.QueueUrl, Endpoint: url, Region: s.AWS.Region, AWS: &s.AWS,
+	compiles, err := sqs.NewFromConfig(s.AWS).CreateQueue(t.Context(), &sqs.CreateQueueInput{
+		QueueName:  aws.String(name + "-compile.fifo"),
+		Attributes: map[string]string{"FifoQueue": "true"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Config = home.Config{Table: name, Bucket: name, Prefix: name[:min(len(name), 16)], LogQueue: *made.QueueUrl, CompileQueue: *compiles.QueueUrl, Endpoint: url, Region: s.AWS.Region, AWS: &s.AWS,
 		Definitions: definitions, Connector: Connect, Log: slog.New(slog.DiscardHandler)}
 	return s
 }

@@ -97,3 +97,25 @@ func (s *suite) kept() {
 	r.State = "failed"
 	s.put(r)
 }
+
+// live asks whose resource sets there are. Stores that no home exports beside need not know.
+func (s *suite) live() {
+	owners, ok := s.h.B.(inventory.Owners)
+	if !ok {
+		return
+	}
+	here, gone := s.put(record(1)), s.put(record(2))
+	gone.Deleted = true
+	s.put(gone)
+	for _, env := range []string{env, "other"} {
+		got, err := owners.Live(s.ctx, env, []string{"none", gone.ID, here.ID, "other/none"})
+		if err != nil {
+			s.Fatal(err)
+		}
+		want := []string{here.ID}
+		if env == "other" {
+			want = nil
+		}
+		s.same("live in "+env, want, got)
+	}
+}

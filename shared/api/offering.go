@@ -1,0 +1,207 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/service/definition"
+)
+
+// OfferedService is a version of a service, and what became of it: new, changed, unchanged or
+// removed.
+type OfferedService struct {
+	Name    string `json:"name"`
+	Version int    `json:"version"`
+	Change  string `json:"change" enum:"new,changed,unchanged,removed"`
+}
+
+// removedService is the change of a service that the model no longer offers.
+const removedService = "removed"
+
+// maxDefinitions bounds what is read of an offer at once.
+const maxDefinitions = 64 << 20
+
+const opOffer = "offer services"
+
+// errNoServices is the error of a home that keeps no services.
+func errNoServices() error {
+	return fault.New(fault.Unsupported, "", "this home keeps no services").
+		WithHint("it is a stack of an earlier version: deploy this one; make deploy")
+}
+
+// Offer implements Home.
+func (s *Service) Offer(
+	ctx context.Context, env string, bundle state.Blob, services []definition.Service,
+) ([]OfferedService, error) {
+	if s.Definitions == nil {
+		return nil, errNoServices()
+	}
+	if err := s.Engine.Files.Put(ctx, []state.Blob{bundle}); err != nil {
+		return nil, fault.Wrap(fault.Unknown, "store the model", err)
+	}
+	return s.offered(ctx, env, bundle.Hash, services)
+}
+
+// offered makes services those of an environment; the bundle is stored.
+func (s *Service) offered(
+	ctx context.Context, env, bundle string, services []definition.Service,
+) ([]OfferedService, error) {
+	for i := range services {
+		for _, p := range services[i].Lifecycle.Check() {
+			return nil, fault.New(fault.Invalid, opOffer, "the lifecycle of %s: %s",
+				services[i].Name, p.Message).WithHint("%s", p.Hint)
+		}
+	}
+	before, err := s.Definitions.All(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Definitions.Put(ctx, env, bundle, services); err != nil {
+		return nil, err
+	}
+	return changesOf(before, services)
+}
+
+// changesOf says what becomes of definitions that are replaced by others.
+func changesOf(before, after []definition.Service) ([]OfferedService, error) {
+	type key struct {
+		name    string
+		version int
+	}
+	was := map[key]string{}
+	for i := range before {
+		digest, err := before[i].Digest()
+		if err != nil {
+			return nil, err
+		}
+		was[key{before[i].Name, before[i].Version}] = digest
+	}
+	out := []OfferedService{}
+	definition.Sort(after)
+	for i := range after {
+		digest, err := after[i].Digest()
+		if err != nil {
+			return nil, err
+		}
+		k := key{after[i].Name, after[i].Version}
+		change := "new"
+		if old, had := was[k]; had && old == digest {
+			change = "unchanged"
+		} else if had {
+			change = "changed"
+		}
+		delete(was, k)
+		out = append(out, OfferedService{k.name, k.version, change})
+	}
+	for i := range before {
+		k := key{before[i].Name, before[i].Version}
+		if _, left := was[k]; left {
+			out = append(out, OfferedService{k.name, k.version, removedService})
+		}
+	}
+	return out, nil
+}
+
+// offerAsked is what a model offers: both are files that were uploaded, by their SHA-256.
+type offerAsked struct {
+	Bundle      string `json:"bundle" pattern:"^[0-9a-f]{64}$" doc:"the model, as southbound packs it"`
+	Definitions string `json:"definitions" pattern:"^[0-9a-f]{64}$" doc:"a list of definitions, as JSON"`
+}
+
+type offerDone struct {
+	Services []OfferedService `json:"services"`
+}
+
+// offering serves the export of services.
+func (r *routes) offering() {
+	serve(r, http.MethodPut, inEnv+"/services", "offerServices",
+		"Make the services of a model that was uploaded those of the environment",
+		func(ctx context.Context, i *struct {
+			InEnvironment
+			Body offerAsked
+		}) (*out[offerDone], error) {
+			done, err := r.s.offerUploaded(ctx, i.Env, i.Body)
+			return answer(offerDone{done}, err)
+		}, func(op *huma.Operation) { op.Tags = []string{"services"} })
+}
+
+// offerUploaded offers what was uploaded. What is not stored is NotFound: it has to be uploaded again.
+func (s *Service) offerUploaded(
+	ctx context.Context, env string, asked offerAsked,
+) ([]OfferedService, error) {
+	if s.Definitions == nil {
+		return nil, errNoServices()
+	}
+	missing, err := s.Engine.Files.Missing(ctx, []string{asked.Bundle, asked.Definitions})
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "look for files", err)
+	}
+	if len(missing) > 0 {
+		return nil, fault.New(fault.NotFound, opOffer, "the file %.12s was not uploaded", missing[0]).
+			WithHint("export the services again")
+	}
+	found, err := s.Engine.Files.Get(ctx, []string{asked.Definitions})
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read definitions", err)
+	}
+	if len(found[0]) > maxDefinitions {
+		return nil, fault.New(fault.Invalid, opOffer, "the definitions are more than %d MiB",
+			maxDefinitions>>20).WithHint("split the model into environments")
+	}
+	services, err := parseDefinitions(found[0])
+	if err != nil {
+		return nil, err
+	}
+	return s.offered(ctx, env, asked.Bundle, services)
+}
+
+// parseDefinitions reads a list of definitions, with numbers as they were written.
+func parseDefinitions(text []byte) ([]definition.Service, error) {
+	var list []json.RawMessage
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fault.New(fault.Invalid, opOffer, "the definitions are not a list in JSON: %v", err)
+	}
+	out := make([]definition.Service, len(list))
+	for i, one := range list {
+		var err error
+		if out[i], err = definition.Parse(one); err != nil {
+			return nil, fault.New(fault.Invalid, opOffer, "definition %d does not decode: %v", i+1, err)
+		}
+	}
+	return out, nil
+}
+
+// Offer implements Home.
+func (c *Client) Offer(
+	ctx context.Context, env string, bundle state.Blob, services []definition.Service,
+) ([]OfferedService, error) {
+	if services == nil {
+		services = []definition.Service{}
+	}
+	text, err := json.Marshal(services)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, opOffer, err)
+	}
+	sum := sha256.Sum256(text)
+	all := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(text)), Data: text}
+	for again := false; ; again = true {
+		u := &uploads{c: c, env: env, model: &model.Model{}}
+		if err := u.store(ctx, []state.Blob{bundle, all}); err != nil {
+			return nil, err
+		}
+		var done offerDone
+		err := c.call(ctx, http.MethodPut, envPath(env, "services"),
+			offerAsked{bundle.Hash, all.Hash}, &done)
+		if again || fault.KindOf(err) != fault.NotFound {
+			return done.Services, err
+		}
+	}
+}

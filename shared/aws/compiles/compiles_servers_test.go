@@ -1,0 +1,140 @@
+//go:build servers
+
+package compiles_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"southbound/handlers"
+	"southbound/localstack/server"
+	"southbound/shared/aws/compiles"
+	"southbound/shared/aws/home"
+	"southbound/shared/aws/home/hometest"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/lifecycle"
+	"southbound/shared/service/orders"
+)
+
+var url string // of the server
+
+func TestMain(m *testing.M) {
+	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
+		url = s[server.MiniStack].URL
+		return m.Run()
+	}, server.MiniStack))
+}
+
+// rung takes what was rung for, and returns the instances; none: all.
+func rung(t *testing.T, h *home.Home) [][]string {
+	t.Helper()
+	var out [][]string
+	for {
+		got, err := h.SQS.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{
+			QueueUrl: &h.Config.CompileQueue, MaxNumberOfMessages: 10,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Messages) == 0 {
+			return out
+		}
+		for _, m := range got.Messages {
+			said, err := compiles.Decode(*m.Body)
+			if err != nil || said.Env != "prod" {
+				t.Errorf("%v: %+v", err, said)
+			}
+			out = append(out, said.Instances)
+			if _, err := h.SQS.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{
+				QueueUrl: &h.Config.CompileQueue, ReceiptHandle: m.ReceiptHandle,
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// customer is a service.
+func customer(t *testing.T) definition.Service {
+	t.Helper()
+	text, err := os.ReadFile("../../service/lifecycle/testdata/service.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := lifecycle.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return definition.Service{Name: "customer", Default: true, Lifecycle: *m}
+}
+
+// TestRings orders in an environment that rests, and wants the compile function to be told, also by
+// the sweep and by what has run resources, and the environment not to rest before the order is done.
+func TestRings(t *testing.T) {
+	h := hometest.New(t, url, handlers.All()).Open(t, nil)
+	look := h.Look()
+	ran := func(want ...[]string) {
+		t.Helper()
+		if err := look.Ran(t.Context(), "prod", []string{"b", "a", "b"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := rung(t, h); !slices.EqualFunc(want, got, slices.Equal) {
+			t.Errorf("rung for %v, expected %v", got, want)
+		}
+	}
+	ran() // nobody offers services: the sets are not those of instances
+	look.Now = func() time.Time { return time.Now().Add(time.Hour) }
+	if err := h.Definitions.Put(t.Context(), "prod", "bundle", []definition.Service{customer(t)}); err != nil {
+		t.Fatal(err)
+	}
+	ran([]string{"a", "b"})
+
+	if err := h.State.Wake(t.Context(), "prod"); err != nil { // it makes the environment
+		t.Fatal(err)
+	}
+	if ok, err := h.State.Rest(t.Context(), "prod", time.Now().Add(time.Hour)); !ok || err != nil {
+		t.Fatalf("it does not rest: %v", err)
+	}
+	i, err := h.Orders().Create(t.Context(), "prod", orders.Creation{Service: "customer"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rung(t, h); len(got) != 1 || !slices.Equal(got[0], []string{i.ID}) {
+		t.Errorf("an order rings for %v", got)
+	}
+	rests, err := h.State.Resting(t.Context())
+	if err != nil || !rests["prod"].IsZero() {
+		t.Errorf("%v: it rests until %v", err, rests["prod"])
+	}
+	if ok, err := h.State.Rest(t.Context(), "prod", time.Now().Add(time.Hour)); ok || err != nil {
+		t.Errorf("with an order that is not done it rests: %v, %v", ok, err)
+	}
+	if err := look.Sweep(t.Context(), "prod"); err != nil {
+		t.Fatal(err)
+	}
+	if got := rung(t, h); len(got) != 1 || got[0] != nil {
+		t.Errorf("the sweep rings for %v", got)
+	}
+}
+
+// TestLost pins that an order whose ring is lost is accepted, as the sweep rings for it.
+func TestLost(t *testing.T) {
+	stack := hometest.New(t, url, handlers.All())
+	h := stack.Open(t, func(c *home.Config) { c.CompileQueue += "-gone" })
+	if err := h.Definitions.Put(t.Context(), "prod", "bundle", []definition.Service{customer(t)}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := h.Orders().Create(ctx, "prod", orders.Creation{Service: "customer"}); err != nil {
+		t.Error(err)
+	}
+	if ok, err := h.Instances.Waits(t.Context(), "prod"); !ok || err != nil {
+		t.Errorf("nothing waits: %v", err)
+	}
+}

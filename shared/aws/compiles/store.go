@@ -1,0 +1,50 @@
+package compiles
+
+import (
+	"context"
+
+	"southbound/shared/service/inventory"
+)
+
+// Waker ends the rest of an environment; *dynamo.State has it.
+type Waker interface {
+	Wake(ctx context.Context, env string) error
+}
+
+// Store is instances whose writes ring for what they leave to do. It is what orders are written to;
+// whoever does what is left writes past it.
+type Store struct {
+	inventory.Store
+	Bell  *Bell
+	Waker Waker
+	// Lost, when not nil, is told of a ring that failed: the sweep rings in its stead.
+	Lost func(ctx context.Context, env string, err error)
+}
+
+// Write implements inventory.Store. An order that was written is accepted, whatever becomes of the
+// ring; but that the environment rests would hide it from the sweep, so not being able to end its
+// rest is an error, after which the order may be there, as after fault.Unavailable of any Write.
+func (s *Store) Write(
+	ctx context.Context, env string, changes []inventory.Change,
+) ([]int64, error) {
+	revs, err := s.Store.Write(ctx, env, changes)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for i := range changes {
+		if len(changes[i].Record.Tasks) > 0 {
+			ids = append(ids, changes[i].Record.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return revs, nil
+	}
+	if err := s.Waker.Wake(ctx, env); err != nil {
+		return nil, err
+	}
+	if err := s.Bell.Ring(ctx, env, ids...); err != nil && s.Lost != nil {
+		s.Lost(ctx, env, err)
+	}
+	return revs, nil
+}

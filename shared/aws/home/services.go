@@ -1,0 +1,70 @@
+package home
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"southbound/shared/aws/compiles"
+	"southbound/shared/aws/services"
+	"southbound/shared/fault"
+	"southbound/shared/service/orders"
+)
+
+// services opens the stores of services.
+func (h *Home) services(api *dynamodb.Client) error {
+	var err error
+	c := services.Config{API: api, Table: h.Config.Table}
+	if h.Instances, err = services.New(c); err != nil {
+		return err
+	}
+	if h.Definitions, err = services.NewDefinitions(c); err != nil {
+		return err
+	}
+	if h.Config.CompileQueue != "" {
+		h.Compiles = &compiles.Bell{API: h.SQS, URL: h.Config.CompileQueue}
+	}
+	return nil
+}
+
+// waits reports whether instances of an environment have something to do, which then does not rest.
+func (h *Home) waits(ctx context.Context, env string) (bool, error) {
+	_, err := h.Definitions.Bundle(ctx, env)
+	switch {
+	case fault.KindOf(err) == fault.NotFound:
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return h.Instances.Waits(ctx, env)
+}
+
+// Orders returns what takes orders of services: what it writes is told to the compile function. It
+// is nil where there is none.
+func (h *Home) Orders() *orders.Service {
+	if h.Compiles == nil {
+		return nil
+	}
+	lost := func(ctx context.Context, env string, err error) {
+		if h.Config.Log != nil {
+			h.Config.Log.WarnContext(ctx, "the compile function was not rung; the sweep does it",
+				"environment", env, "error", err.Error())
+		}
+	}
+	return orders.New(orders.Config{
+		Definitions: h.Definitions, Now: h.clock.Now,
+		Instances: &compiles.Store{
+			Store: h.Instances, Bell: h.Compiles, Waker: h.State, Lost: lost,
+		},
+	})
+}
+
+// Look returns what rings for what is left to do of orders; nil where nobody does it.
+func (h *Home) Look() *compiles.Look {
+	if h.Compiles == nil {
+		return nil
+	}
+	return &compiles.Look{
+		Bell: h.Compiles, Definitions: h.Definitions, Instances: h.Instances, Now: h.clock.Now,
+	}
+}
