@@ -29,6 +29,7 @@ var layers = [][]string{
 	{"shared/deploy/model"},
 	{"shared/deploy/run"},
 	{"shared/deploy/lane"},
+	{"shared/deploy/planner"},
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/entity", "shared/scaffold", "shared/source", "shared/lang", "shared/local", "shared/aws", "localstack"},
 	{"shared/service/catalog", "shared/service/bundle"},

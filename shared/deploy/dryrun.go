@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/deploy/lane"
 	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
@@ -18,28 +19,17 @@ import (
 	"southbound/shared/resource"
 )
 
-// Would says what a deploy would do to one resource.
-type Would struct {
-	ID      resource.ID
-	Action  string // create, update, delete, none, orphan, undefined
-	Changes map[string]plan.Diff
-	Reason  string // why it cannot be told, or would not be run
-	Failed  bool   // reading it failed
-	Replace bool   // it would be updated by replacing the thing
-	Deletes bool   // it is undefined, and once it is not, its thing is deleted, or replaced
-}
-
 // DryRun is the report of a dry run, or of a preview.
 type DryRun struct {
 	Version int
-	State   string  // of a preview: identifies it and the state that it was made from; see Export.Expect
-	Would   []Would // in the order in which they would run
-	Covered int     // how many were compared with reality
+	State   string          // of a preview: identifies it and the state that it was made from; see Export.Expect
+	Would   []planner.Would // in the order in which they would run
+	Covered int             // how many were compared with reality
 	// Left names the agents that were not compared, or not wholly, when an error or the time of a
 	// Reading ended it. If there are any, Would does not tell of everything.
 	Left []string
 	// Found is what this call has read, for the Reading of a later one.
-	Found []Would
+	Found []planner.Would
 }
 
 // Reading is how a comparison with reality goes on where earlier calls have stopped.
@@ -47,7 +37,7 @@ type Reading struct {
 	// Until is when nothing more is begun to be read; zero: everything is read.
 	Until time.Time
 	// Known is what earlier calls have found in the same version, or in the plan that State identifies.
-	Known []Would
+	Known []planner.Would
 	State string
 	// Others, when not nil, is handed all that is still to be read before anything is, one errand an
 	// agent, and says of each whether somebody else reads that.
@@ -66,18 +56,17 @@ func (e *Engine) DryRun(ctx context.Context, env string, number int) (DryRun, er
 // answers with values as long as they are; what it records is bounded all the same.
 func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only state.Filter,
 	look Look) (DryRun, error) {
-	state, err := e.State.Env(ctx, env)
+	stored, err := e.State.Env(ctx, env)
 	if err != nil {
 		return DryRun{}, fault.Wrap(fault.Unknown, "read environment", err)
 	}
 	if number == 0 {
-		number = state.Released
+		number = stored.Released
 	}
-	if number < 1 || number > state.Last {
+	if number < 1 || number > stored.Last {
 		return DryRun{}, fault.New(fault.NotFound, "dry run", "there is no version %d", number).WithHint("`southbound versions` lists them")
 	}
-	p := &planner{e: e, env: state}
-	v, err := p.version(ctx, number)
+	v, err := e.client().Version(ctx, stored, number)
 	if err != nil {
 		return DryRun{}, err
 	}
@@ -85,12 +74,12 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only stat
 	if err != nil {
 		return DryRun{}, err
 	}
-	status, err := e.withStatus(ctx, env, only.Status)
+	status, err := e.client().WithStatus(ctx, env, only.Status)
 	if err != nil {
 		return DryRun{}, err
 	}
 	d := &dryRunner{e: e, runs: e.runner(), env: env, version: number, agents: v.Agents, record: true,
-		whole: look.Whole, from: look.From, strict: state.Settings.Strict}
+		whole: look.Whole, from: look.From, strict: stored.Settings.Strict}
 	d.only = func(r *resource.Resource) bool { return only.Picks(r.ID, r.Set) && (status == nil || status[r.ID]) }
 	return d.run(ctx, version.SortedEntries(byID))
 }
@@ -109,8 +98,8 @@ type dryRunner struct {
 	strict  provider.Strictness
 	from    Reading
 	out     DryRun
-	results map[resource.ID]Would // what is known by now
-	inLane  []*state.Row          // of the lane that is being read
+	results map[resource.ID]planner.Would // what is known by now
+	inLane  []*state.Row                  // of the lane that is being read
 }
 
 // late reports whether nothing more is to be begun.
@@ -167,7 +156,7 @@ func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run.Run) error {
 // would run.
 func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, error) {
 	d.out.Version = d.version
-	lanes := lanesOf(d.agents)
+	lanes := state.LanesOf(d.agents)
 	rows := make(map[resource.ID]*state.Row, len(entries))
 	nodes := make([]version.Node, 0, len(entries))
 	var others []resource.ID
@@ -196,10 +185,10 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 	for _, id := range others {
 		delete(rows, id)
 	}
-	err := d.compare(ctx, g, rows, blocked, func(id resource.ID) Would {
-		w := Would{ID: id, Action: "undefined", Reason: "something it needs is not known"}
+	err := d.compare(ctx, g, rows, blocked, func(id resource.ID) planner.Would {
+		w := planner.Would{ID: id, Action: "undefined", Reason: "something it needs is not known"}
 		if missing := rows[id].Missing; len(missing) > 0 {
-			w.Reason = undefinedReason(missing)
+			w.Reason = planner.UndefinedReason(missing)
 		}
 		return w
 	})
@@ -209,8 +198,8 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 // compare compares rows that are not blocked with reality, lane by lane, and reports on them and
 // on the others, of which unread tells, in the order of a graph.
 func (d *dryRunner) compare(ctx context.Context, g *version.Graph, rows map[resource.ID]*state.Row,
-	blocked map[resource.ID]bool, unread func(resource.ID) Would) error {
-	d.results = make(map[resource.ID]Would, len(rows))
+	blocked map[resource.ID]bool, unread func(resource.ID) planner.Would) error {
+	d.results = make(map[resource.ID]planner.Would, len(rows))
 	for _, w := range d.from.Known {
 		d.results[w.ID] = w
 	}
@@ -358,7 +347,7 @@ func groupByType(rows []*state.Row) []*state.Row {
 // part compares some rows of a lane, as far as there is time, and returns what it found and the
 // actions to record.
 func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
-	agent resource.Agent) ([]Would, []state.Action, error) {
+	agent resource.Agent) ([]planner.Would, []state.Action, error) {
 	s.ForgetFailure(d.e.Clock.Now())
 	byType := map[string][]*run.Run{}
 	for _, row := range rows {
@@ -376,7 +365,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
 		}
 		byType[group] = append(byType[group], r)
 	}
-	var found []Would
+	var found []planner.Would
 	var actions []state.Action
 	for _, typ := range slices.Sorted(maps.Keys(byType)) {
 		if d.late(ctx) {
@@ -400,12 +389,12 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
 }
 
 // outcome says what was found of a resource that was looked at, and makes the action of that.
-func (d *dryRunner) outcome(r *run.Run) (Would, state.Action) {
+func (d *dryRunner) outcome(r *run.Run) (planner.Would, state.Action) {
 	act, replaces := r.Decided()
-	w := Would{ID: r.Resource, Action: actionWord(act), Changes: r.Shown(), Reason: r.Reason,
+	w := planner.Would{ID: r.Resource, Action: actionWord(act), Changes: r.Shown(), Reason: r.Reason,
 		Failed: r.Over(), Replace: replaces}
 	if !w.Failed && r.ReportOnly && act != plan.NoChange {
-		w.Action, w.Reason, w.Replace = "none", reportOnly, false
+		w.Action, w.Reason, w.Replace = "none", planner.ReportOnly, false
 	}
 	if !r.Over() {
 		r.Outcome, r.Change = state.StatusDeployed, plan.NoChange

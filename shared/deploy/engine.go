@@ -7,6 +7,7 @@ import (
 
 	"southbound/shared/deploy/lane"
 	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
@@ -85,9 +86,6 @@ func New(c Config) *Engine {
 // still be used afterwards.
 func (e *Engine) Close() { e.caches.Close() }
 
-// planLease is how long the lease of a planner outlasts its last write; see state.LeaseMargin.
-const planLease = 60 * time.Second
-
 // holder returns a new name to hold a lease under: that of this process, "#" and a unique part, so that two tasks of one
 // process exclude each other as well.
 func (e *Engine) holder() string { return e.Holder + "#" + e.NewID() }
@@ -98,10 +96,17 @@ func (e *Engine) client() *state.Client {
 		Page: e.Sizes.Page}
 }
 
+// planner returns what plans for this engine.
+func (e *Engine) planner() *planner.Planner {
+	return planner.New(planner.Config{Client: e.client(), Files: e.Files, Secrets: e.Secrets, Graphs: e.graphs,
+		Checker: e.checker(), Runs: e.runner(), Types: e.Types, Handlers: e.Handlers, Pack: e.Pack,
+		NewID: e.NewID, ChunkSize: e.Sizes.Chunk, SweepSize: e.Sizes.Sweep, Owned: e.Owned, Keep: e.Keep})
+}
+
 // laneConfig returns what a worker of this engine works with.
 func (e *Engine) laneConfig() lane.Config {
 	return lane.Config{Client: e.client(), Graphs: e.graphs, Views: e.views, Runs: e.runner(),
-		FollowUp: e.settleOutbox, Jitter: e.Jitter, Await: e.Await, Ran: e.Ran, Waits: e.Waits,
+		FollowUp: e.planner().FollowUp, Jitter: e.Jitter, Await: e.Await, Ran: e.Ran, Waits: e.Waits,
 		Asked: e.Sizes.Asked, Claim: e.Sizes.Claim}
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
@@ -13,73 +14,18 @@ import (
 	"southbound/shared/resource"
 )
 
-// Release puts a stored version in force again, an earlier or a later one, and schedules what that
-// changes. No new version is stored. Until the next export, partial exports are merged into it.
-// It is NotFound when the version is not stored, or not any more.
-func (e *Engine) Release(ctx context.Context, env string, number int) (Exported, error) {
-	var out Exported
-	err := e.plan(ctx, env, func(p *planner) error {
-		v, err := p.stored(ctx, number)
-		if err != nil {
-			return err
-		}
-		byID, err := version.ReadChunks(ctx, e.Files, v.Chunks)
-		if err != nil {
-			return err
-		}
-		p.env.Applied = "" // what a plan did before that is not what is in force
-		if p.env.Base = v.Number; v.Number == p.env.Last {
-			p.env.Base = 0
-		}
-		diff, err := p.release(ctx, v, version.SortedEntries(byID))
-		if err != nil {
-			return err
-		}
-		out = Exported{Version: v.Number, Resources: v.Resources, Changed: diff.changed,
-			Unchanged: v.Resources - diff.changed, Removed: diff.removed, Origin: v.Origin}
-		return p.commitAll(ctx)
-	})
-	return out, err
-}
-
-// base returns the version that a partial export is merged into; last is the last one.
-func (p *planner) base(ctx context.Context, last state.Version) (state.Version, error) {
-	if p.env.Base == 0 {
-		return last, nil
-	}
-	return p.version(ctx, p.env.Base)
-}
-
-// stored returns a version that somebody asks for by its number.
-func (p *planner) stored(ctx context.Context, number int) (state.Version, error) {
-	unknown := fault.New(fault.NotFound, "read version", "there is no version %d", number).
-		WithHint("`southbound versions` lists them")
-	if number < 1 || number > p.env.Last {
-		return state.Version{}, unknown
-	}
-	vs, err := p.e.State.Versions(ctx, p.env.Name, number)
-	if err != nil {
-		return state.Version{}, fault.Wrap(fault.Unknown, "read version", err)
-	}
-	if len(vs) == 0 {
-		return state.Version{}, unknown
-	}
-	return vs[0], nil
-}
-
 // VersionOf returns a version by its number; NotFound when it is not stored, or not any more.
 func (e *Engine) VersionOf(ctx context.Context, env string, number int) (state.Version, error) {
 	stored, err := e.State.Env(ctx, env)
 	if err != nil {
 		return state.Version{}, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	p := &planner{e: e, env: stored}
-	return p.stored(ctx, number)
+	return e.client().FindVersion(ctx, stored, number)
 }
 
 // Compare says for each resource of two versions what going from the one to the other would do to
 // it. It does not look at reality; of look, only whether values are to be whole matters.
-func (e *Engine) Compare(ctx context.Context, env string, from, to int, look Look) ([]Would, error) {
+func (e *Engine) Compare(ctx context.Context, env string, from, to int, look Look) ([]planner.Would, error) {
 	old, err := e.VersionOf(ctx, env, from)
 	if err != nil {
 		return nil, err
@@ -97,7 +43,7 @@ func (e *Engine) Compare(ctx context.Context, env string, from, to int, look Loo
 	if err != nil {
 		return nil, err
 	}
-	return e.comparePlans(before, version.SortedEntries(after), look, run.FewTexts(run.TextsOf(ctx, e.Files)))
+	return e.planner().CompareEntries(before, version.SortedEntries(after), look.Whole, run.FewTexts(run.TextsOf(ctx, e.Files)))
 }
 
 // Part is a part of the resources of a version, in order of id.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/plan"
@@ -353,12 +354,12 @@ func TestCacheIsTheAgents(t *testing.T) {
 func TestParameterNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "a\r\nb", "a\nb", "\x00", "\x1b[31m", "\xff", "a\u2028b", strings.Repeat("x", 1025)} {
-		if err := deploy.CheckParameterName(name); !fault.Is(err, fault.Invalid) || strings.ContainsAny(err.Error(), "\r\n\x1b") {
+		if err := planner.CheckParameterName(name); !fault.Is(err, fault.Invalid) || strings.ContainsAny(err.Error(), "\r\n\x1b") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 	for _, name := range []string{"a", "db/host-1.example", "mit Leerzeichen und ü", "日本"} {
-		if err := deploy.CheckParameterName(name); err != nil {
+		if err := planner.CheckParameterName(name); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

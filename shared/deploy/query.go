@@ -5,12 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"southbound/shared/deploy/model"
-	"southbound/shared/deploy/run"
+	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/state"
-	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
 
@@ -140,119 +137,22 @@ func (p *Progress) Done() bool {
 
 // Known reports whether the released version came from inputs with this fingerprint, so that exporting them again would change nothing, and
 // returns what such an export would.
-func (e *Engine) Known(ctx context.Context, env, fingerprint string) (Exported, bool, error) {
+func (e *Engine) Known(ctx context.Context, env, fingerprint string) (planner.Exported, bool, error) {
 	state, err := e.State.Env(ctx, env)
 	if err != nil {
-		return Exported{}, false, fault.Wrap(fault.Unknown, "read environment", err)
+		return planner.Exported{}, false, fault.Wrap(fault.Unknown, "read environment", err)
 	}
 	if fingerprint == "" || state.Fingerprint != fingerprint || state.Released == 0 || state.Released != state.Last || state.Releasing != 0 {
-		return Exported{}, false, nil
+		return planner.Exported{}, false, nil
 	}
-	if !e.intact(ctx, state) {
-		return Exported{}, false, nil
+	if !e.planner().Intact(ctx, state) {
+		return planner.Exported{}, false, nil
 	}
 	vs, err := e.State.Versions(ctx, env, state.Released)
 	if err != nil || len(vs) == 0 {
-		return Exported{}, false, fault.Wrap(fault.Unknown, "read version", err)
+		return planner.Exported{}, false, fault.Wrap(fault.Unknown, "read version", err)
 	}
-	return Exported{Version: state.Released, Resources: vs[0].Resources, Unchanged: vs[0].Resources, Origin: vs[0].Origin}, true, nil
-}
-
-// comparePlans says for each resource of two versions what the second would do to it; "none" if it is the same in both.
-func (e *Engine) comparePlans(before map[resource.ID]version.Entry, after []version.Entry,
-	look Look, texts run.Texts) ([]Would, error) {
-	var out []Would
-	for i := range after {
-		now := &after[i]
-		res, err := resource.Decode(now.Body)
-		if err != nil {
-			return nil, fault.Wrap(fault.Damaged, "read version", err)
-		}
-		w := Would{ID: now.ID, Action: "none"}
-		old, had := before[now.ID]
-		switch missing := model.Missing(res.Attributes); {
-		case len(missing) > 0:
-			w.Action, w.Reason = "undefined", undefinedReason(missing)
-			w.Deletes = res.Purged && !res.ReportOnly && (!had || old.Hash != now.Hash)
-		case had && old.Hash == now.Hash:
-		case !had && res.Purged, had && res.Purged:
-			w.Action = "delete"
-		default:
-			w.Action = "create"
-			var was *resource.Resource
-			if had {
-				w.Action = "update"
-				if was, err = resource.Decode(old.Body); err != nil {
-					return nil, fault.Wrap(fault.Damaged, "read version", err)
-				}
-				if was.Purged {
-					w.Action = "create"
-				}
-			}
-			w.Changes = e.intentDiff(was, res, look, texts)
-			if w.Action == "update" {
-				e.wouldReplace(&w, res)
-			}
-		}
-		out = append(out, w)
-		delete(before, now.ID)
-	}
-	for _, id := range slices.Sorted(maps.Keys(before)) {
-		w := Would{ID: id, Action: "orphan"}
-		if res, err := resource.Decode(before[id].Body); err == nil && res.PurgeOnDelete {
-			w.Action = "delete"
-		}
-		out = append(out, w)
-	}
-	return out, nil
-}
-
-// intentDiff compares two intents of one resource; was may be nil. References stay references, so the result holds no secret. texts
-// may be nil.
-func (e *Engine) intentDiff(was, now *resource.Resource, look Look, texts run.Texts) map[string]plan.Diff {
-	h := run.NewRedactor()
-	if t, ok := e.checker().Type(now); ok {
-		for i := range t.Attributes {
-			if t.Attributes[i].Sensitive {
-				h.Hide(t.Attributes[i].Name)
-			}
-		}
-	}
-	old := map[string]any{}
-	if was != nil {
-		old = was.Attributes
-	}
-	diffs := map[string]plan.Diff{}
-	for name, v := range now.Attributes {
-		if !resource.Equal(old[name], v) {
-			diffs[name] = plan.Diff{Current: plainRef(old[name]), Desired: plainRef(v)}
-		}
-	}
-	for name, v := range old {
-		if _, ok := now.Attributes[name]; !ok {
-			diffs[name] = plan.Diff{Current: plainRef(v)}
-		}
-	}
-	return h.Diffs(diffs, texts, look.Whole)
-}
-
-// plainRef returns v with references in the form that they have in documents, but for files, which stay as they are.
-func plainRef(v any) any {
-	out, err := resource.Walk(v, func(ref any) (any, error) {
-		switch r := ref.(type) {
-		case resource.Secret:
-			return map[string]any{"secret": r.Source, "version": r.Version}, nil
-		case resource.Parameter:
-			return map[string]any{"parameter": r.Name}, nil
-		case resource.Fact:
-			return map[string]any{"fact": r.Name, "of": string(r.Of)}, nil
-		}
-		return ref, nil
-	})
-	if err != nil {
-		return nil
-	}
-	return out
+	return planner.Exported{Version: state.Released, Resources: vs[0].Resources, Unchanged: vs[0].Resources, Origin: vs[0].Origin}, true, nil
 }
 
 // Row returns one resource.

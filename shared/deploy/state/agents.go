@@ -21,3 +21,12 @@ func optionsOf(a resource.Agent) any {
 	}
 	return a.Options
 }
+
+// LanesOf returns how many lanes each of these agents has.
+func LanesOf(agents []resource.Agent) map[string]int {
+	out := make(map[string]int, len(agents))
+	for _, a := range agents {
+		out[a.Name] = max(a.Lanes, 1)
+	}
+	return out
+}

@@ -116,3 +116,56 @@ func (c *Client) EachRow(ctx context.Context, env string, f func(*Row) error) er
 		after = rows[len(rows)-1].ID
 	}
 }
+
+// Version returns a version that env, which was read before, refers to; number 0 gives an empty one.
+func (c *Client) Version(ctx context.Context, env Env, number int) (Version, error) {
+	if number == 0 {
+		return Version{}, nil
+	}
+	vs, err := c.State.Versions(ctx, env.Name, number)
+	if err != nil {
+		return Version{}, fault.Wrap(fault.Unknown, "read version", err)
+	}
+	if len(vs) > 0 {
+		return vs[0], nil
+	}
+	if now, err := c.State.Env(ctx, env.Name); err != nil || now.Rev != env.Rev {
+		return Version{}, fault.New(fault.Conflict, "read version", "version %d was forgotten meanwhile", number).
+			WithHint("try again")
+	}
+	return Version{}, fault.New(fault.Damaged, "read version", "version %d is not stored", number).
+		WithHint("the state was changed by something else; restore it from a copy")
+}
+
+// FindVersion returns a version that somebody asks for by its number; NotFound when it is not
+// stored, or not any more.
+func (c *Client) FindVersion(ctx context.Context, env Env, number int) (Version, error) {
+	unknown := fault.New(fault.NotFound, "read version", "there is no version %d", number).
+		WithHint("`southbound versions` lists them")
+	if number < 1 || number > env.Last {
+		return Version{}, unknown
+	}
+	vs, err := c.State.Versions(ctx, env.Name, number)
+	if err != nil {
+		return Version{}, fault.Wrap(fault.Unknown, "read version", err)
+	}
+	if len(vs) == 0 {
+		return Version{}, unknown
+	}
+	return vs[0], nil
+}
+
+// WithStatus returns the resources that have a status; nil if none is asked for.
+func (c *Client) WithStatus(ctx context.Context, env string, status Status) (map[resource.ID]bool, error) {
+	if status == "" {
+		return nil, nil //nolint:nilnil // any
+	}
+	f := Filter{Status: status}
+	out := map[resource.ID]bool{}
+	return out, c.EachRow(ctx, env, func(r *Row) error {
+		if f.Match(r) {
+			out[r.ID] = true
+		}
+		return nil
+	})
+}

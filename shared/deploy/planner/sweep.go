@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/adhocore/gronx"
 
+	"southbound/shared/deploy/lane"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -22,49 +23,49 @@ type Swept struct {
 // Sweep does what nobody else is left to do: it finishes an interrupted release, does what follows from commits, schedules retries and
 // timers that are due, and rings the lanes in which something is scheduled. It may run at any time, in any number of processes. An idle
 // environment costs a few small reads.
-func (e *Engine) Sweep(ctx context.Context, env string) (Swept, error) {
+func (pl *Planner) Sweep(ctx context.Context, env string) (Swept, error) {
 	var out Swept
-	stored, err := e.State.Env(ctx, env)
+	stored, err := pl.State.Env(ctx, env)
 	if err != nil {
 		return out, fault.Wrap(fault.Unknown, "read environment", err)
 	}
 	if stored.Releasing != 0 {
-		if err := e.plan(ctx, env, func(*planner) error { return nil }); err != nil {
+		if err := pl.plan(ctx, env, func(*planning) error { return nil }); err != nil {
 			return out, err
 		}
 	}
-	entries, err := e.State.Outbox(ctx, env, e.Sizes.Sweep)
+	entries, err := pl.State.Outbox(ctx, env, pl.SweepSize)
 	if err != nil {
 		return out, fault.Wrap(fault.Unknown, "read outbox", err)
 	}
 	if len(entries) > 0 {
-		if err := e.settleOutbox(ctx, env, entries); err != nil {
+		if err := pl.FollowUp(ctx, env, entries); err != nil {
 			return out, err
 		}
 	}
 	if !stored.Halted {
-		if err := e.timers(ctx, stored, &out); err != nil {
+		if err := pl.timers(ctx, stored, &out); err != nil {
 			return out, err
 		}
 	}
-	lanes, err := e.WorkLanes(ctx, env)
+	lanes, err := lane.Startable(ctx, pl.State, pl.Graphs, env)
 	if err != nil {
 		return out, err
 	}
 	out.Rung = len(lanes)
-	e.client().Ring(ctx, env, state.RingsOf(lanes))
+	pl.Client.Ring(ctx, env, state.RingsOf(lanes))
 	return out, nil
 }
 
 // timers schedules retries, the deploy timer and the repair timer.
-func (e *Engine) timers(ctx context.Context, state state.Env, out *Swept) error {
-	now := e.Clock.Now()
-	ids, next, err := e.State.Due(ctx, state.Name, now, e.Sizes.Sweep)
+func (pl *Planner) timers(ctx context.Context, state state.Env, out *Swept) error {
+	now := pl.Clock.Now()
+	ids, next, err := pl.State.Due(ctx, state.Name, now, pl.SweepSize)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read timers", err)
 	}
 	if len(ids) > 0 {
-		if err := e.retry(ctx, state.Name, ids); err != nil {
+		if err := pl.retry(ctx, state.Name, ids); err != nil {
 			return err
 		}
 		out.Due = len(ids)
@@ -82,13 +83,13 @@ func (e *Engine) timers(ctx context.Context, state state.Env, out *Swept) error 
 		return err
 	}
 	if due(deployAt, now) {
-		if err := e.deployUnfinished(ctx, state.Name, now); err != nil {
+		if err := pl.deployUnfinished(ctx, state.Name, now); err != nil {
 			return err
 		}
 		deployAt, _ = nextTimer(state.Settings.DeployTimer, defaultDeployTimer, now)
 	}
 	if due(repairAt, now) {
-		if err := e.repairTimer(ctx, state.Name, now); err != nil {
+		if err := pl.repairTimer(ctx, state.Name, now); err != nil {
 			return err
 		}
 		repairAt, _ = nextTimer(state.Settings.RepairTimer, defaultRepairTimer, now)
@@ -145,9 +146,9 @@ func nextTimer(setting, otherwise string, last time.Time) (time.Time, error) {
 }
 
 // retry schedules rows whose NextAt has come.
-func (e *Engine) retry(ctx context.Context, env string, ids []resource.ID) error {
-	return e.plan(ctx, env, func(p *planner) error {
-		graph, err := e.graphs.Get(ctx, p.env.Graph)
+func (pl *Planner) retry(ctx context.Context, env string, ids []resource.ID) error {
+	return pl.plan(ctx, env, func(p *planning) error {
+		graph, err := pl.Graphs.Get(ctx, p.env.Graph)
 		if err != nil {
 			return err
 		}
@@ -155,7 +156,7 @@ func (e *Engine) retry(ctx context.Context, env string, ids []resource.ID) error
 		if err != nil {
 			return err
 		}
-		now := e.Clock.Now()
+		now := pl.Clock.Now()
 		for _, id := range ids {
 			if rows[id] == nil {
 				continue
@@ -178,8 +179,8 @@ func (e *Engine) retry(ctx context.Context, env string, ids []resource.ID) error
 
 // deployUnfinished runs the deploy timer if anything is unfinished. Otherwise nothing is written, not even that the timer was due, so that
 // an idle environment costs one read of the counters.
-func (e *Engine) deployUnfinished(ctx context.Context, env string, now time.Time) error {
-	counts, err := e.State.Counts(ctx, env)
+func (pl *Planner) deployUnfinished(ctx context.Context, env string, now time.Time) error {
+	counts, err := pl.State.Counts(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "count resources", err)
 	}
@@ -188,7 +189,7 @@ func (e *Engine) deployUnfinished(ctx context.Context, env string, now time.Time
 		case state.StatusDeployed, state.StatusOrphaned, state.StatusUndefined, state.StatusBlocked: // as wanted, or not to be run
 		default:
 			if n > 0 {
-				return e.deployTimer(ctx, env, now)
+				return pl.deployTimer(ctx, env, now)
 			}
 		}
 	}
@@ -196,9 +197,9 @@ func (e *Engine) deployUnfinished(ctx context.Context, env string, now time.Time
 }
 
 // deployTimer schedules what is unfinished and not scheduled yet.
-func (e *Engine) deployTimer(ctx context.Context, env string, now time.Time) error {
-	return e.plan(ctx, env, func(p *planner) error {
-		graph, err := e.graphs.Get(ctx, p.env.Graph)
+func (pl *Planner) deployTimer(ctx context.Context, env string, now time.Time) error {
+	return pl.plan(ctx, env, func(p *planning) error {
+		graph, err := pl.Graphs.Get(ctx, p.env.Graph)
 		if err != nil {
 			return err
 		}
@@ -212,8 +213,8 @@ func (e *Engine) deployTimer(ctx context.Context, env string, now time.Time) err
 }
 
 // repairTimer starts a wave.
-func (e *Engine) repairTimer(ctx context.Context, env string, now time.Time) error {
-	return e.plan(ctx, env, func(p *planner) error {
+func (pl *Planner) repairTimer(ctx context.Context, env string, now time.Time) error {
+	return pl.plan(ctx, env, func(p *planning) error {
 		p.startWave(state.PriorityRepairTimer, true)
 		p.env.LastRepair = now
 		return p.commitAll(ctx)

@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // askFacts plans to learn the facts that planned rows lack, and those of other resources that are named: it schedules these resources.
-func (p *planner) askFacts(ctx context.Context, of map[resource.ID]bool) error {
+func (p *planning) askFacts(ctx context.Context, of map[resource.ID]bool) error {
 	want := map[resource.ID]bool{}
 	maps.Copy(want, of)
 	for _, row := range p.rows {
@@ -58,24 +58,24 @@ func (p *planner) askFacts(ctx context.Context, of map[resource.ID]bool) error {
 }
 
 // awaitedFacts adds to want the planned resources that are new and whose facts an older row has been waiting for.
-func (p *planner) awaitedFacts(ctx context.Context, want map[resource.ID]bool) error {
+func (p *planning) awaitedFacts(ctx context.Context, want map[resource.ID]bool) error {
 	fresh := map[resource.ID]bool{}
 	for id, row := range p.rows {
-		if row.Rev == 0 && p.env.Released != 0 && p.e.runner().ReportsFacts(row) {
+		if row.Rev == 0 && p.env.Released != 0 && p.pl.Runs.ReportsFacts(row) {
 			fresh[id] = true
 		}
 	}
 	if len(fresh) == 0 {
 		return nil
 	}
-	counts, err := p.e.State.Counts(ctx, p.env.Name)
+	counts, err := p.pl.State.Counts(ctx, p.env.Name)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "count resources", err)
 	}
 	if counts[state.StatusUndefined] == 0 {
 		return nil
 	}
-	return p.e.client().EachRow(ctx, p.env.Name, func(row *state.Row) error {
+	return p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if p.rows[row.ID] != nil {
 			return nil
 		}
@@ -93,16 +93,16 @@ func (p *planner) awaitedFacts(ctx context.Context, want map[resource.ID]bool) e
 }
 
 // resolveAgain resolves the references of all undefined rows again and schedules those that nothing is missing of any more.
-func (p *planner) resolveAgain(ctx context.Context) error {
-	graph, err := p.e.graphs.Get(ctx, p.env.Graph)
+func (p *planning) resolveAgain(ctx context.Context) error {
+	graph, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if err != nil {
 		return err
 	}
-	agents, err := p.e.State.Agents(ctx, p.env.Name)
+	agents, err := p.pl.State.Agents(ctx, p.env.Name)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	err = p.e.client().EachRow(ctx, p.env.Name, func(row *state.Row) error {
+	err = p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if row.Compliance != state.Undefined || row.Orphaned {
 			return nil
 		}
@@ -122,7 +122,7 @@ func (p *planner) resolveAgain(ctx context.Context) error {
 }
 
 // resolveRow gives an undefined row the values that are known now.
-func (p *planner) resolveRow(ctx context.Context, row *state.Row, agent resource.Agent) error {
+func (p *planning) resolveRow(ctx context.Context, row *state.Row, agent resource.Agent) error {
 	res, err := resource.Decode(row.Body)
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
@@ -131,7 +131,7 @@ func (p *planner) resolveRow(ctx context.Context, row *state.Row, agent resource
 	if err != nil {
 		return err
 	}
-	attrs, problems := p.e.resolveAttributes(ctx, res, known)
+	attrs, problems := p.pl.resolveAttributes(ctx, res, known)
 	if len(problems) > 0 {
 		p.set(row, func(row *state.Row) bool {
 			if row.Reason == problems[0].Message {
@@ -157,7 +157,7 @@ func (p *planner) resolveRow(ctx context.Context, row *state.Row, agent resource
 		}
 		row.Hash, row.Body, row.Missing = en.Hash, en.Body, missing
 		if len(missing) > 0 {
-			row.Reason = undefinedReason(missing)
+			row.Reason = UndefinedReason(missing)
 			return true
 		}
 		row.Compliance, row.Reason = state.HasUpdate, ""
@@ -168,8 +168,8 @@ func (p *planner) resolveRow(ctx context.Context, row *state.Row, agent resource
 }
 
 // dropFacts plans to forget the facts of what is gone, as far as the run that purged it has not.
-func (p *planner) dropFacts(ctx context.Context) error {
-	facts, err := p.e.State.Parameters(ctx, p.env.Name, state.ParameterQuery{Facts: true})
+func (p *planning) dropFacts(ctx context.Context) error {
+	facts, err := p.pl.State.Parameters(ctx, p.env.Name, state.ParameterQuery{Facts: true})
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read facts", err)
 	}

@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // lost returns those of entries that refer to what is not known, and whose rows have a value of it: one that became known
 // after the same entry was released before, and has been forgotten since. Nothing else about these needs to have changed.
-func (p *planner) lost(ctx context.Context, entries []version.Entry) (map[resource.ID]bool, error) {
+func (p *planning) lost(ctx context.Context, entries []version.Entry) (map[resource.ID]bool, error) {
 	if p.env.Released == 0 {
 		return nil, nil
 	}
@@ -80,7 +80,7 @@ func (r *releaser) resolve(ctx context.Context) error {
 		agents[a.Name] = a
 	}
 	for _, res := range open {
-		attrs, problems := r.p.e.resolveAttributes(ctx, res, known)
+		attrs, problems := r.p.pl.resolveAttributes(ctx, res, known)
 		if len(problems) > 0 {
 			continue // it stays undefined until there is a value that fits
 		}

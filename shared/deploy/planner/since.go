@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"cmp"
@@ -35,20 +35,20 @@ var ErrWhole = errors.New("the whole model has to be exported")
 // exportSince is Export with Since. It declines wherever what changed may concern other resources,
 // and
 // where something is wrong, which an export of the whole model tells.
-func (e *Engine) exportSince(ctx context.Context, env string, x Export) (out Exported, err error) {
-	mending, err := e.mustMend(ctx, env)
+func (pl *Planner) exportSince(ctx context.Context, env string, x Export) (out Exported, err error) {
+	mending, err := pl.mustMend(ctx, env)
 	if err != nil {
 		return out, err
 	}
 	x.Model = x.Model.Clone()
-	if mending || !e.changesAlone(x) {
+	if mending || !pl.changesAlone(x) {
 		return Exported{}, ErrWhole
 	}
-	uploaded, err := e.upload(ctx, env, x.Model)
+	uploaded, err := pl.upload(ctx, env, x.Model)
 	if err != nil {
 		return out, err
 	}
-	err = e.plan(ctx, env, func(p *planner) (err error) {
+	err = pl.plan(ctx, env, func(p *planning) (err error) {
 		out, err = p.export(ctx, x)
 		return err
 	})
@@ -61,17 +61,17 @@ func (e *Engine) exportSince(ctx context.Context, env string, x Export) (out Exp
 
 // changesAlone completes the changed resources, and reports whether nothing is wrong with them and
 // nothing follows from them, as far as that can be told without the version before.
-func (e *Engine) changesAlone(x Export) bool {
+func (pl *Planner) changesAlone(x Export) bool {
 	whole := !x.Partial && !x.NoRelease && len(x.DeleteSets) == 0 && x.Target.Empty() &&
 		x.Expect == ""
 	n := len(x.Model.Resources)
-	if !whole || x.Since.Fingerprint == "" || len(e.checker().Complete(x.Model)) > 0 ||
+	if !whole || x.Since.Fingerprint == "" || len(pl.Checker.Complete(x.Model)) > 0 ||
 		len(x.Model.Resources) != n {
 		return false
 	}
 	for i := range x.Model.Resources {
 		r := &x.Model.Resources[i]
-		if _, more := provider.As[provider.Generator](e.Handlers[r.Type]); more || !known(r) {
+		if _, more := provider.As[provider.Generator](pl.Handlers[r.Type]); more || !known(r) {
 			return false
 		}
 	}
@@ -97,7 +97,7 @@ type delta struct {
 }
 
 // nextSince makes the version that follows from last by what x says has changed since.
-func (p *planner) nextSince(ctx context.Context, x Export, last state.Version) (next, error) {
+func (p *planning) nextSince(ctx context.Context, x Export, last state.Version) (next, error) {
 	inForce := p.env.Released == last.Number && p.env.Releasing == 0 && p.env.Base == 0
 	if last.Number == 0 || !inForce || p.env.Fingerprint != x.Since.Fingerprint ||
 		!slices.Equal(last.Files, x.Since.Files) {
@@ -106,14 +106,14 @@ func (p *planner) nextSince(ctx context.Context, x Export, last state.Version) (
 	if g, err := p.inForce(ctx); err != nil || slices.Contains(g.Removing, true) {
 		return next{}, cmp.Or(err, ErrWhole)
 	}
-	texts, err := version.ReadTexts(ctx, p.e.Files, last.Chunks)
+	texts, err := version.ReadTexts(ctx, p.pl.Files, last.Chunks)
 	if err != nil {
 		return next{}, err
 	}
 	if x.Settings != nil {
 		p.env.Settings = *x.Settings
 	}
-	c := changer{e: p.e, texts: texts, hashes: last.Chunks, agents: map[string]resource.Agent{},
+	c := changer{pl: p.pl, texts: texts, hashes: last.Chunks, agents: map[string]resource.Agent{},
 		read: map[int][]version.Entry{}, changed: map[int]bool{}, delta: &delta{before: map[resource.ID]version.Entry{}}}
 	for _, a := range last.Agents {
 		c.agents[a.Name] = a
@@ -127,9 +127,9 @@ func (p *planner) nextSince(ctx context.Context, x Export, last state.Version) (
 }
 
 // nextOf makes the version of changed chunks.
-func (p *planner) nextOf(x Export, last state.Version, c *changer) next {
+func (p *planning) nextOf(x Export, last state.Version, c *changer) next {
 	v := last
-	v.Number, v.At, v.Pack, v.Base, v.Origin = p.env.Last+1, p.e.Clock.Now(), p.e.Pack, 0, x.Origin
+	v.Number, v.At, v.Pack, v.Base, v.Origin = p.env.Last+1, p.pl.Clock.Now(), p.pl.Pack, 0, x.Origin
 	v.Chunks = slices.Clone(last.Chunks)
 	v.Files = slices.Sorted(maps.Keys(x.Model.Files))
 	var blobs []state.Blob
@@ -154,7 +154,7 @@ func (p *planner) nextOf(x Export, last state.Version, c *changer) next {
 
 // changer puts changed resources into the chunks of a version.
 type changer struct {
-	e       *Engine
+	pl      *Planner
 	texts   [][]byte // of the chunks
 	hashes  []string
 	agents  map[string]resource.Agent
@@ -213,20 +213,20 @@ func (c *changer) change(now *resource.Resource) error {
 // for
 // the same thing, have the same relations by their type, and nobody gathers what they say.
 func (c *changer) sameEdges(was, now *resource.Resource) (bool, error) {
-	e := c.e
-	a, aIs := e.checker().ThingOf(was)
-	b, bIs := e.checker().ThingOf(now)
+	pl := c.pl
+	a, aIs := pl.Checker.ThingOf(was)
+	b, bIs := pl.Checker.ThingOf(now)
 	if a != b || aIs != bIs || was.Type != now.Type || was.Agent != now.Agent || was.Set != now.Set ||
-		was.Purged != now.Purged || e.checker().Gathers(was) ||
-		e.checker().Gathers(now) {
+		was.Purged != now.Purged || pl.Checker.Gathers(was) ||
+		pl.Checker.Gathers(now) {
 		return false, nil
 	}
-	related := sortedRelations(e.checker().Related(now))
-	if !slices.Equal(sortedRelations(e.checker().Related(was)), related) {
+	related := sortedRelations(pl.Checker.Related(now))
+	if !slices.Equal(sortedRelations(pl.Checker.Related(was)), related) {
 		return false, nil
 	}
 	for _, to := range related {
-		if t, known := e.Types.Type(to.ID.Type()); known && t.Gather == nil {
+		if t, known := pl.Types.Type(to.ID.Type()); known && t.Gather == nil {
 			continue
 		}
 		en, b, err := c.entry(to.ID)
@@ -238,7 +238,7 @@ func (c *changer) sameEdges(was, now *resource.Resource) (bool, error) {
 		}
 		if other, err := resource.Decode(en.Body); err != nil {
 			return false, version.DamagedChunk(c.hashes[b])
-		} else if e.checker().Gathers(other) {
+		} else if pl.Checker.Gathers(other) {
 			return false, nil
 		}
 	}

@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 // Forget lets go of a resource that left the model: its state and its facts are removed, and what
 // waits for its removal goes on. The thing itself is not touched, and what was done with it stays
 // on record. It is Conflict when the version in force wants it, and NotFound when it is not known.
-func (e *Engine) Forget(ctx context.Context, env string, id resource.ID) ([]resource.ID, error) {
-	return e.forget(ctx, env, func(p *planner) ([]resource.ID, error) {
+func (pl *Planner) Forget(ctx context.Context, env string, id resource.ID) ([]resource.ID, error) {
+	return pl.forget(ctx, env, func(p *planning) ([]resource.ID, error) {
 		rows, err := p.load(ctx, []resource.ID{id})
 		if err != nil {
 			return nil, err
@@ -33,13 +33,13 @@ func (e *Engine) Forget(ctx context.Context, env string, id resource.ID) ([]reso
 
 // ForgetPurged lets go of those of ids that left the model after they were purged, and returns them:
 // nothing is left of them that anybody could miss. The others stay as they are.
-func (e *Engine) ForgetPurged(
+func (pl *Planner) ForgetPurged(
 	ctx context.Context, env string, ids []resource.ID,
 ) ([]resource.ID, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return e.forget(ctx, env, func(p *planner) ([]resource.ID, error) {
+	return pl.forget(ctx, env, func(p *planning) ([]resource.ID, error) {
 		rows, err := p.load(ctx, ids)
 		if err != nil {
 			return nil, err
@@ -57,10 +57,10 @@ func (e *Engine) ForgetPurged(
 
 // ForgetAgent lets go of an agent that no resource in force is managed on, with all that was left
 // behind there: for a machine that is gone.
-func (e *Engine) ForgetAgent(ctx context.Context, env, name string) ([]resource.ID, error) {
+func (pl *Planner) ForgetAgent(ctx context.Context, env, name string) ([]resource.ID, error) {
 	paused := false
-	out, err := e.forget(ctx, env, func(p *planner) ([]resource.ID, error) {
-		v, err := p.version(ctx, p.env.Released)
+	out, err := pl.forget(ctx, env, func(p *planning) ([]resource.ID, error) {
+		v, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (e *Engine) ForgetAgent(ctx context.Context, env, name string) ([]resource.
 			return nil, wanted(fmt.Sprintf("the agent %q", name))
 		}
 		var ids []resource.ID
-		if err := p.e.client().EachRow(ctx, p.env.Name, func(row *state.Row) error {
+		if err := p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
 			if row.ID.Agent() != name {
 				return nil
 			}
@@ -81,7 +81,7 @@ func (e *Engine) ForgetAgent(ctx context.Context, env, name string) ([]resource.
 		}); err != nil {
 			return nil, err
 		}
-		known, err := p.e.State.Agents(ctx, p.env.Name, name)
+		known, err := p.pl.State.Agents(ctx, p.env.Name, name)
 		if err != nil {
 			return nil, fault.Wrap(fault.Unknown, "read agents", err)
 		}
@@ -94,7 +94,7 @@ func (e *Engine) ForgetAgent(ctx context.Context, env, name string) ([]resource.
 	if err != nil || !paused {
 		return out, err
 	}
-	err = e.State.Pause(ctx, env, false, name) // a pause is kept for agents to come
+	err = pl.State.Pause(ctx, env, false, name) // a pause is kept for agents to come
 	return out, fault.Wrap(fault.Unknown, "resume", err)
 }
 
@@ -105,10 +105,10 @@ func wanted(what string) error {
 }
 
 // forget lets go of what choose plans to, with its facts, and wakes what waits for it.
-func (e *Engine) forget(ctx context.Context, env string, choose func(p *planner) ([]resource.ID, error)) ([]resource.ID, error) {
+func (pl *Planner) forget(ctx context.Context, env string, choose func(p *planning) ([]resource.ID, error)) ([]resource.ID, error) {
 	var ids []resource.ID
 	var follows []state.Outbox
-	err := e.plan(ctx, env, func(p *planner) error {
+	err := pl.plan(ctx, env, func(p *planning) error {
 		var err error
 		if ids, err = choose(p); err != nil {
 			return err
@@ -116,9 +116,9 @@ func (e *Engine) forget(ctx context.Context, env string, choose func(p *planner)
 		gone := make(map[resource.ID]bool, len(ids))
 		for _, id := range ids {
 			gone[id] = true
-			follows = append(follows, state.Outbox{ID: e.NewID(), Kind: state.OutboxRecovered, Of: id, At: e.Clock.Now(), Priority: state.PriorityUserDeploy})
+			follows = append(follows, state.Outbox{ID: pl.NewID(), Kind: state.OutboxRecovered, Of: id, At: pl.Clock.Now(), Priority: state.PriorityUserDeploy})
 		}
-		facts, err := e.State.Parameters(ctx, env, state.ParameterQuery{Facts: true})
+		facts, err := pl.State.Parameters(ctx, env, state.ParameterQuery{Facts: true})
 		if err != nil {
 			return fault.Wrap(fault.Unknown, "read facts", err)
 		}
@@ -133,14 +133,14 @@ func (e *Engine) forget(ctx context.Context, env string, choose func(p *planner)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.settleOutbox(ctx, env, follows); err != nil && !state.Transient(err) {
+	if err := pl.FollowUp(ctx, env, follows); err != nil && !state.Transient(err) {
 		return ids, err
 	}
 	return ids, nil // what could not be settled now, a sweep settles
 }
 
 // letGo plans to remove a row, unless it is wanted again meanwhile.
-func (p *planner) letGo(row *state.Row) {
+func (p *planning) letGo(row *state.Row) {
 	p.set(row, func(row *state.Row) bool {
 		if !row.Orphaned && !row.Removing {
 			return false

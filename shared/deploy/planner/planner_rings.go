@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // ringPlanned rings the lanes of rows that were scheduled by one commit. One that requires another
 // of them is left to whoever finishes that, unless all are to be rung, because others have changed
 // some of the rows.
-func (p *planner) ringPlanned(ctx context.Context, rows []state.Row, all bool) {
+func (p *planning) ringPlanned(ctx context.Context, rows []state.Row, all bool) {
 	lanes, planned := map[string]bool{}, make(map[resource.ID]bool, len(rows))
 	sizes := map[string]int{}
 	for i := range rows {
@@ -22,7 +22,7 @@ func (p *planner) ringPlanned(ctx context.Context, rows []state.Row, all bool) {
 			sizes[rows[i].Lane]++
 		}
 	}
-	g, err := p.e.graphs.Get(ctx, p.env.Graph)
+	g, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if err != nil || all {
 		g = version.EmptyGraph()
 	}
@@ -40,13 +40,13 @@ func (p *planner) ringPlanned(ctx context.Context, rows []state.Row, all bool) {
 	for i := range rings {
 		rings[i].Size = sizes[rings[i].Lane]
 	}
-	p.e.client().Ring(ctx, p.env.Name, rings)
+	p.pl.Client.Ring(ctx, p.env.Name, rings)
 }
 
 // ringWave rings every lane in which a wave may start. The others are rung when what they wait for
 // has been checked.
-func (p *planner) ringWave(ctx context.Context) {
-	g, err := p.e.graphs.Get(ctx, p.env.Graph)
+func (p *planning) ringWave(ctx context.Context) {
+	g, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if err != nil {
 		return // a sweep finds the lanes
 	}

@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 
 // withOwned returns the model of a whole export with the resource sets that belong to others, as
 // they are in the version before it, and the number of that version; 0 if nothing was taken from it.
-func (p *planner) withOwned(
+func (p *planning) withOwned(
 	ctx context.Context, x Export, last state.Version,
 ) (*model.Model, int, error) {
-	if p.e.Owned == nil {
+	if p.pl.Owned == nil {
 		return x.Model, 0, nil
 	}
 	base, err := p.base(ctx, last)
@@ -32,7 +32,7 @@ func (p *planner) withOwned(
 	if len(sets) == 0 {
 		return x.Model, 0, nil
 	}
-	owned, err := p.e.Owned(ctx, p.env.Name, sets)
+	owned, err := p.pl.Owned(ctx, p.env.Name, sets)
 	if err != nil || len(owned) == 0 {
 		return x.Model, 0, fault.Wrap(fault.Unknown, "look whose resource sets there are", err)
 	}
@@ -41,10 +41,10 @@ func (p *planner) withOwned(
 }
 
 // carryOwned puts the sets of others into a model.
-func (p *planner) carryOwned(
+func (p *planning) carryOwned(
 	ctx context.Context, of *model.Model, base state.Version, owned []string,
 ) (*model.Model, error) {
-	entries, err := version.ReadChunks(ctx, p.e.Files, base.Chunks)
+	entries, err := version.ReadChunks(ctx, p.pl.Files, base.Chunks)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (p *planner) carryOwned(
 		byID[id] = len(out.Resources)
 		out.Resources = append(out.Resources, *old)
 	}
-	c := p.e.checker()
+	c := p.pl.Checker
 	c.Relate(out.Resources, byID)
 	problems = append(problems, c.CheckThings(out.Resources, mine, at)...)
 	problems = append(problems, c.CheckReach(out, true)...)

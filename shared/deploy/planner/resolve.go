@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -33,7 +33,7 @@ type values struct {
 }
 
 // lookup reads the parameters and facts that refs name.
-func (e *Engine) lookup(ctx context.Context, env string, refs []any) (*values, error) {
+func (pl *Planner) lookup(ctx context.Context, env string, refs []any) (*values, error) {
 	out := &values{known: map[state.ParameterKey]string{}}
 	var params, facts []state.ParameterKey
 	for _, ref := range refs {
@@ -51,7 +51,7 @@ func (e *Engine) lookup(ctx context.Context, env string, refs []any) (*values, e
 		if len(q.Keys) == 0 {
 			continue
 		}
-		ps, err := e.State.Parameters(ctx, env, q)
+		ps, err := pl.State.Parameters(ctx, env, q)
 		if err != nil {
 			return nil, fault.Wrap(fault.Unknown, "read parameters", err)
 		}
@@ -63,8 +63,8 @@ func (e *Engine) lookup(ctx context.Context, env string, refs []any) (*values, e
 }
 
 // lookup is Engine.lookup, as it will be after the planned commit.
-func (p *planner) lookup(ctx context.Context, refs []any) (*values, error) {
-	out, err := p.e.lookup(ctx, p.env.Name, refs)
+func (p *planning) lookup(ctx context.Context, refs []any) (*values, error) {
+	out, err := p.pl.lookup(ctx, p.env.Name, refs)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +78,8 @@ func (p *planner) lookup(ctx context.Context, refs []any) (*values, error) {
 }
 
 // resolveModel resolves the references of a model, in m itself, and encodes its resources.
-func (p *planner) resolveModel(ctx context.Context, m *model.Model) (intents, error) {
-	p.e.checker().Gather(m)
+func (p *planning) resolveModel(ctx context.Context, m *model.Model) (intents, error) {
+	p.pl.Checker.Gather(m)
 	known, refs, err := p.references(ctx, m)
 	if err != nil {
 		return intents{}, err
@@ -93,7 +93,7 @@ func (p *planner) resolveModel(ctx context.Context, m *model.Model) (intents, er
 }
 
 // references returns the references of each resource of a model, and what is known of the values of all.
-func (p *planner) references(ctx context.Context, m *model.Model) (*values, [][]any, error) {
+func (p *planning) references(ctx context.Context, m *model.Model) (*values, [][]any, error) {
 	refs := make([][]any, len(m.Resources))
 	var all []any
 	for i := range m.Resources {
@@ -105,13 +105,13 @@ func (p *planner) references(ctx context.Context, m *model.Model) (*values, [][]
 	for _, a := range m.Agents {
 		all = append(all, resource.References(a.Options)...)
 	}
-	p.e.prefetchVersions(ctx, all)
+	p.pl.prefetchVersions(ctx, all)
 	known, err := p.lookup(ctx, all)
 	return known, refs, err
 }
 
 // resolveResources resolves refs, the references of the resources of a model, in m itself, and encodes the resources.
-func (p *planner) resolveResources(ctx context.Context, m *model.Model, refs [][]any, known *values, agents agentSet) (intents, error) {
+func (p *planning) resolveResources(ctx context.Context, m *model.Model, refs [][]any, known *values, agents agentSet) (intents, error) {
 	out := intents{agents: agents.list, volatile: known.volatile}
 	var problems diag.Problems
 	files := map[string]bool{}
@@ -125,7 +125,7 @@ func (p *planner) resolveResources(ctx context.Context, m *model.Model, refs [][
 				files[f.Hash] = true
 			}
 		}
-		attrs, ps := p.e.resolveAttributes(ctx, r, known)
+		attrs, ps := p.pl.resolveAttributes(ctx, r, known)
 		for _, q := range ps {
 			q.Pos = m.At(i, q.Attribute)
 			problems.Add(q)
@@ -151,12 +151,12 @@ type agentSet struct {
 }
 
 // resolveAgents resolves the options of the agents of a model and adds the agents that only resources name, which are local.
-func (p *planner) resolveAgents(ctx context.Context, m *model.Model, known *values) (agentSet, diag.Problems) {
+func (p *planning) resolveAgents(ctx context.Context, m *model.Model, known *values) (agentSet, diag.Problems) {
 	var problems diag.Problems
 	out := agentSet{byName: map[string]resource.Agent{}}
 	for _, a := range m.Agents {
 		options, err := resource.Walk(a.Options, func(ref any) (any, error) {
-			return p.e.resolveRef(ctx, ref, known)
+			return p.pl.resolveRef(ctx, ref, known)
 		})
 		if err == nil {
 			if missing := model.Missing(options); len(missing) > 0 {
@@ -185,7 +185,7 @@ func (p *planner) resolveAgents(ctx context.Context, m *model.Model, known *valu
 }
 
 // resolveRef replaces a known parameter or fact by its value and gives a secret its version; any other reference stays as it is.
-func (e *Engine) resolveRef(ctx context.Context, ref any, known *values) (any, error) {
+func (pl *Planner) resolveRef(ctx context.Context, ref any, known *values) (any, error) {
 	switch r := ref.(type) {
 	case resource.Parameter:
 		if v, ok := known.known[state.ParameterKey{Name: r.Name}]; ok {
@@ -196,18 +196,18 @@ func (e *Engine) resolveRef(ctx context.Context, ref any, known *values) (any, e
 			return v, nil
 		}
 	case resource.Secret:
-		return e.secretVersion(ctx, r), nil
+		return pl.secretVersion(ctx, r), nil
 	}
 	return ref, nil
 }
 
 // resolveAttributes returns the attributes of r with references resolved, and what is wrong with the values they got.
-func (e *Engine) resolveAttributes(ctx context.Context, r *resource.Resource, known *values) (map[string]any, []diag.Problem) {
+func (pl *Planner) resolveAttributes(ctx context.Context, r *resource.Resource, known *values) (map[string]any, []diag.Problem) {
 	var problems []diag.Problem
-	t, _ := e.checker().Type(r)
+	t, _ := pl.Checker.Type(r)
 	out := make(map[string]any, len(r.Attributes))
 	for name, v := range r.Attributes {
-		resolved, err := resource.Walk(v, func(ref any) (any, error) { return e.resolveRef(ctx, ref, known) })
+		resolved, err := resource.Walk(v, func(ref any) (any, error) { return pl.resolveRef(ctx, ref, known) })
 		if err != nil {
 			problems = append(problems, diag.Problem{Resource: string(r.ID), Attribute: name, Message: err.Error()})
 			continue

@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -13,7 +13,7 @@ type released struct{ changed, removed int }
 
 // release plans the release of version v, whose resources are entries. Only what differs from the version in force is read or planned.
 // Rows are written by commitAll; until then the release has not begun.
-func (p *planner) release(ctx context.Context, v state.Version, entries []version.Entry) (released, error) {
+func (p *planning) release(ctx context.Context, v state.Version, entries []version.Entry) (released, error) {
 	if p.mending {
 		return p.releaseWhole(ctx, v, entries)
 	}
@@ -21,12 +21,12 @@ func (p *planner) release(ctx context.Context, v state.Version, entries []versio
 	if err != nil || p.env.Released == v.Number && p.env.Releasing == 0 && len(lost) == 0 {
 		return released{}, err
 	}
-	old, err := p.version(ctx, p.env.Released)
+	old, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
 	if err != nil {
 		return released{}, err
 	}
 	shared := version.SharedChunks(old.Chunks, v.Chunks)
-	before, err := version.ReadChunks(ctx, p.e.Files, version.Without(old.Chunks, shared))
+	before, err := version.ReadChunks(ctx, p.pl.Files, version.Without(old.Chunks, shared))
 	if err != nil {
 		return released{}, err
 	}
@@ -48,7 +48,7 @@ func (p *planner) release(ctx context.Context, v state.Version, entries []versio
 }
 
 // releaseNext is release of the version that an export makes.
-func (p *planner) releaseNext(ctx context.Context, n next) (released, error) {
+func (p *planning) releaseNext(ctx context.Context, n next) (released, error) {
 	if n.delta == nil {
 		return p.release(ctx, n.version, n.entries)
 	}
@@ -61,12 +61,12 @@ func (p *planner) releaseNext(ctx context.Context, n next) (released, error) {
 }
 
 // resumeRelease finishes a release that was begun. How much of it was written is not known, so all rows are compared.
-func (p *planner) resumeRelease(ctx context.Context) error {
-	v, err := p.version(ctx, p.env.Releasing)
+func (p *planning) resumeRelease(ctx context.Context) error {
+	v, err := p.pl.Client.Version(ctx, p.was, p.env.Releasing)
 	if err != nil {
 		return err
 	}
-	byID, err := version.ReadChunks(ctx, p.e.Files, v.Chunks)
+	byID, err := version.ReadChunks(ctx, p.pl.Files, v.Chunks)
 	if err != nil {
 		return err
 	}
@@ -77,9 +77,9 @@ func (p *planner) resumeRelease(ctx context.Context) error {
 }
 
 // releaseWhole plans the release of a version, whose resources are entries, from whatever the rows are now.
-func (p *planner) releaseWhole(ctx context.Context, v state.Version, entries []version.Entry) (released, error) {
+func (p *planning) releaseWhole(ctx context.Context, v state.Version, entries []version.Entry) (released, error) {
 	r := &releaser{p: p, v: v, before: map[resource.ID]version.Entry{}, after: entries, all: entries, unasked: map[resource.ID]bool{}}
-	if err := p.e.client().EachRow(ctx, p.env.Name, func(row *state.Row) error {
+	if err := p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if row.Blocked == state.BlockedTemp { // it may be skipped for something required only by the previous graph, which is not known any more
 			r.skipped = append(r.skipped, row.ID)
 		}
@@ -94,13 +94,13 @@ func (p *planner) releaseWhole(ctx context.Context, v state.Version, entries []v
 }
 
 // storeGraph stores the graph that will be in force.
-func (p *planner) storeGraph(ctx context.Context) error {
+func (p *planning) storeGraph(ctx context.Context) error {
 	blob := p.graph.Blob()
 	if (blob.Hash != p.env.Graph || p.mending) && !p.dry {
-		if err := p.e.putFiles(ctx, []state.Blob{blob}); err != nil {
+		if err := p.pl.putFiles(ctx, []state.Blob{blob}); err != nil {
 			return err
 		}
-		p.e.graphs.Keep(blob.Hash, p.graph)
+		p.pl.Graphs.Keep(blob.Hash, p.graph)
 	}
 	p.env.Graph = blob.Hash
 	return nil
@@ -116,13 +116,13 @@ func (r *releaser) begin(ctx context.Context) error {
 	}
 	p.env.Releasing, p.env.Released = r.v.Number, r.v.Number
 	if p.env.LastRepair.IsZero() { // timers start with the first release
-		p.env.LastDeploy, p.env.LastRepair = p.e.Clock.Now(), p.e.Clock.Now()
+		p.env.LastDeploy, p.env.LastRepair = p.pl.Clock.Now(), p.pl.Clock.Now()
 	}
 	return nil
 }
 
 // commitAll writes what was planned, notes that a release, if there was one, is complete, and rings all lanes if a wave was started.
-func (p *planner) commitAll(ctx context.Context) error {
+func (p *planning) commitAll(ctx context.Context) error {
 	wave := p.env.Wave.Epoch != p.was.Wave.Epoch
 	if err := p.commit(ctx, scheduleChanges); err != nil {
 		return err
@@ -139,22 +139,51 @@ func (p *planner) commitAll(ctx context.Context) error {
 	return nil
 }
 
-func lanesOf(agents []resource.Agent) map[string]int {
-	out := make(map[string]int, len(agents))
-	for _, a := range agents {
-		out[a.Name] = max(a.Lanes, 1)
-	}
-	return out
-}
-
 // relaned returns the agents whose number of lanes has changed, so that their resources move.
 func relaned(old, now []resource.Agent) map[string]bool {
 	out := map[string]bool{}
-	before := lanesOf(old)
-	for name, n := range lanesOf(now) {
+	before := state.LanesOf(old)
+	for name, n := range state.LanesOf(now) {
 		if m, ok := before[name]; ok && m != n {
 			out[name] = true
 		}
 	}
 	return out
+}
+
+// Release puts a stored version in force again, an earlier or a later one, and schedules what that
+// changes. No new version is stored. Until the next export, partial exports are merged into it.
+// It is NotFound when the version is not stored, or not any more.
+func (pl *Planner) Release(ctx context.Context, env string, number int) (Exported, error) {
+	var out Exported
+	err := pl.plan(ctx, env, func(p *planning) error {
+		v, err := p.pl.Client.FindVersion(ctx, p.env, number)
+		if err != nil {
+			return err
+		}
+		byID, err := version.ReadChunks(ctx, pl.Files, v.Chunks)
+		if err != nil {
+			return err
+		}
+		p.env.Applied = "" // what a plan did before that is not what is in force
+		if p.env.Base = v.Number; v.Number == p.env.Last {
+			p.env.Base = 0
+		}
+		diff, err := p.release(ctx, v, version.SortedEntries(byID))
+		if err != nil {
+			return err
+		}
+		out = Exported{Version: v.Number, Resources: v.Resources, Changed: diff.changed,
+			Unchanged: v.Resources - diff.changed, Removed: diff.removed, Origin: v.Origin}
+		return p.commitAll(ctx)
+	})
+	return out, err
+}
+
+// base returns the version that a partial export is merged into; last is the last one.
+func (p *planning) base(ctx context.Context, last state.Version) (state.Version, error) {
+	if p.env.Base == 0 {
+		return last, nil
+	}
+	return p.pl.Client.Version(ctx, p.was, p.env.Base)
 }

@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -11,16 +11,16 @@ import (
 	"southbound/shared/resource"
 )
 
-// settleOutbox does what outbox entries ask for and removes them.
-func (e *Engine) settleOutbox(ctx context.Context, env string, entries []state.Outbox) error {
-	return e.plan(ctx, env, func(p *planner) error {
+// FollowUp does what outbox entries ask for and removes them.
+func (pl *Planner) FollowUp(ctx context.Context, env string, entries []state.Outbox) error {
+	return pl.plan(ctx, env, func(p *planning) error {
 		damaged := func(entry state.Outbox) bool { return entry.Kind == state.OutboxDamaged }
 		if slices.ContainsFunc(entries, damaged) {
 			if err := p.mendRows(ctx); err != nil {
 				return err
 			}
 		}
-		graph, err := e.graphs.Get(ctx, p.env.Graph)
+		graph, err := pl.Graphs.Get(ctx, p.env.Graph)
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (e *Engine) settleOutbox(ctx context.Context, env string, entries []state.O
 
 // wakeDependants schedules direct dependants: skipped ones if what they require has recovered, and those that hear its changes if it has
 // sent an event.
-func (p *planner) wakeDependants(ctx context.Context, g *version.Graph, entries []state.Outbox) error {
+func (p *planning) wakeDependants(ctx context.Context, g *version.Graph, entries []state.Outbox) error {
 	type wake struct {
 		entries  []state.Outbox
 		priority state.Priority
@@ -123,7 +123,7 @@ func (p *planner) wakeDependants(ctx context.Context, g *version.Graph, entries 
 
 // waveChecks reports whether the wave, if it is not over in the lane of a row, has still to check that:
 // what is being removed, and what failed for good where a timer asks, it leaves out.
-func (p *planner) waveChecks(row *state.Row) bool {
+func (p *planning) waveChecks(row *state.Row) bool {
 	wave := p.env.Wave
 	return row.Checked < wave.Epoch && !row.Removing && !(wave.KeepTerminal && !state.Retried(row.Class))
 }
@@ -149,7 +149,7 @@ func happened(o *state.Outbox, of *state.Row) bool { return of == nil || !of.Cha
 
 // wakes reports whether entries of the outbox ask for a row that is not scheduled: it was skipped, and something that it
 // requires has recovered, or it has not run since something changed of whose changes it is told.
-func (*planner) wakes(row *state.Row, entries []state.Outbox, rows map[resource.ID]*state.Row) bool {
+func (*planning) wakes(row *state.Row, entries []state.Outbox, rows map[resource.ID]*state.Row) bool {
 	return slices.ContainsFunc(entries, func(o state.Outbox) bool {
 		if o.Kind == state.OutboxRecovered {
 			return row.Blocked == state.BlockedTemp
@@ -160,11 +160,11 @@ func (*planner) wakes(row *state.Row, entries []state.Outbox, rows map[resource.
 
 // running returns what is being run, unless that does not matter, as all that waits for what entries are about is known to
 // have waited.
-func (p *planner) running(ctx context.Context, entries []state.Outbox) (map[resource.ID]bool, error) {
+func (p *planning) running(ctx context.Context, entries []state.Outbox) (map[resource.ID]bool, error) {
 	if !slices.ContainsFunc(entries, func(o state.Outbox) bool { return o.Ticket != 0 }) {
 		return nil, nil
 	}
-	leases, err := p.e.State.Leases(ctx, p.env.Name)
+	leases, err := p.pl.State.Leases(ctx, p.env.Name)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read leases", err)
 	}
@@ -179,12 +179,12 @@ func (p *planner) running(ctx context.Context, entries []state.Outbox) (map[reso
 
 // ticketless returns which of ids are being run and had no ticket even before it was asked what the wave still has to check:
 // what that asks for, it is the wave that does. The others may have ended since.
-func (p *planner) ticketless(ctx context.Context, ids []resource.ID, busy map[resource.ID]bool) (map[resource.ID]bool, error) {
+func (p *planning) ticketless(ctx context.Context, ids []resource.ID, busy map[resource.ID]bool) (map[resource.ID]bool, error) {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id resource.ID) bool { return !busy[id] })
 	if p.env.Wave.Epoch == 0 || len(ids) == 0 {
 		return nil, nil
 	}
-	done, err := p.e.State.Finished(ctx, p.env.Name, ids, 0)
+	done, err := p.pl.State.Finished(ctx, p.env.Name, ids, 0)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
@@ -196,12 +196,12 @@ func (p *planner) ticketless(ctx context.Context, ids []resource.ID, busy map[re
 }
 
 // waveAsksFor returns which of ids the wave may still have to check. The rows are to be read after it: then they show what became of the others.
-func (p *planner) waveAsksFor(ctx context.Context, ids []resource.ID) (map[resource.ID]bool, error) {
+func (p *planning) waveAsksFor(ctx context.Context, ids []resource.ID) (map[resource.ID]bool, error) {
 	out := map[resource.ID]bool{}
 	if p.env.Wave.Epoch == 0 || len(ids) == 0 {
 		return out, nil
 	}
-	done, err := p.e.State.Finished(ctx, p.env.Name, ids, p.env.Wave.Epoch)
+	done, err := p.pl.State.Finished(ctx, p.env.Name, ids, p.env.Wave.Epoch)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
@@ -215,7 +215,7 @@ func (p *planner) waveAsksFor(ctx context.Context, ids []resource.ID) (map[resou
 }
 
 // lookAgain schedules resources that had a run overtaken by another. Their listeners are told, and their facts are read again.
-func (p *planner) lookAgain(ctx context.Context, entries []state.Outbox) error {
+func (p *planning) lookAgain(ctx context.Context, entries []state.Outbox) error {
 	priority := map[resource.ID]state.Priority{}
 	for i := range entries {
 		if entries[i].Kind == state.OutboxAgain {
@@ -231,7 +231,7 @@ func (p *planner) lookAgain(ctx context.Context, entries []state.Outbox) error {
 		if planned := p.rows[id]; planned != nil {
 			row = planned
 		}
-		facts := p.e.runner().ReportsFacts(row)
+		facts := p.pl.Runs.ReportsFacts(row)
 		p.set(row, func(row *state.Row) bool {
 			if row.Orphaned {
 				return false

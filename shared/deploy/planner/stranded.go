@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -19,13 +19,13 @@ func (r *releaser) stranded(ctx context.Context) error {
 		return err
 	}
 	var problems diag.Problems
-	err = r.p.e.client().EachRow(ctx, r.p.env.Name, func(row *state.Row) error {
+	err = r.p.pl.Client.EachRow(ctx, r.p.env.Name, func(row *state.Row) error {
 		transport, moves := moved[row.ID.Agent()]
 		now := row
 		if planned := r.p.rows[row.ID]; planned != nil {
 			now = planned
 		}
-		t, known := r.p.e.Types.Type(row.ID.Type())
+		t, known := r.p.pl.Types.Type(row.ID.Type())
 		if !moves || now.Orphaned || !known || t.Reached(transport) {
 			return nil
 		}
@@ -55,7 +55,7 @@ func (r *releaser) rehosted(ctx context.Context) (map[string]string, error) {
 	if env.Released == 0 || env.Releasing != 0 || state.SameAgents(r.agents, r.v.Agents) {
 		return nil, nil
 	}
-	was, err := r.p.e.State.Agents(ctx, env.Name)
+	was, err := r.p.pl.State.Agents(ctx, env.Name)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read agents", err)
 	}

@@ -1,15 +1,16 @@
-package deploy
+package planner
 
 import (
-	"southbound/shared/deploy/state"
 	"testing"
+
+	"southbound/shared/deploy/state"
 )
 
 // TestSetIsDecidedAgain pins that what had nothing to write is asked again when the row turns out to be another: a fact that a row was asked for
 // already is asked of what takes its place.
 func TestSetIsDecidedAgain(t *testing.T) {
 	t.Parallel()
-	p := &planner{}
+	p := &planning{}
 	p.reset()
 	ask := func(r *state.Row) bool {
 		was := r.WantFacts

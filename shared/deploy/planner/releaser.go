@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 // releaser plans what takes the rows from one version to another.
 type releaser struct {
-	p       *planner
+	p       *planning
 	v       state.Version                 // the one to release
 	agents  []resource.Agent              // those in force; nil: not known
 	before  map[resource.ID]version.Entry // what may differ in the version in force
@@ -39,7 +39,7 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 	if !state.SameAgents(r.agents, r.v.Agents) {
 		p.store.agents = r.v.Agents
 	}
-	r.lanes = lanesOf(r.v.Agents)
+	r.lanes = state.LanesOf(r.v.Agents)
 	differ := len(r.after)
 	if err := r.load(ctx); err != nil {
 		return released{}, err
@@ -180,7 +180,7 @@ func (r *releaser) replace(row *state.Row, en *version.Entry, tells bool, lane s
 	}
 	if len(missing) > 0 {
 		row.Compliance, row.Ticket = state.Undefined, 0
-		row.Reason = undefinedReason(missing)
+		row.Reason = UndefinedReason(missing)
 		return
 	}
 	r.p.schedule(row, state.PriorityNewVersion)
@@ -275,6 +275,6 @@ func (r *releaser) remove(g *version.Graph) {
 	}
 }
 
-func undefinedReason(missing []string) string {
+func UndefinedReason(missing []string) string {
 	return fmt.Sprintf("%s is not known", missing[0])
 }

@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 
 // secretVersion returns s with the version that it means now. If that cannot be told, s stays as it is: it may still be readable where the
 // handler runs.
-func (e *Engine) secretVersion(ctx context.Context, s resource.Secret) resource.Secret {
+func (pl *Planner) secretVersion(ctx context.Context, s resource.Secret) resource.Secret {
 	var version string
 	var err error
-	if v, ok := e.Secrets.(state.SecretVersions); ok {
+	if v, ok := pl.Secrets.(state.SecretVersions); ok {
 		version, err = v.Version(ctx, s) // even if s names a version: that may be a label, which can move to another one
 	} else if s.Version == "" {
-		_, version, err = e.Secrets.Resolve(ctx, s)
+		_, version, err = pl.Secrets.Resolve(ctx, s)
 	}
 	if err == nil && version != "" {
 		s.Version = version
@@ -25,8 +25,8 @@ func (e *Engine) secretVersion(ctx context.Context, s resource.Secret) resource.
 }
 
 // prefetchVersions fetches ahead what secretVersion will ask for, for all secrets among refs.
-func (e *Engine) prefetchVersions(ctx context.Context, refs []any) {
-	if b, ok := e.Secrets.(state.SecretBatches); ok {
+func (pl *Planner) prefetchVersions(ctx context.Context, refs []any) {
+	if b, ok := pl.Secrets.(state.SecretBatches); ok {
 		if secrets := model.SecretsAmong(refs); len(secrets) > 1 {
 			b.Prefetch(ctx, secrets, false)
 		}
@@ -34,13 +34,13 @@ func (e *Engine) prefetchVersions(ctx context.Context, refs []any) {
 }
 
 // lookUp finds out whether a secret exists.
-func (e *Engine) lookUp(ctx context.Context) func(resource.Secret) error {
+func (pl *Planner) lookUp(ctx context.Context) func(resource.Secret) error {
 	return func(ref resource.Secret) error {
-		if v, ok := e.Secrets.(state.SecretVersions); ok {
+		if v, ok := pl.Secrets.(state.SecretVersions); ok {
 			_, err := v.Version(ctx, ref)
 			return err
 		}
-		_, _, err := e.Secrets.Resolve(ctx, ref)
+		_, _, err := pl.Secrets.Resolve(ctx, ref)
 		return err
 	}
 }

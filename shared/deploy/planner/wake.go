@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -129,7 +129,7 @@ func (r *releaser) readWave(ctx context.Context) error {
 	if r.wave != nil {
 		return nil
 	}
-	s, err := r.p.e.State.Schedule(ctx, r.p.env.Name)
+	s, err := r.p.pl.State.Schedule(ctx, r.p.env.Name)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read schedule", err)
 	}

@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -18,10 +18,10 @@ type Request struct {
 }
 
 // Deploy schedules the matching resources that are not deployed as wanted, and returns how many these are.
-func (e *Engine) Deploy(ctx context.Context, env string, req Request) (int, error) {
+func (pl *Planner) Deploy(ctx context.Context, env string, req Request) (int, error) {
 	n := 0
-	err := e.plan(ctx, env, func(p *planner) error {
-		graph, err := e.graphs.Get(ctx, p.env.Graph)
+	err := pl.plan(ctx, env, func(p *planning) error {
+		graph, err := pl.Graphs.Get(ctx, p.env.Graph)
 		if err != nil {
 			return err
 		}
@@ -43,8 +43,8 @@ func (e *Engine) Deploy(ctx context.Context, env string, req Request) (int, erro
 
 // decided takes a request for one resource as a person's decision that its create, whose outcome is
 // not known, may be begun anew. A glob is none: nobody has looked at all that it may match.
-func (p *planner) decided(ctx context.Context, f state.Filter) error {
-	return p.e.client().EachRow(ctx, p.env.Name, func(r *state.Row) error {
+func (p *planning) decided(ctx context.Context, f state.Filter) error {
+	return p.pl.Client.EachRow(ctx, p.env.Name, func(r *state.Row) error {
 		if string(r.ID) == f.ID && r.Blocked == state.NeedsPerson && !r.Orphaned && f.Match(r) {
 			p.set(r, func(r *state.Row) bool {
 				r.Blocked, r.Creating = state.NotBlocked, ""
@@ -57,10 +57,10 @@ func (p *planner) decided(ctx context.Context, f state.Filter) error {
 }
 
 // Repair schedules all matching resources to be checked against reality, and returns how many these are.
-func (e *Engine) Repair(ctx context.Context, env string, req Request) (int, error) {
+func (pl *Planner) Repair(ctx context.Context, env string, req Request) (int, error) {
 	n := 0
-	err := e.plan(ctx, env, func(p *planner) error {
-		graph, err := e.graphs.Get(ctx, p.env.Graph)
+	err := pl.plan(ctx, env, func(p *planning) error {
+		graph, err := pl.Graphs.Get(ctx, p.env.Graph)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (e *Engine) Repair(ctx context.Context, env string, req Request) (int, erro
 			n = len(graph.IDs)
 			return p.commitAll(ctx)
 		}
-		err = e.client().EachRow(ctx, env, func(r *state.Row) error {
+		err = pl.Client.EachRow(ctx, env, func(r *state.Row) error {
 			if r.Runnable() && req.Filter.Match(r) {
 				p.set(r, func(r *state.Row) bool {
 					if !r.Runnable() {
@@ -91,47 +91,15 @@ func (e *Engine) Repair(ctx context.Context, env string, req Request) (int, erro
 	return n, err
 }
 
-// Pause stops claims for agents, or lets them go on. What runs is finished, and what is scheduled stays scheduled.
-func (e *Engine) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
-	if err := e.State.Pause(ctx, env, paused, agents...); err != nil {
-		return fault.Wrap(fault.Unknown, "pause", err)
-	}
-	if paused {
-		return nil
-	}
-	return e.ringWork(ctx, env)
-}
-
-// Halt stops all claims of an environment, or lets them go on. Agents that were paused stay paused.
-func (e *Engine) Halt(ctx context.Context, env string, halted bool) error {
-	if err := e.State.Halt(ctx, env, halted); err != nil {
-		return fault.Wrap(fault.Unknown, "halt", err)
-	}
-	if halted {
-		return nil
-	}
-	return e.ringWork(ctx, env)
-}
-
-// ringWork rings every lane in which something may start.
-func (e *Engine) ringWork(ctx context.Context, env string) error {
-	lanes, err := e.WorkLanes(ctx, env)
-	if err != nil {
-		return err
-	}
-	e.client().Ring(ctx, env, state.RingsOf(lanes))
-	return nil
-}
-
 // SetParameters stores parameters. Resources that were undefined for want of them get their intent and are scheduled.
-func (e *Engine) SetParameters(ctx context.Context, env string, ps ...state.Parameter) error {
+func (pl *Planner) SetParameters(ctx context.Context, env string, ps ...state.Parameter) error {
 	for i := range ps {
 		if err := CheckParameterName(ps[i].Name); err != nil {
 			return err
 		}
-		ps[i].Updated = e.Clock.Now()
+		ps[i].Updated = pl.Clock.Now()
 	}
-	return e.changeParameters(ctx, env, func(p *planner) { p.store.set = ps })
+	return pl.changeParameters(ctx, env, func(p *planning) { p.store.set = ps })
 }
 
 // maxParameterName bounds the names of parameters, in characters.
@@ -152,16 +120,16 @@ func CheckParameterName(name string) error {
 }
 
 // DeleteParameters removes parameters and facts. What was deployed with their values stays as it is until the next export.
-func (e *Engine) DeleteParameters(ctx context.Context, env string, keys ...state.ParameterKey) error {
-	return e.changeParameters(ctx, env, func(p *planner) { p.store.unset = keys })
+func (pl *Planner) DeleteParameters(ctx context.Context, env string, keys ...state.ParameterKey) error {
+	return pl.changeParameters(ctx, env, func(p *planning) { p.store.unset = keys })
 }
 
-func (e *Engine) changeParameters(ctx context.Context, env string, change func(p *planner)) error {
-	return e.plan(ctx, env, func(p *planner) error {
+func (pl *Planner) changeParameters(ctx context.Context, env string, change func(p *planning)) error {
+	return pl.plan(ctx, env, func(p *planning) error {
 		change(p)
 		p.env.Fingerprint, p.env.Applied = "", "" // the same may mean something else now
 		// Stored only if a row conflicts, and until that is planned again: the values are, and what waits for them must hear of it even after a crash.
-		resolve := state.Outbox{ID: e.NewID(), Kind: state.OutboxFact, At: e.Clock.Now()}
+		resolve := state.Outbox{ID: pl.NewID(), Kind: state.OutboxFact, At: pl.Clock.Now()}
 		p.add, p.drop = []state.Outbox{resolve}, []string{resolve.ID}
 		if err := p.resolveAgain(ctx); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 
 // merge puts a partial model into the version it is based on. Sets that the model has or that are deleted are replaced, other sets are
 // carried over, and the shared sets are united.
-func (p *planner) merge(ctx context.Context, x Export, base state.Version) (*model.Model, error) {
-	entries, err := version.ReadChunks(ctx, p.e.Files, base.Chunks)
+func (p *planning) merge(ctx context.Context, x Export, base state.Version) (*model.Model, error) {
+	entries, err := version.ReadChunks(ctx, p.pl.Files, base.Chunks)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (p *planner) merge(ctx context.Context, x Export, base state.Version) (*mod
 	for _, s := range x.DeleteSets {
 		replaced[s] = true
 	}
-	mg := merger{e: p.e, x: x, entries: entries, replaced: replaced, index: map[resource.ID]int{}}
+	mg := merger{pl: p.pl, x: x, entries: entries, replaced: replaced, index: map[resource.ID]int{}}
 	for i := range x.Model.Resources {
 		mg.index[x.Model.Resources[i].ID] = i
 	}
@@ -40,7 +40,7 @@ func (p *planner) merge(ctx context.Context, x Export, base state.Version) (*mod
 	for i := range out.Resources {
 		byID[out.Resources[i].ID] = i
 	}
-	p.e.checker().Relate(out.Resources, byID)
+	p.pl.Checker.Relate(out.Resources, byID)
 	mine := len(x.Model.Resources)
 	at := func(i int, a string) diag.Pos {
 		if i < mine {
@@ -48,16 +48,16 @@ func (p *planner) merge(ctx context.Context, x Export, base state.Version) (*mod
 		}
 		return diag.Pos{}
 	}
-	mg.problems = append(mg.problems, p.e.checker().CheckThings(out.Resources, mine, at)...)
-	mg.problems = append(mg.problems, p.e.checker().CheckReach(&model.Model{Resources: out.Resources, Agents: out.Agents, Where: at}, true)...)
-	mg.problems = append(mg.problems, p.e.checker().CheckThere(out.Resources, at)...)
-	mg.problems = append(mg.problems, p.e.checker().CheckCycles(out.Resources, at)...)
+	mg.problems = append(mg.problems, p.pl.Checker.CheckThings(out.Resources, mine, at)...)
+	mg.problems = append(mg.problems, p.pl.Checker.CheckReach(&model.Model{Resources: out.Resources, Agents: out.Agents, Where: at}, true)...)
+	mg.problems = append(mg.problems, p.pl.Checker.CheckThere(out.Resources, at)...)
+	mg.problems = append(mg.problems, p.pl.Checker.CheckCycles(out.Resources, at)...)
 	return out, mg.problems.Err()
 }
 
 // merger is what one call of merge works on.
 type merger struct {
-	e        *Engine
+	pl       *Planner
 	x        Export
 	entries  map[resource.ID]version.Entry
 	replaced map[string]bool
@@ -118,7 +118,7 @@ func (mg *merger) prune(old *resource.Resource) []resource.ID {
 			return false
 		}
 		r, err := resource.Decode(gone.Body)
-		return err == nil && r.Set != "" && mg.replaced[r.Set] && (old.Set == "" || mg.e.checker().RequiresByType(old, r))
+		return err == nil && r.Set != "" && mg.replaced[r.Set] && (old.Set == "" || mg.pl.Checker.RequiresByType(old, r))
 	})
 }
 

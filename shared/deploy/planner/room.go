@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"slices"
@@ -15,7 +15,7 @@ import (
 //
 // What leaves waits in turn for all that required it. Where that stays, and requires by now what takes
 // the place, it would wait for itself: then it is what leaves that goes first.
-func (e *Engine) makeRoom(kept []version.Node, resources []*resource.Resource, leaving []version.Node,
+func (pl *Planner) makeRoom(kept []version.Node, resources []*resource.Resource, leaving []version.Node,
 	rows map[resource.ID]*state.Row) []version.Node {
 	left := map[model.Thing]resource.ID{}
 	for _, n := range leaving {
@@ -23,7 +23,7 @@ func (e *Engine) makeRoom(kept []version.Node, resources []*resource.Resource, l
 		if err != nil {
 			continue // it says so when it is run
 		}
-		if of, ok := e.checker().ThingOf(res); ok {
+		if of, ok := pl.Checker.ThingOf(res); ok {
 			left[of] = n.ID
 		}
 	}
@@ -32,7 +32,7 @@ func (e *Engine) makeRoom(kept []version.Node, resources []*resource.Resource, l
 		return all
 	}
 	for i, res := range resources {
-		of, _ := e.checker().ThingOf(res)
+		of, _ := pl.Checker.ThingOf(res)
 		if id, ok := left[of]; ok {
 			all[i].Requires = append(slices.Clip(all[i].Requires), id)
 		}

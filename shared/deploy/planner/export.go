@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -65,25 +65,25 @@ type Exported struct {
 
 // Export validates, stores and releases a model. The same export again, also after a crash, gives the same version. A model with problems
 // is refused with diag.Problems, which holds all of them, and nothing is stored.
-func (e *Engine) Export(ctx context.Context, env string, x Export) (Exported, error) {
+func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, error) {
 	var out Exported
 	if x.Since != nil {
-		return e.exportSince(ctx, env, x)
+		return pl.exportSince(ctx, env, x)
 	}
-	if problems := e.validateExport(x); len(problems) > 0 {
+	if problems := pl.validateExport(x); len(problems) > 0 {
 		return out, problems.Err()
 	}
-	uploaded, err := e.upload(ctx, env, x.Model)
+	uploaded, err := pl.upload(ctx, env, x.Model)
 	if err != nil {
 		return out, err
 	}
 	store := func(mending bool) error {
-		return e.planMending(ctx, env, mending, func(p *planner) (err error) {
+		return pl.planMending(ctx, env, mending, func(p *planning) (err error) {
 			out, err = p.export(ctx, x)
 			return err
 		})
 	}
-	mending, err := e.mustMend(ctx, env)
+	mending, err := pl.mustMend(ctx, env)
 	if err != nil {
 		return out, err
 	}
@@ -95,14 +95,14 @@ func (e *Engine) Export(ctx context.Context, env string, x Export) (Exported, er
 	return out, err
 }
 
-func (e *Engine) validateExport(x Export) diag.Problems {
+func (pl *Planner) validateExport(x Export) diag.Problems {
 	var problems diag.Problems
 	switch {
 	case !x.Target.Empty() && (x.Partial || x.NoRelease):
 		problems.Add(diag.Problem{Message: "a filter does not go together with a partial export, or one that is not released",
 			Hint: "leave out one of the two"})
 	case x.Partial:
-		problems = e.Validate(x.Model)
+		problems = pl.Checker.Validate(x.Model)
 		sets := map[string]bool{}
 		for i := range x.Model.Resources {
 			sets[x.Model.Resources[i].Set] = true
@@ -115,22 +115,22 @@ func (e *Engine) validateExport(x Export) diag.Problems {
 	case len(x.DeleteSets) > 0:
 		problems.Add(diag.Problem{Message: "sets can only be deleted by a partial export", Hint: "add --partial"})
 	default:
-		problems = e.ValidateClosed(x.Model)
+		problems = pl.Checker.ValidateClosed(x.Model)
 	}
 	return problems
 }
 
 // upload stores those files of a model that are missing, and returns how many these were. Files of the last version are taken to be
 // stored; if they are not, storeVersion says so.
-func (e *Engine) upload(ctx context.Context, env string, m *model.Model) (int, error) {
+func (pl *Planner) upload(ctx context.Context, env string, m *model.Model) (int, error) {
 	if len(m.Files) == 0 {
 		return 0, nil
 	}
-	stored, err := e.State.Env(ctx, env)
+	stored, err := pl.State.Env(ctx, env)
 	if err != nil {
 		return 0, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	vs, err := e.State.Versions(ctx, env, stored.Last)
+	vs, err := pl.State.Versions(ctx, env, stored.Last)
 	if err != nil {
 		return 0, fault.Wrap(fault.Unknown, "read version", err)
 	}
@@ -150,7 +150,7 @@ func (e *Engine) upload(ctx context.Context, env string, m *model.Model) (int, e
 		return 0, nil
 	}
 	slices.Sort(hashes)
-	missing, err := e.Files.Missing(ctx, hashes)
+	missing, err := pl.Files.Missing(ctx, hashes)
 	if err != nil {
 		return 0, fault.Wrap(fault.Unknown, "look for files", err)
 	}
@@ -158,17 +158,17 @@ func (e *Engine) upload(ctx context.Context, env string, m *model.Model) (int, e
 	for i, h := range missing {
 		blobs[i] = m.Files[h]
 	}
-	if err := e.putFiles(ctx, blobs); err != nil {
+	if err := pl.putFiles(ctx, blobs); err != nil {
 		return 0, err
 	}
 	return len(blobs), nil
 }
 
-func (e *Engine) putFiles(ctx context.Context, blobs []state.Blob) error {
+func (pl *Planner) putFiles(ctx context.Context, blobs []state.Blob) error {
 	if len(blobs) == 0 {
 		return nil
 	}
-	err := e.client().Retry(ctx, func() error { return e.Files.Put(ctx, blobs) })
+	err := pl.Client.Retry(ctx, func() error { return pl.Files.Put(ctx, blobs) })
 	return fault.Wrap(fault.Unknown, "store files", err)
 }
 
@@ -183,9 +183,9 @@ type next struct {
 }
 
 // next makes the version that follows from an export, and stores nothing.
-func (p *planner) next(ctx context.Context, x Export) (next, error) {
+func (p *planning) next(ctx context.Context, x Export) (next, error) {
 	p.retry = x.RetryFailed
-	last, err := p.version(ctx, p.env.Last)
+	last, err := p.pl.Client.Version(ctx, p.was, p.env.Last)
 	if err != nil {
 		return next{}, err
 	}
@@ -202,10 +202,10 @@ func (p *planner) next(ctx context.Context, x Export) (next, error) {
 	if x.Settings != nil && (x.Target.Empty() || p.env.Released == 0) {
 		p.env.Settings = *x.Settings
 	}
-	blobs, digest := version.Chunks(set.entries, p.e.Sizes.Chunk)
-	v := state.Version{Number: p.env.Last + 1, At: p.e.Clock.Now(), Resources: len(set.entries),
+	blobs, digest := version.Chunks(set.entries, p.pl.ChunkSize)
+	v := state.Version{Number: p.env.Last + 1, At: p.pl.Clock.Now(), Resources: len(set.entries),
 		Digest: version.Digest(digest, set.agents), Agents: set.agents, Sets: sets, Base: base,
-		Pack: p.e.Pack, Files: set.files, Origin: x.Origin}
+		Pack: p.pl.Pack, Files: set.files, Origin: x.Origin}
 	for _, b := range blobs {
 		v.Chunks = append(v.Chunks, b.Hash)
 	}
@@ -218,7 +218,7 @@ func (p *planner) next(ctx context.Context, x Export) (next, error) {
 }
 
 // content returns what the version after last holds, its sets, and the version that the rest was taken from; 0: none.
-func (p *planner) content(ctx context.Context, x Export, last state.Version) (set intents, sets []string, base int, err error) {
+func (p *planning) content(ctx context.Context, x Export, last state.Version) (set intents, sets []string, base int, err error) {
 	if !x.Target.Empty() {
 		t, err := p.target(ctx, x)
 		if err != nil {
@@ -243,7 +243,7 @@ func (p *planner) content(ctx context.Context, x Export, last state.Version) (se
 }
 
 // export does the part of an export that is serialised with other exports.
-func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
+func (p *planning) export(ctx context.Context, x Export) (Exported, error) {
 	next, err := p.next(ctx, x)
 	if err != nil {
 		return Exported{}, err
@@ -289,7 +289,7 @@ func (p *planner) export(ctx context.Context, x Export) (Exported, error) {
 const maxLeft = 20
 
 // leftBehind returns how many rows become orphans by what is planned, and the first of these.
-func (p *planner) leftBehind() (n int, first []resource.ID) {
+func (p *planning) leftBehind() (n int, first []resource.ID) {
 	for _, id := range p.order {
 		if p.rows[id].Orphaned && !p.before[id].Orphaned {
 			if n++; n <= maxLeft {
@@ -303,9 +303,9 @@ func (p *planner) leftBehind() (n int, first []resource.ID) {
 
 // compareVersions counts what is new or has another intent in v, and what has left; entries are those of v. Chunks that both versions have
 // are not read.
-func (p *planner) compareVersions(ctx context.Context, last, v state.Version, entries []version.Entry) (changed, removed int, err error) {
+func (p *planning) compareVersions(ctx context.Context, last, v state.Version, entries []version.Entry) (changed, removed int, err error) {
 	shared := version.SharedChunks(last.Chunks, v.Chunks)
-	before, err := version.ReadChunks(ctx, p.e.Files, version.Without(last.Chunks, shared))
+	before, err := version.ReadChunks(ctx, p.pl.Files, version.Without(last.Chunks, shared))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -323,7 +323,7 @@ func (p *planner) compareVersions(ctx context.Context, last, v state.Version, en
 }
 
 // request plans what an export asks for besides the release, and writes all that is planned.
-func (p *planner) request(ctx context.Context, x Export) error {
+func (p *planning) request(ctx context.Context, x Export) error {
 	some := x.Check && (p.targets != nil || len(x.CheckAgents) > 0)
 	switch {
 	case some:
@@ -339,7 +339,7 @@ func (p *planner) request(ctx context.Context, x Export) error {
 		}
 	}
 	if some || x.RetryFailed {
-		graph, err := p.e.graphs.Get(ctx, p.env.Graph)
+		graph, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 		if err != nil {
 			return err
 		}
@@ -350,7 +350,7 @@ func (p *planner) request(ctx context.Context, x Export) error {
 
 // storeVersion stores the files of a version that is new. The version itself is written by the
 // commit that also writes what follows from it.
-func (p *planner) storeVersion(ctx context.Context, next next) error {
+func (p *planning) storeVersion(ctx context.Context, next next) error {
 	v, last, blobs := next.version, next.last, next.blobs
 	if p.mending {
 		if err := p.storeAgain(ctx, blobs); err != nil {
@@ -375,7 +375,7 @@ func (p *planner) storeVersion(ctx context.Context, next next) error {
 	var missing []string
 	if len(ask) > 0 {
 		var err error
-		if missing, err = p.e.Files.Missing(ctx, ask); err != nil {
+		if missing, err = p.pl.Files.Missing(ctx, ask); err != nil {
 			return fault.Wrap(fault.Unknown, "look for files", err)
 		}
 	}
@@ -387,7 +387,7 @@ func (p *planner) storeVersion(ctx context.Context, next next) error {
 		}
 		put = append(put, b)
 	}
-	if err := p.e.putFiles(ctx, put); err != nil {
+	if err := p.pl.putFiles(ctx, put); err != nil {
 		return err
 	}
 	p.store.version = &v
@@ -405,23 +405,4 @@ func setsOf(resources []resource.Resource) []string {
 	}
 	slices.Sort(sets)
 	return sets
-}
-
-// version returns a stored version; number 0 gives an empty one.
-func (p *planner) version(ctx context.Context, number int) (state.Version, error) {
-	if number == 0 {
-		return state.Version{}, nil
-	}
-	vs, err := p.e.State.Versions(ctx, p.env.Name, number)
-	if err != nil {
-		return state.Version{}, fault.Wrap(fault.Unknown, "read version", err)
-	}
-	if len(vs) == 0 {
-		if now, err := p.e.State.Env(ctx, p.env.Name); err != nil || now.Rev != p.was.Rev {
-			return state.Version{}, fault.New(fault.Conflict, "read version", "version %d was forgotten meanwhile", number).WithHint("try again")
-		}
-		return state.Version{}, fault.New(fault.Damaged, "read version", "version %d is not stored", number).
-			WithHint("the state was changed by something else; restore it from a copy")
-	}
-	return vs[0], nil
 }

@@ -1,10 +1,14 @@
-package deploy
+package planner
 
 import (
 	"context"
 	"maps"
 	"slices"
 	"time"
+
+	"southbound/shared/deploy/model"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
 
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
@@ -13,25 +17,51 @@ import (
 	"southbound/shared/resource"
 )
 
-// planner changes what is scheduled in one environment. It holds the lease "plan", so there is one at a time. Workers go on meanwhile;
+// Config is what a planner works with.
+type Config struct {
+	*state.Client
+	Files     state.Files
+	Secrets   state.Secrets
+	Graphs    *version.Graphs
+	Checker   *model.Checker
+	Runs      *run.Runner
+	Types     *schema.Registry
+	Handlers  map[string]provider.Handler // by type name
+	Pack      string                      // digest of the handlers, recorded with every version
+	NewID     func() string               // unique, and greater than those made before
+	ChunkSize int                         // about how many resources are in a chunk of a version
+	SweepSize int                         // entries of the outbox, and retries, that one sweep takes on
+	// Owned and Keep may be nil; see deploy.Config.
+	Owned func(ctx context.Context, env string, sets []string) ([]string, error)
+	Keep  func(ctx context.Context) ([]string, error)
+}
+
+// Planner stores versions and changes what is scheduled, for any environment. It keeps nothing
+// between calls.
+type Planner struct{ Config }
+
+// New returns a planner.
+func New(c Config) *Planner { return &Planner{c} }
+
+// planning changes what is scheduled in one environment. It holds the lease "plan", so there is one at a time. Workers go on meanwhile;
 // rows that they change before the planner writes them are planned again. See docs/design/engine.md.
-type planner struct {
-	e       *Engine
-	env     state.Env
-	was     state.Env // env as it is stored
-	lease   state.Lease
-	dry     bool                       // nothing is stored; see Preview
-	look    Look                       // of a preview
-	texts   run.Texts                  // of a preview; nil: files are not shown by their text
-	retry   bool                       // what failed is asked for, too
-	targets *targets                   // what an export is about; nil: everything
-	commits int64                      // number of commits made so far
-	rows    map[resource.ID]*state.Row // the planned rows, to be written
-	order   []resource.ID              // ids of rows, requirements first
-	graph   *version.Graph             // the graph that will be in force
-	add     []state.Outbox             // outbox entries that follow from the plan
-	drop    []string                   // outbox entries that are settled by the plan
-	store   struct {                   // what is written with the rows
+type planning struct {
+	pl          *Planner
+	env         state.Env
+	was         state.Env // env as it is stored
+	lease       state.Lease
+	dry         bool                       // nothing is stored; see Preview
+	wholeValues bool                       // of a preview: values are kept as long as they are
+	texts       run.Texts                  // of a preview; nil: files are not shown by their text
+	retry       bool                       // what failed is asked for, too
+	targets     *targets                   // what an export is about; nil: everything
+	commits     int64                      // number of commits made so far
+	rows        map[resource.ID]*state.Row // the planned rows, to be written
+	order       []resource.ID              // ids of rows, requirements first
+	graph       *version.Graph             // the graph that will be in force
+	add         []state.Outbox             // outbox entries that follow from the plan
+	drop        []string                   // outbox entries that are settled by the plan
+	store       struct {                   // what is written with the rows
 		version *state.Version
 		forget  []int
 		agents  []resource.Agent
@@ -48,23 +78,26 @@ type planner struct {
 	rebuilt *version.Graph
 }
 
+// planLease is how long the lease of a planner outlasts its last write; see state.LeaseMargin.
+const planLease = 60 * time.Second
+
 // plan runs f as the one planner of env. A release that a crash cut short is finished first.
-func (e *Engine) plan(ctx context.Context, env string, f func(p *planner) error) error {
-	return e.planMending(ctx, env, false, f)
+func (pl *Planner) plan(ctx context.Context, env string, f func(p *planning) error) error {
+	return pl.planMending(ctx, env, false, f)
 }
 
 // planMending is plan where f may make anew what is lost, so that it is not an error that a release cannot be finished for that reason.
-func (e *Engine) planMending(ctx context.Context, env string, mending bool, f func(p *planner) error) error {
-	lease, err := e.client().Acquire(ctx, env, state.PlanKey, planLease)
+func (pl *Planner) planMending(ctx context.Context, env string, mending bool, f func(p *planning) error) error {
+	lease, err := pl.Client.Acquire(ctx, env, state.PlanKey, planLease)
 	if err != nil {
 		return err
 	}
-	defer e.client().Release(ctx, env, lease)
-	stored, err := e.State.Env(ctx, env)
+	defer pl.Client.Release(ctx, env, lease)
+	stored, err := pl.State.Env(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	p := &planner{e: e, env: stored, was: stored, lease: lease}
+	p := &planning{pl: pl, env: stored, was: stored, lease: lease}
 	p.reset()
 	if stored.Releasing != 0 {
 		if err := p.resumeRelease(ctx); err != nil && !(mending && state.Unreadable(err)) {
@@ -76,7 +109,7 @@ func (e *Engine) planMending(ctx context.Context, env string, mending bool, f fu
 }
 
 // reset forgets what was planned.
-func (p *planner) reset() {
+func (p *planning) reset() {
 	p.rows, p.order, p.add, p.drop = map[resource.ID]*state.Row{}, nil, nil, nil
 	p.store.version, p.store.forget, p.store.agents, p.store.set, p.store.unset = nil, nil, nil, nil, nil
 	p.store.goodbye = nil
@@ -85,7 +118,7 @@ func (p *planner) reset() {
 
 // set changes a row by f, which reports whether there is anything to write. It remembers f, even if there is nothing to write now: if
 // somebody else has changed the row meanwhile, f is applied to it again, and then there may be.
-func (p *planner) set(row *state.Row, f func(*state.Row) bool) {
+func (p *planning) set(row *state.Row, f func(*state.Row) bool) {
 	was := *row
 	changed := f(row)
 	if before := p.reapply[row.ID]; before != nil {
@@ -107,10 +140,10 @@ func (p *planner) set(row *state.Row, f func(*state.Row) bool) {
 }
 
 // ticket returns the ticket of all that the next commit schedules: greater than those of all commits before it.
-func (p *planner) ticket() int64 { return p.lease.Fence<<20 | p.commits }
+func (p *planning) ticket() int64 { return p.lease.Fence<<20 | p.commits }
 
 // schedule gives a row a ticket.
-func (p *planner) schedule(r *state.Row, priority state.Priority) {
+func (p *planning) schedule(r *state.Row, priority state.Priority) {
 	if r.Ticket == 0 || priority < r.Priority {
 		r.Priority = priority
 	}
@@ -126,7 +159,7 @@ const (
 
 // commit writes what was planned, together with the environment, and rings the lanes that got work. Rows that a worker has changed
 // meanwhile are planned again, until all are written. plan is scheduleChanges or scheduleStays.
-func (p *planner) commit(ctx context.Context, plan bool) error {
+func (p *planning) commit(ctx context.Context, plan bool) error {
 	s := &p.store
 	if len(p.order)+len(p.drop)+len(s.forget)+len(s.agents)+len(s.set)+len(s.unset)+len(s.goodbye) == 0 && s.version == nil && p.env == p.was {
 		return nil
@@ -143,7 +176,7 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 	}
 	rows, conflicts := c.Rows, false
 	for {
-		now := p.e.Clock.Now()
+		now := p.pl.Clock.Now()
 		c.Until = now.Add(planLease)
 		done, err := p.write(ctx, c)
 		if err != nil {
@@ -182,17 +215,17 @@ func (p *planner) commit(ctx context.Context, plan bool) error {
 func toWrite(row, was *state.Row) bool { return row.Rev == 0 || !row.Same(was) }
 
 // write makes a commit, trying again while the store is unavailable. It recognises a commit that took effect although its answer was lost.
-func (p *planner) write(ctx context.Context, c state.Commit) (state.Committed, error) {
+func (p *planning) write(ctx context.Context, c state.Commit) (state.Committed, error) {
 	var done state.Committed
 	want := state.Env{}
 	if c.Env != nil {
 		want = *c.Env
 	}
 	lost := false
-	err := p.e.client().Retry(ctx, func() error {
+	err := p.pl.Client.Retry(ctx, func() error {
 		var err error
 		if lost && c.Env != nil {
-			now, err := p.e.State.Env(ctx, want.Name)
+			now, err := p.pl.State.Env(ctx, want.Name)
 			if err != nil {
 				return err
 			}
@@ -200,7 +233,7 @@ func (p *planner) write(ctx context.Context, c state.Commit) (state.Committed, e
 				c.Env, c.Version = nil, nil // our own write, as only the holder of the lease writes it
 			}
 		}
-		done, err = p.e.State.Commit(ctx, p.env.Name, c)
+		done, err = p.pl.State.Commit(ctx, p.env.Name, c)
 		lost = lost || err != nil
 		return err
 	})
@@ -216,7 +249,7 @@ func (p *planner) write(ctx context.Context, c state.Commit) (state.Committed, e
 
 // sameAsPlanned reports whether a conflicting row is what this planner has written itself. What a worker has written differs at least in
 // its last action.
-func (p *planner) sameAsPlanned(rows []state.Row, now state.Row) bool {
+func (p *planning) sameAsPlanned(rows []state.Row, now state.Row) bool {
 	for i := range rows {
 		if rows[i].ID == now.ID {
 			if rows[i].Gone {
@@ -228,28 +261,28 @@ func (p *planner) sameAsPlanned(rows []state.Row, now state.Row) bool {
 	return false
 }
 
-func (p *planner) ringLanes(ctx context.Context, lanes map[string]bool) {
-	p.e.client().Ring(ctx, p.env.Name, state.RingsOf(slices.Sorted(maps.Keys(lanes))))
+func (p *planning) ringLanes(ctx context.Context, lanes map[string]bool) {
+	p.pl.Client.Ring(ctx, p.env.Name, state.RingsOf(slices.Sorted(maps.Keys(lanes))))
 }
 
 // load returns rows by id.
-func (p *planner) load(ctx context.Context, ids []resource.ID) (map[resource.ID]*state.Row, error) {
-	return p.e.client().Rows(ctx, p.env.Name, ids)
+func (p *planning) load(ctx context.Context, ids []resource.ID) (map[resource.ID]*state.Row, error) {
+	return p.pl.Client.Rows(ctx, p.env.Name, ids)
 }
 
 // startWave plans a wave, which asks for everything to be checked.
-func (p *planner) startWave(priority state.Priority, keepTerminal bool) {
-	p.env.Wave = state.Wave{Epoch: p.env.Wave.Epoch + 1, Priority: priority, At: p.e.Clock.Now(), KeepTerminal: keepTerminal}
+func (p *planning) startWave(priority state.Priority, keepTerminal bool) {
+	p.env.Wave = state.Wave{Epoch: p.env.Wave.Epoch + 1, Priority: priority, At: p.pl.Clock.Now(), KeepTerminal: keepTerminal}
 }
 
 // scheduleUnfinished schedules the rows that are not deployed as wanted, may run, and match (nil: all). retry includes those that wait
 // for their backoff, and those whose failure waits for a person or a new intent.
-func (p *planner) scheduleUnfinished(ctx context.Context, priority state.Priority, retry bool, match func(*state.Row) bool) error {
-	leases, err := p.e.State.Leases(ctx, p.env.Name)
+func (p *planning) scheduleUnfinished(ctx context.Context, priority state.Priority, retry bool, match func(*state.Row) bool) error {
+	leases, err := p.pl.State.Leases(ctx, p.env.Name)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read leases", err)
 	}
-	running, now := map[resource.ID]string{}, p.e.Clock.Now()
+	running, now := map[resource.ID]string{}, p.pl.Clock.Now()
 	for i := range leases {
 		for _, id := range leases[i].Running {
 			if now.Before(leases[i].Until) {
@@ -261,7 +294,7 @@ func (p *planner) scheduleUnfinished(ctx context.Context, priority state.Priorit
 		if !r.Runnable() || !r.Unfinished() || (match != nil && !match(r)) || running[r.ID] == r.Lane {
 			return false // what runs does just what is asked for
 		}
-		if !retry && (!state.Retried(r.Class) || r.NextAt.After(p.e.Clock.Now())) {
+		if !retry && (!state.Retried(r.Class) || r.NextAt.After(p.pl.Clock.Now())) {
 			return false
 		}
 		if r.Ticket == 0 {
@@ -273,7 +306,7 @@ func (p *planner) scheduleUnfinished(ctx context.Context, priority state.Priorit
 		r.Priority = min(r.Priority, priority)
 		return higher
 	}
-	return p.e.client().EachRow(ctx, p.env.Name, func(r *state.Row) error {
+	return p.pl.Client.EachRow(ctx, p.env.Name, func(r *state.Row) error {
 		if planned := p.rows[r.ID]; planned != nil {
 			r = planned
 		}

@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -12,25 +12,25 @@ import (
 
 // mustMend reports whether files that the engine made itself are lost. Homes in which files do not
 // change by themselves are not asked, which takes no request either.
-func (e *Engine) mustMend(ctx context.Context, env string) (bool, error) {
-	if _, asks := e.Files.(state.Verifier); !asks {
+func (pl *Planner) mustMend(ctx context.Context, env string) (bool, error) {
+	if _, asks := pl.Files.(state.Verifier); !asks {
 		return false, nil
 	}
-	state, err := e.State.Env(ctx, env)
+	state, err := pl.State.Env(ctx, env)
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	return !e.intact(ctx, state), nil
+	return !pl.Intact(ctx, state), nil
 }
 
-// intact reports whether the files that the engine made itself can be read: the graph in force, and the resources of that version and of the
+// Intact reports whether the files that the engine made itself can be read: the graph in force, and the resources of that version and of the
 // last one.
-func (e *Engine) intact(ctx context.Context, stored state.Env) bool {
-	v, asks := e.Files.(state.Verifier)
+func (pl *Planner) Intact(ctx context.Context, stored state.Env) bool {
+	v, asks := pl.Files.(state.Verifier)
 	if !asks || stored.Last == 0 {
 		return true
 	}
-	versions, err := e.State.Versions(ctx, stored.Name, stored.Last, stored.Released)
+	versions, err := pl.State.Versions(ctx, stored.Name, stored.Last, stored.Released)
 	if err != nil {
 		return true // whatever comes next says what is wrong
 	}
@@ -46,10 +46,10 @@ func (e *Engine) intact(ctx context.Context, stored state.Env) bool {
 }
 
 // lostOf returns those of blobs that are not stored, or with other bytes.
-func (e *Engine) lostOf(ctx context.Context, blobs []state.Blob) ([]state.Blob, error) {
+func (pl *Planner) lostOf(ctx context.Context, blobs []state.Blob) ([]state.Blob, error) {
 	var out []state.Blob
 	for i := range blobs {
-		_, err := e.Files.Get(ctx, []string{blobs[i].Hash})
+		_, err := pl.Files.Get(ctx, []string{blobs[i].Hash})
 		if state.Unreadable(err) {
 			out = append(out, blobs[i])
 		} else if err != nil {
@@ -60,22 +60,22 @@ func (e *Engine) lostOf(ctx context.Context, blobs []state.Blob) ([]state.Blob, 
 }
 
 // storeAgain stores those of blobs that are lost.
-func (p *planner) storeAgain(ctx context.Context, blobs []state.Blob) error {
-	gone, err := p.e.lostOf(ctx, blobs)
+func (p *planning) storeAgain(ctx context.Context, blobs []state.Blob) error {
+	gone, err := p.pl.lostOf(ctx, blobs)
 	if err != nil {
 		return err
 	}
-	return p.e.putFiles(ctx, gone)
+	return p.pl.putFiles(ctx, gone)
 }
 
 // mendRows compares all rows with the version in force, as some have lost what is wanted of their resource. Where that version cannot be read either,
 // the next export stores both anew.
-func (p *planner) mendRows(ctx context.Context) error {
-	v, err := p.version(ctx, p.env.Released)
+func (p *planning) mendRows(ctx context.Context) error {
+	v, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
 	if err != nil {
 		return err
 	}
-	byID, err := version.ReadChunks(ctx, p.e.Files, v.Chunks)
+	byID, err := version.ReadChunks(ctx, p.pl.Files, v.Chunks)
 	if state.Unreadable(err) {
 		return nil
 	}
@@ -90,8 +90,8 @@ func (p *planner) mendRows(ctx context.Context) error {
 }
 
 // inForce returns the graph in force. If it is lost while the store is mended, it is made of the rows.
-func (p *planner) inForce(ctx context.Context) (*version.Graph, error) {
-	g, err := p.e.graphs.Get(ctx, p.env.Graph)
+func (p *planning) inForce(ctx context.Context) (*version.Graph, error) {
+	g, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if !p.mending || !state.Unreadable(err) {
 		return g, err
 	}
@@ -104,10 +104,10 @@ func (p *planner) inForce(ctx context.Context) (*version.Graph, error) {
 }
 
 // graphOfRows makes a graph of what rows know: what left the model and is being purged waits for what required it.
-func (p *planner) graphOfRows(ctx context.Context) (*version.Graph, error) {
+func (p *planning) graphOfRows(ctx context.Context) (*version.Graph, error) {
 	var nodes []version.Node
 	removing := map[resource.ID][]resource.ID{} // what requires it
-	if err := p.e.client().EachRow(ctx, p.env.Name, func(row *state.Row) error {
+	if err := p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if row.Orphaned {
 			return nil
 		}

@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // effectiveGraph makes the graph that is in force once a version is released. Things are removed in the reverse of the order in which they are made: between
 // two resources that must not exist, the edge runs the other way, and a resource that left the model and is purged waits for everything
 // that required it.
-func (p *planner) effectiveGraph(ctx context.Context, r *releaser) (*version.Graph, error) {
+func (p *planning) effectiveGraph(ctx context.Context, r *releaser) (*version.Graph, error) {
 	all := r.all
 	nodes := make([]version.Node, 0, len(all))
 	purged := map[resource.ID]bool{}
@@ -32,12 +32,12 @@ func (p *planner) effectiveGraph(ctx context.Context, r *releaser) (*version.Gra
 	if err != nil {
 		return nil, err
 	}
-	return version.NewGraph(p.e.makeRoom(nodes, resources, removing, rows)), nil
+	return version.NewGraph(p.pl.makeRoom(nodes, resources, removing, rows)), nil
 }
 
 // removing returns the nodes of what is being purged because it left the model, with their rows: what
 // leaves with this version, and what an earlier one has left to do.
-func (p *planner) removing(ctx context.Context, r *releaser, kept []version.Node) ([]version.Node,
+func (p *planning) removing(ctx context.Context, r *releaser, kept []version.Node) ([]version.Node,
 	map[resource.ID]*state.Row, error) {
 	old, err := p.inForce(ctx)
 	if err != nil || len(old.IDs) == 0 {
@@ -75,7 +75,7 @@ func (p *planner) removing(ctx context.Context, r *releaser, kept []version.Node
 }
 
 // stillRemoving drops nodes whose purge is done, and returns the rows of the others.
-func (p *planner) stillRemoving(ctx context.Context, nodes []version.Node, r *releaser) ([]version.Node,
+func (p *planning) stillRemoving(ctx context.Context, nodes []version.Node, r *releaser) ([]version.Node,
 	map[resource.ID]*state.Row, error) {
 	var unknown []resource.ID
 	for _, n := range nodes {
@@ -99,7 +99,7 @@ func (p *planner) stillRemoving(ctx context.Context, nodes []version.Node, r *re
 }
 
 // orderBy sorts the planned rows so that requirements come first and any prefix of them makes sense: see Commit.Rows.
-func (p *planner) orderBy(g *version.Graph) {
+func (p *planning) orderBy(g *version.Graph) {
 	if len(p.order) < 2 {
 		return
 	}
@@ -122,7 +122,7 @@ func (p *planner) orderBy(g *version.Graph) {
 
 // reblock blocks what requires something undefined, directly or not, and unblocks what no longer does. It starts at the planned
 // rows and goes on to their dependants as long as anything changes.
-func (p *planner) reblock(ctx context.Context, g *version.Graph) error {
+func (p *planning) reblock(ctx context.Context, g *version.Graph) error {
 	undefined := 0
 	for _, r := range p.rows {
 		if r.Compliance == state.Undefined {
@@ -130,7 +130,7 @@ func (p *planner) reblock(ctx context.Context, g *version.Graph) error {
 		}
 	}
 	if undefined == 0 {
-		counts, err := p.e.State.Counts(ctx, p.env.Name)
+		counts, err := p.pl.State.Counts(ctx, p.env.Name)
 		if err != nil {
 			return fault.Wrap(fault.Unknown, "count resources", err)
 		}
@@ -147,7 +147,7 @@ func (p *planner) reblock(ctx context.Context, g *version.Graph) error {
 
 // blocker is what one call of reblock works on.
 type blocker struct {
-	p     *planner
+	p     *planning
 	g     *version.Graph
 	rows  map[resource.ID]*state.Row
 	kept  map[resource.ID]state.Row // rows as they were before this reblock blocked them

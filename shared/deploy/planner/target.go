@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func (t *targets) match(r *state.Row) bool { return t == nil || t.asked[r.ID] ||
 
 // targeted is what one call of target works on.
 type targeted struct {
-	p       *planner
+	p       *planning
 	x       Export
 	base    state.Version
 	entries map[resource.ID]version.Entry      // of the base
@@ -48,13 +48,13 @@ type targeted struct {
 
 // target makes what a targeted export stores: of the model what it is about, of the version in
 // force all the rest, as it is there.
-func (p *planner) target(ctx context.Context, x Export) (*targeted, error) {
-	base, err := p.version(ctx, p.env.Released)
+func (p *planning) target(ctx context.Context, x Export) (*targeted, error) {
+	base, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
 	if err != nil {
 		return nil, err
 	}
 	t := &targeted{p: p, x: x, base: base, index: map[resource.ID]int{}}
-	if t.entries, err = version.ReadChunks(ctx, p.e.Files, base.Chunks); err != nil {
+	if t.entries, err = version.ReadChunks(ctx, p.pl.Files, base.Chunks); err != nil {
 		return nil, err
 	}
 	for i := range x.Model.Resources {
@@ -113,7 +113,7 @@ func (t *targeted) current(ctx context.Context) error {
 
 // find decides what the export is about.
 func (t *targeted) find(ctx context.Context) error {
-	status, err := t.p.e.withStatus(ctx, t.p.env.Name, t.x.Target.Status)
+	status, err := t.p.pl.Client.WithStatus(ctx, t.p.env.Name, t.x.Target.Status)
 	if err != nil {
 		return err
 	}
@@ -159,21 +159,6 @@ func (t *targeted) find(ctx context.Context) error {
 	return nil
 }
 
-// withStatus returns the resources that have a status; nil if none is asked for.
-func (e *Engine) withStatus(ctx context.Context, env string, status state.Status) (map[resource.ID]bool, error) {
-	if status == "" {
-		return nil, nil //nolint:nilnil // any
-	}
-	f := state.Filter{Status: status}
-	out := map[resource.ID]bool{}
-	return out, e.client().EachRow(ctx, env, func(r *state.Row) error {
-		if f.Match(r) {
-			out[r.ID] = true
-		}
-		return nil
-	})
-}
-
 // keep decides what of the base stays: all that the export is not about and, where that is to come
 // later, what these still require.
 func (t *targeted) keep() {
@@ -191,7 +176,7 @@ func (t *targeted) keep() {
 	for ; t.x.Defer && len(follow) > 0; follow = follow[1:] {
 		r := t.old[follow[0]]
 		for _, id := range r.Requires {
-			if t.removed[id] && !t.p.e.checker().RequiresByType(r, t.old[id]) {
+			if t.removed[id] && !t.p.pl.Checker.RequiresByType(r, t.old[id]) {
 				delete(t.removed, id)
 				delete(about.asked, id)
 				t.late[id] = true
@@ -201,7 +186,7 @@ func (t *targeted) keep() {
 	}
 	for _, r := range t.kept {
 		r.Requires = slices.DeleteFunc(slices.Clone(r.Requires), func(id resource.ID) bool {
-			return t.removed[id] && t.p.e.checker().RequiresByType(r, t.old[id])
+			return t.removed[id] && t.p.pl.Checker.RequiresByType(r, t.old[id])
 		})
 	}
 }
@@ -217,7 +202,7 @@ func (t *targeted) agents(of []resource.Agent) []resource.Agent {
 
 // check checks what is targeted, which is all of m, together with what stays.
 func (t *targeted) check(m *model.Model) diag.Problems {
-	e, n := t.p.e, len(m.Resources)
+	pl, n := t.p.pl, len(m.Resources)
 	all := slices.Clone(m.Resources)
 	byID := map[resource.ID]int{}
 	for _, r := range t.kept {
@@ -226,7 +211,7 @@ func (t *targeted) check(m *model.Model) diag.Problems {
 	for i := range all {
 		byID[all[i].ID] = i
 	}
-	e.checker().Relate(all, byID)
+	pl.Checker.Relate(all, byID)
 	t.tell(all, byID)
 	copy(m.Resources, all[:n])
 	var problems diag.Problems
@@ -239,12 +224,12 @@ func (t *targeted) check(m *model.Model) diag.Problems {
 		}
 	}
 	if len(problems) == 0 {
-		problems = e.checker().CheckThere(all, m.At)
+		problems = pl.Checker.CheckThere(all, m.At)
 	}
-	problems = append(problems, e.checker().CheckThings(all, n, m.At)...)
-	problems = append(problems, e.checker().CheckCycles(all, m.At)...)
+	problems = append(problems, pl.Checker.CheckThings(all, n, m.At)...)
+	problems = append(problems, pl.Checker.CheckCycles(all, m.At)...)
 	gathered := &model.Model{Resources: all}
-	e.checker().Gather(gathered)
+	pl.Checker.Gather(gathered)
 	copy(m.Resources, all[:n])
 	t.sets = setsOf(all)
 	return problems
@@ -276,7 +261,7 @@ func (t *targeted) resolve(ctx context.Context, m *model.Model) error {
 	}
 	agents, problems := t.p.resolveAgents(ctx, m, known)
 	problems = append(problems, t.settle(&agents)...)
-	problems = append(problems, t.p.e.checker().CheckReach(&model.Model{Resources: m.Resources, Agents: agents.list, Where: m.Where}, true)...)
+	problems = append(problems, t.p.pl.Checker.CheckReach(&model.Model{Resources: m.Resources, Agents: agents.list, Where: m.Where}, true)...)
 	if len(problems) > 0 {
 		return problems.Err()
 	}
@@ -337,7 +322,7 @@ func (t *targeted) settle(agents *agentSet) diag.Problems {
 
 // checkTargets schedules what a targeted export is about to be compared with reality, and what that
 // requires where it is not deployed as wanted. With agents, only what is at these is checked.
-func (p *planner) checkTargets(ctx context.Context, agents []string) error {
+func (p *planning) checkTargets(ctx context.Context, agents []string) error {
 	asks := func(r *state.Row) bool {
 		t := p.targets
 		switch {
@@ -348,7 +333,7 @@ func (p *planner) checkTargets(ctx context.Context, agents []string) error {
 		}
 		return t.asked[r.ID] && !r.Removing || t.needed[r.ID] && r.Unfinished()
 	}
-	return p.e.client().EachRow(ctx, p.env.Name, func(r *state.Row) error {
+	return p.pl.Client.EachRow(ctx, p.env.Name, func(r *state.Row) error {
 		if planned := p.rows[r.ID]; planned != nil {
 			r = planned
 		}

@@ -1,4 +1,4 @@
-package deploy
+package planner
 
 import (
 	"context"
@@ -26,12 +26,12 @@ type Collected struct {
 
 // Collect removes old versions and actions, by the settings of the environment, facts of what is gone, and files that
 // nothing in any environment refers to and that were stored more than grace ago (0: a day).
-func (e *Engine) Collect(ctx context.Context, env string, grace time.Duration) (Collected, error) {
+func (pl *Planner) Collect(ctx context.Context, env string, grace time.Duration) (Collected, error) {
 	var out Collected
 	if grace <= 0 {
 		grace = fileGrace
 	}
-	err := e.plan(ctx, env, func(p *planner) error {
+	err := pl.plan(ctx, env, func(p *planning) error {
 		if err := p.dropVersions(ctx); err != nil {
 			return err
 		}
@@ -43,23 +43,23 @@ func (e *Engine) Collect(ctx context.Context, env string, grace time.Duration) (
 			return err
 		}
 		var err error
-		out.Actions, err = e.State.DropActions(ctx, env, e.Clock.Now().Add(-p.env.Settings.ActionsKept()))
+		out.Actions, err = pl.State.DropActions(ctx, env, pl.Clock.Now().Add(-p.env.Settings.ActionsKept()))
 		return fault.Wrap(fault.Unknown, "remove actions", err)
 	})
 	if err != nil {
 		return out, err
 	}
-	out.Files, err = e.dropFiles(ctx, grace)
+	out.Files, err = pl.dropFiles(ctx, grace)
 	return out, err
 }
 
 // dropVersions plans to forget all but the last few versions; it never forgets the one in force.
-func (p *planner) dropVersions(ctx context.Context) error {
+func (p *planning) dropVersions(ctx context.Context) error {
 	keep := p.env.Settings.KeepVersions
 	if keep <= 0 {
 		keep = defaultKeepVersions
 	}
-	vs, err := p.e.State.Versions(ctx, p.env.Name)
+	vs, err := p.pl.State.Versions(ctx, p.env.Name)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read versions", err)
 	}
@@ -73,14 +73,14 @@ func (p *planner) dropVersions(ctx context.Context) error {
 
 // dropFiles removes files that nothing refers to: no version, no graph, and no row, as its version may have been forgotten. Candidates are
 // looked for first; then, while no export can store anything, they are checked once more and removed.
-func (e *Engine) dropFiles(ctx context.Context, grace time.Duration) (int, error) {
-	used, err := e.used(ctx)
+func (pl *Planner) dropFiles(ctx context.Context, grace time.Duration) (int, error) {
+	used, err := pl.used(ctx)
 	if err != nil {
 		return 0, err
 	}
-	before := e.Clock.Now().Add(-grace)
+	before := pl.Clock.Now().Add(-grace)
 	var candidates []string
-	if err := e.Files.List(ctx, func(hash string, stored time.Time) error {
+	if err := pl.Files.List(ctx, func(hash string, stored time.Time) error {
 		if !used[hash] && stored.Before(before) {
 			candidates = append(candidates, hash)
 		}
@@ -91,38 +91,38 @@ func (e *Engine) dropFiles(ctx context.Context, grace time.Duration) (int, error
 	if len(candidates) == 0 {
 		return 0, nil
 	}
-	return e.dropUnused(ctx, candidates)
+	return pl.dropUnused(ctx, candidates)
 }
 
 // dropUnused removes those of hashes that are not used. It holds the plan leases of all environments meanwhile, since an export may be about
 // to refer to a file that it found stored.
-func (e *Engine) dropUnused(ctx context.Context, hashes []string) (int, error) {
-	envs, err := e.State.Envs(ctx)
+func (pl *Planner) dropUnused(ctx context.Context, hashes []string) (int, error) {
+	envs, err := pl.State.Envs(ctx)
 	if err != nil {
 		return 0, fault.Wrap(fault.Unknown, "list environments", err)
 	}
 	until := time.Time{}
 	for _, env := range envs { // sorted, so that two collections do not wait for each other
-		l, err := e.client().Acquire(ctx, env, state.PlanKey, planLease)
+		l, err := pl.Client.Acquire(ctx, env, state.PlanKey, planLease)
 		if err != nil {
 			return 0, err
 		}
-		defer e.client().Release(ctx, env, l)
+		defer pl.Client.Release(ctx, env, l)
 		if until.IsZero() || l.Until.Before(until) {
 			until = l.Until
 		}
 	}
-	used, err := e.used(ctx)
+	used, err := pl.used(ctx)
 	if err != nil {
 		return 0, err
 	}
 	hashes = slices.DeleteFunc(hashes, func(h string) bool { return used[h] })
 	n := 0
 	for batch := range slices.Chunk(hashes, 500) {
-		if e.Clock.Now().Add(planLease / 2).After(until) {
+		if pl.Clock.Now().Add(planLease / 2).After(until) {
 			break // the next collection goes on
 		}
-		if err := e.Files.Delete(ctx, batch); err != nil {
+		if err := pl.Files.Delete(ctx, batch); err != nil {
 			return n, fault.Wrap(fault.Unknown, "remove files", err)
 		}
 		n += len(batch)
@@ -131,14 +131,14 @@ func (e *Engine) dropUnused(ctx context.Context, hashes []string) (int, error) {
 }
 
 // used returns the hashes that something refers to, in any environment.
-func (e *Engine) used(ctx context.Context) (map[string]bool, error) {
-	envs, err := e.State.Envs(ctx)
+func (pl *Planner) used(ctx context.Context) (map[string]bool, error) {
+	envs, err := pl.State.Envs(ctx)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "list environments", err)
 	}
 	used := map[string]bool{}
-	if e.Keep != nil {
-		others, err := e.Keep(ctx)
+	if pl.Keep != nil {
+		others, err := pl.Keep(ctx)
 		if err != nil {
 			return nil, fault.Wrap(fault.Unknown, "list files that are kept", err)
 		}
@@ -147,20 +147,20 @@ func (e *Engine) used(ctx context.Context) (map[string]bool, error) {
 		}
 	}
 	for _, env := range envs {
-		if err := e.usedFiles(ctx, env, used); err != nil {
+		if err := pl.usedFiles(ctx, env, used); err != nil {
 			return nil, err
 		}
 	}
 	return used, nil
 }
 
-func (e *Engine) usedFiles(ctx context.Context, env string, used map[string]bool) error {
-	stored, err := e.State.Env(ctx, env)
+func (pl *Planner) usedFiles(ctx context.Context, env string, used map[string]bool) error {
+	stored, err := pl.State.Env(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
 	}
 	used[stored.Graph] = true
-	vs, err := e.State.Versions(ctx, env)
+	vs, err := pl.State.Versions(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read versions", err)
 	}
@@ -173,7 +173,7 @@ func (e *Engine) usedFiles(ctx context.Context, env string, used map[string]bool
 			used[h] = true
 		}
 	}
-	return e.client().EachRow(ctx, env, func(r *state.Row) error {
+	return pl.Client.EachRow(ctx, env, func(r *state.Row) error {
 		if res, err := resource.Decode(r.Body); err == nil {
 			for _, ref := range resource.References(res.Attributes) {
 				if f, ok := ref.(resource.File); ok {

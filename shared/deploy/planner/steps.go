@@ -1,0 +1,435 @@
+package planner
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/run"
+	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/plan"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// Would says what a deploy would do to one resource.
+type Would struct {
+	ID      resource.ID
+	Action  string // create, update, delete, none, orphan, undefined
+	Changes map[string]plan.Diff
+	Reason  string // why it cannot be told, or would not be run
+	Failed  bool   // reading it failed
+	Replace bool   // it would be updated by replacing the thing
+	Deletes bool   // it is undefined, and once it is not, its thing is deleted, or replaced
+}
+
+// steps is what would become of every resource by what a planner has planned.
+type steps struct {
+	would []Would
+	rows  map[resource.ID]*state.Row // those that a worker would look at
+	marks []string                   // what the state is in which that is so
+}
+
+// steps says what would become of every resource, in order of id, what leaves last.
+func (p *planning) steps(ctx context.Context) (*steps, error) {
+	s := &steps{rows: map[resource.ID]*state.Row{}}
+	var leaving []Would
+	add := func(was, now *state.Row) error {
+		w, told, err := p.step(was, now)
+		if err != nil || !told || !p.targets.shows(now.ID, now.Ticket != 0 && p.rows[now.ID] != nil || now.Unfinished()) {
+			return err
+		}
+		if w.Action != "orphan" {
+			s.rows[now.ID] = now
+		}
+		if w.Action != "none" || w.Failed {
+			mark := []string{string(now.ID), w.Action, was.Hash, was.Deployed, string(was.Compliance), now.Hash}
+			s.marks = append(s.marks, strings.Join(mark, "\n"))
+		}
+		if now.Orphaned || now.Removing {
+			leaving = append(leaving, w)
+		} else {
+			s.would = append(s.would, w)
+		}
+		return nil
+	}
+	stored := map[resource.ID]bool{}
+	err := p.pl.Client.EachRow(ctx, p.env.Name, func(r *state.Row) error {
+		row := *r
+		stored[row.ID] = true
+		if now := p.rows[row.ID]; now != nil {
+			return add(&row, now)
+		}
+		return add(&row, &row)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for id, now := range p.rows {
+		if stored[id] {
+			continue
+		}
+		if err := add(&state.Row{ID: id}, now); err != nil {
+			return nil, err
+		}
+	}
+	for _, list := range [][]Would{s.would, leaving} {
+		slices.SortFunc(list, func(a, b Would) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	s.would = append(s.would, leaving...)
+	return s, nil
+}
+
+// digest identifies a plan and the state that it was made from.
+func (s *steps) digest(p *planning) string {
+	slices.Sort(s.marks)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d %d %d\n%s", p.pl.Pack, p.was.Last, p.was.Released,
+		p.was.Releasing, strings.Join(s.marks, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
+
+// step says what would become of a resource, given its row before and after what is planned. told
+// is false when there is nothing to say: it left earlier.
+func (p *planning) step(was, now *state.Row) (w Would, told bool, err error) {
+	w = Would{ID: now.ID, Action: "none"}
+	switch {
+	case now.Orphaned:
+		w.Action = "orphan"
+		return w, !was.Orphaned, nil
+	case now.Compliance == state.Undefined, now.Blocked == state.BlockedYes:
+		err = p.later(&w, was, now)
+	case now.Removing && now.Ticket == 0 && now.Blocked != state.BlockedTemp && !p.retry:
+		// A check of everything leaves it out.
+		w.Action, w.Failed, w.Reason = "delete", true, "waits to be tried again: "+now.Reason
+	case now.Removing:
+		w.Action = "delete"
+	case now.Blocked == state.NeedsPerson:
+		err = p.undecided(&w, was, now)
+	case now.AsWanted():
+	default:
+		err = p.change(&w, was, now)
+	}
+	return w, true, err
+}
+
+// later says what would become of a row of which something is not known. What is to be gone is deleted
+// when that becomes known, and nobody is asked then.
+func (p *planning) later(w *Would, was, now *state.Row) error {
+	w.Action, w.Reason, w.Deletes = "undefined", now.Reason, now.Removing
+	if now.Removing {
+		return nil
+	}
+	then := Would{ID: now.ID}
+	err := p.change(&then, was, now)
+	w.Deletes = !then.Failed && (then.Action == "delete" || then.Replace)
+	return err
+}
+
+// undecided says what would become of a row that waits for somebody's decision, since a create may have
+// led to something: if that is to be gone, it is looked for, and deleted if it is there.
+func (p *planning) undecided(w *Would, was, now *state.Row) error {
+	w.Failed, w.Reason = true, now.Reason
+	if now.Ticket == 0 || now.Hash == was.Hash {
+		return nil
+	}
+	then := Would{ID: now.ID}
+	err := p.change(&then, was, now)
+	w.Deletes = then.Action == "delete"
+	return err
+}
+
+// change says what a deploy of a row that is not as wanted would do, as far as that can be told
+// without looking.
+func (p *planning) change(w *Would, was, now *state.Row) error {
+	res, err := resource.Decode(now.Body)
+	if err != nil {
+		return fault.Wrap(fault.Damaged, "read resource", err)
+	}
+	base, err := deployedAs(was)
+	if err != nil {
+		return err
+	}
+	there := base != nil && !base.Purged
+	switch {
+	case res.ReportOnly:
+		w.Reason = ReportOnly
+	case res.Purged && base != nil && base.Purged && was.AsWanted():
+	case res.Purged:
+		w.Action = "delete"
+	case there && was.Deployed == now.Hash && was.AsWanted():
+		// It left, was let alone, and comes back.
+	case there:
+		w.Action, w.Changes = "update", p.pl.intentDiff(base, res, p.wholeValues, p.texts)
+		p.pl.wouldReplace(w, res)
+	default:
+		w.Action, w.Changes = "create", p.pl.intentDiff(nil, res, p.wholeValues, p.texts)
+	}
+	if was.Hash == now.Hash && w.Reason == "" {
+		w.Reason = now.Reason // why it is still to be done
+	}
+	return nil
+}
+
+// wouldReplace completes what is said of an update between two intents.
+func (pl *Planner) wouldReplace(w *Would, now *resource.Resource) {
+	typ, ok := pl.Checker.Type(now)
+	if !ok {
+		return
+	}
+	var names []string
+	for _, name := range plan.Replacing(typ, w.Changes) {
+		if w.Changes[name].Desired != nil { // what is not said any more is left as it is
+			names = append(names, name)
+		}
+	}
+	w.Replace = len(names) > 0
+	if w.Replace && now.PreventDestroy && !now.ReportOnly {
+		w.Failed, w.Reason = true, run.PreservedText(names)
+	}
+}
+
+const ReportOnly = "is only compared, since it is report_only"
+
+// deployedAs returns what a resource was deployed as, as far as that is known: its last intent, if
+// any was deployed. It returns nil when nothing was, or when it was removed.
+func deployedAs(row *state.Row) (*resource.Resource, error) {
+	if row.Deployed == "" || row.Removing {
+		return nil, nil
+	}
+	res, err := resource.Decode(row.Body)
+	return res, fault.Wrap(fault.Damaged, "read resource", err)
+}
+
+// Draft is what an export would do, of which nothing is stored.
+type Draft struct {
+	State  string                     // identifies it and the state that it was made from; see Export.Expect
+	Would  []Would                    // what would become of every resource, in order of id, what leaves last
+	Rows   map[resource.ID]*state.Row // those that a worker would look at
+	Graph  *version.Graph             // that would be in force
+	Agents []resource.Agent           // of the version
+	Strict provider.Strictness
+}
+
+// GetsRoom reports whether something that leaves has to be gone before a resource can be as wanted.
+func (d *Draft) GetsRoom(id resource.ID) bool {
+	g := d.Graph
+	n := g.Node(id)
+	return n >= 0 && !g.Removing[n] && slices.ContainsFunc(g.Requires(n), func(q int32) bool {
+		return g.Removing[q] && d.Rows[g.IDs[q]] != nil
+	})
+}
+
+// Draft plans an export without a lease, and stores nothing; whole keeps values as long as they are.
+func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) (*Draft, error) {
+	if problems := pl.validateExport(x); len(problems) > 0 {
+		return nil, problems.Err()
+	}
+	stored, err := pl.State.Env(ctx, env)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	// Tickets that nobody sees only have to differ from 0.
+	p := &planning{pl: pl, env: stored, was: stored, lease: state.Lease{Key: state.PlanKey, Fence: 1}, dry: true}
+	p.reset()
+	if problems := x.Model.UnsetSecrets(pl.lookUp(ctx)); len(problems) > 0 {
+		return nil, problems.Err()
+	}
+	p.mending = !pl.Intact(ctx, stored)
+	next, err := p.next(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	p.wholeValues, p.texts = whole, run.FewTexts(run.TextsOf(ctx, run.FilesOf(pl.Files, x.Model.Files)))
+	if stored.Releasing == 0 {
+		_, err = p.release(ctx, next.version, next.entries)
+	} else {
+		_, err = p.releaseWhole(ctx, next.version, next.entries)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.draft(ctx, next.version.Agents)
+}
+
+// draft says what is planned.
+func (p *planning) draft(ctx context.Context, agents []resource.Agent) (*Draft, error) {
+	s, err := p.steps(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &Draft{State: s.digest(p), Would: s.would, Rows: s.rows, Graph: p.graph, Agents: agents,
+		Strict: p.env.Settings.Strict}
+	if out.Graph == nil {
+		out.Graph, err = p.inForce(ctx)
+	}
+	return out, err
+}
+
+// Limits bounds what may leave by an export. A negative number bounds nothing.
+type Limits struct {
+	Delete int // how many resources it may delete
+	Leave  int // how many it may leave behind, or delete since they left the model
+}
+
+// guard refuses what is planned when it is not what was expected, or more leaves than may; fresh: it is of
+// a new version. Of what was expected and done already, the answer was lost.
+func (p *planning) guard(ctx context.Context, x Export, fresh bool) error {
+	if again := x.Expect == p.was.Applied && !fresh; x.Expect != "" && !again {
+		s, err := p.steps(ctx)
+		if err != nil {
+			return err
+		}
+		if s.digest(p) != x.Expect {
+			return fault.New(fault.Refused, "", "the state is not what the plan was made from; "+
+				"nothing was done").WithHint("make the plan again")
+		}
+	}
+	if x.Limits == nil {
+		return nil
+	}
+	var deleted, leaving []resource.ID
+	for _, id := range p.order {
+		was, now := p.before[id], p.rows[id]
+		w, told, err := p.step(&was, now)
+		switch {
+		case err != nil:
+			return err
+		case !told, was.Removing && now.Removing:
+			continue
+		}
+		if w.Action == "delete" || w.Replace || w.Deletes {
+			deleted = append(deleted, id)
+		}
+		if now.Removing || now.Orphaned {
+			leaving = append(leaving, id)
+		}
+	}
+	if n := x.Limits.Delete; n >= 0 && len(deleted) > n {
+		return tooMany(deleted, "would be deleted", n)
+	}
+	if n := x.Limits.Leave; n >= 0 && len(leaving) > n {
+		return tooMany(leaving, "would leave the model", n)
+	}
+	return nil
+}
+
+// tooMany refuses an export for what would become of ids.
+func tooMany(ids []resource.ID, what string, most int) error {
+	var problems diag.Problems
+	slices.Sort(ids)
+	for _, id := range ids {
+		problems.Add(diag.Problem{Resource: string(id), Message: what})
+	}
+	noun := "resources"
+	if len(ids) == 1 {
+		noun = "resource"
+	}
+	return &fault.Error{Kind: fault.Refused, Err: problems.Err(),
+		Message: fmt.Sprintf("%d %s %s, and %d may; nothing was done", len(ids), noun, what, most)}
+}
+
+// CompareEntries says for each resource of two versions what the second would do to it; "none" if it is the same in both.
+func (pl *Planner) CompareEntries(before map[resource.ID]version.Entry, after []version.Entry,
+	whole bool, texts run.Texts) ([]Would, error) {
+	var out []Would
+	for i := range after {
+		now := &after[i]
+		res, err := resource.Decode(now.Body)
+		if err != nil {
+			return nil, fault.Wrap(fault.Damaged, "read version", err)
+		}
+		w := Would{ID: now.ID, Action: "none"}
+		old, had := before[now.ID]
+		switch missing := model.Missing(res.Attributes); {
+		case len(missing) > 0:
+			w.Action, w.Reason = "undefined", UndefinedReason(missing)
+			w.Deletes = res.Purged && !res.ReportOnly && (!had || old.Hash != now.Hash)
+		case had && old.Hash == now.Hash:
+		case !had && res.Purged, had && res.Purged:
+			w.Action = "delete"
+		default:
+			w.Action = "create"
+			var was *resource.Resource
+			if had {
+				w.Action = "update"
+				if was, err = resource.Decode(old.Body); err != nil {
+					return nil, fault.Wrap(fault.Damaged, "read version", err)
+				}
+				if was.Purged {
+					w.Action = "create"
+				}
+			}
+			w.Changes = pl.intentDiff(was, res, whole, texts)
+			if w.Action == "update" {
+				pl.wouldReplace(&w, res)
+			}
+		}
+		out = append(out, w)
+		delete(before, now.ID)
+	}
+	for _, id := range slices.Sorted(maps.Keys(before)) {
+		w := Would{ID: id, Action: "orphan"}
+		if res, err := resource.Decode(before[id].Body); err == nil && res.PurgeOnDelete {
+			w.Action = "delete"
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// intentDiff compares two intents of one resource; was may be nil. References stay references, so the result holds no secret. texts
+// may be nil.
+func (pl *Planner) intentDiff(was, now *resource.Resource, whole bool, texts run.Texts) map[string]plan.Diff {
+	h := run.NewRedactor()
+	if t, ok := pl.Checker.Type(now); ok {
+		for i := range t.Attributes {
+			if t.Attributes[i].Sensitive {
+				h.Hide(t.Attributes[i].Name)
+			}
+		}
+	}
+	old := map[string]any{}
+	if was != nil {
+		old = was.Attributes
+	}
+	diffs := map[string]plan.Diff{}
+	for name, v := range now.Attributes {
+		if !resource.Equal(old[name], v) {
+			diffs[name] = plan.Diff{Current: plainRef(old[name]), Desired: plainRef(v)}
+		}
+	}
+	for name, v := range old {
+		if _, ok := now.Attributes[name]; !ok {
+			diffs[name] = plan.Diff{Current: plainRef(v)}
+		}
+	}
+	return h.Diffs(diffs, texts, whole)
+}
+
+// plainRef returns v with references in the form that they have in documents, but for files, which stay as they are.
+func plainRef(v any) any {
+	out, err := resource.Walk(v, func(ref any) (any, error) {
+		switch r := ref.(type) {
+		case resource.Secret:
+			return map[string]any{"secret": r.Source, "version": r.Version}, nil
+		case resource.Parameter:
+			return map[string]any{"parameter": r.Name}, nil
+		case resource.Fact:
+			return map[string]any{"fact": r.Name, "of": string(r.Of)}, nil
+		}
+		return ref, nil
+	})
+	if err != nil {
+		return nil
+	}
+	return out
+}
