@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -43,7 +44,7 @@ func (s *Service) waitsFor(ctx context.Context, env string, row *state.Row, requ
 		case a.Paused:
 			return fmt.Sprintf("agent %s is paused; `southbound resume %s` goes on", agent, agent), nil
 		case unserved > 0:
-			return fmt.Sprintf("nobody serves agent %s for %s", agent, unserved.Round(time.Second)), nil
+			return unservedText(agent, unserved, run.Coded(row)), nil
 		}
 	}
 	if row.NotBefore.After(s.Engine.Clock.Now()) {
@@ -51,6 +52,17 @@ func (s *Service) waitsFor(ctx context.Context, env string, row *state.Row, requ
 			row.NotBefore.UTC().Format(time.RFC3339), nil
 	}
 	return s.waitsForOthers(ctx, env, row, requires, running)
+}
+
+// unservedText says that nobody serves an agent, and what does where a function cannot, as with
+// handlers in Python.
+func unservedText(agent string, unserved time.Duration, coded bool) string {
+	text := fmt.Sprintf("nobody serves agent %s for %s", agent, unserved.Round(time.Second))
+	if coded {
+		text += fmt.Sprintf("; its handler is Python code: `southbound agent run %s` serves it, on a "+
+			"machine with Python and what the project needs", agent)
+	}
+	return text
 }
 
 // waitsForOthers names what has to be done before.

@@ -15,6 +15,7 @@ import (
 	"southbound/shared/aws/queue"
 	"southbound/shared/aws/serve"
 	"southbound/shared/fault"
+	"southbound/shared/lang/python"
 	"southbound/shared/local"
 )
 
@@ -31,7 +32,8 @@ func (a *app) agentRunCommand() *cobra.Command {
 		Use: "run NAME", Short: "Serve an agent's queue until stopped",
 		Long: "run serves an agent whose things no function reaches: one with the transport local on the machine that it is run on, or one inside a\n" +
 			"network. It listens on the agent's queue and does its work with the same claims as a function. When it is stopped it finishes\n" +
-			"what runs and gives everything else back. Where the stack is, its outputs say; credentials are found as by every AWS tool.",
+			"what runs and gives everything else back. Where the stack is, its outputs say; credentials are found as by every AWS tool.\n" +
+			"Handlers in Python run with the virtual environment of the working directory (.env), or the one that SOUTHBOUND_PYTHON names.",
 		Example: "  southbound agent run web1 --environment production --table T --bucket B --prefix P\n  SOUTHBOUND_TABLE=T SOUTHBOUND_BUCKET=B SOUTHBOUND_PREFIX=P southbound agent run web1",
 		Args:    exactArgs(1, "one agent"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,6 +71,9 @@ const logTimeout = 5 * time.Second
 // serveAgent serves an agent until ctx ends.
 func (a *app) serveAgent(ctx context.Context, c home.Config, agent string) error {
 	log := a.agentLog()
+	pack := python.NewPack(python.PackOptions{Find: a.findPython})
+	defer pack.Close()
+	c.Code = pack
 	h, err := a.openRunner(ctx, &c, log)
 	if err != nil {
 		return err

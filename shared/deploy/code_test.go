@@ -89,8 +89,8 @@ func hashOf(m *model.Model) string {
 func TestCodeThatCannotRun(t *testing.T) {
 	t.Parallel()
 	for want, code := range map[string]run.Code{
-		"this program does not run": nil,
-		"there is no Python":        unable{"there is no Python"},
+		"which functions do not run: `southbound agent run": nil,
+		"there is no Python": unable{"there is no Python"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/pattern"
@@ -48,6 +49,8 @@ type Config struct {
 	// Connector makes what connects agents, with what resolves secrets; nil: none can be connected,
 	// as in a function that runs no handlers.
 	Connector func(known state.Secrets) state.Connector
+	// Code runs handlers that come with resources; nil: this process runs none, as in a function.
+	Code run.Code
 	// AWS replaces what the SDK finds out about credentials and the region by itself.
 	AWS *aws.Config
 	// Makes: this process may make queues and mappings, and enable those of agents that were idle,

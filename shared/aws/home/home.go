@@ -212,7 +212,8 @@ func (h *Home) engine() error {
 		bell = h.Config.Doorbell(h.Bell, h.State)
 	}
 	h.Engine = deploy.New(deploy.Config{State: view, Files: h.Files, Doorbell: bell, Clock: h.clock, Caller: machine.Caller{},
-		Secrets: known, Connector: connector, Types: h.Types, Handlers: byType, Pack: machine.Build(), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
+		Secrets: known, Connector: connector, Types: h.Types, Handlers: byType, Code: h.Config.Code,
+		Pack: machine.Build(), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
 		Jitter: rand.Float64, Await: h.Bell.Await,
 		Keep: h.Definitions.Bundles, Owned: h.Instances.Live})
 	return nil

@@ -26,9 +26,21 @@ func (c *Checker) CheckReach(m *Model, closed bool) diag.Problems {
 			continue
 		}
 		problems.Add(diag.Problem{Pos: m.At(i, "agent"), Resource: string(r.ID), Message: UnreachedText(t, r.Agent, transport),
-			Hint: fmt.Sprintf("give the resource an agent with the transport %s; `southbound type %s` describes the type", TransportsText(t), t.Name)})
+			Hint: reachHint(r, t)})
 	}
 	return problems
+}
+
+// reachHint says what to do about a resource that is not reached over the transport of its agent.
+func reachHint(r *resource.Resource, t *schema.Compiled) string {
+	if _, is := CodeOf(r); is {
+		return fmt.Sprintf("its handler is Python code, which runs where Southbound does and reaches "+
+			"things by its own means, such as `via=mitogen::...`: do not describe the agent %q, or give it "+
+			"the transport local, and give resources of Southbound's own types an agent of another name",
+			r.Agent)
+	}
+	return fmt.Sprintf("give the resource an agent with the transport %s; `southbound type %s` "+
+		"describes the type", TransportsText(t), t.Name)
 }
 
 // UnreachedText says that things of a type are not reached over the transport of an agent.

@@ -2,7 +2,7 @@ package run
 
 import (
 	"bytes"
-	"errors"
+	"fmt"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -24,12 +24,14 @@ func (n *Runner) handlerOf(env string, r *resource.Resource) (h provider.Handler
 		return n.Handlers[r.Type], nil
 	}
 	if n.Code == nil {
-		return nil, errNoCode
+		return nil, fmt.Errorf(noCode, r.Agent)
 	}
 	return n.Code.Handler(env, r.Agent, code)
 }
 
-var errNoCode = errors.New("its handler is Python code, which this program does not run")
+// noCode says what runs the handlers of an agent where this program does not.
+const noCode = "its handler is Python code, which functions do not run: `southbound agent run %s` " +
+	"does, on a machine with Python and what the project needs"
 
 // Coded reports whether a row is of a resource that comes with its handler, without decoding it:
 // in texts, quotation marks would be escaped.
