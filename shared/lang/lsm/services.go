@@ -60,6 +60,9 @@ func NewServices(all []Instance) *Services {
 	return s
 }
 
+// Instances returns all instances, in the order of their orders.
+func (s *Services) Instances() []Instance { return s.all }
+
 // of returns the services of a call; none if the program was given none.
 func of(c *eval.Context) *Services {
 	if e, ok := c.Env.(*std.Env); ok {

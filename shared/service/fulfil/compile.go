@@ -59,7 +59,7 @@ func (r *round) compile(
 	ctx context.Context, digest string, jobs []job, validating bool,
 ) (*compiled, error) {
 	out, failed := r.compileOnce(ctx, digest, jobs, validating)
-	if failed == nil || outside(ctx, failed) {
+	if failed == nil || outside(ctx, failed) || r.Compile != nil {
 		return out, failed
 	}
 	whole, err := r.intact(ctx, digest)
@@ -82,6 +82,10 @@ func (r *round) compileOnce(
 	out := &compiled{members: m}
 	if out.services, err = m.services(ctx); err != nil {
 		return nil, err
+	}
+	if r.Compile != nil {
+		out.Compiled, err = r.Compile(ctx, digest, out.services)
+		return out, err
 	}
 	if out.model, err = r.model(ctx, digest); err != nil {
 		return nil, err
@@ -127,8 +131,9 @@ func (r *round) halves(
 // validate does the compiles that transfers wait for.
 func (r *round) validate(ctx context.Context) error {
 	set := func(j job) lifecycle.Set { return lifecycle.Set(j.task.Set) }
-	groups, err := r.byModel(ctx, r.jobs(inventory.TaskValidate), set)
-	if len(groups) == 0 {
+	jobs, failed := r.allowed(ctx, r.jobs(inventory.TaskValidate))
+	groups, err := r.byModel(ctx, jobs, set)
+	if err = errors.Join(failed, err); len(groups) == 0 {
 		return err
 	}
 	// Other models have their turn when what is accepted now is in the model.
@@ -146,6 +151,31 @@ func (r *round) validate(ctx context.Context) error {
 	return errors.Join(err, r.halves(ctx, first.jobs, together, func(j job, err error) error {
 		return r.invalid(ctx, j, problemsOf(err))
 	}))
+}
+
+// allowed returns the jobs whose candidates may become active. The others fail at once: a promotion
+// that modifiers forbid leads nowhere if it comes by itself after the validation.
+func (r *round) allowed(ctx context.Context, jobs []job) ([]job, error) {
+	var out []job
+	var all error
+	for _, j := range jobs {
+		if lifecycle.Set(j.task.Set) != lifecycle.Candidate || j.rec.Active == nil {
+			out = append(out, j)
+			continue
+		}
+		k, err := r.definition(ctx, j.rec, j.rec.Definition)
+		if err != nil {
+			all = errors.Join(all, r.postpone(j.rec, err))
+			continue
+		}
+		err = inventory.Promotable(&k.Service, j.rec)
+		if problems, _ := diag.Of(err); len(problems) > 0 {
+			all = errors.Join(all, r.invalid(ctx, j, problems))
+			continue
+		}
+		out = append(out, j)
+	}
+	return out, all
 }
 
 // fits says why what a compile came to could not be deployed beside all that is.

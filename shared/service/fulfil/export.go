@@ -224,14 +224,8 @@ func (r *round) remove(ctx context.Context, jobs []job) error {
 		return r.write(ctx, changes)
 	}
 	return r.halves(ctx, jobs, together, func(j job, err error) error {
-		problems := problemsOf(err) // others require what it would leave: it stays until they do not
-		rec := *j.rec
-		rec.Problems, rec.Due = said(problems), r.now().Add(retryAfter)
-		c := inventory.Change{Record: rec}
-		if string(j.rec.Problems) != string(rec.Problems) {
-			explain(&c, problems)
-		}
-		return r.write(ctx, []inventory.Change{c})
+		// Others require what it would leave: it stays until they do not.
+		return r.write(ctx, []inventory.Change{r.stuck(j.rec, problemsOf(err))})
 	})
 }
 

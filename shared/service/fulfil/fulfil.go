@@ -15,10 +15,12 @@ import (
 	"errors"
 	"time"
 
+	"southbound/shared/compile"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/lang/lsm"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 	"southbound/shared/service/bundle"
@@ -37,6 +39,8 @@ type Config struct {
 	Agent func(resource.Agent) []diag.Problem
 	// Dir is where models are unpacked.
 	Dir string
+	// Compile compiles the model of a digest for instances; nil: it is unpacked and compiled here.
+	Compile func(ctx context.Context, digest string, s *lsm.Services) (*compile.Compiled, error)
 	// Alone makes this the only worker of the environment; see local.Home. It may be nil.
 	Alone func(env string) (release func(), ok bool, err error)
 	// Deploy deploys what is scheduled, and returns when nothing is left; nil: somebody else does.

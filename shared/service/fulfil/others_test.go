@@ -10,6 +10,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/resource"
+	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
 )
 
@@ -157,6 +158,32 @@ func TestRejectedKeeps(t *testing.T) {
 	if r.Active["mark"] != "!" || r.Made.Active != r.Definition {
 		t.Errorf("%v: %+v", r.Active, r.Made)
 	}
+}
+
+// TestForbidden holds that an update is rejected whose promotion modifiers forbid, since the model has
+// come to forbid it after the candidate was given, and that the instance goes on from there.
+func TestForbidden(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	w.order("site", "one", map[string]any{"host_name": "a"})
+	w.work()
+	fixed := "    string fixed = \"f\"\n    lsm::attribute_modifier fixed__modifier = \"rw+\"\n    int? port"
+	free := strings.ReplaceAll(site, "    int? port", fixed)
+	w.offer(free)
+	w.update("one", map[string]any{"text": "again"})
+	w.work()
+	w.state("one", "up")
+	w.update("one", map[string]any{"fixed": "g", "text": "wrong"})
+	w.work()
+	w.state("one", "update_rejected")
+	w.offer(strings.ReplaceAll(free, `fixed__modifier = "rw+"`, `fixed__modifier = "rw"`))
+	w.update("one", map[string]any{"text": "right"})
+	w.work()
+	r := w.state("one", "update_rejected")
+	if !strings.Contains(string(r.Problems), inventory.CodeModifier) || r.Active["fixed"] != "f" {
+		t.Errorf("%v: %s", r.Active, r.Problems)
+	}
+	w.file("a", "again 8000")
 }
 
 // TestFails leads an instance to failed when a resource fails, and back when it is well again.

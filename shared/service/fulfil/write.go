@@ -108,6 +108,9 @@ func (r *round) small(ctx context.Context) error {
 	var all error
 	for _, j := range r.jobs(inventory.TaskContinue) {
 		c, err := r.advance(ctx, j.rec.Finish(j.task), lifecycle.Auto{})
+		if problems, _ := diag.Of(err); len(problems) > 0 {
+			c, err = r.stuck(j.rec, problems), nil
+		}
 		if err != nil {
 			all = errors.Join(all, r.postpone(j.rec, err))
 			continue
@@ -121,6 +124,17 @@ func (r *round) small(ctx context.Context) error {
 		changes = append(changes, inventory.Change{Record: j.rec.Finish(j.task)})
 	}
 	return errors.Join(all, r.write(ctx, changes))
+}
+
+// stuck returns the change that says what keeps an instance from going on. It is tried again: what
+// it waits for may change.
+func (r *round) stuck(rec *inventory.Record, problems []diag.Problem) inventory.Change {
+	c := inventory.Change{Record: *rec}
+	c.Record.Problems, c.Record.Due = said(problems), r.now().Add(retryAfter)
+	if string(rec.Problems) != string(c.Record.Problems) {
+		explain(&c, problems)
+	}
+	return c
 }
 
 // postpone has what an instance needs tried again later, and returns the error.

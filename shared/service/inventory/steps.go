@@ -113,6 +113,12 @@ func (r *Record) made(e lifecycle.Event, t *lifecycle.Taken) Made {
 	return m
 }
 
+// Promotable refuses a candidate that differs from the active set where modifiers forbid it, as it
+// can when the definition has changed since the candidate was given: problems are diag.Problems.
+func Promotable(s *definition.Service, r *Record) error {
+	return inState(Allowed(s, r.Active, r.Candidate, Promotion), r.State)
+}
+
 // inState adds the state of the instance to what modifiers forbid.
 func inState(err error, state string) error {
 	problems, _ := diag.Of(err)
@@ -135,8 +141,8 @@ func Advance(
 	}
 	t := out.Taken
 	if t != nil && t.Operation == lifecycle.Promote {
-		if err := Allowed(s, r.Active, out.Instance.Active, Promotion); err != nil {
-			return Change{}, inState(err, r.State)
+		if err := Promotable(s, &r); err != nil {
+			return Change{}, err
 		}
 	}
 	was, before := r.Instance, r.Tasks
