@@ -51,7 +51,7 @@ test: formatted ## everything, with the race detector: real servers and the end-
 
 test-fast: verify ## what needs no servers
 	$(GO) test -race -timeout 15m ./...
-	$(GO) test -timeout 10m ./shared/deploy/sim ./shared/aws/awssim # many seeds
+	$(GO) test -timeout 10m ./shared/deploy/sim ./shared/service/sim ./shared/aws/awssim # many seeds
 
 test-aws: ## what needs servers, but not the whole stack
 	$(GO) vet -tags servers ./...
@@ -64,6 +64,9 @@ e2e: ## build and deploy the stack, use it, break it, destroy it; SOUTHBOUND_E2E
 N ?= 100000
 sim: ## N= seeds of the simulator
 	$(GO) test ./shared/deploy/sim -run TestLong -seeds $(N) -timeout 24h -v
+
+sim-services: ## N= seeds of the simulator of services
+	$(GO) test ./shared/service/sim -run TestLong -seeds $(N) -timeout 24h -v
 
 sim-aws: ## N= seeds of the simulator of the state on AWS
 	$(GO) test ./shared/aws/awssim -run TestLong -seeds $(N) -timeout 24h -v

@@ -36,7 +36,7 @@ long=(./shared/cli ./shared/aws/dynamo ./shared/aws/logs ./handlers/aws ./handle
 # Tests of programs that they build themselves, and of files: what runs at once there is not in the test.
 programs=(./cmd/southbound ./examples/caddy ./examples/etc ./examples/fleet ./examples/services ./functions ./functions/log ./infra/... ./shared/scaffold)
 # Many seeds.
-seeds=(./shared/deploy/sim ./shared/aws/awssim)
+seeds=(./shared/deploy/sim ./shared/service/sim ./shared/aws/awssim)
 # Packages that start no goroutines, nor does what they use: there is nothing to watch. A test holds that.
 quiet=(./handlers/internal/tool ./shared/dag ./shared/diffview ./shared/lang/jinja ./shared/lang/metadata ./shared/lang/module
   ./shared/lang/pep440 ./shared/lang/pep508 ./shared/lang/project ./shared/lang/std ./shared/lang/syntax ./shared/resource

@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"shared/service/catalog", "shared/service/bundle"},
 	{"shared/api", "shared/compile"},
 	{"shared/service/fulfil"},
-	{"shared/report"},
+	{"shared/report", "shared/service/sim"},
 	{"shared/ingest", "shared/cli"},
 	{"cmd", "functions", "shared/bench", "infra"},
 	{"examples"}, // programs like those of users

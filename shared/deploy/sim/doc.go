@@ -3,5 +3,5 @@
 // and checks every invariant at every step. See docs/design/simulator.md.
 //
 // State and Files are models of the ports that keep their contracts to the letter and are of use in
-// other tests, too. Run runs one seed, Campaign many.
+// other tests, too. Run runs one seed, Campaign many. Bench lends the rest to other simulations.
 package sim

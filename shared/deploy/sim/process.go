@@ -19,6 +19,7 @@ type process struct {
 	dead   bool
 	bell   map[string]*rung // rings that tasks of this process may wait for
 	batch  *batch           // that it serves, in the home with functions
+	lent   *Process         // what it is for others; see Bench
 }
 
 // rung are rings of a lane that were delivered and not answered.

@@ -1,0 +1,181 @@
+package sim
+
+import (
+	"context"
+	"slices"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/resource"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+)
+
+// said is what a customer has asked for of an instance, and what is written.
+type said struct {
+	gives   map[string]any
+	deletes bool
+	version int64
+}
+
+// change is what was written to an instance.
+type change struct {
+	wish    *wish             // nil: the worker's
+	was     *inventory.Record // nil: there was none
+	is      *inventory.Record
+	events  []inventory.Event
+	service definition.Service // the definition that it has
+}
+
+// wrote checks what was written.
+func (r *run) wrote(w *wish, before map[string]*instance, changes []inventory.Change) {
+	if w != nil {
+		w.written++
+	}
+	for i := range changes {
+		id := changes[i].Record.ID
+		c := &change{
+			wish: w, is: &r.instances.look(env)[id].record, events: changes[i].Events,
+		}
+		if was := before[id]; was != nil {
+			c.was = &was.record
+		}
+		k, err := r.definitions.Of(context.Background(), env, c.is.Service, c.is.ServiceVersion,
+			c.is.Definition)
+		if err != nil {
+			r.bench.Violate("I6", "the definition of %s is not there: %v", id, err)
+			return
+		}
+		c.service = k.Service
+		r.bench.Tracef("%s: %s, version %d, %s, tasks %v, candidate %v, active %v, problems %s", id,
+			c.is.State, c.is.Version, c.is.Outcome, c.is.Tasks, c.is.Candidate, c.is.Active,
+			c.is.Problems)
+		r.checkSteps(c)
+		r.checkModifiers(c)
+		r.checkFailure(c)
+		r.checkEnd(c)
+		r.checkDefinition(c)
+		r.note(c)
+	}
+}
+
+// note keeps what was asked for, and counts what has come about.
+func (r *run) note(c *change) {
+	if c.was == nil || c.was.State != c.is.State {
+		r.happened("state " + c.is.State)
+	}
+	if c.wish == nil {
+		return
+	}
+	op := c.wish.op
+	if op.Kind == opState {
+		delete(r.said, c.is.ID) // it may let go of what was asked for
+	}
+	s := said{gives: c.wish.gives, deletes: c.wish.deletes, version: c.is.Version}
+	for i := range op.More {
+		if item := &op.More[i]; idOf(item.Slot) == c.is.ID {
+			s.deletes = item.Kind == opDelete
+			if !s.deletes {
+				s.gives = item.Attributes
+			}
+		}
+	}
+	if s.gives != nil || s.deletes {
+		r.said[c.is.ID] = s
+	}
+}
+
+// checkSteps checks that an instance goes its way one transfer after the other: I1.
+func (r *run) checkSteps(c *change) {
+	id := c.is.ID
+	if c.was == nil {
+		if c.wish == nil || c.is.Version != 1 {
+			r.bench.Violate("I1", "%s is made with version %d", id, c.is.Version)
+		}
+		return
+	}
+	if n := c.is.Version - c.was.Version; n < 0 || n > 1 {
+		r.bench.Violate("I1", "%s goes from version %d to %d", id, c.was.Version, c.is.Version)
+	}
+	if w := c.wish; w != nil && w.version != nil && *w.version != c.was.Version {
+		r.bench.Violate("I1", "%s has version %d, and is changed by somebody who has seen %d",
+			id, c.was.Version, *w.version)
+	}
+	if c.was.State != c.is.State {
+		r.checkTransfer(c)
+	}
+	seen := map[int64]bool{}
+	for _, e := range r.instances.look(env)[id].events {
+		if e.To == "" || e.From == "" {
+			continue
+		}
+		if seen[e.Version] {
+			r.bench.Violate("I1", "%s has two transfers to version %d", id, e.Version)
+		}
+		seen[e.Version] = true
+	}
+}
+
+// checkTransfer checks that a transfer is one of the lifecycle, and is told of.
+func (r *run) checkTransfer(c *change) {
+	from, to := c.was.State, c.is.State
+	all := c.service.Lifecycle.Transfers
+	if !slices.ContainsFunc(all, func(t lifecycle.Transfer) bool {
+		return t.Source == from && (t.Target == to || t.Error == to)
+	}) {
+		r.bench.Violate("I1", "%s goes from %s to %s, which its lifecycle has not", c.is.ID, from, to)
+	}
+	if c.is.Version == c.was.Version {
+		r.bench.Violate("I1", "%s goes from %s to %s with the version that it had", c.is.ID, from, to)
+	}
+	told := 0
+	for _, e := range c.events {
+		if e.From == from && e.To == to && e.Version == c.is.Version {
+			told++
+		}
+	}
+	if told != 1 {
+		r.bench.Violate("I1", "%s goes from %s to %s, and %d events say so", c.is.ID, from, to, told)
+	}
+}
+
+// checkEnd checks that what is deleted has no resources any more, and is not needed: I5.
+func (r *run) checkEnd(c *change) {
+	if !c.is.Deleted || c.was != nil && c.was.Deleted {
+		return
+	}
+	if by := referredBy(r.instances.look(env), c.is.ID); len(by) > 0 {
+		r.bench.Violate("I5", "%s is deleted, and %v lead to it", c.is.ID, by)
+	}
+	for id, row := range r.rows() {
+		_, there := r.world.pages[id]
+		if there && row.set == c.is.ID && !row.Orphaned && !r.world.late[id] {
+			r.bench.Violate("I5", "%s is deleted, and its %s is there", c.is.ID, id)
+		}
+	}
+}
+
+// row is a row of the engine, with its set.
+type row struct {
+	*state.Row
+	set  string
+	text string
+}
+
+// rows returns all rows of the engine.
+func (r *run) rows() map[resource.ID]row {
+	out := map[resource.ID]row{}
+	all, err := r.bench.State.ScanRows(context.Background(), env, "", 1000) //nolint:mnd // all
+	if err != nil {
+		r.bench.Violate("rows", "%v", err)
+	}
+	for i := range all {
+		one := row{Row: &all[i]}
+		if res, err := resource.Decode(all[i].Body); err == nil {
+			one.set = res.Set
+			one.text, _ = res.Attributes["text"].(string)
+		}
+		out[all[i].ID] = one
+	}
+	return out
+}

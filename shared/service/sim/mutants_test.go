@@ -1,0 +1,322 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"southbound/shared/compile"
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/lang/lsm"
+	"southbound/shared/resource"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+)
+
+// mutantCase is a mutant, and within how many seeds it is to be found.
+type mutantCase struct {
+	Mutant
+	within uint64
+}
+
+// wrapped is a store of instances with calls that are done in another way.
+type wrapped struct {
+	inventory.Store
+	write func(ctx context.Context, env string, c []inventory.Change) ([]int64, error)
+	due   func(all []inventory.Record) []inventory.Record
+}
+
+// Write implements inventory.Store.
+func (w *wrapped) Write(
+	ctx context.Context, env string, c []inventory.Change,
+) ([]int64, error) {
+	if w.write == nil {
+		return w.Store.Write(ctx, env, c)
+	}
+	return w.write(ctx, env, c)
+}
+
+// Due implements inventory.Store.
+func (w *wrapped) Due(
+	ctx context.Context, env string, now time.Time, limit int,
+) ([]inventory.Record, error) {
+	all, err := w.Store.Due(ctx, env, now, limit)
+	if w.due != nil && err == nil {
+		all = w.due(all)
+	}
+	return all, err
+}
+
+// mutants are faults that the checks are to find.
+func mutants() []mutantCase {
+	return slices.Concat(orderMutants(), modifierMutants(), compileMutants(), endMutants(),
+		definitionMutants())
+}
+
+// writes returns a mutant of what is written.
+func writes(
+	workers bool, change func(c *inventory.Change),
+) func(inventory.Store, bool) inventory.Store {
+	return func(to inventory.Store, worker bool) inventory.Store {
+		if worker != workers {
+			return to
+		}
+		return &wrapped{Store: to, write: func(
+			ctx context.Context, env string, c []inventory.Change,
+		) ([]int64, error) {
+			c = slices.Clone(c)
+			for i := range c {
+				change(&c[i])
+			}
+			return to.Write(ctx, env, c)
+		}}
+	}
+}
+
+func orderMutants() []mutantCase {
+	return []mutantCase{
+		{Mutant{
+			Name: "a result is written over what was changed meanwhile", Check: "I1",
+			Why: "a write without its condition",
+			Instances: func(to inventory.Store, worker bool) inventory.Store {
+				return &wrapped{Store: to, write: func(
+					ctx context.Context, env string, c []inventory.Change,
+				) ([]int64, error) {
+					c = slices.Clone(c)
+					for i := range c {
+						if now, err := to.Instance(ctx, env, c[i].Record.ID); err == nil {
+							c[i].Record.Rev = now.Rev
+						}
+					}
+					return to.Write(ctx, env, c)
+				}}
+			},
+		}, 500},
+		{Mutant{
+			Name: "a transfer asks for nothing", Check: "I1", Why: "effects are lost between two writes",
+			Instances: writes(true, func(c *inventory.Change) {
+				if len(c.Events) > 0 {
+					c.Record.Tasks = nil
+				}
+			}),
+		}, 20},
+		{Mutant{
+			Name: "an order is answered before it is written", Check: "I1", Why: "a write that is lost",
+			Instances: func(to inventory.Store, worker bool) inventory.Store {
+				if worker {
+					return to
+				}
+				return &wrapped{Store: to, write: func(
+					_ context.Context, _ string, c []inventory.Change,
+				) ([]int64, error) {
+					return make([]int64, len(c)), nil
+				}}
+			},
+		}, 20},
+		{Mutant{
+			Name: "nobody looks at the version that a customer has seen", Check: "I1", Blind: true,
+			Why: "current_version is not compared",
+		}, 200},
+		{Mutant{
+			Name: "a transfer is not told of", Check: "I1", Why: "events are written on their own",
+			Instances: writes(true, func(c *inventory.Change) { c.Events = nil }),
+		}, 20},
+	}
+}
+
+// loosened is a store of definitions in which nothing is set once.
+type loosened struct{ definition.Store }
+
+func loosen(s definition.Service) definition.Service {
+	s.Attributes = slices.Clone(s.Attributes)
+	for i := range s.Attributes {
+		if a := &s.Attributes[i]; a.Modifier == definition.Once {
+			a.Modifier = definition.ReadWrite
+		}
+	}
+	return s
+}
+
+// Of implements definition.Store.
+func (l loosened) Of(
+	ctx context.Context, env, name string, version int, digest string,
+) (definition.Kept, error) {
+	k, err := l.Store.Of(ctx, env, name, version, digest)
+	k.Service = loosen(k.Service)
+	return k, err
+}
+
+func modifierMutants() []mutantCase {
+	return []mutantCase{
+		{Mutant{
+			Name: "customers set what they may not", Check: "I2",
+			Why: "modifiers are not looked at in orders",
+			Instances: writes(false, func(c *inventory.Change) {
+				if c.Record.Rev > 0 && c.Record.Candidate != nil {
+					c.Record.Candidate = maps.Clone(c.Record.Candidate)
+					c.Record.Candidate["name"] = "other"
+				}
+			}),
+		}, 20},
+		{Mutant{
+			Name: "a promotion changes what is set once", Check: "I2",
+			Why: "modifiers are not looked at in promotions",
+			Definitions: func(to definition.Store, _ *Models, worker bool) definition.Store {
+				if !worker {
+					return to
+				}
+				return loosened{to}
+			},
+		}, 100},
+	}
+}
+
+func compileMutants() []mutantCase {
+	return []mutantCase{
+		{Mutant{
+			Name: "who is compiled after one that is wrong fails, too", Check: "I3",
+			Why: "all who are compiled together are blamed",
+			Compile: func(to Compile) Compile {
+				var wrong error
+				return func(
+					ctx context.Context, digest string, s *lsm.Services,
+				) (*compile.Compiled, error) {
+					was := wrong
+					c, err := to(ctx, digest, s)
+					if wrong = err; fault.KindOf(err) == fault.Unavailable {
+						wrong = nil
+					}
+					if was != nil && err == nil {
+						err = was
+					}
+					return c, err
+				}
+			},
+		}, 100},
+		{Mutant{
+			Name: "what is wrong is not said", Check: "I3", Why: "problems are not written",
+			Instances: writes(true, func(c *inventory.Change) { c.Record.Problems = nil }),
+		}, 50},
+		{Mutant{
+			Name: "everybody takes part in each compile", Check: "I4",
+			Why: "an order costs more where there are many instances",
+			Instances: func(to inventory.Store, worker bool) inventory.Store {
+				return &wrapped{Store: to, due: func(all []inventory.Record) []inventory.Record {
+					others, err := to.Instances(context.Background(), env, inventory.Query{})
+					for i := range all {
+						for n := range others {
+							if err == nil && worker && others[n].ID != all[i].ID {
+								all[i].References = append(all[i].References, others[n].ID)
+							}
+						}
+					}
+					return all
+				}}
+			},
+		}, 50},
+	}
+}
+
+// well says of all resources that they are deployed.
+type well struct{ state.State }
+
+// Rows implements state.State.
+func (w well) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
+	rows, err := w.State.Rows(ctx, env, ids)
+	rows = slices.Clone(rows)
+	for i := range rows {
+		if !rows[i].Orphaned {
+			r := &rows[i]
+			r.LastRun, r.Ticket, r.Blocked = state.RunSuccess, 0, state.NotBlocked
+			r.Deployed, r.Compliance = r.Hash, state.Compliant
+		}
+	}
+	return rows, err
+}
+
+func endMutants() []mutantCase {
+	return []mutantCase{
+		{Mutant{
+			Name: "an instance ends before its resources do", Check: "I5",
+			Why: "results are not waited for", State: func(to state.State) state.State { return well{to} },
+		}, 100},
+		{Mutant{
+			Name: "an instance ends that others need", Check: "I5", Loose: true,
+			Why: "references do not stop a delete",
+		}, 300},
+	}
+}
+
+// newest is a store of definitions in which a service has but one.
+type newest struct{ definition.Store }
+
+// Of implements definition.Store.
+func (n newest) Of(
+	ctx context.Context, env, name string, version int, _ string,
+) (definition.Kept, error) {
+	return n.Store.Of(ctx, env, name, version, "")
+}
+
+func definitionMutants() []mutantCase {
+	return []mutantCase{
+		{Mutant{
+			Name: "an instance is compiled with the newest model", Check: "I6",
+			Why: "the definition that an instance was made for is forgotten",
+			Definitions: func(to definition.Store, _ *Models, worker bool) definition.Store {
+				if !worker {
+					return to
+				}
+				return newest{to}
+			},
+		}, 200},
+		{Mutant{
+			Name: "a service is left out of which there are instances", Check: "I6", Removes: true,
+			Why: "an export does not look at instances",
+		}, 200},
+	}
+}
+
+// TestMutants pins that the simulation can fail: each fault that is built in on purpose is found
+// within so many seeds, by the check that is for it.
+func TestMutants(t *testing.T) {
+	t.Parallel()
+	m := newModels(t)
+	for _, c := range mutants() {
+		if c.within > deep {
+			continue
+		}
+		for _, first := range []uint64{1, 100001} {
+			t.Run(fmt.Sprintf("%s/%d", c.Name, first), func(t *testing.T) {
+				t.Parallel()
+				c.find(t, m, first)
+			})
+		}
+	}
+}
+
+// find looks for a mutant in so many seeds. Which check sees a fault first is chance: seeds in
+// which
+// another one did count for nothing.
+func (c *mutantCase) find(t *testing.T, m *Models, first uint64) {
+	t.Helper()
+	for from, end := first, first+c.within; ; {
+		found, _, _, err := Campaign(m, from, end-from, c.Mutant)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case found == nil:
+			t.Fatalf("%s (%s): not found by %q within %d seeds", c.Name, c.Why, c.Check, c.within)
+		case found.Violation.Check == c.Check:
+			if res, err := Run(m, found.Plan, Mutant{}, nil); err != nil || res.Violation != nil {
+				t.Errorf("seed %d without the mutant: %v, %v", found.Plan.Seed, res.Violation, err)
+			}
+			t.Logf("after %d seeds: %s", found.Plan.Seed-first+1, found.Violation)
+			return
+		}
+		from = found.Plan.Seed + 1
+	}
+}

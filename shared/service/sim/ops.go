@@ -1,0 +1,214 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
+	"southbound/shared/resource"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/orders"
+)
+
+// wish is what somebody asks for.
+type wish struct {
+	op      *Op
+	version *int64 // that they have seen
+	// written counts what was written for it.
+	written int
+	// What is to hold: of an update what was given, and whether it deletes.
+	gives   map[string]any
+	deletes bool
+}
+
+// do does an operation.
+func (r *run) do(op *Op) {
+	r.happened("op " + string(op.Kind))
+	switch op.Kind {
+	case opBreak:
+		id := page(fmt.Sprintf("p%d", op.N%sites))
+		r.world.broken[id] = true
+		r.bench.Tracef("%s breaks", id)
+	case opMend:
+		r.bench.Tracef("mended: %v", r.world.mend())
+	case opCrash:
+		if r.runner != nil && r.bench.Faulty() {
+			r.runner.Crash("by the plan")
+		}
+	case opApply, opRepair:
+		r.ask(op)
+	default:
+		r.customer(op)
+	}
+}
+
+// ask has the engine do something that is not an order.
+func (r *run) ask(op *Op) {
+	x := r.runner
+	if x == nil {
+		return
+	}
+	r.asking++
+	x.Go(string(op.Kind), func(ctx context.Context) {
+		defer func() { r.asking-- }()
+		var err error
+		if op.Kind == opRepair {
+			_, err = x.engine.Deploy(ctx, env, deploy.Request{RetryFailed: true})
+		} else {
+			_, err = x.engine.Export(ctx, env, deploy.Export{Model: whole(op.N)})
+		}
+		r.bench.Tracef("%s: %v", op.Kind, err)
+	})
+}
+
+// whole is a model of its own, with what sites require or without it.
+func whole(n int) *model.Model {
+	names := []string{"other"}
+	if n%2 == 0 {
+		names = append(names, "top")
+	}
+	m := &model.Model{}
+	for _, name := range names {
+		m.Resources = append(m.Resources, resource.Resource{
+			ID: page(name), Type: typePage, Agent: "here",
+			Attributes: map[string]any{"name": name, "text": name},
+		})
+	}
+	return m
+}
+
+// customer has a customer ask for something.
+func (r *run) customer(op *Op) {
+	if r.api == nil || r.api.Dead() {
+		r.started++
+		r.api = r.bench.Start(fmt.Sprintf("a%d", r.started))
+	}
+	p, w := r.api, &wish{op: op}
+	var instances inventory.Store = &instancesPort{p, r, w}
+	var definitions definition.Store = &definitionsPort{p, r}
+	if m := r.mutant.Instances; m != nil {
+		instances = m(instances, false)
+	}
+	if m := r.mutant.Definitions; m != nil {
+		definitions = m(definitions, r.models, false)
+	}
+	s := orders.New(orders.Config{
+		Definitions: definitions, Instances: instances, Now: r.bench.Time, NewID: r.newInstance,
+	})
+	p.Go(string(op.Kind), func(ctx context.Context) {
+		var err error
+		if op.Kind == opOffer {
+			o := &r.models.offers[op.N%len(r.models.offers)]
+			err = definitions.Put(ctx, env, o.digest, o.services)
+		} else {
+			err = r.order(ctx, s, w)
+		}
+		r.bench.Tracef("%s %s %d %v: %v", op.Kind, serviceOf(op.Slot), op.Slot, op.Attributes, err)
+		if err != nil {
+			r.happened("refused " + string(op.Kind))
+			return
+		}
+		r.happened("accepted " + string(op.Kind))
+		again := op.Kind == opCreate && r.instances.look(env)[idOf(op.Slot)] != nil
+		if w.written == 0 && op.Kind != opOffer && !again {
+			r.bench.Violate("I1", "%s of %s was accepted, and nothing is written", op.Kind, idOf(op.Slot))
+		}
+	})
+}
+
+// order asks for what an operation asks for.
+func (r *run) order(ctx context.Context, s *orders.Service, w *wish) error {
+	op := w.op
+	service, id := serviceOf(op.Slot), idOf(op.Slot)
+	ask := orders.Wish{Ref: orders.Ref{Service: service, ID: id}}
+	switch op.Kind { //nolint:exhaustive // the others are about no instance
+	case opCreate:
+		w.gives = op.Attributes
+		_, err := s.Create(ctx, env, orders.Creation{
+			Service: service, ID: id, Attributes: maps.Clone(op.Attributes),
+		})
+		return err
+	case opSeveral:
+		_, err := s.Order(ctx, env, orders.Order{Items: items(op.More)})
+		return err
+	}
+	if !op.Blind {
+		is, err := s.Instance(ctx, env, ask.Ref)
+		if err != nil {
+			return err
+		}
+		w.version = &is.Version
+		if !r.mutant.Blind {
+			ask.Version = &is.Version
+		}
+		if err := r.api.Clock().Sleep(ctx, op.Stale); err != nil {
+			return err
+		}
+	}
+	return r.change(ctx, s, w, ask)
+}
+
+// stateFor returns a state to ask for: mostly one that can be, from the state of the instance.
+func (r *run) stateFor(op *Op) string {
+	if i := r.instances.look(env)[idOf(op.Slot)]; i != nil && op.N%5 > 0 {
+		for from, to := range map[string]string{
+			"update_failed": "rollback", "update_rejected": "up", "update_rejected_failed": "failed",
+		} {
+			if i.record.State == from {
+				return to
+			}
+		}
+	}
+	return []string{"rollback", "up", "failed"}[op.N%3]
+}
+
+// change asks for a change of an instance.
+func (r *run) change(ctx context.Context, s *orders.Service, w *wish, ask orders.Wish) error {
+	var err error
+	op := w.op
+	switch op.Kind { //nolint:exhaustive // the others are no changes
+	case opUpdate:
+		w.gives = op.Attributes
+		_, err = s.Update(ctx, env, ask, maps.Clone(op.Attributes))
+	case opEdit:
+		w.gives = op.Attributes
+		var edits []inventory.Edit
+		for _, name := range slices.Sorted(maps.Keys(op.Attributes)) {
+			edits = append(edits, inventory.Edit{
+				ID: name, Operation: inventory.Replace, Target: name, Value: op.Attributes[name],
+			})
+		}
+		_, err = s.Edit(ctx, env, ask, edits)
+	case opDelete:
+		w.deletes = true
+		_, err = s.Delete(ctx, env, ask)
+	case opState:
+		_, err = s.SetState(ctx, env, ask, r.stateFor(op))
+	case opMetadata:
+		text := "text"
+		_, err = s.SetMetadata(ctx, env, ask, "key", &text)
+	}
+	return err
+}
+
+// items returns the items of an order.
+func items(of []Op) []orders.Item {
+	var out []orders.Item
+	for i := range of {
+		item := orders.Item{Name: idOf(of[i].Slot), Service: serviceOf(of[i].Slot)}
+		switch of[i].Kind { //nolint:exhaustive // drawOp draws no others
+		case opCreate:
+			item.Action, item.Attributes = orders.ActionCreate, maps.Clone(of[i].Attributes)
+		case opUpdate:
+			item.Action, item.Attributes = orders.ActionUpdate, maps.Clone(of[i].Attributes)
+		case opDelete:
+			item.Action = orders.ActionDelete
+		}
+		out = append(out, item)
+	}
+	return out
+}

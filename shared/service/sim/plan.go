@@ -1,0 +1,231 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"southbound/shared/deploy/sim"
+)
+
+// Plan is what a seed has happen.
+type Plan struct {
+	Seed  uint64
+	Ops   []Op
+	Rates sim.Rates
+	Dead  bool // it is known of a process that it is dead
+}
+
+// Op is something that somebody does.
+type Op struct {
+	At   time.Duration
+	Kind kind
+	Slot int // of the instance that it is about
+	// Attributes are given, as far as the kind gives some.
+	Attributes map[string]any
+	// Stale is how long whoever asks for a change waits after they have read the instance; Blind:
+	// they have not read it.
+	Stale time.Duration
+	Blind bool
+	N     int  // the offer, the page, the state, …
+	More  []Op // the items of an order
+}
+
+// kind is what an operation is.
+type kind string
+
+const (
+	opCreate   kind = "create"
+	opUpdate   kind = "update"
+	opEdit     kind = "edit"
+	opDelete   kind = "delete"
+	opState    kind = "state"
+	opSeveral  kind = "several"
+	opMetadata kind = "metadata"
+	opOffer    kind = "offer"
+	opBreak    kind = "break"
+	opMend     kind = "mend"
+	opApply    kind = "apply"
+	opRepair   kind = "repair"
+	opCrash    kind = "crash"
+)
+
+// Instances there can be: sites, then parts, then notes.
+const (
+	sites = 3
+	parts = 2
+	notes = 2
+	slots = sites + parts + notes
+)
+
+// serviceOf returns the service of an instance.
+func serviceOf(slot int) string {
+	switch {
+	case slot < sites:
+		return "site"
+	case slot < sites+parts:
+		return "part"
+	}
+	return "note"
+}
+
+// idOf returns the id of an instance.
+func idOf(slot int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", slot+1) }
+
+// Draw returns the plan of a seed.
+func Draw(seed uint64) *Plan {
+	rng := rand.New(rand.NewPCG(seed, 0x5e1ec7)) //nolint:gosec // a simulation
+	p := &Plan{Seed: seed, Rates: sim.DrawRates(rng), Dead: rng.IntN(2) == 0}
+	d := &drawer{Rand: rng}
+	at, most := time.Duration(0), 8+rng.IntN(20)
+	pace := []time.Duration{300 * time.Millisecond, 2 * time.Second, 8 * time.Second}[rng.IntN(3)]
+	for len(p.Ops) < most {
+		next := d.next()
+		for _, op := range next {
+			switch {
+			case len(next) > 1: // each when the one before is done
+				at += 3*time.Second + time.Duration(rng.Int64N(int64(3*time.Second)))
+			case rng.IntN(4) > 0: // else at once
+				at += time.Duration(rng.Int64N(int64(pace)))
+			}
+			op.At = at
+			p.Ops = append(p.Ops, op)
+		}
+	}
+	return p
+}
+
+// drawer draws operations. It knows which instances were ordered, if all went well.
+type drawer struct {
+	*rand.Rand
+	ordered []int
+}
+
+func (d *drawer) may(n int) bool { return d.IntN(n) == 0 }
+
+// next returns the next operation, or several that belong together.
+func (d *drawer) next() []Op {
+	all := []kind{
+		opCreate, opCreate, opCreate, opCreate, opUpdate, opUpdate, opUpdate, opUpdate, opUpdate,
+		opEdit, opDelete, opDelete, opState, opSeveral, opMetadata, opOffer, opBreak, opMend, opApply,
+		opRepair, opCrash,
+	}
+	switch d.IntN(50) { //nolint:mnd // now and then
+	case 0, 1:
+		return d.stricter()
+	case 2:
+		return d.failing()
+	}
+	return []Op{d.op(all[d.IntN(len(all))])}
+}
+
+// stricter has an update rejected that changes what may not be changed by the time when the next
+// update is accepted.
+func (d *drawer) stricter() []Op {
+	slot := d.IntN(sites)
+	update := func(attributes map[string]any) Op {
+		return Op{Kind: opUpdate, Slot: slot, Blind: true, Attributes: attributes}
+	}
+	create := d.op(opCreate)
+	create.Slot = slot
+	create.Attributes = map[string]any{
+		"name": nameOf(slot), "path": fmt.Sprintf("p%d", slot), "fixed": "f",
+	}
+	return []Op{
+		{Kind: opOffer}, create, {Kind: opMend}, update(map[string]any{"fixed": "g", "text": "wrong"}),
+		{Kind: opOffer, N: 3}, update(map[string]any{"text": "bye"}), //nolint:mnd // fixed is rw in it
+	}
+}
+
+// failing has an update fail that cannot be deployed, and taken back.
+func (d *drawer) failing() []Op {
+	slot := d.IntN(sites)
+	create := d.op(opCreate)
+	create.Slot = slot
+	create.Attributes = map[string]any{"name": nameOf(slot), "path": fmt.Sprintf("p%d", slot)}
+	back := d.op(opState)
+	back.Slot, back.N = slot, 1 // the one that can be
+	return []Op{
+		{Kind: opOffer}, create, {Kind: opBreak, N: slot},
+		{Kind: opUpdate, Slot: slot, Blind: true, Attributes: map[string]any{"text": "bye"}}, back,
+	}
+}
+
+// op draws an operation of a kind.
+func (d *drawer) op(k kind) Op {
+	op := Op{Kind: k, Slot: d.slot(k), N: d.IntN(20), Blind: d.may(4)} //nolint:mnd // any number
+	if d.may(3) {
+		op.Stale = time.Duration(d.Int64N(int64(2 * time.Second)))
+	}
+	if k == opSeveral {
+		for n := range 2 + d.IntN(2) {
+			item := d.op([]kind{opCreate, opCreate, opUpdate, opDelete}[d.IntN(4)])
+			if n > 0 && !d.may(8) {
+				item.Slot = (op.More[n-1].Slot + 1 + d.IntN(2)) % slots
+				item.Attributes = d.attributes(&item)
+			}
+			op.More = append(op.More, item)
+		}
+		return op
+	}
+	op.Attributes = d.attributes(&op)
+	return op
+}
+
+// slot draws an instance: one that was ordered, but for orders.
+func (d *drawer) slot(k kind) int {
+	if k == opCreate || k == opSeveral || len(d.ordered) == 0 || d.may(20) {
+		slot := d.IntN(slots)
+		if len(d.ordered) == 0 {
+			slot = 0
+		}
+		if k == opCreate {
+			d.ordered = append(d.ordered, slot)
+		}
+		return slot
+	}
+	return d.ordered[d.IntN(len(d.ordered))]
+}
+
+// nameOf returns the name of an instance.
+func nameOf(slot int) string { return string(rune('a' + slot)) }
+
+// attributes returns what an operation gives.
+func (d *drawer) attributes(op *Op) map[string]any {
+	service, create := serviceOf(op.Slot), op.Kind == opCreate
+	out := map[string]any{}
+	if create || d.may(12) {
+		out["name"] = nameOf(op.Slot)
+		if d.may(10) {
+			out["name"] = "a"
+		}
+	}
+	if service != "site" && (create || d.may(12)) {
+		out["site"] = idOf(0)
+		if d.may(3) {
+			out["site"] = idOf(d.IntN(sites))
+		}
+	}
+	if service != "note" && (create || !d.may(3)) {
+		out["text"] = []string{"hello", "bye", "more", "other", "wrong"}[d.IntN(5)]
+	}
+	if service != "site" {
+		return out
+	}
+	if create || d.may(4) {
+		out["path"] = fmt.Sprintf("p%d", op.Slot)
+		if d.may(6) {
+			out["path"] = fmt.Sprintf("p%d", d.IntN(sites))
+		}
+	}
+	if d.may(4) {
+		out["fixed"] = []string{"f", "g"}[d.IntN(2)]
+	}
+	if d.may(30) {
+		out["port"] = 5
+	}
+	if d.may(20) {
+		out["more"] = "n"
+	}
+	return out
+}

@@ -1,0 +1,234 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"southbound/shared/compile"
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/sim"
+	"southbound/shared/deploy/state"
+	"southbound/shared/lang/lsm"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/fulfil"
+	"southbound/shared/service/inventory"
+)
+
+// env is the one environment of a simulation.
+const env = "sim"
+
+// Compile compiles the model of a digest for instances.
+type Compile func(
+	ctx context.Context, digest string, s *lsm.Services,
+) (*compile.Compiled, error)
+
+// run is one run of a plan.
+type run struct {
+	models *Models
+	plan   *Plan
+	mutant Mutant
+	bench  *sim.Bench
+
+	instances   *Instances
+	definitions *Definitions
+	world       *world
+	api         *sim.Process
+	runner      *runner // nil: it has crashed, and is not back yet
+	started     int
+	ids         int
+	busy        bool // the lane was found busy, and will be looked at again
+	asking      int  // what the engine is asked to do, and has not done yet
+
+	last  compiled        // the last compile
+	said  map[string]said // what was asked for last of each instance, and is written
+	kinds map[string]int  // how often something of each kind has come about
+}
+
+// newRun prepares a run.
+func newRun(
+	m *Models, p *Plan, mutant Mutant, trace func(format string, args ...any),
+) *run {
+	r := &run{
+		models: m, plan: p, mutant: mutant, bench: sim.NewBench(p.Seed, p.Rates, trace),
+		instances: NewInstances(), said: map[string]said{}, kinds: map[string]int{},
+	}
+	r.instances.loose = mutant.Loose
+	r.definitions = NewDefinitions(r.instances)
+	r.definitions.known = m.kept
+	if p.Dead {
+		r.bench.KnowDead()
+	}
+	if mutant.Removes {
+		r.definitions.Versions = func(string) map[Version]int { return nil }
+	}
+	r.world = &world{
+		r: r, pages: map[resource.ID]string{}, broken: map[resource.ID]bool{},
+		late: map[resource.ID]bool{},
+	}
+	return r
+}
+
+func (r *run) happened(kind string) { r.kinds[kind]++ }
+
+// all does everything: the plan, the healing, the checks of what is left.
+func (r *run) all() error {
+	first := &r.models.offers[0]
+	err := r.definitions.Put(context.Background(), env, first.digest, first.services)
+	if err != nil {
+		return err
+	}
+	r.startRunner()
+	end := time.Duration(0)
+	for i := range r.plan.Ops {
+		op := &r.plan.Ops[i]
+		r.bench.At(op.At, func() { r.do(op) })
+		end = max(end, op.At)
+	}
+	r.bench.Run(end + 10*time.Second) //nolint:mnd // for what goes on
+	r.rest()
+	return nil
+}
+
+// newID returns ids that grow.
+func (r *run) newID() string {
+	r.ids++
+	return fmt.Sprintf("i%09d", r.ids)
+}
+
+// newInstance returns an id for an instance.
+func (r *run) newInstance() string {
+	r.ids++
+	return idOf(1000 + r.ids) //nolint:mnd // none of those that plans know
+}
+
+// runner is a process that works on orders and deploys.
+type runner struct {
+	*sim.Process
+	r      *run
+	engine *deploy.Engine // serves lanes
+	worker *fulfil.Worker
+	sweeps bool
+}
+
+// startRunner starts a process that works on orders and deploys.
+func (r *run) startRunner() {
+	r.started++
+	x := &runner{Process: r.bench.Start(fmt.Sprintf("w%d", r.started)), r: r}
+	r.runner = x
+	var definitions definition.Store = &definitionsPort{x.Process, r}
+	var instances inventory.Store = &instancesPort{p: x.Process, r: r}
+	c := deploy.Config{
+		State: x.State(r.bench.State), Files: x.Files(r.bench.Files), Doorbell: bell{x},
+		Clock: x.Clock(), Caller: x.Caller(), Connector: x.Connector(), Types: r.models.types,
+		Handlers: map[string]provider.Handler{typePage: r.world}, Pack: "sim",
+		Holder: fmt.Sprintf("w%d", r.started), NewID: r.newID, Jitter: r.bench.Rand().Float64,
+		Keep: definitions.Bundles,
+		Owned: func(ctx context.Context, env string, ids []string) ([]string, error) {
+			return call(ctx, x.Process, "Live", func() ([]string, error) {
+				return r.instances.Live(ctx, env, ids)
+			})
+		},
+	}
+	x.engine = deploy.New(c)
+	if m := r.mutant.State; m != nil {
+		c.State = m(c.State)
+	}
+	if m := r.mutant.Instances; m != nil {
+		instances = m(instances, true)
+	}
+	if m := r.mutant.Definitions; m != nil {
+		definitions = m(definitions, r.models, true)
+	}
+	x.worker = fulfil.New(fulfil.Config{
+		Env: env, Instances: instances, Definitions: definitions, Engine: deploy.New(c),
+		Types: r.models.types, Compile: r.compiler(x.Process),
+	})
+	x.Go("works", x.work)
+	r.sweep(x)
+}
+
+// work works on orders until the process ends.
+func (x *runner) work(ctx context.Context) {
+	for !x.Dead() {
+		worked, err := x.worker.Round(ctx)
+		if err != nil {
+			x.r.bench.Tracef("a round ends: %v", err)
+		}
+		if x.Dead() {
+			break
+		}
+		if !worked || err != nil {
+			pause := 50*time.Millisecond + time.Duration(x.r.bench.Rand().Int64N(int64(time.Second)))
+			_ = x.Clock().Sleep(ctx, pause)
+		}
+	}
+	x.r.happened("crash of the worker")
+	x.r.runner = nil
+	back := x.r.bench.Now()
+	if x.r.bench.Faulty() {
+		back += time.Duration(x.r.bench.Rand().Int64N(int64(5 * time.Second))) //nolint:mnd // soon
+	}
+	x.r.bench.At(back, x.r.startRunner)
+}
+
+// sweepEvery is how often a runner sweeps.
+const sweepEvery = 3 * time.Second
+
+// sweep sweeps now and then, as long as a process lives.
+func (r *run) sweep(x *runner) {
+	if x.Dead() {
+		return
+	}
+	if !x.sweeps {
+		x.sweeps = true
+		x.Go("sweeps", func(ctx context.Context) {
+			_, err := x.engine.Sweep(ctx, env)
+			x.sweeps = false
+			if err != nil {
+				r.bench.Tracef("a sweep ends: %v", err)
+			}
+		})
+	}
+	r.bench.At(r.bench.Now()+sweepEvery, func() { r.sweep(x) })
+}
+
+// bell is deploy.Doorbell as a process reaches it.
+type bell struct{ x *runner }
+
+// Ring implements deploy.Doorbell.
+func (b bell) Ring(ctx context.Context, _ string, rings []state.Ring) error {
+	return b.x.Call(ctx, "Ring", func() error {
+		for _, ring := range rings {
+			for _, late := range b.x.r.bench.Lost() {
+				b.x.r.bench.At(b.x.r.bench.Now()+late, func() { b.x.r.serve(ring.Lane) })
+			}
+		}
+		return nil
+	})
+}
+
+// serve runs what is ready in a lane.
+func (r *run) serve(lane string) {
+	x := r.runner
+	if x == nil {
+		return // nobody is there: the message is lost
+	}
+	const most = 30 * time.Second
+	x.Go("serves "+lane, func(ctx context.Context) {
+		out, err := x.engine.RunLane(ctx, env, lane, r.bench.Time().Add(most))
+		if err != nil {
+			r.bench.Tracef("a run of %s ends: %v", lane, err)
+		}
+		if (out.Busy || out.More) && !r.busy && !x.Dead() {
+			r.busy = true
+			const later = 200 * time.Millisecond
+			r.bench.At(r.bench.Now()+later, func() {
+				r.busy = false
+				r.serve(lane)
+			})
+		}
+	})
+}
