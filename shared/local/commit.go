@@ -30,7 +30,7 @@ type tx struct {
 	in     *state.Commit
 	out    *state.Committed
 	counts map[countKey]int
-	ran    []resource.ID // what the lease said runs
+	ran    running // what the lease said runs
 	blocks blocks
 }
 
@@ -40,14 +40,14 @@ type countKey struct {
 }
 
 func (t *tx) run() error {
-	lease, err := readLease(t.c, t.env, t.in.Guard.Key)
+	lease, runs, err := readLease(t.c, t.env, t.in.Guard.Key)
 	if err != nil {
 		return err
 	}
 	if lease.Holder == "" || lease.Fence != t.in.Guard.Fence {
 		return fault.New(fault.Fenced, "commit", "the lease of %s was taken over", t.in.Guard.Key)
 	}
-	t.ran = lease.Running
+	t.ran = runs
 	if t.in.Env != nil {
 		if err := putEnv(t.c, *t.in.Env); err != nil {
 			return err
@@ -172,7 +172,8 @@ func (t *tx) checked() error {
 	if len(checked) == 0 {
 		return nil
 	}
-	return query(t.c, "INSERT INTO checks (env, lane, epoch, ids) VALUES (?, ?, ?, ?)", nil, t.env, t.in.Guard.Key, t.in.Epoch, joinIDs(checked))
+	const sql = "INSERT INTO checks (env, lane, epoch, resources) VALUES (?, ?, ?, ?)"
+	return query(t.c, sql, nil, t.env, t.in.Guard.Key, t.in.Epoch, joinIDs(checked))
 }
 
 func (t *tx) outbox() error {
@@ -216,13 +217,17 @@ func (t *tx) plan() error {
 
 // lease prolongs the lease and notes what runs under it now.
 func (t *tx) lease() error {
-	running := state.StillRunning(t.ran, t.out.Conflicts)
+	runs, err := t.ran.still(t.out.Conflicts)
+	if err != nil {
+		return err
+	}
 	if t.out.Started {
-		running = t.in.Next
+		runs = t.in.Next
 	}
 	refused := len(t.in.Next) > 0 && !t.out.Started
-	if err := query(t.c, "UPDATE leases SET running = iif(?, running, ?), until = max(until, ?), wave = max(wave, ?) WHERE env = ? AND key = ?", nil,
-		refused, joinIDs(running), binform.Nanos(t.in.Until), t.in.WaveDone, t.env, t.in.Guard.Key); err != nil {
+	if err := query(t.c, `UPDATE leases SET runs = iif(?, runs, ?), until = max(until, ?),
+		wave = max(wave, ?) WHERE env = ? AND key = ?`, nil,
+		refused, joinIDs(runs), binform.Nanos(t.in.Until), t.in.WaveDone, t.env, t.in.Guard.Key); err != nil {
 		return err
 	}
 	if t.in.WaveDone == 0 {

@@ -15,14 +15,17 @@ import (
 func (h *Home) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
 	var out state.Lease
 	err := h.write(ctx, "take lease", func(c *sqlite.Conn) error {
-		have, err := readLease(c, env, key)
+		have, stored, err := readLease(c, env, key)
 		if err != nil {
 			return err
 		}
 		if have.Holder != "" && have.Holder != holder && now.Before(have.Until) && !h.dead(have.Holder) {
 			return fault.New(fault.Busy, "take lease", "%s is served by another", key)
 		}
-		out = state.Lease{Key: key, Holder: holder, Fence: have.Fence + 1, Until: until, Running: have.Running, Wave: have.Wave}
+		out = state.Lease{Key: key, Holder: holder, Fence: have.Fence + 1, Until: until, Wave: have.Wave}
+		if out.Running, err = splitIDs(stored); err != nil {
+			return err
+		}
 		return query(c, `INSERT INTO leases (env, key, holder, fence, until) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET holder = excluded.holder, fence = excluded.fence, until = excluded.until`,
 			nil, env, key, holder, out.Fence, binform.Nanos(until))
@@ -30,20 +33,22 @@ func (h *Home) Acquire(ctx context.Context, env, key, holder string, now, until 
 	return out, err
 }
 
-func readLease(c *sqlite.Conn, env, key string) (state.Lease, error) {
-	l := state.Lease{Key: key}
-	err := query(c, "SELECT holder, fence, until, wave, running FROM leases WHERE env = ? AND key = ?", func(s *sqlite.Stmt) error {
+// readLease returns a lease, and apart from it what runs under it.
+func readLease(c *sqlite.Conn, env, key string) (l state.Lease, runs running, err error) {
+	l.Key = key
+	const sql = "SELECT holder, fence, until, wave, runs FROM leases WHERE env = ? AND key = ?"
+	err = query(c, sql, func(s *sqlite.Stmt) error {
 		l.Holder, l.Fence, l.Until, l.Wave = s.ColumnText(0), s.ColumnInt64(1), binform.TimeOf(s.ColumnInt64(2)), s.ColumnInt64(3)
-		l.Running = splitIDs(s.ColumnText(4))
+		runs = columnBytes(s, 4)
 		return nil
 	}, env, key)
-	return l, err
+	return l, runs, err
 }
 
 // Release implements deploy.State.
 func (h *Home) Release(ctx context.Context, env string, l state.Lease) error {
 	return h.write(ctx, "give up lease", func(c *sqlite.Conn) error {
-		return query(c, "UPDATE leases SET holder = '', running = '' WHERE env = ? AND key = ? AND fence = ?", nil, env, l.Key, l.Fence)
+		return query(c, "UPDATE leases SET holder = '', runs = '' WHERE env = ? AND key = ? AND fence = ?", nil, env, l.Key, l.Fence)
 	})
 }
 
@@ -51,11 +56,15 @@ func (h *Home) Release(ctx context.Context, env string, l state.Lease) error {
 func (h *Home) Leases(ctx context.Context, env string) ([]state.Lease, error) {
 	var out []state.Lease
 	err := h.read(ctx, "read leases", func(c *sqlite.Conn) error {
-		return query(c, "SELECT key, holder, fence, until, running, wave FROM leases WHERE env = ? ORDER BY key", func(s *sqlite.Stmt) error {
-			l := state.Lease{Key: s.ColumnText(0), Holder: s.ColumnText(1), Fence: s.ColumnInt64(2), Until: binform.TimeOf(s.ColumnInt64(3)),
-				Running: splitIDs(s.ColumnText(4)), Wave: s.ColumnInt64(5)}
+		const sql = `SELECT key, holder, fence, until, runs, wave FROM leases
+			WHERE env = ? ORDER BY key`
+		return query(c, sql, func(s *sqlite.Stmt) (err error) {
+			l := state.Lease{Key: s.ColumnText(0), Holder: s.ColumnText(1),
+				Fence: s.ColumnInt64(2), Until: binform.TimeOf(s.ColumnInt64(3)),
+				Wave: s.ColumnInt64(5)}
+			l.Running, err = splitIDs(columnBytes(s, 4))
 			out = append(out, l)
-			return nil
+			return err
 		}, env)
 	})
 	return out, err

@@ -125,13 +125,15 @@ func unfinished(c *sqlite.Conn, env string, epoch int64, ranges []laneRange, out
 // checkedIn adds to lanes what a wave has checked in them.
 func checkedIn(c *sqlite.Conn, env string, epoch int64, lanes map[string][]resource.ID) error {
 	if len(lanes) > maxRanges {
-		const sql = "SELECT lane, ids FROM checks WHERE env = +? AND epoch = +?"
+		const sql = "SELECT lane, resources FROM checks WHERE env = +? AND epoch = +?"
 		return query(c, sql, func(s *sqlite.Stmt) error {
 			lane := s.ColumnText(0)
-			if _, asked := lanes[lane]; asked {
-				lanes[lane] = append(lanes[lane], splitIDs(s.ColumnText(1))...)
+			if _, asked := lanes[lane]; !asked {
+				return nil
 			}
-			return nil
+			ids, err := splitIDs(columnBytes(s, 1))
+			lanes[lane] = append(lanes[lane], ids...)
+			return err
 		}, env, epoch)
 	}
 	for lane := range lanes {
@@ -156,11 +158,14 @@ type seenChecks struct {
 
 // eachChecked calls f for the lists of what a wave has checked in a lane, leaving out those up to the number after.
 func eachChecked(c *sqlite.Conn, of waveKey, after int64, f func(k int64, ids []resource.ID)) error {
-	const sql = `SELECT k, ids FROM checks
+	const sql = `SELECT k, resources FROM checks
 		WHERE env = +? AND lane = +? AND epoch = +? AND k > +? ORDER BY k`
 	return query(c, sql, func(s *sqlite.Stmt) error {
-		f(s.ColumnInt64(0), splitIDs(s.ColumnText(1)))
-		return nil
+		ids, err := splitIDs(columnBytes(s, 1))
+		if err == nil {
+			f(s.ColumnInt64(0), ids)
+		}
+		return err
 	}, of.env, of.lane, of.epoch, after)
 }
 
@@ -193,7 +198,7 @@ func (h *Home) Finished(ctx context.Context, env string, ids []resource.ID, epoc
 // learns of lanes it keeps in waves.
 func (h *Home) passed(c *sqlite.Conn, key waveKey, waves map[string]int64, id resource.ID) (bool, error) {
 	if _, known := waves[key.lane]; !known {
-		l, err := readLease(c, key.env, key.lane)
+		l, _, err := readLease(c, key.env, key.lane)
 		if err != nil {
 			return false, err
 		}

@@ -233,39 +233,6 @@ func (h *Home) Halt(ctx context.Context, env string, halted bool) error {
 	})
 }
 
-// joinIDs and splitIDs store lists of ids as JSON lists, as an id may hold any character.
-func joinIDs(ids []resource.ID) string {
-	if len(ids) == 0 {
-		return ""
-	}
-	b := make([]byte, 0, len(ids)*48)
-	b = append(b, '[')
-	for i, id := range ids {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b, _ = resource.AppendValue(b, string(id))
-	}
-	return string(append(b, ']'))
-}
-
-func splitIDs(text string) []resource.ID {
-	if text == "" {
-		return nil
-	}
-	v, err := resource.DecodeValue([]byte(text))
-	list, _ := v.([]any)
-	if err != nil || len(list) == 0 {
-		return nil
-	}
-	out := make([]resource.ID, 0, len(list))
-	for _, e := range list {
-		s, _ := e.(string)
-		out = append(out, resource.ID(s))
-	}
-	return out
-}
-
 // Outbox implements deploy.State.
 func (h *Home) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
 	var out []state.Outbox
