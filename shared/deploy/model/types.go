@@ -13,6 +13,7 @@ import (
 const (
 	CodeAttribute  = "_code"    // the code: a resource.File
 	FilesAttribute = "_files"   // files that handlers ask for by other names: a map
+	FactsAttribute = "_facts"   // facts that references stand for: a list of resource, name and value
 	SeenAttribute  = "_changes" // of observations: what a handler has found to differ, with both values
 )
 
@@ -31,7 +32,7 @@ func CodeOf(r *resource.Resource) (resource.File, bool) {
 func OpenType(typ, key string, attributes []string) *schema.Compiled {
 	own := func(name string) bool { return strings.HasPrefix(name, "_") }
 	return schema.Open(typ, key, slices.DeleteFunc(slices.Clone(attributes), own),
-		[]string{CodeAttribute, FilesAttribute, SeenAttribute}, CodeTimeout)
+		[]string{CodeAttribute, FilesAttribute, FactsAttribute, SeenAttribute}, CodeTimeout)
 }
 
 // Type returns the type of a resource: one that comes with its handler declares itself.

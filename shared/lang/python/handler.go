@@ -40,6 +40,8 @@ type asked struct {
 	Facts    bool            `json:"facts"`
 	Files    map[string]bool `json:"files"`
 	Resource map[string]any  `json:"resource"`
+	// Known are facts that references stand for, by resource.
+	Known map[string]map[string]string `json:"known"`
 }
 
 // ended is what came of a run.
@@ -125,6 +127,7 @@ func (h *handler) run(
 	for name := range files {
 		what.Files[name] = true
 	}
+	what.Known = factsOf(r)
 	var err error
 	if what.Resource, err = fieldsOf(ctx, r); err != nil {
 		return nil, err
@@ -337,6 +340,22 @@ func fieldsOf(ctx *provider.Context, r provider.Resource) (map[string]any, error
 		out["send_event"], out["receive_events"] = s.SendEvent, s.ReceiveEvents
 	}
 	return out, nil
+}
+
+// factsOf returns the facts that references of a resource stand for.
+func factsOf(r provider.Resource) map[string]map[string]string {
+	out := map[string]map[string]string{}
+	list, _ := r.Attributes[model.FactsAttribute].([]any)
+	for _, item := range list {
+		fact, _ := item.(map[string]any)
+		of, _ := fact["resource"].(string)
+		name, _ := fact["name"].(string)
+		if out[of] == nil {
+			out[of] = map[string]string{}
+		}
+		out[of][name] = fmt.Sprint(fact["value"])
+	}
+	return out
 }
 
 // readJSON reads what the process has written; whole completes it.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
 	"southbound/shared/lang/python"
 	"southbound/shared/lang/types"
@@ -92,6 +93,9 @@ func (c *collector) made(r *python.Resource, ids map[string]resource.ID) Entry {
 			attributes[name] = c.value(o, name, v)
 		}
 	}
+	if facts := factsOf(r, ids); len(facts) > 0 {
+		attributes[model.FactsAttribute] = facts
+	}
 	if n, whole := attributes[r.Key].(int64); !whole || strconv.FormatInt(n, 10) != r.Value {
 		attributes[r.Key] = r.Value
 	}
@@ -102,6 +106,47 @@ func (c *collector) made(r *python.Resource, ids map[string]resource.ID) Entry {
 		e.Members["requires"] = requires
 	}
 	return e
+}
+
+// factsOf returns the facts of other resources that references of a resource stand for, as the code
+// of the reference asks for them: there is no server that it could ask.
+func factsOf(r *python.Resource, ids map[string]resource.ID) []any {
+	var out []any
+	references, _ := r.Fields.Get("references")
+	list, _ := references.(*types.List)
+	if list == nil {
+		return nil
+	}
+	for _, item := range list.Items {
+		ref, _ := item.(*types.Dict)
+		if ref == nil || textOf(ref, "type") != factReference {
+			continue
+		}
+		args, _ := ref.Get("args")
+		given := map[string]string{}
+		if args, is := args.(*types.List); is {
+			for _, a := range args.Items {
+				if a, is := a.(*types.Dict); is {
+					given[textOf(a, "name")] = textOf(a, "value")
+				}
+			}
+		}
+		of, name := given["resource_id"], given["fact_name"]
+		if id := ids[of]; id != "" && of != r.ID {
+			out = append(out, map[string]any{"resource": of, "name": name,
+				"value": map[string]any{string(factKind): name, "of": string(id)}})
+		}
+	}
+	return out
+}
+
+// factReference is the class of std whose references stand for facts.
+const factReference = "std::FactReference"
+
+func textOf(d *types.Dict, key string) string {
+	v, _ := d.Get(key)
+	text, _ := v.(string)
+	return text
 }
 
 // flag sets a member of resources that is true or false.

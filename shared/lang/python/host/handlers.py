@@ -4,7 +4,7 @@ import asyncio, base64, json, logging, sys, threading, uuid
 import inmanta.agent.handler as library
 from inmanta import const, protocol
 from inmanta.agent.cache import AgentCache
-from inmanta.protocol import Result, json_encode
+from inmanta.protocol import Result, endpoints, json_encode
 from inmanta.references import MutatorMissingError, ReferenceMissingError
 from inmanta.resources import Resource, resource as classes
 
@@ -23,6 +23,7 @@ def start():
 def load(modules):
     """Imports the code of a version."""
     code.serve(modules)
+    endpoints.SyncClient = Facts
     start()
     for name in sorted(modules):
         try:
@@ -116,6 +117,22 @@ class Client:
             self.ctx.info("discovered %(discovered)s", discovered=found.discovered_resource_id, values=found.values)
         return Result(code=200, result={})
 
+class Facts:
+    """Stands where references find the library's client of the server: it knows the facts that the run needs."""
+    known = {}  # of the run: facts by resource
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    def get_facts(self, tid, rid):
+        rid = str(rid).split(",v=")[0]
+        data = [{"name": n, "value": v, "resource_id": rid} for n, v in self.known.get(rid, {}).items()]
+        return Result(code=200, result={"data": data})
+
+    def __getattr__(self, name):
+        return lambda *args, **kwargs: Result(
+            code=501, result={"message": f"{name} is not there: handlers reach no server here"})
+
 class Unavailable(Exception):
     """There is nothing to run a resource with."""
 
@@ -149,6 +166,7 @@ def run(text):
     """Runs a resource."""
     what = json.loads(text)
     ctx, end = None, {}
+    Facts.known = what["known"]
     try:
         agent = _agents.get(what["agent"])
         if agent is None:

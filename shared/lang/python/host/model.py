@@ -1,5 +1,5 @@
 """The model as Python code sees it: entities, instances, the project and the context of a call."""
-import os
+import inspect, os
 
 import inmanta.ast
 from inmanta.ast import Location, MultiUnsetException, Namespace, NotFoundException
@@ -143,6 +143,13 @@ class Variable:
     def get_value(self):
         return self.owner.read(self.name)
 
+class Sent:
+    """A value as it was sent."""
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
 class Instance(runtime.Instance):
     """An instance of an entity. What it holds is asked for once."""
     __slots__ = ("number", "held", "of", "where", "over")
@@ -179,13 +186,13 @@ class Instance(runtime.Instance):
     def read(self, name):
         held = self.held
         if name in held:
-            return held[name]
+            return self.known(name)
         if self.over:
             raise inmanta.ast.RuntimeException(None, f"{self} is of an earlier model")
         if whole and not held:
-            held.update((k, wire.decode(v)) for k, v in wire.ask(["all", self.number])[1]["d"].items())
+            held.update((k, Sent(v)) for k, v in wire.ask(["all", self.number])[1]["d"].items())
             if name in held:
-                return held[name]
+                return self.known(name)
         answer = wire.ask(["get", self.number, name])
         kind = answer[0]
         if kind == "v":
@@ -197,6 +204,13 @@ class Instance(runtime.Instance):
             raise NotFoundException(None, name, f"could not find attribute with name: {name} in {self.of}")
         a = self.type.get_attribute(name)
         raise OptionalValueException(self, a)
+
+    def known(self, name):
+        """Returns what an attribute holds. What that is made of may ask for others of this instance."""
+        value = self.held[name]
+        if type(value) is Sent:
+            value = self.held[name] = wire.decode(value.value)
+        return value
 
     def verify_done(self):
         return True
@@ -256,11 +270,19 @@ def _built_in(x):
     if std is not None and kind == "EnvironmentReference":
         return std.create_environment_reference(value)
     if std is not None and kind == "FactReference":
-        return std.create_fact_reference(DynamicProxy.return_value(wire.decode(on)), value)
+        return _fact(std.create_fact_reference, wire.decode(on), value)
     if std is not None and kind == "IntReference":
         return std.create_int_reference(value)
     raise inmanta.ast.RuntimeException(None, f"{kind} cannot be used by code in Python: its value is "
                                        "known when resources of Southbound's own types are deployed")
+
+def _fact(make, on, name):
+    """Makes a reference to a fact. Some releases of std want to know the context of the call."""
+    args = [DynamicProxy.return_value(on), name]
+    first = next(iter(inspect.signature(make).parameters.values()))
+    if first.annotation is inmanta.plugins.Context:
+        args.insert(0, Context(None, "__config__", _place.file, _place.lnr))
+    return make(*args)
 
 wire.decoder("o", _built_in)
 
