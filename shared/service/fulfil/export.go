@@ -93,7 +93,7 @@ func (r *round) exported(ctx context.Context, jobs []job) error {
 	var changes []inventory.Change
 	for _, j := range jobs {
 		rec := j.rec.Finish(j.task)
-		rec.Problems = nil
+		rec.Problems, rec.Exported = nil, j.task.Number
 		rec.Tasks = append(slices.Clone(rec.Tasks), inventory.Task{
 			Kind: inventory.TaskWatch, Number: j.task.Number,
 		})

@@ -215,6 +215,23 @@ func TestFails(t *testing.T) {
 	w.file("x/y", "hello 8000")
 }
 
+// TestNotExported holds that an instance whose resources could not be removed, since the model does not
+// compile for that, does not end because those that it has are well.
+func TestNotExported(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, strings.ReplaceAll(site, `if self.text == "wrong":`,
+		`if self.text == "wrong" or self.text == "stay" and self.purge_resources:`))
+	w.order("site", "one", map[string]any{"host_name": "a", "text": "stay"})
+	w.work()
+	w.state("one", "up")
+	w.remove("one")
+	w.work()
+	w.state("one", "deleting_failed")
+	w.rounds(w.running()) // it looks at all resources at once
+	w.state("one", "deleting_failed")
+	w.file("a", "stay 8000")
+}
+
 // TestWhole holds that an export of a whole model leaves what instances have.
 func TestWhole(t *testing.T) {
 	t.Parallel()

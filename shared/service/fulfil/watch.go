@@ -170,6 +170,9 @@ func (w *Worker) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if rec.Exported != 0 && rec.Exported != rec.Desired {
+			continue // these are the resources of another desired state: this one was not exported
+		}
 		outcome := outcomeOf(ids, byID)
 		if outcome == lifecycle.Pending || outcome == rec.Outcome ||
 			has(&rec, inventory.TaskExport) || has(&rec, inventory.TaskWatch) {

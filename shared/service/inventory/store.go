@@ -33,6 +33,8 @@ type Record struct {
 	// Problems are those of the last compile or deploy that failed (diag.Problem); none after one
 	// that did not.
 	Problems json.RawMessage `json:"problems,omitempty"`
+	// Exported is the desired state whose resources are in the model; 0: not known.
+	Exported int64 `json:"exported,omitempty"`
 	// Tasks are effects that are not done yet, in order.
 	Tasks []Task `json:"tasks,omitempty"`
 	// Due is since when the first task waits, or until when somebody works on it.

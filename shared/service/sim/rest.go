@@ -145,7 +145,7 @@ func (r *run) checkPages(rec *inventory.Record, m *lifecycle.Machine) {
 		}
 		return
 	}
-	if len(rec.Problems) > 0 || to.PurgeResources {
+	if len(rec.Problems) > 0 && rec.Outcome != lifecycle.Deployed || to.PurgeResources {
 		return // it says why it is not as it is to be
 	}
 	if rec.Outcome != lifecycle.Deployed {
