@@ -14,7 +14,11 @@ import (
 // Export validates, stores and releases a model. The same export again, also after a crash, gives
 // the same version. A model with problems is refused with diag.Problems, which holds all of them,
 // and nothing is stored.
-func (e *Engine) Export(ctx context.Context, env string, x planner.Export) (planner.Exported, error) {
+func (e *Engine) Export(
+	ctx context.Context,
+	env string,
+	x planner.Export,
+) (planner.Exported, error) {
 	return e.planner().Export(ctx, env, x)
 }
 
@@ -45,7 +49,11 @@ func (e *Engine) SetParameters(ctx context.Context, env string, ps ...state.Para
 
 // DeleteParameters removes parameters and facts. What was deployed with their values stays as it is
 // until the next export.
-func (e *Engine) DeleteParameters(ctx context.Context, env string, keys ...state.ParameterKey) error {
+func (e *Engine) DeleteParameters(
+	ctx context.Context,
+	env string,
+	keys ...state.ParameterKey,
+) error {
 	return e.planner().DeleteParameters(ctx, env, keys...)
 }
 
@@ -56,9 +64,13 @@ func (e *Engine) Forget(ctx context.Context, env string, id resource.ID) ([]reso
 	return e.planner().Forget(ctx, env, id)
 }
 
-// ForgetPurged lets go of those of ids that left the model after they were purged, and returns them:
-// nothing is left of them that anybody could miss. The others stay as they are.
-func (e *Engine) ForgetPurged(ctx context.Context, env string, ids []resource.ID) ([]resource.ID, error) {
+// ForgetPurged lets go of those of ids that left the model after they were purged, and returns
+// them: nothing is left of them that anybody could miss. The others stay as they are.
+func (e *Engine) ForgetPurged(
+	ctx context.Context,
+	env string,
+	ids []resource.ID,
+) ([]resource.ID, error) {
 	return e.planner().ForgetPurged(ctx, env, ids)
 }
 
@@ -69,8 +81,8 @@ func (e *Engine) ForgetAgent(ctx context.Context, env, name string) ([]resource.
 }
 
 // Sweep does what nobody else is left to do: it finishes an interrupted release, does what follows
-// from commits, schedules retries and timers that are due, and rings the lanes in which something is
-// scheduled. It may run at any time, in any number of processes. An idle environment costs a few
+// from commits, schedules retries and timers that are due, and rings the lanes in which something
+// is scheduled. It may run at any time, in any number of processes. An idle environment costs a few
 // small reads.
 func (e *Engine) Sweep(ctx context.Context, env string) (planner.Swept, error) {
 	return e.planner().Sweep(ctx, env)
@@ -79,11 +91,16 @@ func (e *Engine) Sweep(ctx context.Context, env string) (planner.Swept, error) {
 // Collect removes old versions and actions, by the settings of the environment, facts of what is
 // gone, and files that nothing in any environment refers to and that were stored more than grace
 // ago (0: a day).
-func (e *Engine) Collect(ctx context.Context, env string, grace time.Duration) (planner.Collected, error) {
+func (e *Engine) Collect(
+	ctx context.Context,
+	env string,
+	grace time.Duration,
+) (planner.Collected, error) {
 	return e.planner().Collect(ctx, env, grace)
 }
 
-// Pause stops claims for agents, or lets them go on. What runs is finished, and what is scheduled stays scheduled.
+// Pause stops claims for agents, or lets them go on. What runs is finished, and what is scheduled
+// stays scheduled.
 func (e *Engine) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
 	if err := e.State.Pause(ctx, env, paused, agents...); err != nil {
 		return fault.Wrap(fault.Unknown, "pause", err)

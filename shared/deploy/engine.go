@@ -17,7 +17,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// Config holds what an engine is built from. All fields except Code, Await, Ran and Sizes are required.
+// Config holds what an engine is built from. All fields except Code, Await, Ran and Sizes are
+// required.
 type Config struct {
 	State     state.State
 	Files     state.Files
@@ -34,14 +35,17 @@ type Config struct {
 	NewID     func() string               // unique, and greater than those made before
 	// Jitter returns a number in [0,1) for backoff.
 	Jitter func() float64
-	// Await, when set, lets a worker with nothing ready wait up to d for a ring of its lane instead of ending. It returns the
-	// hints of the rings, and false when d passed without one.
+	// Await, when set, lets a worker with nothing ready wait up to d for a ring of its lane instead
+	// of ending. It returns the hints of the rings, and false when d passed without one.
 	Await func(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool)
-	// Ran, when set, is called after each commit of a worker with the number of resources that it ran.
+	// Ran, when set, is called after each commit of a worker with the number of resources that it
+	// ran.
 	Ran func(n int)
-	// Waits, when set, is told why an agent is waited for, such as "connection refused". It is called by several goroutines at once.
+	// Waits, when set, is told why an agent is waited for, such as "connection refused". It is
+	// called by several goroutines at once.
 	Waits func(env, agent, why string)
-	// Sizes are the sizes of what is read or done at a time. They change no result, only what it costs.
+	// Sizes are the sizes of what is read or done at a time. They change no result, only what it
+	// costs.
 	Sizes Sizes
 	// Owned, when set, returns those of the named resource sets that belong to somebody else than
 	// whoever exports whole models, such as instances of services: whole exports leave them.
@@ -67,8 +71,8 @@ func defaultSizes(s Sizes) Sizes {
 	}
 }
 
-// Engine runs environments over the ports. It keeps only caches of immutable data between calls, so any number of engines
-// in any number of processes may serve the same state.
+// Engine runs environments over the ports. It keeps only caches of immutable data between calls, so
+// any number of engines in any number of processes may serve the same state.
 type Engine struct {
 	Config
 	graphs *version.Graphs
@@ -82,12 +86,12 @@ func New(c Config) *Engine {
 	return &Engine{Config: c, graphs: version.NewGraphs(c.Files), views: lane.NewViews()}
 }
 
-// Close closes what handlers keep between runs. It is meant for the end of a process, but the engine may
-// still be used afterwards.
+// Close closes what handlers keep between runs. It is meant for the end of a process, but the
+// engine may still be used afterwards.
 func (e *Engine) Close() { e.caches.Close() }
 
-// holder returns a new name to hold a lease under: that of this process, "#" and a unique part, so that two tasks of one
-// process exclude each other as well.
+// holder returns a new name to hold a lease under: that of this process, "#" and a unique part, so
+// that two tasks of one process exclude each other as well.
 func (e *Engine) holder() string { return e.Holder + "#" + e.NewID() }
 
 // client returns what uses the ports of this engine.
@@ -98,9 +102,11 @@ func (e *Engine) client() *state.Client {
 
 // planner returns what plans for this engine.
 func (e *Engine) planner() *planner.Planner {
-	return planner.New(planner.Config{Client: e.client(), Files: e.Files, Secrets: e.Secrets, Graphs: e.graphs,
-		Checker: e.checker(), Runs: e.runner(), Types: e.Types, Handlers: e.Handlers, Pack: e.Pack,
-		NewID: e.NewID, ChunkSize: e.Sizes.Chunk, SweepSize: e.Sizes.Sweep, Owned: e.Owned, Keep: e.Keep})
+	return planner.New(
+		planner.Config{Client: e.client(), Files: e.Files, Secrets: e.Secrets, Graphs: e.graphs,
+			Checker: e.checker(), Runs: e.runner(), Types: e.Types, Handlers: e.Handlers, Pack: e.Pack,
+			NewID: e.NewID, ChunkSize: e.Sizes.Chunk, SweepSize: e.Sizes.Sweep, Owned: e.Owned, Keep: e.Keep},
+	)
 }
 
 // laneConfig returns what a worker of this engine works with.
@@ -139,6 +145,10 @@ func (e *Engine) checker() *model.Checker { return model.NewChecker(e.Types, e.H
 // Validate checks a model as far as that needs no state; see model.Checker.Validate.
 func (e *Engine) Validate(m *model.Model) diag.Problems { return e.checker().Validate(m) }
 
-// ValidateClosed is Validate, and also refuses requirements of resources that are not in the model. It is
-// the whole check of an export that is not partial.
-func (e *Engine) ValidateClosed(m *model.Model) diag.Problems { return e.checker().ValidateClosed(m) }
+// ValidateClosed is Validate, and also refuses requirements of resources that are not in the model.
+// It is the whole check of an export that is not partial.
+func (e *Engine) ValidateClosed(
+	m *model.Model,
+) diag.Problems {
+	return e.checker().ValidateClosed(m)
+}

@@ -2,12 +2,14 @@ package lane
 
 import "southbound/shared/deploy/version"
 
-// frontier tells which scheduled resources may start: those for which nothing that they require, directly or through others that are
-// not scheduled, is scheduled and unfinished (invariant D1). It is built in memory from a graph and a schedule.
+// frontier tells which scheduled resources may start: those for which nothing that they require,
+// directly or through others that are not scheduled, is scheduled and unfinished (invariant D1). It
+// is built in memory from a graph and a schedule.
 //
-// A node is clear when it is not scheduled and all it requires is clear. A scheduled node may start when all it requires is
-// clear. Finishing a node clears it and, through it, unscheduled nodes behind it, each once. Over its whole life a frontier costs
-// time proportional to the edges of the graph, and no set of ancestors is ever stored.
+// A node is clear when it is not scheduled and all it requires is clear. A scheduled node may start
+// when all it requires is clear. Finishing a node clears it and, through it, unscheduled nodes
+// behind it, each once. Over its whole life a frontier costs time proportional to the edges of the
+// graph, and no set of ancestors is ever stored.
 type frontier struct {
 	g       *version.Graph
 	needs   []bool  // scheduled and unfinished
@@ -15,9 +17,15 @@ type frontier struct {
 	clear   []bool
 }
 
-// newFrontier returns the frontier in which exactly the nodes for which scheduled is true are scheduled; it keeps and changes scheduled.
+// newFrontier returns the frontier in which exactly the nodes for which scheduled is true are
+// scheduled; it keeps and changes scheduled.
 func newFrontier(g *version.Graph, scheduled []bool) *frontier {
-	f := &frontier{g: g, needs: scheduled, waiting: make([]int32, len(g.IDs)), clear: make([]bool, len(g.IDs))}
+	f := &frontier{
+		g:       g,
+		needs:   scheduled,
+		waiting: make([]int32, len(g.IDs)),
+		clear:   make([]bool, len(g.IDs)),
+	}
 	for _, n := range g.Order() {
 		for _, r := range g.Requires(n) {
 			if !f.clear[r] {
@@ -32,9 +40,9 @@ func newFrontier(g *version.Graph, scheduled []bool) *frontier {
 // ready reports whether node is scheduled and may start.
 func (f *frontier) ready(node int32) bool { return f.needs[node] && f.waiting[node] == 0 }
 
-// done marks node as finished. It calls touched for every scheduled node that waited for it, directly or through nodes that are not
-// scheduled, with whether that node is ready now.
-func (f *frontier) done(node int32, touched func(node int32, ready bool)) {
+// finish marks node as finished. It calls touched for every scheduled node that waited for it,
+// directly or through nodes that are not scheduled, with whether that node is ready now.
+func (f *frontier) finish(node int32, touched func(node int32, ready bool)) {
 	if !f.needs[node] {
 		return
 	}
@@ -44,9 +52,9 @@ func (f *frontier) done(node int32, touched func(node int32, ready bool)) {
 	}
 }
 
-// settle marks node, and all that it requires, as finished, whatever is known of these: somebody
-// else has seen to that. It calls touched like done.
-func (f *frontier) settle(node int32, touched func(node int32, ready bool)) {
+// finishAll marks node, and all that it requires, as finished, whatever is known of these: somebody
+// else has seen to that. It calls touched like finish.
+func (f *frontier) finishAll(node int32, touched func(node int32, ready bool)) {
 	for stack := []int32{node}; len(stack) > 0; {
 		n := stack[len(stack)-1]
 		before := len(stack)

@@ -9,8 +9,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// TestFrontier finishes random schedules on random graphs in random order: what is ready is exactly what has no scheduled, unfinished
-// ancestor (invariant D1), and everything gets its turn.
+// TestFrontier finishes random schedules on random graphs in random order: what is ready is exactly
+// what has no scheduled, unfinished ancestor (invariant D1), and everything gets its turn.
 func TestFrontier(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2000) {
@@ -47,7 +47,7 @@ func TestFrontier(t *testing.T) {
 			if len(ready) == 0 {
 				t.Fatalf("seed %d: %d left and none ready", seed, left)
 			}
-			f.done(ready[rnd.IntN(len(ready))], func(int32, bool) {})
+			f.finish(ready[rnd.IntN(len(ready))], func(int32, bool) {})
 		}
 	}
 }

@@ -12,7 +12,12 @@ import (
 
 // Startable returns the lanes in which something may start or a wave has to be ended, sorted. The
 // others wait for these, and are rung by them.
-func Startable(ctx context.Context, from state.State, graphs *version.Graphs, env string) ([]string, error) {
+func Startable(
+	ctx context.Context,
+	from state.State,
+	graphs *version.Graphs,
+	env string,
+) ([]string, error) {
 	s, err := from.Schedule(ctx, env)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read schedule", err)

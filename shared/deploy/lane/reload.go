@@ -27,7 +27,7 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 		return false, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
 	// The environment is read after the schedule: if it is newer, the next claim is refused.
-	if w.state, err = w.State.Env(ctx, w.env); err != nil {
+	if w.stored, err = w.State.Env(ctx, w.env); err != nil {
 		return false, fault.Wrap(fault.Unknown, "read environment", err)
 	}
 	agents, err := w.State.Agents(ctx, w.env, agent)
@@ -35,7 +35,8 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 		return false, fault.Wrap(fault.Unknown, "read agents", err)
 	}
 	_, waving := w.sched.Unfinished[w.lane]
-	moving := w.state.Releasing != 0 && len(w.sched.Unfinished) > 0 // then all rows are needed to know which are here
+	moving := w.stored.Releasing != 0 &&
+		len(w.sched.Unfinished) > 0 // then all rows are needed to know which are here
 	rows, err := w.State.LaneRows(ctx, w.env, w.lane, waving || moving)
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
@@ -50,7 +51,7 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 	} else {
 		w.session.Follow(w.agent.Agent)
 	}
-	w.view.learn(w.sched, []string{agent}, w.state.Releasing != 0)
+	w.view.learn(w.sched, []string{agent}, w.stored.Releasing != 0)
 	same, err := w.index(ctx, rows, waving)
 	if same && err == nil && waving {
 		_, same, err = w.skipInWave(ctx)
@@ -63,7 +64,7 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool, error) {
 	g := w.view.graph
 	x := g.Agents()
-	own := w.owned()
+	own := w.ownElsewhere()
 	here := make(map[int32]*state.Row, len(rows))
 	var starts, ends []int32
 	w.loose = nil
@@ -86,7 +87,7 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 		}
 	}
 	ends = append(ends, g.Nodes(w.recorded)...)
-	if same, err := w.lookAround(ctx, own, starts, ends); !same || err != nil {
+	if same, err := w.findPart(ctx, own, starts, ends); !same || err != nil {
 		return same, err
 	}
 	w.rows, w.deps = make(map[int32]*state.Row, len(rows)), map[int32]*state.Row{}
@@ -96,7 +97,7 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 			w.rows[int32(i)] = r //nolint:gosec // see Node
 		}
 	}
-	w.sawTickets()
+	w.session.Lists().Learn(w.newestTicket(), w.sched.Wave.Epoch)
 	for n := range w.rows {
 		if w.frontier.ready(n) {
 			w.push(n)
@@ -105,21 +106,21 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 	return true, nil
 }
 
-// owned returns what is scheduled of the agent in other lanes than this.
-func (w *worker) owned() owned {
-	g := w.view.graph
+// ownElsewhere returns what is scheduled of the agent in other lanes than this.
+func (q *queue) ownElsewhere() owned {
+	g := q.view.graph
 	x := g.Agents()
-	nodes := x.NodesOf(state.AgentOf(w.lane))
+	nodes := x.NodesOf(state.AgentOf(q.lane))
 	own := owned{make([]bool, len(nodes)), make([]bool, len(nodes)), make([]int64, len(nodes))}
-	for _, t := range w.sched.Tickets {
-		if n := g.Node(t.ID); n >= 0 && t.Lane != w.lane {
+	for _, t := range q.sched.Tickets {
+		if n := g.Node(t.ID); n >= 0 && t.Lane != q.lane {
 			own.needs[x.At[n]], own.tickets[x.At[n]] = true, t.N
 		}
 	}
-	waves := wavesOf(w.sched, w.state.Releasing != 0)
+	waves := wavesOf(q.sched, q.stored.Releasing != 0)
 	for i, n := range nodes {
 		asks, unsure := waves.ask(g, n)
-		if here := g.Lane(n) == w.lane; asks && !own.needs[i] && (unsure || !here) {
+		if here := g.Lane(n) == q.lane; asks && !own.needs[i] && (unsure || !here) {
 			own.needs[i], own.unsure[i] = true, unsure
 		}
 	}

@@ -10,57 +10,57 @@ import (
 )
 
 // fetchDeps reads the rows of direct requirements that are not known yet.
-func (w *worker) fetchDeps(ctx context.Context, group []*claim) error {
+func (b *batch) fetchDeps(ctx context.Context, group []*claim) error {
 	var ids []resource.ID
 	for _, c := range group {
 		if c.node < 0 {
 			continue
 		}
-		for _, q := range w.graph.Requires(c.node) {
-			if w.rows[q] == nil {
-				if _, known := w.deps[q]; !known {
-					w.deps[q] = nil
-					ids = append(ids, w.graph.IDs[q])
+		for _, q := range b.graph.Requires(c.node) {
+			if b.rows[q] == nil {
+				if _, known := b.deps[q]; !known {
+					b.deps[q] = nil
+					ids = append(ids, b.graph.IDs[q])
 				}
 			}
 		}
 	}
-	rows, err := w.Rows(ctx, w.env, ids)
-	for _, n := range w.graph.Nodes(ids) {
-		w.deps[n] = rows[w.graph.IDs[n]]
+	rows, err := b.Rows(ctx, b.env, ids)
+	for _, n := range b.graph.Nodes(ids) {
+		b.deps[n] = rows[b.graph.IDs[n]]
 	}
 	return err
 }
 
 // dep returns the row of a requirement, nil when it is gone.
-func (w *worker) dep(n int32) *state.Row {
-	if r := w.rows[n]; r != nil {
+func (p *part) dep(n int32) *state.Row {
+	if r := p.rows[n]; r != nil {
 		return r
 	}
-	return w.deps[n]
+	return p.deps[n]
 }
 
-// superseded reports whether something that c requires has been scheduled again since the worker read its rows, so that it cannot be told
-// yet whether c has to be skipped.
-func (w *worker) superseded(c *claim) bool {
+// superseded reports whether something that c requires has been scheduled again since the worker
+// read its rows, so that it cannot be told yet whether c has to be skipped.
+func (p *part) superseded(c *claim) bool {
 	if c.node < 0 {
 		return false
 	}
-	return slices.ContainsFunc(w.graph.Requires(c.node), func(q int32) bool {
-		r := w.dep(q)
-		return r != nil && w.rows[q] == nil && r.Ticket != 0 && !r.AsWanted()
+	return slices.ContainsFunc(p.graph.Requires(c.node), func(q int32) bool {
+		r := p.dep(q)
+		return r != nil && p.rows[q] == nil && r.Ticket != 0 && !r.AsWanted()
 	})
 }
 
-// unready returns the root causes for which a resource has to be skipped: its direct requirements that are not deployed, or, where
-// these were skipped themselves, the causes of that.
-func (w *worker) unready(c *claim) []resource.ID {
+// unready returns the root causes for which a resource has to be skipped: its direct requirements
+// that are not deployed, or, where these were skipped themselves, the causes of that.
+func (p *part) unready(c *claim) []resource.ID {
 	if c.node < 0 {
 		return nil
 	}
 	var causes []resource.ID
-	for _, q := range w.graph.Requires(c.node) {
-		r := w.dep(q)
+	for _, q := range p.graph.Requires(c.node) {
+		r := p.dep(q)
 		if r == nil || r.Gone || r.AsWanted() {
 			continue
 		}
@@ -89,15 +89,18 @@ func joinIDs(ids []resource.ID, most int) string {
 	return b.String()
 }
 
-// changedSince reports whether something that a resource requires, and of whose changes it is told, has changed since its own last
-// success. A resource that never succeeded has missed every change. Of two equal times it cannot be told which came first; they count
-// as a change, since a reload too many does less harm than one too few.
-func (w *worker) changedSince(c *claim, res *resource.Resource) bool {
+// changedSince reports whether something that a resource requires, and of whose changes it is told,
+// has changed since its own last success. A resource that never succeeded has missed every change.
+// Of two equal times it cannot be told which came first; they count as a change, since a reload too
+// many does less harm than one too few.
+func (p *part) changedSince(c *claim, res *resource.Resource) bool {
 	if c.node < 0 || !res.ReceiveEvents {
 		return false
 	}
-	for _, q := range w.graph.Requires(c.node) {
-		if r := w.dep(q); r != nil && !r.ChangedAt.IsZero() && !r.ChangedAt.Before(c.row.SucceededAt) && r.Tells(res) {
+	for _, q := range p.graph.Requires(c.node) {
+		if r := p.dep(q); r != nil && !r.ChangedAt.IsZero() &&
+			!r.ChangedAt.Before(c.row.SucceededAt) &&
+			r.Tells(res) {
 			return true
 		}
 	}

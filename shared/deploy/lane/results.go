@@ -6,120 +6,141 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/fault"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
 
-// record commits results: rows, actions, facts, and what follows from them.
-func (w *worker) record(ctx context.Context, done []*claim) error {
-	if len(done) == 0 {
-		return w.propagate(ctx, nil) // what was left out because of what others have written is looked at again
+// recording is what is written of the runs of a batch.
+type recording struct {
+	*worker
+	done   []*claim
+	byID   map[resource.ID]*claim
+	waving bool // a wave asks for rows of this lane
+}
+
+// record commits what was run of a batch: rows, actions, facts, and what follows from them.
+func (b *batch) record(ctx context.Context) error {
+	r := &recording{worker: b.worker, done: b.done, byID: make(map[resource.ID]*claim, len(b.done))}
+	if len(b.done) == 0 {
+		// What was left out because of what others have written is looked at again.
+		return r.propagate(ctx, nil)
 	}
-	c := state.Commit{Epoch: w.sched.Wave.Epoch}
-	_, waving := w.sched.Unfinished[w.lane]
-	c.Actions = make([]state.Action, 0, len(done))
-	if waving {
-		c.Checked = make([]resource.ID, 0, len(done))
+	_, r.waving = b.sched.Unfinished[b.lane]
+	for _, c := range b.done {
+		r.byID[c.row.ID] = c
 	}
-	byID := make(map[resource.ID]*claim, len(done))
+	return r.record(ctx)
+}
+
+func (r *recording) record(ctx context.Context) error {
+	c := r.first(ctx)
 	defer func() {
 		for i := range c.Rows { // the store has raised their revisions
-			if cl := byID[c.Rows[i].ID]; cl.result.Outcome == state.StatusDeploying {
+			if cl := r.byID[c.Rows[i].ID]; cl.result.Outcome == state.StatusDeploying {
 				cl.row.Rev++
 			} else {
 				cl.wrote.Rev++
 			}
 		}
 	}()
-	w.doubt(ctx, done)
-	c.Rows = make([]state.Row, 0, len(done)-unwritten(done, waving)) // rows are large
-	for _, cl := range done {
-		byID[cl.row.ID] = cl
+	// What follows has to be stored before other lanes hear that these are done.
+	r.unrecorded = true
+	committed, err := r.commit(ctx, c)
+	if err != nil {
+		return err
+	}
+	r.noteCleared(committed.Conflicts)
+	conflicts := committed.Conflicts
+	follows := c.AddOutbox
+	for len(conflicts) > 0 {
+		follows = withoutVoid(follows, conflicts, r.byID)
+		var more []state.Outbox
+		if conflicts, more, err = r.resolveConflicts(ctx, conflicts); err != nil {
+			return err
+		}
+		follows = append(follows, more...)
+	}
+	r.unrecorded = false
+	return r.tell(ctx, follows, committed.PlanSeq != r.sched.PlanSeq)
+}
+
+// first returns the commit of all that was done, as it is right if no row was changed by others.
+func (r *recording) first(ctx context.Context) state.Commit {
+	c := state.Commit{Epoch: r.sched.Wave.Epoch}
+	c.Actions = make([]state.Action, 0, len(r.done))
+	if r.waving {
+		c.Checked = make([]resource.ID, 0, len(r.done))
+	}
+	r.doubt(ctx)
+	c.Rows = make([]state.Row, 0, len(r.done)-r.unwritten()) // rows are large
+	for _, cl := range r.done {
 		c.Actions = append(c.Actions, cl.result.Action)
 		finished := cl.result.Outcome != state.StatusDeploying
-		if waving && finished && !cl.row.Removing {
+		if r.waving && finished && !cl.row.Removing {
 			c.Checked = append(c.Checked, cl.row.ID)
-			w.checked()[cl.row.ID] = true
-			cl.wrote.Checked = w.sched.Wave.Epoch
+			r.checkedHere()[cl.row.ID] = true
+			cl.wrote.Checked = r.sched.Wave.Epoch
 		}
-		if waving && cl.asItWas() {
+		if r.waving && cl.asItWas() {
 			continue
 		}
 		c.Rows = append(c.Rows, cl.wrote)
-		c.AddOutbox = append(c.AddOutbox, w.follows(cl)...)
+		c.AddOutbox = append(c.AddOutbox, r.follows(cl)...)
 		for name, value := range cl.result.Facts {
 			c.Parameters = append(c.Parameters, state.Parameter{Name: name, Of: cl.row.ID,
 				Value: value, Source: "fact", Updated: cl.result.Finished})
 		}
 	}
-	c.DropParameters = w.factsOfGone(ctx, done)
-	// What follows has to be stored before other lanes hear that these are done.
-	w.unrecorded.begin()
-	committed, err := w.commit(ctx, c)
-	if err != nil {
-		return err
-	}
-	w.noteCleared(done, committed.Conflicts)
-	conflicts := committed.Conflicts
-	follows := c.AddOutbox
-	for len(conflicts) > 0 {
-		follows = withoutVoid(follows, conflicts, byID)
-		var more []state.Outbox
-		if conflicts, more, err = w.settleConflicts(ctx, conflicts, byID); err != nil {
-			return err
-		}
-		follows = append(follows, more...)
-	}
-	w.unrecorded.end()
-	return w.tell(ctx, done, follows, committed.PlanSeq != w.sched.PlanSeq)
+	c.DropParameters = r.factsOfGone(ctx)
+	return c
 }
 
 // asItWas reports whether the row of a run that a wave asked for needs no write: nothing was
 // changed, and nothing of it is to be.
 func (c *claim) asItWas() bool {
-	same := c.result.Outcome == state.StatusDeployed && c.result.Change == plan.NoChange && !c.result.Notified
+	same := c.result.Outcome == state.StatusDeployed && c.result.Change == plan.NoChange &&
+		!c.result.Notified
 	return same && c.row.Settled() && len(c.result.Facts) == 0
 }
 
 // unwritten counts the claims whose rows a commit leaves out.
-func unwritten(done []*claim, waving bool) int {
+func (r *recording) unwritten() int {
 	n := 0
-	for _, c := range done {
-		if waving && c.asItWas() {
+	for _, c := range r.done {
+		if r.waving && c.asItWas() {
 			n++
 		}
 	}
 	return n
 }
 
-// tell does what follows from results, and rings those who wait for them. replanned: the schedule
-// has changed since it was read.
-func (w *worker) tell(ctx context.Context, done []*claim, follows []state.Outbox, replanned bool) error {
+// tell does what follows from results, and notifies those who wait for them. replanned: the
+// schedule has changed since it was read.
+func (r *recording) tell(ctx context.Context, follows []state.Outbox, replanned bool) error {
 	if replanned {
-		w.stale.mark()
+		r.stale.mark()
 	}
 	if len(follows) == 0 && !replanned {
-		w.flushRings(ctx)
-		return w.propagate(ctx, nil)
+		r.notices.send(ctx, r.Client, r.env)
+		return r.propagate(ctx, nil)
 	}
-	// Those that are rung start at once, so what follows is planned before: it may ask for the
+	// Those that are notified start at once, so what follows is planned before: it may ask for the
 	// same.
-	defer w.flushRings(ctx)
+	defer r.notices.send(ctx, r.Client, r.env)
 	if !replanned {
-		return w.propagate(ctx, follows)
+		return r.propagate(ctx, follows)
 	}
 	// By now others may wait for these of whom this worker has not known.
-	w.recorded = make([]resource.ID, len(done))
-	for i, cl := range done {
-		w.recorded[i] = cl.row.ID
+	r.recorded = make([]resource.ID, len(r.done))
+	for i, cl := range r.done {
+		r.recorded[i] = cl.row.ID
 	}
-	defer func() { w.recorded = nil }()
-	if err := w.propagate(ctx, follows); err != nil {
+	defer func() { r.recorded = nil }()
+	if err := r.propagate(ctx, follows); err != nil {
 		return err
 	}
-	for _, n := range w.graph.Nodes(w.recorded) {
-		w.ringBehind(n)
+	for _, n := range r.graph.Nodes(r.recorded) {
+		r.notifyBehind(n)
 	}
 	return nil
 }
@@ -127,7 +148,11 @@ func (w *worker) tell(ctx context.Context, done []*claim, follows []state.Outbox
 // withoutVoid returns entries of the outbox so that those of runs that do not count for their rows
 // ask for nothing any more: they are only struck off. What such a run has changed is told of when
 // the next one ends.
-func withoutVoid(entries []state.Outbox, conflicts []state.Row, byID map[resource.ID]*claim) []state.Outbox {
+func withoutVoid(
+	entries []state.Outbox,
+	conflicts []state.Row,
+	byID map[resource.ID]*claim,
+) []state.Outbox {
 	out := slices.Clone(entries)
 	for i := range conflicts {
 		now := &conflicts[i]
@@ -137,7 +162,8 @@ func withoutVoid(entries []state.Outbox, conflicts []state.Row, byID map[resourc
 			continue
 		}
 		for j := range out {
-			if out[j].Of == now.ID && (out[j].Kind == state.OutboxEvent || out[j].Kind == state.OutboxRecovered) {
+			if out[j].Of == now.ID &&
+				(out[j].Kind == state.OutboxEvent || out[j].Kind == state.OutboxRecovered) {
 				out[j].Kind = ""
 			}
 		}
@@ -146,67 +172,73 @@ func withoutVoid(entries []state.Outbox, conflicts []state.Row, byID map[resourc
 }
 
 // noteCleared tells the other lanes of this process what has finished.
-func (w *worker) noteCleared(done []*claim, conflicts []state.Row) {
+func (r *recording) noteCleared(conflicts []state.Row) {
 	if len(conflicts) > 0 {
 		return // the schedule has changed
 	}
 	var nodes []int32
-	for _, c := range done {
+	for _, c := range r.done {
 		if c.node >= 0 && c.result.Outcome != state.StatusDeploying {
-			nodes = append(nodes, w.full[c.node])
+			nodes = append(nodes, r.full[c.node])
 		}
 	}
-	w.view.cleared(nodes)
+	r.view.cleared(nodes)
 }
 
-// settleConflicts records the results for rows that others have changed since they were read. It
+// resolveConflicts records the results for rows that others have changed since they were read. It
 // returns the rows that were changed once more meanwhile, and what follows from the results.
-func (w *worker) settleConflicts(ctx context.Context, conflicts []state.Row, byID map[resource.ID]*claim) ([]state.Row, []state.Outbox, error) {
-	c := state.Commit{Epoch: w.sched.Wave.Epoch}
-	w.stale.mark()
+func (r *recording) resolveConflicts(ctx context.Context, conflicts []state.Row) (
+	[]state.Row, []state.Outbox, error) {
+	c := state.Commit{Epoch: r.sched.Wave.Epoch}
+	r.stale.mark()
 	for i := range conflicts {
 		now := &conflicts[i]
-		cl := byID[now.ID]
-		if cl.wrote.Checked == c.Epoch && c.Epoch > 0 { // only now: if this commit never comes, the wave still asks for it
+		cl := r.byID[now.ID]
+		if cl.wrote.Checked == c.Epoch &&
+			c.Epoch > 0 { // only now: if this commit never comes, the wave still asks for it
 			c.Checked = append(c.Checked, now.ID)
 		}
 		switch standingOf(cl, now) {
 		case resultCounts:
-			row := w.settleOn(*now, cl)
+			row := r.mergeInto(*now, cl)
 			if now.Unsure && !cl.row.Unsure && row.Ticket == 0 {
 				c.AddOutbox = append(c.AddOutbox, cl.entry(state.OutboxAgain))
 			}
 			c.Rows = append(c.Rows, row)
-			c.AddOutbox = append(c.AddOutbox, w.follows(&claim{row: now, node: cl.node, result: cl.result, wrote: row, waved: cl.waved})...)
+			c.AddOutbox = append(
+				c.AddOutbox,
+				r.follows(
+					&claim{row: now, node: cl.node, result: cl.result, wrote: row, waved: cl.waved},
+				)...)
 		case resultMoot:
-			c.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)
+			c.AddOutbox = append(c.AddOutbox, r.unskip(cl)...)
 			if now.Ticket == 0 && now.Runnable() { // it was a wave that asked for it
-				now.Ticket, now.Priority = 1, w.sched.Wave.Priority
+				now.Ticket, now.Priority = 1, r.sched.Wave.Priority
 				c.Rows = append(c.Rows, *now)
 			}
 		case resultOvertaken:
 			c.AddOutbox = append(c.AddOutbox, lookAgain(cl)...)
 			fallthrough
 		case resultStale:
-			c.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)
+			c.AddOutbox = append(c.AddOutbox, r.unskip(cl)...)
 			stale := cl.result.Action
 			stale.Stale = true
 			c.Actions = append(c.Actions, stale)
 		case resultVoid:
-			c.AddOutbox = append(c.AddOutbox, w.unskip(cl)...)
+			c.AddOutbox = append(c.AddOutbox, r.unskip(cl)...)
 		case resultWritten:
 		}
 	}
 	// Also if there is nothing to write: until then the lease says that these rows run.
-	committed, err := w.commit(ctx, c)
+	committed, err := r.commit(ctx, c)
 	return committed.Conflicts, c.AddOutbox, err
 }
 
 // unskip returns what wakes the dependants that were skipped because of a result of c that no
 // longer counts.
-func (w *worker) unskip(c *claim) []state.Outbox {
+func (r *recording) unskip(c *claim) []state.Outbox {
 	if c.node < 0 || c.result.Outcome == state.StatusDeployed ||
-		c.result.Outcome == state.StatusDeploying || len(w.graph.Dependants(c.node)) == 0 {
+		c.result.Outcome == state.StatusDeploying || len(r.graph.Dependants(c.node)) == 0 {
 		return nil
 	}
 	entry := c.entry(state.OutboxRecovered)
@@ -226,8 +258,14 @@ func lookAgain(c *claim) []state.Outbox {
 // entry returns the entry of the outbox that says what follows from a run. It is the same if it is
 // written again.
 func (c *claim) entry(kind state.OutboxKind) state.Outbox {
-	return state.Outbox{ID: c.result.ID + "-" + string(kind), Kind: kind, Of: c.row.ID, At: c.result.Finished,
-		Priority: c.row.Priority, Ticket: c.known()}
+	return state.Outbox{
+		ID:       c.result.ID + "-" + string(kind),
+		Kind:     kind,
+		Of:       c.row.ID,
+		At:       c.result.Finished,
+		Priority: c.row.Priority,
+		Ticket:   c.known(),
+	}
 }
 
 // known returns since which ticket whoever claimed something knew of this claim, and waited for it.
@@ -243,7 +281,7 @@ func (c *claim) known() int64 {
 }
 
 // follows returns what has to follow from a finished run.
-func (w *worker) follows(c *claim) []state.Outbox {
+func (r *recording) follows(c *claim) []state.Outbox {
 	var out []state.Outbox
 	if len(c.result.Facts) > 0 {
 		out = append(out, c.entry(state.OutboxFact))
@@ -251,23 +289,33 @@ func (w *worker) follows(c *claim) []state.Outbox {
 	if c.result.Damaged {
 		out = append(out, c.entry(state.OutboxDamaged))
 	}
-	if c.result.Outcome == state.StatusDeploying || c.node < 0 || len(w.graph.Dependants(c.node)) == 0 {
+	if c.result.Outcome == state.StatusDeploying || c.node < 0 ||
+		len(r.graph.Dependants(c.node)) == 0 {
 		return out
 	}
 	// A new intent has cleared the outcome of the one before, which dependants may have been
 	// skipped for.
-	forgotten := c.row.LastRun == state.RunSkipped && c.row.Compliance == state.HasUpdate || c.row.LastRun == state.RunNew && !c.row.LastAt.IsZero()
-	failed := forgotten || c.row.LastRun == state.RunFailed || c.row.LastRun == state.RunSkipped || c.row.Compliance == state.NonCompliant
-	follow := w.allFollow(c)
+	forgotten := c.row.LastRun == state.RunSkipped && c.row.Compliance == state.HasUpdate ||
+		c.row.LastRun == state.RunNew && !c.row.LastAt.IsZero()
+	failed := forgotten || c.row.LastRun == state.RunFailed || c.row.LastRun == state.RunSkipped ||
+		c.row.Compliance == state.NonCompliant
+	follow := r.allFollow(c)
 	switch {
 	case follow: // they see what has become of it
 	case failed && (c.result.Outcome == state.StatusDeployed || forgotten ||
 		!slices.Equal(c.row.RootCauses(), c.wrote.RootCauses())):
-		out = append(out, c.entry(state.OutboxRecovered)) // or it fails for another reason now, which those skipped because of it have to name
+		out = append(
+			out,
+			c.entry(state.OutboxRecovered),
+		) // or it fails for another reason now, which those skipped because of it have to name
 	case !failed && c.row.LastRun == state.RunSuccess && c.result.Outcome != state.StatusDeployed:
-		out = append(out, c.entry(state.OutboxRecovered)) // those that are skipped because of others have to name it as well
+		out = append(
+			out,
+			c.entry(state.OutboxRecovered),
+		) // those that are skipped because of others have to name it as well
 	}
-	if changed := c.wrote.ChangedAt.Equal(c.result.Finished); c.result.SendsEvent && changed && !follow {
+	if changed := c.wrote.ChangedAt.Equal(c.result.Finished); c.result.SendsEvent && changed &&
+		!follow {
 		out = append(out, c.entry(state.OutboxEvent))
 	}
 	return out
@@ -279,16 +327,16 @@ func (w *worker) follows(c *claim) []state.Outbox {
 // and waits. If c was asked for by a wave, the wave also asks once more for dependants that were
 // running when it began. But what was moved is checked anew in its new lane, and they may have been
 // claimed while it counted as checked in the one before.
-func (w *worker) allFollow(c *claim) bool {
-	for _, n := range w.graph.Dependants(c.node) {
-		if here := w.rows[n]; here != nil {
-			runs := w.frontier.needs[n] && !w.skips(here)
+func (r *recording) allFollow(c *claim) bool {
+	for _, n := range r.graph.Dependants(c.node) {
+		if here := r.rows[n]; here != nil {
+			runs := r.frontier.needs[n] && !r.skips(here)
 			if !runs && here.LastAction <= c.result.ID {
 				return false // it has not run behind this one in the same batch either
 			}
 			continue
 		}
-		if !w.frontier.needs[n] || w.unsure[n] || w.tickets[n] < c.known() {
+		if !r.frontier.needs[n] || r.unsure[n] || r.tickets[n] < c.known() {
 			return false
 		}
 	}
@@ -298,83 +346,63 @@ func (w *worker) allFollow(c *claim) bool {
 // doubt finds dependants in other lanes for which a wave only seems to ask: they were checked where
 // they were before, and have taken that record along to a lane that has yet to hear of it. Of what
 // was found as it was they need not hear, so that most checks read nothing.
-func (w *worker) doubt(ctx context.Context, done []*claim) {
+func (r *recording) doubt(ctx context.Context) {
 	var nodes []int32
-	for _, c := range done {
-		asItWas := c.row.Settled() && c.result.Outcome == state.StatusDeployed && c.result.Change == plan.NoChange
+	for _, c := range r.done {
+		asItWas := c.row.Settled() && c.result.Outcome == state.StatusDeployed &&
+			c.result.Change == plan.NoChange
 		if c.node < 0 || !c.waved || asItWas {
 			continue
 		}
-		for _, n := range w.graph.Dependants(c.node) {
-			if w.rows[n] == nil && w.frontier.needs[n] && w.tickets[n] == 0 {
+		for _, n := range r.graph.Dependants(c.node) {
+			if r.rows[n] == nil && r.frontier.needs[n] && r.tickets[n] == 0 {
 				nodes = append(nodes, n)
 			}
 		}
 	}
 	slices.Sort(nodes)
-	for part := range slices.Chunk(slices.Compact(nodes), w.Asked) {
+	for part := range slices.Chunk(slices.Compact(nodes), r.Asked) {
 		ids := make([]resource.ID, len(part))
 		for i, n := range part {
-			ids[i] = w.graph.IDs[n]
+			ids[i] = r.graph.IDs[n]
 		}
-		checked, err := w.State.Finished(ctx, w.env, ids, w.sched.Wave.Epoch)
+		checked, err := r.State.Finished(ctx, r.env, ids, r.sched.Wave.Epoch)
 		if err != nil {
 			checked = ids // they are told, which costs a little and is right in any case
 		}
-		for _, n := range w.graph.Nodes(checked) {
-			w.unsure[n] = true
+		for _, n := range r.graph.Nodes(checked) {
+			r.unsure[n] = true
 		}
 	}
-}
-
-// commit writes under the lease of the lane. If the answer to a write is lost, it is written again:
-// its rows then conflict with themselves and are recognised by their action, and everything else
-// may be written twice.
-func (w *worker) commit(ctx context.Context, c state.Commit) (state.Committed, error) {
-	c.Guard = state.Guard{Key: w.lease.Key, Fence: w.lease.Fence}
-	if c.Until.IsZero() {
-		c.Until = w.Clock.Now().Add(state.LeaseMargin)
-	}
-	var done state.Committed
-	// A commit is finished even if the caller has given up, so that what ran is recorded.
-	err := w.Retry(context.WithoutCancel(ctx), func() error {
-		var err error
-		done, err = w.State.Commit(context.WithoutCancel(ctx), w.env, c)
-		return err
-	})
-	w.out.Paused = done.Paused
-	if err == nil && c.Until.After(w.lease.Until) {
-		w.lease.Until = c.Until
-	}
-	return done, fault.Wrap(fault.Unknown, "write results of lane "+w.lane, err)
 }
 
 // propagate does at once what follows from a commit. If that fails, a sweep does it later.
-func (w *worker) propagate(ctx context.Context, entries []state.Outbox) error {
-	stale := w.stale.take()
+func (r *recording) propagate(ctx context.Context, entries []state.Outbox) error {
+	stale := r.stale.take()
 	if len(entries) == 0 {
 		if stale {
-			return w.reload(ctx)
+			return r.reload(ctx)
 		}
 		return nil
 	}
-	if err := w.FollowUp(ctx, w.env, entries); err != nil && ctx.Err() == nil && !state.Transient(err) {
+	if err := r.FollowUp(ctx, r.env, entries); err != nil && ctx.Err() == nil &&
+		!state.Transient(err) {
 		return err
 	}
-	return w.reload(ctx)
+	return r.reload(ctx)
 }
 
 // factsOfGone returns the facts that were learned from what these runs have purged: nothing has
 // them any more. What cannot be read now is left to the next collection, as it must not keep
 // results from being recorded.
-func (w *worker) factsOfGone(ctx context.Context, done []*claim) []state.ParameterKey {
+func (r *recording) factsOfGone(ctx context.Context) []state.ParameterKey {
 	var out []state.ParameterKey
-	for _, c := range done {
+	for _, c := range r.done {
 		if !c.result.Purged || !c.wrote.WasPurged() || c.row.WasPurged() {
 			continue
 		}
 		q := state.ParameterQuery{Facts: true, Of: c.row.ID}
-		facts, err := w.State.Parameters(context.WithoutCancel(ctx), w.env, q)
+		facts, err := r.State.Parameters(context.WithoutCancel(ctx), r.env, q)
 		if err != nil {
 			continue
 		}

@@ -9,6 +9,16 @@ import (
 	"southbound/shared/resource"
 )
 
+// schedule is what is asked for in a lane, as it was read last.
+type schedule struct {
+	lane     string
+	stored   state.Env
+	agent    state.Agent
+	sched    state.Schedule
+	seen     map[resource.ID]bool // what the wave has checked in this lane: see checkedHere
+	laneDone bool                 // the wave is marked as finished in this lane
+}
+
 // waves says what a wave has still to check. While a release is under way, a row may be in another
 // lane of its agent than the graph says. Then one unfinished lane of an agent counts for all its
 // lanes, and all that is asked for there is unsure.
@@ -52,40 +62,41 @@ func (w waves) ask(g *version.Graph, n int32) (asks, unsure bool) {
 }
 
 // inWave reports whether the wave has still to check a row of this lane.
-func (w *worker) inWave(r *state.Row) bool {
-	return r.Checked < w.sched.Wave.Epoch && !w.leftOut(r) && !w.checked()[r.ID]
+func (s *schedule) inWave(r *state.Row) bool {
+	return r.Checked < s.sched.Wave.Epoch && !s.leftOut(r) && !s.checkedHere()[r.ID]
 }
 
 // leftOut reports whether the wave is not to check a row.
-func (w *worker) leftOut(r *state.Row) bool {
+func (s *schedule) leftOut(r *state.Row) bool {
 	if !r.Runnable() || r.Removing && r.Ticket == 0 {
 		return true
 	}
-	return r.Ticket == 0 && w.sched.Wave.KeepTerminal && !state.Retried(r.Class)
+	return r.Ticket == 0 && s.sched.Wave.KeepTerminal && !state.Retried(r.Class)
 }
 
-// checked returns the rows that the wave has checked in this lane. What another lane has checked that
-// moved here meanwhile does not count: its record goes when the wave is done there.
-func (w *worker) checked() map[resource.ID]bool {
-	if w.seen == nil {
-		w.seen = map[resource.ID]bool{}
-		for _, id := range w.sched.Unfinished[w.lane] {
-			w.seen[id] = true
+// checkedHere returns the rows that the wave has checked in this lane. What another lane has
+// checked that moved here meanwhile does not count: its record goes when the wave is done there.
+func (s *schedule) checkedHere() map[resource.ID]bool {
+	if s.seen == nil {
+		s.seen = map[resource.ID]bool{}
+		for _, id := range s.sched.Unfinished[s.lane] {
+			s.seen[id] = true
 		}
 	}
-	return w.seen
+	return s.seen
 }
 
 // skips reports whether the wave leaves a row out, or only its own row says that it was checked.
-func (w *worker) skips(r *state.Row) bool {
-	return r.Ticket == 0 && (r.Checked >= w.sched.Wave.Epoch || w.leftOut(r)) && !w.checked()[r.ID]
+func (s *schedule) skips(r *state.Row) bool {
+	return r.Ticket == 0 && (r.Checked >= s.sched.Wave.Epoch || s.leftOut(r)) &&
+		!s.checkedHere()[r.ID]
 }
 
 // skipInWave records as checked what the wave leaves out, as soon as nothing is scheduled that it
 // requires, and rings those who wait for it. If it were recorded before, whoever finishes what it
 // requires could still know it as scheduled and ring this lane alone, which has nothing more to
-// tell. For what is being removed nobody waits, and nobody rings its lane: that does not wait either.
-// It returns whether there was any, and false if the schedule has changed meanwhile.
+// tell. For what is being removed nobody waits, and nobody rings its lane: that does not wait
+// either. It returns whether there was any, and false if the schedule has changed meanwhile.
 func (w *worker) skipInWave(ctx context.Context) (some, same bool, err error) {
 	var skip []resource.ID
 	for n, r := range w.rows {
@@ -102,11 +113,11 @@ func (w *worker) skipInWave(ctx context.Context) (some, same bool, err error) {
 		return true, false, err
 	}
 	for _, n := range w.graph.Nodes(skip) {
-		w.checked()[w.graph.IDs[n]] = true
-		w.ringBehind(n)
+		w.checkedHere()[w.graph.IDs[n]] = true
+		w.notifyBehind(n)
 		w.clear(n)
 	}
-	w.flushRings(ctx)
+	w.notices.send(ctx, w.Client, w.env)
 	return true, done.PlanSeq == w.sched.PlanSeq, nil
 }
 
@@ -133,15 +144,4 @@ func (w *worker) endWave(ctx context.Context) (bool, error) {
 		return true, w.reload(ctx)
 	}
 	return false, nil
-}
-
-// waveLeft reports whether the wave has rows of this lane left, to be checked or to be left out.
-func (w *worker) waveLeft() bool {
-	for n, r := range w.rows {
-		checks := w.frontier.needs[n] && r.Checked < w.sched.Wave.Epoch && !w.checked()[r.ID]
-		if checks || w.skips(r) {
-			return true
-		}
-	}
-	return false
 }

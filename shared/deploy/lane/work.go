@@ -7,61 +7,36 @@ import (
 
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/plan"
 )
 
+// batch is what was claimed at once, on its way through the handlers.
+type batch struct {
+	*worker
+	claims []*claim
+	done   []*claim // those that were run, and have a result
+}
+
 // work runs as much of a batch as it can before it is time to commit, and commits what was done.
-func (w *worker) work(ctx context.Context, batch []*claim) error {
-	began := w.Clock.Now()
-	var done []*claim
-	var failed error
-	cut := false
-	rest := batch
-	for len(rest) > 0 {
-		group := w.group(rest)
-		rest = rest[len(group):]
-		// What these follow may be in progress, or may not have run at all: then they wait as well.
-		group = slices.DeleteFunc(slices.Clone(group), func(c *claim) bool { return c.node >= 0 && !w.frontier.ready(c.node) })
-		if len(group) == 0 {
-			continue
-		}
-		failed = w.runGroup(ctx, group)
-		for _, c := range group {
-			if c.result == nil {
-				continue // not run: the caller gave up, or the lane could not be held
-			}
-			done = append(done, c)
-			if c.result.Action.Action == state.ActionRepair && c.result.Change != plan.NoChange &&
-				c.row.LastRun == state.RunSuccess {
-				w.out.Fixed++
-			}
-			w.finish(c)
-		}
-		if failed != nil {
-			break // what ran before is recorded all the same
-		}
-		if cut = w.decides(group, rest); cut {
-			break
-		}
-		if ctx.Err() != nil || w.Clock.Now().Sub(began) >= commitAfter {
-			break
-		}
-	}
+func (b *batch) work(ctx context.Context) error {
+	began := b.Clock.Now()
+	rest, cut, failed := b.runAll(ctx, began)
 	if !cut {
-		w.adapt(w.Clock.Now().Sub(began), len(rest) == 0)
+		b.adapt(b.Clock.Now().Sub(began), len(rest) == 0)
 	}
 	for _, c := range rest {
 		if c.node < 0 {
-			w.loose = append(w.loose, c.row)
-		} else if w.frontier.ready(c.node) {
-			w.push(c.node)
+			b.loose = append(b.loose, c.row)
+		} else if b.frontier.ready(c.node) {
+			b.push(c.node)
 		}
 	}
-	w.out.Ran += len(done)
-	err := w.record(ctx, done)
-	w.letGo(done)
-	if w.Ran != nil {
-		w.Ran(len(done))
+	b.out.Ran += len(b.done)
+	err := b.record(ctx)
+	b.letGo()
+	if b.Ran != nil {
+		b.Ran(len(b.done))
 	}
 	if failed != nil {
 		return failed
@@ -69,15 +44,65 @@ func (w *worker) work(ctx context.Context, batch []*claim) error {
 	return err
 }
 
-// decides reports whether a run of a group has failed for which something in the rest of the batch would be skipped. It is
-// recorded first: if its intent was replaced meanwhile, the failure does not count, and the others wait for the new one.
-func (w *worker) decides(group, rest []*claim) bool {
+// runAll runs group by group. It returns what it did not get to, and whether it was cut short
+// because a failure has to be recorded first.
+func (b *batch) runAll(ctx context.Context, began time.Time) (rest []*claim, cut bool, err error) {
+	rest = b.claims
+	for len(rest) > 0 {
+		group := b.group(rest)
+		rest = rest[len(group):]
+		// What these follow may be in progress, or may not have run at all: then they wait as well.
+		group = slices.DeleteFunc(slices.Clone(group), func(c *claim) bool {
+			return c.node >= 0 && !b.frontier.ready(c.node)
+		})
+		if len(group) == 0 {
+			continue
+		}
+		err = b.runGroup(ctx, group)
+		for _, c := range group {
+			if c.result == nil {
+				continue // not run: the caller gave up, or the lane could not be held
+			}
+			b.done = append(b.done, c)
+			if c.result.Action.Action == state.ActionRepair && c.result.Change != plan.NoChange &&
+				c.row.LastRun == state.RunSuccess {
+				b.out.Fixed++
+			}
+			b.finish(c)
+		}
+		if err != nil {
+			return rest, false, err // what ran before is recorded all the same
+		}
+		if decides(b.graph, group, rest) {
+			return rest, true, nil
+		}
+		if ctx.Err() != nil || b.Clock.Now().Sub(began) >= commitAfter {
+			break
+		}
+	}
+	return rest, false, nil
+}
+
+// adapt fits the size of batches to what can be done between two commits.
+func (b *batch) adapt(took time.Duration, all bool) {
+	switch {
+	case all && took < commitAfter:
+		b.claimSize = min(2*b.claimSize, b.Claim)
+	case !all:
+		b.claimSize = max(b.claimSize/2, 1)
+	}
+}
+
+// decides reports whether a run of a group has failed for which something in the rest of the batch
+// would be skipped. It is recorded first: if its intent was replaced meanwhile, the failure does
+// not count, and the others wait for the new one.
+func decides(g *version.Graph, group, rest []*claim) bool {
 	for _, c := range group {
 		if c.node < 0 || c.result == nil || len(c.result.Causes) > 0 || c.wrote.AsWanted() {
 			continue
 		}
 		for _, d := range rest {
-			if d.node >= 0 && slices.Contains(w.graph.Requires(d.node), c.node) {
+			if d.node >= 0 && slices.Contains(g.Requires(d.node), c.node) {
 				return true
 			}
 		}
@@ -85,21 +110,12 @@ func (w *worker) decides(group, rest []*claim) bool {
 	return false
 }
 
-// adapt fits the size of batches to what can be done between two commits.
-func (w *worker) adapt(took time.Duration, all bool) {
-	switch {
-	case all && took < commitAfter:
-		w.claimSize = min(2*w.claimSize, w.Claim)
-	case !all:
-		w.claimSize = max(w.claimSize/2, 1)
-	}
-}
-
-// group returns the first rows of rest that can run as one group: those of one generation and one type, for a handler that takes
-// several at once, otherwise a single one, so that each result is committed soon.
-func (w *worker) group(rest []*claim) []*claim {
+// group returns the first rows of rest that can run as one group: those of one generation and one
+// type, for a handler that takes several at once, otherwise a single one, so that each result is
+// committed soon.
+func (b *batch) group(rest []*claim) []*claim {
 	typ := rest[0].row.ID.Type()
-	if !w.Runs.Batches(rest[0].row) {
+	if !b.Runs.Batches(rest[0].row) {
 		return rest[:1]
 	}
 	n := 1
@@ -111,29 +127,29 @@ func (w *worker) group(rest []*claim) []*claim {
 }
 
 // finish applies the result of a claim to the worker's own copy of the row and to the frontier.
-func (w *worker) finish(c *claim) {
+func (b *batch) finish(c *claim) {
 	row := *c.row
-	c.result.Apply(&row, w.state.Settings, w.Jitter)
+	c.result.Apply(&row, b.stored.Settings, b.Jitter)
 	c.wrote = row
 	if c.node < 0 {
 		return
 	}
 	if c.result.Outcome == state.StatusDeploying {
 		*c.row = row // record raises its revision once it is written
-		w.later = append(w.later, c.node)
+		b.later = append(b.later, c.node)
 		return
 	}
-	w.rows[c.node] = &c.wrote
-	w.clear(c.node)
+	b.rows[c.node] = &c.wrote
+	b.clear(c.node)
 }
 
-// letGo puts rows as they were written where they were read: what else is known of their runs would be
-// held as long as the lane runs, and is several times as large.
-func (w *worker) letGo(done []*claim) {
-	for _, c := range done {
-		if c.node >= 0 && w.rows[c.node] == &c.wrote {
+// letGo puts rows as they were written where they were read: what else is known of their runs would
+// be held as long as the lane runs, and is several times as large.
+func (b *batch) letGo() {
+	for _, c := range b.done {
+		if c.node >= 0 && b.rows[c.node] == &c.wrote {
 			*c.row = c.wrote
-			w.rows[c.node] = c.row
+			b.rows[c.node] = c.row
 		}
 	}
 }

@@ -83,7 +83,11 @@ func (c *Client) Release(ctx context.Context, env string, l Lease) {
 }
 
 // Rows returns rows by id; there is none for what is not known.
-func (c *Client) Rows(ctx context.Context, env string, ids []resource.ID) (map[resource.ID]*Row, error) {
+func (c *Client) Rows(
+	ctx context.Context,
+	env string,
+	ids []resource.ID,
+) (map[resource.ID]*Row, error) {
 	out := make(map[resource.ID]*Row, len(ids))
 	if len(ids) == 0 {
 		return out, nil
@@ -117,7 +121,8 @@ func (c *Client) EachRow(ctx context.Context, env string, f func(*Row) error) er
 	}
 }
 
-// Version returns a version that env, which was read before, refers to; number 0 gives an empty one.
+// Version returns a version that env, which was read before, refers to; number 0 gives an empty
+// one.
 func (c *Client) Version(ctx context.Context, env Env, number int) (Version, error) {
 	if number == 0 {
 		return Version{}, nil
@@ -156,7 +161,11 @@ func (c *Client) FindVersion(ctx context.Context, env Env, number int) (Version,
 }
 
 // WithStatus returns the resources that have a status; nil if none is asked for.
-func (c *Client) WithStatus(ctx context.Context, env string, status Status) (map[resource.ID]bool, error) {
+func (c *Client) WithStatus(
+	ctx context.Context,
+	env string,
+	status Status,
+) (map[resource.ID]bool, error) {
 	if status == "" {
 		return nil, nil //nolint:nilnil // any
 	}

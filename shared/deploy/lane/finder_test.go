@@ -20,7 +20,11 @@ type fixedState struct {
 }
 
 // Schedule implements State.
-func (s *fixedState) Schedule(_ context.Context, _ string, agents ...string) (state.Schedule, error) {
+func (s *fixedState) Schedule(
+	_ context.Context,
+	_ string,
+	agents ...string,
+) (state.Schedule, error) {
 	var out state.Schedule
 	for n, id := range s.g.IDs {
 		lane := s.g.Lane(int32(n)) //nolint:gosec // small
@@ -39,10 +43,10 @@ func (s *fixedState) Finished(
 	return slices.DeleteFunc(slices.Clone(ids), scheduled), nil
 }
 
-// TestLook finishes random schedules on random graphs of several agents. At every step a lane that
+// TestFind finishes random schedules on random graphs of several agents. At every step a lane that
 // looks around, in a process that has seen some of it earlier, finds ready in its lane exactly what
 // is ready in the whole graph, and sees all who directly wait for it.
-func TestLook(t *testing.T) {
+func TestFind(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3000) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
@@ -55,7 +59,7 @@ func TestLook(t *testing.T) {
 		v := NewViews().of("e", 0, g)
 		for {
 			lane := g.Lanes[rnd.IntN(len(g.Lanes))]
-			w := &worker{Config: looking(s), env: "e", lane: lane, view: v}
+			w := workerOf(s, lane, v)
 			if err := looksRight(w, s, whole); err != nil {
 				t.Fatalf("seed %d: %s: %v", seed, lane, err)
 			}
@@ -69,7 +73,7 @@ func TestLook(t *testing.T) {
 				break
 			}
 			next := ready[rnd.IntN(len(ready))]
-			whole.done(next, func(int32, bool) {})
+			whole.finish(next, func(int32, bool) {})
 			if s.needs[next] = false; rnd.IntN(2) == 0 { // else another process has run it
 				v.cleared([]int32{next})
 			}
@@ -77,9 +81,12 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// looking returns what a worker needs to look around.
-func looking(s state.State) Config {
-	return Config{Client: &state.Client{State: s}, Asked: 1000}
+// workerOf returns a worker that can look around.
+func workerOf(s state.State, lane string, v *view) *worker {
+	w := &worker{}
+	w.Config = Config{Client: &state.Client{State: s}, Asked: 1000}
+	w.env, w.key, w.lane, w.view = "e", lane, lane, v
+	return w
 }
 
 // looksRight lets a lane look around, and compares what it sees with the whole.
@@ -89,14 +96,14 @@ func looksRight(w *worker, s *fixedState, whole *frontier) error {
 	if !w.view.learn(w.sched, []string{agent}, false) {
 		return fmt.Errorf("the schedule has changed")
 	}
-	own := w.owned()
+	own := w.ownElsewhere()
 	var starts []int32
 	for n := range int32(len(g.IDs)) { //nolint:gosec // small
 		if g.Lane(n) == w.lane && s.needs[n] {
 			own.needs[g.Agents().At[n]], starts = true, append(starts, n)
 		}
 	}
-	if same, err := w.lookAround(context.Background(), own, starts, nil); !same || err != nil {
+	if same, err := w.findPart(context.Background(), own, starts, nil); !same || err != nil {
 		return fmt.Errorf("%v, %w", same, err)
 	}
 	for _, n := range starts {
@@ -113,9 +120,9 @@ func looksRight(w *worker, s *fixedState, whole *frontier) error {
 	return nil
 }
 
-// TestLookNear pins that a lane sees no more than its neighbours where all is scheduled, and asks
+// TestFindNear pins that a lane sees no more than its neighbours where all is scheduled, and asks
 // nobody else.
-func TestLookNear(t *testing.T) {
+func TestFindNear(t *testing.T) {
 	t.Parallel()
 	var nodes []version.Node
 	for i := range 100 {
@@ -128,7 +135,7 @@ func TestLookNear(t *testing.T) {
 	}
 	g := version.NewGraph(nodes)
 	s := &fixedState{g: g, needs: slices.Repeat([]bool{true}, 100)}
-	w := &worker{Config: looking(s), env: "e", lane: "a50/0", view: NewViews().of("e", 0, g)}
+	w := workerOf(s, "a50/0", NewViews().of("e", 0, g))
 	if err := looksRight(w, s, newFrontier(g, slices.Clone(s.needs))); err != nil {
 		t.Fatal(err)
 	}

@@ -10,13 +10,21 @@ import (
 	"southbound/shared/resource"
 )
 
-// TestStandingOf: what a result is worth to a row that others have changed while the run was under way.
+// TestStandingOf: what a result is worth to a row that others have changed while the run was under
+// way.
 func TestStandingOf(t *testing.T) {
 	t.Parallel()
 	ran := run.Result{Action: state.Action{ID: "a2", Outcome: state.StatusDeployed}}
 	skipped := run.Result{Action: state.Action{ID: "a2", Outcome: state.StatusSkipped},
 		Causes: []resource.ID{"t::T[a,n=cause]"}}
-	claimed := state.Row{ID: "t::T[a,n=1]", Rev: 4, Hash: "h", Body: []byte("{}"), LastAction: "a1", Ticket: 7}
+	claimed := state.Row{
+		ID:         "t::T[a,n=1]",
+		Rev:        4,
+		Hash:       "h",
+		Body:       []byte("{}"),
+		LastAction: "a1",
+		Ticket:     7,
+	}
 	for _, c := range []struct {
 		why    string
 		result run.Result
@@ -44,10 +52,18 @@ func TestStandingOf(t *testing.T) {
 	}
 }
 
-// TestSettleOn: what was asked of a row while a run of it was under way stays asked; all else is as the run leaves it.
-func TestSettleOn(t *testing.T) {
+// TestMergeInto: what was asked of a row while a run of it was under way stays asked; all else is
+// as the run leaves it.
+func TestMergeInto(t *testing.T) {
 	t.Parallel()
-	claimed := state.Row{ID: "t::T[a,n=1]", Rev: 4, Hash: "h", Lane: "a/0", Ticket: 7, Priority: state.PriorityNewVersion}
+	claimed := state.Row{
+		ID:       "t::T[a,n=1]",
+		Rev:      4,
+		Hash:     "h",
+		Lane:     "a/0",
+		Ticket:   7,
+		Priority: state.PriorityNewVersion,
+	}
 	for _, c := range []struct {
 		why    string
 		change func(now *state.Row)
@@ -73,8 +89,9 @@ func TestSettleOn(t *testing.T) {
 		now := claimed
 		now.Rev++
 		c.change(&now)
-		w := &worker{Config: Config{Jitter: func() float64 { return 0.5 }}}
-		got := w.settleOn(now, &claim{row: &claimed, result: &run.Result{
+		w := &worker{}
+		w.Jitter = func() float64 { return 0.5 }
+		got := (&recording{worker: w}).mergeInto(now, &claim{row: &claimed, result: &run.Result{
 			Action:  state.Action{ID: "a2", Outcome: state.StatusDeployed, Change: plan.NoChange},
 			Follows: time.Unix(5, 0)}, wrote: state.Row{Checked: 3}})
 		if !c.want(&got) || got.Rev != now.Rev {

@@ -4,7 +4,8 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// standing is what the result of a run still means for its row, which others may have changed since the run began.
+// standing is what the result of a run still means for its row, which others may have changed since
+// the run began.
 type standing int
 
 const (
@@ -34,13 +35,18 @@ func standingOf(c *claim, now *state.Row) standing {
 	}
 }
 
-// settleOn applies the result of a run to a row that others have changed meanwhile and that still has the same intent. What they have
-// asked for or forbidden since the run began stays, as the run is not an answer to it.
-func (w *worker) settleOn(now state.Row, c *claim) state.Row {
+// mergeInto applies the result of a run to a row that others have changed meanwhile and that still
+// has the same intent. What they have asked for or forbidden since the run began stays, as the run
+// is not an answer to it.
+func (r *recording) mergeInto(now state.Row, c *claim) state.Row {
 	row := now
 	c.result.SendsEvent = row.SendsEvents() // it may have got receivers since the run began
-	c.result.Apply(&row, w.state.Settings, w.Jitter)
-	if string(now.Body) != string(c.row.Body) { // it may require more than the run has looked at: it has not followed changes of that
+	c.result.Apply(&row, r.stored.Settings, r.Jitter)
+	if string(
+		now.Body,
+	) != string(
+		c.row.Body,
+	) { // it may require more than the run has looked at: it has not followed changes of that
 		row.SucceededAt = now.SucceededAt
 	}
 	if row.Lane == c.row.Lane { // in a lane that it was moved to it has still to be checked
@@ -49,7 +55,8 @@ func (w *worker) settleOn(now state.Row, c *claim) state.Row {
 	if now.Ticket != c.row.Ticket || now.WantFacts && !c.row.WantFacts {
 		row.Ticket, row.Priority, row.WantFacts, row.Gone = now.Ticket, now.Priority, now.WantFacts, false
 	}
-	if now.Unsure && !c.row.Unsure { // a run elsewhere was lost meanwhile, and this one may not have seen what that did
+	if now.Unsure &&
+		!c.row.Unsure { // a run elsewhere was lost meanwhile, and this one may not have seen what that did
 		row.Unsure = true
 	}
 	if now.Blocked == state.BlockedYes {

@@ -1,0 +1,172 @@
+package lane
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// holding is the exclusive right to serve a lane, under which all is written.
+type holding struct {
+	Config
+	env     string
+	key     string // of the lease: the lane
+	lease   state.Lease
+	claimed []resource.ID // what is being run, or was last
+	// unrecorded says that runs may have changed something without a record of it. While that is so
+	// the lease must not be released: it expires, and whoever takes it learns what was running.
+	unrecorded bool
+	fenced     bool // another holder has the lane
+	paused     bool // the agent is paused or the environment halted, as of the last commit
+}
+
+// take takes the lane; Busy: another holder serves it.
+func (l *holding) take(ctx context.Context) error {
+	now := l.Clock.Now()
+	taken, err := l.State.Acquire(ctx, l.env, l.key, l.NewHolder(), now, now.Add(state.LeaseMargin))
+	l.lease = taken
+	return err
+}
+
+// giveUp gives the lane back.
+func (l *holding) giveUp(ctx context.Context) {
+	if !l.unrecorded {
+		l.Release(ctx, l.env, l.lease)
+	}
+}
+
+// commit writes under the lease of the lane. If the answer to a write is lost, it is written again:
+// its rows then conflict with themselves and are recognised by their action, and everything else
+// may be written twice.
+func (l *holding) commit(ctx context.Context, c state.Commit) (state.Committed, error) {
+	c.Guard = state.Guard{Key: l.lease.Key, Fence: l.lease.Fence}
+	if c.Until.IsZero() {
+		c.Until = l.Clock.Now().Add(state.LeaseMargin)
+	}
+	var done state.Committed
+	// A commit is finished even if the caller has given up, so that what ran is recorded.
+	err := l.Retry(context.WithoutCancel(ctx), func() error {
+		var err error
+		done, err = l.State.Commit(context.WithoutCancel(ctx), l.env, c)
+		return err
+	})
+	l.paused = done.Paused
+	if err == nil && c.Until.After(l.lease.Until) {
+		l.lease.Until = c.Until
+	}
+	return done, fault.Wrap(fault.Unknown, "write results of lane "+l.key, err)
+}
+
+// TakeOver marks the rows that the previous holder of a lane was running as unsure: those runs may
+// have changed something without a record, so the receivers of their events have to be told at the
+// next success. It comes first after a lane is taken, because the first commit clears Running. If
+// it fails, the lease must not be released, since that clears Running as well.
+func TakeOver(ctx context.Context, from *state.Client, env string, l state.Lease) error {
+	rows, err := from.Rows(ctx, env, l.Running)
+	if err != nil {
+		return err
+	}
+	for len(rows) > 0 {
+		// No schedule has the number -1, so the store refuses Next and keeps Running until every
+		// row is marked.
+		c := state.Commit{
+			Guard:    state.Guard{Key: l.Key, Fence: l.Fence},
+			Next:     l.Running,
+			SeenPlan: -1,
+		}
+		for _, id := range l.Running {
+			r := rows[id]
+			if r == nil || r.Rev == 0 || r.Orphaned || r.Unsure || !r.SendsEvents() {
+				continue
+			}
+			r.Unsure = true
+			c.Rows = append(c.Rows, *r)
+		}
+		if len(c.Rows) == 0 {
+			break
+		}
+		var done state.Committed
+		if err := from.Retry(ctx, func() (err error) {
+			done, err = from.State.Commit(ctx, env, c)
+			return err
+		}); err != nil {
+			return fault.Wrap(fault.Unknown, "take lane over", err)
+		}
+		clear(rows)
+		for i := range done.Conflicts {
+			rows[done.Conflicts[i].ID] = &done.Conflicts[i]
+		}
+	}
+	return nil
+}
+
+// cover prolongs the lease when it ends before a call can, and its result be written: another
+// process would take the lane over in the middle. A lease that may have ended is not revived:
+// others may have seen that, and run what was moved from here.
+func (l *holding) cover(ctx context.Context, limit time.Duration) error {
+	for range coverTries {
+		now, ends := l.Clock.Now(), l.lease.Until
+		if !ends.Before(now.Add(limit + commitTime)) {
+			return nil
+		}
+		// As in takeOver, Next is refused, so that Running stays.
+		c := state.Commit{Next: l.claimed, SeenPlan: -1, Until: now.Add(limit + state.LeaseMargin)}
+		if _, err := l.commit(ctx, c); err != nil {
+			return err
+		}
+		if !l.Clock.Now().Before(ends) {
+			return fault.New(
+				fault.Fenced,
+				"hold lane "+l.key,
+				"its lease ended before it was prolonged",
+			)
+		}
+	}
+	return fault.New(
+		fault.Unavailable,
+		"hold lane "+l.key,
+		"the store takes longer to prolong a lease than it is prolonged by",
+	)
+}
+
+const (
+	commitTime = 5 * time.Second // what a result is given to be written in
+	coverTries = 3
+)
+
+// writtenSince reports whether a row of a batch that was moved to this lane and is not running
+// elsewhere was written after this worker read it: the run elsewhere may have ended in between.
+func (l *holding) writtenSince(ctx context.Context, batch []*claim, leases []state.Lease,
+	now time.Time) (bool, error) {
+	revs := map[resource.ID]int64{}
+	for _, c := range batch {
+		if runs, _ := l.elsewhere(leases, c.row, now); len(c.row.Left) > 0 && !runs {
+			revs[c.row.ID] = c.row.Rev
+		}
+	}
+	rows, err := l.Rows(ctx, l.env, slices.Sorted(maps.Keys(revs)))
+	for id, rev := range revs {
+		if r := rows[id]; r == nil || r.Rev != rev {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// elsewhere reports whether a row is being run in a lane that it was moved from, and whether such a
+// run ended without a record.
+func (l *holding) elsewhere(leases []state.Lease, r *state.Row, now time.Time) (runs, ended bool) {
+	for i := range leases {
+		o := &leases[i]
+		if o.Key != l.key && o.Holder != "" && slices.Contains(r.Left, o.Key) &&
+			slices.Contains(o.Running, r.ID) {
+			runs, ended = runs || now.Before(o.Until), ended || !now.Before(o.Until)
+		}
+	}
+	return runs, ended
+}

@@ -1,0 +1,186 @@
+package lane
+
+import (
+	"container/heap"
+	"time"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/resource"
+)
+
+// queue is what is scheduled in a lane, and in which order it may run.
+type queue struct {
+	schedule
+	part
+	ready readyHeap
+	later []int32      // ready, but with a NotBefore that has not come yet
+	next  time.Time    // when the first of these is due; zero: none is
+	loose []*state.Row // scheduled rows that are not in the graph
+}
+
+// push puts a row among those that may start.
+func (q *queue) push(n int32) {
+	r := q.rows[n]
+	if r == nil {
+		return
+	}
+	if q.skips(r) {
+		return // see skipInWave
+	}
+	p, t := r.Priority, r.Ticket
+	if r.Ticket == 0 {
+		p = q.sched.Wave.Priority
+	}
+	heap.Push(&q.ready, readyNode{node: n, priority: p, ticket: t})
+}
+
+// pick returns at most size rows to claim next, in an order in which they can run: those that are
+// ready, by priority, and then those of this lane that wait only for rows picked before them.
+func (q *queue) pick(now time.Time, size int) []*claim {
+	q.requeue(now)
+	var batch []*claim
+	waiting, picked := map[int32]int32{}, map[int32]bool{}
+	for len(batch) < size && (len(q.ready) > 0 || len(q.loose) > 0) {
+		if len(q.loose) > 0 {
+			batch = append(batch, &claim{row: q.loose[0], node: -1})
+			q.loose = q.loose[1:]
+			continue
+		}
+		n := heap.Pop(&q.ready).(readyNode).node
+		r := q.rows[n]
+		if r == nil || picked[n] || !q.frontier.ready(n) {
+			continue
+		}
+		picked[n] = true
+		if r.NotBefore.After(now) {
+			q.later = append(q.later, n)
+			continue
+		}
+		batch = append(batch, &claim{row: r, node: n})
+	}
+	for i := 0; i < len(batch) && len(batch) < size; i++ {
+		if batch[i].node >= 0 {
+			batch = q.follow(batch, i, waiting, now, size)
+		}
+	}
+	return batch
+}
+
+// follow appends the rows of this lane that wait only for what is in the batch up to and including
+// batch[i].
+func (q *queue) follow(batch []*claim, i int, waiting map[int32]int32, now time.Time,
+	size int) []*claim {
+	for _, d := range q.graph.Dependants(batch[i].node) {
+		r := q.rows[d]
+		if r == nil || !q.frontier.needs[d] || q.skips(r) || r.NotBefore.After(now) {
+			continue
+		}
+		if _, seen := waiting[d]; !seen {
+			waiting[d] = q.frontier.waiting[d]
+		}
+		waiting[d]--
+		if waiting[d] == 0 && len(batch) < size {
+			batch = append(batch, &claim{row: r, node: d, generation: batch[i].generation + 1})
+		}
+	}
+	return batch
+}
+
+// requeue moves rows whose NotBefore has come back to the heap, and notes when the next one is due.
+func (q *queue) requeue(now time.Time) {
+	q.next = time.Time{}
+	later := q.later
+	q.later = nil
+	for _, n := range later {
+		r := q.rows[n]
+		switch {
+		case r == nil || !q.frontier.ready(n):
+		case r.NotBefore.After(now):
+			q.later = append(q.later, n)
+			if q.next.IsZero() || r.NotBefore.Before(q.next) {
+				q.next = r.NotBefore
+			}
+		default:
+			q.push(n)
+		}
+	}
+}
+
+// scheduledOf returns what is scheduled of a type in this lane.
+func (q *queue) scheduledOf(typ string) []resource.ID {
+	var out []resource.ID
+	for n, r := range q.rows {
+		if q.frontier.needs[n] && !q.skips(r) && r.ID.Type() == typ {
+			out = append(out, r.ID)
+		}
+	}
+	return out
+}
+
+// newestTicket returns the greatest ticket of this lane.
+func (q *queue) newestTicket() int64 {
+	newest := int64(0)
+	for _, r := range q.rows {
+		newest = max(newest, r.Ticket)
+	}
+	for _, r := range q.loose {
+		newest = max(newest, r.Ticket)
+	}
+	return newest
+}
+
+// waits reports whether rows of this lane are scheduled.
+func (q *queue) waits() bool {
+	for n := range q.rows {
+		if q.frontier.needs[n] {
+			return true
+		}
+	}
+	return false
+}
+
+// waveLeft reports whether the wave has rows of this lane left, to be checked or to be left out.
+func (q *queue) waveLeft() bool {
+	for n, r := range q.rows {
+		checks := q.frontier.needs[n] && r.Checked < q.sched.Wave.Epoch && !q.checkedHere()[r.ID]
+		if checks || q.skips(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// readyHeap orders nodes by priority, then by ticket.
+type readyHeap []readyNode
+
+type readyNode struct {
+	node     int32
+	priority state.Priority
+	ticket   int64
+}
+
+func (h readyHeap) Len() int { return len(h) }
+
+func (h readyHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h readyHeap) Less(i, j int) bool {
+	a, b := h[i], h[j]
+	if a.priority != b.priority {
+		return a.priority < b.priority
+	}
+	if a.ticket != b.ticket {
+		return a.ticket < b.ticket
+	}
+	return a.node < b.node
+}
+
+// Push implements heap.Interface.
+func (h *readyHeap) Push(x any) { *h = append(*h, x.(readyNode)) }
+
+// Pop implements heap.Interface.
+func (h *readyHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
