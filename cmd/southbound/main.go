@@ -30,13 +30,28 @@ const minHeap = 4 << 20
 // looks at the size of the heap after each collection.
 func collectSeldom() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	var pace func(struct{})
-	pace = func(struct{}) {
+	p := pace{-1}
+	debug.SetGCPercent(p.percent)
+	var look func(struct{})
+	look = func(struct{}) {
 		metrics.Read(live)
-		debug.SetGCPercent(percentFor(live[0].Value.Uint64()))
-		runtime.AddCleanup(new([64]byte), pace, struct{}{}) // called after the next collection
+		p.set(percentFor(live[0].Value.Uint64()))
+		runtime.AddCleanup(new([64]byte), look, struct{}{}) // called after the next collection
 	}
-	pace(struct{}{})
+	look(struct{}{})
+}
+
+// pace is how seldom garbage is collected, as it was set last.
+type pace struct{ percent int }
+
+// set sets the pace, unless somebody else has set another one since: what compiles a model does
+// that until it is done.
+func (p *pace) set(percent int) {
+	if is := debug.SetGCPercent(percent); is != p.percent {
+		debug.SetGCPercent(is)
+		return
+	}
+	p.percent = percent
 }
 
 // percentFor returns by how much a heap may grow before it is collected.

@@ -1,6 +1,9 @@
 package main
 
-import "testing"
+import (
+	"runtime/debug"
+	"testing"
+)
 
 func TestPercentFor(t *testing.T) {
 	t.Parallel()
@@ -15,4 +18,27 @@ func TestPercentFor(t *testing.T) {
 			t.Errorf("a heap of %d bytes may grow by %d %%, want %d", c.live, got, c.want)
 		}
 	}
+}
+
+// TestPace holds that the pace of the collector is left alone while somebody else has set it.
+func TestPace(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	is := func(want int) {
+		t.Helper()
+		got := debug.SetGCPercent(100)
+		debug.SetGCPercent(got)
+		if got != want {
+			t.Errorf("got %d%%, want %d%%", got, want)
+		}
+	}
+	p := pace{100}
+	p.set(200)
+	is(200)
+	others := debug.SetGCPercent(1000)
+	p.set(300)
+	is(1000)
+	debug.SetGCPercent(others)
+	p.set(300)
+	is(300)
 }

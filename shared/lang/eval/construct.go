@@ -32,19 +32,12 @@ func (b *binder) construct(x *syntax.Construct, h *hint) node {
 		b.bindAll(x.Args)
 		return b.report(f)
 	}
-	given := map[string]bool{}
-	for i := range x.Args {
-		if x.Args[i].Name != nil {
-			given[x.Args[i].Name.Text] = true
-		}
-	}
-	for _, d := range n.entity.AllDefaults() {
-		given[d.Name] = true
-	}
-	indexed := map[string]bool{}
+	var indexed []string // attributes of indexes that are given
 	for _, index := range n.entity.Indexes {
 		for _, name := range index {
-			if indexed[name] = given[name]; !given[name] {
+			if hasValue(n.entity, x.Args, name) {
+				indexed = append(indexed, name)
+			} else {
 				n.missing = append(n.missing, name)
 			}
 		}
@@ -52,6 +45,18 @@ func (b *binder) construct(x *syntax.Construct, h *hint) node {
 	b.constructArgs(n, x.Args, indexed)
 	b.fromOtherEnd(n, h, x)
 	return n
+}
+
+// hasValue reports whether an attribute has a value in a constructor, or a default.
+func hasValue(entity *types.Entity, args []syntax.Arg, name string) bool {
+	for i := range args {
+		if args[i].Name != nil && args[i].Name.Text == name {
+			return true
+		}
+	}
+	return slices.ContainsFunc(entity.AllDefaults(), func(d types.Default) bool {
+		return d.Name == name
+	})
 }
 
 // bindAll binds arguments only for what is wrong with them.
@@ -179,17 +184,18 @@ func family(e *types.Entity, use func(*types.Entity)) {
 }
 
 // constructArgs binds the arguments and defaults of a constructor.
-func (b *binder) constructArgs(n *constructNode, args []syntax.Arg, indexed map[string]bool) {
-	holder := &block{parent: b.block, names: map[string]int{"": 0}, ns: b.block.ns}
-	n.nested = slices.ContainsFunc(
-		args,
-		func(a syntax.Arg) bool { return a.Name != nil && !indexed[a.Name.Text] && constructs(a.Value) },
-	)
-	byName := map[string]node{}
-	var order []string
-	for _, d := range n.entity.AllDefaults() {
-		byName[d.Name] = &constant{shape: shape{at: n.at}, result: d.Value}
-		order = append(order, d.Name)
+func (b *binder) constructArgs(n *constructNode, args []syntax.Arg, indexed []string) {
+	in := b.block
+	n.nested = slices.ContainsFunc(args, func(a syntax.Arg) bool {
+		return a.Name != nil && !slices.Contains(indexed, a.Name.Text) && constructs(a.Value)
+	})
+	if n.nested {
+		in = &block{parent: b.block, names: map[string]int{"": 0}, ns: b.block.ns}
+	}
+	defaults := n.entity.AllDefaults()
+	all := make([]argument, len(defaults), len(defaults)+len(args))
+	for i, d := range defaults {
+		all[i].name = d.Name
 	}
 	for i := range args {
 		a := &args[i]
@@ -203,27 +209,48 @@ func (b *binder) constructArgs(n *constructNode, args []syntax.Arg, indexed map[
 			b.unknownArg(n, a)
 			continue
 		}
-		if byName[name] == nil {
-			order = append(order, name)
+		of := b.arg(a, attribute, slices.Contains(indexed, name), in)
+		at := slices.IndexFunc(all, func(a argument) bool { return a.name == name })
+		if at < 0 {
+			at, all = len(all), append(all, argument{name: name})
 		}
-		if indexed[name] {
-			byName[name] = b.node(a.Value, nil)
-			continue
-		}
-		h := &hint{in: holder, name: name, typ: hinted(attribute)}
-		in := b.block
-		if n.nested {
-			in = holder
-		}
-		b.inside(in, func() { byName[name] = b.root(a.Value, h) })
+		all[at].of = of
 	}
-	for _, name := range order {
-		if a := (argument{name: name, of: byName[name]}); indexed[name] {
-			n.direct = append(n.direct, a)
-		} else {
-			n.others = append(n.others, a)
+	for i, d := range defaults {
+		if all[i].of == nil {
+			all[i].of = &constant{shape: shape{at: n.at}, result: d.Value}
 		}
 	}
+	n.share(all, indexed)
+}
+
+// arg binds the value of an attribute. One that is not indexed has a frame of its own, in a block
+// that holds the instance if that is needed.
+func (b *binder) arg(a *syntax.Arg, of *types.Attribute, indexed bool, in *block) (out node) {
+	if indexed {
+		return b.node(a.Value, nil)
+	}
+	var h *hint
+	if constructs(a.Value) {
+		h = &hint{in: in, name: of.Name, typ: hinted(of)}
+	}
+	b.inside(in, func() { out = b.root(a.Value, h) })
+	return out
+}
+
+// share takes arguments, those that are part of an index by themselves.
+func (n *constructNode) share(all []argument, indexed []string) {
+	if len(indexed) == 0 {
+		n.others = all
+		return
+	}
+	is := func(a argument) bool { return slices.Contains(indexed, a.name) }
+	for i, a := range all {
+		if is(a) {
+			n.direct = append(n.direct, all[i])
+		}
+	}
+	n.others = slices.DeleteFunc(all, is)
 }
 
 // unknownArg says that an entity has no attribute of the name of an argument.

@@ -188,14 +188,10 @@ func shownValues(values []named) string {
 // instance finds the instance in the indexes, or makes it.
 func (n *constructNode) instance(e *engine, s *scope, values []named) (*Instance, *fail) {
 	var found *Instance
-	var by []named
+	var by []string
 	for _, index := range n.entity.Indexes {
-		var params []named
-		for _, name := range index {
-			if i := slices.IndexFunc(values, func(v named) bool { return v.name == name }); i >= 0 {
-				params = append(params, values[i])
-			}
-		}
+		params := among(index, values, e.params[:0])
+		e.params = params
 		o, x := e.find(n.entity, params, n.at, nil)
 		switch {
 		case x != nil:
@@ -215,6 +211,7 @@ func (n *constructNode) instance(e *engine, s *scope, values []named) (*Instance
 			return nil, x.with(o.lastAt(), "it is made here").with(n.entity.At, n.entity.Name+
 				" is defined here")
 		case found != nil && found != o:
+			by := among(by, values, nil)
 			x := failed(
 				CodeIndexCollision,
 				n.at,
@@ -227,7 +224,7 @@ func (n *constructNode) instance(e *engine, s *scope, values []named) (*Instance
 			return nil, x.with(found.lastAt(), "the one with "+shownValues(by)+" is made here").
 				with(o.lastAt(), "the one with "+shownValues(params)+" is made here")
 		}
-		found, by = o, params
+		found, by = o, index
 	}
 	if found == nil {
 		return e.make(n.entity, values, n.at, s.depth())
@@ -239,6 +236,19 @@ func (n *constructNode) instance(e *engine, s *scope, values []named) (*Instance
 		}
 	}
 	return found, nil
+}
+
+// among appends to out the values of the attributes of an index, in its order.
+func among(index []string, values, out []named) []named {
+	for _, name := range index {
+		for i := range values {
+			if values[i].name == name {
+				out = append(out, values[i])
+				break
+			}
+		}
+	}
+	return out
 }
 
 // setOthers starts the computation of the attributes that are not needed to make the instance.

@@ -24,6 +24,8 @@ type engine struct {
 	perEntity []entityData
 	out       strings.Builder
 	used      used
+	key       []byte // of an index, to be written over
+	params    []named
 	now       *unit               // the unit at work
 	left      map[*variable]*unit // what makers returns, when nothing goes on any more
 }
@@ -103,8 +105,8 @@ func (e *engine) freezeOne() bool {
 		case v.ready:
 		case v.potential() <= 0:
 			e.idle.push(v)
-		case v.late.promised > 0:
-			v.late.queued = false // it comes back with its next value
+		case v.late != nil && v.late.promised > 0:
+			v.queued = false // it comes back with its next value
 		default:
 			v.freeze()
 			return true
@@ -117,10 +119,10 @@ func (e *engine) freezeOne() bool {
 func (e *engine) freezeStirred() bool {
 	slices.SortFunc(
 		e.stirred,
-		func(a, b *variable) int { return cmp.Compare(a.late.order, b.late.order) },
+		func(a, b *variable) int { return cmp.Compare(a.order, b.order) },
 	)
 	for _, v := range e.stirred {
-		if !v.late.idle || v.ready || v.potential() <= 0 {
+		if !v.idle || v.ready || v.potential() <= 0 {
 			continue
 		}
 		e.idle.remove(v)
@@ -130,7 +132,7 @@ func (e *engine) freezeStirred() bool {
 	for e.waiting.n > 0 {
 		v := e.waiting.pop()
 		if v.late.promised > 0 {
-			v.late.queued = false
+			v.queued = false
 			continue
 		}
 		v.freeze()
@@ -242,9 +244,10 @@ func (e *engine) complete(o *Instance) []*fail {
 		v := &o.vars[i]
 		switch {
 		case v.isReady():
-		case v.late != nil && v.complete():
+		case v.isOpen() && v.complete():
 			v.freeze()
 		default:
+			o.ask(v)
 			without = append(without, v)
 		}
 	}

@@ -32,7 +32,7 @@ func (e *engine) build(o *Instance) *fail {
 		var f frame
 		if sub.when != nil {
 			f = newFrame(sub.when)
-			if x := sub.when.emit(e, o.scope, f); x != nil {
+			if x := sub.when.emit(e, &o.scope, f); x != nil {
 				return x.in(sub.at, false)
 			}
 		}
@@ -56,7 +56,7 @@ func (b *building) work(u *unit) *fail {
 		if x := u.take(); x != nil {
 			return x
 		}
-		v, x := b.sub.when.value(u.engine, b.instance.scope, u.frame)
+		v, x := b.sub.when.value(u.engine, &b.instance.scope, u.frame)
 		if x != nil || types.IsUnknown(v) {
 			return x
 		}
@@ -79,7 +79,7 @@ func (b *building) work(u *unit) *fail {
 			continue
 		}
 		o.done = append(o.done, i)
-		if x := i.body.emit(u.engine, i.body.block.open(o.scope)); x != nil {
+		if x := i.body.emit(u.engine, i.body.block.open(&o.scope)); x != nil {
 			return x
 		}
 	}

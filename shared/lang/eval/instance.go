@@ -12,21 +12,26 @@ import (
 
 // Instance is an instance of an entity.
 type Instance struct {
+	engine *engine
 	entity *types.Entity
-	number int
-	depth  int // how many implementations were one in the other where it was made
+	number int32
+	depth  int32 // how many implementations were one in the other where it was made
 	vars   []variable
 	self   variable
 	at     []*diag.Pos // where it was made, and made again
 	done   []*implementation
-	scope  *scope
+	scope  scope
+
+	// The first of at and done. Most instances have no more.
+	firstAt   [1]*diag.Pos
+	firstDone [1]*implementation
 }
 
 // Type implements types.Object.
 func (o *Instance) Type() *types.Entity { return o.entity }
 
 // Number implements types.Object.
-func (o *Instance) Number() int { return o.number }
+func (o *Instance) Number() int { return int(o.number) }
 
 // String implements types.Object.
 func (o *Instance) String() string {
@@ -51,6 +56,22 @@ func (o *Instance) Pos() diag.Pos { return *o.at[len(o.at)-1] }
 
 // variable returns the variable of an attribute, or self; nil if there is none.
 func (o *Instance) variable(name string) *variable {
+	v := o.known(name)
+	if v != nil && v.late == nil {
+		o.ask(v)
+	}
+	return v
+}
+
+// ask makes what an open relation has more.
+func (o *Instance) ask(v *variable) {
+	if v.late == nil && v.isOpen() {
+		v.late = &late{engine: o.engine}
+	}
+}
+
+// known is variable for what only looks at it.
+func (o *Instance) known(name string) *variable {
 	if i := o.entity.Place(name); i >= 0 {
 		return &o.vars[i]
 	}
@@ -62,9 +83,12 @@ func (o *Instance) variable(name string) *variable {
 
 // Value returns what an attribute holds; false if there is no such attribute, or it holds nothing.
 func (o *Instance) Value(name string) (types.Value, bool) {
-	v := o.variable(name)
+	v := o.known(name)
 	if v == nil || !v.isReady() {
 		return nil, false
+	}
+	if v.kind == many && v.late == nil {
+		return &types.List{}, true
 	}
 	out, f := v.get()
 	return out, f == nil
@@ -73,7 +97,7 @@ func (o *Instance) Value(name string) (types.Value, bool) {
 // Place returns where an attribute got its value, or where the instance was made if that is not
 // known.
 func (o *Instance) Place(name string) diag.Pos {
-	if v := o.variable(name).real(); v != nil && v.at != nil && v.at.Line > 0 {
+	if v := o.known(name).real(); v != nil && v.at != nil && v.at.Line > 0 {
 		return *v.at
 	}
 	return o.Pos()
@@ -106,66 +130,43 @@ func (e *engine) make(
 	if f := e.room(depth, len(entity.All()), at); f != nil {
 		return nil, f
 	}
-	o := &Instance{entity: entity, number: len(e.instances), depth: depth, at: []*diag.Pos{at}}
-	o.self = variable{value: o, ready: true}
 	all := entity.All()
-	o.vars = make([]variable, len(all))
-	open := 0
-	for _, a := range all {
-		if isOpen(a) {
-			open++
-		}
+	o := &Instance{
+		engine: e, entity: entity, vars: make([]variable, len(all)),
+		number: int32(len(e.instances)), depth: int32(depth), //nolint:gosec // bounded by room
 	}
-	lates, lists := make([]late, open), make([]types.List, open)
+	o.at, o.done = append(o.firstAt[:0], at), o.firstDone[:0]
+	o.self = variable{value: o, ready: true}
+	o.scope.instance = o
 	for i, a := range all {
-		if isOpen(a) {
-			open--
-			e.initialise(&o.vars[i], a, o, &lates[open], &lists[open])
-			continue
-		}
-		e.initialise(&o.vars[i], a, o, nil, nil)
+		e.initialise(&o.vars[i], a, o)
 	}
-	o.scope = &scope{instance: o}
 	for _, n := range values {
 		if f := o.setAttribute(n.name, n.value, at, true); f != nil {
 			return nil, f
 		}
 	}
 	e.instances = append(e.instances, o)
-	return o, e.register(o, entity, new([]*types.Entity))
+	return o, e.register(o)
 }
 
-// isOpen reports whether it is not clear how many values an attribute will have.
-func isOpen(a *types.Attribute) bool {
-	r := a.Relation
-	return r != nil && (r.Low != 1 || r.High != 1)
-}
-
-// initialise makes the variable of an attribute. A relation that is not to exactly one takes l and
-// list for what it has more.
-func (e *engine) initialise(
-	v *variable,
-	a *types.Attribute,
-	o *Instance,
-	l *late,
-	list *types.List,
-) {
+// initialise makes the variable of an attribute. What a relation that is open has more is made when
+// somebody asks for it: few are used.
+func (e *engine) initialise(v *variable, a *types.Attribute, o *Instance) {
 	v.attr, v.owner = a, o
-	r := a.Relation
-	switch {
+	switch r := a.Relation; {
 	case r == nil:
-		return
 	case r.Low == 1 && r.High == 1:
 		v.kind = single
-		return
-	case r.Low == 0 && r.High == 1:
-		v.kind = option
 	default:
-		v.kind = many
-		l.list = list
+		if v.kind = many; r.Low == 0 && r.High == 1 {
+			v.kind = option
+		}
+		if v.complete() {
+			v.queued = true
+			e.waiting.push(v)
+		}
 	}
-	v.late, l.engine = l, e
-	v.offer()
 }
 
 // named is a value with the name of an attribute.
@@ -176,25 +177,36 @@ type named struct {
 
 // register counts an instance for its entity and those that it extends, and enters it in their
 // indexes.
-func (e *engine) register(o *Instance, entity *types.Entity, seen *[]*types.Entity) *fail {
-	d := e.data(entity)
-	if !slices.Contains(*seen, entity) {
-		*seen = append(*seen, entity)
+func (e *engine) register(o *Instance) *fail {
+	d := e.data(o.entity)
+	if d.line == nil {
+		d.line = lineOf(o.entity, nil)
+	}
+	for _, entity := range d.line {
+		d := e.data(entity)
 		d.count++
-	}
-	if f := e.enter(o, entity, d); f != nil {
-		return f
-	}
-	for _, p := range entity.Parents {
-		if f := e.register(o, p, seen); f != nil {
+		if f := e.enter(o, entity, d); f != nil {
 			return f
 		}
 	}
 	return nil
 }
 
+// lineOf returns an entity and all that it extends, each behind the first of those that extend it.
+func lineOf(entity *types.Entity, line []*types.Entity) []*types.Entity {
+	if slices.Contains(line, entity) {
+		return line
+	}
+	line = append(line, entity)
+	for _, p := range entity.Parents {
+		line = lineOf(p, line)
+	}
+	return line
+}
+
 // entityData is what a run knows of an entity.
 type entityData struct {
+	line    []*types.Entity // itself, and those that it extends
 	count   int
 	index   map[string]*Instance
 	lookups map[string][]lookup
@@ -226,16 +238,19 @@ func (d *entityData) keysHint(key string) string {
 	return "there are those with " + strings.Join(keys, "; ")
 }
 
-// key returns the key of values in an index whose names are sorted.
-func indexKey(names []string, value func(name string) (types.Value, bool)) (string, bool, *fail) {
-	var b strings.Builder
+// indexKey returns the key of values in an index whose names are sorted, which holds until the next
+// one is made; false if one of them has no value.
+func (e *engine) indexKey(
+	names []string, value func(name string) (types.Value, bool),
+) ([]byte, bool, *fail) {
+	key := e.key[:0]
 	for i, name := range names {
 		v, ok := value(name)
 		if !ok {
-			return "", false, nil
+			return nil, false, nil
 		}
 		if _, reference := v.(types.Reference); reference {
-			return "", false, failed(
+			return nil, false, failed(
 				CodeReference,
 				nil,
 				"the value of %s is a reference, which cannot be part of an index",
@@ -243,19 +258,19 @@ func indexKey(names []string, value func(name string) (types.Value, bool)) (stri
 			)
 		}
 		if i > 0 {
-			b.WriteString(", ")
+			key = append(key, ", "...)
 		}
-		b.WriteString(name)
-		b.WriteByte('=')
-		b.WriteString(types.Repr(v))
+		key = append(append(key, name...), '=')
+		key = types.AppendRepr(key, v)
 	}
-	return b.String(), true, nil
+	e.key = key
+	return key, true, nil
 }
 
 // enter enters an instance in the indexes of an entity.
 func (e *engine) enter(o *Instance, entity *types.Entity, d *entityData) *fail {
 	for _, names := range entity.Indexes {
-		key, ok, f := indexKey(names, func(name string) (types.Value, bool) {
+		key, ok, f := e.indexKey(names, func(name string) (types.Value, bool) {
 			v := o.variable(name)
 			if v == nil || !v.ready {
 				return nil, false
@@ -268,7 +283,7 @@ func (e *engine) enter(o *Instance, entity *types.Entity, d *entityData) *fail {
 		if !ok {
 			continue
 		}
-		if other := d.index[key]; other != nil && other != o {
+		if other := d.index[string(key)]; other != nil && other != o {
 			f := failed(
 				CodeIndexCollision,
 				o.lastAt(),
@@ -281,13 +296,14 @@ func (e *engine) enter(o *Instance, entity *types.Entity, d *entityData) *fail {
 		if d.index == nil {
 			d.index = map[string]*Instance{}
 		}
-		d.index[key] = o
-		for _, l := range d.lookups[key] {
+		as := string(key)
+		d.index[as] = o
+		for _, l := range d.lookups[as] {
 			if f := l.target.set(o, l.at, true); f != nil {
 				return f
 			}
 		}
-		delete(d.lookups, key)
+		delete(d.lookups, as)
 	}
 	return nil
 }
@@ -300,11 +316,10 @@ func (e *engine) find(
 	at *diag.Pos,
 	target *variable,
 ) (*Instance, *fail) {
-	byName, f := namedValues(values, at)
-	if f != nil {
+	if f := eachOnce(values, at); f != nil {
 		return nil, f
 	}
-	names := matching(entity, byName)
+	names := matching(entity, values)
 	if names == nil {
 		f := failed(
 			CodeIndex,
@@ -315,15 +330,11 @@ func (e *engine) find(
 		).heavy(20)
 		return nil, f.advise("%s", indexHint(entity))
 	}
-	key, _, f := indexKey(
-		names,
-		func(name string) (types.Value, bool) { return asIndexed(entity.Attribute(name), byName[name]), true },
-	)
+	found, key, f := e.indexed(entity, names, values)
 	if f != nil {
 		return nil, f
 	}
 	d := e.data(entity)
-	found := d.index[key]
 	switch {
 	case target == nil:
 		return found, nil
@@ -333,40 +344,53 @@ func (e *engine) find(
 	if d.lookups == nil {
 		d.lookups = map[string][]lookup{}
 	}
-	if d.lookups[key] == nil {
-		d.keys = append(d.keys, key)
+	if d.lookups[string(key)] == nil {
+		d.keys = append(d.keys, string(key))
 	}
-	d.lookups[key] = append(d.lookups[key], lookup{target, at})
+	d.lookups[string(key)] = append(d.lookups[string(key)], lookup{target, at})
 	return nil, nil
 }
 
-// namedValues returns values by their names, each of which is there once.
-func namedValues(values []named, at *diag.Pos) (map[string]types.Value, *fail) {
-	byName := make(map[string]types.Value, len(values))
-	for _, n := range values {
-		if _, twice := byName[n.name]; twice {
-			return nil, failed(
+// indexed returns the instance with these values in an index, nil if there is none, and their key.
+func (e *engine) indexed(
+	entity *types.Entity, names []string, values []named,
+) (*Instance, []byte, *fail) {
+	key, _, f := e.indexKey(names, func(name string) (types.Value, bool) {
+		for i := range values {
+			if values[i].name == name {
+				return asIndexed(entity.Attribute(name), values[i].value), true
+			}
+		}
+		return nil, false
+	})
+	return e.data(entity).index[string(key)], key, f
+}
+
+// eachOnce reports a name that is among values twice.
+func eachOnce(values []named, at *diag.Pos) *fail {
+	for i, n := range values {
+		if has(values[:i], n.name) {
+			return failed(
 				CodeDuplicateArg,
 				at,
 				"the attribute %s is there twice in the look-up",
 				n.name,
 			)
 		}
-		byName[n.name] = n.value
 	}
-	return byName, nil
+	return nil
 }
 
 // matching returns the index over exactly these attributes; nil if there is none.
-func matching(entity *types.Entity, byName map[string]types.Value) []string {
+func matching(entity *types.Entity, values []named) []string {
 	for _, index := range entity.Indexes {
 		n := 0
 		for i, name := range index {
-			if _, ok := byName[name]; ok && (i == 0 || index[i-1] != name) {
+			if (i == 0 || index[i-1] != name) && has(values, name) {
 				n++
 			}
 		}
-		if n == len(byName) && n == distinct(index) {
+		if n == len(values) && n == distinct(index) {
 			return index
 		}
 	}

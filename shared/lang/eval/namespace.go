@@ -35,12 +35,18 @@ type view struct {
 type file struct {
 	path   string
 	syntax *syntax.File
+	places []diag.Pos // with room for more: each by itself would take longer
 }
 
 // token returns the place of a token.
 func (f *file) token(i int32) *diag.Pos {
+	const together = 32
+	if len(f.places) == cap(f.places) {
+		f.places = make([]diag.Pos, 0, together)
+	}
 	p := f.syntax.Tokens[i].Pos
-	return &diag.Pos{File: f.path, Line: int(p.Line), Column: int(p.Column)}
+	f.places = append(f.places, diag.Pos{File: f.path, Line: int(p.Line), Column: int(p.Column)})
+	return &f.places[len(f.places)-1]
 }
 
 // onLine returns where a node begins if that is on the line of a token, and else the token: the

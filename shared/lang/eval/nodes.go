@@ -67,12 +67,12 @@ func (n *attrNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
 
 // start makes a proxy, and connects it as soon as the instance is known.
 func (n *attrNode) start(e *engine, s *scope, f frame, c collector, unset bool) *fail {
-	p := &variable{kind: proxy, far: &far{listen: c, at: n.at}}
+	p := newProxy(c, n.at)
 	by, x := hook(e, s, member{n.of, n.name, n.at, n.mark}, unset, p.connect)
 	if x != nil {
 		return x
 	}
-	p.far.by = by
+	p.far().by = by
 	f.set(n.slot, p)
 	return nil
 }
@@ -239,7 +239,7 @@ func (n *listNode) gradual(e *engine, s *scope, f frame, c collector) (bool, *fa
 	if len(n.items) == 0 {
 		return true, nil
 	}
-	v := &variable{kind: literal, late: &late{engine: e, list: &types.List{}}}
+	v := &variable{kind: literal, late: &late{engine: e}}
 	v.offer()
 	for _, item := range n.items {
 		if x := e.gradually(item, s, v, n.at, c); x != nil {

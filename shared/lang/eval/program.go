@@ -129,7 +129,7 @@ func newProgram(in *Program) *program {
 		defaults: map[*types.Entity][]pendingDefault{}, annotations: map[*types.Attribute][]*variable{},
 	}
 	for _, s := range in.Sources {
-		u := &textUnit{file: &file{s.Path, s.File}, ns: p.namespaceOf(s.Namespace)}
+		u := &textUnit{file: &file{path: s.Path, syntax: s.File}, ns: p.namespaceOf(s.Namespace)}
 		u.ns.file = u.file
 		u.ns.block = &block{
 			names: names(s.File.Body, map[string]int{}), ns: u.ns, statements: s.File.Body,

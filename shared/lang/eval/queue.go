@@ -90,14 +90,14 @@ type idle struct {
 }
 
 func (i *idle) push(v *variable) {
-	v.late.order, v.late.idle = int64(len(i.vars)), true
+	v.order, v.idle = int32(len(i.vars)), true //nolint:gosec // instances are bounded
 	i.vars = append(i.vars, v)
 	i.n++
 }
 
 func (i *idle) remove(v *variable) {
-	i.vars[v.late.order] = nil
-	v.late.idle = false
+	i.vars[v.order] = nil
+	v.idle = false
 	i.n--
 	for len(i.vars) > 0 && i.vars[len(i.vars)-1] == nil {
 		i.vars = i.vars[:len(i.vars)-1]

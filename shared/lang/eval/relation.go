@@ -9,7 +9,7 @@ import (
 
 // setMany adds a value or a list of them to a relation to many.
 func (v *variable) setMany(value types.Value, at *diag.Pos, turn bool) *fail {
-	list := v.late.list
+	list := &v.late.list
 	if _, null := value.(types.Null); null {
 		if len(list.Items) > 0 {
 			return v.notNull(at)
@@ -47,7 +47,7 @@ func (v *variable) added(value types.Value, at *diag.Pos, turn bool) *fail {
 			return f
 		}
 	}
-	list, high := v.late.list, v.attr.Relation.High
+	list, high := &v.late.list, v.attr.Relation.High
 	if high >= 0 && len(list.Items) > high {
 		return v.overFull(value, at)
 	}

@@ -38,7 +38,7 @@ func (s *scope) owner() *Instance {
 // depth returns how many implementations are one in the other here.
 func (s *scope) depth() int {
 	if o := s.owner(); o != nil {
-		return o.depth + 1
+		return int(o.depth) + 1
 	}
 	return 0
 }

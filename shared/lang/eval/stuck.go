@@ -100,11 +100,11 @@ func longest(from []*unit, makers map[*variable]*unit) ([]wait, bool) {
 
 // maker returns what will give a variable its value; nil if that is not known.
 func maker(v *variable, makers map[*variable]*unit) *unit {
-	for v.kind == proxy && v.far.to != nil {
-		v = v.far.to
+	for v.kind == proxy && v.far().to != nil {
+		v = v.far().to
 	}
 	if v.kind == proxy {
-		return v.far.by
+		return v.far().by
 	}
 	return makers[v]
 }

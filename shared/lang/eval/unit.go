@@ -36,7 +36,7 @@ func (f frame) at(slot int) *variable     { return f.vars[slot-f.base] }
 func (f frame) get(slot int) types.Value {
 	v := f.vars[slot-f.base].real()
 	if v.kind == many || v.kind == literal {
-		return v.late.list
+		return &v.late.list
 	}
 	return v.value
 }

@@ -24,28 +24,34 @@ const (
 // variable holds a value, now or later. Units wait for it, and consumers that take values one by
 // one listen to it.
 type variable struct {
-	value   types.Value
-	at      *diag.Pos // where the value was set
-	waiters []*unit
+	value   types.Value      // of a proxy, a *far
+	at      *diag.Pos        // where the value was set
+	waiters *waiter          // the last one
 	attr    *types.Attribute // what it is of an instance; nil for what is not an attribute
 	owner   *Instance        // of a relation
-	late    *late            // for option, many and literal
-	far     *far             // for proxy
+	late    *late            // for option, many and literal; nil while nobody has asked for it
+	order   int32            // among those without effective waiters
 	kind    kind
 	ready   bool
+	queued  bool
+	idle    bool // among those without effective waiters
+}
+
+// waiter is a unit in the circle of those that wait for a variable.
+type waiter struct {
+	unit *unit
+	next *waiter // of the last one, the first
 }
 
 // late is what a variable has more when it is not clear how many values will come.
 type late struct {
 	engine    *engine
-	list      *types.List // of many and literal
+	list      types.List // of many and literal
 	seen      map[types.Value]struct{}
 	listeners []collector
-	quiet     int   // waiters that a freeze does not help: those of listeners
-	promised  int   // values that were announced and have not come
-	order     int64 // among those without effective waiters
-	queued    bool
-	idle      bool // among those without effective waiters
+	waiting   int // how many waiters there are
+	quiet     int // waiters that a freeze does not help: those of listeners
+	promised  int // values that were announced and have not come
 }
 
 // far is what a proxy has more.
@@ -56,6 +62,19 @@ type far struct {
 	notify bool // to does not tell values one by one; they are told when it is read
 	at     *diag.Pos
 }
+
+// newProxy returns a variable that will stand for another one.
+func newProxy(listen collector, at *diag.Pos) *variable {
+	p := &struct {
+		variable
+		far
+	}{variable{kind: proxy}, far{listen: listen, at: at}}
+	p.value = &p.far
+	return &p.variable
+}
+
+// far returns what a proxy has more.
+func (v *variable) far() *far { return v.value.(*far) }
 
 // collector takes values one by one, as they become known.
 type collector interface {
@@ -82,9 +101,12 @@ func tell(c collector, v types.Value, at *diag.Pos) *fail {
 
 func known(v types.Value) *variable { return &variable{value: v, ready: true} }
 
+// isOpen reports whether this is a relation of which it is not clear how many values it will have.
+func (v *variable) isOpen() bool { return v.kind == option || v.kind == many }
+
 func (v *variable) isReady() bool {
 	if v.kind == proxy {
-		return v.far.to != nil && v.far.to.isReady()
+		return v.far().to != nil && v.far().to.isReady()
 	}
 	return v.ready
 }
@@ -92,7 +114,7 @@ func (v *variable) isReady() bool {
 // real returns the variable behind proxies; nil if it is not found yet.
 func (v *variable) real() *variable {
 	for v != nil && v.kind == proxy {
-		v = v.far.to
+		v = v.far().to
 	}
 	return v
 }
@@ -100,17 +122,18 @@ func (v *variable) real() *variable {
 // get returns the value of a variable that is ready.
 func (v *variable) get() (types.Value, *fail) {
 	if v.kind == proxy {
-		out, f := v.far.to.get()
-		if f != nil || !v.far.notify {
+		out, f := v.far().to.get()
+		if f != nil || !v.far().notify {
 			return out, f
 		}
-		c := v.far.listen
-		v.far.listen, v.far.notify = nil, false
-		return out, tell(c, out, v.far.at)
+		far := v.far()
+		c := far.listen
+		far.listen, far.notify = nil, false
+		return out, tell(c, out, far.at)
 	}
 	switch {
 	case v.kind == many || v.kind == literal:
-		return v.late.list, nil
+		return &v.late.list, nil
 	case v.value == nil && v.kind == option:
 		return nil, v.notSet()
 	}
@@ -120,9 +143,9 @@ func (v *variable) get() (types.Value, *fail) {
 // waitFor makes a unit wait for the variable.
 func (v *variable) waitFor(u *unit) {
 	switch {
-	case v.kind == proxy && v.far.to != nil:
+	case v.kind == proxy && v.far().to != nil:
 		u.wait++
-		v.far.to.resume(u)
+		v.far().to.resume(u)
 	case v.kind != proxy && v.ready:
 	default:
 		u.wait++
@@ -132,8 +155,8 @@ func (v *variable) waitFor(u *unit) {
 
 // resume lets a unit that was counted wait here, or go on.
 func (v *variable) resume(u *unit) {
-	if v.kind == proxy && v.far.to != nil {
-		v.far.to.resume(u)
+	if v.kind == proxy && v.far().to != nil {
+		v.far().to.resume(u)
 		return
 	}
 	if v.kind != proxy && v.ready {
@@ -144,34 +167,37 @@ func (v *variable) resume(u *unit) {
 }
 
 func (v *variable) add(u *unit) {
-	v.waiters = append(v.waiters, u)
+	w := &waiter{unit: u}
+	if w.next = w; v.waiters != nil {
+		w.next, v.waiters.next = v.waiters.next, w
+	}
+	if v.waiters = w; v.late != nil {
+		v.late.waiting++
+	}
 	v.stir()
 }
 
 // stir notes that an idle variable may have become of interest.
 func (v *variable) stir() {
-	if v.late != nil && v.late.idle && v.late.engine != nil {
+	if v.idle && v.late != nil && v.late.engine != nil {
 		v.late.engine.stirred = append(v.late.engine.stirred, v)
 	}
 }
 
 // connect makes a proxy stand for a variable.
 func (v *variable) connect(to *variable) *fail {
-	v.far.to = to
-	if v.far.listen != nil {
-		heard, f := to.listen(v.far.listen, v.far.at)
+	far := v.far()
+	far.to = to
+	if far.listen != nil {
+		heard, f := to.listen(far.listen, far.at)
 		if f != nil {
 			return f
 		}
-		if v.far.notify = !heard; heard {
-			v.far.listen = nil
+		if far.notify = !heard; heard {
+			far.listen = nil
 		}
 	}
-	waiters := v.waiters
-	v.waiters = nil
-	for _, u := range waiters {
-		to.resume(u)
-	}
+	v.forAll(to.resume)
 	return nil
 }
 
@@ -208,10 +234,24 @@ func (v *variable) listen(c collector, at *diag.Pos) (bool, *fail) {
 
 // wake lets all go on that waited.
 func (v *variable) wake() {
-	waiters := v.waiters
+	v.forAll((*unit).done)
+}
+
+// forAll takes the waiters off a variable, and calls do for each.
+func (v *variable) forAll(do func(*unit)) {
+	last := v.waiters
+	if last == nil {
+		return
+	}
 	v.waiters = nil
-	for _, u := range waiters {
-		u.done()
+	if v.late != nil {
+		v.late.waiting = 0
+	}
+	for w := last.next; ; w = w.next {
+		do(w.unit)
+		if w == last {
+			return
+		}
 	}
 }
 
@@ -325,19 +365,22 @@ func (v *variable) setLiteral(value types.Value) {
 func (v *variable) complete() bool {
 	switch v.kind {
 	case many:
+		if v.late == nil {
+			return v.attr.Relation.Low <= 0
+		}
 		return len(v.late.list.Items) >= v.attr.Relation.Low && v.late.promised <= 0
 	case option, literal:
-		return v.late.promised <= 0
+		return v.late == nil || v.late.promised <= 0
 	}
 	return v.ready
 }
 
 // offer queues a variable that may be complete, to be frozen when nothing else goes on.
 func (v *variable) offer() {
-	if v.ready || v.late.queued || !v.complete() {
+	if v.ready || v.queued || !v.complete() {
 		return
 	}
-	v.late.queued = true
+	v.queued = true
 	v.late.engine.waiting.push(v)
 }
 
@@ -346,7 +389,10 @@ func (v *variable) potential() int {
 	if v.kind == literal {
 		return 0
 	}
-	n := len(v.waiters) - v.late.quiet
+	n := 0
+	if v.late != nil {
+		n = v.late.waiting - v.late.quiet
+	}
 	if v.attr.Relation.First {
 		n++
 	}
@@ -358,8 +404,10 @@ func (v *variable) freeze() {
 	if v.ready {
 		return
 	}
-	v.ready, v.late.queued = true, true
-	v.late.listeners = nil
+	v.ready, v.queued = true, true
+	if v.late != nil {
+		v.late.listeners = nil
+	}
 	v.wake()
 }
 

@@ -233,7 +233,7 @@ func (p *parsed) rangeAt(line, column int, e text.Encoding) text.Range {
 		return int(t.Pos.Offset) - at
 	})
 	if found && i < len(p.tree.Tokens)-1 {
-		return p.Range(from, int(p.tree.Tokens[i].End.Offset), e)
+		return p.Range(from, int(p.tree.Tokens[i].End().Offset), e)
 	}
 	end := from
 	for content := p.String(); end < len(content) && content[end] != '\n' && content[end] != '\r'; {

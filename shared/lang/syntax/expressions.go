@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -138,9 +139,8 @@ func (p *parser) constant() Expression {
 	span := Span{at, at}
 	switch {
 	case t.Kind == Int:
-		n, _ := new(big.Int).SetString(t.Text, 10) // the scanner has looked
 		p.step()
-		return &Number{Span: span, Int: n}
+		return &Number{Span: span, Int: whole(t.Text)}
 	case t.Kind == Float:
 		f, _ := strconv.ParseFloat(t.Text, 64) // as above; too large is infinite, as in the reference
 		p.step()
@@ -162,6 +162,15 @@ func (p *parser) constant() Expression {
 		return &Constant{span, t.Text}
 	}
 	return nil
+}
+
+// whole returns the number of digits that the scanner has looked at.
+func whole(text string) *big.Int {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return big.NewInt(n)
+	}
+	n, _ := new(big.Int).SetString(text, 10)
+	return n
 }
 
 // named reads what begins with a name: a variable and its attributes, a call, a constructor, a
@@ -269,21 +278,49 @@ func (p *parser) noAttribute(e Expression) Expression {
 // call.
 func (p *parser) args(open, end string, call bool) []Arg {
 	p.sign(open, Calls)
-	var out []Arg
-	seen := map[string]*Token{}
+	first := len(p.read)
 	p.nested(func() {
 		for !p.sign(end, NoRole) {
-			t := p.peek()
-			a := p.arg(call)
-			if out = append(out, a); a.Name != nil && open == "(" {
-				p.once(seen, a.Name.Text, t, CodeDuplicateArgument, "the argument %s is there twice")
-			}
+			p.read = append(p.read, p.arg(call))
 			if !p.sign(",", NoRole) && !p.peek().is(end) {
 				p.expected("`,` or `"+end+"`", "")
 			}
 		}
 	})
+	out := slices.Clone(p.read[first:])
+	p.read = p.read[:first]
+	if open == "(" {
+		p.eachOnce(out)
+	}
 	return out
+}
+
+// eachOnce reports arguments that are there twice.
+func (p *parser) eachOnce(args []Arg) {
+	const few = 8 // are compared with each other
+	if len(args) <= few && !twice(args) {
+		return
+	}
+	seen := map[string]*Token{}
+	for i := range args {
+		if name := args[i].Name; name != nil {
+			t := &p.tokens[args[i].From]
+			p.once(seen, name.Text, t, CodeDuplicateArgument, "the argument %s is there twice")
+		}
+	}
+}
+
+// twice reports whether two arguments have the same name.
+func twice(args []Arg) bool {
+	for i := range args {
+		for j := range args[:i] {
+			a, b := args[i].Name, args[j].Name
+			if a != nil && b != nil && a.Text == b.Text {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (p *parser) arg(call bool) Arg {

@@ -114,7 +114,7 @@ func (w *printer) print(f *File) {
 func (w *printer) comment(t *Token) {
 	c := *t
 	c.Text = strings.TrimRight(t.Text, " \t")
-	if w.before != nil && w.before.End.Line == c.Pos.Line {
+	if w.before != nil && w.before.End().Line == c.Pos.Line {
 		w.out.WriteString("  " + c.Text)
 	} else {
 		w.newLine(&c, w.level(&c, true))
@@ -131,7 +131,7 @@ func (w *printer) token(t *Token, at int32, next *Token) {
 	begins := w.begins[at] || closes
 	switch {
 	case w.before == nil:
-	case begins, w.before.Kind == Comment, w.opened, w.before.End.Line < t.Pos.Line:
+	case begins, w.before.Kind == Comment, w.opened, w.before.End().Line < t.Pos.Line:
 		w.newLine(t, w.level(t, begins))
 	case spaced(w.before, t, next):
 		w.out.WriteByte(' ')
@@ -183,7 +183,7 @@ func (w *printer) newLine(t *Token, level int) {
 	if w.before == nil {
 		return
 	}
-	empty := t.Pos.Line-w.before.End.Line > 1
+	empty := t.Pos.Line-w.before.End().Line > 1
 	if empty && !w.opened && !t.is("end") && !t.is("else") && !t.is("elif") {
 		w.out.WriteByte('\n')
 	}

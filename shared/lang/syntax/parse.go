@@ -48,6 +48,7 @@ type parser struct {
 	at       int32
 	problems []Problem
 	depth    int
+	read     []Arg // those of the brackets that are open
 }
 
 // abandoned ends the reading of a statement; what is wrong was reported.
@@ -75,7 +76,7 @@ func (p *parser) since(from int32) Span { return Span{from, max(from, p.at-1)} }
 func (p *parser) spanFrom(n Node) Span { return p.since(n.Tokens().From) }
 
 func (p *parser) report(code string, t *Token, hint, format string, args ...any) {
-	p.problems = append(p.problems, Problem{Code: code, Pos: t.Pos, End: t.End, Message: fmt.Sprintf(format, args...), Hint: hint})
+	p.problems = append(p.problems, Problem{Code: code, Pos: t.Pos, End: t.End(), Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 func (p *parser) warn(code string, t *Token, hint, format string, args ...any) {
@@ -179,7 +180,7 @@ func (p *parser) recovering(read func() Statement, begins func(*Token) bool) (ou
 			if _, ok := r.(abandoned); !ok {
 				panic(r)
 			}
-			p.depth, out = depth, nil
+			p.depth, p.read, out = depth, p.read[:0], nil
 			if p.at == from {
 				p.step()
 			}
@@ -193,7 +194,7 @@ func (p *parser) recovering(read func() Statement, begins func(*Token) bool) (ou
 
 // firstOnLine reports whether the token at hand is the first on its line.
 func (p *parser) firstOnLine() bool {
-	return p.at == 0 || p.tokens[p.at-1].End.Line < p.peek().Pos.Line
+	return p.at == 0 || p.tokens[p.at-1].End().Line < p.peek().Pos.Line
 }
 
 // topStatement reads a definition or a statement.
@@ -337,7 +338,7 @@ func (p *parser) dropped(body []Statement) {
 			continue
 		}
 		t, before := &p.tokens[b.From], &p.tokens[b.From-1]
-		if _, number := b.Value.(*Number); number && strings.HasPrefix(t.Text, "-") && before.End.Line == t.Pos.Line {
+		if _, number := b.Value.(*Number); number && strings.HasPrefix(t.Text, "-") && before.End().Line == t.Pos.Line {
 			p.warn(CodeDropped, t, "write a blank between - and the number to subtract", "%s begins a statement of its own, whose value is dropped", t.Text)
 		}
 	}

@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -42,8 +43,11 @@ const (
 // Scan returns the tokens of a text, with the comments among them, and what is wrong. The last
 // token is an EOF. What cannot be a token is reported, and is an Unknown.
 func Scan(text string) ([]Token, []Problem) {
-	const perToken = 3 // bytes of text, or less: growing would copy what is there
-	s := &scanner{text: text, at: Pos{Line: 1, Column: 1}, tokens: make([]Token, 0, min(len(text), MaxText)/perToken+1)}
+	const perToken = 3 // bytes of text, about
+	s := &scanner{
+		text: text, at: Pos{Line: 1, Column: 1},
+		tokens: make([]Token, 0, min(len(text), sample)/perToken+1),
+	}
 	switch {
 	case len(text) > MaxText:
 		s.problem(CodeTooLarge, s.at, s.at, "divide it into several files", "the file is larger than %d MiB", MaxText>>20)
@@ -90,20 +94,30 @@ func (s *scanner) invalid() {
 
 // advance moves on by n bytes.
 func (s *scanner) advance(n int) {
-	part, after := s.text[s.at.Offset:int(s.at.Offset)+n], s.text[int(s.at.Offset)+n:]
-	for i, r := range part {
-		s.at.Column++
-		if r == '\n' || r == '\r' && !strings.HasPrefix(part[i+1:]+after[:min(1, len(after))], "\n") {
-			s.at.Line, s.at.Column = s.at.Line+1, 1
-		}
-	}
-	s.at.Offset += int32(n) //nolint:gosec // texts are bounded by MaxText
+	rest := s.rest()
+	s.at = s.at.behind(rest[:n], rest[n:])
 }
+
+// sample is how much of a text is read before its tokens are counted on: to find room for more of
+// them copies those that are there.
+const sample = 16 << 10
 
 func (s *scanner) token(k Kind, n int) {
 	from := s.at
-	s.advance(n)
-	s.tokens = append(s.tokens, Token{Kind: k, Text: s.text[from.Offset:s.at.Offset], Pos: from, End: s.at})
+	switch k {
+	case Name, TypeName, Keyword, Int, Float, Rel, Compare, Punct: // ASCII, on a line
+		s.at.Offset += int32(n) //nolint:gosec // texts are bounded by MaxText
+		s.at.Column += int32(n) //nolint:gosec // texts are bounded by MaxText
+	default:
+		s.advance(n)
+	}
+	if len(s.tokens) == cap(s.tokens) {
+		const spare = 16 // the part of what is expected that is added to it
+		left := len(s.text) - int(from.Offset)
+		more := len(s.tokens) * left / max(int(from.Offset), 1)
+		s.tokens = slices.Grow(s.tokens, min(more+more/spare+spare, left+1))
+	}
+	s.tokens = append(s.tokens, Token{Kind: k, Text: s.text[from.Offset:s.at.Offset], Pos: from})
 }
 
 // next reads one token or what stands between two; false at the end.
@@ -112,7 +126,7 @@ func (s *scanner) next() bool {
 	if rest == "" {
 		return false
 	}
-	if n := len(rest) - len(strings.TrimLeft(rest, " \t\r\n")); n > 0 {
+	if n := blanks(rest); n > 0 {
 		s.advance(n)
 		return true
 	}
@@ -124,14 +138,46 @@ func (s *scanner) next() bool {
 		s.token(Comment, n)
 		return true
 	}
-	for _, try := range []func(string) (Kind, int){regexLength, textLength, wordLength, signLength, blockLength, numberLength} {
-		if k, n := try(rest); n > 0 {
-			s.token(k, n)
-			return true
+	if k, n := length(rest); n > 0 {
+		s.token(k, n)
+	} else {
+		s.illegal()
+	}
+	return true
+}
+
+// blanks returns the length of the white space with which a text begins.
+func blanks(text string) int {
+	for i := range len(text) {
+		if c := text[i]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			return i
 		}
 	}
-	s.illegal()
-	return true
+	return len(text)
+}
+
+// length returns the kind and the length of the token with which a text begins; 0 for none.
+func length(text string) (Kind, int) {
+	switch c := text[0]; {
+	case letter(c):
+		if k, n := regexLength(text); n > 0 {
+			return k, n
+		}
+		if k, n := textLength(text); n > 0 {
+			return k, n
+		}
+		return wordLength(text)
+	case digit(c):
+	case c == '"':
+		if k, n := blockLength(text); n > 0 {
+			return k, n
+		}
+	default:
+		if k, n := signLength(text); n > 0 {
+			return k, n
+		}
+	}
+	return numberLength(text)
 }
 
 // illegal reports what is not a token.
@@ -227,7 +273,7 @@ func wordLength(text string) (Kind, int) {
 	switch {
 	case n == 0:
 		return 0, 0
-	case keywords[text[:n]]:
+	case IsKeyword(text[:n]):
 		return Keyword, n
 	case text[0] >= 'A' && text[0] <= 'Z':
 		return TypeName, n

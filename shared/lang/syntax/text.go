@@ -100,11 +100,16 @@ func escape(text string) (value string, n int, bad string) {
 // putIn finds the values in a text: {{ a.b }}.
 var putIn = pattern.Lazy(`\{\{\s*([.A-Za-z0-9_-]+)\s*\}\}`)
 
-func hasValues(text string) bool { return putIn().MatchString(text) }
+func hasValues(text string) bool {
+	return strings.Contains(text, "{{") && putIn().MatchString(text)
+}
 
 // format reads a text into which values may be put.
 func (p *parser) format(at int32) Expression {
 	span, value := Span{at, at}, p.decoded(at)
+	if !strings.Contains(value, "{{") {
+		return &Text{span, value}
+	}
 	var parts []Part
 	end := 0
 	for _, m := range putIn().FindAllStringSubmatchIndex(value, -1) {

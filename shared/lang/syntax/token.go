@@ -64,10 +64,34 @@ const (
 
 // Token is a piece of a text.
 type Token struct {
-	Kind     Kind
-	Role     Role
-	Text     string // as written
-	Pos, End Pos    // End is behind the last character
+	Text string // as written
+	Pos  Pos
+	Kind Kind
+	Role Role
+}
+
+// End returns the place behind the last character.
+func (t *Token) End() Pos { return t.Pos.behind(t.Text, "") }
+
+// behind returns the place behind a text that begins here. after is what follows it: a line ends
+// once where it ends with \r\n.
+func (p Pos) behind(text, after string) Pos {
+	for i, r := range text {
+		p.Column++
+		next := byte(0)
+		switch {
+		case r != '\r':
+		case i+1 < len(text):
+			next = text[i+1]
+		case after != "":
+			next = after[0]
+		}
+		if r == '\n' || r == '\r' && next != '\n' {
+			p.Line, p.Column = p.Line+1, 1
+		}
+	}
+	p.Offset += int32(len(text)) //nolint:gosec // texts are bounded by MaxText
+	return p
 }
 
 // is reports whether the token is this keyword or sign.

@@ -25,7 +25,7 @@ type File struct {
 func (f *File) Pos(n Node) Pos { return f.Tokens[n.Tokens().From].Pos }
 
 // End returns the place behind a node.
-func (f *File) End(n Node) Pos { return f.Tokens[n.Tokens().To].End }
+func (f *File) End(n Node) Pos { return f.Tokens[n.Tokens().To].End() }
 
 // Ident is a name, or names joined by ::.
 type Ident struct {

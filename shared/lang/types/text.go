@@ -28,6 +28,29 @@ func Repr(v Value) string {
 	return b.String()
 }
 
+// AppendRepr appends what Repr returns.
+func AppendRepr(b []byte, v Value) []byte {
+	switch v := v.(type) {
+	case string:
+		if plain(v) {
+			return append(append(append(b, '\''), v...), '\'')
+		}
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	}
+	return append(b, Repr(v)...)
+}
+
+// plain reports whether a text is ASCII in which nothing has to be escaped.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '\'' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
 func repr(b *strings.Builder, v Value) {
 	switch v := v.(type) {
 	case Null:

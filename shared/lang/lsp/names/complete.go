@@ -61,7 +61,7 @@ func (p *Project) Complete(f *File, offset int, modules []string) []Candidate {
 func (c *completer) before(offset int) (text string, ok bool) {
 	at := int32(offset) //nolint:gosec // texts are bounded
 	for _, t := range c.file.Tree.Comments {
-		if t.Pos.Offset < at && at <= t.End.Offset {
+		if t.Pos.Offset < at && at <= t.End().Offset {
 			return "", false
 		}
 	}
@@ -71,7 +71,7 @@ func (c *completer) before(offset int) (text string, ok bool) {
 			c.tokens = c.file.Tree.Tokens[:i]
 			return "", true
 		}
-		if t.End.Offset < at {
+		if t.End().Offset < at {
 			continue
 		}
 		c.tokens = c.file.Tree.Tokens[:i]
@@ -79,13 +79,13 @@ func (c *completer) before(offset int) (text string, ok bool) {
 		case syntax.Name, syntax.TypeName, syntax.Keyword:
 			return "", true
 		case syntax.String, syntax.Block, syntax.FString, syntax.Unknown:
-			if at < t.End.Offset || t.Kind == syntax.Unknown {
+			if at < t.End().Offset || t.Kind == syntax.Unknown {
 				return valueIn(t, t.Text[:at-t.Pos.Offset])
 			}
 		case syntax.Raw, syntax.Regex, syntax.Int, syntax.Float:
 			return "", false
 		}
-		if t.End.Offset == at {
+		if t.End().Offset == at {
 			c.tokens = c.file.Tree.Tokens[:i+1]
 			return "", true
 		}

@@ -127,7 +127,7 @@ func (c *completer) sameLine() bool {
 	}
 	before := c.last(1)
 	next := c.file.Tree.Tokens[len(c.tokens)]
-	between := c.file.Tree.Text[before.End.Offset:next.Pos.Offset]
+	between := c.file.Tree.Text[before.End().Offset:next.Pos.Offset]
 	return before.Text != ":" && !strings.ContainsAny(between, "\r\n")
 }
 

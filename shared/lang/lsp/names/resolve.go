@@ -101,7 +101,7 @@ func (r *resolver) path(k Kind, name *syntax.Path, x *Symbol) {
 	ns, last := within(name.Text)
 	u := Use{From: to - len(last), To: to, Kind: k, Name: last, Symbol: x, Whole: from}
 	if ns != "" {
-		behind := r.file.Tree.Tokens[name.To-2].End
+		behind := r.file.Tree.Tokens[name.To-2].End()
 		other := r.project.space(r.space, ns)
 		n := Use{From: from, To: int(behind.Offset), Kind: Namespace, Name: ns}
 		if other != nil {
