@@ -60,7 +60,9 @@ type Worker struct {
 	told   map[string]int64         // the desired state for which an instance was compiled again
 	counts map[state.Status]int     // at the last look at all resources
 	looked time.Time
-	models map[string]bundle.Opened // that are unpacked, by digest
+	// lookedAt is when all resources were looked at last.
+	lookedAt time.Time
+	models   map[string]bundle.Opened // that are unpacked, by digest
 }
 
 // New returns a worker.

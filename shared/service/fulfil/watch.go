@@ -57,6 +57,9 @@ func (r *round) watch(ctx context.Context) error {
 		if err != nil {
 			return r.postpone(j.rec, err)
 		}
+		if outcome == lifecycle.Failed {
+			r.counts = nil // it may be well before the counts are read again
+		}
 		changes = append(changes, c)
 	}
 	return r.write(ctx, changes)
@@ -139,8 +142,12 @@ func (w *Worker) rows(ctx context.Context, f func(row *state.Row, set string)) e
 }
 
 // lookEvery is how often it is asked whether something has become of resources that nobody waits
-// for: a repair that fails, or something that is well again.
-const lookEvery = 2 * time.Second
+// for: a repair that fails, or something that is well again. Two that change places leave the counts as
+// they were: all are looked at in any case after lookAnyway.
+const (
+	lookEvery  = 2 * time.Second
+	lookAnyway = time.Minute
+)
 
 // look tells lifecycles what has become of resources since they were deployed.
 func (w *Worker) look(ctx context.Context) error {
@@ -149,9 +156,10 @@ func (w *Worker) look(ctx context.Context) error {
 	}
 	w.looked = w.now()
 	counts, err := w.Engine.State.Counts(ctx, w.Env)
-	if err != nil || maps.Equal(counts, w.counts) {
+	if err != nil || maps.Equal(counts, w.counts) && w.looked.Before(w.lookedAt.Add(lookAnyway)) {
 		return err
 	}
+	began := w.looked
 	sets, byID := map[string][]resource.ID{}, map[resource.ID]*state.Row{}
 	if err := w.rows(ctx, func(row *state.Row, set string) {
 		if !row.Orphaned {
@@ -187,6 +195,6 @@ func (w *Worker) look(ctx context.Context) error {
 	if err := r.write(ctx, changes); err != nil {
 		return err
 	}
-	w.counts = counts
+	w.counts, w.lookedAt = counts, began
 	return nil
 }

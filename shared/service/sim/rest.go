@@ -20,6 +20,8 @@ const (
 	restStep  = 5 * time.Second
 	// lastCall is when the last call ends that began while there were faults.
 	lastCall = 155 * time.Second
+	// lastLook is within which time all resources are looked at.
+	lastLook = 70 * time.Second
 )
 
 // rest lets the world heal, and checks what is left.
@@ -40,6 +42,7 @@ func (r *run) rest() {
 			r.ask(&Op{Kind: opRepair})
 		case quiet == 0: // what has become of resources is looked at now and then
 			quiet++
+			r.bench.Run(r.bench.Now() + lastLook)
 		default:
 			for _, id := range sorted(r.instances.look(env)) {
 				r.checkRest(r.instances.look(env)[id])
