@@ -167,6 +167,14 @@ func (o clientOrders) Events(
 	return got[[]orders.Event](ctx, o.c, env, http.MethodGet, inventoryOf(ref)+"/events", q, nil)
 }
 
+// Log implements Orders.
+func (o clientOrders) Log(
+	ctx context.Context, env string, ref orders.Ref, after int64, limit int,
+) ([]orders.LogEntry, error) {
+	q := url.Values{"after": {text(after)}, "limit": {text(inventory.Versions(limit))}}
+	return got[[]orders.LogEntry](ctx, o.c, env, http.MethodGet, inventoryOf(ref)+"/log", q, nil)
+}
+
 // Create implements Orders. With an id, the order may be sent twice.
 func (o clientOrders) Create(
 	ctx context.Context, env string, n orders.Creation,

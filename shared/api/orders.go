@@ -24,6 +24,9 @@ type Orders interface {
 	// Events returns what has happened to an instance, behind a place.
 	Events(ctx context.Context, env string, ref orders.Ref, after int64, limit int) (
 		[]orders.Event, error)
+	// Log returns the states that an instance has come to, with its attributes, behind a version.
+	Log(ctx context.Context, env string, ref orders.Ref, after int64, limit int) (
+		[]orders.LogEntry, error)
 	// Create, Update, Edit and Delete order an instance, and change it.
 	Create(ctx context.Context, env string, o orders.Creation) (orders.Instance, error)
 	Update(ctx context.Context, env string, w orders.Wish, attributes map[string]any) (
@@ -107,6 +110,26 @@ func AllEvents(
 			after = page[i].Seq
 		}
 		if len(page) < inventory.MaxPage {
+			return nil
+		}
+	}
+}
+
+// WholeLog calls f for all states that an instance has come to, the oldest first.
+func WholeLog(
+	ctx context.Context, o Orders, env string, ref orders.Ref, f func(*orders.LogEntry),
+) error {
+	after := int64(0)
+	for {
+		page, err := o.Log(ctx, env, ref, after, inventory.MaxVersions)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			f(&page[i])
+			after = page[i].Version
+		}
+		if len(page) < inventory.MaxVersions {
 			return nil
 		}
 	}

@@ -306,6 +306,7 @@ func schemaName(t reflect.Type, hint string) string {
 func mayBeNull(schemas map[string]*huma.Schema) {
 	for name, members := range map[string]string{
 		"OrderedInstance":     "candidate_attributes active_attributes rollback_attributes referenced_by",
+		"OrderedLogEntry":     "candidate_attributes active_attributes rollback_attributes",
 		"LifecycleTransfer":   "error config_name target_operation error_operation",
 		"DefinitionAttribute": "validation_parameters",
 		"OrderItemBody":       "attributes metadata config",

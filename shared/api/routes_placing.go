@@ -5,11 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"southbound/shared/service/lifecycle"
 	"southbound/shared/service/orders"
 )
 
@@ -31,37 +29,16 @@ func (v value) MarshalJSON() ([]byte, error) {
 // Schema implements huma.SchemaProvider.
 func (value) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 
-// LogEntry is a state that an instance has come to.
-type LogEntry struct {
-	Instance string            `json:"service_instance_id"`
-	Service  string            `json:"service_entity"`
-	Version  int64             `json:"version"`
-	At       time.Time         `json:"timestamp"`
-	State    string            `json:"state"`
-	From     string            `json:"source" doc:"the state before; empty: there was none"`
-	Trigger  lifecycle.Trigger `json:"trigger"`
-	Error    bool              `json:"is_error_transition"`
-	Message  string            `json:"message"`
-}
-
-// LogOf returns the states that an instance has come to by events.
-func LogOf(events []orders.Event) []LogEntry {
-	out := []LogEntry{}
-	for i := range events {
-		if e := &events[i]; e.Entered() {
-			out = append(out, LogEntry{
-				e.Instance, e.Service, e.Version, e.At, e.To, e.From, lifecycle.Trigger(e.Kind), e.Error,
-				e.Message,
-			})
-		}
-	}
-	return out
-}
-
 type eventsIn struct {
 	OfInstance
 	After int64 `query:"after" minimum:"0" doc:"seq of the last event of the page before"`
 	Limit int   `query:"limit" minimum:"1" maximum:"1000" default:"1000"`
+}
+
+type logIn struct {
+	OfInstance
+	After int64 `query:"after" minimum:"0" doc:"version of the last state of the page before"`
+	Limit int   `query:"limit" minimum:"1" maximum:"100" default:"100"`
 }
 
 func (r *routes) instanceHistory() {
@@ -72,17 +49,10 @@ func (r *routes) instanceHistory() {
 			return orEmpty(all), err
 		})
 	ordering(r, http.MethodGet, instancePath+"/log", "instanceLog",
-		"The states that an instance has come to, oldest first",
-		func(ctx context.Context, o Orders, i *OfInstance) ([]LogEntry, error) {
-			var all []orders.Event
-			err := AllEvents(
-				ctx,
-				o,
-				i.Env,
-				i.ref(),
-				func(e *orders.Event) { all = append(all, *e) },
-			)
-			return LogOf(all), err
+		"The states that an instance has come to, with its attributes, oldest first",
+		func(ctx context.Context, o Orders, i *logIn) ([]orders.LogEntry, error) {
+			all, err := o.Log(ctx, i.Env, i.ref(), i.After, i.Limit)
+			return orEmpty(all), err
 		})
 	ordering(r, http.MethodGet, instancePath+"/resources", "instanceResources",
 		"The resources of an instance",

@@ -38,7 +38,8 @@ func (a *app) serviceInstance() *cobra.Command {
 			return a.instance(ctx, o, reference(args[0]), f)
 		}),
 	}
-	cmd.Flags().BoolVar(&f.history, "history", false, "the states that it has come to")
+	cmd.Flags().BoolVar(&f.history, "history", false,
+		"the states that it has come to, and what its attributes became")
 	cmd.Flags().BoolVar(&f.events, "events", false, "all that has happened to it")
 	cmd.Flags().BoolVar(&f.resources, "resources", false, "its resources")
 	cmd.Flags().BoolVar(&f.diagnose, "diagnose", false, "why it is not well")
@@ -54,8 +55,10 @@ func (a *app) instance(
 		return hinted(err, ref)
 	}
 	switch {
-	case f.history, f.events:
-		return a.happened(ctx, o, &i, f.history)
+	case f.history:
+		return a.log(ctx, o, &i)
+	case f.events:
+		return a.happened(ctx, o, &i)
 	case f.resources:
 		return a.instanceResources(ctx, &i)
 	case f.diagnose:
@@ -160,32 +163,16 @@ func line(w io.Writer, cells []string) {
 	_, _ = fmt.Fprintln(w, "  "+strings.Join(cells, "\t"))
 }
 
-// happened shows the events of an instance, or only the states that it has come to.
-func (a *app) happened(
-	ctx context.Context, o api.Orders, i *orders.Instance, history bool,
-) error {
-	var all []orders.Event
+// happened shows the events of an instance.
+func (a *app) happened(ctx context.Context, o api.Orders, i *orders.Instance) error {
 	ref := orders.Ref{Service: i.Service, ID: i.ID}
-	err := api.AllEvents(ctx, o, a.env, ref, func(e *orders.Event) { all = append(all, *e) })
-	if err != nil {
-		return err
-	}
-	if a.json && history {
-		for _, l := range api.LogOf(all) {
-			a.line(l)
-		}
-		return nil
-	}
-	for n := range all {
-		e := &all[n]
-		switch {
-		case a.json:
+	return api.AllEvents(ctx, o, a.env, ref, func(e *orders.Event) {
+		if a.json {
 			a.line(e)
-		case !history || e.Entered():
-			a.event(e)
+			return
 		}
-	}
-	return nil
+		a.event(e)
+	})
 }
 
 func (a *app) event(e *orders.Event) {

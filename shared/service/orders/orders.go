@@ -11,6 +11,7 @@
 //	list.go       instances by filters, in pages
 //	catalog.go    what can be ordered
 //	events.go     what has happened to an instance
+//	log.go        the states that it has come to, with its attributes
 package orders
 
 import (
