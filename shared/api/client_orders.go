@@ -284,6 +284,19 @@ func (o clientOrders) Force(
 	})
 }
 
+// Migrate implements Orders.
+func (o clientOrders) Migrate(
+	ctx context.Context, env string, w orders.Wish, version int, m inventory.Migration,
+) (orders.Instance, error) {
+	return o.changes(ctx, env, http.MethodPatch, "/update_entity_version", w,
+		func(*orders.Wish) any {
+			return MigrationBody{
+				Target: version, State: m.State, Candidate: m.Candidate, Active: m.Active,
+				Rollback: m.Rollback,
+			}
+		})
+}
+
 // Configure implements Orders.
 func (o clientOrders) Configure(
 	ctx context.Context, env string, w orders.Wish, values map[string]bool,

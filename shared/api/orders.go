@@ -38,6 +38,9 @@ type Orders interface {
 	SetState(ctx context.Context, env string, w orders.Wish, target string) (orders.Instance, error)
 	Force(ctx context.Context, env string, w orders.Wish, target string, o lifecycle.Operation) (
 		orders.Instance, error)
+	// Migrate gives an instance the definition of a version, with other attributes.
+	Migrate(ctx context.Context, env string, w orders.Wish, version int, m inventory.Migration) (
+		orders.Instance, error)
 	// Configure and SetMetadata set what is not an attribute.
 	Configure(ctx context.Context, env string, w orders.Wish, values map[string]bool) (
 		orders.Instance, error)

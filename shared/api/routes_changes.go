@@ -76,6 +76,17 @@ type ForceBody struct {
 	Operation *lifecycle.Operation `json:"operation,omitempty" enum:"promote,rollback,clear candidate,clear active,clear rollback" nullable:"true"`
 }
 
+// MigrationBody gives an instance another version of its definition.
+type MigrationBody struct {
+	nulls
+	Version   *int64            `json:"current_version,omitempty" minimum:"1" nullable:"true"`
+	Target    int               `json:"target_entity_version" minimum:"0" maximum:"2147483647"`
+	State     string            `json:"state" minLength:"1" maxLength:"255"`
+	Candidate orders.Attributes `json:"candidate_attributes,omitempty"`
+	Active    orders.Attributes `json:"active_attributes,omitempty"`
+	Rollback  orders.Attributes `json:"rollback_attributes,omitempty"`
+}
+
 // ConfigBody turns automatic transfers on and off.
 type ConfigBody struct {
 	nulls
@@ -193,6 +204,23 @@ func (r *routes) instanceStates() {
 				operation = *i.Body.Operation
 			}
 			return o.Force(ctx, i.Env, w, i.Body.Target, operation)
+		})
+	type migrateIn struct {
+		OfInstance
+		Seen
+		Body MigrationBody
+	}
+	ordering(r, http.MethodPatch, instancePath+"/update_entity_version", "migrateInstance",
+		"Give an instance another version of its definition, with other attributes",
+		func(ctx context.Context, o Orders, i *migrateIn) (v orders.Instance, err error) {
+			b := &i.Body
+			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, b.Version, nil)
+			if err != nil {
+				return v, err
+			}
+			return o.Migrate(ctx, i.Env, w, b.Target, inventory.Migration{
+				State: b.State, Candidate: b.Candidate, Active: b.Active, Rollback: b.Rollback,
+			})
 		})
 }
 

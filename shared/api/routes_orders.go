@@ -311,6 +311,7 @@ func mayBeNull(schemas map[string]*huma.Schema) {
 		"DefinitionAttribute": "validation_parameters",
 		"OrderItemBody":       "attributes metadata config",
 		"CreationBody":        "metadata config",
+		"MigrationBody":       "candidate_attributes active_attributes rollback_attributes",
 		"LifecycleState": "validate_self validate_others previous_attr_set_on_validate " +
 			"previous_attr_set_on_export",
 	} {

@@ -9,6 +9,7 @@
 //	edits.go      changes that name what they change
 //	path.go       paths into attributes
 //	steps.go      from a record and an event to the change that is written
+//	migrate.go    to another definition, with other attributes
 //	store.go      records, and the port that keeps them
 //	changes.go    what stores refuse
 package inventory
