@@ -444,6 +444,11 @@ func (st *forStatement) finish(u *unit, s *scope, c collector, tells bool) *fail
 	}
 	l, ok := v.(*types.List)
 	if !ok {
+		if tells { // what is wrong with the body is said first, as in the reference
+			if _, x := c.receive(v, st.at); x != nil {
+				return x
+			}
+		}
 		return failed(
 			CodeNotList,
 			st.at,

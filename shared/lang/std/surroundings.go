@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"southbound/shared/lang/eval"
@@ -126,6 +127,10 @@ func getFact(c *eval.Context, a eval.Args) (types.Value, error) {
 			return v, err
 		}
 	}
+	if !isResource(o.Type()) {
+		return nil, fmt.Errorf("only resources have facts, and %s does not extend std::Resource",
+			o.Type().FullName())
+	}
 	if !a.Null(2) {
 		return a.Values[2], nil
 	}
@@ -135,4 +140,10 @@ func getFact(c *eval.Context, a eval.Args) (types.Value, error) {
 		}
 	}
 	return &types.Unknown{Why: "the fact " + a.Text(1) + " is not known yet"}, nil
+}
+
+// isResource reports whether instances of an entity may be resources.
+func isResource(e *types.Entity) bool {
+	is := func(e *types.Entity) bool { return e.FullName() == "std::Resource" }
+	return is(e) || slices.ContainsFunc(e.Ancestors(), is)
 }

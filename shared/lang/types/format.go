@@ -17,6 +17,7 @@ const maxWidth = 1 << 20
 type spec struct {
 	fill      rune
 	align     byte // < > = ^ or 0
+	zero      bool // 0 before the width: zeros stand between the sign and a number
 	sign      byte // + - blank or 0
 	noMinus   bool // z: no negative zero
 	alternate bool
@@ -28,10 +29,10 @@ type spec struct {
 
 func parseSpec(text string) (spec, error) {
 	s := spec{fill: ' ', precision: -1}
-	rest := text
+	rest, filled := text, false
 	if r, n := utf8.DecodeRuneInString(rest); n > 0 && len(rest) > n &&
 		strings.IndexByte("<>=^", rest[n]) >= 0 {
-		s.fill, s.align, rest = r, rest[n], rest[n+1:]
+		s.fill, s.align, rest, filled = r, rest[n], rest[n+1:], true
 	} else if rest != "" && strings.IndexByte("<>=^", rest[0]) >= 0 {
 		s.align, rest = rest[0], rest[1:]
 	}
@@ -46,8 +47,8 @@ func parseSpec(text string) (spec, error) {
 	s.sign = take("+- ")
 	s.noMinus = take("z") != 0
 	s.alternate = take("#") != 0
-	if take("0") != 0 && s.align == 0 {
-		s.fill, s.align = '0', '='
+	if take("0") != 0 && !filled {
+		s.fill, s.zero = '0', s.align == 0
 	}
 	var err error
 	if s.width, rest, err = digits(rest); err != nil {
@@ -123,16 +124,18 @@ func (s spec) unknownKind(of string) error {
 	return fmt.Errorf("the format %q is not for %s", string(rune(s.kind)), of)
 }
 
+func (s spec) ungrouped() error {
+	return fmt.Errorf("digits cannot be grouped by %c with the format %c", s.grouping, s.kind)
+}
+
 func (s spec) text(v string) (string, error) {
 	switch {
 	case s.kind != 0 && s.kind != 's':
 		return "", s.unknownKind("a string")
 	case s.sign != 0:
 		return "", errors.New("a sign cannot be asked for in the format of a string")
-	case s.align == '=' && s.fill != '0':
-		return "", errors.New("= cannot be used in the format of a string")
 	case s.align == '=':
-		s.align = '<' // 05 of a string fills behind it
+		return "", errors.New("= cannot be used in the format of a string")
 	case s.grouping != 0:
 		return "", errors.New("digits cannot be grouped in the format of a string")
 	case s.alternate || s.noMinus:
@@ -145,8 +148,13 @@ func (s spec) text(v string) (string, error) {
 }
 
 func (s spec) integer(n *big.Int) (string, error) {
-	if s.precision >= 0 {
+	switch {
+	case s.precision >= 0:
 		return "", errors.New("a precision cannot be used in the format of an int")
+	case s.noMinus:
+		return "", errors.New("z cannot be used in the format of an int")
+	case s.grouping != 0 && (s.kind == 'n' || s.kind == 'c'):
+		return "", s.ungrouped()
 	}
 	abs := new(big.Int).Abs(n)
 	prefix, body := "", ""
@@ -164,11 +172,11 @@ func (s spec) integer(n *big.Int) (string, error) {
 			body = strings.ToUpper(body)
 		}
 		if s.grouping == ',' {
-			return "", fmt.Errorf("digits cannot be grouped by , with the format %c", s.kind)
+			return "", s.ungrouped()
 		}
 	case 'c':
-		if s.sign != 0 || !n.IsInt64() || n.Int64() < 0 || n.Int64() > utf8.MaxRune {
-			return "", errors.New("c formats the number of a character, without a sign")
+		if s.sign != 0 || s.alternate || !n.IsInt64() || n.Int64() < 0 || n.Int64() > utf8.MaxRune {
+			return "", errors.New("c formats the number of a character, without a sign and #")
 		}
 		return s.pad("", string(rune(n.Int64())), '>'), nil //nolint:gosec // checked
 	default:
@@ -188,17 +196,23 @@ func signOf(negative bool, asked byte) string {
 }
 
 func (s spec) float(f float64) (string, error) {
+	if s.grouping != 0 && s.kind == 'n' {
+		return "", s.ungrouped()
+	}
 	body, err := s.floatBody(math.Abs(f))
 	if err != nil {
 		return "", err
 	}
 	negative := math.Signbit(f) && !math.IsNaN(f)
-	if s.noMinus && strings.Trim(body, "0.%e+-") == "" {
+	if s.noMinus && strings.Trim(body, "0.%eE+-") == "" {
 		negative = false
 	}
 	whole, rest := body, ""
 	if i := strings.IndexAny(body, ".eE%"); i >= 0 {
 		whole, rest = body[:i], body[i:]
+	}
+	if math.IsInf(f, 0) || math.IsNaN(f) {
+		s.grouping = 0
 	}
 	return s.number(signOf(negative, s.sign), whole, rest, 3), nil
 }
@@ -231,10 +245,25 @@ func (s spec) floatBody(f float64) (string, error) {
 			text += "%"
 		}
 	}
+	if s.alternate && !special {
+		text = pointed(text)
+	}
 	if s.kind == 'E' || s.kind == 'F' || s.kind == 'G' {
 		text = strings.ToUpper(text)
 	}
 	return text, nil
+}
+
+// pointed puts a point behind the digits of a number that has none.
+func pointed(text string) string {
+	if strings.Contains(text, ".") {
+		return text
+	}
+	i := strings.IndexAny(text, "e%")
+	if i < 0 {
+		i = len(text)
+	}
+	return text[:i] + "." + text[i:]
 }
 
 // plainFloat is the format without a letter: all digits, or general with at least one behind the
@@ -285,6 +314,9 @@ func trimZeros(text string) string {
 
 // number joins the parts of a number, grouped and padded.
 func (s spec) number(before, whole, rest string, group int) string {
+	if s.zero {
+		s.align = '='
+	}
 	if s.grouping != 0 && s.kind != 'c' {
 		least := 0
 		if s.align == '=' && s.fill == '0' {
