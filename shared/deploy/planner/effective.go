@@ -10,10 +10,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// effectiveGraph makes the graph that is in force once a version is released. Things are removed in the reverse of the order in which they are made: between
-// two resources that must not exist, the edge runs the other way, and a resource that left the model and is purged waits for everything
+// effectiveGraph makes the graph that is in force once a version is released. Things are removed in
+// the reverse of the order in which they are made: between two resources that must not exist, the
+// edge runs the other way, and a resource that left the model and is purged waits for everything
 // that required it.
-func (p *planning) effectiveGraph(ctx context.Context, r *releaser) (*version.Graph, error) {
+func (p *releasing) effectiveGraph(ctx context.Context, r *releaser) (*version.Graph, error) {
 	all := r.all
 	nodes := make([]version.Node, 0, len(all))
 	purged := map[resource.ID]bool{}
@@ -25,7 +26,14 @@ func (p *planning) effectiveGraph(ctx context.Context, r *releaser) (*version.Gr
 		if res.Purged {
 			purged[res.ID] = true
 		}
-		nodes = append(nodes, version.Node{ID: res.ID, Lane: state.LaneOf(res.ID, res.Agent, r.lanes[res.Agent]), Requires: res.Requires})
+		nodes = append(
+			nodes,
+			version.Node{
+				ID:       res.ID,
+				Lane:     state.LaneOf(res.ID, res.Agent, r.lanes[res.Agent]),
+				Requires: res.Requires,
+			},
+		)
 	}
 	nodes = version.ReversePurged(nodes, purged)
 	removing, rows, err := p.removing(ctx, r, nodes)
@@ -35,9 +43,9 @@ func (p *planning) effectiveGraph(ctx context.Context, r *releaser) (*version.Gr
 	return version.NewGraph(p.pl.makeRoom(nodes, resources, removing, rows)), nil
 }
 
-// removing returns the nodes of what is being purged because it left the model, with their rows: what
-// leaves with this version, and what an earlier one has left to do.
-func (p *planning) removing(ctx context.Context, r *releaser, kept []version.Node) ([]version.Node,
+// removing returns the nodes of what is being purged because it left the model, with their rows:
+// what leaves with this version, and what an earlier one has left to do.
+func (p *releasing) removing(ctx context.Context, r *releaser, kept []version.Node) ([]version.Node,
 	map[resource.ID]*state.Row, error) {
 	old, err := p.inForce(ctx)
 	if err != nil || len(old.IDs) == 0 {
@@ -52,11 +60,16 @@ func (p *planning) removing(ctx context.Context, r *releaser, kept []version.Nod
 		if stays[id] {
 			continue
 		}
-		node := version.Node{ID: id, Lane: old.Lane(int32(n)), Removing: true} //nolint:gosec // an index
+		node := version.Node{
+			ID:       id,
+			Lane:     old.Lane(int32(n)),
+			Removing: true,
+		} //nolint:gosec // an index
 		switch row := r.rows[id]; {
 		case old.Removing[n]:
 			for _, q := range old.Requires(int32(n)) { //nolint:gosec // an index
-				if came := old.IDs[q]; !old.Removing[q] || !r.index[came] || r.rows[came] != nil { // else it is purged, and comes back as a new one
+				if came := old.IDs[q]; !old.Removing[q] || !r.index[came] ||
+					r.rows[came] != nil { // else it is purged, and comes back as a new one
 					node.Requires = append(node.Requires, came)
 				}
 			}
@@ -75,7 +88,11 @@ func (p *planning) removing(ctx context.Context, r *releaser, kept []version.Nod
 }
 
 // stillRemoving drops nodes whose purge is done, and returns the rows of the others.
-func (p *planning) stillRemoving(ctx context.Context, nodes []version.Node, r *releaser) ([]version.Node,
+func (p *releasing) stillRemoving(
+	ctx context.Context,
+	nodes []version.Node,
+	r *releaser,
+) ([]version.Node,
 	map[resource.ID]*state.Row, error) {
 	var unknown []resource.ID
 	for _, n := range nodes {
@@ -98,7 +115,8 @@ func (p *planning) stillRemoving(ctx context.Context, nodes []version.Node, r *r
 	return nodes, rows, nil
 }
 
-// orderBy sorts the planned rows so that requirements come first and any prefix of them makes sense: see Commit.Rows.
+// orderBy sorts the planned rows so that requirements come first and any prefix of them makes
+// sense: see Commit.Rows.
 func (p *planning) orderBy(g *version.Graph) {
 	if len(p.order) < 2 {
 		return
@@ -120,8 +138,8 @@ func (p *planning) orderBy(g *version.Graph) {
 	slices.SortStableFunc(p.order, func(a, b resource.ID) int { return int(keys[a] - keys[b]) })
 }
 
-// reblock blocks what requires something undefined, directly or not, and unblocks what no longer does. It starts at the planned
-// rows and goes on to their dependants as long as anything changes.
+// reblock blocks what requires something undefined, directly or not, and unblocks what no longer
+// does. It starts at the planned rows and goes on to their dependants as long as anything changes.
 func (p *planning) reblock(ctx context.Context, g *version.Graph) error {
 	undefined := 0
 	for _, r := range p.rows {
@@ -154,8 +172,9 @@ type blocker struct {
 	queue []int32                   // nodes to look at next
 }
 
-// begin queues the planned rows, their dependants, and the nodes whose requirements in the graph have changed: edges between resources that
-// must not exist turn round, or back, so that a row may have to be blocked or unblocked although nothing else about it changes.
+// begin queues the planned rows, their dependants, and the nodes whose requirements in the graph
+// have changed: edges between resources that must not exist turn round, or back, so that a row may
+// have to be blocked or unblocked although nothing else about it changes.
 func (b *blocker) begin(ctx context.Context) error {
 	old, err := b.p.inForce(ctx)
 	if err != nil {
@@ -186,7 +205,8 @@ func (b *blocker) row(id resource.ID) *state.Row {
 	return b.rows[id]
 }
 
-// run looks at the queued nodes, and at the dependants of those that change, until nothing changes any more.
+// run looks at the queued nodes, and at the dependants of those that change, until nothing changes
+// any more.
 func (b *blocker) run(ctx context.Context) error {
 	for len(b.queue) > 0 {
 		level := b.queue
@@ -200,7 +220,9 @@ func (b *blocker) run(ctx context.Context) error {
 				continue
 			}
 			cause := b.cause(n, row)
-			if same := cause == "" || slices.Equal(row.Causes, []resource.ID{cause}); same && (cause != "") == (row.Blocked == state.BlockedYes) && row.Compliance != state.Undefined {
+			if same := cause == "" || slices.Equal(row.Causes, []resource.ID{cause}); same &&
+				(cause != "") == (row.Blocked == state.BlockedYes) &&
+				row.Compliance != state.Undefined {
 				if _, planned := b.p.rows[row.ID]; !planned {
 					continue
 				}
@@ -252,8 +274,8 @@ func (b *blocker) cause(n int32, row *state.Row) resource.ID {
 	return ""
 }
 
-// unblock lets a row run again. Blocking has taken its ticket away: a row that only this reblock had blocked gets it back; any other, and
-// one that is unfinished, is scheduled.
+// unblock lets a row run again. Blocking has taken its ticket away: a row that only this reblock
+// had blocked gets it back; any other, and one that is unfinished, is scheduled.
 func (b *blocker) unblock(row *state.Row) {
 	row.Blocked, row.Causes, row.Reason = state.NotBlocked, nil, ""
 	was, onTheWay := b.kept[row.ID]
@@ -265,13 +287,15 @@ func (b *blocker) unblock(row *state.Row) {
 	}
 }
 
-// apply blocks or unblocks a row and reports whether dependants have to be looked at: they name what it is blocked because of.
+// apply blocks or unblocks a row and reports whether dependants have to be looked at: they name
+// what it is blocked because of.
 func (b *blocker) apply(row *state.Row, cause resource.ID) bool {
 	was, named := row.Blocked == state.BlockedYes, row.Causes
 	b.p.set(row, func(row *state.Row) bool {
 		switch {
 		case cause != "":
-			if row.Blocked == state.BlockedYes && row.Ticket == 0 && slices.Equal(row.Causes, []resource.ID{cause}) {
+			if row.Blocked == state.BlockedYes && row.Ticket == 0 &&
+				slices.Equal(row.Causes, []resource.ID{cause}) {
 				return false
 			}
 			if row.Blocked != state.BlockedYes {

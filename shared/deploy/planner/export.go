@@ -24,7 +24,8 @@ type Export struct {
 	// the version in force, and what the model says that this requires. Everything else stays as it
 	// is in force. It does not go together with Partial or NoRelease.
 	Target state.Filter
-	// Defer leaves what was to leave by Target and is still required by what stays to a later export.
+	// Defer leaves what was to leave by Target and is still required by what stays to a later
+	// export.
 	Defer bool
 	// NoRelease stores the version and does not release it.
 	NoRelease bool
@@ -63,8 +64,9 @@ type Exported struct {
 	Origin    state.Origin
 }
 
-// Export validates, stores and releases a model. The same export again, also after a crash, gives the same version. A model with problems
-// is refused with diag.Problems, which holds all of them, and nothing is stored.
+// Export validates, stores and releases a model. The same export again, also after a crash, gives
+// the same version. A model with problems is refused with diag.Problems, which holds all of them,
+// and nothing is stored.
 func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, error) {
 	var out Exported
 	if x.Since != nil {
@@ -79,7 +81,7 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 	}
 	store := func(mending bool) error {
 		return pl.planMending(ctx, env, mending, func(p *planning) (err error) {
-			out, err = p.export(ctx, x)
+			out, err = (&exporting{planning: p}).export(ctx, x)
 			return err
 		})
 	}
@@ -95,12 +97,16 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 	return out, err
 }
 
-func (pl *Planner) validateExport(x Export) diag.Problems {
+func (pl *Config) validateExport(x Export) diag.Problems {
 	var problems diag.Problems
 	switch {
 	case !x.Target.Empty() && (x.Partial || x.NoRelease):
-		problems.Add(diag.Problem{Message: "a filter does not go together with a partial export, or one that is not released",
-			Hint: "leave out one of the two"})
+		problems.Add(
+			diag.Problem{
+				Message: "a filter does not go together with a partial export, or one that is not released",
+				Hint:    "leave out one of the two",
+			},
+		)
 	case x.Partial:
 		problems = pl.Checker.Validate(x.Model)
 		sets := map[string]bool{}
@@ -109,20 +115,30 @@ func (pl *Planner) validateExport(x Export) diag.Problems {
 		}
 		for _, s := range x.DeleteSets {
 			if sets[s] {
-				problems.Add(diag.Problem{Message: fmt.Sprintf("set %q is exported and deleted at once", s), Hint: "leave out one of the two"})
+				problems.Add(
+					diag.Problem{
+						Message: fmt.Sprintf("set %q is exported and deleted at once", s),
+						Hint:    "leave out one of the two",
+					},
+				)
 			}
 		}
 	case len(x.DeleteSets) > 0:
-		problems.Add(diag.Problem{Message: "sets can only be deleted by a partial export", Hint: "add --partial"})
+		problems.Add(
+			diag.Problem{
+				Message: "sets can only be deleted by a partial export",
+				Hint:    "add --partial",
+			},
+		)
 	default:
 		problems = pl.Checker.ValidateClosed(x.Model)
 	}
 	return problems
 }
 
-// upload stores those files of a model that are missing, and returns how many these were. Files of the last version are taken to be
-// stored; if they are not, storeVersion says so.
-func (pl *Planner) upload(ctx context.Context, env string, m *model.Model) (int, error) {
+// upload stores those files of a model that are missing, and returns how many these were. Files of
+// the last version are taken to be stored; if they are not, storeVersion says so.
+func (pl *Config) upload(ctx context.Context, env string, m *model.Model) (int, error) {
 	if len(m.Files) == 0 {
 		return 0, nil
 	}
@@ -164,7 +180,7 @@ func (pl *Planner) upload(ctx context.Context, env string, m *model.Model) (int,
 	return len(blobs), nil
 }
 
-func (pl *Planner) putFiles(ctx context.Context, blobs []state.Blob) error {
+func (pl *Config) putFiles(ctx context.Context, blobs []state.Blob) error {
 	if len(blobs) == 0 {
 		return nil
 	}
@@ -182,8 +198,15 @@ type next struct {
 	delta         *delta // what differs, when that is known; then there are no entries
 }
 
+// exporting is the part of an export that is serialised with other exports.
+type exporting struct {
+	*planning
+	retry   bool     // what failed is asked for, too
+	targets *targets // what the export is about; nil: everything
+}
+
 // next makes the version that follows from an export, and stores nothing.
-func (p *planning) next(ctx context.Context, x Export) (next, error) {
+func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	p.retry = x.RetryFailed
 	last, err := p.pl.Client.Version(ctx, p.was, p.env.Last)
 	if err != nil {
@@ -217,8 +240,13 @@ func (p *planning) next(ctx context.Context, x Export) (next, error) {
 	return next{v, last, fresh, set.entries, blobs, set.volatile, nil}, nil
 }
 
-// content returns what the version after last holds, its sets, and the version that the rest was taken from; 0: none.
-func (p *planning) content(ctx context.Context, x Export, last state.Version) (set intents, sets []string, base int, err error) {
+// content returns what the version after last holds, its sets, and the version that the rest was
+// taken from; 0: none.
+func (p *exporting) content(
+	ctx context.Context,
+	x Export,
+	last state.Version,
+) (set intents, sets []string, base int, err error) {
 	if !x.Target.Empty() {
 		t, err := p.target(ctx, x)
 		if err != nil {
@@ -238,12 +266,12 @@ func (p *planning) content(ctx context.Context, x Export, last state.Version) (s
 	} else if m, base, err = p.withOwned(ctx, x, last); err != nil {
 		return intents{}, nil, 0, err
 	}
-	set, err = p.resolveModel(ctx, m)
+	set, err = (&resolver{p.planning}).resolveModel(ctx, m)
 	return set, setsOf(m.Resources), base, err
 }
 
 // export does the part of an export that is serialised with other exports.
-func (p *planning) export(ctx context.Context, x Export) (Exported, error) {
+func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 	next, err := p.next(ctx, x)
 	if err != nil {
 		return Exported{}, err
@@ -254,8 +282,13 @@ func (p *planning) export(ctx context.Context, x Export) (Exported, error) {
 	if !x.Partial && x.Target.Empty() && !next.volatile {
 		p.env.Fingerprint = x.Model.Fingerprint
 	}
-	out := Exported{Version: v.Number, Resources: v.Resources, Unchanged: v.Resources, New: next.fresh,
-		Origin: v.Origin}
+	out := Exported{
+		Version:   v.Number,
+		Resources: v.Resources,
+		Unchanged: v.Resources,
+		New:       next.fresh,
+		Origin:    v.Origin,
+	}
 	if x.NoRelease {
 		if next.fresh {
 			out.Changed, out.Removed, err = p.compareVersions(ctx, next.last, v, next.entries)
@@ -269,11 +302,11 @@ func (p *planning) export(ctx context.Context, x Export) (Exported, error) {
 		}
 		return out, p.commit(ctx, scheduleStays)
 	}
-	diff, err := p.releaseNext(ctx, next)
+	diff, err := (&releasing{p.planning}).releaseNext(ctx, next)
 	if err != nil {
 		return out, err
 	}
-	if err := p.guard(ctx, x, next.fresh); err != nil {
+	if err := (&forecast{exporting: p}).guard(ctx, x, next.fresh); err != nil {
 		return Exported{}, err
 	}
 	if err := p.storeVersion(ctx, next); err != nil {
@@ -289,7 +322,7 @@ func (p *planning) export(ctx context.Context, x Export) (Exported, error) {
 const maxLeft = 20
 
 // leftBehind returns how many rows become orphans by what is planned, and the first of these.
-func (p *planning) leftBehind() (n int, first []resource.ID) {
+func (p *exporting) leftBehind() (n int, first []resource.ID) {
 	for _, id := range p.order {
 		if p.rows[id].Orphaned && !p.before[id].Orphaned {
 			if n++; n <= maxLeft {
@@ -301,9 +334,13 @@ func (p *planning) leftBehind() (n int, first []resource.ID) {
 	return n, first
 }
 
-// compareVersions counts what is new or has another intent in v, and what has left; entries are those of v. Chunks that both versions have
-// are not read.
-func (p *planning) compareVersions(ctx context.Context, last, v state.Version, entries []version.Entry) (changed, removed int, err error) {
+// compareVersions counts what is new or has another intent in v, and what has left; entries are
+// those of v. Chunks that both versions have are not read.
+func (p *exporting) compareVersions(
+	ctx context.Context,
+	last, v state.Version,
+	entries []version.Entry,
+) (changed, removed int, err error) {
 	shared := version.SharedChunks(last.Chunks, v.Chunks)
 	before, err := version.ReadChunks(ctx, p.pl.Files, version.Without(last.Chunks, shared))
 	if err != nil {
@@ -323,7 +360,7 @@ func (p *planning) compareVersions(ctx context.Context, last, v state.Version, e
 }
 
 // request plans what an export asks for besides the release, and writes all that is planned.
-func (p *planning) request(ctx context.Context, x Export) error {
+func (p *exporting) request(ctx context.Context, x Export) error {
 	some := x.Check && (p.targets != nil || len(x.CheckAgents) > 0)
 	switch {
 	case some:
@@ -350,7 +387,7 @@ func (p *planning) request(ctx context.Context, x Export) error {
 
 // storeVersion stores the files of a version that is new. The version itself is written by the
 // commit that also writes what follows from it.
-func (p *planning) storeVersion(ctx context.Context, next next) error {
+func (p *exporting) storeVersion(ctx context.Context, next next) error {
 	v, last, blobs := next.version, next.last, next.blobs
 	if p.mending {
 		if err := p.storeAgain(ctx, blobs); err != nil {
@@ -363,7 +400,10 @@ func (p *planning) storeVersion(ctx context.Context, next next) error {
 	byHash, ask := make(map[string]state.Blob, len(blobs)), make([]string, 0, len(blobs))
 	for _, b := range blobs {
 		byHash[b.Hash] = b
-		if !slices.Contains(last.Chunks, b.Hash) { // the others are stored, as nothing removes what a version refers to
+		if !slices.Contains(
+			last.Chunks,
+			b.Hash,
+		) { // the others are stored, as nothing removes what a version refers to
 			ask = append(ask, b.Hash)
 		}
 	}
@@ -383,7 +423,8 @@ func (p *planning) storeVersion(ctx context.Context, next next) error {
 	for _, h := range missing {
 		b, ok := byHash[h]
 		if !ok {
-			return fault.New(fault.NotFound, "store version", "file %s is not stored any more", h).WithHint("export again")
+			return fault.New(fault.NotFound, "store version", "file %s is not stored any more", h).
+				WithHint("export again")
 		}
 		put = append(put, b)
 	}

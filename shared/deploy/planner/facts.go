@@ -12,8 +12,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// askFacts plans to learn the facts that planned rows lack, and those of other resources that are named: it schedules these resources.
-func (p *planning) askFacts(ctx context.Context, of map[resource.ID]bool) error {
+// askFacts plans to learn the facts that planned rows lack, and those of other resources that are
+// named: it schedules these resources.
+func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error {
 	want := map[resource.ID]bool{}
 	maps.Copy(want, of)
 	for _, row := range p.rows {
@@ -57,8 +58,9 @@ func (p *planning) askFacts(ctx context.Context, of map[resource.ID]bool) error 
 	return nil
 }
 
-// awaitedFacts adds to want the planned resources that are new and whose facts an older row has been waiting for.
-func (p *planning) awaitedFacts(ctx context.Context, want map[resource.ID]bool) error {
+// awaitedFacts adds to want the planned resources that are new and whose facts an older row has
+// been waiting for.
+func (p *resolver) awaitedFacts(ctx context.Context, want map[resource.ID]bool) error {
 	fresh := map[resource.ID]bool{}
 	for id, row := range p.rows {
 		if row.Rev == 0 && p.env.Released != 0 && p.pl.Runs.ReportsFacts(row) {
@@ -92,8 +94,9 @@ func (p *planning) awaitedFacts(ctx context.Context, want map[resource.ID]bool) 
 	})
 }
 
-// resolveAgain resolves the references of all undefined rows again and schedules those that nothing is missing of any more.
-func (p *planning) resolveAgain(ctx context.Context) error {
+// resolveAgain resolves the references of all undefined rows again and schedules those that nothing
+// is missing of any more.
+func (p *resolver) resolveAgain(ctx context.Context) error {
 	graph, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if err != nil {
 		return err
@@ -122,7 +125,7 @@ func (p *planning) resolveAgain(ctx context.Context) error {
 }
 
 // resolveRow gives an undefined row the values that are known now.
-func (p *planning) resolveRow(ctx context.Context, row *state.Row, agent resource.Agent) error {
+func (p *resolver) resolveRow(ctx context.Context, row *state.Row, agent resource.Agent) error {
 	res, err := resource.Decode(row.Body)
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
@@ -168,7 +171,7 @@ func (p *planning) resolveRow(ctx context.Context, row *state.Row, agent resourc
 }
 
 // dropFacts plans to forget the facts of what is gone, as far as the run that purged it has not.
-func (p *planning) dropFacts(ctx context.Context) error {
+func (p *resolver) dropFacts(ctx context.Context) error {
 	facts, err := p.pl.State.Parameters(ctx, p.env.Name, state.ParameterQuery{Facts: true})
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read facts", err)
@@ -183,7 +186,10 @@ func (p *planning) dropFacts(ctx context.Context) error {
 	}
 	for i := range facts {
 		if row := rows[facts[i].Of]; row == nil || row.WasPurged() {
-			p.store.unset = append(p.store.unset, state.ParameterKey{Name: facts[i].Name, Of: facts[i].Of})
+			p.store.unset = append(
+				p.store.unset,
+				state.ParameterKey{Name: facts[i].Name, Of: facts[i].Of},
+			)
 		}
 	}
 	return nil

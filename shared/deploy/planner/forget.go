@@ -22,17 +22,18 @@ func (pl *Planner) Forget(ctx context.Context, env string, id resource.ID) ([]re
 		row := rows[id]
 		switch {
 		case row == nil:
-			return nil, fault.New(fault.NotFound, "forget", "there is no resource %s", id).WithHint("`southbound resources` lists them")
+			return nil, fault.New(fault.NotFound, "forget", "there is no resource %s", id).
+				WithHint("`southbound resources` lists them")
 		case !row.Orphaned && !row.Removing:
 			return nil, wanted(string(id))
 		}
-		p.letGo(row)
+		letGo(p, row)
 		return []resource.ID{id}, nil
 	})
 }
 
-// ForgetPurged lets go of those of ids that left the model after they were purged, and returns them:
-// nothing is left of them that anybody could miss. The others stay as they are.
+// ForgetPurged lets go of those of ids that left the model after they were purged, and returns
+// them: nothing is left of them that anybody could miss. The others stay as they are.
 func (pl *Planner) ForgetPurged(
 	ctx context.Context, env string, ids []resource.ID,
 ) ([]resource.ID, error) {
@@ -47,7 +48,7 @@ func (pl *Planner) ForgetPurged(
 		var out []resource.ID
 		for _, id := range ids {
 			if row := rows[id]; row != nil && row.Orphaned && row.WasPurged() {
-				p.letGo(row)
+				letGo(p, row)
 				out = append(out, id)
 			}
 		}
@@ -75,7 +76,7 @@ func (pl *Planner) ForgetAgent(ctx context.Context, env, name string) ([]resourc
 			if !row.Orphaned && !row.Removing {
 				return wanted(string(row.ID))
 			}
-			p.letGo(row)
+			letGo(p, row)
 			ids = append(ids, row.ID)
 			return nil
 		}); err != nil {
@@ -86,7 +87,8 @@ func (pl *Planner) ForgetAgent(ctx context.Context, env, name string) ([]resourc
 			return nil, fault.Wrap(fault.Unknown, "read agents", err)
 		}
 		if len(ids)+len(known) == 0 {
-			return nil, fault.New(fault.NotFound, "forget", "there is no agent %q", name).WithHint("`southbound agents` lists them")
+			return nil, fault.New(fault.NotFound, "forget", "there is no agent %q", name).
+				WithHint("`southbound agents` lists them")
 		}
 		p.store.goodbye, paused = []string{name}, known[name].Paused
 		return ids, nil
@@ -105,7 +107,11 @@ func wanted(what string) error {
 }
 
 // forget lets go of what choose plans to, with its facts, and wakes what waits for it.
-func (pl *Planner) forget(ctx context.Context, env string, choose func(p *planning) ([]resource.ID, error)) ([]resource.ID, error) {
+func (pl *Planner) forget(
+	ctx context.Context,
+	env string,
+	choose func(p *planning) ([]resource.ID, error),
+) ([]resource.ID, error) {
 	var ids []resource.ID
 	var follows []state.Outbox
 	err := pl.plan(ctx, env, func(p *planning) error {
@@ -116,7 +122,16 @@ func (pl *Planner) forget(ctx context.Context, env string, choose func(p *planni
 		gone := make(map[resource.ID]bool, len(ids))
 		for _, id := range ids {
 			gone[id] = true
-			follows = append(follows, state.Outbox{ID: pl.NewID(), Kind: state.OutboxRecovered, Of: id, At: pl.Clock.Now(), Priority: state.PriorityUserDeploy})
+			follows = append(
+				follows,
+				state.Outbox{
+					ID:       pl.NewID(),
+					Kind:     state.OutboxRecovered,
+					Of:       id,
+					At:       pl.Clock.Now(),
+					Priority: state.PriorityUserDeploy,
+				},
+			)
 		}
 		facts, err := pl.State.Parameters(ctx, env, state.ParameterQuery{Facts: true})
 		if err != nil {
@@ -124,7 +139,10 @@ func (pl *Planner) forget(ctx context.Context, env string, choose func(p *planni
 		}
 		for i := range facts {
 			if gone[facts[i].Of] {
-				p.store.unset = append(p.store.unset, state.ParameterKey{Name: facts[i].Name, Of: facts[i].Of})
+				p.store.unset = append(
+					p.store.unset,
+					state.ParameterKey{Name: facts[i].Name, Of: facts[i].Of},
+				)
 			}
 		}
 		p.add = append(p.add, follows...)
@@ -140,7 +158,7 @@ func (pl *Planner) forget(ctx context.Context, env string, choose func(p *planni
 }
 
 // letGo plans to remove a row, unless it is wanted again meanwhile.
-func (p *planning) letGo(row *state.Row) {
+func letGo(p *planning, row *state.Row) {
 	p.set(row, func(row *state.Row) bool {
 		if !row.Orphaned && !row.Removing {
 			return false

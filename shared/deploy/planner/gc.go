@@ -24,18 +24,23 @@ type Collected struct {
 	Files    int `json:"files"`
 }
 
-// Collect removes old versions and actions, by the settings of the environment, facts of what is gone, and files that
-// nothing in any environment refers to and that were stored more than grace ago (0: a day).
-func (pl *Planner) Collect(ctx context.Context, env string, grace time.Duration) (Collected, error) {
+// Collect removes old versions and actions, by the settings of the environment, facts of what is
+// gone, and files that nothing in any environment refers to and that were stored more than grace
+// ago (0: a day).
+func (pl *Planner) Collect(
+	ctx context.Context,
+	env string,
+	grace time.Duration,
+) (Collected, error) {
 	var out Collected
 	if grace <= 0 {
 		grace = fileGrace
 	}
 	err := pl.plan(ctx, env, func(p *planning) error {
-		if err := p.dropVersions(ctx); err != nil {
+		if err := dropVersions(ctx, p); err != nil {
 			return err
 		}
-		if err := p.dropFacts(ctx); err != nil {
+		if err := (&resolver{p}).dropFacts(ctx); err != nil {
 			return err
 		}
 		out.Versions = len(p.store.forget)
@@ -43,18 +48,22 @@ func (pl *Planner) Collect(ctx context.Context, env string, grace time.Duration)
 			return err
 		}
 		var err error
-		out.Actions, err = pl.State.DropActions(ctx, env, pl.Clock.Now().Add(-p.env.Settings.ActionsKept()))
+		out.Actions, err = pl.State.DropActions(
+			ctx,
+			env,
+			pl.Clock.Now().Add(-p.env.Settings.ActionsKept()),
+		)
 		return fault.Wrap(fault.Unknown, "remove actions", err)
 	})
 	if err != nil {
 		return out, err
 	}
-	out.Files, err = pl.dropFiles(ctx, grace)
+	out.Files, err = (&collector{pl}).dropFiles(ctx, grace)
 	return out, err
 }
 
 // dropVersions plans to forget all but the last few versions; it never forgets the one in force.
-func (p *planning) dropVersions(ctx context.Context) error {
+func dropVersions(ctx context.Context, p *planning) error {
 	keep := p.env.Settings.KeepVersions
 	if keep <= 0 {
 		keep = defaultKeepVersions
@@ -71,9 +80,13 @@ func (p *planning) dropVersions(ctx context.Context) error {
 	return nil
 }
 
-// dropFiles removes files that nothing refers to: no version, no graph, and no row, as its version may have been forgotten. Candidates are
-// looked for first; then, while no export can store anything, they are checked once more and removed.
-func (pl *Planner) dropFiles(ctx context.Context, grace time.Duration) (int, error) {
+// collector removes files that nothing refers to.
+type collector struct{ *Planner }
+
+// dropFiles removes files that nothing refers to: no version, no graph, and no row, as its version
+// may have been forgotten. Candidates are looked for first; then, while no export can store
+// anything, they are checked once more and removed.
+func (pl *collector) dropFiles(ctx context.Context, grace time.Duration) (int, error) {
 	used, err := pl.used(ctx)
 	if err != nil {
 		return 0, err
@@ -94,9 +107,9 @@ func (pl *Planner) dropFiles(ctx context.Context, grace time.Duration) (int, err
 	return pl.dropUnused(ctx, candidates)
 }
 
-// dropUnused removes those of hashes that are not used. It holds the plan leases of all environments meanwhile, since an export may be about
-// to refer to a file that it found stored.
-func (pl *Planner) dropUnused(ctx context.Context, hashes []string) (int, error) {
+// dropUnused removes those of hashes that are not used. It holds the plan leases of all
+// environments meanwhile, since an export may be about to refer to a file that it found stored.
+func (pl *collector) dropUnused(ctx context.Context, hashes []string) (int, error) {
 	envs, err := pl.State.Envs(ctx)
 	if err != nil {
 		return 0, fault.Wrap(fault.Unknown, "list environments", err)
@@ -131,7 +144,7 @@ func (pl *Planner) dropUnused(ctx context.Context, hashes []string) (int, error)
 }
 
 // used returns the hashes that something refers to, in any environment.
-func (pl *Planner) used(ctx context.Context) (map[string]bool, error) {
+func (pl *collector) used(ctx context.Context) (map[string]bool, error) {
 	envs, err := pl.State.Envs(ctx)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "list environments", err)
@@ -154,7 +167,7 @@ func (pl *Planner) used(ctx context.Context) (map[string]bool, error) {
 	return used, nil
 }
 
-func (pl *Planner) usedFiles(ctx context.Context, env string, used map[string]bool) error {
+func (pl *collector) usedFiles(ctx context.Context, env string, used map[string]bool) error {
 	stored, err := pl.State.Env(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)

@@ -12,7 +12,7 @@ import (
 
 // mustMend reports whether files that the engine made itself are lost. Homes in which files do not
 // change by themselves are not asked, which takes no request either.
-func (pl *Planner) mustMend(ctx context.Context, env string) (bool, error) {
+func (pl *Config) mustMend(ctx context.Context, env string) (bool, error) {
 	if _, asks := pl.Files.(state.Verifier); !asks {
 		return false, nil
 	}
@@ -23,9 +23,9 @@ func (pl *Planner) mustMend(ctx context.Context, env string) (bool, error) {
 	return !pl.Intact(ctx, state), nil
 }
 
-// Intact reports whether the files that the engine made itself can be read: the graph in force, and the resources of that version and of the
-// last one.
-func (pl *Planner) Intact(ctx context.Context, stored state.Env) bool {
+// Intact reports whether the files that the engine made itself can be read: the graph in force, and
+// the resources of that version and of the last one.
+func (pl *Config) Intact(ctx context.Context, stored state.Env) bool {
 	v, asks := pl.Files.(state.Verifier)
 	if !asks || stored.Last == 0 {
 		return true
@@ -46,7 +46,7 @@ func (pl *Planner) Intact(ctx context.Context, stored state.Env) bool {
 }
 
 // lostOf returns those of blobs that are not stored, or with other bytes.
-func (pl *Planner) lostOf(ctx context.Context, blobs []state.Blob) ([]state.Blob, error) {
+func (pl *Config) lostOf(ctx context.Context, blobs []state.Blob) ([]state.Blob, error) {
 	var out []state.Blob
 	for i := range blobs {
 		_, err := pl.Files.Get(ctx, []string{blobs[i].Hash})
@@ -60,7 +60,7 @@ func (pl *Planner) lostOf(ctx context.Context, blobs []state.Blob) ([]state.Blob
 }
 
 // storeAgain stores those of blobs that are lost.
-func (p *planning) storeAgain(ctx context.Context, blobs []state.Blob) error {
+func (p *exporting) storeAgain(ctx context.Context, blobs []state.Blob) error {
 	gone, err := p.pl.lostOf(ctx, blobs)
 	if err != nil {
 		return err
@@ -68,9 +68,9 @@ func (p *planning) storeAgain(ctx context.Context, blobs []state.Blob) error {
 	return p.pl.putFiles(ctx, gone)
 }
 
-// mendRows compares all rows with the version in force, as some have lost what is wanted of their resource. Where that version cannot be read either,
-// the next export stores both anew.
-func (p *planning) mendRows(ctx context.Context) error {
+// mendRows compares all rows with the version in force, as some have lost what is wanted of their
+// resource. Where that version cannot be read either, the next export stores both anew.
+func (p *releasing) mendRows(ctx context.Context) error {
 	v, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
 	if err != nil {
 		return err
@@ -89,7 +89,8 @@ func (p *planning) mendRows(ctx context.Context) error {
 	return p.commitAll(ctx)
 }
 
-// inForce returns the graph in force. If it is lost while the store is mended, it is made of the rows.
+// inForce returns the graph in force. If it is lost while the store is mended, it is made of the
+// rows.
 func (p *planning) inForce(ctx context.Context) (*version.Graph, error) {
 	g, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if !p.mending || !state.Unreadable(err) {
@@ -103,7 +104,8 @@ func (p *planning) inForce(ctx context.Context) (*version.Graph, error) {
 	return p.rebuilt, err
 }
 
-// graphOfRows makes a graph of what rows know: what left the model and is being purged waits for what required it.
+// graphOfRows makes a graph of what rows know: what left the model and is being purged waits for
+// what required it.
 func (p *planning) graphOfRows(ctx context.Context) (*version.Graph, error) {
 	var nodes []version.Node
 	removing := map[resource.ID][]resource.ID{} // what requires it

@@ -14,9 +14,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// merge puts a partial model into the version it is based on. Sets that the model has or that are deleted are replaced, other sets are
-// carried over, and the shared sets are united.
-func (p *planning) merge(ctx context.Context, x Export, base state.Version) (*model.Model, error) {
+// merge puts a partial model into the version it is based on. Sets that the model has or that are
+// deleted are replaced, other sets are carried over, and the shared sets are united.
+func (p *exporting) merge(ctx context.Context, x Export, base state.Version) (*model.Model, error) {
 	entries, err := version.ReadChunks(ctx, p.pl.Files, base.Chunks)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,12 @@ func (p *planning) merge(ctx context.Context, x Export, base state.Version) (*mo
 	for i := range x.Model.Resources {
 		mg.index[x.Model.Resources[i].ID] = i
 	}
-	out := &model.Model{Resources: slices.Clone(x.Model.Resources), Files: x.Model.Files, Where: x.Model.At, Agents: mergeAgents(base.Agents, x.Model.Agents)}
+	out := &model.Model{
+		Resources: slices.Clone(x.Model.Resources),
+		Files:     x.Model.Files,
+		Where:     x.Model.At,
+		Agents:    mergeAgents(base.Agents, x.Model.Agents),
+	}
 	if err := mg.carry(out); err != nil {
 		return nil, err
 	}
@@ -49,7 +54,12 @@ func (p *planning) merge(ctx context.Context, x Export, base state.Version) (*mo
 		return diag.Pos{}
 	}
 	mg.problems = append(mg.problems, p.pl.Checker.CheckThings(out.Resources, mine, at)...)
-	mg.problems = append(mg.problems, p.pl.Checker.CheckReach(&model.Model{Resources: out.Resources, Agents: out.Agents, Where: at}, true)...)
+	mg.problems = append(
+		mg.problems,
+		p.pl.Checker.CheckReach(
+			&model.Model{Resources: out.Resources, Agents: out.Agents, Where: at},
+			true,
+		)...)
 	mg.problems = append(mg.problems, p.pl.Checker.CheckThere(out.Resources, at)...)
 	mg.problems = append(mg.problems, p.pl.Checker.CheckCycles(out.Resources, at)...)
 	return out, mg.problems.Err()
@@ -65,7 +75,8 @@ type merger struct {
 	problems diag.Problems
 }
 
-// carry appends to out what stays of the base, and checks that the model changes nothing that it may not change.
+// carry appends to out what stays of the base, and checks that the model changes nothing that it
+// may not change.
 func (mg *merger) carry(out *model.Model) error {
 	ids := make([]resource.ID, 0, len(mg.entries))
 	for id := range mg.entries {
@@ -104,13 +115,17 @@ func (mg *merger) redescribed(r *resource.Resource, i int, old *resource.Resourc
 		r.Requires = slices.Compact(r.Requires)
 	case old.Set != r.Set && !mg.replaced[old.Set]:
 		mg.problems.Add(diag.Problem{Pos: mg.x.Model.At(i, "set"), Resource: string(r.ID),
-			Message: fmt.Sprintf("the resource is in %s, which this export does not replace", model.SetText(old.Set)),
-			Hint:    fmt.Sprintf("export set %q too, or delete it with --delete-set", old.Set)})
+			Message: fmt.Sprintf(
+				"the resource is in %s, which this export does not replace",
+				model.SetText(old.Set),
+			),
+			Hint: fmt.Sprintf("export set %q too, or delete it with --delete-set", old.Set)})
 	}
 }
 
-// prune returns the requirements of a resource of the base. Resources that this export removes are left out if old is shared, or if the
-// requirement follows from a type; any other requirement of a removed resource stays, to be reported as a problem.
+// prune returns the requirements of a resource of the base. Resources that this export removes are
+// left out if old is shared, or if the requirement follows from a type; any other requirement of a
+// removed resource stays, to be reported as a problem.
 func (mg *merger) prune(old *resource.Resource) []resource.ID {
 	return slices.DeleteFunc(slices.Clone(old.Requires), func(id resource.ID) bool {
 		gone, known := mg.entries[id]
@@ -118,13 +133,17 @@ func (mg *merger) prune(old *resource.Resource) []resource.ID {
 			return false
 		}
 		r, err := resource.Decode(gone.Body)
-		return err == nil && r.Set != "" && mg.replaced[r.Set] && (old.Set == "" || mg.pl.Checker.RequiresByType(old, r))
+		return err == nil && r.Set != "" && mg.replaced[r.Set] &&
+			(old.Set == "" || mg.pl.Checker.RequiresByType(old, r))
 	})
 }
 
-// sameIntent compares a, as an author wrote it, with b, as a version holds it: in b, references may have been resolved.
+// sameIntent compares a, as an author wrote it, with b, as a version holds it: in b, references may
+// have been resolved.
 func sameIntent(a, b *resource.Resource) bool {
-	if a.Purged != b.Purged || a.ReportOnly != b.ReportOnly || a.PreventDestroy != b.PreventDestroy || len(a.Attributes) != len(b.Attributes) {
+	if a.Purged != b.Purged || a.ReportOnly != b.ReportOnly ||
+		a.PreventDestroy != b.PreventDestroy ||
+		len(a.Attributes) != len(b.Attributes) {
 		return false
 	}
 	for name, v := range a.Attributes {

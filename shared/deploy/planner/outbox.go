@@ -16,7 +16,7 @@ func (pl *Planner) FollowUp(ctx context.Context, env string, entries []state.Out
 	return pl.plan(ctx, env, func(p *planning) error {
 		damaged := func(entry state.Outbox) bool { return entry.Kind == state.OutboxDamaged }
 		if slices.ContainsFunc(entries, damaged) {
-			if err := p.mendRows(ctx); err != nil {
+			if err := (&releasing{p}).mendRows(ctx); err != nil {
 				return err
 			}
 		}
@@ -31,14 +31,14 @@ func (pl *Planner) FollowUp(ctx context.Context, env string, entries []state.Out
 				resolve = true
 			}
 		}
-		if err := p.wakeDependants(ctx, graph, entries); err != nil {
+		if err := (&followUp{p}).wakeDependants(ctx, graph, entries); err != nil {
 			return err
 		}
-		if err := p.lookAgain(ctx, entries); err != nil {
+		if err := (&followUp{p}).scheduleAgain(ctx, entries); err != nil {
 			return err
 		}
 		if resolve {
-			if err := p.resolveAgain(ctx); err != nil {
+			if err := (&resolver{p}).resolveAgain(ctx); err != nil {
 				return err
 			}
 		}
@@ -47,9 +47,16 @@ func (pl *Planner) FollowUp(ctx context.Context, env string, entries []state.Out
 	})
 }
 
-// wakeDependants schedules direct dependants: skipped ones if what they require has recovered, and those that hear its changes if it has
-// sent an event.
-func (p *planning) wakeDependants(ctx context.Context, g *version.Graph, entries []state.Outbox) error {
+// followUp plans what follows from commits of workers.
+type followUp struct{ *planning }
+
+// wakeDependants schedules direct dependants: skipped ones if what they require has recovered, and
+// those that hear its changes if it has sent an event.
+func (p *followUp) wakeDependants(
+	ctx context.Context,
+	g *version.Graph,
+	entries []state.Outbox,
+) error {
 	type wake struct {
 		entries  []state.Outbox
 		priority state.Priority
@@ -76,7 +83,10 @@ func (p *planning) wakeDependants(ctx context.Context, g *version.Graph, entries
 	for _, id := range ids {
 		delete(senders, id) // read as one of these
 	}
-	busy, err := p.running(ctx, entries) // before the rows: what is claimed later sees all that is stored now
+	busy, err := p.running(
+		ctx,
+		entries,
+	) // before the rows: what is claimed later sees all that is stored now
 	if err != nil {
 		return err
 	}
@@ -121,15 +131,16 @@ func (p *planning) wakeDependants(ctx context.Context, g *version.Graph, entries
 	return nil
 }
 
-// waveChecks reports whether the wave, if it is not over in the lane of a row, has still to check that:
-// what is being removed, and what failed for good where a timer asks, it leaves out.
-func (p *planning) waveChecks(row *state.Row) bool {
+// waveChecks reports whether the wave, if it is not over in the lane of a row, has still to check
+// that: what is being removed, and what failed for good where a timer asks, it leaves out.
+func (p *followUp) waveChecks(row *state.Row) bool {
 	wave := p.env.Wave
-	return row.Checked < wave.Epoch && !row.Removing && !(wave.KeepTerminal && !state.Retried(row.Class))
+	return row.Checked < wave.Epoch && !row.Removing &&
+		!(wave.KeepTerminal && !state.Retried(row.Class))
 }
 
-// concerns reports whether an entry tells a row anything: an event is only for those that hear it and
-// have not run since.
+// concerns reports whether an entry tells a row anything: an event is only for those that hear it
+// and have not run since.
 func concerns(o *state.Outbox, row *state.Row, rows map[resource.ID]*state.Row) bool {
 	return o.Kind != state.OutboxEvent ||
 		!ranSince(row, o) && happened(o, rows[o.Of]) && row.Hears(rows[o.Of])
@@ -141,15 +152,25 @@ func ranSince(row *state.Row, o *state.Outbox) bool {
 	return row.SucceededAt.After(o.At) || row.TriedAt.After(o.At)
 }
 
-// happened reports whether an event tells of a change that its row records; of is nil if that is gone. A
-// commit stores what follows from all its results, also from one that its row was left out of: if that
-// counts after all, the commit that settles it stores the event once more, and otherwise what was
-// changed is told of when the next run ends.
-func happened(o *state.Outbox, of *state.Row) bool { return of == nil || !of.ChangedAt.Before(o.At) }
+// happened reports whether an event tells of a change that its row records; of is nil if that is
+// gone. A commit stores what follows from all its results, also from one that its row was left out
+// of: if that counts after all, the commit that settles it stores the event once more, and
+// otherwise what was changed is told of when the next run ends.
+func happened(
+	o *state.Outbox,
+	of *state.Row,
+) bool {
+	return of == nil || !of.ChangedAt.Before(o.At)
+}
 
-// wakes reports whether entries of the outbox ask for a row that is not scheduled: it was skipped, and something that it
-// requires has recovered, or it has not run since something changed of whose changes it is told.
-func (*planning) wakes(row *state.Row, entries []state.Outbox, rows map[resource.ID]*state.Row) bool {
+// wakes reports whether entries of the outbox ask for a row that is not scheduled: it was skipped,
+// and something that it requires has recovered, or it has not run since something changed of whose
+// changes it is told.
+func (*planning) wakes(
+	row *state.Row,
+	entries []state.Outbox,
+	rows map[resource.ID]*state.Row,
+) bool {
 	return slices.ContainsFunc(entries, func(o state.Outbox) bool {
 		if o.Kind == state.OutboxRecovered {
 			return row.Blocked == state.BlockedTemp
@@ -158,9 +179,12 @@ func (*planning) wakes(row *state.Row, entries []state.Outbox, rows map[resource
 	})
 }
 
-// running returns what is being run, unless that does not matter, as all that waits for what entries are about is known to
-// have waited.
-func (p *planning) running(ctx context.Context, entries []state.Outbox) (map[resource.ID]bool, error) {
+// running returns what is being run, unless that does not matter, as all that waits for what
+// entries are about is known to have waited.
+func (p *followUp) running(
+	ctx context.Context,
+	entries []state.Outbox,
+) (map[resource.ID]bool, error) {
 	if !slices.ContainsFunc(entries, func(o state.Outbox) bool { return o.Ticket != 0 }) {
 		return nil, nil
 	}
@@ -177,9 +201,14 @@ func (p *planning) running(ctx context.Context, entries []state.Outbox) (map[res
 	return out, nil
 }
 
-// ticketless returns which of ids are being run and had no ticket even before it was asked what the wave still has to check:
-// what that asks for, it is the wave that does. The others may have ended since.
-func (p *planning) ticketless(ctx context.Context, ids []resource.ID, busy map[resource.ID]bool) (map[resource.ID]bool, error) {
+// ticketless returns which of ids are being run and had no ticket even before it was asked what the
+// wave still has to check: what that asks for, it is the wave that does. The others may have ended
+// since.
+func (p *followUp) ticketless(
+	ctx context.Context,
+	ids []resource.ID,
+	busy map[resource.ID]bool,
+) (map[resource.ID]bool, error) {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id resource.ID) bool { return !busy[id] })
 	if p.env.Wave.Epoch == 0 || len(ids) == 0 {
 		return nil, nil
@@ -195,8 +224,12 @@ func (p *planning) ticketless(ctx context.Context, ids []resource.ID, busy map[r
 	return out, nil
 }
 
-// waveAsksFor returns which of ids the wave may still have to check. The rows are to be read after it: then they show what became of the others.
-func (p *planning) waveAsksFor(ctx context.Context, ids []resource.ID) (map[resource.ID]bool, error) {
+// waveAsksFor returns which of ids the wave may still have to check. The rows are to be read after
+// it: then they show what became of the others.
+func (p *followUp) waveAsksFor(
+	ctx context.Context,
+	ids []resource.ID,
+) (map[resource.ID]bool, error) {
 	out := map[resource.ID]bool{}
 	if p.env.Wave.Epoch == 0 || len(ids) == 0 {
 		return out, nil
@@ -214,8 +247,9 @@ func (p *planning) waveAsksFor(ctx context.Context, ids []resource.ID) (map[reso
 	return out, nil
 }
 
-// lookAgain schedules resources that had a run overtaken by another. Their listeners are told, and their facts are read again.
-func (p *planning) lookAgain(ctx context.Context, entries []state.Outbox) error {
+// scheduleAgain schedules resources that had a run overtaken by another. Their listeners are told,
+// and their facts are read again.
+func (p *followUp) scheduleAgain(ctx context.Context, entries []state.Outbox) error {
 	priority := map[resource.ID]state.Priority{}
 	for i := range entries {
 		if entries[i].Kind == state.OutboxAgain {

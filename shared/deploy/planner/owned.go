@@ -14,8 +14,9 @@ import (
 )
 
 // withOwned returns the model of a whole export with the resource sets that belong to others, as
-// they are in the version before it, and the number of that version; 0 if nothing was taken from it.
-func (p *planning) withOwned(
+// they are in the version before it, and the number of that version; 0 if nothing was taken from
+// it.
+func (p *exporting) withOwned(
 	ctx context.Context, x Export, last state.Version,
 ) (*model.Model, int, error) {
 	if p.pl.Owned == nil {
@@ -41,7 +42,7 @@ func (p *planning) withOwned(
 }
 
 // carryOwned puts the sets of others into a model.
-func (p *planning) carryOwned(
+func (p *exporting) carryOwned(
 	ctx context.Context, of *model.Model, base state.Version, owned []string,
 ) (*model.Model, error) {
 	entries, err := version.ReadChunks(ctx, p.pl.Files, base.Chunks)

@@ -43,39 +43,55 @@ type Planner struct{ Config }
 // New returns a planner.
 func New(c Config) *Planner { return &Planner{c} }
 
-// planning changes what is scheduled in one environment. It holds the lease "plan", so there is one at a time. Workers go on meanwhile;
-// rows that they change before the planner writes them are planned again. See docs/design/engine.md.
+// planning changes what is scheduled in one environment. It holds the lease "plan", so there is one
+// at a time; only that of a Draft has none. Workers go on meanwhile: rows that they change before
+// they are written here are planned again. See docs/design/engine.md.
 type planning struct {
-	pl          *Planner
-	env         state.Env
-	was         state.Env // env as it is stored
-	lease       state.Lease
-	dry         bool                       // nothing is stored; see Preview
-	wholeValues bool                       // of a preview: values are kept as long as they are
-	texts       run.Texts                  // of a preview; nil: files are not shown by their text
-	retry       bool                       // what failed is asked for, too
-	targets     *targets                   // what an export is about; nil: everything
-	commits     int64                      // number of commits made so far
-	rows        map[resource.ID]*state.Row // the planned rows, to be written
-	order       []resource.ID              // ids of rows, requirements first
-	graph       *version.Graph             // the graph that will be in force
-	add         []state.Outbox             // outbox entries that follow from the plan
-	drop        []string                   // outbox entries that are settled by the plan
-	store       struct {                   // what is written with the rows
-		version *state.Version
-		forget  []int
-		agents  []resource.Agent
-		goodbye []string // agents to remove
-		set     []state.Parameter
-		unset   []state.ParameterKey
-	}
+	pl      *Planner
+	env     state.Env
+	was     state.Env // env as it is stored
+	lease   state.Lease
+	dry     bool           // nothing is stored: it is a Draft
+	commits int64          // number of commits made so far
+	changes                // of rows
+	graph   *version.Graph // the graph that will be in force
+	add     []state.Outbox // outbox entries that follow from the plan
+	drop    []string       // outbox entries that are done by the plan
+	store   writes
+	// mending says that what is stored may be lost, so that all of it is compared; rebuilt stands
+	// for a graph that is.
+	mending bool
+	rebuilt *version.Graph
+}
+
+// changes are the rows that are planned.
+type changes struct {
+	rows  map[resource.ID]*state.Row // to be written
+	order []resource.ID              // ids of rows, requirements first
 	// reapply makes the planned change again, on a row that somebody else has changed meanwhile.
 	reapply map[resource.ID]func(*state.Row) bool
 	whole   map[resource.ID]bool      // rows that reapply makes anew if they are gone
 	before  map[resource.ID]state.Row // the planned rows as they are stored
-	// mending says that what is stored may be lost, so that all of it is compared; rebuilt stands for a graph that is.
-	mending bool
-	rebuilt *version.Graph
+}
+
+// newChanges returns no changes.
+func newChanges() changes {
+	return changes{
+		rows:    map[resource.ID]*state.Row{},
+		reapply: map[resource.ID]func(*state.Row) bool{},
+		whole:   map[resource.ID]bool{},
+		before:  map[resource.ID]state.Row{},
+	}
+}
+
+// writes is what is written with the rows.
+type writes struct {
+	version *state.Version
+	forget  []int // versions
+	agents  []resource.Agent
+	goodbye []string // agents to remove
+	set     []state.Parameter
+	unset   []state.ParameterKey
 }
 
 // planLease is how long the lease of a planner outlasts its last write; see state.LeaseMargin.
@@ -86,8 +102,14 @@ func (pl *Planner) plan(ctx context.Context, env string, f func(p *planning) err
 	return pl.planMending(ctx, env, false, f)
 }
 
-// planMending is plan where f may make anew what is lost, so that it is not an error that a release cannot be finished for that reason.
-func (pl *Planner) planMending(ctx context.Context, env string, mending bool, f func(p *planning) error) error {
+// planMending is plan where f may make anew what is lost, so that it is not an error that a release
+// cannot be finished for that reason.
+func (pl *Planner) planMending(
+	ctx context.Context,
+	env string,
+	mending bool,
+	f func(p *planning) error,
+) error {
 	lease, err := pl.Client.Acquire(ctx, env, state.PlanKey, planLease)
 	if err != nil {
 		return err
@@ -100,7 +122,8 @@ func (pl *Planner) planMending(ctx context.Context, env string, mending bool, f 
 	p := &planning{pl: pl, env: stored, was: stored, lease: lease}
 	p.reset()
 	if stored.Releasing != 0 {
-		if err := p.resumeRelease(ctx); err != nil && !(mending && state.Unreadable(err)) {
+		if err := (&releasing{p}).resumeRelease(ctx); err != nil &&
+			!(mending && state.Unreadable(err)) {
 			return fault.Wrap(fault.Unknown, "finish interrupted release", err)
 		}
 	}
@@ -110,15 +133,13 @@ func (pl *Planner) planMending(ctx context.Context, env string, mending bool, f 
 
 // reset forgets what was planned.
 func (p *planning) reset() {
-	p.rows, p.order, p.add, p.drop = map[resource.ID]*state.Row{}, nil, nil, nil
-	p.store.version, p.store.forget, p.store.agents, p.store.set, p.store.unset = nil, nil, nil, nil, nil
-	p.store.goodbye = nil
-	p.reapply, p.whole, p.before = map[resource.ID]func(*state.Row) bool{}, map[resource.ID]bool{}, map[resource.ID]state.Row{}
+	p.changes, p.store, p.add, p.drop = newChanges(), writes{}, nil, nil
 }
 
-// set changes a row by f, which reports whether there is anything to write. It remembers f, even if there is nothing to write now: if
-// somebody else has changed the row meanwhile, f is applied to it again, and then there may be.
-func (p *planning) set(row *state.Row, f func(*state.Row) bool) {
+// set changes a row by f, which reports whether there is anything to write. It remembers f, even if
+// there is nothing to write now: if somebody else has changed the row meanwhile, f is applied to it
+// again, and then there may be.
+func (p *changes) set(row *state.Row, f func(*state.Row) bool) {
 	was := *row
 	changed := f(row)
 	if before := p.reapply[row.ID]; before != nil {
@@ -139,7 +160,8 @@ func (p *planning) set(row *state.Row, f func(*state.Row) bool) {
 	}
 }
 
-// ticket returns the ticket of all that the next commit schedules: greater than those of all commits before it.
+// ticket returns the ticket of all that the next commit schedules: greater than those of all
+// commits before it.
 func (p *planning) ticket() int64 { return p.lease.Fence<<20 | p.commits }
 
 // schedule gives a row a ticket.
@@ -151,21 +173,50 @@ func (p *planning) schedule(r *state.Row, priority state.Priority) {
 	r.NextAt = time.Time{}
 }
 
-// What a commit of a planner means for the schedule. If it changes, whoever has read it has to read it again before anything starts.
+// What a commit of a planner means for the schedule. If it changes, whoever has read it has to read
+// it again before anything starts.
 const (
 	scheduleChanges = true
 	scheduleStays   = false
 )
 
-// commit writes what was planned, together with the environment, and rings the lanes that got work. Rows that a worker has changed
-// meanwhile are planned again, until all are written. plan is scheduleChanges or scheduleStays.
+// commit writes what was planned, together with the environment, and rings the lanes that got work.
+// Rows that a worker has changed meanwhile are planned again, until all are written. plan is
+// scheduleChanges or scheduleStays.
 func (p *planning) commit(ctx context.Context, plan bool) error {
 	s := &p.store
-	if len(p.order)+len(p.drop)+len(s.forget)+len(s.agents)+len(s.set)+len(s.unset)+len(s.goodbye) == 0 && s.version == nil && p.env == p.was {
+	if len(
+		p.order,
+	)+len(
+		p.drop,
+	)+len(
+		s.forget,
+	)+len(
+		s.agents,
+	)+len(
+		s.set,
+	)+len(
+		s.unset,
+	)+len(
+		s.goodbye,
+	) == 0 &&
+		s.version == nil &&
+		p.env == p.was {
 		return nil
 	}
-	c := state.Commit{Guard: state.Guard{Key: p.lease.Key, Fence: p.lease.Fence}, Plan: plan, DropOutbox: p.drop, Env: &p.env,
-		AddOutbox: p.add, Version: s.version, Forget: s.forget, Agents: s.agents, DropAgents: s.goodbye, Parameters: s.set, DropParameters: s.unset}
+	c := state.Commit{
+		Guard:          state.Guard{Key: p.lease.Key, Fence: p.lease.Fence},
+		Plan:           plan,
+		DropOutbox:     p.drop,
+		Env:            &p.env,
+		AddOutbox:      p.add,
+		Version:        s.version,
+		Forget:         s.forget,
+		Agents:         s.agents,
+		DropAgents:     s.goodbye,
+		Parameters:     s.set,
+		DropParameters: s.unset,
+	}
 	if len(p.order) > 0 {
 		c.Rows = make([]state.Row, 0, len(p.order))
 	}
@@ -207,14 +258,15 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 		}
 	}
 	p.reset()
-	p.ringPlanned(ctx, rows, conflicts)
+	p.notifyPlanned(ctx, rows, conflicts)
 	return nil
 }
 
 // toWrite reports whether a planned row has to be written: not if it was changed and changed back.
 func toWrite(row, was *state.Row) bool { return row.Rev == 0 || !row.Same(was) }
 
-// write makes a commit, trying again while the store is unavailable. It recognises a commit that took effect although its answer was lost.
+// write makes a commit, trying again while the store is unavailable. It recognises a commit that
+// took effect although its answer was lost.
 func (p *planning) write(ctx context.Context, c state.Commit) (state.Committed, error) {
 	var done state.Committed
 	want := state.Env{}
@@ -242,13 +294,16 @@ func (p *planning) write(ctx context.Context, c state.Commit) (state.Committed, 
 	}
 	p.commits++
 	if lost {
-		done.Conflicts = slices.DeleteFunc(done.Conflicts, func(r state.Row) bool { return p.sameAsPlanned(c.Rows, r) })
+		done.Conflicts = slices.DeleteFunc(
+			done.Conflicts,
+			func(r state.Row) bool { return p.sameAsPlanned(c.Rows, r) },
+		)
 	}
 	return done, nil
 }
 
-// sameAsPlanned reports whether a conflicting row is what this planner has written itself. What a worker has written differs at least in
-// its last action.
+// sameAsPlanned reports whether a conflicting row is what this planner has written itself. What a
+// worker has written differs at least in its last action.
 func (p *planning) sameAsPlanned(rows []state.Row, now state.Row) bool {
 	for i := range rows {
 		if rows[i].ID == now.ID {
@@ -261,23 +316,37 @@ func (p *planning) sameAsPlanned(rows []state.Row, now state.Row) bool {
 	return false
 }
 
-func (p *planning) ringLanes(ctx context.Context, lanes map[string]bool) {
+func (p *planning) notifyLanes(ctx context.Context, lanes map[string]bool) {
 	p.pl.Client.Ring(ctx, p.env.Name, state.RingsOf(slices.Sorted(maps.Keys(lanes))))
 }
 
 // load returns rows by id.
-func (p *planning) load(ctx context.Context, ids []resource.ID) (map[resource.ID]*state.Row, error) {
+func (p *planning) load(
+	ctx context.Context,
+	ids []resource.ID,
+) (map[resource.ID]*state.Row, error) {
 	return p.pl.Client.Rows(ctx, p.env.Name, ids)
 }
 
 // startWave plans a wave, which asks for everything to be checked.
 func (p *planning) startWave(priority state.Priority, keepTerminal bool) {
-	p.env.Wave = state.Wave{Epoch: p.env.Wave.Epoch + 1, Priority: priority, At: p.pl.Clock.Now(), KeepTerminal: keepTerminal}
+	p.env.Wave = state.Wave{
+		Epoch:        p.env.Wave.Epoch + 1,
+		Priority:     priority,
+		At:           p.pl.Clock.Now(),
+		KeepTerminal: keepTerminal,
+	}
 }
 
-// scheduleUnfinished schedules the rows that are not deployed as wanted, may run, and match (nil: all). retry includes those that wait
-// for their backoff, and those whose failure waits for a person or a new intent.
-func (p *planning) scheduleUnfinished(ctx context.Context, priority state.Priority, retry bool, match func(*state.Row) bool) error {
+// scheduleUnfinished schedules the rows that are not deployed as wanted, may run, and match (nil:
+// all). retry includes those that wait for their backoff, and those whose failure waits for a
+// person or a new intent.
+func (p *planning) scheduleUnfinished(
+	ctx context.Context,
+	priority state.Priority,
+	retry bool,
+	match func(*state.Row) bool,
+) error {
 	leases, err := p.pl.State.Leases(ctx, p.env.Name)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read leases", err)
@@ -291,7 +360,8 @@ func (p *planning) scheduleUnfinished(ctx context.Context, priority state.Priori
 		}
 	}
 	ask := func(r *state.Row) bool {
-		if !r.Runnable() || !r.Unfinished() || (match != nil && !match(r)) || running[r.ID] == r.Lane {
+		if !r.Runnable() || !r.Unfinished() || (match != nil && !match(r)) ||
+			running[r.ID] == r.Lane {
 			return false // what runs does just what is asked for
 		}
 		if !retry && (!state.Retried(r.Class) || r.NextAt.After(p.pl.Clock.Now())) {
@@ -301,7 +371,8 @@ func (p *planning) scheduleUnfinished(ctx context.Context, priority state.Priori
 			p.schedule(r, priority)
 			return true
 		}
-		// It is asked for already, and may be claimed by now: a new ticket would ask for another run.
+		// It is asked for already, and may be claimed by now: a new ticket would ask for another
+		// run.
 		higher := priority < r.Priority
 		r.Priority = min(r.Priority, priority)
 		return higher

@@ -6,8 +6,8 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// TestSetIsDecidedAgain pins that what had nothing to write is asked again when the row turns out to be another: a fact that a row was asked for
-// already is asked of what takes its place.
+// TestSetIsDecidedAgain pins that what had nothing to write is asked again when the row turns out
+// to be another: a fact that a row was asked for already is asked of what takes its place.
 func TestSetIsDecidedAgain(t *testing.T) {
 	t.Parallel()
 	p := &planning{}

@@ -11,9 +11,17 @@ import (
 // released counts what a release changed.
 type released struct{ changed, removed int }
 
-// release plans the release of version v, whose resources are entries. Only what differs from the version in force is read or planned.
-// Rows are written by commitAll; until then the release has not begun.
-func (p *planning) release(ctx context.Context, v state.Version, entries []version.Entry) (released, error) {
+// releasing plans the way to another version, or from whatever the rows are to the one in force.
+type releasing struct{ *planning }
+
+// release plans the release of version v, whose resources are entries. Only what differs from the
+// version in force is read or planned. Rows are written by commitAll; until then the release has
+// not begun.
+func (p *releasing) release(
+	ctx context.Context,
+	v state.Version,
+	entries []version.Entry,
+) (released, error) {
 	if p.mending {
 		return p.releaseWhole(ctx, v, entries)
 	}
@@ -48,7 +56,7 @@ func (p *planning) release(ctx context.Context, v state.Version, entries []versi
 }
 
 // releaseNext is release of the version that an export makes.
-func (p *planning) releaseNext(ctx context.Context, n next) (released, error) {
+func (p *releasing) releaseNext(ctx context.Context, n next) (released, error) {
 	if n.delta == nil {
 		return p.release(ctx, n.version, n.entries)
 	}
@@ -60,8 +68,9 @@ func (p *planning) releaseNext(ctx context.Context, n next) (released, error) {
 	return r.plan(ctx)
 }
 
-// resumeRelease finishes a release that was begun. How much of it was written is not known, so all rows are compared.
-func (p *planning) resumeRelease(ctx context.Context) error {
+// resumeRelease finishes a release that was begun. How much of it was written is not known, so all
+// rows are compared.
+func (p *releasing) resumeRelease(ctx context.Context) error {
 	v, err := p.pl.Client.Version(ctx, p.was, p.env.Releasing)
 	if err != nil {
 		return err
@@ -76,9 +85,21 @@ func (p *planning) resumeRelease(ctx context.Context) error {
 	return p.commitAll(ctx)
 }
 
-// releaseWhole plans the release of a version, whose resources are entries, from whatever the rows are now.
-func (p *planning) releaseWhole(ctx context.Context, v state.Version, entries []version.Entry) (released, error) {
-	r := &releaser{p: p, v: v, before: map[resource.ID]version.Entry{}, after: entries, all: entries, unasked: map[resource.ID]bool{}}
+// releaseWhole plans the release of a version, whose resources are entries, from whatever the rows
+// are now.
+func (p *releasing) releaseWhole(
+	ctx context.Context,
+	v state.Version,
+	entries []version.Entry,
+) (released, error) {
+	r := &releaser{
+		p:       p,
+		v:       v,
+		before:  map[resource.ID]version.Entry{},
+		after:   entries,
+		all:     entries,
+		unasked: map[resource.ID]bool{},
+	}
 	if err := p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if row.Blocked == state.BlockedTemp { // it may be skipped for something required only by the previous graph, which is not known any more
 			r.skipped = append(r.skipped, row.ID)
@@ -121,7 +142,8 @@ func (r *releaser) begin(ctx context.Context) error {
 	return nil
 }
 
-// commitAll writes what was planned, notes that a release, if there was one, is complete, and rings all lanes if a wave was started.
+// commitAll writes what was planned, notes that a release, if there was one, is complete, and rings
+// all lanes if a wave was started.
 func (p *planning) commitAll(ctx context.Context) error {
 	wave := p.env.Wave.Epoch != p.was.Wave.Epoch
 	if err := p.commit(ctx, scheduleChanges); err != nil {
@@ -134,7 +156,7 @@ func (p *planning) commitAll(ctx context.Context) error {
 		}
 	}
 	if wave {
-		p.ringWave(ctx)
+		p.notifyWave(ctx)
 	}
 	return nil
 }
@@ -169,7 +191,7 @@ func (pl *Planner) Release(ctx context.Context, env string, number int) (Exporte
 		if p.env.Base = v.Number; v.Number == p.env.Last {
 			p.env.Base = 0
 		}
-		diff, err := p.release(ctx, v, version.SortedEntries(byID))
+		diff, err := (&releasing{p}).release(ctx, v, version.SortedEntries(byID))
 		if err != nil {
 			return err
 		}
@@ -181,7 +203,7 @@ func (pl *Planner) Release(ctx context.Context, env string, number int) (Exporte
 }
 
 // base returns the version that a partial export is merged into; last is the last one.
-func (p *planning) base(ctx context.Context, last state.Version) (state.Version, error) {
+func (p *exporting) base(ctx context.Context, last state.Version) (state.Version, error) {
 	if p.env.Base == 0 {
 		return last, nil
 	}

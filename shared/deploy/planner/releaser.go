@@ -15,7 +15,7 @@ import (
 
 // releaser plans what takes the rows from one version to another.
 type releaser struct {
-	p       *planning
+	p       *releasing
 	v       state.Version                 // the one to release
 	agents  []resource.Agent              // those in force; nil: not known
 	before  map[resource.ID]version.Entry // what may differ in the version in force
@@ -71,7 +71,7 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 	if err := r.wake(ctx, old, graph); err != nil {
 		return released{}, err
 	}
-	if err := p.askFacts(ctx, r.unasked); err != nil {
+	if err := (&resolver{p.planning}).askFacts(ctx, r.unasked); err != nil {
 		return released{}, err
 	}
 	if err := p.reblock(ctx, graph); err != nil {
@@ -124,7 +124,8 @@ func (r *releaser) load(ctx context.Context) error {
 	return err
 }
 
-// planEntry plans one resource of the new version. One that is not fresh has not changed and can only move to another lane.
+// planEntry plans one resource of the new version. One that is not fresh has not changed and can
+// only move to another lane.
 func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool) error {
 	res, err := resource.Decode(en.Body)
 	if err != nil {
@@ -157,12 +158,35 @@ func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool)
 	return nil
 }
 
-// replace gives a row another intent; missing names what is not known of it yet, and tells whether it sends events.
-func (r *releaser) replace(row *state.Row, en *version.Entry, tells bool, lane string, missing []string) {
+// replace gives a row another intent; missing names what is not known of it yet, and tells whether
+// it sends events.
+func (r *releaser) replace(
+	row *state.Row,
+	en *version.Entry,
+	tells bool,
+	lane string,
+	missing []string,
+) {
 	if row.Rev == 0 || row.Orphaned || row.Removing {
 		row.HideSecrets()
-		*row = state.Row{ID: row.ID, Rev: row.Rev, Body: row.Body, Lane: row.Lane, Checked: row.Checked, Creating: row.Creating, Notes: row.KeptNotes(), LastRun: state.RunNew, Blocked: state.NotBlocked,
-			LastAt: row.LastAt, LastAction: row.LastAction, ChangedAt: row.ChangedAt, Unsure: row.Unsure, WantFacts: row.WantFacts, Hidden: row.Hidden, Left: row.Left}
+		*row = state.Row{
+			ID:         row.ID,
+			Rev:        row.Rev,
+			Body:       row.Body,
+			Lane:       row.Lane,
+			Checked:    row.Checked,
+			Creating:   row.Creating,
+			Notes:      row.KeptNotes(),
+			LastRun:    state.RunNew,
+			Blocked:    state.NotBlocked,
+			LastAt:     row.LastAt,
+			LastAction: row.LastAction,
+			ChangedAt:  row.ChangedAt,
+			Unsure:     row.Unsure,
+			WantFacts:  row.WantFacts,
+			Hidden:     row.Hidden,
+			Left:       row.Left,
+		}
 	}
 	row.HideSecrets()
 	r.move(row, lane)
@@ -200,7 +224,10 @@ func (r *releaser) adjust(row *state.Row, en *version.Entry, lane string) bool {
 		row.Blocked = state.NotBlocked
 		r.p.schedule(row, state.PriorityNewVersion)
 	case row.Ticket != 0:
-		r.p.schedule(row, row.Priority) // a run that has begun has not waited for the new requirements
+		r.p.schedule(
+			row,
+			row.Priority,
+		) // a run that has begun has not waited for the new requirements
 	case asked:
 		r.p.schedule(row, r.p.env.Wave.Priority) // in its new lane the wave may be over
 	case r.owes[row.ID] && row.Runnable():
@@ -212,7 +239,8 @@ func (r *releaser) adjust(row *state.Row, en *version.Entry, lane string) bool {
 // waveAsks reports whether the wave has still to check a row in the lane where it is now.
 func (r *releaser) waveAsks(row *state.Row) bool {
 	wave := r.p.env.Wave
-	if r.wave == nil || row.Checked >= wave.Epoch || !row.Runnable() || wave.KeepTerminal && !state.Retried(row.Class) {
+	if r.wave == nil || row.Checked >= wave.Epoch || !row.Runnable() ||
+		wave.KeepTerminal && !state.Retried(row.Class) {
 		return false
 	}
 	if wave.Epoch > r.wave.Wave.Epoch {

@@ -13,11 +13,13 @@ import (
 // Request says which of the released resources work is asked for.
 type Request struct {
 	Filter state.Filter
-	// RetryFailed includes resources that wait for their backoff, and those whose failure waits for a new intent or a person.
+	// RetryFailed includes resources that wait for their backoff, and those whose failure waits for
+	// a new intent or a person.
 	RetryFailed bool
 }
 
-// Deploy schedules the matching resources that are not deployed as wanted, and returns how many these are.
+// Deploy schedules the matching resources that are not deployed as wanted, and returns how many
+// these are.
 func (pl *Planner) Deploy(ctx context.Context, env string, req Request) (int, error) {
 	n := 0
 	err := pl.plan(ctx, env, func(p *planning) error {
@@ -30,7 +32,7 @@ func (pl *Planner) Deploy(ctx context.Context, env string, req Request) (int, er
 			return err
 		}
 		if req.RetryFailed && req.Filter.ID != "" {
-			if err := p.decided(ctx, req.Filter); err != nil {
+			if err := decided(ctx, p, req.Filter); err != nil {
 				return err
 			}
 		}
@@ -43,7 +45,7 @@ func (pl *Planner) Deploy(ctx context.Context, env string, req Request) (int, er
 
 // decided takes a request for one resource as a person's decision that its create, whose outcome is
 // not known, may be begun anew. A glob is none: nobody has looked at all that it may match.
-func (p *planning) decided(ctx context.Context, f state.Filter) error {
+func decided(ctx context.Context, p *planning, f state.Filter) error {
 	return p.pl.Client.EachRow(ctx, p.env.Name, func(r *state.Row) error {
 		if string(r.ID) == f.ID && r.Blocked == state.NeedsPerson && !r.Orphaned && f.Match(r) {
 			p.set(r, func(r *state.Row) bool {
@@ -56,7 +58,8 @@ func (p *planning) decided(ctx context.Context, f state.Filter) error {
 	})
 }
 
-// Repair schedules all matching resources to be checked against reality, and returns how many these are.
+// Repair schedules all matching resources to be checked against reality, and returns how many these
+// are.
 func (pl *Planner) Repair(ctx context.Context, env string, req Request) (int, error) {
 	n := 0
 	err := pl.plan(ctx, env, func(p *planning) error {
@@ -91,7 +94,8 @@ func (pl *Planner) Repair(ctx context.Context, env string, req Request) (int, er
 	return n, err
 }
 
-// SetParameters stores parameters. Resources that were undefined for want of them get their intent and are scheduled.
+// SetParameters stores parameters. Resources that were undefined for want of them get their intent
+// and are scheduled.
 func (pl *Planner) SetParameters(ctx context.Context, env string, ps ...state.Parameter) error {
 	for i := range ps {
 		if err := CheckParameterName(ps[i].Name); err != nil {
@@ -105,13 +109,19 @@ func (pl *Planner) SetParameters(ctx context.Context, env string, ps ...state.Pa
 // maxParameterName bounds the names of parameters, in characters.
 const maxParameterName = 255
 
-// CheckParameterName refuses what cannot be the name of a parameter: names stand in messages, tables and logs, a line each.
+// CheckParameterName refuses what cannot be the name of a parameter: names stand in messages,
+// tables and logs, a line each.
 func CheckParameterName(name string) error {
 	switch {
 	case name == "":
 		return fault.New(fault.Invalid, "set parameter", "a parameter needs a name")
 	case utf8.RuneCountInString(name) > maxParameterName:
-		return fault.New(fault.Invalid, "set parameter", "the name of a parameter has at most %d characters", maxParameterName)
+		return fault.New(
+			fault.Invalid,
+			"set parameter",
+			"the name of a parameter has at most %d characters",
+			maxParameterName,
+		)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fault.New(fault.Invalid, "set parameter", "the name %q has characters that are not shown, such as line breaks", name).
 			WithHint("use letters, digits and signs")
@@ -119,19 +129,29 @@ func CheckParameterName(name string) error {
 	return nil
 }
 
-// DeleteParameters removes parameters and facts. What was deployed with their values stays as it is until the next export.
-func (pl *Planner) DeleteParameters(ctx context.Context, env string, keys ...state.ParameterKey) error {
+// DeleteParameters removes parameters and facts. What was deployed with their values stays as it is
+// until the next export.
+func (pl *Planner) DeleteParameters(
+	ctx context.Context,
+	env string,
+	keys ...state.ParameterKey,
+) error {
 	return pl.changeParameters(ctx, env, func(p *planning) { p.store.unset = keys })
 }
 
-func (pl *Planner) changeParameters(ctx context.Context, env string, change func(p *planning)) error {
+func (pl *Planner) changeParameters(
+	ctx context.Context,
+	env string,
+	change func(p *planning),
+) error {
 	return pl.plan(ctx, env, func(p *planning) error {
 		change(p)
 		p.env.Fingerprint, p.env.Applied = "", "" // the same may mean something else now
-		// Stored only if a row conflicts, and until that is planned again: the values are, and what waits for them must hear of it even after a crash.
+		// Stored only if a row conflicts, and until that is planned again: the values are, and what
+		// waits for them must hear of it even after a crash.
 		resolve := state.Outbox{ID: pl.NewID(), Kind: state.OutboxFact, At: pl.Clock.Now()}
 		p.add, p.drop = []state.Outbox{resolve}, []string{resolve.ID}
-		if err := p.resolveAgain(ctx); err != nil {
+		if err := (&resolver{p}).resolveAgain(ctx); err != nil {
 			return err
 		}
 		return p.commit(ctx, scheduleChanges)

@@ -33,7 +33,7 @@ type values struct {
 }
 
 // lookup reads the parameters and facts that refs name.
-func (pl *Planner) lookup(ctx context.Context, env string, refs []any) (*values, error) {
+func (pl *Config) lookup(ctx context.Context, env string, refs []any) (*values, error) {
 	out := &values{known: map[state.ParameterKey]string{}}
 	var params, facts []state.ParameterKey
 	for _, ref := range refs {
@@ -77,8 +77,11 @@ func (p *planning) lookup(ctx context.Context, refs []any) (*values, error) {
 	return out, nil
 }
 
+// resolver gives references the values that are known, and asks for facts that are not.
+type resolver struct{ *planning }
+
 // resolveModel resolves the references of a model, in m itself, and encodes its resources.
-func (p *planning) resolveModel(ctx context.Context, m *model.Model) (intents, error) {
+func (p *resolver) resolveModel(ctx context.Context, m *model.Model) (intents, error) {
 	p.pl.Checker.Gather(m)
 	known, refs, err := p.references(ctx, m)
 	if err != nil {
@@ -92,8 +95,9 @@ func (p *planning) resolveModel(ctx context.Context, m *model.Model) (intents, e
 	return out, err
 }
 
-// references returns the references of each resource of a model, and what is known of the values of all.
-func (p *planning) references(ctx context.Context, m *model.Model) (*values, [][]any, error) {
+// references returns the references of each resource of a model, and what is known of the values of
+// all.
+func (p *resolver) references(ctx context.Context, m *model.Model) (*values, [][]any, error) {
 	refs := make([][]any, len(m.Resources))
 	var all []any
 	for i := range m.Resources {
@@ -110,8 +114,15 @@ func (p *planning) references(ctx context.Context, m *model.Model) (*values, [][
 	return known, refs, err
 }
 
-// resolveResources resolves refs, the references of the resources of a model, in m itself, and encodes the resources.
-func (p *planning) resolveResources(ctx context.Context, m *model.Model, refs [][]any, known *values, agents agentSet) (intents, error) {
+// resolveResources resolves refs, the references of the resources of a model, in m itself, and
+// encodes the resources.
+func (p *resolver) resolveResources(
+	ctx context.Context,
+	m *model.Model,
+	refs [][]any,
+	known *values,
+	agents agentSet,
+) (intents, error) {
 	out := intents{agents: agents.list, volatile: known.volatile}
 	var problems diag.Problems
 	files := map[string]bool{}
@@ -150,8 +161,13 @@ type agentSet struct {
 	byName map[string]resource.Agent
 }
 
-// resolveAgents resolves the options of the agents of a model and adds the agents that only resources name, which are local.
-func (p *planning) resolveAgents(ctx context.Context, m *model.Model, known *values) (agentSet, diag.Problems) {
+// resolveAgents resolves the options of the agents of a model and adds the agents that only
+// resources name, which are local.
+func (p *resolver) resolveAgents(
+	ctx context.Context,
+	m *model.Model,
+	known *values,
+) (agentSet, diag.Problems) {
 	var problems diag.Problems
 	out := agentSet{byName: map[string]resource.Agent{}}
 	for _, a := range m.Agents {
@@ -164,7 +180,12 @@ func (p *planning) resolveAgents(ctx context.Context, m *model.Model, known *val
 			}
 		}
 		if err != nil {
-			problems.Add(diag.Problem{Message: fmt.Sprintf("agent %q: %v", a.Name, err), Hint: "set it first: southbound parameter set NAME VALUE"})
+			problems.Add(
+				diag.Problem{
+					Message: fmt.Sprintf("agent %q: %v", a.Name, err),
+					Hint:    "set it first: southbound parameter set NAME VALUE",
+				},
+			)
 			continue
 		}
 		a.Options, _ = options.(map[string]any)
@@ -180,12 +201,16 @@ func (p *planning) resolveAgents(ctx context.Context, m *model.Model, known *val
 	for _, a := range out.byName {
 		out.list = append(out.list, a)
 	}
-	slices.SortFunc(out.list, func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(
+		out.list,
+		func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) },
+	)
 	return out, problems
 }
 
-// resolveRef replaces a known parameter or fact by its value and gives a secret its version; any other reference stays as it is.
-func (pl *Planner) resolveRef(ctx context.Context, ref any, known *values) (any, error) {
+// resolveRef replaces a known parameter or fact by its value and gives a secret its version; any
+// other reference stays as it is.
+func (pl *Config) resolveRef(ctx context.Context, ref any, known *values) (any, error) {
 	switch r := ref.(type) {
 	case resource.Parameter:
 		if v, ok := known.known[state.ParameterKey{Name: r.Name}]; ok {
@@ -201,15 +226,26 @@ func (pl *Planner) resolveRef(ctx context.Context, ref any, known *values) (any,
 	return ref, nil
 }
 
-// resolveAttributes returns the attributes of r with references resolved, and what is wrong with the values they got.
-func (pl *Planner) resolveAttributes(ctx context.Context, r *resource.Resource, known *values) (map[string]any, []diag.Problem) {
+// resolveAttributes returns the attributes of r with references resolved, and what is wrong with
+// the values they got.
+func (pl *Config) resolveAttributes(
+	ctx context.Context,
+	r *resource.Resource,
+	known *values,
+) (map[string]any, []diag.Problem) {
 	var problems []diag.Problem
 	t, _ := pl.Checker.Type(r)
 	out := make(map[string]any, len(r.Attributes))
 	for name, v := range r.Attributes {
-		resolved, err := resource.Walk(v, func(ref any) (any, error) { return pl.resolveRef(ctx, ref, known) })
+		resolved, err := resource.Walk(
+			v,
+			func(ref any) (any, error) { return pl.resolveRef(ctx, ref, known) },
+		)
 		if err != nil {
-			problems = append(problems, diag.Problem{Resource: string(r.ID), Attribute: name, Message: err.Error()})
+			problems = append(
+				problems,
+				diag.Problem{Resource: string(r.ID), Attribute: name, Message: err.Error()},
+			)
 			continue
 		}
 		if text, ok := resolved.(string); ok && t != nil {
@@ -228,7 +264,8 @@ func (pl *Planner) resolveAttributes(ctx context.Context, r *resource.Resource, 
 	return out, problems
 }
 
-// coerce reads the text of a parameter or fact as the number or boolean that the attribute wants; text that does not fit stays as it is.
+// coerce reads the text of a parameter or fact as the number or boolean that the attribute wants;
+// text that does not fit stays as it is.
 func coerce(t *schema.Compiled, name, text string) any {
 	a, ok := t.Attribute(name)
 	if !ok || a.DataType.Check(text) == nil {
@@ -240,7 +277,8 @@ func coerce(t *schema.Compiled, name, text string) any {
 	if f, err := strconv.ParseFloat(text, 64); err == nil && a.DataType.Check(f) == nil {
 		return f
 	}
-	if b, err := strconv.ParseBool(text); err == nil && a.DataType.Check(b) == nil && (text == "true" || text == "false") {
+	if b, err := strconv.ParseBool(text); err == nil && a.DataType.Check(b) == nil &&
+		(text == "true" || text == "false") {
 		return b
 	}
 	return text

@@ -13,10 +13,14 @@ import (
 // left the model. What stands for the same thing as something that leaves, such as a directory for
 // the path of a file, waits until that is gone.
 //
-// What leaves waits in turn for all that required it. Where that stays, and requires by now what takes
-// the place, it would wait for itself: then it is what leaves that goes first.
-func (pl *Planner) makeRoom(kept []version.Node, resources []*resource.Resource, leaving []version.Node,
-	rows map[resource.ID]*state.Row) []version.Node {
+// What leaves waits in turn for all that required it. Where that stays, and requires by now what
+// takes the place, it would wait for itself: then it is what leaves that goes first.
+func (pl *Config) makeRoom(
+	kept []version.Node,
+	resources []*resource.Resource,
+	leaving []version.Node,
+	rows map[resource.ID]*state.Row,
+) []version.Node {
 	left := map[model.Thing]resource.ID{}
 	for _, n := range leaving {
 		res, err := resource.Decode(rows[n.ID].Body)

@@ -8,13 +8,16 @@ import (
 	"southbound/shared/resource"
 )
 
-// secretVersion returns s with the version that it means now. If that cannot be told, s stays as it is: it may still be readable where the
-// handler runs.
-func (pl *Planner) secretVersion(ctx context.Context, s resource.Secret) resource.Secret {
+// secretVersion returns s with the version that it means now. If that cannot be told, s stays as it
+// is: it may still be readable where the handler runs.
+func (pl *Config) secretVersion(ctx context.Context, s resource.Secret) resource.Secret {
 	var version string
 	var err error
 	if v, ok := pl.Secrets.(state.SecretVersions); ok {
-		version, err = v.Version(ctx, s) // even if s names a version: that may be a label, which can move to another one
+		version, err = v.Version(
+			ctx,
+			s,
+		) // even if s names a version: that may be a label, which can move to another one
 	} else if s.Version == "" {
 		_, version, err = pl.Secrets.Resolve(ctx, s)
 	}
@@ -25,7 +28,7 @@ func (pl *Planner) secretVersion(ctx context.Context, s resource.Secret) resourc
 }
 
 // prefetchVersions fetches ahead what secretVersion will ask for, for all secrets among refs.
-func (pl *Planner) prefetchVersions(ctx context.Context, refs []any) {
+func (pl *Config) prefetchVersions(ctx context.Context, refs []any) {
 	if b, ok := pl.Secrets.(state.SecretBatches); ok {
 		if secrets := model.SecretsAmong(refs); len(secrets) > 1 {
 			b.Prefetch(ctx, secrets, false)
@@ -34,7 +37,7 @@ func (pl *Planner) prefetchVersions(ctx context.Context, refs []any) {
 }
 
 // lookUp finds out whether a secret exists.
-func (pl *Planner) lookUp(ctx context.Context) func(resource.Secret) error {
+func (pl *Config) lookUp(ctx context.Context) func(resource.Secret) error {
 	return func(ref resource.Secret) error {
 		if v, ok := pl.Secrets.(state.SecretVersions); ok {
 			_, err := v.Version(ctx, ref)

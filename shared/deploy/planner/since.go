@@ -17,25 +17,25 @@ import (
 // Since says of an export what its model was before: see docs/design/export.md.
 type Since struct {
 	// Fingerprint is that of the model of which Export.Model is a part: the resources that have
-	// changed.
-	// All of them were in it with the same id, set, purged and requires as documents say them, and
-	// nothing else has changed.
+	// changed. All of them were in it with the same id, set, purged and requires as documents say
+	// them, and nothing else has changed.
 	Fingerprint string
 	// Files are the hashes of the files that the whole model referred to then, sorted. Model.Files
-	// has
-	// all to which it refers now.
+	// has all to which it refers now.
 	Files []string
 }
 
 // ErrWhole says that an export with Since was declined and has done nothing: the whole model has to
-// be
-// exported.
+// be exported.
 var ErrWhole = errors.New("the whole model has to be exported")
 
 // exportSince is Export with Since. It declines wherever what changed may concern other resources,
-// and
-// where something is wrong, which an export of the whole model tells.
-func (pl *Planner) exportSince(ctx context.Context, env string, x Export) (out Exported, err error) {
+// and where something is wrong, which an export of the whole model tells.
+func (pl *Planner) exportSince(
+	ctx context.Context,
+	env string,
+	x Export,
+) (out Exported, err error) {
 	mending, err := pl.mustMend(ctx, env)
 	if err != nil {
 		return out, err
@@ -49,7 +49,7 @@ func (pl *Planner) exportSince(ctx context.Context, env string, x Export) (out E
 		return out, err
 	}
 	err = pl.plan(ctx, env, func(p *planning) (err error) {
-		out, err = p.export(ctx, x)
+		out, err = (&exporting{planning: p}).export(ctx, x)
 		return err
 	})
 	if state.Unreadable(err) {
@@ -61,7 +61,7 @@ func (pl *Planner) exportSince(ctx context.Context, env string, x Export) (out E
 
 // changesAlone completes the changed resources, and reports whether nothing is wrong with them and
 // nothing follows from them, as far as that can be told without the version before.
-func (pl *Planner) changesAlone(x Export) bool {
+func (pl *Config) changesAlone(x Export) bool {
 	whole := !x.Partial && !x.NoRelease && len(x.DeleteSets) == 0 && x.Target.Empty() &&
 		x.Expect == ""
 	n := len(x.Model.Resources)
@@ -97,7 +97,7 @@ type delta struct {
 }
 
 // nextSince makes the version that follows from last by what x says has changed since.
-func (p *planning) nextSince(ctx context.Context, x Export, last state.Version) (next, error) {
+func (p *exporting) nextSince(ctx context.Context, x Export, last state.Version) (next, error) {
 	inForce := p.env.Released == last.Number && p.env.Releasing == 0 && p.env.Base == 0
 	if last.Number == 0 || !inForce || p.env.Fingerprint != x.Since.Fingerprint ||
 		!slices.Equal(last.Files, x.Since.Files) {
@@ -127,7 +127,7 @@ func (p *planning) nextSince(ctx context.Context, x Export, last state.Version) 
 }
 
 // nextOf makes the version of changed chunks.
-func (p *planning) nextOf(x Export, last state.Version, c *changer) next {
+func (p *exporting) nextOf(x Export, last state.Version, c *changer) next {
 	v := last
 	v.Number, v.At, v.Pack, v.Base, v.Origin = p.env.Last+1, p.pl.Clock.Now(), p.pl.Pack, 0, x.Origin
 	v.Chunks = slices.Clone(last.Chunks)
@@ -210,14 +210,14 @@ func (c *changer) change(now *resource.Resource) error {
 }
 
 // sameEdges reports whether two descriptions of a resource mean the same to all others: they stand
-// for
-// the same thing, have the same relations by their type, and nobody gathers what they say.
+// for the same thing, have the same relations by their type, and nobody gathers what they say.
 func (c *changer) sameEdges(was, now *resource.Resource) (bool, error) {
 	pl := c.pl
 	a, aIs := pl.Checker.ThingOf(was)
 	b, bIs := pl.Checker.ThingOf(now)
 	if a != b || aIs != bIs || was.Type != now.Type || was.Agent != now.Agent || was.Set != now.Set ||
-		was.Purged != now.Purged || pl.Checker.Gathers(was) ||
+		was.Purged != now.Purged ||
+		pl.Checker.Gathers(was) ||
 		pl.Checker.Gathers(now) {
 		return false, nil
 	}

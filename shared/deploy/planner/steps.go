@@ -39,20 +39,35 @@ type steps struct {
 	marks []string                   // what the state is in which that is so
 }
 
+// forecast says what would become of resources by what an export plans.
+type forecast struct {
+	*exporting
+	wholeValues bool      // values are kept as long as they are
+	texts       run.Texts // nil: files are not shown by their text
+}
+
 // steps says what would become of every resource, in order of id, what leaves last.
-func (p *planning) steps(ctx context.Context) (*steps, error) {
+func (p *forecast) steps(ctx context.Context) (*steps, error) {
 	s := &steps{rows: map[resource.ID]*state.Row{}}
 	var leaving []Would
 	add := func(was, now *state.Row) error {
 		w, told, err := p.step(was, now)
-		if err != nil || !told || !p.targets.shows(now.ID, now.Ticket != 0 && p.rows[now.ID] != nil || now.Unfinished()) {
+		if err != nil || !told ||
+			!p.targets.shows(now.ID, now.Ticket != 0 && p.rows[now.ID] != nil || now.Unfinished()) {
 			return err
 		}
 		if w.Action != "orphan" {
 			s.rows[now.ID] = now
 		}
 		if w.Action != "none" || w.Failed {
-			mark := []string{string(now.ID), w.Action, was.Hash, was.Deployed, string(was.Compliance), now.Hash}
+			mark := []string{
+				string(now.ID),
+				w.Action,
+				was.Hash,
+				was.Deployed,
+				string(was.Compliance),
+				now.Hash,
+			}
 			s.marks = append(s.marks, strings.Join(mark, "\n"))
 		}
 		if now.Orphaned || now.Removing {
@@ -99,7 +114,7 @@ func (s *steps) digest(p *planning) string {
 
 // step says what would become of a resource, given its row before and after what is planned. told
 // is false when there is nothing to say: it left earlier.
-func (p *planning) step(was, now *state.Row) (w Would, told bool, err error) {
+func (p *forecast) step(was, now *state.Row) (w Would, told bool, err error) {
 	w = Would{ID: now.ID, Action: "none"}
 	switch {
 	case now.Orphaned:
@@ -121,9 +136,9 @@ func (p *planning) step(was, now *state.Row) (w Would, told bool, err error) {
 	return w, true, err
 }
 
-// later says what would become of a row of which something is not known. What is to be gone is deleted
-// when that becomes known, and nobody is asked then.
-func (p *planning) later(w *Would, was, now *state.Row) error {
+// later says what would become of a row of which something is not known. What is to be gone is
+// deleted when that becomes known, and nobody is asked then.
+func (p *forecast) later(w *Would, was, now *state.Row) error {
 	w.Action, w.Reason, w.Deletes = "undefined", now.Reason, now.Removing
 	if now.Removing {
 		return nil
@@ -134,9 +149,9 @@ func (p *planning) later(w *Would, was, now *state.Row) error {
 	return err
 }
 
-// undecided says what would become of a row that waits for somebody's decision, since a create may have
-// led to something: if that is to be gone, it is looked for, and deleted if it is there.
-func (p *planning) undecided(w *Would, was, now *state.Row) error {
+// undecided says what would become of a row that waits for somebody's decision, since a create may
+// have led to something: if that is to be gone, it is looked for, and deleted if it is there.
+func (p *forecast) undecided(w *Would, was, now *state.Row) error {
 	w.Failed, w.Reason = true, now.Reason
 	if now.Ticket == 0 || now.Hash == was.Hash {
 		return nil
@@ -149,7 +164,7 @@ func (p *planning) undecided(w *Would, was, now *state.Row) error {
 
 // change says what a deploy of a row that is not as wanted would do, as far as that can be told
 // without looking.
-func (p *planning) change(w *Would, was, now *state.Row) error {
+func (p *forecast) change(w *Would, was, now *state.Row) error {
 	res, err := resource.Decode(now.Body)
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read resource", err)
@@ -180,7 +195,7 @@ func (p *planning) change(w *Would, was, now *state.Row) error {
 }
 
 // wouldReplace completes what is said of an update between two intents.
-func (pl *Planner) wouldReplace(w *Would, now *resource.Resource) {
+func (pl *Config) wouldReplace(w *Would, now *resource.Resource) {
 	typ, ok := pl.Checker.Type(now)
 	if !ok {
 		return
@@ -228,7 +243,8 @@ func (d *Draft) GetsRoom(id resource.ID) bool {
 	})
 }
 
-// Draft plans an export without a lease, and stores nothing; whole keeps values as long as they are.
+// Draft plans an export without a lease, and stores nothing; whole keeps values as long as they
+// are.
 func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) (*Draft, error) {
 	if problems := pl.validateExport(x); len(problems) > 0 {
 		return nil, problems.Err()
@@ -238,36 +254,50 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 		return nil, fault.Wrap(fault.Unknown, "read environment", err)
 	}
 	// Tickets that nobody sees only have to differ from 0.
-	p := &planning{pl: pl, env: stored, was: stored, lease: state.Lease{Key: state.PlanKey, Fence: 1}, dry: true}
+	p := &planning{
+		pl:    pl,
+		env:   stored,
+		was:   stored,
+		lease: state.Lease{Key: state.PlanKey, Fence: 1},
+		dry:   true,
+	}
 	p.reset()
 	if problems := x.Model.UnsetSecrets(pl.lookUp(ctx)); len(problems) > 0 {
 		return nil, problems.Err()
 	}
 	p.mending = !pl.Intact(ctx, stored)
-	next, err := p.next(ctx, x)
+	of := &exporting{planning: p}
+	next, err := of.next(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	p.wholeValues, p.texts = whole, run.FewTexts(run.TextsOf(ctx, run.FilesOf(pl.Files, x.Model.Files)))
 	if stored.Releasing == 0 {
-		_, err = p.release(ctx, next.version, next.entries)
+		_, err = (&releasing{p}).release(ctx, next.version, next.entries)
 	} else {
-		_, err = p.releaseWhole(ctx, next.version, next.entries)
+		_, err = (&releasing{p}).releaseWhole(ctx, next.version, next.entries)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return p.draft(ctx, next.version.Agents)
+	texts := run.FewTexts(run.TextsOf(ctx, run.FilesOf(pl.Files, x.Model.Files)))
+	f := &forecast{exporting: of, wholeValues: whole, texts: texts}
+	return f.draft(ctx, next.version.Agents)
 }
 
 // draft says what is planned.
-func (p *planning) draft(ctx context.Context, agents []resource.Agent) (*Draft, error) {
+func (p *forecast) draft(ctx context.Context, agents []resource.Agent) (*Draft, error) {
 	s, err := p.steps(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &Draft{State: s.digest(p), Would: s.would, Rows: s.rows, Graph: p.graph, Agents: agents,
-		Strict: p.env.Settings.Strict}
+	out := &Draft{
+		State:  s.digest(p.planning),
+		Would:  s.would,
+		Rows:   s.rows,
+		Graph:  p.graph,
+		Agents: agents,
+		Strict: p.env.Settings.Strict,
+	}
 	if out.Graph == nil {
 		out.Graph, err = p.inForce(ctx)
 	}
@@ -280,15 +310,15 @@ type Limits struct {
 	Leave  int // how many it may leave behind, or delete since they left the model
 }
 
-// guard refuses what is planned when it is not what was expected, or more leaves than may; fresh: it is of
-// a new version. Of what was expected and done already, the answer was lost.
-func (p *planning) guard(ctx context.Context, x Export, fresh bool) error {
+// guard refuses what is planned when it is not what was expected, or more leaves than may; fresh:
+// it is of a new version. Of what was expected and done already, the answer was lost.
+func (p *forecast) guard(ctx context.Context, x Export, fresh bool) error {
 	if again := x.Expect == p.was.Applied && !fresh; x.Expect != "" && !again {
 		s, err := p.steps(ctx)
 		if err != nil {
 			return err
 		}
-		if s.digest(p) != x.Expect {
+		if s.digest(p.planning) != x.Expect {
 			return fault.New(fault.Refused, "", "the state is not what the plan was made from; "+
 				"nothing was done").WithHint("make the plan again")
 		}
@@ -337,7 +367,8 @@ func tooMany(ids []resource.ID, what string, most int) error {
 		Message: fmt.Sprintf("%d %s %s, and %d may; nothing was done", len(ids), noun, what, most)}
 }
 
-// CompareEntries says for each resource of two versions what the second would do to it; "none" if it is the same in both.
+// CompareEntries says for each resource of two versions what the second would do to it; "none" if
+// it is the same in both.
 func (pl *Planner) CompareEntries(before map[resource.ID]version.Entry, after []version.Entry,
 	whole bool, texts run.Texts) ([]Would, error) {
 	var out []Would
@@ -386,9 +417,13 @@ func (pl *Planner) CompareEntries(before map[resource.ID]version.Entry, after []
 	return out, nil
 }
 
-// intentDiff compares two intents of one resource; was may be nil. References stay references, so the result holds no secret. texts
-// may be nil.
-func (pl *Planner) intentDiff(was, now *resource.Resource, whole bool, texts run.Texts) map[string]plan.Diff {
+// intentDiff compares two intents of one resource; was may be nil. References stay references, so
+// the result holds no secret. texts may be nil.
+func (pl *Config) intentDiff(
+	was, now *resource.Resource,
+	whole bool,
+	texts run.Texts,
+) map[string]plan.Diff {
 	h := run.NewRedactor()
 	if t, ok := pl.Checker.Type(now); ok {
 		for i := range t.Attributes {
@@ -415,7 +450,8 @@ func (pl *Planner) intentDiff(was, now *resource.Resource, whole bool, texts run
 	return h.Diffs(diffs, texts, whole)
 }
 
-// plainRef returns v with references in the form that they have in documents, but for files, which stay as they are.
+// plainRef returns v with references in the form that they have in documents, but for files, which
+// stay as they are.
 func plainRef(v any) any {
 	out, err := resource.Walk(v, func(ref any) (any, error) {
 		switch r := ref.(type) {

@@ -10,9 +10,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// stranded refuses a release by which an agent comes to be reached in a way that is not for something
-// that has left and is still to be purged there, now or in a later wave: it would never be. An
-// interrupted release was asked when it began.
+// stranded refuses a release by which an agent comes to be reached in a way that is not for
+// something that has left and is still to be purged there, now or in a later wave: it would never
+// be. An interrupted release was asked when it began.
 func (r *releaser) stranded(ctx context.Context) error {
 	moved, err := r.rehosted(ctx)
 	if err != nil || len(moved) == 0 {
@@ -33,7 +33,10 @@ func (r *releaser) stranded(ctx context.Context) error {
 		hint := "apply once with the agent as it was, so that it is purged, or without purge_on_delete, so that it stays"
 		switch {
 		case row.Removing:
-			hint = fmt.Sprintf("`southbound forget '%s'` lets go of it; or apply once with the agent as it was", row.ID)
+			hint = fmt.Sprintf(
+				"`southbound forget '%s'` lets go of it; or apply once with the agent as it was",
+				row.ID,
+			)
 		case !now.Removing: // by a wave of an apply
 			what = "is left to a later wave, as something still requires it, but "
 			hint = "apply once with the agent as it was, or not in waves"
@@ -48,8 +51,8 @@ func (r *releaser) stranded(ctx context.Context) error {
 	return problems.Err()
 }
 
-// rehosted returns the transports of agents that had another one: in the version in force, or when they
-// left.
+// rehosted returns the transports of agents that had another one: in the version in force, or when
+// they left.
 func (r *releaser) rehosted(ctx context.Context) (map[string]string, error) {
 	env := &r.p.env
 	if env.Released == 0 || env.Releasing != 0 || state.SameAgents(r.agents, r.v.Agents) {

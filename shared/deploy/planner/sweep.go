@@ -20,9 +20,10 @@ type Swept struct {
 	Next time.Time // when a timer is due next; zero: none
 }
 
-// Sweep does what nobody else is left to do: it finishes an interrupted release, does what follows from commits, schedules retries and
-// timers that are due, and rings the lanes in which something is scheduled. It may run at any time, in any number of processes. An idle
-// environment costs a few small reads.
+// Sweep does what nobody else is left to do: it finishes an interrupted release, does what follows
+// from commits, schedules retries and timers that are due, and rings the lanes in which something
+// is scheduled. It may run at any time, in any number of processes. An idle environment costs a few
+// small reads.
 func (pl *Planner) Sweep(ctx context.Context, env string) (Swept, error) {
 	var out Swept
 	stored, err := pl.State.Env(ctx, env)
@@ -44,7 +45,7 @@ func (pl *Planner) Sweep(ctx context.Context, env string) (Swept, error) {
 		}
 	}
 	if !stored.Halted {
-		if err := pl.timers(ctx, stored, &out); err != nil {
+		if err := (&sweeper{Planner: pl, out: &out}).timers(ctx, stored); err != nil {
 			return out, err
 		}
 	}
@@ -57,8 +58,14 @@ func (pl *Planner) Sweep(ctx context.Context, env string) (Swept, error) {
 	return out, nil
 }
 
+// sweeper schedules what is due by itself.
+type sweeper struct {
+	*Planner
+	out *Swept
+}
+
 // timers schedules retries, the deploy timer and the repair timer.
-func (pl *Planner) timers(ctx context.Context, state state.Env, out *Swept) error {
+func (pl *sweeper) timers(ctx context.Context, state state.Env) error {
 	now := pl.Clock.Now()
 	ids, next, err := pl.State.Due(ctx, state.Name, now, pl.SweepSize)
 	if err != nil {
@@ -68,9 +75,9 @@ func (pl *Planner) timers(ctx context.Context, state state.Env, out *Swept) erro
 		if err := pl.retry(ctx, state.Name, ids); err != nil {
 			return err
 		}
-		out.Due = len(ids)
+		pl.out.Due = len(ids)
 	}
-	out.Next = next
+	pl.out.Next = next
 	if state.Released == 0 {
 		return nil
 	}
@@ -78,7 +85,11 @@ func (pl *Planner) timers(ctx context.Context, state state.Env, out *Swept) erro
 	if err != nil {
 		return err
 	}
-	repairAt, err := nextTimer(state.Settings.RepairTimer, defaultRepairTimer, latest(state.Wave.At, state.LastRepair))
+	repairAt, err := nextTimer(
+		state.Settings.RepairTimer,
+		defaultRepairTimer,
+		latest(state.Wave.At, state.LastRepair),
+	)
 	if err != nil {
 		return err
 	}
@@ -95,8 +106,8 @@ func (pl *Planner) timers(ctx context.Context, state state.Env, out *Swept) erro
 		repairAt, _ = nextTimer(state.Settings.RepairTimer, defaultRepairTimer, now)
 	}
 	for _, at := range []time.Time{deployAt, repairAt} {
-		if !at.IsZero() && (out.Next.IsZero() || at.Before(out.Next)) {
-			out.Next = at
+		if !at.IsZero() && (pl.out.Next.IsZero() || at.Before(pl.out.Next)) {
+			pl.out.Next = at
 		}
 	}
 	return nil
@@ -117,13 +128,15 @@ const (
 	defaultRepairTimer = "86400"
 )
 
-// CheckTimer returns an Invalid error unless a timer setting can be read: whole seconds, "0" for off, or five fields of cron in UTC.
+// CheckTimer returns an Invalid error unless a timer setting can be read: whole seconds, "0" for
+// off, or five fields of cron in UTC.
 func CheckTimer(setting string) error {
 	_, err := nextTimer(setting, "0", time.Unix(0, 0).UTC())
 	return err
 }
 
-// nextTimer returns when a timer that was last due at last is due next; zero: never. otherwise is the setting used in place of "".
+// nextTimer returns when a timer that was last due at last is due next; zero: never. otherwise is
+// the setting used in place of "".
 func nextTimer(setting, otherwise string, last time.Time) (time.Time, error) {
 	if setting == "" {
 		setting = otherwise
@@ -146,7 +159,7 @@ func nextTimer(setting, otherwise string, last time.Time) (time.Time, error) {
 }
 
 // retry schedules rows whose NextAt has come.
-func (pl *Planner) retry(ctx context.Context, env string, ids []resource.ID) error {
+func (pl *sweeper) retry(ctx context.Context, env string, ids []resource.ID) error {
 	return pl.plan(ctx, env, func(p *planning) error {
 		graph, err := pl.Graphs.Get(ctx, p.env.Graph)
 		if err != nil {
@@ -177,16 +190,19 @@ func (pl *Planner) retry(ctx context.Context, env string, ids []resource.ID) err
 	})
 }
 
-// deployUnfinished runs the deploy timer if anything is unfinished. Otherwise nothing is written, not even that the timer was due, so that
-// an idle environment costs one read of the counters.
-func (pl *Planner) deployUnfinished(ctx context.Context, env string, now time.Time) error {
+// deployUnfinished runs the deploy timer if anything is unfinished. Otherwise nothing is written,
+// not even that the timer was due, so that an idle environment costs one read of the counters.
+func (pl *sweeper) deployUnfinished(ctx context.Context, env string, now time.Time) error {
 	counts, err := pl.State.Counts(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "count resources", err)
 	}
 	for status, n := range counts {
 		switch status {
-		case state.StatusDeployed, state.StatusOrphaned, state.StatusUndefined, state.StatusBlocked: // as wanted, or not to be run
+		case state.StatusDeployed,
+			state.StatusOrphaned,
+			state.StatusUndefined,
+			state.StatusBlocked: // as wanted, or not to be run
 		default:
 			if n > 0 {
 				return pl.deployTimer(ctx, env, now)
@@ -197,7 +213,7 @@ func (pl *Planner) deployUnfinished(ctx context.Context, env string, now time.Ti
 }
 
 // deployTimer schedules what is unfinished and not scheduled yet.
-func (pl *Planner) deployTimer(ctx context.Context, env string, now time.Time) error {
+func (pl *sweeper) deployTimer(ctx context.Context, env string, now time.Time) error {
 	return pl.plan(ctx, env, func(p *planning) error {
 		graph, err := pl.Graphs.Get(ctx, p.env.Graph)
 		if err != nil {
@@ -213,7 +229,7 @@ func (pl *Planner) deployTimer(ctx context.Context, env string, now time.Time) e
 }
 
 // repairTimer starts a wave.
-func (pl *Planner) repairTimer(ctx context.Context, env string, now time.Time) error {
+func (pl *sweeper) repairTimer(ctx context.Context, env string, now time.Time) error {
 	return pl.plan(ctx, env, func(p *planning) error {
 		p.startWave(state.PriorityRepairTimer, true)
 		p.env.LastRepair = now

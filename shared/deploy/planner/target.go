@@ -32,7 +32,7 @@ func (t *targets) match(r *state.Row) bool { return t == nil || t.asked[r.ID] ||
 
 // targeted is what one call of target works on.
 type targeted struct {
-	p       *planning
+	p       *exporting
 	x       Export
 	base    state.Version
 	entries map[resource.ID]version.Entry      // of the base
@@ -48,7 +48,7 @@ type targeted struct {
 
 // target makes what a targeted export stores: of the model what it is about, of the version in
 // force all the rest, as it is there.
-func (p *planning) target(ctx context.Context, x Export) (*targeted, error) {
+func (p *exporting) target(ctx context.Context, x Export) (*targeted, error) {
 	base, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
 	if err != nil {
 		return nil, err
@@ -218,8 +218,13 @@ func (t *targeted) check(m *model.Model) diag.Problems {
 	for _, r := range t.kept {
 		for _, id := range r.Requires {
 			if t.removed[id] {
-				problems.Add(diag.Problem{Resource: string(r.ID), Hint: "target both, or apply everything",
-					Message: fmt.Sprintf("requires %s, which leaves; what requires it is not targeted", id)})
+				problems.Add(
+					diag.Problem{Resource: string(r.ID), Hint: "target both, or apply everything",
+						Message: fmt.Sprintf(
+							"requires %s, which leaves; what requires it is not targeted",
+							id,
+						)},
+				)
 			}
 		}
 	}
@@ -253,19 +258,27 @@ func (t *targeted) tell(all []resource.Resource, byID map[resource.ID]int) {
 	}
 }
 
+// resolver returns what gives references values.
+func (t *targeted) resolver() *resolver { return &resolver{t.p.planning} }
+
 // resolve makes the entries of the version.
 func (t *targeted) resolve(ctx context.Context, m *model.Model) error {
-	known, refs, err := t.p.references(ctx, m)
+	known, refs, err := t.resolver().references(ctx, m)
 	if err != nil {
 		return err
 	}
-	agents, problems := t.p.resolveAgents(ctx, m, known)
+	agents, problems := t.resolver().resolveAgents(ctx, m, known)
 	problems = append(problems, t.settle(&agents)...)
-	problems = append(problems, t.p.pl.Checker.CheckReach(&model.Model{Resources: m.Resources, Agents: agents.list, Where: m.Where}, true)...)
+	problems = append(
+		problems,
+		t.p.pl.Checker.CheckReach(
+			&model.Model{Resources: m.Resources, Agents: agents.list, Where: m.Where},
+			true,
+		)...)
 	if len(problems) > 0 {
 		return problems.Err()
 	}
-	if t.set, err = t.p.resolveResources(ctx, m, refs, known, agents); err != nil {
+	if t.set, err = t.resolver().resolveResources(ctx, m, refs, known, agents); err != nil {
 		return err
 	}
 	files := map[string]bool{}
@@ -288,7 +301,10 @@ func (t *targeted) resolve(ctx context.Context, m *model.Model) error {
 		}
 	}
 	t.set.files = slices.Sorted(maps.Keys(files))
-	slices.SortFunc(t.set.entries, func(a, b version.Entry) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	slices.SortFunc(
+		t.set.entries,
+		func(a, b version.Entry) int { return strings.Compare(string(a.ID), string(b.ID)) },
+	)
 	return nil
 }
 
@@ -310,19 +326,29 @@ func (t *targeted) settle(agents *agentSet) diag.Problems {
 			continue
 		}
 		if described && asked[was.Name] && !t.x.Defer {
-			problems.Add(diag.Problem{Hint: fmt.Sprintf("target all of it (agent=%s), or apply everything", was.Name),
-				Message: fmt.Sprintf("the documents describe the agent %q in another way than before, and not all that it has is targeted", was.Name)})
+			problems.Add(
+				diag.Problem{
+					Hint: fmt.Sprintf("target all of it (agent=%s), or apply everything", was.Name),
+					Message: fmt.Sprintf(
+						"the documents describe the agent %q in another way than before, and not all that it has is targeted",
+						was.Name,
+					),
+				},
+			)
 			continue
 		}
 		agents.byName[was.Name] = was
 	}
-	agents.list = slices.SortedFunc(maps.Values(agents.byName), func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
+	agents.list = slices.SortedFunc(
+		maps.Values(agents.byName),
+		func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) },
+	)
 	return problems
 }
 
 // checkTargets schedules what a targeted export is about to be compared with reality, and what that
 // requires where it is not deployed as wanted. With agents, only what is at these is checked.
-func (p *planning) checkTargets(ctx context.Context, agents []string) error {
+func (p *exporting) checkTargets(ctx context.Context, agents []string) error {
 	asks := func(r *state.Row) bool {
 		t := p.targets
 		switch {

@@ -10,13 +10,18 @@ import (
 	"southbound/shared/resource"
 )
 
-// A version holds a reference to a parameter or a fact where no value was known when it was stored. What refers to
-// something unknown is undefined, whatever it was before. If a value became known after the version was stored, the row
-// has it, and the version still does not; if it is forgotten again, the row keeps it until the next export.
+// A version holds a reference to a parameter or a fact where no value was known when it was stored.
+// What refers to something unknown is undefined, whatever it was before. If a value became known
+// after the version was stored, the row has it, and the version still does not; if it is forgotten
+// again, the row keeps it until the next export.
 
-// lost returns those of entries that refer to what is not known, and whose rows have a value of it: one that became known
-// after the same entry was released before, and has been forgotten since. Nothing else about these needs to have changed.
-func (p *planning) lost(ctx context.Context, entries []version.Entry) (map[resource.ID]bool, error) {
+// lost returns those of entries that refer to what is not known, and whose rows have a value of it:
+// one that became known after the same entry was released before, and has been forgotten since.
+// Nothing else about these needs to have changed.
+func (p *releasing) lost(
+	ctx context.Context,
+	entries []version.Entry,
+) (map[resource.ID]bool, error) {
 	if p.env.Released == 0 {
 		return nil, nil
 	}

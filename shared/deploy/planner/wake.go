@@ -11,8 +11,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// wake schedules rows that were skipped, are not planned otherwise, and no longer wait for something that they waited for. That happens
-// without a change of their own when what they require leaves the model, and when an edge turns round because of what must not exist.
+// wake schedules rows that were skipped, are not planned otherwise, and no longer wait for
+// something that they waited for. That happens without a change of their own when what they require
+// leaves the model, and when an edge turns round because of what must not exist.
 func (r *releaser) wake(ctx context.Context, old, now *version.Graph) error {
 	ids := slices.Clone(r.skipped)
 	for _, id := range version.Rewired(old, now) {
@@ -41,8 +42,8 @@ func (r *releaser) wake(ctx context.Context, old, now *version.Graph) error {
 	return nil
 }
 
-// wakeOne schedules a row that no longer waits for something that it waited for. A run of it may be under way that skips it for just that;
-// such a run finds that the row was written meanwhile.
+// wakeOne schedules a row that no longer waits for something that it waited for. A run of it may be
+// under way that skips it for just that; such a run finds that the row was written meanwhile.
 func (r *releaser) wakeOne(row *state.Row) bool {
 	switch {
 	case row.Orphaned:
@@ -60,15 +61,17 @@ func (r *releaser) wakeOne(row *state.Row) bool {
 	return true
 }
 
-// tied finds resources that stay as they are but require or hear something new that tells of its changes and is scheduled
-// already: it may be changing right now, by a run that does not know of this resource yet.
+// tied finds resources that stay as they are but require or hear something new that tells of its
+// changes and is scheduled already: it may be changing right now, by a run that does not know of
+// this resource yet.
 func (r *releaser) tied(ctx context.Context) error {
 	fresh, tells := map[resource.ID][]resource.ID{}, map[resource.ID]*resource.Resource{}
 	var ids []resource.ID
 	for i := range r.after {
 		en := &r.after[i]
 		row := r.rows[en.ID]
-		if row == nil || row.Hash != en.Hash || row.Orphaned || row.Removing || row.Damaged() || string(row.Body) == string(en.Body) {
+		if row == nil || row.Hash != en.Hash || row.Orphaned || row.Removing || row.Damaged() ||
+			string(row.Body) == string(en.Body) {
 			continue
 		}
 		was, err := resource.Decode(row.Body)
@@ -80,7 +83,8 @@ func (r *releaser) tied(ctx context.Context) error {
 			return fault.Wrap(fault.Damaged, "read version", err)
 		}
 		for _, id := range now.Requires {
-			newly := !slices.Contains(was.Requires, id) || slices.Contains(now.Hears, id) && !slices.Contains(was.Hears, id)
+			newly := !slices.Contains(was.Requires, id) ||
+				slices.Contains(now.Hears, id) && !slices.Contains(was.Hears, id)
 			if newly && now.ReceiveEvents {
 				fresh[en.ID], tells[en.ID] = append(fresh[en.ID], id), now
 				ids = append(ids, id)
@@ -93,9 +97,14 @@ func (r *releaser) tied(ctx context.Context) error {
 	return r.findOwing(ctx, fresh, tells, ids)
 }
 
-// findOwing notes which of the resources with fresh requirements may owe a reload; ids are all of these requirements.
-func (r *releaser) findOwing(ctx context.Context, fresh map[resource.ID][]resource.ID, now map[resource.ID]*resource.Resource,
-	ids []resource.ID) error {
+// findOwing notes which of the resources with fresh requirements may owe a reload; ids are all of
+// these requirements.
+func (r *releaser) findOwing(
+	ctx context.Context,
+	fresh map[resource.ID][]resource.ID,
+	now map[resource.ID]*resource.Resource,
+	ids []resource.ID,
+) error {
 	if err := r.readWave(ctx); err != nil {
 		return err
 	}

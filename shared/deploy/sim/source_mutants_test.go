@@ -55,8 +55,8 @@ func sourceMutants() []sourceMutant {
 		{"OldConnection", "a connection is kept when its agent is reached in another way", "run/session.go",
 			"if s.connected && !state.SameAgents", `if s.connected && !mutating("OldConnection") && !state.SameAgents`,
 			"transport", "hosts", 150},
-		{"PlanNotCompared", "an export does what its plan does not say", "planner/steps.go", "if s.digest(p) != x.Expect {",
-			`if s.digest(p) != x.Expect && !mutating("PlanNotCompared") {`, "kept", "kept", 200},
+		{"PlanNotCompared", "an export does what its plan does not say", "planner/steps.go", "if s.digest(p.planning) != x.Expect {",
+			`if s.digest(p.planning) != x.Expect && !mutating("PlanNotCompared") {`, "kept", "kept", 200},
 		{"PlanRefused", "an export is refused although nothing has moved", "planner/steps.go", "slices.Sort(s.marks)",
 			`slices.Sort(s.marks)
 	if mutating("PlanRefused") {
@@ -65,8 +65,8 @@ func sourceMutants() []sourceMutant {
 		{"OneMore", "one more may be deleted than the limit says", "planner/steps.go", "n >= 0 && len(deleted) > n {",
 			`n >= 0 && len(deleted) > n && !(mutating("OneMore") && len(deleted) == n+1) {`, "kept", "kept", 150},
 		{"RefusedTooLate", "an export is stored before it is refused", "planner/export.go",
-			"	if err := p.guard(ctx, x, next.fresh); err != nil {\n\t\treturn Exported{}, err",
-			"	if err := p.guard(ctx, x, next.fresh); err != nil {\n\t\tif mutating(\"RefusedTooLate\") {\n\t\t\t_ = p.commitAll(ctx)\n\t\t}\n\t\treturn Exported{}, err",
+			"	if err := (&forecast{exporting: p}).guard(ctx, x, next.fresh); err != nil {\n\t\treturn Exported{}, err",
+			"	if err := (&forecast{exporting: p}).guard(ctx, x, next.fresh); err != nil {\n\t\tif mutating(\"RefusedTooLate\") {\n\t\t\t_ = p.commitAll(ctx)\n\t\t}\n\t\treturn Exported{}, err",
 			"", "kept", 100},
 		{"LaterFree", "what is deleted once something is known does not count", "planner/steps.go", "|| w.Replace || w.Deletes {",
 			`|| w.Replace || w.Deletes && !mutating("LaterFree") {`, "kept", "kept", 1300},

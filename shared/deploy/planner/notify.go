@@ -10,10 +10,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// ringPlanned rings the lanes of rows that were scheduled by one commit. One that requires another
-// of them is left to whoever finishes that, unless all are to be rung, because others have changed
-// some of the rows.
-func (p *planning) ringPlanned(ctx context.Context, rows []state.Row, all bool) {
+// notifyPlanned notifies the lanes of rows that were scheduled by one commit. One that requires
+// another of them is left to whoever finishes that, unless all are to be rung, because others have
+// changed some of the rows.
+func (p *planning) notifyPlanned(ctx context.Context, rows []state.Row, all bool) {
 	lanes, planned := map[string]bool{}, make(map[resource.ID]bool, len(rows))
 	sizes := map[string]int{}
 	for i := range rows {
@@ -43,9 +43,9 @@ func (p *planning) ringPlanned(ctx context.Context, rows []state.Row, all bool) 
 	p.pl.Client.Ring(ctx, p.env.Name, rings)
 }
 
-// ringWave rings every lane in which a wave may start. The others are rung when what they wait for
-// has been checked.
-func (p *planning) ringWave(ctx context.Context) {
+// notifyWave notifies every lane in which a wave may start. The others are rung when what they wait
+// for has been checked.
+func (p *planning) notifyWave(ctx context.Context) {
 	g, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if err != nil {
 		return // a sweep finds the lanes
@@ -56,5 +56,5 @@ func (p *planning) ringWave(ctx context.Context) {
 			lanes[g.Lane(n)] = true
 		}
 	}
-	p.ringLanes(ctx, lanes)
+	p.notifyLanes(ctx, lanes)
 }
