@@ -298,8 +298,12 @@ func (s *Instances) Due(
 
 // Live returns those of ids that are of instances which are not deleted.
 func (s *Instances) Live(_ context.Context, env string, ids []string) ([]string, error) {
+	var out []string
 	all := s.look(env)
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		return all[id] == nil || all[id].record.Deleted
-	}), nil
+	for _, id := range ids {
+		if i := all[id]; i != nil && !i.record.Deleted {
+			out = append(out, id)
+		}
+	}
+	return out, nil
 }
