@@ -105,7 +105,7 @@ destroy: ## STACK= DATA=yes: remove agents' queues and the stack; with DATA=yes 
 	@$(DEPLOY) destroy -stack $(STACK) $(if $(filter yes,$(DATA)),-data)
 
 bench-aws: ## count what the AWS home asks for, hold it against the budgets, and print what a million resources cost: the tables of docs/costs.md
-	$(GO) test -count 1 -timeout 15m -tags servers -v ./shared/aws/cost
+	$(GO) test -count 1 -timeout 15m -tags servers -v ./shared/aws/cost -whole
 
 clean: ## remove what was built
 	rm -rf bin .aws-sam/build

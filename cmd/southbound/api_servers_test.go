@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	examples = flag.Int("examples", 8, "how many requests of each kind are made up for an operation of the API")
+	examples = flag.Int("examples", 6, "how many requests of each kind are made up for an operation of the API")
 	seed     = flag.Int("api-seed", 1, "of the requests")
 )
 

@@ -42,11 +42,11 @@ func content(i, generation int) string {
 }
 
 // TestKill kills the program at a random instant, more than a hundred times, while it creates and
-// replaces 1,000 files. The next run always finishes: the tree is exact, nothing is left over, and
+// replaces 500 files. The next run always finishes: the tree is exact, nothing is left over, and
 // every action is recorded once.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	const files, rounds, killsInRound = 1000, 4, 26
+	const files, rounds, killsInRound = 500, 4, 26
 	bin := build(t)
 	rnd := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 	for round := range rounds {
@@ -61,7 +61,7 @@ func TestKill(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			timer := time.AfterFunc(time.Duration(rnd.IntN(200))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+			timer := time.AfterFunc(time.Duration(rnd.IntN(120))*time.Millisecond, func() { _ = cmd.Process.Kill() })
 			if err := cmd.Wait(); err != nil {
 				kills++
 			}

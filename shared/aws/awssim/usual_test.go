@@ -5,6 +5,6 @@ package awssim
 import "math"
 
 const (
-	usual = 2000        // seeds of TestSeeds
+	usual = 1000        // seeds of TestSeeds
 	deep  = math.MaxInt // how many seeds a mutant may need to be looked for
 )
