@@ -45,7 +45,7 @@ func (w *worker) notified(ctx context.Context, ids []resource.ID) (bool, error) 
 	var done []int32
 	for _, n := range nodes {
 		switch {
-		case w.rows[n] != nil || w.frontier.clear[n]:
+		case w.rows.of(n) != nil || w.frontier.clear[n]:
 		case w.view.isClear(w.full[n]):
 			done = append(done, n)
 		default:
@@ -129,7 +129,7 @@ func (w *worker) notifyBehind(n int32) {
 // which something waited for it are notified, unless it ran in another lane itself: then whoever
 // ran it does that.
 func (w *worker) clear(n int32) {
-	here := w.rows[n] != nil
+	here := w.rows.of(n) != nil
 	finish := w.frontier.finish
 	if !here {
 		finish = w.frontier.finishAll

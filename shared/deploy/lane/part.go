@@ -18,16 +18,36 @@ type part struct {
 	asked    map[int32]bool       // nodes of view.graph that were looked up since everything was read
 	unsure   map[int32]bool       // assumed to be scheduled, perhaps wrongly
 	tickets  []int64              // by node; 0: none
-	rows     map[int32]*state.Row // of this lane, by node
+	rows     rowsOf               // of this lane, by node
 	deps     map[int32]*state.Row // requirements in other lanes, as far as they were read
+}
+
+// rowsOf holds rows by node. A lane asks for them at every step, so that they stand in a list.
+type rowsOf []*state.Row
+
+// of returns the row of a node, nil if there is none.
+func (l rowsOf) of(n int32) *state.Row {
+	if n < 0 || int(n) >= len(l) {
+		return nil
+	}
+	return l[n]
+}
+
+// all yields the rows that there are, in the order of their nodes.
+func (l rowsOf) all(yield func(n int32, r *state.Row) bool) {
+	for n, r := range l {
+		if r != nil && !yield(int32(n), r) { //nolint:gosec // see version.Graph.Node
+			return
+		}
+	}
 }
 
 // waitsFor returns what the rows of this lane wait for in other lanes, as far as they do not wait
 // for others of this lane as well.
 func (p *part) waitsFor() []resource.ID {
 	var waiting []int32
-	here := func(q int32) bool { return p.rows[q] != nil && p.frontier.needs[q] }
-	for n := range p.rows {
+	here := func(q int32) bool { return p.rows.of(q) != nil && p.frontier.needs[q] }
+	for n := range p.rows.all {
 		waits := p.frontier.needs[n] && !p.frontier.ready(n)
 		if waits && !slices.ContainsFunc(p.graph.Requires(n), here) {
 			waiting = append(waiting, n)
@@ -45,7 +65,7 @@ func (p *part) unfinishedBefore(nodes []int32) []resource.ID {
 		n := nodes[len(nodes)-1]
 		nodes = nodes[:len(nodes)-1]
 		for _, q := range p.graph.Requires(n) {
-			if p.frontier.clear[q] || seen[q] || p.rows[q] != nil && p.frontier.needs[q] {
+			if p.frontier.clear[q] || seen[q] || p.rows.of(q) != nil && p.frontier.needs[q] {
 				continue // what waits in this lane itself is not for others to tell
 			}
 			if seen[q] = true; p.frontier.needs[q] {

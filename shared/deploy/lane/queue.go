@@ -20,7 +20,7 @@ type queue struct {
 
 // push puts a row among those that may start.
 func (q *queue) push(n int32) {
-	r := q.rows[n]
+	r := q.rows.of(n)
 	if r == nil {
 		return
 	}
@@ -47,7 +47,7 @@ func (q *queue) pick(now time.Time, size int) []*claim {
 			continue
 		}
 		n := heap.Pop(&q.ready).(readyNode).node
-		r := q.rows[n]
+		r := q.rows.of(n)
 		if r == nil || picked[n] || !q.frontier.ready(n) {
 			continue
 		}
@@ -71,7 +71,7 @@ func (q *queue) pick(now time.Time, size int) []*claim {
 func (q *queue) follow(batch []*claim, i int, waiting map[int32]int32, now time.Time,
 	size int) []*claim {
 	for _, d := range q.graph.Dependants(batch[i].node) {
-		r := q.rows[d]
+		r := q.rows.of(d)
 		if r == nil || !q.frontier.needs[d] || q.skips(r) || r.NotBefore.After(now) {
 			continue
 		}
@@ -92,7 +92,7 @@ func (q *queue) requeue(now time.Time) {
 	later := q.later
 	q.later = nil
 	for _, n := range later {
-		r := q.rows[n]
+		r := q.rows.of(n)
 		switch {
 		case r == nil || !q.frontier.ready(n):
 		case r.NotBefore.After(now):
@@ -109,7 +109,7 @@ func (q *queue) requeue(now time.Time) {
 // scheduledOf returns what is scheduled of a type in this lane.
 func (q *queue) scheduledOf(typ string) []resource.ID {
 	var out []resource.ID
-	for n, r := range q.rows {
+	for n, r := range q.rows.all {
 		if q.frontier.needs[n] && !q.skips(r) && r.ID.Type() == typ {
 			out = append(out, r.ID)
 		}
@@ -120,7 +120,7 @@ func (q *queue) scheduledOf(typ string) []resource.ID {
 // newestTicket returns the greatest ticket of this lane.
 func (q *queue) newestTicket() int64 {
 	newest := int64(0)
-	for _, r := range q.rows {
+	for _, r := range q.rows.all {
 		newest = max(newest, r.Ticket)
 	}
 	for _, r := range q.loose {
@@ -131,7 +131,7 @@ func (q *queue) newestTicket() int64 {
 
 // waits reports whether rows of this lane are scheduled.
 func (q *queue) waits() bool {
-	for n := range q.rows {
+	for n := range q.rows.all {
 		if q.frontier.needs[n] {
 			return true
 		}
@@ -141,7 +141,7 @@ func (q *queue) waits() bool {
 
 // waveLeft reports whether the wave has rows of this lane left, to be checked or to be left out.
 func (q *queue) waveLeft() bool {
-	for n, r := range q.rows {
+	for n, r := range q.rows.all {
 		checks := q.frontier.needs[n] && r.Checked < q.sched.Wave.Epoch && !q.checkedHere()[r.ID]
 		if checks || q.skips(r) {
 			return true

@@ -90,15 +90,15 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 	if same, err := w.findPart(ctx, own, starts, ends); !same || err != nil {
 		return same, err
 	}
-	w.rows, w.deps = make(map[int32]*state.Row, len(rows)), map[int32]*state.Row{}
+	w.rows, w.deps = make(rowsOf, len(w.full)), map[int32]*state.Row{}
 	w.ready, w.later = readyHeap{}, nil
 	for i, n := range w.full {
 		if r := here[n]; r != nil {
-			w.rows[int32(i)] = r //nolint:gosec // see Node
+			w.rows[i] = r
 		}
 	}
 	w.session.Lists().Learn(w.newestTicket(), w.sched.Wave.Epoch)
-	for n := range w.rows {
+	for n := range w.rows.all {
 		if w.frontier.ready(n) {
 			w.push(n)
 		}

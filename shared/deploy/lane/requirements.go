@@ -17,7 +17,7 @@ func (b *batch) fetchDeps(ctx context.Context, group []*claim) error {
 			continue
 		}
 		for _, q := range b.graph.Requires(c.node) {
-			if b.rows[q] == nil {
+			if b.rows.of(q) == nil {
 				if _, known := b.deps[q]; !known {
 					b.deps[q] = nil
 					ids = append(ids, b.graph.IDs[q])
@@ -34,7 +34,7 @@ func (b *batch) fetchDeps(ctx context.Context, group []*claim) error {
 
 // dep returns the row of a requirement, nil when it is gone.
 func (p *part) dep(n int32) *state.Row {
-	if r := p.rows[n]; r != nil {
+	if r := p.rows.of(n); r != nil {
 		return r
 	}
 	return p.deps[n]
@@ -48,7 +48,7 @@ func (p *part) superseded(c *claim) bool {
 	}
 	return slices.ContainsFunc(p.graph.Requires(c.node), func(q int32) bool {
 		r := p.dep(q)
-		return r != nil && p.rows[q] == nil && r.Ticket != 0 && !r.AsWanted()
+		return r != nil && p.rows.of(q) == nil && r.Ticket != 0 && !r.AsWanted()
 	})
 }
 

@@ -329,7 +329,7 @@ func (r *recording) follows(c *claim) []state.Outbox {
 // claimed while it counted as checked in the one before.
 func (r *recording) allFollow(c *claim) bool {
 	for _, n := range r.graph.Dependants(c.node) {
-		if here := r.rows[n]; here != nil {
+		if here := r.rows.of(n); here != nil {
 			runs := r.frontier.needs[n] && !r.skips(here)
 			if !runs && here.LastAction <= c.result.ID {
 				return false // it has not run behind this one in the same batch either
@@ -355,7 +355,7 @@ func (r *recording) doubt(ctx context.Context) {
 			continue
 		}
 		for _, n := range r.graph.Dependants(c.node) {
-			if r.rows[n] == nil && r.frontier.needs[n] && r.tickets[n] == 0 {
+			if r.rows.of(n) == nil && r.frontier.needs[n] && r.tickets[n] == 0 {
 				nodes = append(nodes, n)
 			}
 		}

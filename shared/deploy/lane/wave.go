@@ -99,7 +99,7 @@ func (s *schedule) skips(r *state.Row) bool {
 // either. It returns whether there was any, and false if the schedule has changed meanwhile.
 func (w *worker) skipInWave(ctx context.Context) (some, same bool, err error) {
 	var skip []resource.ID
-	for n, r := range w.rows {
+	for n, r := range w.rows.all {
 		if w.skips(r) && (r.Removing || w.frontier.ready(n) || w.frontier.clear[n]) {
 			skip = append(skip, r.ID)
 		}

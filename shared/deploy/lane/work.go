@@ -147,7 +147,7 @@ func (b *batch) finish(c *claim) {
 // be held as long as the lane runs, and is several times as large.
 func (b *batch) letGo() {
 	for _, c := range b.done {
-		if c.node >= 0 && b.rows[c.node] == &c.wrote {
+		if c.node >= 0 && b.rows.of(c.node) == &c.wrote {
 			*c.row = c.wrote
 			b.rows[c.node] = c.row
 		}
