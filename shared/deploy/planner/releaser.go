@@ -124,15 +124,28 @@ func (r *releaser) load(ctx context.Context) error {
 	return err
 }
 
+// says returns whether a resource has to tell others of its changes, and what is not known of it.
+// Most have neither, which their bodies show without being decoded.
+func says(en *version.Entry) (tells bool, missing []string, err error) {
+	if !en.MayTell() && !en.HasReferences() {
+		return false, nil, nil
+	}
+	res, err := resource.Decode(en.Body)
+	if err != nil {
+		return false, nil, fault.Wrap(fault.Internal, "read resource", err)
+	}
+	return res.Tells(), model.Missing(res.Attributes), nil
+}
+
 // planEntry plans one resource of the new version. One that is not fresh has not changed and can
 // only move to another lane.
 func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool) error {
-	res, err := resource.Decode(en.Body)
+	tells, missing, err := says(en)
 	if err != nil {
-		return fault.Wrap(fault.Internal, "read resource", err)
+		return err
 	}
-	missing := model.Missing(res.Attributes)
-	lane := state.LaneOf(en.ID, res.Agent, r.lanes[res.Agent])
+	agent := en.ID.Agent()
+	lane := state.LaneOf(en.ID, agent, r.lanes[agent])
 	row := r.rows[en.ID]
 	if row == nil {
 		row = &state.Row{ID: en.ID}
@@ -147,7 +160,6 @@ func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool)
 		r.released.changed++
 	}
 	r.p.whole[en.ID] = true
-	tells := res.Tells() // what is planned is kept until it is written: not the whole resource with it
 	r.p.set(row, func(row *state.Row) bool {
 		if row.Hash == en.Hash && !row.Orphaned && !row.Removing && !row.Damaged() {
 			return r.adjust(row, en, lane)

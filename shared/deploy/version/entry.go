@@ -36,6 +36,13 @@ func (en *Entry) HasReferences() bool {
 		bytes.Contains(en.Body, []byte(`"fact":`))
 }
 
+// MayTell reports whether the resource of an entry may have to tell others of its changes; false is
+// certain.
+func (en *Entry) MayTell() bool {
+	return bytes.Contains(en.Body, []byte(`"send_event"`)) ||
+		bytes.Contains(en.Body, []byte(`"heard"`))
+}
+
 // SortedEntries returns entries in order of id.
 func SortedEntries(byID map[resource.ID]Entry) []Entry {
 	entries := make([]Entry, 0, len(byID))
