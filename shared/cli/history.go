@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"southbound/shared/api"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -168,12 +170,25 @@ type shownResource struct {
 }
 
 func shownOf(d *api.Description) shownResource {
-	r := shownResource{Type: d.Type, Agent: d.Agent, Attributes: d.Attributes, Requires: d.Requires, Set: d.Set, Purged: d.Purged,
+	r := shownResource{Type: d.Type, Agent: d.Agent, Attributes: withoutCode(d.Attributes), Requires: d.Requires, Set: d.Set, Purged: d.Purged,
 		PurgeOnDelete: d.PurgeOnDelete, ReportOnly: d.ReportOnly, SendEvent: d.SendEvent}
 	if !d.ReceiveEvents {
 		r.ReceiveEvents = &d.ReceiveEvents
 	}
 	return r
+}
+
+// withoutCode returns attributes without those that come with a handler in Python, which no document
+// may hold.
+func withoutCode(attributes map[string]any) map[string]any {
+	if _, coded := attributes[model.CodeAttribute]; !coded {
+		return attributes
+	}
+	out := maps.Clone(attributes)
+	for _, name := range model.CodeAttributes() {
+		delete(out, name)
+	}
+	return out
 }
 
 func (a *app) show(ctx context.Context, args []string, dir string) error {

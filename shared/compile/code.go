@@ -16,9 +16,9 @@ import (
 
 // code is what resources that classes in Python have made come with.
 type code struct {
-	blob  state.Blob
+	blobs []state.Blob
 	files map[string]state.Blob // by the names that handlers ask for them by
-	made  map[resource.ID]bool
+	made  map[resource.ID]int   // and which of the blobs they are run with
 	types []*schema.Compiled
 }
 
@@ -28,7 +28,10 @@ func codeOf(made []resources.Foreign, from *python.Export) *code {
 		return nil
 	}
 	c := &code{
-		blob: blobOf(from.Code), files: map[string]state.Blob{}, made: map[resource.ID]bool{},
+		files: map[string]state.Blob{}, made: map[resource.ID]int{},
+	}
+	for _, content := range from.Codes {
+		c.blobs = append(c.blobs, blobOf(content))
 	}
 	for name, content := range from.Files {
 		c.files[name] = blobOf(content)
@@ -36,7 +39,7 @@ func codeOf(made []resources.Foreign, from *python.Export) *code {
 	keys, attributes := map[string]string{}, map[string]map[string]bool{}
 	for i := range made {
 		r := &made[i]
-		c.made[r.ID] = true
+		c.made[r.ID] = r.Code
 		keys[r.Type] = r.Key
 		if attributes[r.Type] == nil {
 			attributes[r.Type] = map[string]bool{}
@@ -68,7 +71,8 @@ func (c *code) add(m *model.Model) {
 	}
 	for i := range m.Resources {
 		r := &m.Resources[i]
-		if _, has := r.Attributes[model.CodeAttribute]; has || !c.made[r.ID] {
+		which, made := c.made[r.ID]
+		if _, has := r.Attributes[model.CodeAttribute]; has || !made {
 			continue
 		}
 		r.Attributes = maps.Clone(r.Attributes)
@@ -76,13 +80,17 @@ func (c *code) add(m *model.Model) {
 		for _, v := range r.Attributes {
 			c.named(v, func(name string, b state.Blob) { files[name] = use(b) })
 		}
-		r.Attributes[model.CodeAttribute] = use(c.blob)
+		r.Attributes[model.CodeAttribute] = use(c.blobs[which])
 		if len(files) > 0 {
 			r.Attributes[model.FilesAttribute] = files
 		}
 	}
 	if m.Fingerprint != "" {
-		sum := sha256.Sum256([]byte(m.Fingerprint + " " + c.blob.Hash))
+		all := m.Fingerprint
+		for _, b := range c.blobs {
+			all += " " + b.Hash
+		}
+		sum := sha256.Sum256([]byte(all))
 		m.Fingerprint = hex.EncodeToString(sum[:])
 	}
 }

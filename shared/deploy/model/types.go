@@ -17,6 +17,9 @@ const (
 	SeenAttribute  = "_changes" // of observations: what a handler has found to differ, with both values
 )
 
+// CodeAttributes returns the names of attributes that come with a handler, and of what it is given.
+func CodeAttributes() []string { return []string{CodeAttribute, FilesAttribute, FactsAttribute} }
+
 // CodeTimeout bounds a call of a handler that comes with its resource. Whoever runs it ends it
 // before.
 const CodeTimeout = 10*time.Minute + 10*time.Second
@@ -32,7 +35,7 @@ func CodeOf(r *resource.Resource) (resource.File, bool) {
 func OpenType(typ, key string, attributes []string) *schema.Compiled {
 	own := func(name string) bool { return strings.HasPrefix(name, "_") }
 	return schema.Open(typ, key, slices.DeleteFunc(slices.Clone(attributes), own),
-		[]string{CodeAttribute, FilesAttribute, FactsAttribute, SeenAttribute}, CodeTimeout)
+		append(CodeAttributes(), SeenAttribute), CodeTimeout)
 }
 
 // Type returns the type of a resource: one that comes with its handler declares itself.

@@ -15,9 +15,9 @@ type Export struct {
 	Resources []Resource
 	// Files are the contents that resources name, by their SHA-1.
 	Files map[string][]byte
-	// Code is the code of all modules that were imported, as handlers of the resources are run with it;
-	// nil if there are no resources.
-	Code []byte
+	// Codes are what handlers of the resources are run with: each the code of some modules, and of all
+	// that these use.
+	Codes [][]byte
 }
 
 // Resource is a resource that a class in Python has made of an instance.
@@ -30,6 +30,7 @@ type Resource struct {
 	Fields     *types.Dict
 	Requires   []string
 	Set        string
+	Code       int // which of the codes it is run with
 }
 
 // exporting is an export that is under way.
@@ -98,7 +99,7 @@ func (e *exporting) answer(kind string, v []types.Value, b []byte) ([]byte, bool
 	case "resource":
 		return nil, true, e.take(v)
 	case "code":
-		e.out.Code = []byte(text(v[0]))
+		e.out.Codes = append(e.out.Codes, []byte(text(v[0])))
 		return nil, true, nil
 	case "instances":
 		return e.host.list(b, e.instances(text(v[0]))), true, nil
@@ -164,7 +165,11 @@ func (e *exporting) get(b []byte, v []types.Value) ([]byte, bool, error) {
 
 // take takes a resource.
 func (e *exporting) take(v []types.Value) error {
-	if len(v) != 9 {
+	if len(v) != 10 {
+		return errFrame
+	}
+	code, _ := v[9].(int64)
+	if code < 0 || int(code) >= len(e.out.Codes) {
 		return errFrame
 	}
 	o, ok := e.host.object(v).(*eval.Instance)
@@ -174,7 +179,7 @@ func (e *exporting) take(v []types.Value) error {
 	}
 	r := Resource{
 		Instance: o, Type: text(v[1]), Agent: text(v[2]), Key: text(v[3]), Value: text(v[4]),
-		ID: text(v[5]), Fields: fields, Set: text(v[8]),
+		ID: text(v[5]), Fields: fields, Set: text(v[8]), Code: int(code),
 	}
 	for _, id := range items(v[7]) {
 		r.Requires = append(r.Requires, text(id))

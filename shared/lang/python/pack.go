@@ -3,10 +3,14 @@ package python
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,32 +31,47 @@ type PackOptions struct {
 	Memory int64
 	// Idle is how long a process is kept that nobody uses; 0 stands for a minute.
 	Idle time.Duration
-	// Processes is how many processes there are at most for the code of one version; 0 stands for
+	// Processes is how many processes there are at most for codes that agree; 0 stands for
 	// 4.
 	Processes int
 }
 
-// Pack runs handlers that come with resources. Each code has processes of its own, which import
-// nothing else. Resources of one agent run in one process, one after the other.
+// Pack runs handlers that come with resources. A process imports the codes of its resources and
+// nothing else, and of a module that is part of several codes there is one text in it. Resources of
+// one agent run in one process, one after the other, as long as their codes agree.
 type Pack struct {
 	o      PackOptions
 	mu     sync.Mutex
-	served map[place]*served
+	served map[uint32][]*served
+	codes  map[string]modules
 	closed bool
 }
 
-// place is a process that handlers run in.
-type place struct {
-	code string
-	slot uint32
-}
+// modules are what a code consists of: a hash of each module of Python, by name.
+type modules map[string]string
 
 // served is a process, or the room for one.
 type served struct {
-	used chan struct{} // holds one while it is used
-	host *Host         // nil as long as none is running
-	idle *time.Timer
-	uses int // counts calls, so that a late timer is told
+	slot   uint32
+	used   chan struct{} // holds one while it is used
+	host   *Host         // nil as long as none is running
+	loaded map[string]bool
+	idle   *time.Timer
+	uses   int // counts calls, so that a late timer is told
+
+	// Guarded by the pack:
+	modules modules // of all codes that it is for
+	wanted  int     // how many use it, or wait for their turn
+}
+
+// fits reports whether a process may have a code besides those that it is for.
+func (s *served) fits(code modules) bool {
+	for name, hash := range code {
+		if other, has := s.modules[name]; has && other != hash {
+			return false
+		}
+	}
+	return true
 }
 
 // lock waits until nobody uses the process; false if the context ends before.
@@ -80,7 +99,7 @@ func NewPack(o PackOptions) *Pack {
 	o.Memory = cmp.Or(o.Memory, defaultMemory)
 	o.Idle = cmp.Or(o.Idle, defaultIdle)
 	o.Processes = cmp.Or(o.Processes, defaultProcesses)
-	return &Pack{o: o, served: map[place]*served{}}
+	return &Pack{o: o, served: map[uint32][]*served{}, codes: map[string]modules{}}
 }
 
 // Limit says how long one call may take from now on.
@@ -107,10 +126,10 @@ func (p *Pack) Close() {
 	p.mu.Lock()
 	p.closed = true
 	all := p.served
-	p.served = map[place]*served{}
+	p.served = map[uint32][]*served{}
 	p.mu.Unlock()
 	var wg sync.WaitGroup
-	for _, s := range all {
+	for _, s := range slices.Concat(slices.Collect(maps.Values(all))...) {
 		wg.Go(func() {
 			s.lock(context.Background())
 			defer s.unlock()
@@ -129,22 +148,77 @@ func (p *Pack) ended() bool {
 	return p.closed
 }
 
-// at returns the room for the process of an agent.
-func (p *Pack) at(env, agent, code string) (*served, error) {
+// at returns the room for the process of an agent and a code. Whoever gets it has to leave it.
+func (p *Pack) at(env, agent string, code modules) (*served, error) {
 	sum := fnv.New32a()
 	_, _ = io.WriteString(sum, env+"\n"+agent)
-	key := place{code, sum.Sum32() % uint32(p.o.Processes)} //nolint:gosec // a few
+	slot := sum.Sum32() % uint32(p.o.Processes) //nolint:gosec // a few
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil, errEnding
 	}
-	s := p.served[key]
-	if s == nil {
-		s = &served{used: make(chan struct{}, 1)}
-		p.served[key] = s
+	all := p.served[slot]
+	i := slices.IndexFunc(all, func(s *served) bool { return s.fits(code) })
+	if i < 0 {
+		i = len(all)
+		s := &served{slot: slot, used: make(chan struct{}, 1), modules: modules{}}
+		p.served[slot] = append(all, s)
 	}
+	s := p.served[slot][i]
+	maps.Copy(s.modules, code)
+	s.wanted++
 	return s, nil
+}
+
+// leave says that a process is not wanted any more.
+func (p *Pack) leave(s *served) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.wanted--
+}
+
+// drop forgets a process that has ended, unless somebody wants it.
+func (p *Pack) drop(s *served) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.wanted == 0 {
+		p.served[s.slot] = slices.DeleteFunc(p.served[s.slot],
+			func(other *served) bool { return other == s })
+	}
+}
+
+// maxCodes is how many codes are remembered.
+const maxCodes = 1000
+
+// modulesOf returns what a code consists of.
+func (p *Pack) modulesOf(ctx *provider.Context, code resource.File) (modules, error) {
+	p.mu.Lock()
+	out := p.codes[code.Hash]
+	p.mu.Unlock()
+	if out != nil {
+		return out, nil
+	}
+	b, err := readCode(ctx, code)
+	if err != nil {
+		return nil, err
+	}
+	var whole struct{ Modules map[string]json.RawMessage }
+	if err := json.Unmarshal(b, &whole); err != nil {
+		return nil, fmt.Errorf("read the code of its version: %w", err)
+	}
+	out = modules{}
+	for name, text := range whole.Modules {
+		sum := sha256.Sum256(text)
+		out[name] = string(sum[:])
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.codes) >= maxCodes {
+		clear(p.codes)
+	}
+	p.codes[code.Hash] = out
+	return out, nil
 }
 
 // end ends the process, if there is one.
@@ -154,12 +228,12 @@ func (s *served) end() {
 	}
 	if s.host != nil {
 		s.host.Close()
-		s.host = nil
+		s.host, s.loaded = nil, nil
 	}
 }
 
 // rest ends the process if nobody uses it for a while.
-func (s *served) rest(after time.Duration) {
+func (p *Pack) rest(s *served, after time.Duration) {
 	s.uses++
 	count := s.uses
 	s.idle = time.AfterFunc(after, func() {
@@ -167,6 +241,7 @@ func (s *served) rest(after time.Duration) {
 		defer s.unlock()
 		if s.uses == count {
 			s.end()
+			p.drop(s)
 		}
 	})
 }
@@ -175,10 +250,15 @@ func (s *served) rest(after time.Duration) {
 func (p *Pack) use(
 	ctx *provider.Context, h *handler, f func(host *Host) error,
 ) error {
-	s, err := p.at(h.env, h.agent, h.code.Hash)
+	code, err := p.modulesOf(ctx, h.code)
 	if err != nil {
 		return err
 	}
+	s, err := p.at(h.env, h.agent, code)
+	if err != nil {
+		return err
+	}
+	defer p.leave(s)
 	locked := s.lock(ctx)
 	if locked {
 		defer s.unlock()
@@ -195,10 +275,8 @@ func (p *Pack) use(
 	if s.idle != nil {
 		s.idle.Stop()
 	}
-	if s.host == nil {
-		if s.host, err = p.start(ctx, h); err != nil {
-			return err
-		}
+	if err := p.ready(ctx, s, h.code); err != nil {
+		return err
 	}
 	s.host.ctx, s.host.o.Print = ctx, func(text string) { ctx.Info(text) }
 	s.host.whole = false
@@ -218,7 +296,7 @@ func (p *Pack) use(
 			"bytes", held, "limit", p.o.Memory)
 		s.end()
 	case s.host != nil:
-		s.rest(p.o.Idle)
+		p.rest(s, p.o.Idle)
 	}
 	return err
 }
@@ -231,33 +309,52 @@ func (s *served) held() int64 {
 	return s.host.memory()
 }
 
-// start starts a process with the code of a handler.
-func (p *Pack) start(ctx *provider.Context, h *handler) (*Host, error) {
-	path, dir, err := p.o.Find()
-	if err != nil {
-		return nil, provider.With(err, provider.ErrUnavailable)
+// ready starts a process unless there is one, and has it import a code unless it has.
+func (p *Pack) ready(ctx *provider.Context, s *served, code resource.File) error {
+	if s.host != nil && s.loaded[code.Hash] {
+		return nil
 	}
-	in, err := ctx.Files().Open(ctx, h.code.Hash)
+	text, err := readCode(ctx, code)
+	if err != nil {
+		return err
+	}
+	if s.host == nil {
+		path, dir, err := p.o.Find()
+		if err != nil {
+			return provider.With(err, provider.ErrUnavailable)
+		}
+		s.host, err = Start(ctx, Options{
+			Python: path, Dir: dir, Shown: ".", Call: defaultCall, Memory: p.o.Memory,
+			Print: func(string) {},
+		})
+		if err != nil {
+			s.host = nil
+			return provider.With(err, provider.ErrUnavailable)
+		}
+		s.loaded = map[string]bool{}
+	}
+	s.host.ctx, s.host.o.Print = ctx, func(string) {}
+	s.host.Limit(defaultCall)
+	if err := s.host.LoadCode(text); err != nil {
+		s.end()
+		return provider.With(err, provider.ErrUnavailable)
+	}
+	s.loaded[code.Hash] = true
+	return nil
+}
+
+// readCode reads a code as it is stored with a version.
+func readCode(ctx *provider.Context, code resource.File) ([]byte, error) {
+	in, err := ctx.Files().Open(ctx, code.Hash)
 	if err != nil {
 		return nil, fmt.Errorf("read the code of its version: %w", err)
 	}
 	defer func() { _ = in.Close() }()
-	code, err := io.ReadAll(in)
+	text, err := io.ReadAll(in)
 	if err != nil {
 		return nil, fmt.Errorf("read the code of its version: %w", err)
 	}
-	host, err := Start(ctx, Options{
-		Python: path, Dir: dir, Shown: ".", Call: defaultCall, Memory: p.o.Memory,
-		Print: func(string) {},
-	})
-	if err != nil {
-		return nil, provider.With(err, provider.ErrUnavailable)
-	}
-	if err := host.LoadCode(code); err != nil {
-		host.Close()
-		return nil, provider.With(err, provider.ErrUnavailable)
-	}
-	return host, nil
+	return text, nil
 }
 
 // LoadCode imports the code of a version, as Export returns it.

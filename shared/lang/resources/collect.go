@@ -34,6 +34,7 @@ type Foreign struct {
 	Key        string // the attribute that names it
 	Type       string
 	Attributes map[string]any // as in its entry
+	Code       int            // of python.Export: which of the codes it is run with
 }
 
 // Entry is an agent or a resource, with the members that a document of format 1 gives it.

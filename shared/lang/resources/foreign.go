@@ -49,7 +49,9 @@ func (c *collector) foreign(more []python.Resource) {
 		e := c.made(r, ids)
 		c.out.Resources = append(c.out.Resources, e)
 		attributes, _ := e.Members["attributes"].(map[string]any)
-		c.out.Foreign = append(c.out.Foreign, Foreign{ids[r.ID], r.Key, r.Type, attributes})
+		c.out.Foreign = append(c.out.Foreign, Foreign{
+			ID: ids[r.ID], Key: r.Key, Type: r.Type, Attributes: attributes, Code: r.Code,
+		})
 	}
 }
 

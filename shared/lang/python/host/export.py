@@ -1,10 +1,12 @@
 """Resource classes: from instances to resources, by the exporter of the library."""
 import base64, json
 
+import inmanta.agent.handler as library
 import inmanta.ast
 from inmanta import protocol
 from inmanta.execute.util import Unknown
 from inmanta.export import Exporter
+from inmanta.references import MutatorMissingError, ReferenceMissingError, mutator, reference
 
 from southbound_host import code, model, plugins, wire
 
@@ -19,15 +21,31 @@ def run():
         exporter.run(model.types, model.root, no_commit=True)
         for digest, content in exporter._file_store.items():
             wire.send(["file", digest, base64.b64encode(content).decode()])
+        parts, sent = code.Parts() if exporter._resources else None, {}
         for res in exporter._resources.values():
-            wire.send(["resource", *_resource(exporter, res)])
-        if exporter._resources:
-            wire.send(["code", json.dumps({"format": 1, "modules": code.loaded()}, separators=(",", ":"), sort_keys=True)])
+            tops = _brought(res)
+            if tops not in sent:
+                sent[tops] = len(sent)
+                modules = {"format": 1, "modules": parts.of(tops)}
+                wire.send(["code", json.dumps(modules, separators=(",", ":"), sort_keys=True)])
+            wire.send(["resource", *_resource(exporter, res), sent[tops]])
         wire.send(["ok", None])
     except wire.TooLarge as e:
         wire.send(["failed", f"a resource has {e.args[0]} bytes; at most {wire.LIMIT} are taken", [], None])
     except BaseException as e:
         wire.send(["failed", _said(e), plugins.frames(e), _instance(e)])
+
+def _brought(res):
+    """Returns the modules that bring the class of a resource, its handler, and the classes of its references."""
+    classes = [type(res), library.Commander.get_handlers().get(res.id.entity_type)]
+    for kind, all_classes in ((reference, res.references), (mutator, res.mutators)):
+        for used in all_classes:
+            try:
+                classes.append(kind.get_class(used["type"] if isinstance(used, dict) else used.type))
+            except (ReferenceMissingError, MutatorMissingError):
+                pass
+    tops = {code.top(c.__module__) for cls in classes if cls is not None for c in cls.__mro__}
+    return frozenset(tops - {""})
 
 def _said(e):
     """Returns what an exception says with what led to it."""
