@@ -132,6 +132,26 @@ func (s *server) hover(_ context.Context, p positionParams) (any, error) {
 	return hover{s.markup(code, doc), at.text.Range(u.From, u.To, s.encoding)}, nil
 }
 
+// signatureHelp says what the call or the constructor takes in whose brackets a place is.
+func (s *server) signatureHelp(_ context.Context, p positionParams) (any, error) {
+	at, ok := s.spot(p.TextDocument.URI, p.Position)
+	if !ok {
+		return nil, nil
+	}
+	c := at.view.names.Calling(at.file, at.offset)
+	if c == nil {
+		return nil, nil
+	}
+	one := signature{Label: c.Label, Parameters: []parameter{}}
+	for _, label := range c.Params {
+		one.Parameters = append(one.Parameters, parameter{label})
+	}
+	if _, doc := at.view.names.Describe(c.Symbol); doc != "" {
+		one.Documentation = &markup{"plaintext", doc}
+	}
+	return signatureHelp{Signatures: []signature{one}, ActiveParameter: c.Active}, nil
+}
+
 // markup shows code with what it means, as the client can show it.
 func (s *server) markup(code, doc string) markup {
 	formats := s.client.TextDocument.Hover.ContentFormat

@@ -293,6 +293,51 @@ func TestHover(t *testing.T) {
 	}
 }
 
+// TestSignature holds what is said of a call or a constructor that is being written, and which
+// parameter it is.
+func TestSignature(t *testing.T) {
+	t.Parallel()
+	const replace = "std::replace(string: string, old: string, new: string) -> string"
+	for _, test := range []struct {
+		main, want string
+		active     uint32
+	}{
+		{"x = std::replace(¦\n", replace, 0},
+		{"x = std::replace(\"a\", ¦)\n", replace, 1},
+		{"x = std::replace(\"a\", std::upper(\"b, c\"), \"¦\")\n", replace, 2},
+		{"x = std::replace(\"a\", new=¦)\n", replace, 2},
+		{"x = std::count([1, ¦2])\n", "std::count(item_list: list) -> int", 0},
+		{"x = std::format(\"\", 1, ¦2)\n", "std::format(__string: string, *args: any, **kwargs: any) -> string", 1},
+		{
+			"import net\nx = net::Host(tag=¦)\n",
+			"net::Host(name: string, tag: net::vlan = 1, ports: net::Port[]", 1,
+		},
+		{"x = ¦1\n", "", 0},
+		{"index Host(¦name)\n", "", 0},
+	} {
+		m := marks(t, "-- main.cf --\n"+test.main+plain("-"))
+		s := start(t, m.files, nil)
+		s.open(m.cursor)
+		h, err := s.SignatureHelp(
+			s.ctx, &protocol.SignatureHelpParams{TextDocumentPositionParams: m.position(s)},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h == nil {
+			if test.want != "" {
+				t.Errorf("%s: nothing is said", test.main)
+			}
+			continue
+		}
+		got := h.Signatures[0].Label
+		active, _ := h.ActiveParameter.Get()
+		if !strings.HasPrefix(got, test.want) || test.want == "" || active != test.active {
+			t.Errorf("%s: got %d of %s\nwant %d of %s", test.main, active, got, test.active, test.want)
+		}
+	}
+}
+
 // TestSymbols holds the outline of a text, and what is found in all of them.
 func TestSymbols(t *testing.T) {
 	t.Parallel()

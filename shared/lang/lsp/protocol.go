@@ -164,6 +164,22 @@ type hover struct {
 	Range    text.Range `json:"range"`
 }
 
+type signatureHelp struct {
+	Signatures      []signature `json:"signatures"`
+	ActiveSignature int         `json:"activeSignature"`
+	ActiveParameter int         `json:"activeParameter"`
+}
+
+type signature struct {
+	Label         string      `json:"label"`
+	Documentation *markup     `json:"documentation,omitempty"`
+	Parameters    []parameter `json:"parameters"`
+}
+
+type parameter struct {
+	Label string `json:"label"`
+}
+
 type completionItem struct {
 	Label         string    `json:"label"`
 	Kind          int       `json:"kind"`

@@ -129,6 +129,7 @@ func (s *server) methods() methods {
 		"textDocument/references":        asked(s, s.references),
 		"textDocument/documentHighlight": asked(s, s.highlight),
 		"textDocument/hover":             asked(s, s.hover),
+		"textDocument/signatureHelp":     asked(s, s.signatureHelp),
 		"textDocument/documentSymbol":    asked(s, s.documentSymbol),
 		"textDocument/completion":        asked(s, s.completion),
 		"textDocument/prepareRename":     asked(s, s.prepareRename),
@@ -252,6 +253,7 @@ func abilities(encoding string, prepares bool) map[string]any {
 		"hoverProvider":              true,
 		"referencesProvider":         true,
 		"renameProvider":             renames,
+		"signatureHelpProvider":      map[string]any{"triggerCharacters": []string{"(", ","}},
 		"workspaceSymbolProvider":    true,
 		"workspace": map[string]any{
 			"workspaceFolders": map[string]any{"supported": true, "changeNotifications": true},

@@ -108,30 +108,18 @@ func (p *Project) describeEntity(x *Symbol) (code, doc string) {
 
 // Signature returns how a plugin is called.
 func Signature(q *eval.Plugin) string {
-	var params []string
-	byName := false
-	for _, a := range q.Params {
-		if a.ByName && !byName && q.Rest == nil {
-			params = append(params, "*")
-		}
-		byName = byName || a.ByName
-		text := a.Name + typed(a.Type)
-		if a.Default != nil {
-			text += " = " + types.Short(a.Default)
-		}
-		params = append(params, text)
-	}
-	if q.Rest != nil {
-		params = append(params, "*"+q.Rest.Name+typed(q.Rest.Type))
-	}
-	if q.Named != nil {
-		params = append(params, "**"+q.Named.Name+typed(q.Named.Type))
-	}
-	out := q.Name + "(" + strings.Join(params, ", ") + ")"
+	out := q.Name + "(" + strings.Join(parameters(q), ", ") + ")"
 	if q.Result != "" {
 		out += " -> " + q.Result
 	}
 	return out
+}
+
+func defaultParam(a eval.Param) string {
+	if a.Default == nil {
+		return ""
+	}
+	return " = " + types.Short(a.Default)
 }
 
 func typed(t string) string {

@@ -1,0 +1,153 @@
+package names
+
+import (
+	"sort"
+	"strings"
+
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/syntax"
+)
+
+// Calling is what a call or a constructor takes, for whoever is writing one.
+type Calling struct {
+	Symbol *Symbol  // a plugin or an entity
+	Label  string   // with all parameters
+	Params []string // parts of Label, in order
+	Active int      // the parameter at hand; len(Params) if there is none for what is written
+}
+
+// Calling returns what the brackets around a place take; nil if they are not those of a call of a
+// plugin or of a constructor.
+func (p *Project) Calling(f *File, offset int) *Calling {
+	s := p.spaces[f.Namespace]
+	if s.file != f {
+		return nil
+	}
+	all := f.Tree.Tokens
+	n := sort.Search(len(all), func(i int) bool { return int(all[i].Pos.Offset) >= offset })
+	c := &completer{project: p, file: f, space: s, tokens: all[:n]}
+	open := c.openBracket()
+	for open > 0 && c.last(open).Text != "(" {
+		c.tokens = c.tokens[:len(c.tokens)-open] // a list or a look-up in the call
+		open = c.openBracket()
+	}
+	if open == 0 {
+		return nil
+	}
+	path, first := c.pathBefore(open+1, "::")
+	switch c.last(first + 1).Text {
+	case "index", ".":
+		return nil
+	}
+	if len(path) == 0 {
+		return nil
+	}
+	switch of := p.find(s, strings.Join(path, "::")); {
+	case of == nil:
+	case of.Kind == Plugin:
+		out := &Calling{Symbol: of, Label: Signature(of.Plugin), Params: parameters(of.Plugin)}
+		out.Active = c.active(open, out.Params)
+		return out
+	case of.Kind == Entity:
+		out := &Calling{Symbol: of}
+		for _, a := range of.Attributes() {
+			out.Params = append(out.Params, a.Name+typed(a.Type.String())+defaultAttribute(a))
+		}
+		out.Label = of.FullName() + "(" + strings.Join(out.Params, ", ") + ")"
+		out.Active = len(out.Params)
+		if name := c.argument(open); name != "" {
+			out.Active = placeOf(name, out.Params)
+		}
+		return out
+	}
+	return nil
+}
+
+// defaultAttribute returns the default of an attribute; "" for a relation.
+func defaultAttribute(a *Symbol) string {
+	if a.Kind == Relation {
+		return ""
+	}
+	return defaultOf(a)
+}
+
+// active returns the parameter at a place: the one that is named there, or the one whose turn it is.
+func (c *completer) active(open int, params []string) int {
+	if name := c.argument(open); name != "" {
+		return placeOf(name, params)
+	}
+	turn, depth := 0, 0
+	for n := open - 1; n > 0; n-- {
+		switch c.last(n).Text {
+		case "(", "[", "{":
+			depth++
+		case ")", "]", "}":
+			depth--
+		case ",":
+			if depth == 0 {
+				turn++
+			}
+		}
+	}
+	for i, p := range params[:min(turn+1, len(params))] {
+		switch {
+		case strings.HasPrefix(p, "**"), p == "*":
+			return len(params) // the others are given by their names
+		case strings.HasPrefix(p, "*"):
+			return i
+		}
+	}
+	return min(turn, len(params))
+}
+
+// argument returns the name of the argument in which a place is; "" if it has none.
+func (c *completer) argument(open int) string {
+	depth := 0
+	for n := 1; n < open; n++ {
+		switch t := c.last(n); {
+		case t.Text == ")" || t.Text == "]" || t.Text == "}":
+			depth++
+		case t.Text == "(" || t.Text == "[" || t.Text == "{":
+			depth--
+		case depth == 0 && t.Text == ",":
+			return ""
+		case depth == 0 && t.Role == syntax.NamesArg, depth == 0 && t.Text == "=":
+			return c.last(n + 1).Text
+		}
+	}
+	return ""
+}
+
+// placeOf returns the number of the parameter of a name; that of the last one of all if none has it
+// but there is one for the others, and else how many there are.
+func placeOf(name string, params []string) int {
+	for i, p := range params {
+		if of, _, _ := strings.Cut(p, ":"); of == name || strings.HasPrefix(of, name+" =") {
+			return i
+		}
+	}
+	if n := len(params); n > 0 && strings.HasPrefix(params[n-1], "**") {
+		return n - 1
+	}
+	return len(params)
+}
+
+// parameters returns the parameters of a plugin as its signature has them.
+func parameters(q *eval.Plugin) []string {
+	var params []string
+	byName := false
+	for _, a := range q.Params {
+		if a.ByName && !byName && q.Rest == nil {
+			params = append(params, "*")
+		}
+		byName = byName || a.ByName
+		params = append(params, a.Name+typed(a.Type)+defaultParam(a))
+	}
+	if q.Rest != nil {
+		params = append(params, "*"+q.Rest.Name+typed(q.Rest.Type))
+	}
+	if q.Named != nil {
+		params = append(params, "**"+q.Named.Name+typed(q.Named.Type))
+	}
+	return params
+}
