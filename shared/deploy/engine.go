@@ -73,6 +73,9 @@ func defaultSizes(s Sizes) Sizes {
 
 // Engine runs environments over the ports. It keeps only caches of immutable data between calls, so
 // any number of engines in any number of processes may serve the same state.
+//
+// It has so many methods because it is the facade: one for each request and query. Most hand their
+// work to the package that does it.
 type Engine struct {
 	Config
 	graphs *version.Graphs
