@@ -55,7 +55,7 @@ func build(run func() int) int {
 		return 1
 	}
 	defer os.RemoveAll(bin)
-	build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bin, "./handler", "./log", "./sweep", "./export", "./api", "../cmd/southbound")
+	build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bin, "./handler", "./log", "./sweep", "./export", "./api", "./compile", "../cmd/southbound")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
@@ -358,7 +358,7 @@ func TestAgentRun(t *testing.T) {
 
 // TestCannotBegin pins that a function that is not told where the stack is says so and ends.
 func TestCannotBegin(t *testing.T) {
-	for _, name := range []string{"handler", "sweep", "export", "api"} {
+	for _, name := range []string{"handler", "sweep", "export", "api", "compile"} {
 		cmd := exec.Command(filepath.Join(bin, name))
 		cmd.Env = []string{"AWS_REGION=us-east-1"}
 		var said bytes.Buffer

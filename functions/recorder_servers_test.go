@@ -34,6 +34,9 @@ type recorder struct {
 	unseen   string                       // a queue that SQS does not know yet, for one request
 	later    []string                     // events of the export function, for itself
 	jobs     sync.WaitGroup               // that the handler function works on
+	sent     map[string]int               // requests, by who sent them
+	// first, when not nil, is called before a request is passed on; false: it is not answered.
+	first func(who, target string) bool
 }
 
 func newRecorder(t *testing.T, to string) *recorder {
@@ -43,6 +46,7 @@ func newRecorder(t *testing.T, to string) *recorder {
 		t.Fatal(err)
 	}
 	r := &recorder{t: t, tags: map[string]map[string]string{}, mappings: map[string]string{}}
+	r.sent = map[string]int{}
 	r.next = &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(u) }}
 	return r
 }
@@ -69,6 +73,14 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	who, service := m[1], m[2]
+	r.mu.Lock()
+	r.sent[who]++
+	first := r.first
+	r.mu.Unlock()
+	if first != nil && !first(who, req.Header.Get("X-Amz-Target")) {
+		http.Error(w, "nobody is there", http.StatusForbidden)
+		return
+	}
 	if strings.HasSuffix(req.URL.Path, "/invocations") {
 		r.invoke(who, w, req, string(body))
 		return
@@ -167,6 +179,15 @@ func (r *recorder) saw(who, action string) bool {
 		r.asked,
 		func(a asked) bool { return a.who == who && a.action == action },
 	)
+}
+
+// rang reports whether somebody has sent a message to a queue.
+func (r *recorder) rang(who, queue string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.asked, func(a asked) bool {
+		return a.who == who && a.action == "sqs:SendMessage" && a.resource == arn("sqs", queue)
+	})
 }
 
 // item is a key of the table, or an item with one.

@@ -35,6 +35,9 @@ func reasons() map[string]string {
 		{"HandlerRole/ServeAgents",
 			"sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes",
 			"Lambda polls queues, and removes what was served, with the function's role"},
+		{"CompileRole/RingCompiles", "sqs:SendMessage", "when there is no time for all that is left"},
+		{"CompileRole/TakeOrders",
+			"sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes", "the same"},
 		{"LogRole/TakeFromItsQueue",
 			"sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes", "the same"},
 		{"LogRole/TellMissingFromForbidden", "s3:ListBucket",
@@ -191,6 +194,7 @@ func (s *site) live() {
 		"deploy --no-wait", "resume web1"} {
 		s.command(strings.Fields(c)...)
 	}
+	s.orders()
 	s.expired()
 	s.sweep("collect prod")
 	s.expired()
@@ -209,10 +213,10 @@ func TestRights(t *testing.T) {
 	s.live()
 	bucket := "arn:aws:s3:::" + s.managed()
 	all := slices.DeleteFunc(s.recorder.asked, func(a asked) bool { // the affair of HandlerPolicy
-		return a.who == "handler" &&
+		return a.who == "deploy" || a.who == "handler" &&
 			(a.resource == bucket || strings.HasPrefix(a.resource, bucket+"/"))
 	})
-	have := identities(t, names(&s.stack.Config, s.tap))
+	have := identities(t, names(&s.stack.Config, s.tap, s.compileTap))
 	for _, p := range problems(have, all, reasons()) {
 		t.Error(p)
 	}

@@ -37,7 +37,7 @@ import (
 var functions = []struct{ name, resource, logs string }{
 	{"export", "ExportFunction", "ExportLogs"}, {"handler", "HandlerFunction", "HandlerLogs"},
 	{"log", "LogFunction", "LogLogs"}, {"api", "ApiFunction", "ApiLogs"},
-	{"sweep", "SweepFunction", "SweepLogs"}}
+	{"sweep", "SweepFunction", "SweepLogs"}, {"compile", "CompileFunction", "CompileLogs"}}
 
 // site is a stack whose functions run, each with a credential of its own.
 type site struct {
@@ -50,13 +50,18 @@ type site struct {
 	through  string // the URL of the recorder
 	url      string // of the API
 	tap      string // the mapping of the log queue
-	dir      string // of documents
+	// compileTap is that of the compile queue.
+	compileTap string
+	dir        string     // of documents
+	deployer   *home.Home // whose requests are counted as a deploy
+	exports    int
+	models     string // where functions unpack models
 }
 
 func newSite(t *testing.T) *site {
 	t.Helper()
 	s := &site{t: t, stack: hometest.New(t, url, handlers.All()), recorder: newRecorder(t, url),
-		running: map[string]*lambda{}, dir: t.TempDir()}
+		running: map[string]*lambda{}, dir: t.TempDir(), models: t.TempDir()}
 	s.home = s.stack.Open(t, nil)
 	through, urls := httptest.NewServer(s.recorder), httptest.NewServer(s)
 	t.Cleanup(through.Close)
@@ -77,8 +82,11 @@ func (s *site) environment(name string) []string {
 	c := s.stack.Config
 	return []string{"AWS_ACCESS_KEY_ID=" + name, home.EnvEndpoint + "=" + s.through,
 		home.EnvLogQueue + "=" + s.through + "/" + account + "/" + c.Table + "-log",
+		home.EnvCompile + "=" + s.through + "/" + account + "/" + s.compiles(),
+		"TMPDIR=" + s.models,
 		"AWS_LAMBDA_FUNCTION_NAME=" + c.Prefix + "-" + name, home.EnvIdleDays + "=0.0000001",
-		home.EnvExportURL + "=" + s.url + "/export", "SOUTHBOUND_LOG_MAPPING=" + s.tap}
+		home.EnvExportURL + "=" + s.url + "/export", "SOUTHBOUND_LOG_MAPPING=" + s.tap,
+		"SOUTHBOUND_COMPILE_MAPPING=" + s.compileTap}
 }
 
 // resources makes what a stack has beside what all tests need, what documents manage, and the queue
@@ -88,7 +96,7 @@ func (s *site) resources() {
 	s.t.Helper()
 	c := s.stack.Config
 	calls := awslambda.NewFromConfig(s.stack.AWS)
-	for _, f := range []string{"handler", "log"} {
+	for _, f := range []string{"handler", "log", "compile"} {
 		if _, err := calls.CreateFunction(s.t.Context(), &awslambda.CreateFunctionInput{
 			FunctionName: aws.String(c.Prefix + "-" + f), Runtime: types.RuntimeProvidedal2023,
 			Handler: aws.String("bootstrap"), Role: aws.String("arn:aws:iam::" + account + ":role/x"),
@@ -107,21 +115,30 @@ func (s *site) resources() {
 		Bucket: aws.String(s.managed())}); err != nil {
 		s.t.Fatal(err)
 	}
-	made, err := calls.CreateEventSourceMapping(
-		s.t.Context(),
+	s.tap = s.mapping(calls, "log", c.Table+"-log")
+	s.compileTap = s.mapping(calls, "compile", s.compiles())
+}
+
+// mapping makes one that is disabled, and returns its UUID.
+func (s *site) mapping(calls *awslambda.Client, function, queue string) string {
+	s.t.Helper()
+	name := s.stack.Config.Prefix + "-" + function
+	made, err := calls.CreateEventSourceMapping(s.t.Context(),
 		&awslambda.CreateEventSourceMappingInput{
-			FunctionName: aws.String(c.Prefix + "-log"), Enabled: aws.Bool(false),
-			EventSourceArn: aws.String(arn("sqs", c.Table+"-log"))},
-	)
+			FunctionName: &name, Enabled: aws.Bool(false), EventSourceArn: aws.String(arn("sqs", queue)),
+		})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.tap = *made.UUID
-	s.recorder.mappings[s.tap] = arn("lambda", "function:"+c.Prefix+"-log")
+	s.recorder.mappings[*made.UUID] = arn("lambda", "function:"+name)
+	return *made.UUID
 }
 
 // managed is the bucket that documents manage.
 func (s *site) managed() string { return s.stack.Config.Prefix + "-site" }
+
+// compiles is the name of the queue of the compile function.
+func (s *site) compiles() string { return s.stack.Config.Table + "-compile.fifo" }
 
 // ask invokes a function.
 func (s *site) ask(name, event string) answer {
@@ -201,36 +218,50 @@ func (s *site) command(args ...string) {
 	}
 }
 
-// serve hands what is in a queue to a function, until nothing is.
-func (s *site) serve(function, name string) {
+// serve hands what is in a queue to a function, until nothing is, and returns how often it did.
+func (s *site) serve(function, name string) (invoked int) {
 	s.t.Helper()
-	u := url + "/" + account + "/" + name
 	for {
-		out, err := s.home.SQS.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &u,
-			MaxNumberOfMessages: 10})
-		if err != nil {
-			s.t.Fatal(err)
+		event := s.heard(name)
+		if event == "" {
+			return invoked
 		}
-		if len(out.Messages) == 0 {
-			return
-		}
-		var e events.SQSEvent
-		for _, m := range out.Messages {
-			e.Records = append(e.Records, events.SQSMessage{MessageId: *m.MessageId, Body: *m.Body,
-				ReceiptHandle: *m.ReceiptHandle, EventSourceARN: arn("sqs", name),
-				Attributes: map[string]string{"ApproximateReceiveCount": "1"}})
-		}
-		event, _ := json.Marshal(e) // it holds plain values
-		if a := s.ask(function, string(event)); a.body != done {
+		invoked++
+		if a := s.ask(function, event); a.body != done {
 			s.t.Errorf("%s: %+v", function, a)
 		}
-		for _, m := range out.Messages {
-			if _, err := s.home.SQS.DeleteMessage(s.t.Context(), &sqs.DeleteMessageInput{
-				QueueUrl: &u, ReceiptHandle: m.ReceiptHandle}); err != nil {
-				s.t.Fatal(err)
-			}
+	}
+}
+
+// heard returns an event with what is in a queue, which is not there any more; "" if nothing is.
+func (s *site) heard(name string) string {
+	s.t.Helper()
+	u := url + "/" + account + "/" + name
+	out, err := s.home.SQS.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{
+		QueueUrl: &u, MaxNumberOfMessages: 10,
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if len(out.Messages) == 0 {
+		return ""
+	}
+	var e events.SQSEvent
+	for _, m := range out.Messages {
+		e.Records = append(e.Records, events.SQSMessage{
+			MessageId: *m.MessageId, Body: *m.Body, ReceiptHandle: *m.ReceiptHandle,
+			EventSourceARN: arn("sqs", name),
+			Attributes:     map[string]string{"ApproximateReceiveCount": "1"},
+		})
+	}
+	for _, m := range out.Messages {
+		if _, err := s.home.SQS.DeleteMessage(s.t.Context(), &sqs.DeleteMessageInput{
+			QueueUrl: &u, ReceiptHandle: m.ReceiptHandle}); err != nil {
+			s.t.Fatal(err)
 		}
 	}
+	event, _ := json.Marshal(e) // it holds plain values
+	return string(event)
 }
 
 // work does what Lambda does for agents and for the log.

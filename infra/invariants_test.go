@@ -53,17 +53,20 @@ func TestFunctions(t *testing.T) {
 			t.Errorf("%s: its URL is left to SAM", name)
 		}
 		loop := property(all, r, "RecursiveLoop")
-		if want := map[bool]any{true: "Allow"}[name == "HandlerFunction"]; loop != want {
+		if want := map[bool]any{true: "Allow"}[wakesItself(name)]; loop != want {
 			t.Errorf("%s: RecursiveLoop is %v, want %v: a chain through queues ends after 16 hops otherwise", name, loop, want)
 		}
 		if property(all, r, "FunctionName") != nil && name != "HandlerFunction" {
 			t.Errorf("%s has a name of its own: two stacks in an account, or a replacement, would fail", name)
 		}
 	})
-	if want := []string{"ApiFunction", "ExportFunction", "HandlerFunction", "LogFunction", "SweepFunction"}; !slices.Equal(seen, want) {
+	if want := []string{"ApiFunction", "CompileFunction", "ExportFunction", "HandlerFunction", "LogFunction", "SweepFunction"}; !slices.Equal(seen, want) {
 		t.Errorf("functions are %v, want %v", seen, want)
 	}
 }
+
+// wakesItself reports whether what a function does leads back to it, through queues.
+func wakesItself(name string) bool { return name == "HandlerFunction" || name == "CompileFunction" }
 
 func str(v any) string { s, _ := v.(string); return s }
 
@@ -128,15 +131,19 @@ func TestVisibility(t *testing.T) {
 		queue, _ := at(r, "Properties", "EventSourceArn").(node)["Fn::GetAtt"].([]any)
 		hidden := integer(at(list[str(queue[0])], "Properties", "VisibilityTimeout"))
 		function, _ := list[str(at(r, "Properties", "FunctionName", "Ref"))].(node)
-		if want := 6 * integer(property(all, function, "Timeout")); want == 0 || hidden < want {
+		timeout := property(all, function, "Timeout")
+		if name := str(at(timeout, "Ref")); name != "" { // a parameter
+			timeout = at(all["template.yaml"].body, "Parameters", name, "MaxValue")
+		}
+		if want := 6 * integer(timeout); want == 0 || hidden < want {
 			t.Errorf("%s: messages are hidden for %d s, want %d", name, hidden, want)
 		}
 		if got, _ := at(r, "Properties", "FunctionResponseTypes").([]any); !slices.Equal(got, []any{"ReportBatchItemFailures"}) {
 			t.Errorf("%s: one bad message fails its whole batch", name)
 		}
 	})
-	if mappings != 1 {
-		t.Errorf("%d mappings were looked at, want that of the log", mappings)
+	if mappings != 2 {
+		t.Errorf("%d mappings were looked at, want those of the log and of orders", mappings)
 	}
 }
 
@@ -368,8 +375,8 @@ func TestAlarms(t *testing.T) {
 			t.Errorf("no alarm looks at %s", want)
 		}
 	}
-	if len(got) != 11 {
-		t.Errorf("there are %d alarms; the parameter Alarms tells what 11 cost", len(got))
+	if len(got) != 13 {
+		t.Errorf("there are %d alarms; the parameter Alarms tells what 13 cost", len(got))
 	}
 }
 

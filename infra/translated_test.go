@@ -114,7 +114,7 @@ func translatedFunction(t *testing.T, list node, name string, properties any) {
 	if at(properties, "Runtime") != "provided.al2023" || at(properties, "KmsKeyArn") == nil || at(properties, "LoggingConfig", "LogFormat") != "JSON" {
 		t.Errorf("%s lacks what all functions have: %v", name, properties)
 	}
-	if got, want := at(properties, "RecursiveLoop") == "Allow", name == "HandlerFunction"; got != want {
+	if got, want := at(properties, "RecursiveLoop") == "Allow", wakesItself(name); got != want {
 		t.Errorf("%s: RecursiveLoop is %v", name, at(properties, "RecursiveLoop"))
 	}
 	if group := str(at(properties, "LoggingConfig", "LogGroup", "Ref")); at(list[group], "Type") != "AWS::Logs::LogGroup" {

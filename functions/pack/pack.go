@@ -9,6 +9,7 @@ import (
 	"path"
 
 	"southbound/functions/internal/api"
+	"southbound/functions/internal/compile"
 	"southbound/functions/internal/export"
 	"southbound/functions/internal/handler"
 	"southbound/functions/internal/log"
@@ -18,7 +19,7 @@ import (
 )
 
 // EnvFunction names the environment variable that says which function the program is in Lambda:
-// api, export, handler, log or sweep. Without it the function's Handler says so, as in `Handler:
+// api, compile, export, handler, log or sweep. Without it the function's Handler says so, as in `Handler:
 // export`; any other is the handler function.
 const EnvFunction = "SOUTHBOUND_FUNCTION"
 
@@ -40,6 +41,8 @@ func function(getenv func(string) string) func([]provider.Definition) {
 	switch name {
 	case "api":
 		return api.Main
+	case "compile":
+		return compile.Main
 	case "export":
 		return export.Main
 	case "log":

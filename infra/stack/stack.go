@@ -95,6 +95,9 @@ func (s *Stack) Outputs(ctx context.Context) (map[string]string, error) {
 func (s *Stack) Variables(outputs map[string]string) []string {
 	v := []string{"SOUTHBOUND_TABLE=" + outputs["Table"], "SOUTHBOUND_BUCKET=" + outputs["Bucket"], "SOUTHBOUND_PREFIX=" + outputs["Prefix"],
 		"SOUTHBOUND_DEAD_LETTERS=" + outputs["DeadLetters"], "SOUTHBOUND_HANDLER=" + outputs["HandlerFunction"], "SOUTHBOUND_LOG_QUEUE=" + outputs["LogQueue"]}
+	if queue := outputs["CompileQueue"]; queue != "" { // stacks of earlier versions have none
+		v = append(v, "SOUTHBOUND_COMPILE_QUEUE="+queue)
+	}
 	if key := outputs["KeyArn"]; key != "" {
 		v = append(v, "SOUTHBOUND_KMS_KEY="+key)
 	}

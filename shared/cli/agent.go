@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"southbound/shared/api"
+	"southbound/shared/aws/compiles"
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/logs"
 	"southbound/shared/aws/queue"
@@ -57,6 +58,7 @@ func (a *app) agentRunCommand() *cobra.Command {
 		{"bucket", home.EnvBucket, "bucket of the stack"},
 		{"prefix", home.EnvPrefix, "prefix of the names of the stack's queues"},
 		{"log-queue", home.EnvLogQueue, "URL of the stack's log queue; without it the sweep has actions logged"},
+		{"compile-queue", home.EnvCompile, "URL of the stack's compile queue; without it the sweep sees what orders have become"},
 	} {
 		value := new(string)
 		settings[f.variable] = value
@@ -74,6 +76,8 @@ func (a *app) serveAgent(ctx context.Context, c home.Config, agent string) error
 	pack := python.NewPack(python.PackOptions{Find: a.findPython})
 	defer pack.Close()
 	c.Code = pack
+	sets := &compiles.Sets{Log: log}
+	c.Sets = sets.Add
 	h, err := a.openRunner(ctx, &c, log)
 	if err != nil {
 		return err
@@ -82,7 +86,13 @@ func (a *app) serveAgent(ctx context.Context, c home.Config, agent string) error
 		return err
 	}
 	server := &serve.Server{Engine: h.Engine, Bell: h.Bell, Clock: h.Engine.Clock, Operation: h.Operation(), Log: log,
-		Ran: func(ctx context.Context, r serve.Run) { ringLog(ctx, h.Logs, r, log) }}
+		Ran: func(ctx context.Context, r serve.Run) {
+			ringLog(ctx, h.Logs, r, log)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
+			defer cancel()
+			sets.Flush(ctx, r.Env)
+		}}
+	sets.Look = h.Look()
 	service := api.New(api.Config{Engine: h.Engine, Agent: a.packs.Check, Jobs: h.State})
 	runner := &serve.Runner{Server: server, Env: a.env, Agent: agent,
 		Part: func(ctx context.Context, part string) error {

@@ -107,7 +107,7 @@ func (a *app) create(
 	if c.Version != nil {
 		version = *c.Version
 	}
-	s, err := a.offer(ctx, o, args[0], version)
+	s, err := a.offer(ctx, o, args[0], version, false)
 	if err != nil {
 		return err
 	}
@@ -346,7 +346,7 @@ func (a *app) orderOf(ctx context.Context, o api.Orders, file string) (orders.Or
 				i.Service = ref.Service
 			}
 		}
-		s, err := a.offer(ctx, o, i.Service, -1)
+		s, err := a.offer(ctx, o, i.Service, -1, false)
 		if err != nil {
 			return out, err
 		}

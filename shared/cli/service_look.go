@@ -200,7 +200,7 @@ func (a *app) serviceShow() *cobra.Command {
 			return fault.New(fault.Usage, "service show", "--schema and --lifecycle are two things").
 				WithHint("use one of them")
 		}
-		s, err := a.offer(ctx, o, args[0], f.version)
+		s, err := a.offer(ctx, o, args[0], f.version, f.version < 0)
 		switch {
 		case err != nil:
 			return err
@@ -225,11 +225,11 @@ func (a *app) serviceShow() *cobra.Command {
 	return cmd
 }
 
-// offer returns a service, and says which one may be meant if there is none.
+// offer returns a service, with how many instances there are if these are to be counted, and says which one may be meant if there is none.
 func (a *app) offer(
-	ctx context.Context, o api.Orders, name string, version int,
+	ctx context.Context, o api.Orders, name string, version int, counts bool,
 ) (orders.Offer, error) {
-	s, err := o.Offer(ctx, a.env, name, version, version < 0)
+	s, err := o.Offer(ctx, a.env, name, version, counts)
 	if !fault.Is(err, fault.NotFound) {
 		return s, err
 	}
@@ -320,7 +320,7 @@ func instanceFilter(s *orders.Offer, terms []string) (orders.Filter, error) {
 func (a *app) listInstances(
 	ctx context.Context, o api.Orders, args []string, f listFlags,
 ) error {
-	s, err := a.offer(ctx, o, args[0], -1)
+	s, err := a.offer(ctx, o, args[0], -1, false)
 	if err != nil {
 		return err
 	}

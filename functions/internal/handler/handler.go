@@ -41,7 +41,7 @@ func Main(definitions []provider.Definition) {
 		f := &function{}
 		var err error
 		f.Function, err = run.Begin(ctx, definitions, func(c *home.Config) {
-			c.Leave, c.Count = queue.ByRunner, f.count
+			c.Leave, c.Count, c.Sets = queue.ByRunner, f.count, f.sets.Add
 			// An agent that names no role is served with the rights that the stack's HandlerPolicy
 			// gives the function.
 			c.Connector = func(known state.Secrets) state.Connector { return connector(c, known) }

@@ -11,6 +11,7 @@ import (
 
 	"southbound/functions/internal/run"
 	"southbound/shared/api"
+	"southbound/shared/aws/compiles"
 	"southbound/shared/aws/emf"
 	"southbound/shared/aws/logs"
 	"southbound/shared/aws/queue"
@@ -25,11 +26,13 @@ type function struct {
 	server  *serve.Server
 	service *api.Service
 	worked  *logs.Gatherer
+	sets    compiles.Sets
 }
 
 func (f *function) prepare() {
 	h := f.Home
 	f.worked = &logs.Gatherer{Bell: h.Logs, Clock: h.Engine.Clock, Log: f.Log}
+	f.sets.Look, f.sets.Log = h.Look(), f.Log
 	f.server = &serve.Server{Engine: h.Engine, Bell: h.Bell, Clock: h.Engine.Clock, Operation: h.Operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran}
 	f.service = api.New(api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Jobs: h.State,
 		ByRunner: queue.ByRunner, RingRunner: h.RingRunner})
@@ -141,6 +144,7 @@ func (f *function) ran(ctx context.Context, r serve.Run) {
 	f.Log.DebugContext(ctx, "lane", "environment", r.Env, "lane", r.Lane, "ran", r.Out.Ran, "more", r.Out.More, "waits", r.Out.Waits, "ms", r.Took.Milliseconds())
 	if r.Out.Ran > 0 {
 		f.worked.Add(ctx, r.Env, r.Lane)
+		f.sets.Flush(ctx, r.Env)
 	}
 }
 

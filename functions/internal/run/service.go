@@ -13,6 +13,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/aws/awserr"
+	"southbound/shared/aws/compiles"
 	"southbound/shared/aws/sweep"
 	"southbound/shared/fault"
 )
@@ -28,7 +29,7 @@ func (f *Function) Service(asks bool) *api.Service {
 	c := api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Sign: f.sign, Unneeded: f.unneeded, History: h.ParameterHistory, About: api.Discovery{Auth: api.AuthSigV4, Region: h.AWS.Region, ExportURL: h.Config.ExportURL}}
 	if asks { // the function of the API: the other one has exports alone
 		if c.Services = h.Orders(); c.Services != nil {
-			c.Definitions = h.Definitions
+			c.Definitions = &compiles.Definitions{Store: h.Definitions, Waker: h.State}
 		}
 	}
 	table := sha256.Sum256([]byte(h.AWS.Region + "\n" + h.Config.Table))

@@ -22,6 +22,10 @@ import (
 // queue; not set: it is polled all the time.
 const EnvLogMapping = "SOUTHBOUND_LOG_MAPPING"
 
+// EnvCompileMapping names the environment variable with the UUID of the mapping that polls the
+// compile queue, which is enabled when an environment has services; not set: nobody enables it.
+const EnvCompileMapping = "SOUTHBOUND_COMPILE_MAPPING"
+
 // event is what the schedule sends; all of it may be missing.
 type event struct {
 	Time time.Time `json:"time"`
@@ -42,6 +46,8 @@ func Main(definitions []provider.Definition) {
 		s := &sweep.Sweeper{Engine: f.Home.Engine, State: f.Home.State, Queues: f.Home.Provisioner, Catch: &logs.Log{Store: f.Home.LogStore, State: f.Home.State, Logger: f.Log}, Clock: f.Home.Engine.Clock,
 			Log: f.Log, Metrics: f.Metrics, Tap: &provision.Tap{Lambda: awslambda.NewFromConfig(f.Home.AWS), Mapping: os.Getenv(EnvLogMapping), Clock: f.Home.Engine.Clock}}
 		if look := f.Home.Look(); look != nil {
+			tap := &provision.Tap{Lambda: awslambda.NewFromConfig(f.Home.AWS), Mapping: os.Getenv(EnvCompileMapping), Clock: s.Clock}
+			look.Serve = func(ctx context.Context) error { return tap.Turn(ctx, true) }
 			s.Orders = look
 		}
 		return func(ctx context.Context, e event) error {

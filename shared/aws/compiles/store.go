@@ -3,6 +3,7 @@ package compiles
 import (
 	"context"
 
+	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
 )
 
@@ -47,4 +48,21 @@ func (s *Store) Write(
 		s.Lost(ctx, env, err)
 	}
 	return revs, nil
+}
+
+// Definitions are definitions of services. An environment that offers some does not rest, so that
+// the sweep sees it and has the queue listened to.
+type Definitions struct {
+	definition.Store
+	Waker Waker
+}
+
+// Put implements definition.Store.
+func (d *Definitions) Put(
+	ctx context.Context, env, bundle string, services []definition.Service,
+) error {
+	if err := d.Store.Put(ctx, env, bundle, services); err != nil {
+		return err
+	}
+	return d.Waker.Wake(ctx, env)
 }

@@ -65,6 +65,8 @@ type Config struct {
 	// many, by outcome.
 	Log   *slog.Logger
 	Count func(outcome state.Status, n int)
+	// Sets, when not nil, is told of the resource sets of which something was run.
+	Sets func(env string, sets []string)
 	// CacheBytes bounds what is kept of the state in memory; 0: 128 MB.
 	CacheBytes int
 }

@@ -206,7 +206,8 @@ func (h *Home) engine() error {
 	if h.Config.Connector != nil {
 		connector = h.Config.Connector(known)
 	}
-	view := &serve.View{State: h.State, Leave: h.Config.Leave, Log: h.Config.Log, Count: h.Config.Count}
+	view := &serve.View{State: h.State, Leave: h.Config.Leave, Log: h.Config.Log, Count: h.Config.Count,
+		Sets: h.Config.Sets}
 	var bell state.Doorbell = h.Bell
 	if h.Config.Doorbell != nil {
 		bell = h.Config.Doorbell(h.Bell, h.State)

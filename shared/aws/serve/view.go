@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
@@ -28,6 +30,8 @@ type View struct {
 	Log *slog.Logger
 	// Count, when not nil, is told of actions that were committed, by outcome.
 	Count func(outcome state.Status, n int)
+	// Sets, when not nil, is told of the resource sets of which something was run or decided.
+	Sets func(env string, sets []string)
 }
 
 // Agents implements deploy.State.
@@ -77,7 +81,25 @@ func (v *View) Commit(ctx context.Context, env string, c state.Commit) (state.Co
 			v.Count(outcome, n)
 		}
 	}
+	if sets := setsOf(c.Rows); v.Sets != nil && !c.Plan && len(sets) > 0 {
+		v.Sets(env, sets)
+	}
 	return done, nil
+}
+
+// setsOf returns the resource sets of rows.
+func setsOf(rows []state.Row) []string {
+	var out []string
+	for i := range rows {
+		if !bytes.Contains(rows[i].Body, []byte(`"set":`)) { // most are in none
+			continue
+		}
+		res, err := resource.Decode(rows[i].Body)
+		if err == nil && res.Set != "" && !slices.Contains(out, res.Set) {
+			out = append(out, res.Set)
+		}
+	}
+	return out
 }
 
 // say logs an action: what it was about and how it ended, and no value of any attribute.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"southbound/shared/compile"
@@ -59,7 +60,8 @@ func (r *round) compile(
 	ctx context.Context, digest string, jobs []job, validating bool,
 ) (*compiled, error) {
 	out, failed := r.compileOnce(ctx, digest, jobs, validating)
-	if failed == nil || outside(ctx, failed) || r.Compile != nil {
+	var other *elsewhere
+	if failed == nil || errors.As(failed, &other) || outside(ctx, failed) || r.Compile != nil {
 		return out, failed
 	}
 	whole, err := r.intact(ctx, digest)
@@ -90,11 +92,32 @@ func (r *round) compileOnce(
 	if out.model, err = r.model(ctx, digest); err != nil {
 		return nil, err
 	}
-	out.Compiled, err = compile.Model(ctx, compile.Options{
+	if r.Elsewhere != nil {
+		if problems := r.Elsewhere(out.model); len(problems) > 0 {
+			return nil, &elsewhere{problems}
+		}
+	}
+	within, cancel := r.limited(ctx)
+	defer cancel()
+	out.Compiled, err = compile.Model(within, compile.Options{
 		Path: out.model.Main, Environment: r.Env, Types: r.Types, Print: r.Print,
 		VirtualEnv: out.model.Env, Beside: out.model.Beside, Services: out.services,
 	})
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		return nil, diag.Problems{{
+			Message: fmt.Sprintf("the compile took longer than %v", r.Limit),
+			Hint:    "a smaller model, or more time and memory for whoever compiles it",
+		}}
+	}
 	return out, out.placed(err)
+}
+
+// limited bounds how long a compile may take.
+func (w *Worker) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if w.Limit > 0 {
+		return context.WithTimeout(ctx, w.Limit)
+	}
+	return context.WithCancel(ctx)
 }
 
 // placed returns problems with places as the authors of the model know them.
@@ -111,11 +134,14 @@ func (c *compiled) placed(err error) error {
 func (r *round) halves(
 	ctx context.Context, jobs []job, together func([]job) error, alone func(job, error) error,
 ) error {
+	var other *elsewhere
 	for {
 		err := together(jobs)
 		switch {
 		case err == nil:
 			return nil
+		case errors.As(err, &other):
+			return r.leave(ctx, jobs, other.problems)
 		case outside(ctx, err):
 			for _, j := range jobs {
 				_ = r.postpone(j.rec, nil)

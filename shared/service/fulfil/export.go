@@ -77,27 +77,45 @@ func (r *round) exportAll(ctx context.Context, digest string, jobs []job) error 
 		}
 	}
 	slices.Sort(x.DeleteSets)
-	if _, err := r.Engine.Export(ctx, r.Env, x); err != nil {
+	done, err := r.Engine.Export(ctx, r.Env, x)
+	if err != nil {
 		return c.placed(r.taken(ctx, c, err))
 	}
-	for _, one := range c.members.all {
-		if one.mine {
-			r.sets[one.rec.ID] = sets[one.rec.ID]
-		}
+	if len(jobs) == 1 && done.Changed > 0 && done.Changed == len(m.Resources) {
+		r.awaited[jobs[0].rec.ID] = true
 	}
-	return r.exported(ctx, jobs)
+	return r.exported(ctx, c, jobs, sets)
 }
 
 // exported writes that the resources of instances are in the model: what becomes of them is watched.
-func (r *round) exported(ctx context.Context, jobs []job) error {
+// Of those of the same owner it writes which they are, if these are others.
+func (r *round) exported(
+	ctx context.Context, c *compiled, jobs []job, sets map[string][]resource.ID,
+) error {
 	var changes []inventory.Change
 	for _, j := range jobs {
 		rec := j.rec.Finish(j.task)
-		rec.Problems, rec.Exported = nil, j.task.Number
+		rec.Problems, rec.Resources, rec.Exported = nil, noted(sets[rec.ID]), j.task.Number
 		rec.Tasks = append(slices.Clone(rec.Tasks), inventory.Task{
 			Kind: inventory.TaskWatch, Number: j.task.Number,
 		})
-		rec.Due = r.now()
+		if rec.Due = r.now(); r.Rung {
+			rec.Due = rec.Due.Add(firstRung)
+		}
+		changes = append(changes, inventory.Change{Record: rec})
+	}
+	for _, one := range c.members.all {
+		if !one.mine {
+			continue
+		}
+		id, now := one.rec.ID, noted(sets[one.rec.ID])
+		r.sets[id] = sets[id]
+		is := func(j job) bool { return j.rec.ID == id }
+		if slices.ContainsFunc(jobs, is) || slices.Equal(now, one.rec.Resources) {
+			continue
+		}
+		rec := *one.rec
+		rec.Resources = now
 		changes = append(changes, inventory.Change{Record: rec})
 	}
 	return r.write(ctx, changes)
@@ -211,13 +229,13 @@ func (r *round) remove(ctx context.Context, jobs []job) error {
 		if _, err := r.Engine.Export(ctx, r.Env, x); err != nil {
 			return err
 		}
-		if err := r.forget(ctx, x.DeleteSets); err != nil {
+		if err := r.forget(ctx, jobs); err != nil {
 			return err
 		}
 		var changes []inventory.Change
 		for _, j := range jobs {
 			rec := j.rec.Finish(j.task)
-			rec.Problems = nil
+			rec.Problems, rec.Resources = nil, nil
 			delete(r.sets, rec.ID)
 			changes = append(changes, inventory.Change{Record: rec})
 		}
@@ -231,14 +249,18 @@ func (r *round) remove(ctx context.Context, jobs []job) error {
 
 // forget lets go of what was purged of sets that are not in the model any more. It is done before the
 // tasks are, so that a crash leaves none of it.
-func (r *round) forget(ctx context.Context, sets []string) error {
+func (r *round) forget(ctx context.Context, jobs []job) error {
 	var ids []resource.ID
 	unknown := map[string]bool{}
-	for _, set := range sets {
-		if of, ok := r.sets[set]; ok {
+	for _, j := range jobs {
+		of, ok := r.sets[j.rec.ID]
+		switch {
+		case ok:
 			ids = append(ids, of...)
-		} else {
-			unknown[set] = true
+		case j.rec.Resources != nil:
+			ids = append(ids, idsOf(j.rec.Resources)...)
+		default:
+			unknown[j.rec.ID] = true
 		}
 	}
 	if len(unknown) > 0 {

@@ -8,6 +8,7 @@
 //	compile.go  one compile for several instances, and its failures
 //	export.go   from a compile to the resources of instances
 //	watch.go    what became of resources
+//	visit.go    instances that are named, and what follows
 package fulfil
 
 import (
@@ -45,6 +46,14 @@ type Config struct {
 	Alone func(env string) (release func(), ok bool, err error)
 	// Deploy deploys what is scheduled, and returns when nothing is left; nil: somebody else does.
 	Deploy func(ctx context.Context) error
+	// Rung says that Visit is called for instances of which resources were run, so that nobody has
+	// to look again and again what became of them.
+	Rung bool
+	// Elsewhere, when not nil, says why a model is not compiled here; what is to be done with it is
+	// left for whoever can.
+	Elsewhere func(bundle.Opened) []diag.Problem
+	// Limit is how long a compile may take; 0: as long as it does.
+	Limit time.Duration
 	// Print gets what models print; it may be nil.
 	Print func(string)
 	// Failed is told what keeps the worker from its work; it may be nil.
@@ -54,12 +63,14 @@ type Config struct {
 // Worker does the tasks of the instances of an environment.
 type Worker struct {
 	Config
-	clock  state.Clock
-	sets   map[string][]resource.ID // the resources of instances, as far as they are known
-	later  map[string]time.Time     // when tasks are tried again that could not be done
-	told   map[string]int64         // the desired state for which an instance was compiled again
-	counts map[state.Status]int     // at the last look at all resources
-	looked time.Time
+	clock state.Clock
+	sets  map[string][]resource.ID // the resources of instances, as far as they are known
+	// awaited are instances of which all resources were exported anew, so that they are run.
+	awaited map[string]bool
+	later   map[string]time.Time // when tasks are tried again that could not be done
+	told    map[string]int64     // the desired state for which an instance was compiled again
+	counts  map[state.Status]int // at the last look at all resources
+	looked  time.Time
 	// lookedAt is when all resources were looked at last.
 	lookedAt time.Time
 	models   map[string]bundle.Opened // that are unpacked, by digest
@@ -72,7 +83,7 @@ func New(c Config) *Worker {
 	}
 	return &Worker{
 		Config: c, clock: c.Engine.Clock, sets: map[string][]resource.ID{},
-		later: map[string]time.Time{}, told: map[string]int64{}, models: map[string]bundle.Opened{},
+		later: map[string]time.Time{}, told: map[string]int64{}, awaited: map[string]bool{}, models: map[string]bundle.Opened{},
 	}
 }
 
@@ -132,7 +143,7 @@ func (w *Worker) Round(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r := &round{Worker: w, kept: map[keptKey]definition.Kept{}}
+	r := w.round()
 	for i := range due {
 		if until, ok := w.later[due[i].ID]; !ok || !now.Before(until) {
 			delete(w.later, due[i].ID)
@@ -140,16 +151,7 @@ func (w *Worker) Round(ctx context.Context) (bool, error) {
 		}
 	}
 	worked := len(r.due) > 0
-	// First what is accepted, then what is asked for: an order is validated against all that was
-	// accepted before it.
-	switch {
-	case r.any(inventory.TaskContinue) || r.any(inventory.TaskGone):
-		err = r.small(ctx)
-	case r.any(inventory.TaskExport):
-		err = r.export(ctx)
-	default:
-		err = r.validate(ctx)
-	}
+	err = r.first(ctx)
 	if w.Deploy == nil {
 		return worked, errors.Join(err, r.watch(ctx), w.look(ctx))
 	}
@@ -157,6 +159,18 @@ func (w *Worker) Round(ctx context.Context) (bool, error) {
 		err = errors.Join(err, w.Deploy(ctx))
 	}
 	return worked, errors.Join(err, r.watch(ctx))
+}
+
+// first does what is first to be done: what is accepted, and then what is asked for, as an order is
+// validated against all that was accepted before it.
+func (r *round) first(ctx context.Context) error {
+	switch {
+	case r.any(inventory.TaskContinue) || r.any(inventory.TaskGone):
+		return r.small(ctx)
+	case r.any(inventory.TaskExport):
+		return r.export(ctx)
+	}
+	return r.validate(ctx)
 }
 
 // now is the time as stores keep it.
@@ -167,6 +181,16 @@ type round struct {
 	*Worker
 	due  []*inventory.Record
 	kept map[keptKey]definition.Kept
+	// wrote are the records that were written, and lost those that somebody else has changed.
+	wrote map[string]inventory.Record
+	lost  map[string]bool
+}
+
+func (w *Worker) round() *round {
+	return &round{
+		Worker: w, kept: map[keptKey]definition.Kept{}, wrote: map[string]inventory.Record{},
+		lost: map[string]bool{},
+	}
 }
 
 // job is a task of an instance that is worked on.

@@ -8,7 +8,6 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
-	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
 )
@@ -18,6 +17,9 @@ const (
 	firstLook = 100 * time.Millisecond
 	lastLook  = 5 * time.Second
 	lookPart  = 8
+	// Where whoever runs them rings, it is for what was not rung for.
+	firstRung = time.Minute
+	lastRung  = 10 * time.Minute
 )
 
 // watch looks what became of the resources of instances, and tells their lifecycles.
@@ -25,7 +27,7 @@ func (r *round) watch(ctx context.Context) error {
 	jobs := r.jobs(inventory.TaskWatch)
 	var ids []resource.ID
 	for _, j := range jobs {
-		of, err := r.resources(ctx, j.rec.ID)
+		of, err := r.resources(ctx, j.rec)
 		if err != nil {
 			return err
 		}
@@ -46,6 +48,9 @@ func (r *round) watch(ctx context.Context) error {
 	for _, j := range jobs {
 		outcome := outcomeOf(r.sets[j.rec.ID], byID)
 		if outcome == lifecycle.Pending {
+			if r.Rung && j.rec.Due.After(r.now()) {
+				continue // whoever runs them rings
+			}
 			rec := *j.rec
 			rec.Due = r.now().Add(r.pause(&rec))
 			changes = append(changes, inventory.Change{Record: rec})
@@ -67,8 +72,11 @@ func (r *round) watch(ctx context.Context) error {
 
 // pause is how long to wait before the resources of an instance are looked at again.
 func (r *round) pause(rec *inventory.Record) time.Duration {
-	if r.Deploy != nil {
+	switch {
+	case r.Deploy != nil:
 		return firstLook
+	case r.Rung:
+		return min(max(r.now().Sub(rec.Updated)/lookPart, firstRung), lastRung)
 	}
 	return min(max(r.now().Sub(rec.Updated)/lookPart, firstLook), lastLook)
 }
@@ -96,10 +104,16 @@ func outcomeOf(ids []resource.ID, rows map[resource.ID]*state.Row) lifecycle.Out
 	return lifecycle.Deployed
 }
 
-// resources returns the resources of an instance. After a start they are looked for, all at once.
-func (w *Worker) resources(ctx context.Context, id string) ([]resource.ID, error) {
+// resources returns the resources of an instance. Where the record does not say it, they are looked
+// for, all at once.
+func (w *Worker) resources(ctx context.Context, rec *inventory.Record) ([]resource.ID, error) {
+	id := rec.ID
 	if ids, ok := w.sets[id]; ok {
 		return ids, nil
+	}
+	if rec.Resources != nil {
+		w.sets[id] = idsOf(rec.Resources)
+		return w.sets[id], nil
 	}
 	found := map[string][]resource.ID{}
 	if err := w.rows(ctx, func(row *state.Row, set string) {
@@ -118,6 +132,29 @@ func (w *Worker) resources(ctx context.Context, id string) ([]resource.ID, error
 		w.sets[id] = nil
 	}
 	return w.sets[id], nil
+}
+
+// maxNoted bounds the ids of resources that a record names: where there are more, they are looked for.
+const maxNoted = 32 << 10
+
+// noted returns ids of resources as a record names them.
+func noted(ids []resource.ID) []string {
+	out, n := make([]string, len(ids)), 0
+	for i, id := range ids {
+		out[i], n = string(id), n+len(id)+3
+	}
+	if n > maxNoted {
+		return nil
+	}
+	return out
+}
+
+func idsOf(names []string) []resource.ID {
+	out := make([]resource.ID, len(names))
+	for i, name := range names {
+		out[i] = resource.ID(name)
+	}
+	return out
 }
 
 // page is how many rows are read at once.
@@ -168,7 +205,7 @@ func (w *Worker) look(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	r := &round{Worker: w, kept: map[keptKey]definition.Kept{}}
+	r := w.round()
 	var changes []inventory.Change
 	for set, ids := range sets {
 		rec, err := w.Instances.Instance(ctx, w.Env, set)

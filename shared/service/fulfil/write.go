@@ -154,7 +154,10 @@ func (r *round) write(ctx context.Context, changes []inventory.Change) error {
 			}
 			r.done(part[i].Record.ID)
 		}
-		_, err := r.Instances.Write(ctx, r.Env, part)
+		revs, err := r.Instances.Write(ctx, r.Env, part)
+		if err == nil {
+			r.written(part, revs)
+		}
 		switch fault.KindOf(err) { //nolint:exhaustive // all others are about all of them
 		case fault.Conflict, fault.Refused: // one of them
 		case fault.Invalid: // too much at once
@@ -163,13 +166,27 @@ func (r *round) write(ctx context.Context, changes []inventory.Change) error {
 			continue
 		}
 		for i := range part {
-			_, err := r.Instances.Write(ctx, r.Env, part[i:i+1])
-			if err != nil && fault.KindOf(err) != fault.Conflict {
+			revs, err := r.Instances.Write(ctx, r.Env, part[i:i+1])
+			switch {
+			case err == nil:
+				r.written(part[i:i+1], revs)
+			case fault.KindOf(err) == fault.Conflict:
+				r.lost[part[i].Record.ID] = true
+			default:
 				all = errors.Join(all, r.postpone(&part[i].Record, err))
 			}
 		}
 	}
 	return all
+}
+
+// written notes how records are now.
+func (r *round) written(changes []inventory.Change, revs []int64) {
+	for i := range changes {
+		rec := changes[i].Record
+		rec.Rev = revs[i]
+		r.wrote[rec.ID] = rec
+	}
 }
 
 // done takes an instance out of the round.

@@ -35,6 +35,8 @@ type Record struct {
 	Problems json.RawMessage `json:"problems,omitempty"`
 	// Exported is the desired state whose resources are in the model; 0: not known.
 	Exported int64 `json:"exported,omitempty"`
+	// Resources are the ids of its resources, as they were exported last; nil: that is not known.
+	Resources []string `json:"resources"`
 	// Tasks are effects that are not done yet, in order.
 	Tasks []Task `json:"tasks,omitempty"`
 	// Due is since when the first task waits, or until when somebody works on it.
@@ -52,7 +54,7 @@ type Made struct {
 
 // Was returns what is kept of a record for its history: all but what is to be done about it.
 func (r Record) Was() Record {
-	r.Tasks, r.Due, r.Rev = nil, time.Time{}, 0
+	r.Tasks, r.Due, r.Resources, r.Rev = nil, time.Time{}, nil, 0
 	return r
 }
 

@@ -56,7 +56,9 @@ func (s *Service) Create(ctx context.Context, env string, o Creation) (Instance,
 	}
 	s.Changed(env)
 	f.record.Rev = revs[0]
-	return s.whole(ctx, env, &f.found)
+	out := shown(env, &f.found)
+	out.ReferredBy = []string{} // nobody can lead to it yet
+	return out, nil
 }
 
 // CheckID refuses what cannot be the id of a new instance.

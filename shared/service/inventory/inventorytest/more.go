@@ -112,10 +112,9 @@ func (s *suite) live() {
 		if err != nil {
 			s.Fatal(err)
 		}
-		want := []string{here.ID}
-		if env == "other" {
-			want = nil
+		if env == "other" && len(got) == 0 {
+			continue
 		}
-		s.same("live in "+env, want, got)
+		s.same("live in "+env, []string{here.ID}, got)
 	}
 }

@@ -1,0 +1,233 @@
+// Package compile is the function that works on orders of services, one environment at a time for
+// each message group of its queue. See docs/design/functions.md.
+package compile
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"southbound/functions/internal/run"
+	"southbound/shared/aws/awserr"
+	"southbound/shared/aws/compiles"
+	"southbound/shared/aws/emf"
+	"southbound/shared/aws/home"
+	"southbound/shared/diag"
+	"southbound/shared/provider"
+	"southbound/shared/service/bundle"
+	"southbound/shared/service/fulfil"
+)
+
+// Main begins the function with handlers and serves events.
+func Main(definitions []provider.Definition) {
+	run.Main(func(ctx context.Context) (any, error) {
+		// It makes queues, as exports do: what it exports may be the first work of an agent.
+		f, err := run.Begin(ctx, definitions, func(c *home.Config) { c.Makes = true })
+		if err != nil {
+			return nil, err
+		}
+		c := &function{
+			Function: f, dir: filepath.Join(os.TempDir(), "southbound-models"),
+			workers: map[string]*fulfil.Worker{},
+		}
+		return c.serve, nil
+	})
+}
+
+// function is the compile function.
+type function struct {
+	*run.Function
+	dir     string
+	workers map[string]*fulfil.Worker // by environment: they know which models are unpacked
+}
+
+const (
+	// hideFor is how long messages are hidden from others; it is prolonged while the work goes on.
+	// Whoever has died is followed that much later.
+	hideFor  = 60 * time.Second
+	beatEach = 20 * time.Second
+	// spare is what is left of an invocation to answer.
+	spare = 5 * time.Second
+	// full is how many messages a batch has at most: if it has as many, there may be more, and all
+	// that is due is worked on together.
+	full = 10
+)
+
+// serve works on what messages ring for. Those of environments in which a fault was in the way come
+// again.
+func (f *function) serve(
+	ctx context.Context, e events.SQSEvent,
+) (events.SQSEventResponse, error) {
+	defer f.Flush(ctx)
+	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return out, run.ErrNoDeadline
+	}
+	total := time.Until(deadline) - spare
+	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-spare))
+	defer cancel()
+	defer f.hide(ctx, cancel, e.Records)()
+	byEnv := f.byEnv(ctx, e.Records)
+	for _, env := range slices.Sorted(maps.Keys(byEnv)) {
+		// What is begun in the first half has the other one to end in.
+		err := f.work(ctx, env, byEnv[env].ids(len(e.Records)), total/2) //nolint:mnd // a half
+		if err == nil {
+			continue
+		}
+		f.Log.ErrorContext(ctx, "orders come again", "environment", env, "error", err.Error())
+		f.Metrics.Add("CompileFaults", emf.Count, 1)
+		for _, id := range byEnv[env].messages {
+			out.BatchItemFailures = append(out.BatchItemFailures,
+				events.SQSBatchItemFailure{ItemIdentifier: id})
+		}
+	}
+	return out, nil
+}
+
+// rung is what messages of an environment ring for.
+type rung struct {
+	messages  []string // their ids
+	instances []string
+	all       bool
+}
+
+// ids returns the instances to look at; none: all that have something to do.
+func (r *rung) ids(messages int) []string {
+	if r.all || messages >= full {
+		return nil
+	}
+	slices.Sort(r.instances)
+	return slices.Compact(r.instances)
+}
+
+// byEnv reads messages.
+func (f *function) byEnv(ctx context.Context, records []events.SQSMessage) map[string]*rung {
+	out := map[string]*rung{}
+	for i := range records {
+		m, err := compiles.Decode(records[i].Body)
+		if err != nil {
+			f.Log.ErrorContext(ctx, "a message was passed over",
+				"message", records[i].MessageId, "error", err.Error())
+			continue
+		}
+		r := out[m.Env]
+		if r == nil {
+			r = &rung{}
+			out[m.Env] = r
+		}
+		r.messages = append(r.messages, records[i].MessageId)
+		r.instances = append(r.instances, m.Instances...)
+		r.all = r.all || len(m.Instances) == 0
+	}
+	return out
+}
+
+// work works on the orders of an environment. What there is no time for is rung for anew.
+func (f *function) work(ctx context.Context, env string, ids []string, half time.Duration) error {
+	began := f.Home.Engine.Clock.Now()
+	deadline, _ := ctx.Deadline()
+	w := f.worker(env)
+	// Clocks of machines do not matter here: what is left of the time is counted from now.
+	until := began.Add(max(time.Until(deadline)-half, 0))
+	w.Limit = half
+	left, err := w.Visit(ctx, ids, until)
+	took := f.Home.Engine.Clock.Now().Sub(began)
+	f.Metrics.Sample("CompileTime", emf.Milliseconds, float64(took.Milliseconds()))
+	f.Log.InfoContext(ctx, "worked on orders", "environment", env, "named", len(ids),
+		"left", len(left), "ms", took.Milliseconds())
+	if p := f.Home.Provisioner; p != nil {
+		if jobs := p.Take(); len(jobs) > 0 {
+			if _, err := p.Prepare(ctx, jobs, f.Home.Engine.Clock.Now().Add(spare)); err != nil {
+				f.Log.WarnContext(ctx, "agents are left to the sweep", "error", err.Error())
+			}
+		}
+	}
+	if err == nil && len(left) > 0 {
+		return f.Home.Compiles.Ring(context.WithoutCancel(ctx), env, left...)
+	}
+	return err
+}
+
+// worker returns the worker of an environment.
+func (f *function) worker(env string) *fulfil.Worker {
+	if w := f.workers[env]; w != nil {
+		return w
+	}
+	h := f.Home
+	w := fulfil.New(fulfil.Config{
+		Env: env, Instances: h.Instances, Definitions: h.Definitions, Engine: h.Engine,
+		Types: h.Types, Agent: h.Config.Packs.Check, Dir: f.dir, Rung: true, Elsewhere: python,
+		Print: func(text string) {
+			f.Log.Debug("a model prints", "environment", env, "text", strings.TrimSpace(text))
+		},
+	})
+	f.workers[env] = w
+	return w
+}
+
+// python says why a model with code in Python is not compiled here.
+func python(m bundle.Opened) []diag.Problem {
+	if m.Env == "" {
+		return nil
+	}
+	return []diag.Problem{{
+		Message: "the model has modules with Python code or of a package index, and the compile " +
+			"function has no Python: the order waits",
+		Hint: "offer the service from a model without them, or compile where Python is: " +
+			"order in an embedded home, with `southbound run`",
+	}}
+}
+
+// hide hides messages from others while they are worked on. When that fails, somebody else may get
+// them, and the work ends.
+func (f *function) hide(
+	ctx context.Context, lost context.CancelFunc, records []events.SQSMessage,
+) (end func()) {
+	beat, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			err := f.prolong(context.WithoutCancel(ctx), records)
+			if err != nil && beat.Err() == nil {
+				f.Log.WarnContext(ctx, "messages could not be kept", "error", err.Error())
+				lost()
+				return
+			}
+			if f.Home.Engine.Clock.Sleep(beat, beatEach) != nil {
+				return
+			}
+		}
+	})
+	return func() {
+		stop()
+		wg.Wait()
+	}
+}
+
+func (f *function) prolong(ctx context.Context, records []events.SQSMessage) error {
+	for part := range slices.Chunk(records, full) {
+		in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &f.Home.Config.CompileQueue}
+		for i := range part {
+			in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{
+				Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &part[i].ReceiptHandle,
+				VisibilityTimeout: int32(hideFor / time.Second),
+			})
+		}
+		if _, err := f.Home.SQS.ChangeMessageVisibilityBatch(ctx, in); err != nil {
+			return awserr.Fault("keep messages", err)
+		}
+	}
+	return nil
+}

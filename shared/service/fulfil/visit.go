@@ -1,0 +1,186 @@
+package fulfil
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+)
+
+// Visit does what instances have to do, and what follows from it, until nothing of it can be done
+// now. No ids are all instances that have something to do. Of those that have nothing to do it is
+// looked what has become of their resources since they were deployed. Nothing is begun after a
+// time, unless that is zero: what is left then is returned. Only one worker may be at work in an
+// environment; another one may have been since the last Visit.
+//
+// What a process was told of instances that it has not written itself is not remembered between
+// visits, so a visit that ends in the middle leaves what a crash of Round leaves.
+func (w *Worker) Visit(ctx context.Context, ids []string, until time.Time) ([]string, error) {
+	clear(w.sets)
+	clear(w.later)
+	clear(w.told)
+	clear(w.awaited)
+	kept := map[keptKey]definition.Kept{}
+	due, err := w.visited(ctx, ids)
+	for err == nil {
+		r := w.round()
+		r.kept = kept
+		due = slices.DeleteFunc(due, func(rec inventory.Record) bool { return !w.ready(&rec) })
+		for i := range due {
+			r.due = append(r.due, &due[i])
+		}
+		switch {
+		case len(due) == 0:
+			return nil, nil
+		case !until.IsZero() && w.clock.Now().After(until):
+			return idsIn(due), nil
+		}
+		if err = r.first(ctx); err == nil {
+			err = r.watch(ctx)
+		}
+		if len(r.wrote) == 0 {
+			return nil, err // all that is left waits for something else
+		}
+		due = r.next(due)
+	}
+	return nil, err
+}
+
+// visited returns instances that are named, or those that are due. Of those that have no task the
+// lifecycle is told what has become of their resources.
+func (w *Worker) visited(ctx context.Context, ids []string) ([]inventory.Record, error) {
+	if len(ids) == 0 {
+		return w.Instances.Due(ctx, w.Env, w.now(), maxDue)
+	}
+	var out, idle []inventory.Record
+	for _, id := range ids {
+		rec, err := w.Instances.Instance(ctx, w.Env, id)
+		switch {
+		case fault.KindOf(err) == fault.NotFound: // a set of something else
+		case err != nil:
+			return nil, err
+		case len(rec.Tasks) > 0:
+			out = append(out, rec)
+		case !rec.Deleted && rec.Resources != nil:
+			idle = append(idle, rec)
+		}
+	}
+	told, err := w.tellOutcomes(ctx, idle)
+	return append(out, told...), err
+}
+
+// tellOutcomes tells the lifecycles of instances that have no task what has become of their
+// resources, and returns those that have one then.
+func (w *Worker) tellOutcomes(
+	ctx context.Context, idle []inventory.Record,
+) ([]inventory.Record, error) {
+	var ids []resource.ID
+	for i := range idle {
+		ids = append(ids, idsOf(idle[i].Resources)...)
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := w.Engine.State.Rows(ctx, w.Env, ids)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[resource.ID]*state.Row, len(rows))
+	for i := range rows {
+		byID[rows[i].ID] = &rows[i]
+	}
+	r := w.round()
+	var changes []inventory.Change
+	for i := range idle {
+		rec := idle[i]
+		if rec.Exported != 0 && rec.Exported != rec.Desired {
+			continue // what is deployed is not what it wants
+		}
+		outcome := outcomeOf(idsOf(rec.Resources), byID)
+		if outcome == lifecycle.Pending || outcome == rec.Outcome {
+			continue
+		}
+		c, err := r.advance(ctx, rec, lifecycle.Resources{Desired: rec.Desired, Outcome: outcome})
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, c)
+	}
+	err = r.write(ctx, changes)
+	return r.next(nil), err
+}
+
+// ready reports whether an instance has something that can be done now. What became of resources
+// can always be looked at, but where it is certain that something is yet to be run, and rung for.
+func (w *Worker) ready(rec *inventory.Record) bool {
+	if _, later := w.later[rec.ID]; later {
+		return false
+	}
+	if has(rec, inventory.TaskWatch) && !w.awaited[rec.ID] {
+		return true
+	}
+	return len(rec.Tasks) > 0 && !rec.Due.After(w.now())
+}
+
+// next returns what a round has left of the records that it was for, and what it has written besides,
+// in the order of the first. Whoever has changed one meanwhile rings for it.
+func (r *round) next(due []inventory.Record) []inventory.Record {
+	var out []inventory.Record
+	for i := range due {
+		rec, wrote := r.wrote[due[i].ID]
+		delete(r.wrote, due[i].ID)
+		switch {
+		case wrote:
+			out = append(out, rec)
+		case !r.lost[due[i].ID]:
+			out = append(out, due[i])
+		}
+	}
+	first := len(out)
+	for _, rec := range r.wrote {
+		out = append(out, rec)
+	}
+	slices.SortFunc(out[first:], func(a, b inventory.Record) int {
+		return a.Created.Compare(b.Created)
+	})
+	return out
+}
+
+func idsIn(records []inventory.Record) []string {
+	out := make([]string, len(records))
+	for i := range records {
+		out[i] = records[i].ID
+	}
+	return out
+}
+
+// elsewhere says that a model is not compiled here.
+type elsewhere struct{ problems []diag.Problem }
+
+// Error implements error.
+func (e *elsewhere) Error() string { return e.problems[0].Message }
+
+// elsewhereAgain is when it is looked again whether a model can be compiled here.
+const elsewhereAgain = 5 * time.Minute
+
+// leave leaves jobs to whoever can do them, and says at the instances who that is.
+func (r *round) leave(ctx context.Context, jobs []job, problems []diag.Problem) error {
+	var changes []inventory.Change
+	for _, j := range jobs {
+		rec := *j.rec
+		rec.Problems, rec.Due = said(problems), r.now().Add(elsewhereAgain)
+		c := inventory.Change{Record: rec}
+		if string(j.rec.Problems) != string(rec.Problems) {
+			explain(&c, problems)
+		}
+		changes = append(changes, c)
+	}
+	return r.write(ctx, changes)
+}

@@ -1,0 +1,170 @@
+package fulfil_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/diag"
+	"southbound/shared/service/bundle"
+	"southbound/shared/service/fulfil"
+	"southbound/shared/service/inventory"
+)
+
+// visitor returns a worker that is rung, in a process that knows nothing.
+func (w *world) visitor(store inventory.Store, change func(*fulfil.Config)) *fulfil.Worker {
+	c := fulfil.Config{
+		Env: env, Instances: store, Definitions: w.home.Definitions(), Engine: w.engine,
+		Types: w.types, Dir: filepath.Join(w.home.Dir, "models"), Rung: true,
+	}
+	if change != nil {
+		change(&c)
+	}
+	return fulfil.New(c)
+}
+
+// rung visits an instance that was rung for, deploys what it needs, and visits it once more, as
+// whoever ran its resources rings. It reports whether the first visit has ended well.
+func (w *world) rung(store inventory.Store, id string) bool {
+	w.Helper()
+	_, first := w.visitor(store, nil).Visit(w.Context(), []string{id}, time.Time{})
+	for range 2 { // a visit that has ended in the middle comes again
+		if _, err := w.runner.Drain(w.Context(), env, nil); err != nil {
+			w.Fatal(err)
+		}
+		if _, err := w.visitor(w.store, nil).Visit(w.Context(), []string{id}, time.Time{}); err != nil {
+			w.Fatal(err)
+		}
+	}
+	return first == nil
+}
+
+// TestVisit takes an order through its life by visits alone, each by a process that knows nothing,
+// which is ended at each of its writes, before and after it is done.
+func TestVisit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	n := 0
+	crashed := true
+	for at := 1; crashed; at++ {
+		crashed = false
+		for _, written := range []bool{false, true} {
+			n++
+			id, name := fmt.Sprintf("i%d", n), fmt.Sprintf("f%d", n)
+			visit := func() {
+				store := &crash{Store: w.store, at: at, written: written, end: func() {}}
+				crashed = !w.rung(store, id) || crashed
+			}
+			w.order("site", id, map[string]any{"host_name": name})
+			visit()
+			r := w.state(id, "up")
+			if len(r.Tasks) > 0 || len(r.Resources) != 1 {
+				t.Errorf("%v is left, of %v", r.Tasks, r.Resources)
+			}
+			text := fmt.Sprint(r.Active["port"])
+			w.file(name, "hello "+text)
+			w.update(id, map[string]any{"text": "more"})
+			visit()
+			w.state(id, "up")
+			w.file(name, "more "+text)
+			w.remove(id)
+			visit()
+			w.state(id, "terminated")
+			w.nothingLeft()
+			w.file(name, "")
+			w.once(id)
+		}
+		if at > 30 {
+			t.Fatal("there is no end of writes")
+		}
+	}
+	if n < 6 {
+		t.Errorf("it has ended %d visits", n)
+	}
+}
+
+// TestVisitOutcome breaks what is deployed, and wants the instance to know when its resources were
+// run and it is rung for.
+func TestVisitOutcome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	w.order("site", "one", map[string]any{"host_name": "a"})
+	w.rung(w.store, "one")
+	w.state("one", "up")
+	if err := os.Remove(filepath.Join(w.srv, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(w.srv, "a", "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	repair := func() {
+		t.Helper()
+		if _, err := w.engine.Repair(t.Context(), env, deploy.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		w.rung(w.store, "one")
+	}
+	repair()
+	w.state("one", "failed")
+	if err := os.RemoveAll(filepath.Join(w.srv, "a")); err != nil {
+		t.Fatal(err)
+	}
+	repair()
+	w.state("one", "up")
+	if _, err := w.visitor(w.store, nil).Visit(t.Context(), []string{"none"}, time.Time{}); err != nil {
+		t.Errorf("a set of something else: %v", err)
+	}
+}
+
+// TestVisitBounds pins what a visit leaves: what there is no time for, and models that are not
+// compiled here, which stands at the instance with what to do, once.
+func TestVisitBounds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	w.order("site", "one", map[string]any{"host_name": "a"})
+	left, err := w.visitor(w.store, nil).Visit(t.Context(), nil, time.Now().Add(-time.Second))
+	if err != nil || len(left) != 1 || left[0] != "one" {
+		t.Errorf("%v: left %v", err, left)
+	}
+	because := []diag.Problem{{Message: "the model has Python code", Hint: "do it there"}}
+	for range 2 {
+		worker := w.visitor(w.store, func(c *fulfil.Config) {
+			c.Elsewhere = func(bundle.Opened) []diag.Problem { return because }
+		})
+		if left, err := worker.Visit(t.Context(), []string{"one"}, time.Time{}); err != nil || len(left) > 0 {
+			t.Errorf("%v: left %v", err, left)
+		}
+	}
+	r := w.read("one")
+	if len(r.Tasks) != 1 || !strings.Contains(string(r.Problems), "do it there") ||
+		!r.Due.After(time.Now()) {
+		t.Errorf("%v %s", r.Tasks, r.Problems)
+	}
+	events, err := w.store.Events(context.Background(), env, "one", 0, 100)
+	said := 0
+	for _, e := range events {
+		if e.Message == "the model has Python code" {
+			said++
+		}
+	}
+	if err != nil || said != 1 {
+		t.Errorf("%v: it is said %d times", err, said)
+	}
+	r.Due = w.now()
+	w.write(inventory.Change{Record: r}, nil)
+	w.work()
+	w.state("one", "up")
+	slow := w.visitor(w.store, func(c *fulfil.Config) { c.Limit = time.Nanosecond })
+	w.update("one", map[string]any{"text": "more"})
+	if _, err := slow.Visit(t.Context(), []string{"one"}, time.Time{}); err != nil {
+		t.Error(err)
+	}
+	if r := w.read("one"); !strings.Contains(string(r.Problems), "took longer") {
+		t.Errorf("%s: %s", r.State, r.Problems)
+	}
+}
