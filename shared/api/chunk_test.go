@@ -221,7 +221,10 @@ func FuzzAnswer(f *testing.F) {
 		_ = FailureOf(err)
 		var done ReadDone
 		if decode(body, &done) == nil {
-			_, _ = gather(done, func(string) (ResultPart[Would], error) { return ResultPart[Would]{}, nil })
+			_, _ = gather(
+				done,
+				func(string) (ResultPart[PlannedChange], error) { return ResultPart[PlannedChange]{}, nil },
+			)
 		}
 	})
 }

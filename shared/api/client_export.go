@@ -70,7 +70,7 @@ func (c *Client) Plan(ctx context.Context, env string, x deploy.Export, look dep
 	}
 	out, err := c.gather(ctx, env, done)
 	if err == nil && !look.Read {
-		c.texts(ctx, env, x.Model, look, out.Would)
+		c.texts(ctx, env, x.Model, look, out.Planned)
 	}
 	return out, err
 }

@@ -210,7 +210,13 @@ func (c *Client) DryRun(ctx context.Context, env string, version int, filter []s
 }
 
 func (c *Client) gather(ctx context.Context, env string, done ReadDone) (deploy.DryRun, error) {
-	return gather(done, func(hash string) (ResultPart[Would], error) {
-		return ask[ResultPart[Would]](ctx, c, http.MethodGet, envPath(env, "results/"+hash), nil)
+	return gather(done, func(hash string) (ResultPart[PlannedChange], error) {
+		return ask[ResultPart[PlannedChange]](
+			ctx,
+			c,
+			http.MethodGet,
+			envPath(env, "results/"+hash),
+			nil,
+		)
 	})
 }

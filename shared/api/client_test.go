@@ -194,10 +194,12 @@ func TestNoSecrets(t *testing.T) {
 	if err != nil || detail.Last == nil || detail.Status != state.StatusDeployed {
 		t.Errorf("%+v, %v", detail, err)
 	}
-	if d, err := c.DryRun(ctx, "e", 0, nil, false); err != nil || len(d.Would) != 1 || d.Would[0].Action != "update" {
+	if d, err := c.DryRun(ctx, "e", 0, nil, false); err != nil || len(d.Planned) != 1 ||
+		d.Planned[0].Action != "update" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if d, err := c.Plan(ctx, "e", deploy.Export{Model: modelOf()}, deploy.Look{Read: true}); err != nil || len(d.Would) != 1 {
+	if d, err := c.Plan(ctx, "e", deploy.Export{Model: modelOf()}, deploy.Look{Read: true}); err != nil ||
+		len(d.Planned) != 1 {
 		t.Errorf("%+v, %v", d, err)
 	}
 	actions, err := c.Actions(ctx, "e", api.ActionQuery{})

@@ -17,10 +17,16 @@ const maxTexts = 50
 
 // texts adds to a plan how files differ as texts, where the server has had only the old ones to look at. It never fails: what cannot be had is
 // shown by size and hash.
-func (c *Client) texts(ctx context.Context, env string, m *model.Model, look deploy.Look, would []deploy.Would) {
+func (c *Client) texts(
+	ctx context.Context,
+	env string,
+	m *model.Model,
+	look deploy.Look,
+	planned []deploy.PlannedChange,
+) {
 	number, left := 0, maxTexts
-	for i := range would {
-		for name, d := range would[i].Changes {
+	for i := range planned {
+		for name, d := range planned[i].Changes {
 			old, wanted, both := filesOf(d, m)
 			if !both || left == 0 {
 				continue
@@ -37,7 +43,7 @@ func (c *Client) texts(ctx context.Context, env string, m *model.Model, look dep
 			desired, readable := textOf(wanted)
 			if err == nil && readable && diffview.IsText(now) {
 				d.Unified = run.UnifiedFiles(string(now), desired, look.Whole)
-				would[i].Changes[name] = d
+				planned[i].Changes[name] = d
 			}
 		}
 	}

@@ -183,7 +183,7 @@ func TestSameAsEmbedded(t *testing.T) {
 // text is what a plan looks like to programs.
 func text(d deploy.DryRun) []string {
 	var out []string
-	for _, w := range d.Would {
+	for _, w := range d.Planned {
 		var b bytes.Buffer
 		for name, c := range w.Changes {
 			fmt.Fprintf(&b, " %s: %v -> %v", name, c.Current, c.Desired)
@@ -402,8 +402,9 @@ func TestHistoryIsTheSameOverTheAPI(t *testing.T) {
 	}
 	a, errA := c.Compare(ctx, "e", 1, 2, true)
 	b, errB := w.service.Compare(ctx, "e", 1, 2, true)
-	if diff := cmp.Diff(text(b), text(a)); errA != nil || errB != nil || diff != "" || len(a.Would) == 0 {
-		t.Errorf("%d differences: %v, %v, %s", len(a.Would), errA, errB, diff)
+	if diff := cmp.Diff(text(b), text(a)); errA != nil || errB != nil || diff != "" ||
+		len(a.Planned) == 0 {
+		t.Errorf("%d differences: %v, %v, %s", len(a.Planned), errA, errB, diff)
 	}
 	da, errA := c.Described(ctx, "e", 1)
 	db, errB := w.service.Described(ctx, "e", 1)

@@ -82,7 +82,11 @@ func (s *Service) foundHere(ctx context.Context, env string, d Discover) (FoundD
 
 // describe makes the whole answer.
 func (s *Service) describe(ctx context.Context, env string, d Discover) (FoundDone, error) {
-	have, err := s.Engine.Discover(ctx, env, deploy.Looking{Type: d.Type, Agent: d.Agent, Like: d.Like})
+	have, err := s.Engine.Discover(
+		ctx,
+		env,
+		deploy.DiscoveryQuery{Type: d.Type, Agent: d.Agent, Like: d.Like},
+	)
 	if err != nil {
 		return FoundDone{}, err
 	}

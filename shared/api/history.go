@@ -70,8 +70,8 @@ func (s *Service) Release(ctx context.Context, env string, number int) (deploy.E
 
 // Compare implements Home.
 func (s *Service) Compare(ctx context.Context, env string, from, to int, whole bool) (deploy.DryRun, error) {
-	would, err := s.Engine.Compare(ctx, env, from, to, deploy.Look{Whole: whole})
-	return deploy.DryRun{Version: to, Would: would}, err
+	planned, err := s.Engine.Compare(ctx, env, from, to, deploy.Look{Whole: whole})
+	return deploy.DryRun{Version: to, Planned: planned}, err
 }
 
 // Described implements Home.

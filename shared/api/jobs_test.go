@@ -168,7 +168,7 @@ func TestJobInSlices(t *testing.T) {
 		t.Errorf("%d actions of two dry runs of 12, %v", len(actions), err)
 	}
 	if d, err := c.Plan(t.Context(), "e", deploy.Export{Model: runs(12)}, deploy.Look{Read: true}); err != nil ||
-		len(d.Would) != 12 ||
+		len(d.Planned) != 12 ||
 		d.State == "" {
 		t.Errorf("%+v, %v", d, err)
 	}

@@ -30,8 +30,8 @@ type Kept struct {
 	Released    int    // the version in force
 	Look        deploy.Look
 	// Export is what is to be done. Its Expect is the State of a preview that did not look at reality.
-	Export deploy.Export
-	Would  []deploy.Would // what was shown
+	Export  deploy.Export
+	Planned []deploy.PlannedChange // what was shown
 }
 
 const (
@@ -83,7 +83,7 @@ func (k *Kept) Write(to io.Writer) error {
 		h.Blobs = append(h.Blobs, FileSize{b.Hash, b.Size})
 		total += b.Size
 	}
-	if h.Shown, err = writeShown(io.Discard, k.Would); err != nil {
+	if h.Shown, err = writeShown(io.Discard, k.Planned); err != nil {
 		return err
 	}
 	if len(blobs) > maxKeptEntries-2 || total > maxKept-maxKeptShown || h.Shown.Size > maxKeptShown {
@@ -92,14 +92,14 @@ func (k *Kept) Write(to io.Writer) error {
 			WithHint("apply the documents, or plan a part of them")
 	}
 	z := zip.NewWriter(to)
-	if err := h.write(z, k.Would, blobs); err != nil {
+	if err := h.write(z, k.Planned, blobs); err != nil {
 		return err
 	}
 	return fault.Wrap(fault.Unavailable, "write plan", z.Close())
 }
 
 // write writes all entries.
-func (h *keptPlan) write(z *zip.Writer, would []deploy.Would, blobs []state.Blob) error {
+func (h *keptPlan) write(z *zip.Writer, planned []deploy.PlannedChange, blobs []state.Blob) error {
 	head, err := encode(h)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (h *keptPlan) write(z *zip.Writer, would []deploy.Would, blobs []state.Blob
 	})
 	if err == nil {
 		err = entry(keptShown, func(w io.Writer) error {
-			_, err := writeShown(w, would)
+			_, err := writeShown(w, planned)
 			return err
 		})
 	}
@@ -159,13 +159,13 @@ func copyBlob(w io.Writer, b state.Blob) error {
 }
 
 // writeShown writes what was shown, one a line.
-func writeShown(w io.Writer, would []deploy.Would) (FileSize, error) {
+func writeShown(w io.Writer, planned []deploy.PlannedChange) (FileSize, error) {
 	d := &digested{to: w, sum: sha256.New()}
 	out := bufio.NewWriterSize(d, 64<<10)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	for i := range would {
-		if err := enc.Encode(Would(would[i])); err != nil {
+	for i := range planned {
+		if err := enc.Encode(PlannedChange(planned[i])); err != nil {
 			return FileSize{}, fault.Wrap(fault.Unavailable, "write plan", err)
 		}
 	}

@@ -57,7 +57,7 @@ func ReadKept(ctx context.Context, from io.ReaderAt, size int64, types *schema.R
 		x.Model.Files[hash] = state.Blob{Hash: hash, Size: int64(z.UncompressedSize64), Open: z.Open} //nolint:gosec // bounded before
 	}
 	return &Kept{Made: h.Made, Program: h.Program, Environment: h.Environment, Home: h.Home, HomeID: h.HomeID, Last: h.Last, Released: h.Released,
-		Look: deploy.Look{Read: h.Read, Whole: h.Whole}, Export: x, Would: k.would}, nil
+		Look: deploy.Look{Read: h.Read, Whole: h.Whole}, Export: x, Planned: k.planned}, nil
 }
 
 func damagedPlan(format string, args ...any) *fault.Error {
@@ -75,7 +75,7 @@ type keptReader struct {
 	zip         *zip.Reader
 	head        keptPlan
 	blobs       map[string]*zip.File
-	would       []deploy.Would
+	planned     []deploy.PlannedChange
 }
 
 // Open implements deploy.Files.
@@ -230,7 +230,7 @@ func (k *keptReader) shown(r io.Reader) error {
 	dec := stdjson.NewDecoder(bufio.NewReader(r))
 	dec.UseNumber()
 	for {
-		var w Would
+		var w PlannedChange
 		err := dec.Decode(&w)
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -238,6 +238,6 @@ func (k *keptReader) shown(r io.Reader) error {
 		if err != nil {
 			return err //nolint:wrapcheck // the caller says what it was
 		}
-		k.would = append(k.would, deploy.Would(w))
+		k.planned = append(k.planned, deploy.PlannedChange(w))
 	}
 }

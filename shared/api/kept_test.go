@@ -28,14 +28,27 @@ func keptModel(n int) *Kept {
 	m.Files = map[string]state.Blob{b.Hash: b}
 	m.Resources[0].Attributes["value"] = resource.File{Hash: b.Hash, Size: b.Size}
 	m.Fingerprint = "f"
-	would := make([]deploy.Would, n)
-	for i := range would {
-		would[i] = deploy.Would{ID: m.Resources[i].ID, Action: "update",
+	planned := make([]deploy.PlannedChange, n)
+	for i := range planned {
+		planned[i] = deploy.PlannedChange{ID: m.Resources[i].ID, Action: "update",
 			Changes: map[string]plan.Diff{"value": {Current: "<old>", Desired: "new"}}}
 	}
-	return &Kept{Made: time.Unix(1_700_000_000, 0).UTC(), Program: "p", Environment: "e", Home: "/h", Last: 3, Released: 2,
-		Look:   deploy.Look{Read: true},
-		Export: deploy.Export{Model: m, Expect: strings.Repeat("a", 64), Check: true, Origin: state.Origin{Author: "me"}}, Would: would}
+	return &Kept{
+		Made:        time.Unix(1_700_000_000, 0).UTC(),
+		Program:     "p",
+		Environment: "e",
+		Home:        "/h",
+		Last:        3,
+		Released:    2,
+		Look:        deploy.Look{Read: true},
+		Export: deploy.Export{
+			Model:  m,
+			Expect: strings.Repeat("a", 64),
+			Check:  true,
+			Origin: state.Origin{Author: "me"},
+		},
+		Planned: planned,
+	}
 }
 
 func keptFile(t testing.TB, k *Kept) []byte {
@@ -98,8 +111,10 @@ func TestKeptDamaged(t *testing.T) {
 			}
 			return
 		}
-		if !reflect.DeepEqual(got.Export.Model.Resources, want.Export.Model.Resources) || !reflect.DeepEqual(got.Would, want.Would) ||
-			got.Export.Expect != want.Export.Expect || got.Environment != want.Environment {
+		if !reflect.DeepEqual(got.Export.Model.Resources, want.Export.Model.Resources) ||
+			!reflect.DeepEqual(got.Planned, want.Planned) ||
+			got.Export.Expect != want.Export.Expect ||
+			got.Environment != want.Environment {
 			t.Errorf("%s at %d: another plan was read", how, at)
 		}
 	}

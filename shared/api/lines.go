@@ -23,7 +23,7 @@ type PlanLine struct {
 }
 
 // PlanLineOf returns the line of a resource.
-func PlanLineOf(w *deploy.Would) PlanLine {
+func PlanLineOf(w *deploy.PlannedChange) PlanLine {
 	l := PlanLine{w.ID, w.Action, w.Changes, w.Replace, w.Deletes, w.Reason, w.Failed}
 	if l.Changes == nil {
 		l.Changes = map[string]plan.Diff{}

@@ -19,7 +19,7 @@ func TestReadLine(t *testing.T) {
 	t.Parallel()
 	r := &Report{Environment: "e", Version: 1, Resources: 2, Counts: map[state.Status]int{state.StatusFailed: 1}}
 	r.Tell([]Changed{{ID: "t::T[a,n=x]", Change: plan.Updated, Attributes: []string{"zone"}, Replaced: true}})
-	step := PlanLineOf(&deploy.Would{ID: "t::T[a,n=x]", Action: "update", Replace: true,
+	step := PlanLineOf(&deploy.PlannedChange{ID: "t::T[a,n=x]", Action: "update", Replace: true,
 		Changes: map[string]plan.Diff{"zone": {Current: "a", Desired: "b"}}})
 	for _, want := range []any{
 		r, &step, &PlanEnd{Summary: map[string]int{"update": 1}},

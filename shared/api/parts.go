@@ -194,7 +194,7 @@ func (w *working) errand(ctx context.Context, have *heldJob,
 		for i := range e.Wanted {
 			out.Found = append(
 				out.Found,
-				deploy.Would{ID: e.Wanted[i].ID, Action: "none", Failed: true,
+				deploy.PlannedChange{ID: e.Wanted[i].ID, Action: "none", Failed: true,
 					Reason: fmt.Sprintf("agent %s: %s", e.Agent.Name, failure.Message)},
 			)
 		}
@@ -267,7 +267,11 @@ func (w *working) discover(ctx context.Context, job ReadJob) (deploy.DryRun, *Re
 		return deploy.DryRun{}, nil, err
 	}
 	found.Items, found.Parts, err = inParts(ctx, w.s, found.Items)
-	return deploy.DryRun{}, &ReadDone{Items: []Would{}, Parts: []string{}, Found: &found}, err
+	return deploy.DryRun{}, &ReadDone{
+		Items: []PlannedChange{},
+		Parts: []string{},
+		Found: &found,
+	}, err
 }
 
 // partSlice does some of a part, for the runner that has taken it.
@@ -321,15 +325,15 @@ func (w *working) endPart(ctx context.Context, d deploy.DryRun, done *ReadDone, 
 }
 
 // found returns what was found in a part so far.
-func (h *heldJob) found(ctx context.Context) ([]deploy.Would, error) {
-	var out []deploy.Would
+func (h *heldJob) found(ctx context.Context) ([]deploy.PlannedChange, error) {
+	var out []deploy.PlannedChange
 	for i := range h.rec.Part.Pages {
-		var some []Would
+		var some []PlannedChange
 		if err := h.page(ctx, i, &some); err != nil {
 			return nil, err
 		}
 		for _, one := range some {
-			out = append(out, deploy.Would(one))
+			out = append(out, deploy.PlannedChange(one))
 		}
 	}
 	return out, nil

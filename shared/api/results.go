@@ -13,8 +13,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Would says what a deploy would do to one resource.
-type Would struct {
+// PlannedChange says what a deploy would do to one resource.
+type PlannedChange struct {
 	ID      resource.ID          `json:"id"`
 	Action  string               `json:"action"`
 	Changes map[string]plan.Diff `json:"changes,omitempty"`
@@ -38,12 +38,12 @@ type ReadJob struct {
 
 // ReadDone is the answer to a comparison. What does not fit into Items is in stored files, in order.
 type ReadDone struct {
-	Version int      `json:"version"`
-	State   string   `json:"state,omitempty" doc:"of a plan: what an export that is to do exactly this is given as expect"`
-	Covered int      `json:"covered" doc:"how many were compared with reality"`
-	Total   int      `json:"total"`
-	Items   []Would  `json:"items"`
-	Parts   []string `json:"parts" doc:"hashes of results"`
+	Version int             `json:"version"`
+	State   string          `json:"state,omitempty" doc:"of a plan: what an export that is to do exactly this is given as expect"`
+	Covered int             `json:"covered" doc:"how many were compared with reality"`
+	Total   int             `json:"total"`
+	Items   []PlannedChange `json:"items"`
+	Parts   []string        `json:"parts" doc:"hashes of results"`
 	// Found is the answer when it was asked what exists.
 	Found *FoundDone `json:"found,omitempty"`
 }
@@ -79,7 +79,7 @@ func (s *Service) Plan(ctx context.Context, env string, x deploy.Export, look de
 func (s *Service) ReadHere(ctx context.Context, job ReadJob) (ReadDone, error) {
 	if job.Discover != nil {
 		found, err := s.foundHere(ctx, job.Environment, *job.Discover)
-		return ReadDone{Items: []Would{}, Parts: []string{}, Found: &found}, err
+		return ReadDone{Items: []PlannedChange{}, Parts: []string{}, Found: &found}, err
 	}
 	d, err := s.compare(ctx, job, deploy.Reading{})
 	if err != nil {
@@ -101,7 +101,9 @@ func (s *Service) elsewhere(ctx context.Context, job ReadJob) (deploy.DryRun, er
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
-	return gather(done, func(hash string) (ResultPart[Would], error) { return resultPart[Would](ctx, s, hash) })
+	return gather(done, func(hash string) (ResultPart[PlannedChange], error) {
+		return resultPart[PlannedChange](ctx, s, hash)
+	})
 }
 
 func resultPart[T any](ctx context.Context, s *Service, hash string) (part ResultPart[T], err error) {
@@ -127,9 +129,9 @@ func (s *Service) planned(ctx context.Context, env string, asked planAsked) (Rea
 
 // keep makes an answer of a bounded size.
 func (s *Service) keep(ctx context.Context, d deploy.DryRun) (ReadDone, error) {
-	all := make([]Would, len(d.Would))
-	for i := range d.Would {
-		all[i] = Would(d.Would[i])
+	all := make([]PlannedChange, len(d.Planned))
+	for i := range d.Planned {
+		all[i] = PlannedChange(d.Planned[i])
 	}
 	items, parts, err := inParts(ctx, s, all)
 	return ReadDone{Version: d.Version, State: d.State, Covered: d.Covered, Total: len(all), Items: items, Parts: parts}, err
@@ -207,13 +209,16 @@ func (s *Service) Result(ctx context.Context, hash string) ([]byte, error) {
 }
 
 // gather puts an answer together, reading its parts with get.
-func gather(done ReadDone, get func(hash string) (ResultPart[Would], error)) (deploy.DryRun, error) {
+func gather(
+	done ReadDone,
+	get func(hash string) (ResultPart[PlannedChange], error),
+) (deploy.DryRun, error) {
 	d := deploy.DryRun{Version: done.Version, State: done.State, Covered: done.Covered,
-		Would: make([]deploy.Would, 0, done.Total)}
+		Planned: make([]deploy.PlannedChange, 0, done.Total)}
 	items := done.Items
 	for n := 0; ; n++ {
 		for _, w := range items {
-			d.Would = append(d.Would, deploy.Would(w))
+			d.Planned = append(d.Planned, deploy.PlannedChange(w))
 		}
 		if n == len(done.Parts) {
 			return d, nil

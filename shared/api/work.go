@@ -133,12 +133,12 @@ func (w *working) slice(
 		from.Others = w.askOthers
 	}
 	for _, hash := range w.rec.Found {
-		part, err := resultPart[Would](ctx, w.s, hash)
+		part, err := resultPart[PlannedChange](ctx, w.s, hash)
 		if err != nil {
 			return d, nil, err
 		}
 		for _, item := range part.Items {
-			from.Known = append(from.Known, deploy.Would(item))
+			from.Known = append(from.Known, deploy.PlannedChange(item))
 		}
 	}
 	if w.rec.Version > 0 {
@@ -224,9 +224,9 @@ func (w *working) keepFound(ctx context.Context, d deploy.DryRun) error {
 	if d.State != "" {
 		w.rec.State = d.State
 	}
-	found := make([]Would, len(d.Found))
+	found := make([]PlannedChange, len(d.Found))
 	for i := range d.Found {
-		found[i] = Would(d.Found[i])
+		found[i] = PlannedChange(d.Found[i])
 	}
 	w.rec.Count += len(found)
 	if w.rec.Part != nil {

@@ -38,9 +38,9 @@ func (a *app) limited(ctx context.Context, x deploy.Export, f exportFlags, sent 
 		if d, err = a.home.Plan(ctx, a.env, x, deploy.Look{}); err != nil {
 			return out, err
 		}
-		gone := deleted(d.Would)
+		gone := deleted(d.Planned)
 		if bound == nil || len(gone) <= bound.Delete {
-			if err := a.confirm(ctx, gone, left(d.Would)); err != nil {
+			if err := a.confirm(ctx, gone, left(d.Planned)); err != nil {
 				return out, err
 			}
 			x.Expect = d.State
@@ -75,9 +75,9 @@ func are(n int, what string) string {
 }
 
 // deleted returns what would be deleted, and be it to be made anew.
-func deleted(would []deploy.Would) []deploy.Would {
-	var out []deploy.Would
-	for _, w := range would {
+func deleted(planned []deploy.PlannedChange) []deploy.PlannedChange {
+	var out []deploy.PlannedChange
+	for _, w := range planned {
 		if (w.Action == "delete" || w.Replace || w.Deletes) && !w.Failed {
 			out = append(out, w)
 		}
@@ -86,9 +86,9 @@ func deleted(would []deploy.Would) []deploy.Would {
 }
 
 // left returns what would leave the model and stay as it is.
-func left(would []deploy.Would) []deploy.Would {
-	var out []deploy.Would
-	for _, w := range would {
+func left(planned []deploy.PlannedChange) []deploy.PlannedChange {
+	var out []deploy.PlannedChange
+	for _, w := range planned {
 		if w.Action == "orphan" {
 			out = append(out, w)
 		}
@@ -97,7 +97,7 @@ func left(would []deploy.Would) []deploy.Would {
 }
 
 // confirm asks whether things may be deleted, and left behind.
-func (a *app) confirm(ctx context.Context, gone, stays []deploy.Would) error {
+func (a *app) confirm(ctx context.Context, gone, stays []deploy.PlannedChange) error {
 	var b strings.Builder
 	for i, w := range slices.Concat(gone, stays) {
 		if i == maxAsked {

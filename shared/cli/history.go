@@ -125,7 +125,7 @@ func (a *app) diffCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.showPlan(d.Would, exitCode)
+			return a.showPlan(d.Planned, exitCode)
 		})}
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something differs")
 	a.fullFlag(cmd)

@@ -51,9 +51,9 @@ func mayKeep(path string) error {
 
 // previewed is what was shown of an export, and the state that this is so in.
 type previewed struct {
-	at    api.Progress
-	state string
-	would []deploy.Would
+	at      api.Progress
+	state   string
+	planned []deploy.PlannedChange
 }
 
 // preview makes the plan of an export as a plan that is kept is made and compared.
@@ -68,18 +68,23 @@ func (a *app) preview(ctx context.Context, x deploy.Export, look deploy.Look) (p
 	if err != nil {
 		return out, err
 	}
-	out.state, out.would = d.State, d.Would
+	out.state, out.planned = d.State, d.Planned
 	if look.Read {
 		if d, err = a.home.Plan(ctx, a.env, x, look); err != nil {
 			return out, err
 		}
-		out.would = d.Would
+		out.planned = d.Planned
 	}
 	return out, nil
 }
 
 // keep makes a plan and writes it to a file, whole or not at all.
-func (a *app) keep(ctx context.Context, file string, x deploy.Export, look deploy.Look) ([]deploy.Would, error) {
+func (a *app) keep(
+	ctx context.Context,
+	file string,
+	x deploy.Export,
+	look deploy.Look,
+) ([]deploy.PlannedChange, error) {
 	x.Check, x.RetryFailed = look.Read, !look.Read
 	now, err := a.preview(ctx, x, look)
 	if err != nil {
@@ -92,7 +97,7 @@ func (a *app) keep(ctx context.Context, file string, x deploy.Export, look deplo
 	x.Expect = now.state
 	k := &api.Kept{Made: time.Now(), Program: machine.Build(), Environment: a.env, Home: a.where(),
 		HomeID: id, Last: now.at.Last, Released: now.at.Released, Look: look, Export: x,
-		Would: now.would}
+		Planned: now.planned}
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".southbound-plan-*") // mode 0600
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, "write plan", err)
@@ -107,7 +112,7 @@ func (a *app) keep(ctx context.Context, file string, x deploy.Export, look deplo
 	if err != nil {
 		_ = os.Remove(tmp.Name())
 	}
-	return now.would, err
+	return now.planned, err
 }
 
 // showKept makes a plan, keeps it in a file, and shows it.
@@ -115,11 +120,11 @@ func (a *app) showKept(ctx context.Context, path, file string, x deploy.Export, 
 	m := *x.Model
 	m.Fingerprint = a.fingerprint(m.Fingerprint)
 	x.Model, x.Origin = &m, originOf(ctx, path, state.Origin{})
-	would, err := a.keep(ctx, file, x, look)
+	planned, err := a.keep(ctx, file, x, look)
 	if err != nil {
 		return err
 	}
-	if err := a.showPlan(would, exitCode); err != nil {
+	if err := a.showPlan(planned, exitCode); err != nil {
 		return err
 	}
 	a.say("kept in %s; `southbound apply %s` does exactly this", file, file)
@@ -204,7 +209,7 @@ func (a *app) applyKeptNow(ctx context.Context, path string, f exportFlags) erro
 	if err := a.moved(k, now); err != nil {
 		return err
 	}
-	if err := a.mayApply(ctx, k.Would, f); err != nil {
+	if err := a.mayApply(ctx, k.Planned, f); err != nil {
 		return err
 	}
 	f.check, f.retry = x.Check, x.RetryFailed
@@ -247,8 +252,8 @@ func (a *app) readKept(ctx context.Context, file *os.File) (*api.Kept, error) {
 }
 
 // mayApply asks at a terminal before a plan deletes something or leaves it behind, and refuses one that deletes more than it may.
-func (a *app) mayApply(ctx context.Context, would []deploy.Would, f exportFlags) error {
-	gone, stays := deleted(would), left(would)
+func (a *app) mayApply(ctx context.Context, planned []deploy.PlannedChange, f exportFlags) error {
+	gone, stays := deleted(planned), left(planned)
 	if f.allowDelete >= 0 && len(gone) > f.allowDelete {
 		return fault.New(fault.Refused, "apply", "%s would be deleted, and --allow-delete says at most %d; nothing was done",
 			plural(len(gone), "resource"), f.allowDelete)

@@ -135,7 +135,7 @@ func (b *bench) DryRun(ctx context.Context, filter []string) (*modtest.Ran, erro
 		return nil, err
 	}
 	out := &modtest.Ran{}
-	for _, w := range d.Would {
+	for _, w := range d.Planned {
 		o := modtest.Outcome{ID: w.ID, Change: plan.NoChange, Reason: w.Reason, Changes: w.Changes}
 		switch w.Action {
 		case "create":
@@ -152,7 +152,7 @@ func (b *bench) DryRun(ctx context.Context, filter []string) (*modtest.Ran, erro
 		}
 		out.Outcomes = append(out.Outcomes, o)
 	}
-	out.Text, err = b.told(func() error { return b.app.showPlan(d.Would, false) })
+	out.Text, err = b.told(func() error { return b.app.showPlan(d.Planned, false) })
 	return out, err
 }
 

@@ -30,7 +30,7 @@ func (a *app) moved(k *api.Kept, now previewed) error {
 	if now.at.Released != k.Released {
 		say("", "version %d is in force; it was version %d", now.at.Released, k.Released)
 	}
-	differences(k.Would, now.would, say)
+	differences(k.Planned, now.planned, say)
 	if now.state == k.Export.Expect && len(problems) == 0 {
 		return nil
 	}
@@ -45,8 +45,11 @@ func (a *app) moved(k *api.Kept, now previewed) error {
 }
 
 // differences says what would become of resources now in place of what was shown.
-func differences(shown, now []deploy.Would, say func(id resource.ID, format string, args ...any)) {
-	byID := make(map[resource.ID]*deploy.Would, len(shown))
+func differences(
+	shown, now []deploy.PlannedChange,
+	say func(id resource.ID, format string, args ...any),
+) {
+	byID := make(map[resource.ID]*deploy.PlannedChange, len(shown))
 	for i := range shown {
 		byID[shown[i].ID] = &shown[i]
 	}
@@ -72,7 +75,7 @@ func differences(shown, now []deploy.Would, say func(id resource.ID, format stri
 }
 
 // became says in words what would be done.
-func became(w *deploy.Would) string {
+func became(w *deploy.PlannedChange) string {
 	switch {
 	case w.Failed:
 		return "it would fail, or cannot be read"
@@ -86,7 +89,7 @@ func became(w *deploy.Would) string {
 
 // sameChanges reports whether two would make the same differences. One of them may have come from a file or a server, so both are compared as they
 // are written there.
-func sameChanges(a, b *deploy.Would) bool {
+func sameChanges(a, b *deploy.PlannedChange) bool {
 	if len(a.Changes)+len(b.Changes) == 0 {
 		return true
 	}

@@ -94,12 +94,12 @@ func (a *app) planNow(ctx context.Context, path, out string, f exportFlags,
 	}
 	d, err := a.home.Plan(ctx, a.env, x, look)
 	if err == nil {
-		err = a.inOrder(d.Would, f.waves)
+		err = a.inOrder(d.Planned, f.waves)
 	}
 	if err != nil {
 		return d.Left, err
 	}
-	return nil, a.showPlan(d.Would, exitCode)
+	return nil, a.showPlan(d.Planned, exitCode)
 }
 
 // tooLate says that the time ran out before something was done, and what was not compared with
@@ -114,9 +114,9 @@ func tooLate(before string, left []string) error {
 		WithHint("--timeout may be longer; a FILTER looks at less")
 }
 
-func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
+func (a *app) showPlan(planned []deploy.PlannedChange, exitCode bool) error {
 	summary := map[string]int{"create": 0, "update": 0, "delete": 0, "none": 0, "orphan": 0, "undefined": 0, "failed": 0}
-	for _, w := range would {
+	for _, w := range planned {
 		if w.Failed {
 			summary["failed"]++
 		} else {
@@ -152,7 +152,7 @@ func (a *app) showPlan(would []deploy.Would, exitCode bool) error {
 }
 
 // deletesLater says of what is undefined what is done once it is known.
-func deletesLater(w *deploy.Would) string {
+func deletesLater(w *deploy.PlannedChange) string {
 	if !w.Deletes {
 		return ""
 	}

@@ -64,7 +64,7 @@ func (a *app) mayRelease(ctx context.Context, number int, f releaseFlags) error 
 	if err != nil {
 		return err
 	}
-	gone := deleted(d.Would)
+	gone := deleted(d.Planned)
 	switch {
 	case f.allowDelete >= 0 && len(gone) > f.allowDelete:
 		return fault.New(fault.Refused, "release", "%s would be deleted, and --allow-delete says at most %d", plural(len(gone), "resource"), f.allowDelete).

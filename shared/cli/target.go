@@ -51,20 +51,20 @@ func (f *exportFlags) targeted(command string) error {
 }
 
 // agentsIn returns the agents of what a plan tells of, sorted.
-func agentsIn(would []deploy.Would) []string {
+func agentsIn(planned []deploy.PlannedChange) []string {
 	names := map[string]bool{}
-	for i := range would {
-		names[would[i].ID.Agent()] = true
+	for i := range planned {
+		names[planned[i].ID.Agent()] = true
 	}
 	return slices.Sorted(maps.Keys(names))
 }
 
 // inOrder puts a plan in the order of the waves, and says which these are.
-func (a *app) inOrder(would []deploy.Would, f waveFlags) error {
+func (a *app) inOrder(planned []deploy.PlannedChange, f waveFlags) error {
 	if !f.set() {
 		return nil
 	}
-	waves, err := f.waves(agentsIn(would))
+	waves, err := f.waves(agentsIn(planned))
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,9 @@ func (a *app) inOrder(would []deploy.Would, f waveFlags) error {
 			of[name] = i
 		}
 	}
-	slices.SortStableFunc(would, func(x, y deploy.Would) int { return cmp.Compare(of[x.ID.Agent()], of[y.ID.Agent()]) })
+	slices.SortStableFunc(planned, func(x, y deploy.PlannedChange) int {
+		return cmp.Compare(of[x.ID.Agent()], of[y.ID.Agent()])
+	})
 	return nil
 }
 
@@ -105,7 +107,8 @@ func (a *app) applyInWaves(ctx context.Context, path string, f exportFlags, read
 	}
 	of.nothing = !f.check
 	var r api.Report
-	done, err := a.eachWave(ctx, f.filter, f.waves, agentsIn(plan.Would), of, func(wave []string, last bool) error {
+	agents := agentsIn(plan.Planned)
+	done, err := a.eachWave(ctx, f.filter, f.waves, agents, of, func(wave []string, last bool) error {
 		part := x
 		if part.CheckAgents = wave; !last {
 			part.CheckAgents, part.Defer = nil, true
@@ -131,12 +134,12 @@ func (a *app) applyInWaves(ctx context.Context, path string, f exportFlags, read
 // allowed returns the limits of every wave of an apply of which a plan was made: nothing more is
 // deleted than was planned, allowed and, on a terminal, confirmed.
 func (a *app) allowed(ctx context.Context, plan deploy.DryRun, f exportFlags) (*deploy.Limits, error) {
-	gone := deleted(plan.Would)
+	gone := deleted(plan.Planned)
 	if f.allowDelete >= 0 && len(gone) > f.allowDelete {
 		return nil, fault.New(fault.Refused, "", "%s would be deleted, and %d may; nothing was done", plural(len(gone), "resource"), f.allowDelete).
 			WithHint("`southbound plan` lists them")
 	}
-	stay := left(plan.Would)
+	stay := left(plan.Planned)
 	if _, sits := terminal(a.stdin); sits && !f.yes && len(gone)+len(stay) > 0 {
 		if err := a.confirm(ctx, gone, stay); err != nil {
 			return nil, err
@@ -162,8 +165,9 @@ func (a *app) dryRunNow(ctx context.Context, number int, terms []string, waves w
 	if err != nil {
 		return err
 	}
-	a.say("dry run of version %d: %d of %d compared with reality", d.Version, d.Covered, len(d.Would))
-	return a.showPlan(d.Would, exitCode)
+	a.say("dry run of version %d: %d of %d compared with reality", d.Version, d.Covered,
+		len(d.Planned))
+	return a.showPlan(d.Planned, exitCode)
 }
 
 // dryRun compares what matches of a version with reality, in waves if that is asked for.
@@ -188,8 +192,8 @@ func (a *app) dryRun(ctx context.Context, number int, terms []string, f waveFlag
 			return all, err
 		}
 		all.Version, all.Covered = d.Version, all.Covered+d.Covered
-		all.Would = append(all.Would, d.Would...)
-		failed := slices.ContainsFunc(d.Would, func(w deploy.Would) bool { return w.Failed })
+		all.Planned = append(all.Planned, d.Planned...)
+		failed := slices.ContainsFunc(d.Planned, func(w deploy.PlannedChange) bool { return w.Failed })
 		if rest := slices.Concat(waves[i+1:]...); failed && f.batch != "" && len(rest) > 0 {
 			a.say("wave %d did not go well; not looked at: %s", i+1, named(rest))
 			break

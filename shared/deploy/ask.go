@@ -84,7 +84,7 @@ func (e *Engine) ForgetAgent(ctx context.Context, env, name string) ([]resource.
 // from commits, schedules retries and timers that are due, and rings the lanes in which something
 // is scheduled. It may run at any time, in any number of processes. An idle environment costs a few
 // small reads.
-func (e *Engine) Sweep(ctx context.Context, env string) (planner.Swept, error) {
+func (e *Engine) Sweep(ctx context.Context, env string) (planner.SweepResult, error) {
 	return e.planner().Sweep(ctx, env)
 }
 

@@ -35,8 +35,8 @@ type LeftOut struct {
 	Why string
 }
 
-// Looking says what is to be discovered.
-type Looking struct {
+// DiscoveryQuery says what is to be discovered.
+type DiscoveryQuery struct {
 	Type, Agent string
 	// Like holds attributes, as text, that narrow down what is listed, for types that need it: a bucket, a path.
 	Like map[string]string
@@ -44,7 +44,7 @@ type Looking struct {
 
 // Discover lists what exists of a type on an agent, managed or not, and changes nothing. An agent that the environment does not have is
 // taken to be local. It returns Unsupported if the handler of the type cannot list.
-func (e *Engine) Discover(ctx context.Context, env string, of Looking) (Discovery, error) {
+func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (Discovery, error) {
 	typeName, agentName := of.Type, of.Agent
 	typ, ok := e.Types.Type(typeName)
 	if !ok {
@@ -82,7 +82,7 @@ func (e *Engine) Discover(ctx context.Context, env string, of Looking) (Discover
 	return d.out, nil
 }
 
-// parseLike reads the attributes of Looking.Like.
+// parseLike reads the attributes of DiscoveryQuery.Like.
 func parseLike(typ *schema.Compiled, texts map[string]string) (map[string]any, error) {
 	out := map[string]any{}
 	for name, text := range texts {

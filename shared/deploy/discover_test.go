@@ -27,7 +27,7 @@ func TestDiscover(t *testing.T) {
 		}
 		return failure
 	}}}
-	d, err := r.e.Discover(context.Background(), "e", deploy.Looking{Type: "t::T", Agent: "a"})
+	d, err := r.e.Discover(context.Background(), "e", deploy.DiscoveryQuery{Type: "t::T", Agent: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +46,13 @@ func TestDiscover(t *testing.T) {
 	}
 	r.same("changes", r.took("create", "update", "delete"))
 	failure = errors.New("no list")
-	if _, err := r.e.Discover(context.Background(), "e", deploy.Looking{Type: "t::T", Agent: "a"}); !fault.Is(err, fault.Unavailable) {
+	_, err = r.e.Discover(context.Background(), "e", deploy.DiscoveryQuery{Type: "t::T", Agent: "a"})
+	if !fault.Is(err, fault.Unavailable) {
 		t.Error(err)
 	}
 	for typ, kind := range map[string]fault.Kind{"t::Assigned": fault.Unsupported, "t::TT": fault.NotFound} {
-		if _, err := r.e.Discover(context.Background(), "e", deploy.Looking{Type: typ, Agent: "a"}); !fault.Is(err, kind) {
+		_, err := r.e.Discover(context.Background(), "e", deploy.DiscoveryQuery{Type: typ, Agent: "a"})
+		if !fault.Is(err, kind) {
 			t.Errorf("%s: %v", typ, err)
 		}
 	}
@@ -70,7 +72,7 @@ func TestDiscoverSecrets(t *testing.T) {
 	r.e.Handlers["t::T"] = lister{clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
 		return found(provider.Found{Attributes: map[string]any{"name": "b-1"}})
 	}}}
-	d, err := r.e.Discover(context.Background(), "e", deploy.Looking{Type: "t::T", Agent: "a"})
+	d, err := r.e.Discover(context.Background(), "e", deploy.DiscoveryQuery{Type: "t::T", Agent: "a"})
 	if err != nil || len(d.Resources) != 1 || len(d.Left) != 0 {
 		t.Fatal(d, err)
 	}

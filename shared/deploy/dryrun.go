@@ -22,14 +22,15 @@ import (
 // DryRun is the report of a dry run, or of a preview.
 type DryRun struct {
 	Version int
-	State   string          // of a preview: identifies it and the state that it was made from; see Export.Expect
-	Would   []planner.Would // in the order in which they would run
-	Covered int             // how many were compared with reality
+	// State identifies a preview and the state that it was made from; see Export.Expect.
+	State   string
+	Planned []planner.PlannedChange // in the order in which they would run
+	Covered int                     // how many were compared with reality
 	// Left names the agents that were not compared, or not wholly, when an error or the time of a
-	// Reading ended it. If there are any, Would does not tell of everything.
+	// Reading ended it. If there are any, Planned does not tell of everything.
 	Left []string
 	// Found is what this call has read, for the Reading of a later one.
-	Found []planner.Would
+	Found []planner.PlannedChange
 }
 
 // Reading is how a comparison with reality goes on where earlier calls have stopped.
@@ -37,7 +38,7 @@ type Reading struct {
 	// Until is when nothing more is begun to be read; zero: everything is read.
 	Until time.Time
 	// Known is what earlier calls have found in the same version, or in the plan that State identifies.
-	Known []planner.Would
+	Known []planner.PlannedChange
 	State string
 	// Others, when not nil, is handed all that is still to be read before anything is, one errand an
 	// agent, and says of each whether somebody else reads that.
@@ -98,8 +99,8 @@ type dryRunner struct {
 	strict  provider.Strictness
 	from    Reading
 	out     DryRun
-	results map[resource.ID]planner.Would // what is known by now
-	inLane  []*state.Row                  // of the lane that is being read
+	results map[resource.ID]planner.PlannedChange // what is known by now
+	inLane  []*state.Row                          // of the lane that is being read
 }
 
 // late reports whether nothing more is to be begun.
@@ -185,8 +186,12 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 	for _, id := range others {
 		delete(rows, id)
 	}
-	err := d.compare(ctx, g, rows, blocked, func(id resource.ID) planner.Would {
-		w := planner.Would{ID: id, Action: "undefined", Reason: "something it needs is not known"}
+	err := d.compare(ctx, g, rows, blocked, func(id resource.ID) planner.PlannedChange {
+		w := planner.PlannedChange{
+			ID:     id,
+			Action: "undefined",
+			Reason: "something it needs is not known",
+		}
 		if missing := rows[id].Missing; len(missing) > 0 {
 			w.Reason = planner.UndefinedReason(missing)
 		}
@@ -198,8 +203,8 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 // compare compares rows that are not blocked with reality, lane by lane, and reports on them and
 // on the others, of which unread tells, in the order of a graph.
 func (d *dryRunner) compare(ctx context.Context, g *version.Graph, rows map[resource.ID]*state.Row,
-	blocked map[resource.ID]bool, unread func(resource.ID) planner.Would) error {
-	d.results = make(map[resource.ID]planner.Would, len(rows))
+	blocked map[resource.ID]bool, unread func(resource.ID) planner.PlannedChange) error {
+	d.results = make(map[resource.ID]planner.PlannedChange, len(rows))
 	for _, w := range d.from.Known {
 		d.results[w.ID] = w
 	}
@@ -228,7 +233,7 @@ func (d *dryRunner) compare(ctx context.Context, g *version.Graph, rows map[reso
 		case !w.Failed:
 			d.out.Covered++
 		}
-		d.out.Would = append(d.out.Would, w)
+		d.out.Planned = append(d.out.Planned, w)
 	}
 	return nil
 }
@@ -347,7 +352,7 @@ func groupByType(rows []*state.Row) []*state.Row {
 // part compares some rows of a lane, as far as there is time, and returns what it found and the
 // actions to record.
 func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
-	agent resource.Agent) ([]planner.Would, []state.Action, error) {
+	agent resource.Agent) ([]planner.PlannedChange, []state.Action, error) {
 	s.ForgetFailure(d.e.Clock.Now())
 	byType := map[string][]*run.Run{}
 	for _, row := range rows {
@@ -365,7 +370,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
 		}
 		byType[group] = append(byType[group], r)
 	}
-	var found []planner.Would
+	var found []planner.PlannedChange
 	var actions []state.Action
 	for _, typ := range slices.Sorted(maps.Keys(byType)) {
 		if d.late(ctx) {
@@ -389,10 +394,16 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
 }
 
 // outcome says what was found of a resource that was looked at, and makes the action of that.
-func (d *dryRunner) outcome(r *run.Run) (planner.Would, state.Action) {
+func (d *dryRunner) outcome(r *run.Run) (planner.PlannedChange, state.Action) {
 	act, replaces := r.Decided()
-	w := planner.Would{ID: r.Resource, Action: actionWord(act), Changes: r.Shown(), Reason: r.Reason,
-		Failed: r.Over(), Replace: replaces}
+	w := planner.PlannedChange{
+		ID:      r.Resource,
+		Action:  actionWord(act),
+		Changes: r.Shown(),
+		Reason:  r.Reason,
+		Failed:  r.Over(),
+		Replace: replaces,
+	}
 	if !w.Failed && r.ReportOnly && act != plan.NoChange {
 		w.Action, w.Reason, w.Replace = "none", planner.ReportOnly, false
 	}

@@ -33,7 +33,7 @@ type Wanted struct {
 type Elsewhere struct {
 	// Taken says that somebody else reads it. Whole says that this is over: Found has all of it.
 	Taken, Whole bool
-	Found        []planner.Would
+	Found        []planner.PlannedChange
 }
 
 // others has the errands of agents read by others. It returns the agents that this call leaves alone.
@@ -77,7 +77,7 @@ func (d *dryRunner) others(ctx context.Context, lanes []string,
 }
 
 // take takes what was found elsewhere, and of that only what was asked for.
-func (d *dryRunner) take(e Errand, found []planner.Would) {
+func (d *dryRunner) take(e Errand, found []planner.PlannedChange) {
 	asked := make(map[resource.ID]bool, len(e.Wanted))
 	for i := range e.Wanted {
 		asked[e.Wanted[i].ID] = true
@@ -89,7 +89,7 @@ func (d *dryRunner) take(e Errand, found []planner.Would) {
 		}
 	}
 	for id := range asked {
-		d.results[id] = planner.Would{ID: id, Action: actionWord(""), Failed: true,
+		d.results[id] = planner.PlannedChange{ID: id, Action: actionWord(""), Failed: true,
 			Reason: "who read agent " + e.Agent.Name + " does not say what it found"}
 	}
 }
@@ -105,7 +105,7 @@ func (e *Engine) ReadErrand(ctx context.Context, env string, of Errand,
 	d := &dryRunner{e: e, runs: e.runner(), env: env, agents: []resource.Agent{of.Agent}, record: of.Record,
 		whole: of.Whole, strict: stored.Settings.Strict,
 		from: Reading{Until: from.Until, Told: from.Told}}
-	d.results = make(map[resource.ID]planner.Would, len(of.Wanted))
+	d.results = make(map[resource.ID]planner.PlannedChange, len(of.Wanted))
 	for _, w := range from.Known {
 		d.results[w.ID] = w
 	}

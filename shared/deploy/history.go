@@ -25,7 +25,12 @@ func (e *Engine) VersionOf(ctx context.Context, env string, number int) (state.V
 
 // Compare says for each resource of two versions what going from the one to the other would do to
 // it. It does not look at reality; of look, only whether values are to be whole matters.
-func (e *Engine) Compare(ctx context.Context, env string, from, to int, look Look) ([]planner.Would, error) {
+func (e *Engine) Compare(
+	ctx context.Context,
+	env string,
+	from, to int,
+	look Look,
+) ([]planner.PlannedChange, error) {
 	old, err := e.VersionOf(ctx, env, from)
 	if err != nil {
 		return nil, err

@@ -4,14 +4,14 @@ import "southbound/shared/deploy/planner"
 
 // What is asked of an engine and what it answers has the names of the planner.
 type (
-	Export    = planner.Export    // asks for a model to be stored and released
-	Exported  = planner.Exported  // what came of an export
-	Since     = planner.Since     // says of an export what its model was before
-	Limits    = planner.Limits    // bounds what may leave by an export
-	Request   = planner.Request   // says which of the released resources work is asked for
-	Would     = planner.Would     // what a deploy would do to one resource
-	Swept     = planner.Swept     // what a sweep found
-	Collected = planner.Collected // what a collection removed
+	Export        = planner.Export        // asks for a model to be stored and released
+	Exported      = planner.Exported      // what came of an export
+	Since         = planner.Since         // says of an export what its model was before
+	Limits        = planner.Limits        // bounds what may leave by an export
+	Request       = planner.Request       // says which of the released resources work is asked for
+	PlannedChange = planner.PlannedChange // what a deploy would do to one resource
+	SweepResult   = planner.SweepResult   // what a sweep found
+	Collected     = planner.Collected     // what a collection removed
 )
 
 // ErrWhole says that an export with Since was declined and has done nothing: the whole model has to

@@ -167,7 +167,8 @@ func TestReadIsHeldToTheType(t *testing.T) {
 			lines = append(lines, b.String())
 		}
 		r.same(c.why, lines, c.lines...)
-		if dry, err := r.e.DryRun(context.Background(), "e", 1); err != nil || dry.Would[0].Failed != (c.status == state.StatusFailed) {
+		if dry, err := r.e.DryRun(context.Background(), "e", 1); err != nil ||
+			dry.Planned[0].Failed != (c.status == state.StatusFailed) {
 			t.Error(c.why, dry, err)
 		}
 	}

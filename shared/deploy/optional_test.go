@@ -165,7 +165,7 @@ func TestDryRunReachesTheProvider(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, w := range d.Would {
+	for _, w := range d.Planned {
 		got = append(got, fmt.Sprintf("%s %s %t %v", w.ID, w.Action, w.Failed, w.Changes["serial"].Desired))
 		if w.ID == id("b") && w.Reason != "a deploy would fail: no room" {
 			t.Error(w.Reason)

@@ -245,11 +245,11 @@ func TestDryRunIsOrderedAndSaysWhatItCovered(t *testing.T) {
 	u.Attributes["value"] = resource.Parameter{Name: "p"}
 	r.export(deploy.Export{Model: modelOf(res("a"), res("b<a"), u, res("x<u")), NoRelease: true})
 	d, err := r.e.DryRun(context.Background(), "e", 1)
-	if err != nil || d.Covered != 2 || len(d.Would) != 4 {
+	if err != nil || d.Covered != 2 || len(d.Planned) != 4 {
 		t.Fatalf("%v: %+v", err, d)
 	}
 	var got []string
-	for _, w := range d.Would {
+	for _, w := range d.Planned {
 		got = append(got, fmt.Sprintf("%s %s", w.Action, w.ID))
 	}
 	slices.Sort(got)

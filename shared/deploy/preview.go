@@ -28,7 +28,7 @@ func (e *Engine) Preview(ctx context.Context, env string, x planner.Export, look
 	if err != nil {
 		return DryRun{}, err
 	}
-	out := DryRun{State: d.State, Would: d.Would}
+	out := DryRun{State: d.State, Planned: d.Planned}
 	if !look.Read {
 		return out, nil
 	}
@@ -55,11 +55,11 @@ func (d *dryRunner) read(ctx context.Context, s *planner.Draft) error {
 		}
 	}
 	g := s.Graph
-	planned := make(map[resource.ID]*planner.Would, len(s.Would))
+	planned := make(map[resource.ID]*planner.PlannedChange, len(s.Planned))
 	rows := make(map[resource.ID]*state.Row, len(s.Rows))
 	blocked := map[resource.ID]bool{}
-	for i := range s.Would {
-		w := &s.Would[i]
+	for i := range s.Planned {
+		w := &s.Planned[i]
 		planned[w.ID] = w
 		if now := s.Rows[w.ID]; now != nil {
 			rows[w.ID] = &state.Row{ID: w.ID, Lane: now.Lane, Version: now.Version, Hash: now.Hash,
@@ -68,14 +68,20 @@ func (d *dryRunner) read(ctx context.Context, s *planner.Draft) error {
 			blocked[w.ID] = w.Action == "undefined" || w.Failed || s.GetsRoom(w.ID)
 		}
 	}
-	err = d.compare(ctx, g, rows, blocked, func(id resource.ID) planner.Would { return *planned[id] })
+	err = d.compare(
+		ctx,
+		g,
+		rows,
+		blocked,
+		func(id resource.ID) planner.PlannedChange { return *planned[id] },
+	)
 	if err != nil || len(d.out.Left) > 0 {
 		return err
 	}
 	d.skip(g)
-	for i := range s.Would {
-		if s.Would[i].Action == "orphan" {
-			d.out.Would = append(d.out.Would, s.Would[i])
+	for i := range s.Planned {
+		if s.Planned[i].Action == "orphan" {
+			d.out.Planned = append(d.out.Planned, s.Planned[i])
 		}
 	}
 	return nil
@@ -85,8 +91,8 @@ func (d *dryRunner) read(ctx context.Context, s *planner.Draft) error {
 // was found is in the order in which it would run.
 func (d *dryRunner) skip(g *version.Graph) {
 	lacks := map[resource.ID]bool{}
-	for i := range d.out.Would {
-		w := &d.out.Would[i]
+	for i := range d.out.Planned {
+		w := &d.out.Planned[i]
 		n := g.Node(w.ID)
 		if w.Action == "undefined" || n < 0 {
 			continue

@@ -104,7 +104,7 @@ func (a author) preview(x deploy.Export, read bool) deploy.DryRun {
 
 func told(d deploy.DryRun, words ...string) map[resource.ID]string {
 	out := map[resource.ID]string{}
-	for _, w := range d.Would {
+	for _, w := range d.Planned {
 		if slices.Contains(words, w.Action) && !w.Failed {
 			out[w.ID] = w.Action
 		}
@@ -289,10 +289,10 @@ func TestLimitsCountWhatWaits(t *testing.T) {
 			x := func(n int) deploy.Export {
 				return deploy.Export{Model: modelOf(c.after...), Limits: &deploy.Limits{Delete: n, Leave: -1}}
 			}
-			would := author{rig: r}.preview(x(0), false).Would
-			if i := slices.IndexFunc(would, func(w deploy.Would) bool { return w.ID == id("a") }); i < 0 ||
-				would[i].Action != "undefined" || !would[i].Deletes || would[i].Reason == "" {
-				t.Errorf("planned: %+v", would)
+			planned := author{rig: r}.preview(x(0), false).Planned
+			if i := slices.IndexFunc(planned, func(w deploy.PlannedChange) bool { return w.ID == id("a") }); i < 0 ||
+				planned[i].Action != "undefined" || !planned[i].Deletes || planned[i].Reason == "" {
+				t.Errorf("planned: %+v", planned)
 			}
 			if _, err := r.e.Export(t.Context(), "e", x(0)); !fault.Is(err, fault.Refused) {
 				t.Errorf("none may be deleted: %v", err)

@@ -97,7 +97,7 @@ func TestStoredVersionIsHeldToTransports(t *testing.T) {
 		t.Error("it is tried again by itself, and cannot pass")
 	}
 	dry, err := r.e.DryRun(context.Background(), "e", 1)
-	if err != nil || len(dry.Would) != 1 || !dry.Would[0].Failed {
+	if err != nil || len(dry.Planned) != 1 || !dry.Planned[0].Failed {
 		t.Error(dry, err)
 	}
 	r.same("calls", r.took("read", "create"))

@@ -55,7 +55,7 @@ func TestReadingInSlices(t *testing.T) {
 		},
 	} {
 		whole, err := compare(deploy.Reading{})
-		if err != nil || len(whole.Left) > 0 || whole.Covered != 12 || len(whole.Would) != 12 {
+		if err != nil || len(whole.Left) > 0 || whole.Covered != 12 || len(whole.Planned) != 12 {
 			t.Fatalf("%s in one go: %+v, %v", what, whole, err)
 		}
 		r.took()
@@ -123,7 +123,7 @@ func TestReadingElsewhere(t *testing.T) {
 		}}
 		here, err := compare(r, from)
 		if err != nil || !slices.Equal(here.Left, []string{"b"}) || len(here.Found) != 8 ||
-			len(here.Would) != 0 {
+			len(here.Planned) != 0 {
 			t.Errorf("%s: %+v, %v", what, here, err)
 		}
 		there, err := r.e.ReadErrand(t.Context(), "e", asked[0], deploy.Reading{})
@@ -135,7 +135,7 @@ func TestReadingElsewhere(t *testing.T) {
 		from.Known, from.State = here.Found, here.State
 		// What is not asked for is not believed.
 		answer.Whole, answer.Found = true, append(
-			[]deploy.Would{{ID: here.Found[0].ID, Failed: true}},
+			[]deploy.PlannedChange{{ID: here.Found[0].ID, Failed: true}},
 			there.Found...)
 		d, err := compare(r, from)
 		d.Found, whole.Found = nil, nil
@@ -143,7 +143,7 @@ func TestReadingElsewhere(t *testing.T) {
 			t.Errorf("%s: %+v, %v\nin one go: %+v", what, d, err, whole)
 		}
 		answer.Found = there.Found[1:]
-		if d, err = compare(r, from); err != nil || d.Covered != 11 || len(d.Would) != 12 {
+		if d, err = compare(r, from); err != nil || d.Covered != 11 || len(d.Planned) != 12 {
 			t.Errorf("%s, of which one is missing: %+v, %v", what, d, err)
 		}
 	}
@@ -168,7 +168,7 @@ func TestReadingOfAnotherPlan(t *testing.T) {
 	if len(second.Found) != 12 || second.State == first.State {
 		t.Errorf("%d were read again", len(second.Found))
 	}
-	for _, w := range second.Would {
+	for _, w := range second.Planned {
 		if w.Action != "none" {
 			t.Errorf("%s of %s, which is there", w.Action, w.ID)
 		}

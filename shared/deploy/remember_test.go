@@ -86,7 +86,8 @@ func TestRemembered(t *testing.T) {
 	if row := step(nil); row.Status() != state.StatusDeployed || len(known) != 1 || known[0] != "7" {
 		t.Errorf("known again: %+v, %q", row, known)
 	}
-	if d, err := r.e.DryRun(context.Background(), "e", 0); err != nil || len(d.Would) != 1 || d.Would[0].Action != "none" {
+	if d, err := r.e.DryRun(context.Background(), "e", 0); err != nil || len(d.Planned) != 1 ||
+		d.Planned[0].Action != "none" {
 		t.Errorf("a dry run knows it, too: %+v, %v", d, err)
 	}
 }

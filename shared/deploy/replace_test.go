@@ -181,9 +181,15 @@ func TestReplaceDeletesFirst(t *testing.T) {
 	}
 	zoneB := disk(map[string]any{"zone": "b", "size": int64(2)}, resource.Flags{})
 	for _, read := range []bool{false, true} {
-		d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: zoneB}, deploy.Look{Read: read})
-		if err != nil || len(d.Would) != 1 || d.Would[0].Action != "update" || !d.Would[0].Replace {
-			t.Errorf("the plan, with reality read %v: %+v, %v", read, d.Would, err)
+		d, err := r.e.Preview(
+			t.Context(),
+			"e",
+			deploy.Export{Model: zoneB},
+			deploy.Look{Read: read},
+		)
+		if err != nil || len(d.Planned) != 1 || d.Planned[0].Action != "update" ||
+			!d.Planned[0].Replace {
+			t.Errorf("the plan, with reality read %v: %+v, %v", read, d.Planned, err)
 		}
 	}
 	none := &deploy.Limits{}
@@ -308,8 +314,8 @@ func TestPreventDestroy(t *testing.T) {
 	const says = "zone can only be changed by replacing the thing, and prevent_destroy forbids that"
 	for _, read := range []bool{false, true} {
 		d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: moved}, deploy.Look{Read: read})
-		if err != nil || !d.Would[0].Failed || !strings.Contains(d.Would[0].Reason, says) {
-			t.Errorf("the plan, with reality read %v: %+v, %v", read, d.Would, err)
+		if err != nil || !d.Planned[0].Failed || !strings.Contains(d.Planned[0].Reason, says) {
+			t.Errorf("the plan, with reality read %v: %+v, %v", read, d.Planned, err)
 		}
 	}
 	row, calls := r.wants(c, moved)
@@ -369,8 +375,10 @@ func TestWriteOnly(t *testing.T) {
 		t.Errorf("the record: %+v", a.Changes)
 	}
 	read := deploy.Look{Read: true}
-	if d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: key("k3", int64(2))}, read); err != nil || d.Would[0].Action != "update" || len(d.Would[0].Changes) != 1 {
-		t.Errorf("a dry run: %+v, %v", d.Would, err)
+	if d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: key("k3", int64(2))}, read); err != nil ||
+		d.Planned[0].Action != "update" ||
+		len(d.Planned[0].Changes) != 1 {
+		t.Errorf("a dry run: %+v, %v", d.Planned, err)
 	}
 	then("it is replaced", "delete x, create")(r.wants(c, disk(map[string]any{"key": "k2", "zone": "b", "size": int64(2)}, resource.Flags{})))
 	then("nothing is left to do", "")(r.again(c))

@@ -116,7 +116,7 @@ func (a author) targeted(name string) int {
 	}
 	a.drain()
 	about := map[resource.ID]bool{}
-	for _, w := range read.Would {
+	for _, w := range read.Planned {
 		about[w.ID] = true
 	}
 	did, want := a.did(since), told(read, "create", "update", "delete")

@@ -43,11 +43,27 @@ func Main(definitions []provider.Definition) {
 		if err != nil {
 			return nil, err
 		}
-		s := &sweep.Sweeper{Engine: f.Home.Engine, State: f.Home.State, Queues: f.Home.Provisioner, Catch: &logs.Log{Store: f.Home.LogStore, State: f.Home.State, Logger: f.Log}, Clock: f.Home.Engine.Clock,
-			Log: f.Log, Metrics: f.Metrics, Tap: &provision.Tap{Lambda: awslambda.NewFromConfig(f.Home.AWS), Mapping: os.Getenv(EnvLogMapping), Clock: f.Home.Engine.Clock}}
+		s := &sweep.Sweeper{
+			Engine:  f.Home.Engine,
+			State:   f.Home.State,
+			Queues:  f.Home.Provisioner,
+			Catch:   &logs.Log{Store: f.Home.LogStore, State: f.Home.State, Logger: f.Log},
+			Clock:   f.Home.Engine.Clock,
+			Log:     f.Log,
+			Metrics: f.Metrics,
+			Polling: &provision.PollSwitch{
+				Lambda:  awslambda.NewFromConfig(f.Home.AWS),
+				Mapping: os.Getenv(EnvLogMapping),
+				Clock:   f.Home.Engine.Clock,
+			},
+		}
 		if look := f.Home.Look(); look != nil {
-			tap := &provision.Tap{Lambda: awslambda.NewFromConfig(f.Home.AWS), Mapping: os.Getenv(EnvCompileMapping), Clock: s.Clock}
-			look.Serve = func(ctx context.Context) error { return tap.Turn(ctx, true) }
+			polling := &provision.PollSwitch{
+				Lambda:  awslambda.NewFromConfig(f.Home.AWS),
+				Mapping: os.Getenv(EnvCompileMapping),
+				Clock:   s.Clock,
+			}
+			look.Serve = func(ctx context.Context) error { return polling.SetNeeded(ctx, true) }
 			s.Orders = look
 		}
 		return func(ctx context.Context, e event) error {

@@ -21,7 +21,7 @@ import (
 
 // Engine is what is needed of the engine; *deploy.Engine has it.
 type Engine interface {
-	Sweep(ctx context.Context, env string) (deploy.Swept, error)
+	Sweep(ctx context.Context, env string) (deploy.SweepResult, error)
 	Collect(ctx context.Context, env string, grace time.Duration) (deploy.Collected, error)
 }
 
@@ -44,9 +44,9 @@ type Queues interface {
 	Refresh(ctx context.Context) (changed int, err error)
 }
 
-// Tap has what polls the log queue run while it is needed; *provision.Tap has it.
-type Tap interface {
-	Turn(ctx context.Context, needed bool) error
+// PollSwitch has what polls the log queue run while it is needed; *provision.PollSwitch does so.
+type PollSwitch interface {
+	SetNeeded(ctx context.Context, needed bool) error
 }
 
 // Log looks after the log of actions; *logs.Log has it.
@@ -65,10 +65,10 @@ type Orders interface {
 type Sweeper struct {
 	Engine  Engine
 	State   State
-	Queues  Queues // nil: nobody looks after queues
-	Catch   Log    // nil: nobody looks after the log
-	Orders  Orders // nil: nobody takes orders
-	Tap     Tap    // nil: the log queue is always polled
+	Queues  Queues     // nil: nobody looks after queues
+	Catch   Log        // nil: nobody looks after the log
+	Orders  Orders     // nil: nobody takes orders
+	Polling PollSwitch // nil: the log queue is always polled
 	Clock   state.Clock
 	Log     *slog.Logger
 	Metrics *emf.Set
@@ -96,8 +96,8 @@ func (s *Sweeper) Run(ctx context.Context, at time.Time) error {
 	awake := slices.DeleteFunc(slices.Clone(envs), func(env string) bool { return now.Before(resting[env]) })
 	var busy atomic.Bool
 	errs := s.each(ctx, awake, func(ctx context.Context, env string) error { return s.sweep(ctx, env, &busy) })
-	if s.Tap != nil {
-		errs = append(errs, s.Tap.Turn(ctx, busy.Load()))
+	if s.Polling != nil {
+		errs = append(errs, s.Polling.SetNeeded(ctx, busy.Load()))
 	}
 	return errors.Join(append(errs, s.chores(ctx, envs, at)...)...)
 }

@@ -23,7 +23,7 @@ import (
 type book struct {
 	mu      sync.Mutex
 	resting map[string]time.Time
-	swept   map[string]deploy.Swept
+	swept   map[string]deploy.SweepResult
 	broken  string // this environment cannot be swept
 	done    []string
 	until   map[string]time.Time
@@ -46,10 +46,10 @@ func (b *book) Rest(_ context.Context, env string, until time.Time) (bool, error
 	return true, nil
 }
 
-func (b *book) Sweep(_ context.Context, env string) (deploy.Swept, error) {
+func (b *book) Sweep(_ context.Context, env string) (deploy.SweepResult, error) {
 	b.note("sweep " + env)
 	if env == b.broken {
-		return deploy.Swept{}, fault.New(fault.Unavailable, "read", "the store is away")
+		return deploy.SweepResult{}, fault.New(fault.Unavailable, "read", "the store is away")
 	}
 	return b.swept[env], nil
 }
@@ -137,13 +137,13 @@ func TestRun(t *testing.T) {
 		fails  bool
 	}{
 		{"who rests is left alone", &book{resting: map[string]time.Time{"a": soon}}, quiet("a"), nil, nil, false},
-		{"what has nothing left rests until its timer, logged", &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.Swept{"a": {Next: soon}}}, quiet("a"),
+		{"what has nothing left rests until its timer, logged", &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.SweepResult{"a": {Next: soon}}}, quiet("a"),
 			[]string{"log a", "rest a", "sweep a"}, map[string]time.Time{"a": soon}, false},
 		{"without timers it rests a day", &book{resting: map[string]time.Time{"a": now}}, quiet("a"), []string{"log a", "rest a", "sweep a"},
 			map[string]time.Time{"a": now.Add(24 * time.Hour)}, false},
-		{"what has work does not rest, and its queues are looked at", &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.Swept{"a": {Rung: 1, Next: soon}}},
+		{"what has work does not rest, and its queues are looked at", &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.SweepResult{"a": {Rung: 1, Next: soon}}},
 			quiet("a"), []string{"check a", "sweep a"}, nil, false},
-		{"what was just scheduled does not rest", &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.Swept{"a": {Due: 1}}}, quiet("a"),
+		{"what was just scheduled does not rest", &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.SweepResult{"a": {Due: 1}}}, quiet("a"),
 			[]string{"check a", "sweep a"}, nil, false},
 		{"one that cannot be swept keeps no other", &book{resting: map[string]time.Time{"a": {}, "b": {}}, broken: "a"}, quiet("a", "b"),
 			[]string{"log b", "rest b", "sweep a", "sweep b"}, nil, true},
@@ -167,7 +167,10 @@ func TestRun(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	b := &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.Swept{"a": {Rung: 2, Due: 1}}}
+	b := &book{
+		resting: map[string]time.Time{"a": {}},
+		swept:   map[string]deploy.SweepResult{"a": {Rung: 2, Due: 1}},
+	}
 	s := newSweeper(b)
 	if err := s.Run(t.Context(), quiet("a")); err != nil {
 		t.Fatal(err)

@@ -21,8 +21,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Would says what a deploy would do to one resource.
-type Would struct {
+// PlannedChange says what a deploy would do to one resource.
+type PlannedChange struct {
 	ID      resource.ID
 	Action  string // create, update, delete, none, orphan, undefined
 	Changes map[string]plan.Diff
@@ -34,9 +34,9 @@ type Would struct {
 
 // steps is what would become of every resource by what a planner has planned.
 type steps struct {
-	would []Would
-	rows  map[resource.ID]*state.Row // those that a worker would look at
-	marks []string                   // what the state is in which that is so
+	planned []PlannedChange
+	rows    map[resource.ID]*state.Row // those that a worker would look at
+	marks   []string                   // what the state is in which that is so
 }
 
 // forecast says what would become of resources by what an export plans.
@@ -49,7 +49,7 @@ type forecast struct {
 // steps says what would become of every resource, in order of id, what leaves last.
 func (p *forecast) steps(ctx context.Context) (*steps, error) {
 	s := &steps{rows: map[resource.ID]*state.Row{}}
-	var leaving []Would
+	var leaving []PlannedChange
 	add := func(was, now *state.Row) error {
 		w, told, err := p.step(was, now)
 		if err != nil || !told ||
@@ -73,7 +73,7 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 		if now.Orphaned || now.Removing {
 			leaving = append(leaving, w)
 		} else {
-			s.would = append(s.would, w)
+			s.planned = append(s.planned, w)
 		}
 		return nil
 	}
@@ -97,10 +97,10 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 			return nil, err
 		}
 	}
-	for _, list := range [][]Would{s.would, leaving} {
-		slices.SortFunc(list, func(a, b Would) int { return cmp.Compare(a.ID, b.ID) })
+	for _, list := range [][]PlannedChange{s.planned, leaving} {
+		slices.SortFunc(list, func(a, b PlannedChange) int { return cmp.Compare(a.ID, b.ID) })
 	}
-	s.would = append(s.would, leaving...)
+	s.planned = append(s.planned, leaving...)
 	return s, nil
 }
 
@@ -114,8 +114,8 @@ func (s *steps) digest(p *planning) string {
 
 // step says what would become of a resource, given its row before and after what is planned. told
 // is false when there is nothing to say: it left earlier.
-func (p *forecast) step(was, now *state.Row) (w Would, told bool, err error) {
-	w = Would{ID: now.ID, Action: "none"}
+func (p *forecast) step(was, now *state.Row) (w PlannedChange, told bool, err error) {
+	w = PlannedChange{ID: now.ID, Action: "none"}
 	switch {
 	case now.Orphaned:
 		w.Action = "orphan"
@@ -138,12 +138,12 @@ func (p *forecast) step(was, now *state.Row) (w Would, told bool, err error) {
 
 // later says what would become of a row of which something is not known. What is to be gone is
 // deleted when that becomes known, and nobody is asked then.
-func (p *forecast) later(w *Would, was, now *state.Row) error {
+func (p *forecast) later(w *PlannedChange, was, now *state.Row) error {
 	w.Action, w.Reason, w.Deletes = "undefined", now.Reason, now.Removing
 	if now.Removing {
 		return nil
 	}
-	then := Would{ID: now.ID}
+	then := PlannedChange{ID: now.ID}
 	err := p.change(&then, was, now)
 	w.Deletes = !then.Failed && (then.Action == "delete" || then.Replace)
 	return err
@@ -151,12 +151,12 @@ func (p *forecast) later(w *Would, was, now *state.Row) error {
 
 // undecided says what would become of a row that waits for somebody's decision, since a create may
 // have led to something: if that is to be gone, it is looked for, and deleted if it is there.
-func (p *forecast) undecided(w *Would, was, now *state.Row) error {
+func (p *forecast) undecided(w *PlannedChange, was, now *state.Row) error {
 	w.Failed, w.Reason = true, now.Reason
 	if now.Ticket == 0 || now.Hash == was.Hash {
 		return nil
 	}
-	then := Would{ID: now.ID}
+	then := PlannedChange{ID: now.ID}
 	err := p.change(&then, was, now)
 	w.Deletes = then.Action == "delete"
 	return err
@@ -164,7 +164,7 @@ func (p *forecast) undecided(w *Would, was, now *state.Row) error {
 
 // change says what a deploy of a row that is not as wanted would do, as far as that can be told
 // without looking.
-func (p *forecast) change(w *Would, was, now *state.Row) error {
+func (p *forecast) change(w *PlannedChange, was, now *state.Row) error {
 	res, err := resource.Decode(now.Body)
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read resource", err)
@@ -184,7 +184,7 @@ func (p *forecast) change(w *Would, was, now *state.Row) error {
 		// It left, was let alone, and comes back.
 	case there:
 		w.Action, w.Changes = "update", p.pl.intentDiff(base, res, p.wholeValues, p.texts)
-		p.pl.wouldReplace(w, res)
+		p.pl.noteReplacement(w, res)
 	default:
 		w.Action, w.Changes = "create", p.pl.intentDiff(nil, res, p.wholeValues, p.texts)
 	}
@@ -194,8 +194,8 @@ func (p *forecast) change(w *Would, was, now *state.Row) error {
 	return nil
 }
 
-// wouldReplace completes what is said of an update between two intents.
-func (pl *Config) wouldReplace(w *Would, now *resource.Resource) {
+// noteReplacement completes what is said of an update between two intents.
+func (pl *Config) noteReplacement(w *PlannedChange, now *resource.Resource) {
 	typ, ok := pl.Checker.Type(now)
 	if !ok {
 		return
@@ -226,12 +226,13 @@ func deployedAs(row *state.Row) (*resource.Resource, error) {
 
 // Draft is what an export would do, of which nothing is stored.
 type Draft struct {
-	State  string                     // identifies it and the state that it was made from; see Export.Expect
-	Would  []Would                    // what would become of every resource, in order of id, what leaves last
-	Rows   map[resource.ID]*state.Row // those that a worker would look at
-	Graph  *version.Graph             // that would be in force
-	Agents []resource.Agent           // of the version
-	Strict provider.Strictness
+	State string // identifies it and the state that it was made from; see Export.Expect
+	// Planned is what would become of every resource, in order of id, what leaves last.
+	Planned []PlannedChange
+	Rows    map[resource.ID]*state.Row // those that a worker would look at
+	Graph   *version.Graph             // that would be in force
+	Agents  []resource.Agent           // of the version
+	Strict  provider.Strictness
 }
 
 // GetsRoom reports whether something that leaves has to be gone before a resource can be as wanted.
@@ -291,12 +292,12 @@ func (p *forecast) draft(ctx context.Context, agents []resource.Agent) (*Draft, 
 		return nil, err
 	}
 	out := &Draft{
-		State:  s.digest(p.planning),
-		Would:  s.would,
-		Rows:   s.rows,
-		Graph:  p.graph,
-		Agents: agents,
-		Strict: p.env.Settings.Strict,
+		State:   s.digest(p.planning),
+		Planned: s.planned,
+		Rows:    s.rows,
+		Graph:   p.graph,
+		Agents:  agents,
+		Strict:  p.env.Settings.Strict,
 	}
 	if out.Graph == nil {
 		out.Graph, err = p.inForce(ctx)
@@ -370,15 +371,15 @@ func tooMany(ids []resource.ID, what string, most int) error {
 // CompareEntries says for each resource of two versions what the second would do to it; "none" if
 // it is the same in both.
 func (pl *Planner) CompareEntries(before map[resource.ID]version.Entry, after []version.Entry,
-	whole bool, texts run.Texts) ([]Would, error) {
-	var out []Would
+	whole bool, texts run.Texts) ([]PlannedChange, error) {
+	var out []PlannedChange
 	for i := range after {
 		now := &after[i]
 		res, err := resource.Decode(now.Body)
 		if err != nil {
 			return nil, fault.Wrap(fault.Damaged, "read version", err)
 		}
-		w := Would{ID: now.ID, Action: "none"}
+		w := PlannedChange{ID: now.ID, Action: "none"}
 		old, had := before[now.ID]
 		switch missing := model.Missing(res.Attributes); {
 		case len(missing) > 0:
@@ -401,14 +402,14 @@ func (pl *Planner) CompareEntries(before map[resource.ID]version.Entry, after []
 			}
 			w.Changes = pl.intentDiff(was, res, whole, texts)
 			if w.Action == "update" {
-				pl.wouldReplace(&w, res)
+				pl.noteReplacement(&w, res)
 			}
 		}
 		out = append(out, w)
 		delete(before, now.ID)
 	}
 	for _, id := range slices.Sorted(maps.Keys(before)) {
-		w := Would{ID: id, Action: "orphan"}
+		w := PlannedChange{ID: id, Action: "orphan"}
 		if res, err := resource.Decode(before[id].Body); err == nil && res.PurgeOnDelete {
 			w.Action = "delete"
 		}

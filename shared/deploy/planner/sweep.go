@@ -13,8 +13,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Swept says what a sweep found.
-type Swept struct {
+// SweepResult says what a sweep found.
+type SweepResult struct {
 	Rung int       // lanes with work
 	Due  int       // resources whose retry was due
 	Next time.Time // when a timer is due next; zero: none
@@ -24,8 +24,8 @@ type Swept struct {
 // from commits, schedules retries and timers that are due, and rings the lanes in which something
 // is scheduled. It may run at any time, in any number of processes. An idle environment costs a few
 // small reads.
-func (pl *Planner) Sweep(ctx context.Context, env string) (Swept, error) {
-	var out Swept
+func (pl *Planner) Sweep(ctx context.Context, env string) (SweepResult, error) {
+	var out SweepResult
 	stored, err := pl.State.Env(ctx, env)
 	if err != nil {
 		return out, fault.Wrap(fault.Unknown, "read environment", err)
@@ -61,7 +61,7 @@ func (pl *Planner) Sweep(ctx context.Context, env string) (Swept, error) {
 // sweeper schedules what is due by itself.
 type sweeper struct {
 	*Planner
-	out *Swept
+	out *SweepResult
 }
 
 // timers schedules retries, the deploy timer and the repair timer.

@@ -35,9 +35,9 @@ func (r *run) restDryRun() bool {
 		}
 	}
 	covered, told := 0, map[resource.ID]bool{}
-	for i := range out.Would {
-		w := &out.Would[i]
-		r.checkWould(c, w, since, told, recorded[w.ID])
+	for i := range out.Planned {
+		w := &out.Planned[i]
+		r.checkPlannedChange(c, w, since, told, recorded[w.ID])
 		if w.Action != "undefined" && !w.Failed {
 			covered++
 		}
@@ -49,8 +49,15 @@ func (r *run) restDryRun() bool {
 	return r.violation == nil
 }
 
-// checkWould compares what a dry run that began at since says of one resource with the world.
-func (r *run) checkWould(c *content, w *deploy.Would, since time.Duration, told map[resource.ID]bool, recorded bool) {
+// checkPlannedChange compares what a dry run that began at since says of one resource with the
+// world.
+func (r *run) checkPlannedChange(
+	c *content,
+	w *deploy.PlannedChange,
+	since time.Duration,
+	told map[resource.ID]bool,
+	recorded bool,
+) {
 	it := c.entries[w.ID]
 	if it == nil {
 		r.violate("dry", "a dry run tells of %s, which is not in version %d", w.ID, c.number)

@@ -60,9 +60,9 @@ func (r *run) planFirst(book *exportBook) bool {
 			return err
 		}
 		r.happened("plan made")
-		book.expect, book.would = out.State, map[resource.ID]deploy.Would{}
-		for i := range out.Would {
-			book.would[out.Would[i].ID] = out.Would[i]
+		book.expect, book.planned = out.State, map[resource.ID]deploy.PlannedChange{}
+		for i := range out.Planned {
+			book.planned[out.Planned[i].ID] = out.Planned[i]
 		}
 		if book.moves = moves; moves != r.moves {
 			book.moves = -1 // it is of no one moment
@@ -157,7 +157,7 @@ func purged(body []byte) bool {
 
 // checkListed checks that what an export makes of a row is what the plan says.
 func (r *run) checkListed(t *task, book *exportBook, row, was *state.Row, had bool) {
-	w, listed := book.would[row.ID]
+	w, listed := book.planned[row.ID]
 	changed := !had || row.Hash != was.Hash || row.Orphaned != was.Orphaned || row.Removing != was.Removing
 	deletes, leaves := row.Removing && !was.Removing, row.Orphaned && !was.Orphaned
 	switch {
@@ -182,7 +182,7 @@ func (r *run) checkAllDone(t *task, book *exportBook, out *state.Committed) {
 	for i := range out.Conflicts {
 		later[out.Conflicts[i].ID] = true
 	}
-	for id, w := range book.would {
+	for id, w := range book.planned {
 		row := e.rows[id]
 		switch {
 		case w.Failed || w.Action == "none" || w.Action == "undefined" || later[id]:

@@ -231,10 +231,10 @@ type exportBook struct {
 	op      *op
 	version int // that it made visible
 	// Of one that expects what a plan says.
-	expect string
-	would  map[resource.ID]deploy.Would
-	moves  int    // when the plan was made; -1: of no one moment
-	then   func() // what follows when it is done; nil: nothing
+	expect  string
+	planned map[resource.ID]deploy.PlannedChange
+	moves   int    // when the plan was made; -1: of no one moment
+	then    func() // what follows when it is done; nil: nothing
 	// repeated: it is tried once more though it was carried out.
 	repeated bool
 }

@@ -42,7 +42,7 @@ func TestTapFollowsTheWork(t *testing.T) {
 		}
 		return *out.State
 	}
-	tap := &provision.Tap{Lambda: api, Mapping: *mapping.UUID, Clock: w.clock()}
+	polling := &provision.PollSwitch{Lambda: api, Mapping: *mapping.UUID, Clock: w.clock()}
 	m.Take()
 	for _, c := range []struct {
 		reason string
@@ -62,14 +62,15 @@ func TestTapFollowsTheWork(t *testing.T) {
 		{"a pause", 10 * time.Minute, false, "Enabled", 0},
 	} {
 		w.later(c.after)
-		if err := tap.Turn(t.Context(), c.needed); err != nil || state() != c.want {
+		if err := polling.SetNeeded(t.Context(), c.needed); err != nil || state() != c.want {
 			t.Errorf("%s: %v: %s, want %s", c.reason, err, state(), c.want)
 		}
 		if got := m.Take(); got.Sum().Calls != c.calls {
 			t.Errorf("%s:\n%s", c.reason, got)
 		}
 	}
-	if err := (&provision.Tap{Lambda: api, Clock: w.clock()}).Turn(t.Context(), true); err != nil || len(m.Take()) != 0 {
+	if err := (&provision.PollSwitch{Lambda: api, Clock: w.clock()}).SetNeeded(t.Context(), true); err != nil ||
+		len(m.Take()) != 0 {
 		t.Errorf("without a mapping: %v", err)
 	}
 }

@@ -12,11 +12,12 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// Tap is a mapping of the stack that nobody needs while nothing happens: that of the log queue.
-// Polling a queue that is empty costs more than all else in a month without work. What lies in the
-// queue meanwhile is logged by the sweep, or when the mapping is enabled again. It may be used by
+// PollSwitch turns on and off the polling of a queue that nobody needs while nothing happens: that
+// of the log. Polling an empty queue costs more than all else in a month without work. What lies in
+// the queue meanwhile is logged by the sweep, or when the mapping is enabled again. It may be used
+// by
 // any number of goroutines.
-type Tap struct {
+type PollSwitch struct {
 	Lambda Lambda
 	// Mapping is its UUID; empty: nothing is done.
 	Mapping string
@@ -30,40 +31,47 @@ type Tap struct {
 // quiet is how long nothing must have happened before the mapping is disabled.
 const quiet = 30 * time.Minute
 
-// Turn enables the mapping when it is needed, and disables it when it was not for half an hour.
+// SetNeeded enables the mapping when it is needed, and disables it when it was not for half an
+// hour.
 // Mostly it asks nobody.
-func (t *Tap) Turn(ctx context.Context, needed bool) error {
-	if t.Mapping == "" {
+func (p *PollSwitch) SetNeeded(ctx context.Context, needed bool) error {
+	if p.Mapping == "" {
 		return nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := t.Clock.Now()
-	if needed || t.used.IsZero() {
-		t.used = now
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.Clock.Now()
+	if needed || p.used.IsZero() {
+		p.used = now
 	}
 	want := stateEnabled
 	if !needed {
-		if now.Sub(t.used) < quiet {
+		if now.Sub(p.used) < quiet {
 			return nil
 		}
 		want = stateDisabled
 	}
-	if t.is == want {
+	if p.is == want {
 		return nil
 	}
-	out, err := t.Lambda.GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: &t.Mapping})
+	out, err := p.Lambda.GetEventSourceMapping(
+		ctx,
+		&lambda.GetEventSourceMappingInput{UUID: &p.Mapping},
+	)
 	if err != nil {
 		return awserr.Fault("read event source mapping", err)
 	}
 	if aws.ToString(out.State) != want {
-		_, err = t.Lambda.UpdateEventSourceMapping(ctx, &lambda.UpdateEventSourceMappingInput{UUID: &t.Mapping, Enabled: aws.Bool(needed)})
+		_, err = p.Lambda.UpdateEventSourceMapping(
+			ctx,
+			&lambda.UpdateEventSourceMappingInput{UUID: &p.Mapping, Enabled: aws.Bool(needed)},
+		)
 	}
 	switch {
 	case err == nil:
-		t.is = want
+		p.is = want
 	case awserr.Is(err, awserr.ResourceInUse, awserr.ResourceConflict): // in the middle of a change: the next minute asks again
-		t.is = ""
+		p.is = ""
 	default:
 		return awserr.Fault("change event source mapping", err)
 	}
