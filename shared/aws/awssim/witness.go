@@ -48,16 +48,16 @@ type running struct {
 
 // forward is a commit that is rolled forward.
 type forward struct {
-	op       *op
-	number   int64
-	begun    int // place in the log
-	lastPart int
-	done     int // place in the log; 0: not yet
-	commit   state.Commit
-	known    bool        // its conflicts are known
-	misfits  []state.Row // rows that conflict
-	applied  map[resource.ID]bool
-	dropped  map[string]bool // entries of the outbox
+	op        *op
+	number    int64
+	begun     int // place in the log
+	lastPart  int
+	done      int // place in the log; 0: not yet
+	commit    state.Commit
+	known     bool        // its conflicts are known
+	conflicts []state.Row // rows that conflict
+	applied   map[resource.ID]bool
+	dropped   map[string]bool // entries of the outbox
 }
 
 func newWitness(r *run) *witness {
@@ -236,7 +236,7 @@ func (w *witness) commit(at int, e event, v *version, c state.Commit, final bool
 	if e.begins > 0 {
 		f := &forward{op: o, number: e.begins, begun: at, lastPart: at, commit: whole, known: final, applied: map[resource.ID]bool{}, dropped: map[string]bool{}}
 		if final {
-			f.misfits = out.Conflicts
+			f.conflicts = out.Conflicts
 		}
 		w.forwards = append(w.forwards, f)
 		c.Rows, c.DropOutbox, c.Checked = nil, nil, nil // see completed
@@ -386,7 +386,7 @@ func (w *witness) complete(f *forward, v *version, bag string) {
 	w.apply(f, v, left)
 	v.state.DropOutbox(env, f.drops(v, bag)...)
 	if c := &f.commit; bag == "" || bag == c.Guard.Key {
-		v.state.Check(env, c.Guard.Key, c.Epoch, state.Counted(c.Checked, f.misfits)...)
+		v.state.Check(env, c.Guard.Key, c.Epoch, state.Counted(c.Checked, f.conflicts)...)
 	}
 }
 
@@ -394,7 +394,7 @@ func (w *witness) complete(f *forward, v *version, bag string) {
 // dropped. While a row conflicts none is. A bag drops them once more when a commit whose answer was
 // lost, and that was therefore made again, has added one anew.
 func (f *forward) drops(v *version, lane string) []string {
-	if len(f.misfits) > 0 {
+	if len(f.conflicts) > 0 {
 		return nil
 	}
 	var out []string
@@ -415,7 +415,7 @@ func (w *witness) apply(f *forward, v *version, rows []state.Row) {
 	if len(out) > 0 && f.known {
 		w.violate("commit", "%s wrote a row that had changed; it was %s", f.op, rowText(out[0]))
 	}
-	f.misfits = append(f.misfits, out...)
+	f.conflicts = append(f.conflicts, out...)
 }
 
 // rolled ends a commit that was rolled forward: what its lanes have not done by now they should

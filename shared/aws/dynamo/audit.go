@@ -99,7 +99,7 @@ func (a *auditor) bag(ctx context.Context, rec *record) error {
 	if rec.tx > a.h.tx {
 		a.problem("%s took part in commit %d, and there were %d", rec.key, rec.tx, a.h.tx)
 	}
-	for _, l := range []idList{rec.running, rec.before, rec.misfits} {
+	for _, l := range []idList{rec.running, rec.before, rec.conflicts} {
 		if _, err := a.s.idsOf(ctx, l); a.there(rec.key+": list", err) != nil {
 			return err
 		}

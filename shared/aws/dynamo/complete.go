@@ -18,7 +18,7 @@ type completion struct {
 
 // completions returns them by key of the bag. As in any commit nothing is dropped from the outbox when a row did not fit, since whoever drops
 // has to decide anew about that row, and no such row counts as checked.
-func (f *forward) completions(misfits []resource.ID) map[string]*completion {
+func (f *forward) completions(conflicts []resource.ID) map[string]*completion {
 	out := map[string]*completion{}
 	of := func(key string) *completion {
 		if out[key] == nil {
@@ -26,15 +26,15 @@ func (f *forward) completions(misfits []resource.ID) map[string]*completion {
 		}
 		return out[key]
 	}
-	if len(misfits) == 0 {
+	if len(conflicts) == 0 {
 		for key, p := range f.parts {
 			if len(p.drop) > 0 {
 				of(key).drop = p.drop
 			}
 		}
 	}
-	rows := make([]state.Row, len(misfits))
-	for i, id := range misfits {
+	rows := make([]state.Row, len(conflicts))
+	for i, id := range conflicts {
 		rows[i].ID = id
 	}
 	if checked := state.Counted(f.checked, rows); len(checked) > 0 {
@@ -44,10 +44,15 @@ func (f *forward) completions(misfits []resource.ID) map[string]*completion {
 	return out
 }
 
-// complete does what a commit that is rolled forward has left until all rows were written. Everybody who rolls it knows the same misfits, so it may be done
-// by several, and more than once.
-func (s *State) complete(ctx context.Context, env string, f *forward, misfits []resource.ID) error {
-	all := f.completions(misfits)
+// complete does what a commit that is rolled forward has left until all rows were written.
+// Everybody who rolls it knows the same conflicts, so it may be done by several, and more than once.
+func (s *State) complete(
+	ctx context.Context,
+	env string,
+	f *forward,
+	conflicts []resource.ID,
+) error {
+	all := f.completions(conflicts)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		ctx := withPurpose(ctx, Purpose{Name: "complete", Bag: key, Number: f.number})
 		if err := s.contend(ctx, func() error { return s.completeBag(ctx, env, key, f.number, all[key]) }); err != nil {

@@ -155,22 +155,22 @@ func (c *commit) begin(ctx context.Context, edits []*edit) error {
 
 // finish does what begin left to do, and adds what did not fit to the conflicts.
 func (c *commit) finish(ctx context.Context) error {
-	misfits, err := c.s.roll(ctx, c.env, c.forward)
+	conflicts, err := c.s.roll(ctx, c.env, c.forward)
 	if err != nil {
 		return err
 	}
 	c.s.dropObjects(ctx, c.objects...)
-	if len(misfits) == 0 {
+	if len(conflicts) == 0 {
 		return nil
 	}
 	var rows []state.Row
 	if err := c.s.unmoved(ctx, c.env, func() (err error) {
-		rows, err = c.s.Rows(ctx, c.env, misfits)
+		rows, err = c.s.Rows(ctx, c.env, conflicts)
 		return err
 	}); err != nil {
 		return err
 	}
-	for _, id := range misfits {
+	for _, id := range conflicts {
 		now := state.Row{ID: id}
 		if i := slices.IndexFunc(rows, func(r state.Row) bool { return r.ID == id }); i >= 0 {
 			now = rows[i]
@@ -219,7 +219,7 @@ func (s *State) rollForward(ctx context.Context, env string, i item) error {
 
 // roll makes every bag do its part and removes the note. It returns the rows that did not fit, and errLong when that is not known any more.
 func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID, error) {
-	var misfits []resource.ID
+	var conflicts []resource.ID
 	var long error
 	for _, key := range slices.Sorted(maps.Keys(f.parts)) {
 		if p := f.parts[key]; len(p.rows)+len(p.gone) == 0 {
@@ -232,7 +232,7 @@ func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID
 				return nil
 			}
 			if err == nil {
-				misfits = append(misfits, out...)
+				conflicts = append(conflicts, out...)
 			}
 			return err
 		}); err != nil {
@@ -240,7 +240,7 @@ func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID
 		}
 	}
 	if long == nil { // else others have completed it
-		if err := s.complete(ctx, env, f, misfits); err != nil {
+		if err := s.complete(ctx, env, f, conflicts); err != nil {
 			return nil, err
 		}
 	}
@@ -251,7 +251,7 @@ func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID
 	if err := s.endRoll(ctx, env, f); err != nil {
 		return nil, err
 	}
-	return misfits, long
+	return conflicts, long
 }
 
 // endRoll removes the note of a commit that all bags did their part of.

@@ -107,8 +107,8 @@ func (s *State) hasEnded(key bagKey) {
 
 // dropLists removes the objects of lists that a new record does not name any more.
 func (s *State) dropLists(ctx context.Context, old, now *record) {
-	named := []string{now.running.object, now.before.object, now.misfits.object}
-	for _, l := range []idList{old.running, old.before, old.misfits} {
+	named := []string{now.running.object, now.before.object, now.conflicts.object}
+	for _, l := range []idList{old.running, old.before, old.conflicts} {
 		if l.object != "" && !slices.Contains(named, l.object) {
 			s.dropObjects(ctx, entry{object: &object{name: l.object}})
 		}

@@ -62,7 +62,7 @@ func (s *State) eachNamed(ctx context.Context, env string, f func(name string)) 
 			return false, err
 		}
 		entries(rec.tail)
-		for _, l := range []idList{rec.running, rec.before, rec.misfits} {
+		for _, l := range []idList{rec.running, rec.before, rec.conflicts} {
 			f(l.object)
 		}
 		for _, r := range rec.refs {

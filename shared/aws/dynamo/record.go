@@ -24,8 +24,8 @@ type record struct {
 	// before is what ran before running was said, while it was not known yet whether that was accepted.
 	before idList
 
-	tx      int64  // the last rolled-forward commit that this bag took its part of
-	misfits idList // what did not fit of it
+	tx        int64  // the last rolled-forward commit that this bag took its part of
+	conflicts idList // what did not fit of it
 
 	counts  map[state.Status]int
 	tickets int
@@ -138,7 +138,7 @@ func (r *record) encode(p *packer) []byte {
 	e.idList(r.running, p)
 	e.idList(r.before, p)
 	e.Int(r.tx)
-	e.idList(r.misfits, p)
+	e.idList(r.conflicts, p)
 	e.Len(len(r.counts))
 	for _, status := range slices.Sorted(maps.Keys(r.counts)) {
 		e.Word(string(status), statusWords)
@@ -170,7 +170,7 @@ func decodeRecord(key string, seq int64, b []byte, p *packer) (*record, error) {
 	r := &record{key: key, seq: seq, nonce: d.Uint(), holder: d.holder(), fence: d.Int(), until: d.Time(), wave: d.Int()}
 	r.running, r.before = d.idList(p), d.idList(p)
 	r.tx = d.Int()
-	r.misfits = d.idList(p)
+	r.conflicts = d.idList(p)
 	if n := d.Len(); n > 0 {
 		r.counts = make(map[state.Status]int, n)
 		for ; n > 0 && !d.Bad; n-- {

@@ -21,7 +21,7 @@ func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]res
 	}
 	switch {
 	case rec.tx == f.number:
-		ids, err := s.idsOf(ctx, rec.misfits)
+		ids, err := s.idsOf(ctx, rec.conflicts)
 		if fault.Is(err, fault.NotFound) {
 			return nil, errLost // the bag has gone on since it was read
 		}
@@ -41,7 +41,7 @@ func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]res
 	if all {
 		mine := r.edits[key].next
 		mine.tx = f.number
-		if mine.misfits, err = s.keepIDs(ctx, r.misfits); err != nil {
+		if mine.conflicts, err = s.keepIDs(ctx, r.conflicts); err != nil {
 			return nil, err
 		}
 	}
@@ -60,7 +60,7 @@ func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]res
 	if !all {
 		return nil, errLost // there is more of it
 	}
-	return r.misfits, nil
+	return r.conflicts, nil
 }
 
 // fitting returns what of a part can be done now: all of it, unless rows move here from more bags than a transaction can hold.
@@ -93,12 +93,12 @@ func (r *roller) moved(now *state.Row) bool {
 
 // roller is one bag doing its part.
 type roller struct {
-	s       *State
-	env     string
-	key     string
-	edits   map[string]*edit // this bag's, and those that rows leave
-	have    map[string]map[resource.ID]state.Row
-	misfits []resource.ID
+	s         *State
+	env       string
+	key       string
+	edits     map[string]*edit // this bag's, and those that rows leave
+	have      map[string]map[resource.ID]state.Row
+	conflicts []resource.ID
 }
 
 // look reads the rows of the part as they are.
@@ -159,7 +159,7 @@ func (r *roller) take(p *part) {
 		switch {
 		case from != r.key && !ok && r.moved(&now):
 		case old.Rev != before:
-			r.misfits = append(r.misfits, now.ID)
+			r.conflicts = append(r.conflicts, now.ID)
 		case from != r.key:
 			r.edits[from].remove(&old)
 			mine.put(nil, now)
@@ -173,7 +173,7 @@ func (r *roller) take(p *part) {
 		if old, ok := r.have[r.key][k.id]; ok && old.Rev == k.rev {
 			mine.remove(&old)
 		} else {
-			r.misfits = append(r.misfits, k.id)
+			r.conflicts = append(r.conflicts, k.id)
 		}
 	}
 }
