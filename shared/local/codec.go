@@ -22,7 +22,7 @@ const (
 	isOrphaned = 1 << iota
 	isRemoving
 	wantsFacts
-	isUnsure
+	isPossiblyChanged
 	wasTried
 	hasNotes
 	isDeployed // Deployed is Hash
@@ -42,7 +42,18 @@ func encodeState(r *state.Row) []byte {
 		r.Reason != "" || r.Class != "" || r.Creating != ""
 	w := &binform.Writer{B: make([]byte, 0, 96)}
 	w.Byte(stateFormat)
-	w.Byte(bits(r.Orphaned, r.Removing, r.WantFacts, r.Unsure, !r.TriedAt.IsZero(), len(r.Notes) > 0, r.Deployed == r.Hash, more))
+	w.Byte(
+		bits(
+			r.Orphaned,
+			r.Removing,
+			r.WantFacts,
+			r.PossiblyChanged,
+			!r.TriedAt.IsZero(),
+			len(r.Notes) > 0,
+			r.Deployed == r.Hash,
+			more,
+		),
+	)
 	w.Int(int64(r.Version))
 	w.Int(int64(r.Priority))
 	w.Hex(r.Hash)
@@ -121,7 +132,8 @@ func decodeState(b []byte, r *state.Row) error {
 		return damagedRow(r.ID)
 	}
 	flags, words := d.Byte(), stateWords()
-	r.Orphaned, r.Removing, r.WantFacts, r.Unsure = flags&isOrphaned != 0, flags&isRemoving != 0, flags&wantsFacts != 0, flags&isUnsure != 0
+	r.Orphaned, r.Removing = flags&isOrphaned != 0, flags&isRemoving != 0
+	r.WantFacts, r.PossiblyChanged = flags&wantsFacts != 0, flags&isPossiblyChanged != 0
 	r.Version, r.Priority = int(d.Int()), state.Priority(d.Int())
 	r.Hash = d.Hex()
 	r.Deployed = r.Hash
@@ -153,7 +165,8 @@ func decodeState1(d *binform.Reader, r *state.Row) error {
 	r.Version = int(d.Int())
 	r.Hash = d.Text()
 	flags := d.Byte()
-	r.Orphaned, r.Removing, r.WantFacts, r.Unsure = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
+	r.Orphaned, r.Removing = flags&1 != 0, flags&2 != 0
+	r.WantFacts, r.PossiblyChanged = flags&4 != 0, flags&8 != 0
 	r.Priority = state.Priority(d.Int())
 	r.Compliance, r.LastRun, r.Blocked = state.Compliance(word(d)), state.LastRun(word(d)), state.Blocked(word(d))
 	if r.Deployed = d.Text(); r.Deployed == r.Hash {

@@ -44,7 +44,7 @@ func anyRow(r *rand.Rand) state.Row {
 		Ticket: r.Int64() - r.Int64(), Priority: state.Priority(r.IntN(9)), NotBefore: at(), Compliance: state.Compliance(text()), LastRun: state.RunFailed,
 		Blocked: state.Blocked(text()), Missing: texts(), Deployed: text(), LastAt: at(), LastAction: text(), Reason: text(), Class: provider.Class(text()),
 		Attempts: r.IntN(9), NextAt: at(), Checked: r.Int64(), Waiting: []byte(text()), Creating: text(), ChangedAt: at(), SucceededAt: at(), WantFacts: is(),
-		Unsure: is(), Hidden: texts(), Left: texts(), Notes: []byte(text()), TriedAt: at()}
+		PossiblyChanged: is(), Hidden: texts(), Left: texts(), Notes: []byte(text()), TriedAt: at()}
 	for _, t := range texts() {
 		row.Causes = append(row.Causes, resource.ID(t))
 	}

@@ -44,7 +44,7 @@ const (
 	hasNextAt
 	hasChangedAt
 	hasSucceededAt
-	isUnsure
+	isPossiblyChanged
 	hasHidden
 	hasLeft
 	hasNotes
@@ -65,7 +65,7 @@ func bitsOf(r *state.Row, intent bool) bits {
 	b.set(r.Orphaned, isOrphaned)
 	b.set(r.Removing, isRemoving)
 	b.set(r.WantFacts, wantsFacts)
-	b.set(r.Unsure, isUnsure)
+	b.set(r.PossiblyChanged, isPossiblyChanged)
 	b.set(len(r.Hidden) > 0, hasHidden)
 	b.set(len(r.Left) > 0, hasLeft)
 	b.set(len(r.Notes) > 0, hasNotes)
@@ -187,7 +187,8 @@ func (d *dec) rest(r *storedRow) {
 	r.has = bits(d.Uint())
 	r.Rev = d.Int()
 	has := func(b bits) bool { return r.has&b != 0 }
-	r.Orphaned, r.Removing, r.WantFacts, r.Unsure = has(isOrphaned), has(isRemoving), has(wantsFacts), has(isUnsure)
+	r.Orphaned, r.Removing = has(isOrphaned), has(isRemoving)
+	r.WantFacts, r.PossiblyChanged = has(wantsFacts), has(isPossiblyChanged)
 	if has(hasIntent) {
 		r.Version, r.Hash, r.Body = int(d.Int()), d.Hex(), d.Bytes()
 	}

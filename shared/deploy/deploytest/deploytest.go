@@ -256,7 +256,7 @@ func freshRows(n int) []state.Row {
 // full is a row in which every field but Gone is set.
 func full(n int) state.Row {
 	r := fresh(n)
-	r.Orphaned, r.Removing, r.WantFacts, r.Unsure = true, true, true, true
+	r.Orphaned, r.Removing, r.WantFacts, r.PossiblyChanged = true, true, true, true
 	r.Ticket, r.Priority, r.NotBefore = 7, state.PriorityUserRepair, at(time.Second)
 	r.Compliance, r.LastRun, r.Blocked = state.NonCompliant, state.RunFailed, state.BlockedTemp
 	r.Missing = []string{"parameter x", "fact y of z"}

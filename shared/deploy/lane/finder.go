@@ -115,13 +115,13 @@ func (f *finder) stops(n int32, exactly bool) bool {
 		f.unknown[a] = true
 		return stop
 	}
-	needs, unsure := v.needs[n], v.unsure[n]
+	needs, assumed := v.needs[n], v.assumed[n]
 	if a == f.agent {
 		at := v.graph.Agents().At[n]
-		needs, unsure = f.own.needs[at], f.own.unsure[at]
+		needs, assumed = f.own.needs[at], f.own.assumed[at]
 	}
 	if exactly && needs && !f.asked[n] {
-		if fresh := a == f.agent || f.read[a]; fresh && !unsure {
+		if fresh := a == f.agent || f.read[a]; fresh && !assumed {
 			f.asked[n] = true
 		} else {
 			f.ask = append(f.ask, n)
@@ -146,8 +146,8 @@ func (f *finder) behind(stack []int32) {
 
 // owned is what is scheduled of the agent of a lane, by node among those of the agent.
 type owned struct {
-	needs, unsure []bool
-	tickets       []int64
+	needs, assumed []bool
+	tickets        []int64
 }
 
 // findPart finds what this lane has to know of the graph, and reads what of that is not known
@@ -225,17 +225,17 @@ func (p *part) narrow(f *finder) {
 		p.graph = v.graph.Part(f.nodes)
 	}
 	scheduled := make([]bool, len(f.nodes))
-	p.tickets, p.unsure = make([]int64, len(f.nodes)), map[int32]bool{}
+	p.tickets, p.assumed = make([]int64, len(f.nodes)), map[int32]bool{}
 	v.mu.Lock()
 	for i, n := range f.nodes {
-		needs, unsure, ticket := v.needs[n] && !v.clear[n], v.unsure[n], v.tickets[n]
+		needs, assumed, ticket := v.needs[n] && !v.clear[n], v.assumed[n], v.tickets[n]
 		if a := v.graph.AgentOf(n); a == f.agent {
 			at := v.graph.Agents().At[n]
-			needs, unsure, ticket = f.own.needs[at], f.own.unsure[at], f.own.tickets[at]
+			needs, assumed, ticket = f.own.needs[at], f.own.assumed[at], f.own.tickets[at]
 		}
 		scheduled[i], p.tickets[i] = needs, ticket
-		if needs && unsure {
-			p.unsure[int32(i)] = true //nolint:gosec // see Node
+		if needs && assumed {
+			p.assumed[int32(i)] = true //nolint:gosec // see Node
 		}
 	}
 	v.mu.Unlock()

@@ -62,10 +62,10 @@ func (l *holding) commit(ctx context.Context, c state.Commit) (state.Committed, 
 	return done, fault.Wrap(fault.Unknown, "write results of lane "+l.key, err)
 }
 
-// TakeOver marks the rows that the previous holder of a lane was running as unsure: those runs may
-// have changed something without a record, so the receivers of their events have to be told at the
-// next success. It comes first after a lane is taken, because the first commit clears Running. If
-// it fails, the lease must not be released, since that clears Running as well.
+// TakeOver marks the rows that the previous holder of a lane was running as possibly changed: those
+// runs may have changed something without a record, so the receivers of their events have to be
+// told at the next success. It comes first after a lane is taken, because the first commit clears
+// Running. If it fails, the lease must not be released, since that clears Running as well.
 func TakeOver(ctx context.Context, from *state.Client, env string, l state.Lease) error {
 	rows, err := from.Rows(ctx, env, l.Running)
 	if err != nil {
@@ -81,10 +81,10 @@ func TakeOver(ctx context.Context, from *state.Client, env string, l state.Lease
 		}
 		for _, id := range l.Running {
 			r := rows[id]
-			if r == nil || r.Rev == 0 || r.Orphaned || r.Unsure || !r.SendsEvents() {
+			if r == nil || r.Rev == 0 || r.Orphaned || r.PossiblyChanged || !r.SendsEvents() {
 				continue
 			}
-			r.Unsure = true
+			r.PossiblyChanged = true
 			c.Rows = append(c.Rows, *r)
 		}
 		if len(c.Rows) == 0 {

@@ -16,7 +16,7 @@ type part struct {
 	full     []int32        // by node of graph: which one that is in view.graph
 	frontier *frontier
 	asked    map[int32]bool       // nodes of view.graph that were looked up since everything was read
-	unsure   map[int32]bool       // assumed to be scheduled, perhaps wrongly
+	assumed  map[int32]bool       // taken to be scheduled, perhaps wrongly
 	tickets  []int64              // by node; 0: none
 	rows     rowsOf               // of this lane, by node
 	deps     map[int32]*state.Row // requirements in other lanes, as far as they were read

@@ -79,7 +79,7 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 		}
 		here[n] = r
 		needs := r.Ticket != 0 || waving && (w.inWave(r) || w.skips(r) && !r.Removing)
-		own.needs[x.At[n]], own.unsure[x.At[n]] = needs, false
+		own.needs[x.At[n]], own.assumed[x.At[n]] = needs, false
 		if needs {
 			starts = append(starts, n)
 		} else if waving && w.skips(r) {
@@ -119,9 +119,9 @@ func (q *queue) ownElsewhere() owned {
 	}
 	waves := wavesOf(q.sched, q.stored.Releasing != 0)
 	for i, n := range nodes {
-		asks, unsure := waves.ask(g, n)
-		if here := g.Lane(n) == q.lane; asks && !own.needs[i] && (unsure || !here) {
-			own.needs[i], own.unsure[i] = true, unsure
+		asks, assumed := waves.ask(g, n)
+		if here := g.Lane(n) == q.lane; asks && !own.needs[i] && (assumed || !here) {
+			own.needs[i], own.assumed[i] = true, assumed
 		}
 	}
 	return own

@@ -201,7 +201,7 @@ func (r *recording) resolveConflicts(ctx context.Context, conflicts []state.Row)
 		switch standingOf(cl, now) {
 		case resultCounts:
 			row := r.mergeInto(*now, cl)
-			if now.Unsure && !cl.row.Unsure && row.Ticket == 0 {
+			if now.PossiblyChanged && !cl.row.PossiblyChanged && row.Ticket == 0 {
 				c.AddOutbox = append(c.AddOutbox, cl.entry(state.OutboxAgain))
 			}
 			c.Rows = append(c.Rows, row)
@@ -217,7 +217,7 @@ func (r *recording) resolveConflicts(ctx context.Context, conflicts []state.Row)
 				c.Rows = append(c.Rows, *now)
 			}
 		case resultOvertaken:
-			c.AddOutbox = append(c.AddOutbox, lookAgain(cl)...)
+			c.AddOutbox = append(c.AddOutbox, rerun(cl)...)
 			fallthrough
 		case resultStale:
 			c.AddOutbox = append(c.AddOutbox, r.unskip(cl)...)
@@ -246,9 +246,9 @@ func (r *recording) unskip(c *claim) []state.Outbox {
 	return []state.Outbox{entry}
 }
 
-// lookAgain schedules a resource once more after a run of it was overtaken by another, which may
+// rerun schedules a resource once more after a run of it was overtaken by another, which may
 // not have seen what this one did or which facts it stored.
-func lookAgain(c *claim) []state.Outbox {
+func rerun(c *claim) []state.Outbox {
 	if !c.result.Acted && len(c.result.Facts) == 0 {
 		return nil
 	}
@@ -336,7 +336,7 @@ func (r *recording) allFollow(c *claim) bool {
 			}
 			continue
 		}
-		if !r.frontier.needs[n] || r.unsure[n] || r.tickets[n] < c.known() {
+		if !r.frontier.needs[n] || r.assumed[n] || r.tickets[n] < c.known() {
 			return false
 		}
 	}
@@ -371,7 +371,7 @@ func (r *recording) doubt(ctx context.Context) {
 			checked = ids // they are told, which costs a little and is right in any case
 		}
 		for _, n := range r.graph.Nodes(checked) {
-			r.unsure[n] = true
+			r.assumed[n] = true
 		}
 	}
 }

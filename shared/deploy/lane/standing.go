@@ -55,9 +55,9 @@ func (r *recording) mergeInto(now state.Row, c *claim) state.Row {
 	if now.Ticket != c.row.Ticket || now.WantFacts && !c.row.WantFacts {
 		row.Ticket, row.Priority, row.WantFacts, row.Gone = now.Ticket, now.Priority, now.WantFacts, false
 	}
-	if now.Unsure &&
-		!c.row.Unsure { // a run elsewhere was lost meanwhile, and this one may not have seen what that did
-		row.Unsure = true
+	if now.PossiblyChanged &&
+		!c.row.PossiblyChanged { // a run elsewhere was lost meanwhile, and this one may not have seen what that did
+		row.PossiblyChanged = true
 	}
 	if now.Blocked == state.BlockedYes {
 		row.Blocked, row.Causes, row.Reason, row.Ticket = now.Blocked, now.Causes, now.Reason, 0

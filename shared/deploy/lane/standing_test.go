@@ -83,7 +83,7 @@ func TestMergeInto(t *testing.T) {
 			}},
 		{"requires more", func(now *state.Row) { now.Body = []byte(`{"requires":["t::T[a,n=2]"]}`) },
 			func(r *state.Row) bool { return r.SucceededAt.IsZero() && r.LastRun == state.RunSuccess }},
-		{"a run elsewhere was lost", func(now *state.Row) { now.Unsure = true }, func(r *state.Row) bool { return r.Unsure && r.LastRun == state.RunSuccess }},
+		{"a run elsewhere was lost", func(now *state.Row) { now.PossiblyChanged = true }, func(r *state.Row) bool { return r.PossiblyChanged && r.LastRun == state.RunSuccess }},
 		{"moved to another lane", func(now *state.Row) { now.Lane = "a/1" }, func(r *state.Row) bool { return r.Lane == "a/1" && r.Checked == 0 }},
 	} {
 		now := claimed

@@ -20,7 +20,7 @@ type view struct {
 	mu      sync.Mutex
 	read    []bool  // by agent: the rest says what is scheduled of it
 	needs   []bool  // by node: scheduled, when somebody looked last
-	unsure  []bool  // by node: assumed to be scheduled, perhaps wrongly
+	assumed []bool  // by node: taken to be scheduled, perhaps wrongly
 	tickets []int64 // by node; 0: none
 	// clear is by node: it is known that neither it nor anything that it requires, directly or not,
 	// is scheduled. That is so of what was claimed in this schedule and has finished.
@@ -46,7 +46,7 @@ func (c *Views) of(env string, plan int64, g *version.Graph) *view {
 	}
 	n := len(g.IDs)
 	v := &view{plan: plan, graph: g, read: make([]bool, len(g.Agents().Names)),
-		needs: make([]bool, n), unsure: make([]bool, n), tickets: make([]int64, n),
+		needs: make([]bool, n), assumed: make([]bool, n), tickets: make([]int64, n),
 		clear: make([]bool, n)}
 	if len(c.byEnv) >= maxViews {
 		clear(c.byEnv)
@@ -80,9 +80,9 @@ func (v *view) learn(s state.Schedule, agents []string, releasing bool) bool {
 		}
 		for _, n := range x.Nodes[a] {
 			ticket := tickets[v.graph.IDs[n]]
-			asks, unsure := waves.ask(v.graph, n)
+			asks, assumed := waves.ask(v.graph, n)
 			if needs := ticket != 0 || asks; !v.read[a] || !needs {
-				v.needs[n], v.unsure[n], v.tickets[n] = needs, ticket == 0 && unsure, ticket
+				v.needs[n], v.assumed[n], v.tickets[n] = needs, ticket == 0 && assumed, ticket
 			}
 		}
 		v.read[a] = true

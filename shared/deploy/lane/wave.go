@@ -21,7 +21,7 @@ type schedule struct {
 
 // waves says what a wave has still to check. While a release is under way, a row may be in another
 // lane of its agent than the graph says. Then one unfinished lane of an agent counts for all its
-// lanes, and all that is asked for there is unsure.
+// lanes, and all that is asked for there is assumed.
 type waves struct {
 	lanes   map[string][]resource.ID
 	agents  map[string]bool // only while a release is under way
@@ -51,14 +51,14 @@ func wavesOf(s state.Schedule, releasing bool) waves {
 }
 
 // ask reports whether the wave asks for a node, and whether it may do so wrongly.
-func (w waves) ask(g *version.Graph, n int32) (asks, unsure bool) {
+func (w waves) ask(g *version.Graph, n int32) (asks, assumed bool) {
 	lane := g.Lane(n)
 	if len(w.lanes) == 0 || g.Removing[n] || w.checked[inLane{lane, g.IDs[n]}] {
 		return false, false
 	}
 	_, sure := w.lanes[lane]
-	unsure = w.agents[state.AgentOf(lane)]
-	return sure || unsure, unsure
+	assumed = w.agents[state.AgentOf(lane)]
+	return sure || assumed, assumed
 }
 
 // inWave reports whether the wave has still to check a row of this lane.

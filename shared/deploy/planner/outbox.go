@@ -270,7 +270,8 @@ func (p *followUp) scheduleAgain(ctx context.Context, entries []state.Outbox) er
 			if row.Orphaned {
 				return false
 			}
-			row.Unsure, row.WantFacts = row.Unsure || row.SendsEvents(), row.WantFacts || facts
+			row.PossiblyChanged = row.PossiblyChanged || row.SendsEvents()
+			row.WantFacts = row.WantFacts || facts
 			if row.Runnable() {
 				p.schedule(row, priority[id])
 			}

@@ -182,28 +182,28 @@ func (r *releaser) replace(
 	if row.Rev == 0 || row.Orphaned || row.Removing {
 		row.HideSecrets()
 		*row = state.Row{
-			ID:         row.ID,
-			Rev:        row.Rev,
-			Body:       row.Body,
-			Lane:       row.Lane,
-			Checked:    row.Checked,
-			Creating:   row.Creating,
-			Notes:      row.KeptNotes(),
-			LastRun:    state.RunNew,
-			Blocked:    state.NotBlocked,
-			LastAt:     row.LastAt,
-			LastAction: row.LastAction,
-			ChangedAt:  row.ChangedAt,
-			Unsure:     row.Unsure,
-			WantFacts:  row.WantFacts,
-			Hidden:     row.Hidden,
-			Left:       row.Left,
+			ID:              row.ID,
+			Rev:             row.Rev,
+			Body:            row.Body,
+			Lane:            row.Lane,
+			Checked:         row.Checked,
+			Creating:        row.Creating,
+			Notes:           row.KeptNotes(),
+			LastRun:         state.RunNew,
+			Blocked:         state.NotBlocked,
+			LastAt:          row.LastAt,
+			LastAction:      row.LastAction,
+			ChangedAt:       row.ChangedAt,
+			PossiblyChanged: row.PossiblyChanged,
+			WantFacts:       row.WantFacts,
+			Hidden:          row.Hidden,
+			Left:            row.Left,
 		}
 	}
 	row.HideSecrets()
 	r.move(row, lane)
 	// A run for the previous intent may be under way, and nobody will record what it changes.
-	row.Unsure = row.Unsure || tells && row.Rev > 0
+	row.PossiblyChanged = row.PossiblyChanged || tells && row.Rev > 0
 	row.Version, row.Hash, row.Body = r.v.Number, en.Hash, en.Body
 	if row.LastRun == state.RunSuccess && row.Compliance == state.NonCompliant {
 		row.LastRun = state.RunNew // so that what was skipped because of it is woken: see follows

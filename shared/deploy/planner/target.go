@@ -268,7 +268,7 @@ func (t *targeted) resolve(ctx context.Context, m *model.Model) error {
 		return err
 	}
 	agents, problems := t.resolver().resolveAgents(ctx, m, known)
-	problems = append(problems, t.settle(&agents)...)
+	problems = append(problems, t.decideReach(&agents)...)
 	problems = append(
 		problems,
 		t.p.pl.Checker.CheckReach(
@@ -308,9 +308,9 @@ func (t *targeted) resolve(ctx context.Context, m *model.Model) error {
 	return nil
 }
 
-// settle decides how the agents are reached: as the documents say where all that an agent has is
-// targeted, and otherwise as it is.
-func (t *targeted) settle(agents *agentSet) diag.Problems {
+// decideReach decides how the agents are reached: as the documents say where all that an agent
+// has is targeted, and otherwise as it is.
+func (t *targeted) decideReach(agents *agentSet) diag.Problems {
 	var problems diag.Problems
 	shared, asked := map[string]bool{}, map[string]bool{}
 	for _, r := range t.kept {

@@ -33,7 +33,7 @@ type Result struct {
 func (res *Result) Apply(r *state.Row, s state.Settings, jitter func() float64) {
 	r.LastAt, r.LastAction, r.NextAt = res.Finished, res.ID, time.Time{}
 	if res.SendsEvent && res.Acted && res.Outcome != state.StatusDeployed {
-		r.Unsure = true
+		r.PossiblyChanged = true
 	}
 	if res.Outcome == state.StatusDeploying {
 		r.NotBefore, r.Waiting, r.Notes = res.Finished.Add(
@@ -50,8 +50,8 @@ func (res *Result) Apply(r *state.Row, s state.Settings, jitter func() float64) 
 		r.TriedAt = res.Follows
 	}
 	if res.SendsEvent && res.Outcome == state.StatusDeployed &&
-		(res.Change != plan.NoChange || r.Unsure) {
-		r.ChangedAt, r.Unsure = res.Finished, false
+		(res.Change != plan.NoChange || r.PossiblyChanged) {
+		r.ChangedAt, r.PossiblyChanged = res.Finished, false
 	}
 	switch res.Outcome {
 	case state.StatusDeployed, state.StatusNonCompliant:

@@ -132,7 +132,8 @@ func (r *run) checkOutcome(row, was *state.Row, c *state.Commit) {
 	case a.Outcome == state.StatusDeployed && row.WantFacts && t.books.claims[row.ID].facts && row.Ticket == 0 && have != nil && !have.purged:
 		r.violate("C1", "the facts of %s were read and are still asked for", row.ID)
 	}
-	if !row.ChangedAt.Equal(was.ChangedAt) && have != nil && !have.acted && !was.Unsure && len(was.Left) == 0 {
+	if !row.ChangedAt.Equal(was.ChangedAt) && have != nil && !have.acted && !was.PossiblyChanged &&
+		len(was.Left) == 0 {
 		r.violate("C1", "%s tells of a change, and its handler has changed nothing", row.ID)
 	}
 }
@@ -140,7 +141,7 @@ func (r *run) checkOutcome(row, was *state.Row, c *state.Commit) {
 // settled reports whether a row has nothing about it that a check without findings would have to
 // write.
 func settled(r *state.Row) bool {
-	return asWanted(r) && r.Blocked == state.NotBlocked && r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.Unsure &&
+	return asWanted(r) && r.Blocked == state.NotBlocked && r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.PossiblyChanged &&
 		!r.Removing && !r.Orphaned && r.Reason == "" && len(r.Left) == 0
 }
 
@@ -195,7 +196,9 @@ func (r *run) heardChange(t *task, i int, row *state.Row) bool {
 			continue
 		}
 		here := t.books.runs[q]
-		if !of.ChangedAt.IsZero() && !of.ChangedAt.Before(row.SucceededAt) || of.Unsure || len(of.Left) > 0 || here != nil && here.acted {
+		if !of.ChangedAt.IsZero() && !of.ChangedAt.Before(row.SucceededAt) || of.PossiblyChanged ||
+			len(of.Left) > 0 ||
+			here != nil && here.acted {
 			return true
 		}
 	}

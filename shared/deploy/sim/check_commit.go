@@ -234,7 +234,10 @@ func (r *run) longestPause(t *task) time.Duration {
 // it.
 func (r *run) checkInherited(t *task, key string) {
 	for _, id := range t.books.inherits[key] {
-		if row := r.state.look(env).rows[id]; row != nil && row.Lane == key && !row.Orphaned && !row.Unsure && row.ChangedAt.Equal(t.books.changed[id]) && r.tells(id) {
+		if row := r.state.look(env).rows[id]; row != nil && row.Lane == key && !row.Orphaned &&
+			!row.PossiblyChanged &&
+			row.ChangedAt.Equal(t.books.changed[id]) &&
+			r.tells(id) {
 			r.violate("D4", "%s forgets that %s was being run when %q was lost", t.name, id, key)
 		}
 	}

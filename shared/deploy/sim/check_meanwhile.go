@@ -58,7 +58,15 @@ func (r *run) checkUnwritten(t *task, c *state.Commit) {
 			continue
 		}
 		if a.Change != plan.NoChange || !settled(row) {
-			r.violate("D4", "the outcome of a run of %s is not written: its row is %s (unsure: %v, create: %q, %d attempts)", a.Resource, row.Status(), row.Unsure, row.Creating, row.Attempts)
+			r.violate(
+				"D4",
+				"the outcome of a run of %s is not written: its row is %s (possibly changed: %v, create: %q, %d attempts)",
+				a.Resource,
+				row.Status(),
+				row.PossiblyChanged,
+				row.Creating,
+				row.Attempts,
+			)
 		}
 	}
 }
@@ -70,10 +78,10 @@ func (r *run) checkTold(t *task, row, was *state.Row, c *state.Commit) {
 	if have := t.books.runs[row.ID]; i >= 0 && have != nil && r.tells(row.ID) {
 		a := &c.Actions[i]
 		deployed := a.Outcome == state.StatusDeployed
-		switch changed := a.Change != plan.NoChange || was.Unsure || t.books.lost[row.ID]; {
-		case deployed && changed && (!row.ChangedAt.Equal(row.LastAt) || row.Unsure):
+		switch changed := a.Change != plan.NoChange || was.PossiblyChanged || t.books.lost[row.ID]; {
+		case deployed && changed && (!row.ChangedAt.Equal(row.LastAt) || row.PossiblyChanged):
 			r.violate("D4", "%s has changed, or may have, in a run of %s that ended well, and does not tell", row.ID, t.name)
-		case !deployed && have.acted && !row.Unsure:
+		case !deployed && have.acted && !row.PossiblyChanged:
 			r.violate("D4", "%s may have been changed by a run of %s that did not end well, and that is not noted", row.ID, t.name)
 		}
 	}
@@ -107,7 +115,7 @@ func (r *run) checkReplaced(t *task, row, was *state.Row) {
 		r.violate("D5", "%s gives %s a new intent, which counts as skipped before it has run", t.name, row.ID)
 	case !row.NotBefore.IsZero() || row.Waiting != nil:
 		r.violate("D5", "%s gives %s a new intent, which waits for what was begun for the one before", t.name, row.ID)
-	case !row.Unsure && r.tells(row.ID) && r.runs(was):
+	case !row.PossiblyChanged && r.tells(row.ID) && r.runs(was):
 		r.violate("D4", "%s gives %s a new intent while a run for the one before is under way, and does not note that nobody will tell of its changes", t.name, row.ID)
 	}
 }

@@ -329,7 +329,8 @@ func (r *run) checkThing(row *state.Row, t *thing) {
 // remembers that.
 func (r *run) keepsBack(id resource.ID) bool {
 	row := r.state.look(env).rows[id]
-	return row != nil && (row.Blocked == state.NeedsPerson || row.LastRun == state.RunFailed && row.Unsure)
+	return row != nil &&
+		(row.Blocked == state.NeedsPerson || row.LastRun == state.RunFailed && row.PossiblyChanged)
 }
 
 // fits reports whether a thing is as wanted; what is not said is not compared.

@@ -51,7 +51,7 @@ func sourceMutants() []sourceMutant {
 			`(r.ChangedAt.After(c.row.SucceededAt) || r.ChangedAt.Equal(c.row.SucceededAt) && !mutating("EqualIsBefore"))`, "D4",
 			"instant", 100},
 		{"WaveTaken", "what a wave only seems to ask for is told of no change", "lane/results.go",
-			"\t\t\tr.unsure[n] = true", "\t\t\tr.unsure[n] = !mutating(\"WaveTaken\")", "D4", "relaned", 100},
+			"\t\t\tr.assumed[n] = true", "\t\t\tr.assumed[n] = !mutating(\"WaveTaken\")", "D4", "relaned", 100},
 		{"OldConnection", "a connection is kept when its agent is reached in another way", "run/session.go",
 			"if s.connected && !state.SameAgents", `if s.connected && !mutating("OldConnection") && !state.SameAgents`,
 			"transport", "hosts", 150},

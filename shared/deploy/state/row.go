@@ -68,9 +68,9 @@ type Row struct {
 	TriedAt time.Time
 	// WantFacts: its facts are asked for, and no run has read them since.
 	WantFacts bool
-	// Unsure: a run may have changed the thing without that being recorded, so the receivers of its
-	// events are told when it is deployed next.
-	Unsure bool
+	// PossiblyChanged: a run may have changed the thing without that being recorded, so the
+	// receivers of its events are told when it is deployed next.
+	PossiblyChanged bool
 	// Hidden names attributes that held a secret in an earlier intent: the thing may still show it,
 	// or show it again.
 	Hidden []string

@@ -30,7 +30,7 @@ func (r *Row) Settled() bool {
 	return r.Ticket == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess && r.Blocked == NotBlocked && r.Deployed == r.Hash &&
 		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" &&
 		!r.WantFacts &&
-		!r.Unsure &&
+		!r.PossiblyChanged &&
 		!r.Removing &&
 		!r.Orphaned &&
 		r.Reason == "" &&
