@@ -253,7 +253,7 @@ func TestHandler(t *testing.T) {
 	hometest.Until(t, "it says that the lane is busy", func() bool { return strings.Contains(next.said.String(), `"LanesBusy"`) })
 }
 
-// TestSweep pins that the sweep rings for what is scheduled and sends to rest what is not.
+// TestSweep pins that the sweep notifies lanes of what is scheduled, and sends to rest what is not.
 func TestSweep(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)
@@ -272,7 +272,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	if e := received(t, h, "host1"); !strings.Contains(e, "host1/0") {
-		t.Errorf("it rang nobody: %s", e)
+		t.Errorf("it notified nobody: %s", e)
 	}
 	if _, err := h.Engine.RunLane(t.Context(), "prod", "host1/0", time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
@@ -338,7 +338,7 @@ func TestAgentRun(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "host1/1"}}); err != nil { // what it waits for comes at once
+	if err := h.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "host1/1"}}); err != nil { // what it waits for comes at once
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil {

@@ -164,7 +164,7 @@ func TestManyOnOneAgent(t *testing.T) {
 	h := stack.Open(t, nil)
 	serves := start(t, stack, "handler", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE="+handlerMemory, "SOUTHBOUND_LOG_LEVEL=info").within(most(handlerMemory))
 	began = time.Now()
-	if err := h.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "web1/0"}}); err != nil {
+	if err := h.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "web1/0"}}); err != nil {
 		t.Fatal(err)
 	}
 	if a := serves.call(received(t, h, "web1")); a.body != done {

@@ -82,7 +82,7 @@ func (s *site) orders() {
 	s.fulfil()
 	s.page(2, "up", "two", "more")
 
-	// The message is lost: the sweep rings.
+	// The message is lost: the sweep notifies.
 	s.command("service", "delete", id(2))
 	s.heard(s.compiles())
 	s.sweep("none")
@@ -98,7 +98,7 @@ func (s *site) orders() {
 	s.fulfil()
 	s.run("near", "the file is there and the order told", func() bool {
 		text, err := os.ReadFile(path)
-		return err == nil && string(text) == "hello" && s.recorder.rang("runner", s.compiles())
+		return err == nil && string(text) == "hello" && s.recorder.notified("runner", s.compiles())
 	})
 	s.fulfil()
 	s.page(3, "up", "three", "hello")
@@ -120,9 +120,9 @@ func (s *site) counted() {
 		s.export(deploy.Export{Partial: true})
 	}
 	export := s.since(before)["deploy"]
-	rings := 1 // of the handler: that resources of an instance were run
+	notices := 1 // of the handler: that resources of an instance were run
 	// Lambda receives and deletes the messages of the compile function.
-	beside := order["api"] + order["compile"] - export + rings + 2*invoked
+	beside := order["api"] + order["compile"] - export + notices + 2*invoked
 	s.t.Logf("an order: %v, in %d invocations for messages; its plan and export %d, beside the deploy %d",
 		order, invoked, export, beside)
 	if beside > most {
@@ -219,7 +219,7 @@ func (s *site) fulfil() (invoked int) {
 	}
 }
 
-// killed hands what is rung for to the compile function, which is killed at its second write, and
+// killed hands what notices name to the compile function, which is killed at its second write, and
 // begins another one.
 func (s *site) killed() {
 	s.t.Helper()

@@ -92,9 +92,9 @@ func TestPack(t *testing.T) {
 	if a := start(t, stack, program, "SOUTHBOUND_FUNCTION=export").invoke(event); !strings.Contains(a.body, `"resources":1,"changed":1,`) {
 		t.Fatalf("export: %+v", a)
 	}
-	// It rang nobody, since a function that could be rung for is not deployed here: the sweep
+	// It notified nobody, since a function that could be notified is not deployed here: the sweep
 	// would.
-	if err := h.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "api/0"}}); err != nil {
+	if err := h.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "api/0"}}); err != nil {
 		t.Fatal(err)
 	}
 	if a := start(t, stack, program, "SOUTHBOUND_FUNCTION=handler").invoke(received(t, h, "api")); a.body != done {

@@ -57,7 +57,7 @@ func TestPackTransport(t *testing.T) {
 	if a := export("keys"); !strings.Contains(a.body, `"resources":1,"changed":1,`) {
 		t.Fatalf("export: %+v", a)
 	}
-	if err := h.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "store/0"}}); err != nil {
+	if err := h.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "store/0"}}); err != nil {
 		t.Fatal(err)
 	}
 	a := start(t, stack, program, "SOUTHBOUND_FUNCTION=handler").invoke(received(t, h, "store"))

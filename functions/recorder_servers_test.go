@@ -181,8 +181,8 @@ func (r *recorder) saw(who, action string) bool {
 	)
 }
 
-// rang reports whether somebody has sent a message to a queue.
-func (r *recorder) rang(who, queue string) bool {
+// notified reports whether somebody has sent a message to a queue.
+func (r *recorder) notified(who, queue string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.asked, func(a asked) bool {

@@ -63,8 +63,8 @@ func TestFunction(t *testing.T) {
 	if _, err := records.Commit(t.Context(), "prod", state.Commit{Guard: state.Guard{Key: "web1/0", Fence: lease.Fence}, Actions: actions}); err != nil {
 		t.Fatal(err)
 	}
-	bell := &logs.Bell{API: sqs.NewFromConfig(c), URL: url}
-	if err := bell.Notify(t.Context(), "prod", "web1/0"); err != nil {
+	notifier := &logs.Notifier{API: sqs.NewFromConfig(c), URL: url}
+	if err := notifier.Notify(t.Context(), "prod", "web1/0"); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

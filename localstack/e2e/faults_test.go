@@ -113,7 +113,7 @@ func (u *user) hold(t *testing.T, agent string) (url string, release func()) {
 	return aws.ToString(at.QueueUrl), func() { set(true) }
 }
 
-// purged: all messages of an agent are lost. The sweep rings again.
+// purged: all messages of an agent are lost. The sweep notifies again.
 func purged(t *testing.T, w *world) {
 	u := w.user(t, "purged")
 	u.nulls(t, "a", 2, 20)

@@ -49,7 +49,7 @@ func start(t *testing.T, wrap func(http.Handler) http.Handler) *world {
 	if w.types, err = schema.NewRegistry(types...); err != nil {
 		t.Fatal(err)
 	}
-	engine := deploy.New(deploy.Config{State: w.home, Files: w.home.Files(), Doorbell: w.home.Bell, Clock: local.Clock{}, Caller: local.Caller{},
+	engine := deploy.New(deploy.Config{State: w.home, Files: w.home.Files(), Notifier: w.home.Notifier, Clock: local.Clock{}, Caller: local.Caller{},
 		Secrets: w.home.Secrets(), Connector: &transport.Connector{Local: true}, Types: w.types, Handlers: byType, Pack: "p", Holder: w.home.Holder(),
 		NewID: w.home.NewID, Jitter: rand.Float64})
 	services := orders.New(orders.Config{

@@ -179,7 +179,7 @@ func TestNoSecrets(t *testing.T) {
 	if _, err := c.Export(ctx, "e", deploy.Export{Model: modelOf()}, nil); err != nil {
 		t.Fatal(err)
 	}
-	runner := &local.Runner{Engine: w.service.Engine, Bell: w.home.Bell, Ran: new(atomic.Int64)}
+	runner := &local.Runner{Engine: w.service.Engine, Notifier: w.home.Notifier, Ran: new(atomic.Int64)}
 	if _, err := runner.Drain(ctx, "e", nil); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 // says how that goes.
 
 const (
-	partOfferFor = 30 * time.Second // a runner that was rung is waited for so long
+	partOfferFor = 30 * time.Second // a runner that was notified is waited for so long
 	runnerWithin = 2 * time.Minute  // no runner takes a part up: there is none
 	recordBytes  = 90_000           // of a record, which has room for a little more
 	maxPages     = 1000             // of what one slice finds
@@ -66,7 +66,7 @@ func unfinished(parts []*heldJob) []*heldJob {
 	return slices.DeleteFunc(slices.Clone(parts), func(p *heldJob) bool { return p.rec.over() })
 }
 
-// drive sees to it that parts go on: it rings for those that nobody has taken up, offers those whose
+// drive sees to it that parts go on: it notifies runners of those that nobody has taken up, offers those whose
 // runner gives no sign of life to another, and ends those that nobody comes for.
 func (s *Service) drive(ctx context.Context, parts []*heldJob) error {
 	now := s.Engine.Clock.Now()
@@ -106,7 +106,7 @@ func (s *Service) drive(ctx context.Context, parts []*heldJob) error {
 	return nil
 }
 
-// offer offers a part to runners of its agent. That a ring is lost does no harm: there will be
+// offer offers a part to runners of its agent. That a notice is lost does no harm: there will be
 // another.
 func (s *Service) offer(ctx context.Context, p *heldJob) error {
 	now := s.Engine.Clock.Now()
@@ -117,7 +117,7 @@ func (s *Service) offer(ctx context.Context, p *heldJob) error {
 	if err := p.write(ctx); err != nil {
 		return err
 	}
-	_ = s.RingRunner(ctx, p.env, p.rec.Part.Agent, p.id)
+	_ = s.NotifyRunner(ctx, p.env, p.rec.Part.Agent, p.id)
 	return nil
 }
 

@@ -26,29 +26,29 @@ func (readOnly) Put(context.Context, []state.Blob) error {
 // parted are jobs of which runners do a part.
 type parted struct {
 	*jobs
-	rings  chan string // of parts
-	runner *api.Service
+	notices chan string // of parts
+	runner  *api.Service
 }
 
 // startParts is startJobs with agents that only runners reach: those whose names begin with b.
 func startParts(t *testing.T, m *model.Model) *parted {
 	t.Helper()
-	p := &parted{jobs: startJobs(t, m), rings: make(chan string, 1000)}
+	p := &parted{jobs: startJobs(t, m), notices: make(chan string, 1000)}
 	c := p.service.Engine.Config
 	c.Clock, c.Files = p.clock, readOnly{c.Files}
 	p.runner = api.New(api.Config{Engine: deploy.New(c), Jobs: p.home})
 	p.service.ByRunner = func(a resource.Agent) bool { return strings.HasPrefix(a.Name, "b") }
-	p.service.RingRunner = func(_ context.Context, _, _, part string) error {
-		p.rings <- part
+	p.service.NotifyRunner = func(_ context.Context, _, _, part string) error {
+		p.notices <- part
 		return nil
 	}
 	return p
 }
 
-// run has a runner take up a ring, and work until a time from now.
+// run has a runner act on a notice, and work until a time from now.
 func (p *parted) run(d time.Duration) {
 	p.t.Helper()
-	if err := p.runner.Work(p.t.Context(), "e", <-p.rings, p.clock.Now().Add(d)); err != nil {
+	if err := p.runner.Work(p.t.Context(), "e", <-p.notices, p.clock.Now().Add(d)); err != nil {
 		p.t.Error(err)
 	}
 }
@@ -59,7 +59,7 @@ func (p *parted) goesOn(until <-chan struct{}) {
 		select {
 		case id := <-p.starts:
 			go func() { _ = p.service.Work(context.WithoutCancel(p.t.Context()), "e", id, time.Time{}) }()
-		case part := <-p.rings:
+		case part := <-p.notices:
 			go func() { _ = p.runner.Work(context.WithoutCancel(p.t.Context()), "e", part, time.Time{}) }()
 		case <-until:
 			return
@@ -132,7 +132,7 @@ func TestPartsOfRunners(t *testing.T) {
 }
 
 // TestPartInSlices pins that a part of which a runner does a little at a time goes on with the next
-// ring, and that nothing is read twice.
+// notify, and that nothing is read twice.
 func TestPartInSlices(t *testing.T) {
 	t.Parallel()
 	p := startParts(t, toB(runs(12)))
@@ -155,7 +155,7 @@ func TestPartInSlices(t *testing.T) {
 }
 
 // TestNoRunner pins that a part which nobody takes up, or of which an old runner swallows the
-// message, is rung for again and ends in time, and that the answer names the agent and what to do.
+// message, is announced again and ends in time, and that the answer names the agent and what to do.
 func TestNoRunner(t *testing.T) {
 	t.Parallel()
 	p := startParts(t, toB(runs(4)))
@@ -166,8 +166,8 @@ func TestNoRunner(t *testing.T) {
 		p.wants("asked again", p.state(jobID(1)), api.JobRunning, "[b/1]")
 		p.clock.advance(30 * time.Second)
 	}
-	if len(p.rings) != 4 || len(p.starts) != 0 {
-		t.Errorf("%d rings, %d starts", len(p.rings), len(p.starts))
+	if len(p.notices) != 4 || len(p.starts) != 0 {
+		t.Errorf("%d notices, %d starts", len(p.notices), len(p.starts))
 	}
 	p.wants("after two minutes", p.state(jobID(1)), api.JobRunning, "[]")
 	p.work(time.Minute)
@@ -217,18 +217,18 @@ func TestRunnerIsTakenOver(t *testing.T) {
 	p.ask(jobID(1))
 	p.work(time.Minute)
 	first := make(chan error, 1)
-	part := <-p.rings
+	part := <-p.notices
 	go func() { first <- p.runner.Work(t.Context(), "e", part, p.clock.Now().Add(time.Hour)) }()
 	<-began
 	p.wants("while it hangs", p.state(jobID(1)), api.JobRunning, "[b/1]")
-	// Another is rung at the same time, and finds it taken.
+	// Another is notified at the same time, and finds it taken.
 	if err := p.runner.Work(t.Context(), "e", part, p.clock.Now().Add(time.Hour)); err != nil {
 		t.Error(err)
 	}
 	p.clock.advance(time.Minute)
 	p.wants("after a minute without a beat", p.state(jobID(1)), api.JobRunning, "[b/1]")
-	if len(p.rings) != 1 {
-		t.Fatalf("%d rings", len(p.rings))
+	if len(p.notices) != 1 {
+		t.Fatalf("%d notices", len(p.notices))
 	}
 	p.beats(first)
 	if err := <-first; err != nil {
@@ -254,7 +254,7 @@ func TestPartsAreGivenUp(t *testing.T) {
 	p.ask(jobID(1))
 	p.work(time.Minute)
 	ended := make(chan error, 1)
-	part := <-p.rings
+	part := <-p.notices
 	go func() { ended <- p.runner.Work(t.Context(), "e", part, p.clock.Now().Add(time.Hour)) }()
 	<-began
 	s, err := p.service.DropJob(t.Context(), "e", jobID(1))
@@ -318,7 +318,7 @@ func TestRunnerDiesAnywhere(t *testing.T) {
 			p.ask(id)
 			p.work(time.Minute)
 			p.runner.Jobs = &dying{whole, n, after}
-			err := p.runner.Work(p.t.Context(), "e", <-p.rings, p.clock.Now().Add(time.Minute))
+			err := p.runner.Work(p.t.Context(), "e", <-p.notices, p.clock.Now().Add(time.Minute))
 			if err == nil {
 				t.Errorf("write %d: it does not say that it is dead", n)
 			}

@@ -33,10 +33,10 @@ type Config struct {
 	Jobs  state.Jobs
 	Start func(ctx context.Context, env, id string) error
 	// ByRunner, when not nil, says which agents only runners reach: they read what is on those, in
-	// parts of jobs. RingRunner tells a runner of an agent of a part that waits for it; it is rung
-	// again if it does not come.
-	ByRunner   func(resource.Agent) bool
-	RingRunner func(ctx context.Context, env, agent, part string) error
+	// parts of jobs. NotifyRunner tells a runner of an agent of a part that waits for it; it is
+	// notified again if it does not come.
+	ByRunner     func(resource.Agent) bool
+	NotifyRunner func(ctx context.Context, env, agent, part string) error
 	// Slice is how long one piece of work at a job is; 0: 50 seconds.
 	Slice time.Duration
 	// Unserved, when not nil, returns the agents that have work which nobody does, with for how long.

@@ -67,7 +67,7 @@ func (a *app) agentRunCommand() *cobra.Command {
 	return run
 }
 
-// logTimeout bounds how long ringing for the log may hold up a lane.
+// logTimeout bounds how long notifying the log may hold up a lane.
 const logTimeout = 5 * time.Second
 
 // serveAgent serves an agent until ctx ends.
@@ -85,14 +85,14 @@ func (a *app) serveAgent(ctx context.Context, c home.Config, agent string) error
 	if _, err := h.State.Env(ctx, a.env); err != nil { // report wrong credentials or names at once
 		return err
 	}
-	server := &serve.Server{Engine: h.Engine, Bell: h.Bell, Clock: h.Engine.Clock, Operation: h.Operation(), Log: log,
+	server := &serve.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock, Operation: h.Operation(), Log: log,
 		Ran: func(ctx context.Context, r serve.Run) {
-			ringLog(ctx, h.Logs, r, log)
+			notifyLog(ctx, h.Logs, r, log)
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 			defer cancel()
 			sets.Flush(ctx, r.Env)
 		}}
-	sets.Look = h.Look()
+	sets.Finder = h.OrderFinder()
 	service := api.New(api.Config{Engine: h.Engine, Agent: a.packs.Check, Jobs: h.State})
 	runner := &serve.Runner{Server: server, Env: a.env, Agent: agent,
 		Part: func(ctx context.Context, part string) error {
@@ -119,15 +119,15 @@ func (a *app) openRunner(ctx context.Context, c *home.Config, log *slog.Logger) 
 	return home.Open(ctx, *c)
 }
 
-// ringLog has the actions that a lane has committed written to the log. A failure does no harm, as the sweep does it later.
-func ringLog(ctx context.Context, bell *logs.Bell, r serve.Run, log *slog.Logger) {
-	if bell == nil || r.Out.Ran == 0 {
+// notifyLog has the actions that a lane has committed written to the log. A failure does no harm, as the sweep does it later.
+func notifyLog(ctx context.Context, notifier *logs.Notifier, r serve.Run, log *slog.Logger) {
+	if notifier == nil || r.Out.Ran == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 	defer cancel()
-	if err := bell.Notify(ctx, r.Env, r.Lane); err != nil {
-		log.WarnContext(ctx, "the log was not rung", "environment", r.Env, "lane", r.Lane, "error", err.Error())
+	if err := notifier.Notify(ctx, r.Env, r.Lane); err != nil {
+		log.WarnContext(ctx, "the log was not notified", "environment", r.Env, "lane", r.Lane, "error", err.Error())
 	}
 }
 

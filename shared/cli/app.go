@@ -278,7 +278,7 @@ func (a *app) openAt(dir string) error {
 	a.abandon.Store(sync.OnceFunc(func() { close(stop) }))
 	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
 	a.python = python.NewPack(python.PackOptions{Find: a.findPython})
-	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Doorbell: a.own.Bell, Clock: local.Clock{}, Caller: local.Caller{Stop: a.stop},
+	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Notifier: a.own.Notifier, Clock: local.Clock{}, Caller: local.Caller{Stop: a.stop},
 		Secrets: known, Connector: a.connector(known), Types: types, Handlers: a.handlers(), Code: a.python, Pack: machine.Build(),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }, Waits: a.waits.note, Sizes: local.Sizes(),
@@ -302,7 +302,7 @@ func (a *app) endHandlers() {
 }
 
 func (a *app) runner() *local.Runner {
-	return &local.Runner{Engine: a.engine, Bell: a.own.Bell, Ran: &a.ran, Abandon: a.endHandlers, Grace: a.grace, Late: a.late}
+	return &local.Runner{Engine: a.engine, Notifier: a.own.Notifier, Ran: &a.ran, Abandon: a.endHandlers, Grace: a.grace, Late: a.late}
 }
 
 // say writes a message for people.

@@ -81,9 +81,9 @@ func (e *Engine) ForgetAgent(ctx context.Context, env, name string) ([]resource.
 }
 
 // Sweep does what nobody else is left to do: it finishes an interrupted release, does what follows
-// from commits, schedules retries and timers that are due, and rings the lanes in which something
-// is scheduled. It may run at any time, in any number of processes. An idle environment costs a few
-// small reads.
+// from commits, schedules retries and timers that are due, and notifies the lanes in which
+// something is scheduled. It may run at any time, in any number of processes. An idle environment
+// costs a few small reads.
 func (e *Engine) Sweep(ctx context.Context, env string) (planner.SweepResult, error) {
 	return e.planner().Sweep(ctx, env)
 }
@@ -108,7 +108,7 @@ func (e *Engine) Pause(ctx context.Context, env string, paused bool, agents ...s
 	if paused {
 		return nil
 	}
-	return e.ringWork(ctx, env)
+	return e.notifyReady(ctx, env)
 }
 
 // Halt stops all claims of an environment, or lets them go on. Agents that were paused stay paused.
@@ -119,15 +119,15 @@ func (e *Engine) Halt(ctx context.Context, env string, halted bool) error {
 	if halted {
 		return nil
 	}
-	return e.ringWork(ctx, env)
+	return e.notifyReady(ctx, env)
 }
 
-// ringWork rings every lane in which something may start.
-func (e *Engine) ringWork(ctx context.Context, env string) error {
+// notifyReady notifies every lane in which something may start.
+func (e *Engine) notifyReady(ctx context.Context, env string) error {
 	lanes, err := lane.Startable(ctx, e.State, e.graphs, env)
 	if err != nil {
 		return err
 	}
-	e.client().Ring(ctx, env, state.RingsOf(lanes))
+	e.client().Notify(ctx, env, state.NoticesOf(lanes))
 	return nil
 }

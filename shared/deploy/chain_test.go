@@ -13,13 +13,13 @@ import (
 	"southbound/shared/resource"
 )
 
-// counted counts what an engine asks of a home, and keeps its rings in the order in which they
+// counted counts what an engine asks of a home, and keeps its notices in the order in which they
 // come.
 type counted struct {
 	*local.Home
-	reads, agents, ids, commits, rings int
-	rung                               []string
-	waiting                            map[string]bool
+	reads, agents, ids, commits, notices int
+	notified                             []string
+	waiting                              map[string]bool
 }
 
 // Schedule implements deploy.State.
@@ -56,35 +56,35 @@ func (c *counted) Commit(
 	return c.Home.Commit(ctx, env, in)
 }
 
-// Ring implements deploy.Doorbell.
-func (c *counted) Ring(_ context.Context, _ string, rings []state.Ring) error {
-	c.rings += len(rings)
-	for _, r := range rings {
+// Notify implements deploy.Notifier.
+func (c *counted) Notify(_ context.Context, _ string, notices []state.Notice) error {
+	c.notices += len(notices)
+	for _, r := range notices {
 		if !c.waiting[r.Lane] {
-			c.waiting[r.Lane], c.rung = true, append(c.rung, r.Lane)
+			c.waiting[r.Lane], c.notified = true, append(c.notified, r.Lane)
 		}
 	}
 	return nil
 }
 
-// cost is what it took to serve all rings.
-type cost struct{ reads, agents, ids, commits, rings, runs int }
+// cost is what it took to serve all notices.
+type cost struct{ reads, agents, ids, commits, notices, runs int }
 
-// answer serves the lanes that were rung, one after the other, until nobody rings any more. Nothing
-// else rings them: no sweep.
+// answer serves the lanes that were notified, one after the other, until nobody notifies any more.
+// Nothing else notifies them: there is no sweep.
 func (c *counted) answer(t *testing.T, r *rig) cost {
 	t.Helper()
 	runs := 0
-	for ; len(c.rung) > 0; runs++ {
-		lane := c.rung[0]
-		c.rung = c.rung[1:]
+	for ; len(c.notified) > 0; runs++ {
+		lane := c.notified[0]
+		c.notified = c.notified[1:]
 		delete(c.waiting, lane)
 		if _, err := r.e.RunLane(t.Context(), "e", lane, r.clock.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	out := cost{c.reads, c.agents, c.ids, c.commits, c.rings, runs}
-	c.reads, c.agents, c.ids, c.commits, c.rings = 0, 0, 0, 0, 0
+	out := cost{c.reads, c.agents, c.ids, c.commits, c.notices, runs}
+	c.reads, c.agents, c.ids, c.commits, c.notices = 0, 0, 0, 0, 0
 	return out
 }
 
@@ -95,7 +95,7 @@ func across(t *testing.T, m *model.Model) (export, repair cost) {
 	r := newRig(t)
 	c := &counted{Home: r.home, waiting: map[string]bool{}}
 	config := r.e.Config
-	config.State, config.Doorbell = c, c
+	config.State, config.Notifier = c, c
 	r.e = deploy.New(config)
 	r.export(deploy.Export{Model: m})
 	export = c.answer(t, r)
@@ -152,9 +152,9 @@ func alongside(chains, agents int) *model.Model {
 	return m
 }
 
-// TestAcrossAgents pins that what is read, written and rung for what goes through many agents grows
-// with the edges that cross agents: twice as many cost twice as much. And nobody but those who
-// finish something rings.
+// TestAcrossAgents pins that what is read, written and sent in notices for what goes through many
+// agents grows with the edges that cross agents: twice as many cost twice as much. And nobody but
+// those who finish something sends notices.
 func TestAcrossAgents(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -177,13 +177,13 @@ func TestAcrossAgents(t *testing.T) {
 			{"agents read by an export", halfExport.agents, wholeExport.agents},
 			{"resources looked up by an export", halfExport.ids, wholeExport.ids},
 			{"commits of an export", halfExport.commits, wholeExport.commits},
-			{"rings of an export", halfExport.rings, wholeExport.rings},
+			{"notices of an export", halfExport.notices, wholeExport.notices},
 			{"runs of lanes for an export", halfExport.runs, wholeExport.runs},
 			{"reads of a repair", halfRepair.reads, wholeRepair.reads},
 			{"agents read by a repair", halfRepair.agents, wholeRepair.agents},
 			{"resources looked up by a repair", halfRepair.ids, wholeRepair.ids},
 			{"commits of a repair", halfRepair.commits, wholeRepair.commits},
-			{"rings of a repair", halfRepair.rings, wholeRepair.rings},
+			{"notices of a repair", halfRepair.notices, wholeRepair.notices},
 			{"runs of lanes for a repair", halfRepair.runs, wholeRepair.runs},
 		} {
 			if 10*x.whole > 23*x.half+20 {

@@ -22,7 +22,7 @@ import (
 type Config struct {
 	State     state.State
 	Files     state.Files
-	Doorbell  state.Doorbell
+	Notifier  state.Notifier
 	Clock     state.Clock
 	Caller    state.Caller
 	Secrets   state.Secrets
@@ -35,8 +35,8 @@ type Config struct {
 	NewID     func() string               // unique, and greater than those made before
 	// Jitter returns a number in [0,1) for backoff.
 	Jitter func() float64
-	// Await, when set, lets a worker with nothing ready wait up to d for a ring of its lane instead
-	// of ending. It returns the hints of the rings, and false when d passed without one.
+	// Await, when set, lets a worker with nothing ready wait up to d for a notice of its lane
+	// instead of ending. It returns the hints of the notices, and false when d passed without one.
 	Await func(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool)
 	// Ran, when set, is called after each commit of a worker with the number of resources that it
 	// ran.
@@ -99,7 +99,7 @@ func (e *Engine) holder() string { return e.Holder + "#" + e.NewID() }
 
 // client returns what uses the ports of this engine.
 func (e *Engine) client() *state.Client {
-	return &state.Client{State: e.State, Doorbell: e.Doorbell, Clock: e.Clock, NewHolder: e.holder,
+	return &state.Client{State: e.State, Notifier: e.Notifier, Clock: e.Clock, NewHolder: e.holder,
 		Page: e.Sizes.Page}
 }
 
@@ -130,7 +130,7 @@ func (e *Engine) RunLane(ctx context.Context, env, name string, until time.Time)
 }
 
 // WorkLanes returns the lanes in which something may start or a wave has to be ended, sorted. The
-// others wait for these, and are rung by them.
+// others wait for these, and are notified by them.
 func (e *Engine) WorkLanes(ctx context.Context, env string) ([]string, error) {
 	return lane.Startable(ctx, e.State, e.graphs, env)
 }

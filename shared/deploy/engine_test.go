@@ -167,7 +167,7 @@ func newRig(t *testing.T) *rig {
 func (r *rig) use(home *local.Home, pack string) {
 	h := handler{r.w}
 	r.home = home
-	r.e = deploy.New(deploy.Config{State: home, Files: home.Files(), Doorbell: home.Bell, Clock: r.clock, Caller: local.Caller{}, Secrets: home.Secrets(),
+	r.e = deploy.New(deploy.Config{State: home, Files: home.Files(), Notifier: home.Notifier, Clock: r.clock, Caller: local.Caller{}, Secrets: home.Secrets(),
 		Connector: &transport.Connector{Local: true}, Types: r.types, Handlers: map[string]provider.Handler{"t::T": h, "t::Assigned": h}, Pack: pack, Holder: home.Holder(),
 		NewID: home.NewID, Jitter: func() float64 { return 0.5 }})
 }

@@ -73,7 +73,7 @@ func tiedEngine(t *testing.T) *deploy.Engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = home.Close() })
-	return deploy.New(deploy.Config{State: home, Files: home.Files(), Doorbell: home.Bell, Clock: local.Clock{}, Caller: local.Caller{}, Secrets: home.Secrets(),
+	return deploy.New(deploy.Config{State: home, Files: home.Files(), Notifier: home.Notifier, Clock: local.Clock{}, Caller: local.Caller{}, Secrets: home.Secrets(),
 		Connector: &transport.Connector{Local: true}, Types: tiedTypes(t), Pack: "test", Holder: home.Holder(), NewID: home.NewID, Jitter: rand.Float64})
 }
 

@@ -215,7 +215,7 @@ func exporter(t *testing.T, archive []byte, err error) *ingest.Exporter {
 	if regErr != nil {
 		t.Fatal(regErr)
 	}
-	e := deploy.New(deploy.Config{State: h, Files: h.Files(), Doorbell: h.Bell, Clock: machine.Clock{}, Caller: machine.Caller{}, Secrets: h.Secrets(),
+	e := deploy.New(deploy.Config{State: h, Files: h.Files(), Notifier: h.Notifier, Clock: machine.Clock{}, Caller: machine.Caller{}, Secrets: h.Secrets(),
 		Connector: &transport.Connector{Local: true}, Types: registry, Handlers: byType, Pack: "test", Holder: h.Holder(), NewID: h.NewID, Jitter: rand.Float64})
 	return &ingest.Exporter{Service: api.New(api.Config{Engine: e}), Dir: t.TempDir(), Open: func(context.Context, string, string) (io.ReadCloser, int64, error) {
 		return io.NopCloser(bytes.NewReader(archive)), 0, err

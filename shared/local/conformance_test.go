@@ -87,12 +87,12 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-func TestDoorbell(t *testing.T) {
+func TestNotifier(t *testing.T) {
 	t.Parallel()
-	deploytest.TestDoorbell(t, func(*testing.T) deploytest.DoorbellHarness {
-		b := NewBell()
-		return deploytest.DoorbellHarness{Bell: b, Heard: func(_ context.Context, env, lane string) ([]resource.ID, bool) { return b.Answer(env, lane) }}
+	deploytest.TestNotifier(t, func(*testing.T) deploytest.NotifierHarness {
+		b := NewNotifier()
+		return deploytest.NotifierHarness{Notifier: b, Heard: func(_ context.Context, env, lane string) ([]resource.ID, bool) { return b.Answer(env, lane) }}
 	})
 }
 
-var _ state.Doorbell = (*Bell)(nil)
+var _ state.Notifier = (*Notifier)(nil)

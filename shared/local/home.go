@@ -1,5 +1,5 @@
 // Package local is the embedded home: it implements the engine's ports on one machine. State is in an SQLite database, files are in a folder,
-// by their hash, and rings are in memory. Any number of processes may use one data directory at once.
+// by their hash, and notices are in memory. Any number of processes may use one data directory at once.
 package local
 
 import (
@@ -24,7 +24,7 @@ const dbName = "southbound.db"
 // Home is an open data directory. It implements deploy.State. The caller has to close it.
 type Home struct {
 	*db
-	*Bell
+	*Notifier
 	Dir    string
 	holder string
 	lock   *os.File
@@ -41,7 +41,7 @@ func Open(dir string) (*Home, error) {
 	if err := checkDir(dir); err != nil {
 		return nil, err
 	}
-	h := &Home{Dir: dir, Bell: NewBell(), files: filepath.Join(dir, "files"), waves: map[waveKey]*seenChecks{}}
+	h := &Home{Dir: dir, Notifier: NewNotifier(), files: filepath.Join(dir, "files"), waves: map[waveKey]*seenChecks{}}
 	var err error
 	if h.db, err = openDB(filepath.Join(dir, dbName)); err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ import (
 
 // Runner serves the lanes of environments in this process.
 type Runner struct {
-	Engine *deploy.Engine
-	Bell   *Bell
+	Engine   *deploy.Engine
+	Notifier *Notifier
 	// Ran counts the resources that this process has run; deploy.Config.Ran adds to it.
 	Ran *atomic.Int64
 	// Abandon, when not nil, ends what handlers do, because the process is about to end: see machine.Caller.
@@ -38,7 +38,7 @@ type Drained struct {
 const (
 	// pollOthers is how often a process looks whether another one has finished what it waits for.
 	pollOthers = 25 * time.Millisecond
-	// sweepEvery is how often the embedded home looks for timers and lost rings.
+	// sweepEvery is how often the embedded home looks for timers and lost notices.
 	sweepEvery = time.Second
 	maxLanes   = 256 // served at the same time
 	never      = 100 * 365 * 24 * time.Hour
@@ -62,23 +62,23 @@ func (r *Runner) lanesOf(env string) *lanes {
 	return &lanes{r: r, env: env, busy: map[string]bool{}, last: map[string]deploy.LaneRun{}, ended: make(chan struct{}, 1)}
 }
 
-// start serves the lanes that were rung and are not served yet, and returns how many are served now, and a channel that is closed at the next
-// ring.
+// start serves the lanes that were notified and are not served yet, and returns how many are served now, and a channel that is closed at the next
+// notice.
 func (l *lanes) start(ctx context.Context) (int, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	room := maxLanes - len(l.busy)
-	rung, next := l.r.Bell.Rung(l.env, maxLanes, l.busy)
-	if room < len(rung) {
-		l.r.Bell.Spare(l.env, len(rung)-room)
-		rung = rung[:room]
+	notified, next := l.r.Notifier.Notified(l.env, maxLanes, l.busy)
+	if room < len(notified) {
+		l.r.Notifier.Spare(l.env, len(notified)-room)
+		notified = notified[:room]
 	}
-	for _, lane := range rung {
+	for _, lane := range notified {
 		if ctx.Err() != nil {
 			break
 		}
 		l.busy[lane] = true
-		l.r.Bell.Answer(l.env, lane)
+		l.r.Notifier.Answer(l.env, lane)
 		go l.run(ctx, lane)
 	}
 	return len(l.busy), next
@@ -120,11 +120,11 @@ func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progr
 		return Drained{}, err
 	}
 	total := int64(first.Scheduled) + r.Ran.Load()
-	if err := r.ringWork(ctx, env); err != nil {
+	if err := r.notifyReady(ctx, env); err != nil {
 		return Drained{}, err
 	}
 	for {
-		serving, rung := l.start(ctx)
+		serving, notified := l.start(ctx)
 		if err := l.failed(); err != nil {
 			return Drained{}, err
 		}
@@ -139,13 +139,13 @@ func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progr
 			if err := r.Engine.Clock.Sleep(ctx, pause); err != nil {
 				continue
 			}
-			if err := r.ringWork(ctx, env); err != nil {
+			if err := r.notifyReady(ctx, env); err != nil {
 				return out, err
 			}
 			continue
 		}
 		select {
-		case <-rung:
+		case <-notified:
 		case <-l.ended:
 		case <-ctx.Done():
 		case <-ticker.C:
@@ -159,13 +159,13 @@ func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progr
 	}
 }
 
-// ringWork rings the lanes in which something may start.
-func (r *Runner) ringWork(ctx context.Context, env string) error {
+// notifyReady notifies the lanes in which something may start.
+func (r *Runner) notifyReady(ctx context.Context, env string) error {
 	lanes, err := r.Engine.WorkLanes(ctx, env)
 	if err != nil {
 		return err
 	}
-	return r.Bell.Ring(ctx, env, state.RingsOf(lanes))
+	return r.Notifier.Notify(ctx, env, state.NoticesOf(lanes))
 }
 
 // lastWords is how long what runs may take to finish once the time to wait is over, and then to be ended.
@@ -268,7 +268,7 @@ func (r *Runner) Serve(ctx context.Context, env string, failed func(error)) {
 	}
 	sweep()
 	for ctx.Err() == nil {
-		_, rung := l.start(ctx)
+		_, notified := l.start(ctx)
 		l.mu.Lock()
 		err := l.err
 		l.err = nil
@@ -277,7 +277,7 @@ func (r *Runner) Serve(ctx context.Context, env string, failed func(error)) {
 			failed(err)
 		}
 		select {
-		case <-rung:
+		case <-notified:
 		case <-l.ended:
 		case <-ticker.C:
 			sweep()

@@ -64,7 +64,7 @@ const (
 	full = 10
 )
 
-// serve works on what messages ring for. Those of environments in which a fault was in the way come
+// serve works on what messages name. Those of environments in which a fault was in the way come
 // again.
 func (f *function) serve(
 	ctx context.Context, e events.SQSEvent,
@@ -96,15 +96,15 @@ func (f *function) serve(
 	return out, nil
 }
 
-// rung is what messages of an environment ring for.
-type rung struct {
+// notices are those of the messages of an environment.
+type notices struct {
 	messages  []string // their ids
 	instances []string
 	all       bool
 }
 
 // ids returns the instances to look at; none: all that have something to do.
-func (r *rung) ids(messages int) []string {
+func (r *notices) ids(messages int) []string {
 	if r.all || messages >= full {
 		return nil
 	}
@@ -113,8 +113,8 @@ func (r *rung) ids(messages int) []string {
 }
 
 // byEnv reads messages.
-func (f *function) byEnv(ctx context.Context, records []events.SQSMessage) map[string]*rung {
-	out := map[string]*rung{}
+func (f *function) byEnv(ctx context.Context, records []events.SQSMessage) map[string]*notices {
+	out := map[string]*notices{}
 	for i := range records {
 		m, err := compiles.Decode(records[i].Body)
 		if err != nil {
@@ -124,7 +124,7 @@ func (f *function) byEnv(ctx context.Context, records []events.SQSMessage) map[s
 		}
 		r := out[m.Env]
 		if r == nil {
-			r = &rung{}
+			r = &notices{}
 			out[m.Env] = r
 		}
 		r.messages = append(r.messages, records[i].MessageId)
@@ -134,7 +134,8 @@ func (f *function) byEnv(ctx context.Context, records []events.SQSMessage) map[s
 	return out
 }
 
-// work works on the orders of an environment. What there is no time for is rung for anew.
+// work works on the orders of an environment. Of what there is no time for, the function is
+// notified anew.
 func (f *function) work(ctx context.Context, env string, ids []string, half time.Duration) error {
 	began := f.Home.Engine.Clock.Now()
 	deadline, _ := ctx.Deadline()
@@ -155,7 +156,7 @@ func (f *function) work(ctx context.Context, env string, ids []string, half time
 		}
 	}
 	if err == nil && len(left) > 0 {
-		return f.Home.Compiles.Ring(context.WithoutCancel(ctx), env, left...)
+		return f.Home.Compiles.Notify(context.WithoutCancel(ctx), env, left...)
 	}
 	return err
 }
@@ -168,7 +169,7 @@ func (f *function) worker(env string) *fulfil.Worker {
 	h := f.Home
 	w := fulfil.New(fulfil.Config{
 		Env: env, Instances: h.Instances, Definitions: h.Definitions, Engine: h.Engine,
-		Types: h.Types, Agent: h.Config.Packs.Check, Dir: f.dir, Rung: true, Elsewhere: python,
+		Types: h.Types, Agent: h.Config.Packs.Check, Dir: f.dir, Notified: true, Elsewhere: python,
 		Print: func(text string) {
 			f.Log.Debug("a model prints", "environment", env, "text", strings.TrimSpace(text))
 		},

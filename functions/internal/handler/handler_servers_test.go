@@ -225,7 +225,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// TestAcrossAgents pins that lanes of other agents are rung, and finish.
+// TestAcrossAgents pins that lanes of other agents are notified, and finish.
 func TestAcrossAgents(t *testing.T) {
 	s := newStack(t)
 	m := &model.Model{}
@@ -292,7 +292,7 @@ func TestStoreIsAway(t *testing.T) {
 	if late := s.receive("web1"); len(late) != 0 {
 		t.Errorf("%d messages came back at once", len(late))
 	}
-	// The queue is deaf for half a minute; a sweep rings for the same lane, and what is in the
+	// The queue is deaf for half a minute; a sweep notifies the same lane, and what is in the
 	// queue comes when it may.
 	if _, err := s.admin.Engine.RunLane(t.Context(), "prod", "web1/0", time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)

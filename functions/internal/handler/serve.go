@@ -31,11 +31,11 @@ type function struct {
 
 func (f *function) prepare() {
 	h := f.Home
-	f.worked = &logs.Gatherer{Bell: h.Logs, Clock: h.Engine.Clock, Log: f.Log}
-	f.sets.Look, f.sets.Log = h.Look(), f.Log
-	f.server = &serve.Server{Engine: h.Engine, Bell: h.Bell, Clock: h.Engine.Clock, Operation: h.Operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran}
+	f.worked = &logs.Gatherer{Notifier: h.Logs, Clock: h.Engine.Clock, Log: f.Log}
+	f.sets.Finder, f.sets.Log = h.OrderFinder(), f.Log
+	f.server = &serve.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock, Operation: h.Operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran}
 	f.service = api.New(api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Jobs: h.State,
-		ByRunner: queue.ByRunner, RingRunner: h.RingRunner})
+		ByRunner: queue.ByRunner, NotifyRunner: h.NotifyRunner})
 }
 
 // event is what the function may be called with: messages of a queue, a comparison, or a job to

@@ -41,7 +41,7 @@ func (f *Function) Service(asks bool) *api.Service {
 	if asks && h.Config.Handler != "" {
 		calls := lambda.NewFromConfig(h.AWS)
 		c.Elsewhere = func(ctx context.Context, job api.ReadJob) (api.ReadDone, error) { return f.elsewhere(ctx, calls, job) }
-		c.Jobs, c.RingRunner = h.State, h.RingRunner
+		c.Jobs, c.NotifyRunner = h.State, h.NotifyRunner
 		c.Start = func(ctx context.Context, env, id string) error { return f.start(ctx, calls, Job{env, id}) }
 	}
 	c.Unserved = func(ctx context.Context, env string) (map[string]time.Duration, error) {

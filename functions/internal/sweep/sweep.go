@@ -36,8 +36,8 @@ func Main(definitions []provider.Definition) {
 	run.Main(func(ctx context.Context) (any, error) {
 		f, err := run.Begin(ctx, definitions, func(c *home.Config) {
 			c.Makes = true
-			c.Doorbell = func(next state.Doorbell, state state.State) state.Doorbell {
-				return &sweep.Bell{Out: next, State: state}
+			c.Notifier = func(next state.Notifier, state state.State) state.Notifier {
+				return &sweep.Notifier{Out: next, State: state}
 			}
 		})
 		if err != nil {
@@ -57,14 +57,14 @@ func Main(definitions []provider.Definition) {
 				Clock:   f.Home.Engine.Clock,
 			},
 		}
-		if look := f.Home.Look(); look != nil {
+		if finder := f.Home.OrderFinder(); finder != nil {
 			polling := &provision.PollSwitch{
 				Lambda:  awslambda.NewFromConfig(f.Home.AWS),
 				Mapping: os.Getenv(EnvCompileMapping),
 				Clock:   s.Clock,
 			}
-			look.Serve = func(ctx context.Context) error { return polling.SetNeeded(ctx, true) }
-			s.Orders = look
+			finder.Serve = func(ctx context.Context) error { return polling.SetNeeded(ctx, true) }
+			s.Orders = finder
 		}
 		return func(ctx context.Context, e event) error {
 			defer f.Flush(ctx)

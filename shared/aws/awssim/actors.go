@@ -143,7 +143,7 @@ func (s *deployState) counts() (map[state.Status]int, error) {
 
 func (s *deployState) commit(c state.Commit) (state.Committed, error) {
 	out, err := s.justCommit(c)
-	if err == nil && c.Plan { // whoever rings now asks who is to be woken
+	if err == nil && c.Plan { // whoever notifies now asks who is to be woken
 		_, _ = call(s.r, "Asleep", s.r.cur.op, func(context.Context) (int64, error) { return s.p.state.Asleep(env), nil })
 	}
 	return out, err

@@ -1,12 +1,12 @@
-// Package compiles rings the compile function, which works on the orders of services in AWS: through
+// Package compiles notifies the compile function, which works on the orders of services in AWS: through
 // one FIFO queue, with a message group for each environment, so that one function at a time is at
 // work in it. A message names instances that may have something to do; what there is to do stands in
 // the instances, so one that is lost, late or doubled changes nothing but when it is done.
 // docs/design/functions.md describes it.
 //
 //	compiles.go  messages, and what sends them
-//	store.go     instances whose writes ring
-//	look.go      what the sweep and other functions ring for
+//	store.go     instances whose writes send notices
+//	finder.go    what the sweep and other functions send notices of
 package compiles
 
 import (
@@ -24,15 +24,15 @@ import (
 	"southbound/shared/fault"
 )
 
-// Sender is what Bell needs of SQS; *sqs.Client has it.
+// Sender is what Notifier needs of SQS; *sqs.Client has it.
 type Sender interface {
 	SendMessage(
 		ctx context.Context, in *sqs.SendMessageInput, opts ...func(*sqs.Options),
 	) (*sqs.SendMessageOutput, error)
 }
 
-// Bell rings the compile function.
-type Bell struct {
+// Notifier notifies the compile function.
+type Notifier struct {
 	API Sender
 	URL string // of the queue
 }
@@ -53,18 +53,18 @@ const (
 	maxBytes = 32 << 10
 )
 
-const opRing = "ring the compile function"
+const opNotify = "notify the compile function"
 
-// Ring says that instances of an environment may have something to do; none: that some may. That it
-// fails loses nothing: the sweep looks.
-func (b *Bell) Ring(ctx context.Context, env string, instances ...string) error {
+// Notify says that instances of an environment may have something to do; none: that some may. That
+// it fails loses nothing: the sweep looks.
+func (b *Notifier) Notify(ctx context.Context, env string, instances ...string) error {
 	m := Message{Format: format, Env: env, Instances: unique(instances)}
 	if len(m.Instances) > maxIDs || len(strings.Join(m.Instances, "")) > maxBytes {
 		m.Instances = nil
 	}
 	body, err := json.Marshal(m)
 	if err != nil {
-		return fault.Wrap(fault.Internal, opRing, err)
+		return fault.Wrap(fault.Internal, opNotify, err)
 	}
 	var raw [16]byte
 	_, _ = rand.Read(raw[:]) // it never fails
@@ -73,7 +73,7 @@ func (b *Bell) Ring(ctx context.Context, env string, instances ...string) error 
 		// Messages are not merged by SQS, which remembers one for minutes after it was received.
 		MessageDeduplicationId: aws.String(hex.EncodeToString(raw[:])),
 	})
-	return awserr.Fault(opRing, err)
+	return awserr.Fault(opNotify, err)
 }
 
 // unique returns ids without repeats, sorted.

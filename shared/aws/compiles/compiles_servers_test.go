@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	}, server.MiniStack))
 }
 
-// rung takes what was rung for, and returns the instances; none: all.
-func rung(t *testing.T, h *home.Home) [][]string {
+// notified takes the notices sent so far, and returns the instances that they name; none: all.
+func notified(t *testing.T, h *home.Home) [][]string {
 	t.Helper()
 	var out [][]string
 	for {
@@ -73,22 +73,23 @@ func customer(t *testing.T) definition.Service {
 	return definition.Service{Name: "customer", Default: true, Lifecycle: *m}
 }
 
-// TestRings orders in an environment that rests, and wants the compile function to be told, also by
-// the sweep and by what has run resources, and the environment not to rest before the order is done.
-func TestRings(t *testing.T) {
+// TestNotices orders in an environment that rests, and wants the compile function to be told, also
+// by the sweep and by what has run resources, and the environment not to rest before the order is
+// done.
+func TestNotices(t *testing.T) {
 	h := hometest.New(t, url, handlers.All()).Open(t, nil)
-	look := h.Look()
+	finder := h.OrderFinder()
 	ran := func(want ...[]string) {
 		t.Helper()
-		if err := look.Ran(t.Context(), "prod", []string{"b", "a", "b"}); err != nil {
+		if err := finder.Ran(t.Context(), "prod", []string{"b", "a", "b"}); err != nil {
 			t.Fatal(err)
 		}
-		if got := rung(t, h); !slices.EqualFunc(want, got, slices.Equal) {
-			t.Errorf("rung for %v, expected %v", got, want)
+		if got := notified(t, h); !slices.EqualFunc(want, got, slices.Equal) {
+			t.Errorf("notices of %v, expected %v", got, want)
 		}
 	}
 	ran() // nobody offers services: the sets are not those of instances
-	look.Now = func() time.Time { return time.Now().Add(time.Hour) }
+	finder.Now = func() time.Time { return time.Now().Add(time.Hour) }
 	if err := h.Definitions.Put(t.Context(), "prod", "bundle", []definition.Service{customer(t)}); err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +105,8 @@ func TestRings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := rung(t, h); len(got) != 1 || !slices.Equal(got[0], []string{i.ID}) {
-		t.Errorf("an order rings for %v", got)
+	if got := notified(t, h); len(got) != 1 || !slices.Equal(got[0], []string{i.ID}) {
+		t.Errorf("an order sends notices of %v", got)
 	}
 	rests, err := h.State.Resting(t.Context())
 	if err != nil || !rests["prod"].IsZero() {
@@ -114,15 +115,15 @@ func TestRings(t *testing.T) {
 	if ok, err := h.State.Rest(t.Context(), "prod", time.Now().Add(time.Hour)); ok || err != nil {
 		t.Errorf("with an order that is not done it rests: %v, %v", ok, err)
 	}
-	if err := look.Sweep(t.Context(), "prod"); err != nil {
+	if err := finder.Sweep(t.Context(), "prod"); err != nil {
 		t.Fatal(err)
 	}
-	if got := rung(t, h); len(got) != 1 || got[0] != nil {
-		t.Errorf("the sweep rings for %v", got)
+	if got := notified(t, h); len(got) != 1 || got[0] != nil {
+		t.Errorf("the sweep sends notices of %v", got)
 	}
 }
 
-// TestLost pins that an order whose ring is lost is accepted, as the sweep rings for it.
+// TestLost pins that an order whose notice is lost is accepted, as the sweep sends another.
 func TestLost(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, func(c *home.Config) { c.CompileQueue += "-gone" })

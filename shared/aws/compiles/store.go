@@ -12,18 +12,18 @@ type Waker interface {
 	Wake(ctx context.Context, env string) error
 }
 
-// Store is instances whose writes ring for what they leave to do. It is what orders are written to;
-// whoever does what is left writes past it.
+// Store is instances whose writes send notices for what they leave to do. It is what orders are
+// written to; whoever does what is left writes past it.
 type Store struct {
 	inventory.Store
-	Bell  *Bell
-	Waker Waker
-	// Lost, when not nil, is told of a ring that failed: the sweep rings in its stead.
+	Notifier *Notifier
+	Waker    Waker
+	// Lost, when not nil, is told of a notice that failed: the sweep sends one in its stead.
 	Lost func(ctx context.Context, env string, err error)
 }
 
 // Write implements inventory.Store. An order that was written is accepted, whatever becomes of the
-// ring; but that the environment rests would hide it from the sweep, so not being able to end its
+// notify; but that the environment rests would hide it from the sweep, so not being able to end its
 // rest is an error, after which the order may be there, as after fault.Unavailable of any Write.
 func (s *Store) Write(
 	ctx context.Context, env string, changes []inventory.Change,
@@ -44,7 +44,7 @@ func (s *Store) Write(
 	if err := s.Waker.Wake(ctx, env); err != nil {
 		return nil, err
 	}
-	if err := s.Bell.Ring(ctx, env, ids...); err != nil && s.Lost != nil {
+	if err := s.Notifier.Notify(ctx, env, ids...); err != nil && s.Lost != nil {
 		s.Lost(ctx, env, err)
 	}
 	return revs, nil

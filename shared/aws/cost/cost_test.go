@@ -124,7 +124,7 @@ func (h *home) restart() {
 		h.t.Fatal(err)
 	}
 	process := time.Now().UnixNano() & 0xffffffff
-	h.engine = deploy.New(deploy.Config{State: state, Files: bucket.NewFiles(objects, h.bucket), Doorbell: queue.NewBell(h.sqs, h.queues), Clock: h.clock, Caller: local.Caller{},
+	h.engine = deploy.New(deploy.Config{State: state, Files: bucket.NewFiles(objects, h.bucket), Notifier: queue.NewNotifier(h.sqs, h.queues), Clock: h.clock, Caller: local.Caller{},
 		Secrets: noSecrets{}, Connector: &transport.Connector{Local: true}, Types: registry, Handlers: byType, Pack: "test", Holder: fmt.Sprintf("%024x", time.Now().UnixNano()),
 		NewID: func() string {
 			return fmt.Sprintf("%012x%012x%08x", time.Now().UnixMilli(), h.ids.Add(1), process)
@@ -162,13 +162,13 @@ func (h *home) export(m *model.Model) deploy.Exported {
 	return out
 }
 
-// drain hears the queues of agents web00.. until they are empty, serves the lanes that were rung,
-// and returns how many resources ran.
+// drain hears the queues of agents web00.. until they are empty, serves the lanes that were
+// notified, and returns how many resources ran.
 func (h *home) drain(agents int) int {
 	h.t.Helper()
 	total := 0
-	for rung := true; rung; {
-		rung = false
+	for notified := true; notified; {
+		notified = false
 		for a := range agents {
 			url, err := h.queues.URL(h.t.Context(), "prod", fmt.Sprintf("web%02d", a))
 			if err != nil {
@@ -180,7 +180,7 @@ func (h *home) drain(agents int) int {
 				h.t.Fatal(err)
 			}
 			for _, lane := range heard {
-				rung = true
+				notified = true
 				total += h.serve(lane.Env, lane.Lane)
 			}
 			if err := l.Done(h.t.Context(), heard...); err != nil {
@@ -191,7 +191,7 @@ func (h *home) drain(agents int) int {
 	return total
 }
 
-// serve runs a lane, in as many invocations as that takes: who serves queues rings again for what
+// serve runs a lane, in as many invocations as that takes: who serves queues notifies again of what
 // the time of one was too short for.
 func (h *home) serve(env, lane string) (ran int) {
 	h.t.Helper()
@@ -362,7 +362,7 @@ func TestIdle(t *testing.T) {
 	h.export(modelOf(40, 20, 0))
 	h.drain(20)
 	swept, err := h.engine.Sweep(t.Context(), "prod")
-	if err != nil || swept.Rung != 0 || swept.Next.IsZero() {
+	if err != nil || swept.Notified != 0 || swept.Next.IsZero() {
 		t.Fatalf("%v: %+v", err, swept)
 	}
 	if rests, err := h.state.Rest(t.Context(), "prod", swept.Next); err != nil || !rests {

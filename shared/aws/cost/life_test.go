@@ -162,8 +162,8 @@ func TestChainOnOneAgent(t *testing.T) {
 	s.meter.Take()
 	s.used = cost.Usage{}
 	began := time.Now()
-	if rung := s.drain(1); rung != 1 || s.deployed() != n {
-		t.Errorf("%d messages for a chain of %d; %d deployed", rung, n, s.deployed())
+	if notified := s.drain(1); notified != 1 || s.deployed() != n {
+		t.Errorf("%d messages for a chain of %d; %d deployed", notified, n, s.deployed())
 	}
 	t.Logf("%v\n%s", time.Since(began), s.meter.Take())
 }

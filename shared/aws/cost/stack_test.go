@@ -183,8 +183,8 @@ func (s *stack) open(makes bool) *awshome.Home {
 func (s *stack) restart() {
 	s.t.Helper()
 	s.handler = s.open(false)
-	s.worked = &logs.Gatherer{Bell: s.handler.Logs, Clock: machine.Clock{}, Log: s.config.Log}
-	s.server = &serve.Server{Engine: s.handler.Engine, Bell: s.handler.Bell, Clock: machine.Clock{}, Operation: time.Second, Log: s.config.Log,
+	s.worked = &logs.Gatherer{Notifier: s.handler.Logs, Clock: machine.Clock{}, Log: s.config.Log}
+	s.server = &serve.Server{Engine: s.handler.Engine, Notifier: s.handler.Notifier, Clock: machine.Clock{}, Operation: time.Second, Log: s.config.Log,
 		Ran: func(ctx context.Context, r serve.Run) { // as functions/handler does
 			if r.Out.Ran > 0 {
 				s.worked.Add(ctx, r.Env, r.Lane)
@@ -272,8 +272,8 @@ func (s *stack) delete(url string, messages []sqstypes.Message) {
 }
 
 // drain does what Lambda and the functions behind it would until all queues are empty, and returns
-// how many messages agents were rung with.
-func (s *stack) drain(agents int) (rung int) {
+// how many messages notified agents.
+func (s *stack) drain(agents int) (notified int) {
 	s.t.Helper()
 	for again := true; again; {
 		again = !s.lost.IsZero() && time.Since(s.lost) < hidden+time.Second
@@ -284,7 +284,7 @@ func (s *stack) drain(agents int) (rung int) {
 				continue
 			}
 			again = true
-			rung += len(got)
+			notified += len(got)
 			s.used.Invocations++
 			batch := make([]serve.Message, len(got))
 			for i, m := range got {
@@ -309,7 +309,7 @@ func (s *stack) drain(agents int) (rung int) {
 			s.delete(s.config.LogQueue, got)
 		}
 	}
-	return rung
+	return notified
 }
 
 func agentName(n int) string { return "web" + strconv.Itoa(100 + n)[1:] }

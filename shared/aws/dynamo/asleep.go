@@ -7,14 +7,14 @@ type sleepers struct{ seq, number int64 }
 
 // Asleep returns the number that SetAsleep was last given, as this process saw it when it last read the head of the environment; 0 when it
 // never did. It asks nobody: every commit of a planner reads the head, and is refused when the head has changed since. So whoever schedules
-// something and rings knows whether agents were put to sleep before that.
+// something and notifies knows whether agents were put to sleep before that.
 func (s *State) Asleep(env string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asleep[env].number
 }
 
-// SetAsleep notes in the head that agents of the environment may be asleep: nobody polls their queues, and who rings has to wake them. 0: all are
+// SetAsleep notes in the head that agents of the environment may be asleep: nobody polls their queues, and whoever notifies them has to wake them. 0: all are
 // awake. Another number than before makes everybody forget which agents they found awake.
 func (s *State) SetAsleep(ctx context.Context, env string, number int64) error {
 	h, err := s.changeHead(ctx, env, func(h *head) error {

@@ -54,13 +54,14 @@ type Config struct {
 	// AWS replaces what the SDK finds out about credentials and the region by itself.
 	AWS *aws.Config
 	// Makes: this process may make queues and mappings, and enable those of agents that were idle,
-	// and has to: a ring only notes what is missing, for Provisioner.Prepare. Others find no queue
-	// where none was made, and leave it to the sweep.
+	// and has to: notifying only notes what is missing, for Provisioner.Prepare. Others find no
+	// queue where none was made, and leave it to the sweep.
 	Makes bool
 	// Leave says which agents this process leaves to others; nil: none. See serve.View.
 	Leave func(a resource.Agent) bool
-	// Doorbell, when not nil, makes the doorbell of the engine, before the one that rings queues.
-	Doorbell func(next state.Doorbell, state state.State) state.Doorbell
+	// Notifier, when not nil, wraps the notifier that sends to queues; the engine uses what it
+	// returns.
+	Notifier func(next state.Notifier, state state.State) state.Notifier
 	// Log, when not nil, gets a line for each action that the engine commits; Count is told how
 	// many, by outcome.
 	Log   *slog.Logger

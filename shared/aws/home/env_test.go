@@ -37,7 +37,7 @@ func TestFromEnv(t *testing.T) {
 	}
 	got, err := FromEnv(func(name string) string { return stack[name] })
 	want := Config{Table: "table", Bucket: "bucket", Prefix: "sb-1", DeadLetters: stack[EnvDeadLetters], Handler: "sb-1-handler", LogQueue: stack[EnvLogQueue], Region: "eu-west-1"}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Config{}, "Leave", "Count", "Sets", "Connector", "Doorbell", "Packs")); diff != "" || err != nil {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Config{}, "Leave", "Count", "Sets", "Connector", "Notifier", "Packs")); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
 	if _, err := Open(t.Context(), Config{Table: "t", Bucket: "b", Prefix: "p", Makes: true, Region: "eu-west-1"}); !fault.Is(err, fault.Usage) {

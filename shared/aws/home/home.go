@@ -43,14 +43,14 @@ type Home struct {
 	Queues   *queue.Queues
 	// Provisioner makes queues and mappings; nil where this process may not.
 	Provisioner *provision.Provisioner
-	// Logs rings the log function; nil where there is no log queue.
-	Logs *logs.Bell
-	Bell *serve.Bell
+	// Logs notifies the log function; nil where there is no log queue.
+	Logs     *logs.Notifier
+	Notifier *serve.Notifier
 	// Instances and Definitions are the services of environments, and their instances.
 	Instances   *services.Instances
 	Definitions *services.Definitions
-	// Compiles rings the compile function; nil where there is none.
-	Compiles *compiles.Bell
+	// Compiles notifies the compile function; nil where there is none.
+	Compiles *compiles.Notifier
 
 	Types *schema.Registry
 	SQS   *sqs.Client
@@ -96,10 +96,10 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 	if err := h.queues(); err != nil {
 		return nil, err
 	}
-	h.Bell = serve.NewBell(h.ringer())
-	h.Bell.Log = c.Log
+	h.Notifier = serve.NewNotifier(h.notifier())
+	h.Notifier.Log = c.Log
 	if c.LogQueue != "" {
-		h.Logs = &logs.Bell{API: h.SQS, URL: c.LogQueue}
+		h.Logs = &logs.Notifier{API: h.SQS, URL: c.LogQueue}
 	}
 	return h, h.engine()
 }
@@ -119,25 +119,25 @@ func (h *Home) queues() error {
 	return nil
 }
 
-// ringer returns what rings queues. A process that may make them does not do so while it rings: see
-// provision.Provisioner.Bell.
-func (h *Home) ringer() state.Doorbell {
-	b := queue.NewBell(h.SQS, h.Queues)
+// notifier returns what sends notices to queues. A process that may make queues does not do so
+// then: see provision.Provisioner.Notifier.
+func (h *Home) notifier() state.Notifier {
+	b := queue.NewNotifier(h.SQS, h.Queues)
 	if h.Provisioner != nil {
-		b = h.Provisioner.Bell()
+		b = h.Provisioner.Notifier()
 	}
 	b.Together = h.together
 	return b
 }
 
-// RingRunner tells the runner of an agent of a part of a job.
-func (h *Home) RingRunner(ctx context.Context, env, agent, part string) error {
-	return queue.NewBell(h.SQS, h.Queues).RingRunner(ctx, env, agent, part)
+// NotifyRunner tells the runner of an agent of a part of a job.
+func (h *Home) NotifyRunner(ctx context.Context, env, agent, part string) error {
+	return queue.NewNotifier(h.SQS, h.Queues).NotifyRunner(ctx, env, agent, part)
 }
 
 // together returns those of some lanes that one invocation may serve together, and when each was
 // last served. That a function has served a lane before shows that its agent has a queue, which
-// what follows may ring.
+// what follows may notify.
 func (h *Home) together(ctx context.Context, env string,
 	lanes []string) (map[string]time.Time, error) {
 	leases, err := h.State.Leases(ctx, env)
@@ -208,14 +208,14 @@ func (h *Home) engine() error {
 	}
 	view := &serve.View{State: h.State, Leave: h.Config.Leave, Log: h.Config.Log, Count: h.Config.Count,
 		Sets: h.Config.Sets}
-	var bell state.Doorbell = h.Bell
-	if h.Config.Doorbell != nil {
-		bell = h.Config.Doorbell(h.Bell, h.State)
+	var notifier state.Notifier = h.Notifier
+	if h.Config.Notifier != nil {
+		notifier = h.Config.Notifier(h.Notifier, h.State)
 	}
-	h.Engine = deploy.New(deploy.Config{State: view, Files: h.Files, Doorbell: bell, Clock: h.clock, Caller: machine.Caller{},
+	h.Engine = deploy.New(deploy.Config{State: view, Files: h.Files, Notifier: notifier, Clock: h.clock, Caller: machine.Caller{},
 		Secrets: known, Connector: connector, Types: h.Types, Handlers: byType, Code: h.Config.Code,
 		Pack: machine.Build(), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
-		Jitter: rand.Float64, Await: h.Bell.Await,
+		Jitter: rand.Float64, Await: h.Notifier.Await,
 		Keep: h.Definitions.Bundles, Owned: h.Instances.Live})
 	return nil
 }

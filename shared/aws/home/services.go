@@ -22,7 +22,7 @@ func (h *Home) services(api *dynamodb.Client) error {
 		return err
 	}
 	if h.Config.CompileQueue != "" {
-		h.Compiles = &compiles.Bell{API: h.SQS, URL: h.Config.CompileQueue}
+		h.Compiles = &compiles.Notifier{API: h.SQS, URL: h.Config.CompileQueue}
 	}
 	return nil
 }
@@ -47,24 +47,25 @@ func (h *Home) Orders() *orders.Service {
 	}
 	lost := func(ctx context.Context, env string, err error) {
 		if h.Config.Log != nil {
-			h.Config.Log.WarnContext(ctx, "the compile function was not rung; the sweep does it",
+			h.Config.Log.WarnContext(ctx, "the compile function was not notified; the sweep does it",
 				"environment", env, "error", err.Error())
 		}
 	}
 	return orders.New(orders.Config{
 		Definitions: h.Definitions, Now: h.clock.Now,
 		Instances: &compiles.Store{
-			Store: h.Instances, Bell: h.Compiles, Waker: h.State, Lost: lost,
+			Store: h.Instances, Notifier: h.Compiles, Waker: h.State, Lost: lost,
 		},
 	})
 }
 
-// Look returns what rings for what is left to do of orders; nil where nobody does it.
-func (h *Home) Look() *compiles.Look {
+// OrderFinder returns what notifies the compile function of what is left to do of orders; nil where
+// there is none.
+func (h *Home) OrderFinder() *compiles.Finder {
 	if h.Compiles == nil {
 		return nil
 	}
-	return &compiles.Look{
-		Bell: h.Compiles, Definitions: h.Definitions, Instances: h.Instances, Now: h.clock.Now,
+	return &compiles.Finder{
+		Notifier: h.Compiles, Definitions: h.Definitions, Instances: h.Instances, Now: h.clock.Now,
 	}
 }

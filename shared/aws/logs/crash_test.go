@@ -66,7 +66,7 @@ func TestCrashAnywhere(t *testing.T) {
 					commits(t, healthy, l, actions, 2, state.Commit{Rows: []state.Row{row}, Parameters: []state.Parameter{fact}})
 					c := &cut{point: point, last: last}
 					w.faults = &awstest.Faults{Decide: c.decide}
-					failed := w.process().Take(t.Context(), ring(l))
+					failed := w.process().Take(t.Context(), notice(l))
 					w.faults = nil
 					reached := c.reached()
 					if !reached && len(failed) > 0 {
@@ -75,7 +75,7 @@ func TestCrashAnywhere(t *testing.T) {
 					reason := fmt.Sprintf("point %d, fault %d", point, last)
 					want(t, w.process(), state.ActionQuery{}, newestFirst(actions), reason+": after the crash")
 					want(t, w.process(), state.ActionQuery{Resource: id("a", 1)}, ofResource(newestFirst(actions), id("a", 1)), reason+": of a resource, after the crash")
-					if failed := w.process().Take(t.Context(), ring(l)); len(failed) > 0 {
+					if failed := w.process().Take(t.Context(), notice(l)); len(failed) > 0 {
 						t.Errorf("%s: again: %+v", reason, failed)
 					}
 					logged(t, w.process(), reason)

@@ -11,19 +11,19 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// Gatherer rings the log for lanes that ran, several at a time. It may be used by any number of
+// Gatherer notifies the log of lanes that ran, several at a time. It may be used by any number of
 // goroutines.
 type Gatherer struct {
-	Bell  *Bell // nil: nothing is rung
-	Clock state.Clock
-	Log   *slog.Logger
+	Notifier *Notifier // nil: no notices are sent
+	Clock    state.Clock
+	Log      *slog.Logger
 
 	mu      sync.Mutex
 	lanes   map[string]map[string]bool // by environment
 	waiting *waiting                   // nil: nobody waits for more lanes
 }
 
-// waiting is somebody who waits for more lanes, and rings then.
+// waiting is somebody who waits for more lanes, and notifies then.
 type waiting struct {
 	end  context.CancelFunc
 	done chan struct{}
@@ -32,9 +32,9 @@ type waiting struct {
 // gather is how long a lane waits for others: what was done is in the log that much later.
 const gather = time.Second
 
-// Add notes that a lane ran. The log is rung a second later, or by Flush.
+// Add notes that a lane ran. The log is notified a second later, or by Flush.
 func (g *Gatherer) Add(ctx context.Context, env, lane string) {
-	if g.Bell == nil {
+	if g.Notifier == nil {
 		return
 	}
 	g.mu.Lock()
@@ -53,13 +53,13 @@ func (g *Gatherer) Add(ctx context.Context, env, lane string) {
 	}
 }
 
-// wait rings as long as lanes come, and ends without a ring when ctx does.
+// wait notifies as long as lanes come, and ends without a notice when ctx does.
 func (g *Gatherer) wait(ctx context.Context, w *waiting) {
 	defer close(w.done)
 	defer w.end()
 	for {
 		if g.Clock.Sleep(ctx, gather) == nil {
-			g.ring(context.WithoutCancel(ctx))
+			g.notice(context.WithoutCancel(ctx))
 		}
 		g.mu.Lock()
 		over := ctx.Err() != nil || len(g.lanes) == 0
@@ -73,7 +73,7 @@ func (g *Gatherer) wait(ctx context.Context, w *waiting) {
 	}
 }
 
-// Flush rings for what was noted and returns when that is done.
+// Flush notifies the log of what was noted and returns when that is done.
 func (g *Gatherer) Flush(ctx context.Context) {
 	g.mu.Lock()
 	w := g.waiting
@@ -82,17 +82,17 @@ func (g *Gatherer) Flush(ctx context.Context) {
 		w.end()
 		<-w.done
 	}
-	g.ring(context.WithoutCancel(ctx))
+	g.notice(context.WithoutCancel(ctx))
 }
 
-func (g *Gatherer) ring(ctx context.Context) {
+func (g *Gatherer) notice(ctx context.Context) {
 	g.mu.Lock()
 	lanes := g.lanes
 	g.lanes = nil
 	g.mu.Unlock()
 	for env, of := range lanes {
-		if err := g.Bell.Notify(ctx, env, slices.Sorted(maps.Keys(of))...); err != nil { // the sweep makes up for it
-			g.Log.WarnContext(ctx, "the log was not rung", "environment", env, "lanes", len(of), "error", err.Error())
+		if err := g.Notifier.Notify(ctx, env, slices.Sorted(maps.Keys(of))...); err != nil { // the sweep makes up for it
+			g.Log.WarnContext(ctx, "the log was not notified", "environment", env, "lanes", len(of), "error", err.Error())
 		}
 	}
 }

@@ -38,13 +38,13 @@ func (c *counted) is(t *testing.T, when string, requests, messages int) {
 	}
 }
 
-// TestGather wants the log to be rung once for lanes that end about the same time, soon, and for
-// none twice; and everything to be told when an invocation ends, also one that was cut short.
+// TestGather wants the log to be notified once for lanes that end about the same time, soon, and
+// for none twice; and everything to be told when an invocation ends, also one that was cut short.
 func TestGather(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &counted{}
-		g := &logs.Gatherer{Bell: &logs.Bell{API: c, URL: "u"}, Clock: machine.Clock{}, Log: slog.New(slog.DiscardHandler)}
+		g := &logs.Gatherer{Notifier: &logs.Notifier{API: c, URL: "u"}, Clock: machine.Clock{}, Log: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithCancel(t.Context())
 		for _, lane := range []string{"a/0", "b/0", "c/0", "a/0"} {
 			g.Add(ctx, "e", lane)

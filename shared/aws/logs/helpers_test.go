@@ -73,8 +73,8 @@ func commits(t *testing.T, l *logs.Log, lane string, actions []state.Action, som
 	}
 }
 
-// ring makes messages for lanes.
-func ring(lanes ...string) []events.SQSMessage {
+// notice makes the messages of notices of lanes.
+func notice(lanes ...string) []events.SQSMessage {
 	var out []events.SQSMessage
 	for i, lane := range lanes {
 		out = append(out, events.SQSMessage{MessageId: fmt.Sprint(i), Body: fmt.Sprintf(`{"v":1,"env":%q,"lane":%q}`, env, lane)})

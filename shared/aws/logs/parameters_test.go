@@ -37,7 +37,7 @@ func TestParametersAreLogged(t *testing.T) {
 				set(2*n+1, state.Parameter{Name: "region", Value: fmt.Sprintf("eu-%d", n), Source: "user"})
 				switch n % 3 {
 				case 1:
-					if failed := w.process().Take(t.Context(), ring("a/0", "a/0")); len(failed) > 0 {
+					if failed := w.process().Take(t.Context(), notice("a/0", "a/0")); len(failed) > 0 {
 						t.Errorf("failed: %+v", failed)
 					}
 				case 2:

@@ -156,7 +156,7 @@ func TestPagesGo(t *testing.T) {
 				actions := m.actions("a", 5, 20)
 				all = append(all, actions...)
 				commits(t, l, "a/0", actions, 5)
-				if failed := w.process().Take(t.Context(), ring("a/0")); len(failed) > 0 {
+				if failed := w.process().Take(t.Context(), notice("a/0")); len(failed) > 0 {
 					t.Fatalf("failed: %+v", failed)
 				}
 			}

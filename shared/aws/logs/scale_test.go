@@ -46,7 +46,7 @@ func TestManyActions(t *testing.T) {
 			w.meter.Take()
 			began := time.Now()
 			l := w.process()
-			if failed := l.Take(t.Context(), ring("a/0")); len(failed) > 0 {
+			if failed := l.Take(t.Context(), notice("a/0")); len(failed) > 0 {
 				t.Fatalf("failed: %+v", failed)
 			}
 			counts := w.meter.Take()
@@ -131,15 +131,15 @@ func TestCostOfLogging(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, server.DynamoDB)
 			m := &maker{every: time.Second / 10}
-			var rings []string
+			var notices []string
 			for n := range c.lanes {
 				agent := fmt.Sprintf("web%02d", n)
 				commits(t, w.process(), agent+"/0", m.actions(agent, math.MaxInt32, c.n/c.lanes), 512)
-				rings = append(rings, agent+"/0")
+				notices = append(notices, agent+"/0")
 			}
 			l := w.process()
 			w.meter.Take()
-			if failed := l.Take(t.Context(), ring(rings...)); len(failed) > 0 {
+			if failed := l.Take(t.Context(), notice(notices...)); len(failed) > 0 {
 				t.Fatalf("failed: %+v", failed)
 			}
 			counts := w.meter.Take()
@@ -151,7 +151,7 @@ func TestCostOfLogging(t *testing.T) {
 				t.Errorf("%d requests, %d writes, %d PUTs, %.0f WCU and %.0f RCU, want at most %+v\n%s", sum.Calls, wrote, put, sum.WCU, sum.RCU, c, counts)
 			}
 			// The same messages once more cost one read.
-			if failed := w.process().Take(t.Context(), ring(rings...)); len(failed) > 0 {
+			if failed := w.process().Take(t.Context(), notice(notices...)); len(failed) > 0 {
 				t.Fatalf("failed: %+v", failed)
 			}
 			if again := w.meter.Take(); again.Sum().Calls != 1 || again.Sum().WCU != 0 {
@@ -183,7 +183,7 @@ func TestLargeBodies(t *testing.T) {
 				actions = append(actions, a)
 			}
 			commits(t, l, "a/0", actions, 2)
-			if failed := l.Take(t.Context(), ring("a/0")); len(failed) > 0 {
+			if failed := l.Take(t.Context(), notice("a/0")); len(failed) > 0 {
 				t.Fatalf("failed: %+v", failed)
 			}
 			logged(t, l, "large")

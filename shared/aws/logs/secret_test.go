@@ -37,10 +37,10 @@ func TestValuesStandInBodiesOnly(t *testing.T) {
 	for point := 1; point < 8; point++ {
 		c := &cut{point: point, last: awstest.Drop}
 		w.faults = &awstest.Faults{Decide: c.decide}
-		w.process().Take(t.Context(), append(ring("a/0"), events.SQSMessage{Body: fmt.Sprintf(`{"v":%q}`, value)}, events.SQSMessage{Body: value}))
+		w.process().Take(t.Context(), append(notice("a/0"), events.SQSMessage{Body: fmt.Sprintf(`{"v":%q}`, value)}, events.SQSMessage{Body: value}))
 	}
 	w.faults = nil
-	if failed := w.process().Take(t.Context(), ring("a/0")); len(failed) > 0 {
+	if failed := w.process().Take(t.Context(), notice("a/0")); len(failed) > 0 {
 		t.Fatalf("failed: %+v", failed)
 	}
 	logged(t, w.process(), "all")

@@ -70,7 +70,7 @@ func (p *Provisioner) lives(ctx context.Context, env string) (map[string]*life, 
 // Check looks at the agents that have work and that nobody has served for a minute: it makes what
 // is missing of queue and mapping, and enables a mapping that is disabled, and what was put off as
 // well. The sweep calls it for every environment with work, so that nothing is left waiting for the
-// next ring of somebody who happens to know nothing, whatever was interrupted or lost before. It
+// next notice of somebody who happens to know nothing, whatever was interrupted or lost before. It
 // returns how many agents were looked at. An error of one agent keeps none of the others from it;
 // what there is no time for is left to the next minute.
 func (p *Provisioner) Check(ctx context.Context, env string) (looked int, err error) {

@@ -13,15 +13,15 @@ import (
 )
 
 // TestIdleAgentsSleep pins that an agent on which nothing ran for long is not polled any more, that
-// a ring wakes it, and what minutes without change cost.
+// a notice wakes it, and what minutes without change cost.
 func TestIdleAgentsSleep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.start(nil)
 	p.export(1, "web1", "web2", "local1")
 	p.serve()
-	ringer := w.start(nil)
-	ringer.export(1, "web1", "web2", "local1") // it knows the agents as awake
+	notifier := w.start(nil)
+	notifier.export(1, "web1", "web2", "local1") // it knows the agents as awake
 	sleep := func(p *process, want int) {
 		t.Helper()
 		if n, err := p.Idle(t.Context()); err != nil || n != want {
@@ -50,49 +50,49 @@ func TestIdleAgentsSleep(t *testing.T) {
 	}
 	sleep(w.start(nil), 0) // a new process sees that they sleep already
 
-	ringer.export(2, "web1", "web2", "local1")
+	notifier.export(2, "web1", "web2", "local1")
 	if a, b := w.states("web1"), w.states("web2"); a != "Enabled" || b != "Enabled" {
-		t.Errorf("after a ring mappings %q and %q", a, b)
+		t.Errorf("after a notice mappings %q and %q", a, b)
 	}
 	w.heard("web1")
 	w.heard("web2")
 	p.serve()
-	ringer.meter.Take()
+	notifier.meter.Take()
 	w.later(2 * time.Hour)
 	sleep(p, 0) // all were served lately: nobody sleeps
 	if n := p.state.Asleep("prod"); n != 0 {
 		t.Errorf("agents sleep since %d", n)
 	}
-	ringer.export(3, "web1", "web2", "local1")
-	if got := ringer.meter.Take(); got.Sum("Lambda.").Calls != 0 {
-		t.Errorf("a ring when nobody sleeps any more:\n%s", got)
+	notifier.export(3, "web1", "web2", "local1")
+	if got := notifier.meter.Take(); got.Sum("Lambda.").Calls != 0 {
+		t.Errorf("a notice when nobody sleeps any more:\n%s", got)
 	}
 }
 
-// TestRingWhileFallingAsleep exports in the middle of putting agents to sleep, before and after
+// TestNoticeWhileFallingAsleep exports in the middle of putting agents to sleep, before and after
 // each request of it, and pins that the agent is awake in the end.
-func TestRingWhileFallingAsleep(t *testing.T) {
+func TestNoticeWhileFallingAsleep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.rules.Slow = 0
 	first := w.start(nil)
 	first.export(0, "web1")
 	first.serve()
-	for n, rang := 1, true; rang; n++ {
+	for n, notified := 1, true; notified; n++ {
 		for _, before := range []bool{true, false} {
 			w.later(15 * 24 * time.Hour)
 			first.serve()
 			w.later(15 * 24 * time.Hour)
-			ringer := w.start(nil)
-			rang = false
+			notifier := w.start(nil)
+			notified = false
 			calls := 0
 			var mu sync.Mutex
 			hook := func(when bool) {
 				if when != before || calls != n {
 					return
 				}
-				rang = true
-				ringer.export(2*n+map[bool]int{true: 1, false: 2}[before], "web1")
+				notified = true
+				notifier.export(2*n+map[bool]int{true: 1, false: 2}[before], "web1")
 			}
 			faults := &awstest.Faults{Decide: func(string, []byte) awstest.Fault {
 				mu.Lock()
@@ -110,9 +110,9 @@ func TestRingWhileFallingAsleep(t *testing.T) {
 			if _, err := sweep.Idle(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if rang {
+			if notified {
 				if got := w.states("web1"); got != "Enabled" {
-					t.Errorf("rung at request %d (before it: %v): %q", n, before, got)
+					t.Errorf("notified at request %d (before it: %v): %q", n, before, got)
 				}
 				w.heard("web1")
 			}

@@ -14,31 +14,32 @@ import (
 	"southbound/shared/fault"
 )
 
-// A planner rings while it holds the lease of the plan, which ends after a minute. Making a queue
-// and a mapping takes seconds, and Lambda allows an account 15 requests a second about mappings: so
-// what a ring finds missing or asleep is only noted, and prepared when the lease was given back.
+// A planner notifies while it holds the lease of the plan, which ends after a minute. Making a
+// queue and a mapping takes seconds, and Lambda allows an account 15 requests a second about
+// mappings: so what a notice finds missing or asleep is only noted, and prepared when the lease was
+// given back.
 
 const (
 	sideBySide = 16                     // agents that are prepared at once
 	prepareGap = 160 * time.Millisecond // between two of them: Lambda takes 15 requests a second from an account, and an agent up to two
 )
 
-// Bell returns a doorbell that sends what can be sent at once, and puts off agents whose queue is
-// not there or that may be asleep. Prepare has to be called after it was rung.
-func (p *Provisioner) Bell() *queue.Bell {
-	known := &queue.Queues{API: p.SQS, Prefix: p.Prefix, Base: p.Base, Fixed: true, Rung: func(_ context.Context, env, agent string) error {
+// Notifier returns one that sends what can be sent at once, and puts off agents whose queue is
+// not there or that may be asleep. Prepare has to be called after it was used.
+func (p *Provisioner) Notifier() *queue.Notifier {
+	known := &queue.Queues{API: p.SQS, Prefix: p.Prefix, Base: p.Base, Fixed: true, OnNotified: func(_ context.Context, env, agent string) error {
 		if p.mayBeAsleep(owner{env, agent}) {
 			p.PutOff(env, agent, nil)
 		}
 		return nil
 	}}
-	b := queue.NewBell(p.SQS, known)
+	b := queue.NewNotifier(p.SQS, known)
 	b.PutOff = p.PutOff
 	return b
 }
 
-// PutOff notes that an agent has to be prepared, and which of its lanes are to be rung then.
-func (p *Provisioner) PutOff(env, agent string, rings []state.Ring) {
+// PutOff notes that an agent has to be prepared, and which of its lanes are to be notified then.
+func (p *Provisioner) PutOff(env, agent string, notices []state.Notice) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	lanes := p.waiting[owner{env, agent}]
@@ -46,13 +47,13 @@ func (p *Provisioner) PutOff(env, agent string, rings []state.Ring) {
 		lanes = map[string]bool{}
 		p.waiting[owner{env, agent}] = lanes
 	}
-	for _, r := range rings {
+	for _, r := range notices {
 		lanes[r.Lane] = true
 	}
 }
 
 // Job is an agent that has to be prepared: its queue and mapping made or enabled, and lanes of it
-// rung.
+// notified.
 type Job struct {
 	Env   string   `json:"environment"`
 	Agent string   `json:"agent"`
@@ -76,7 +77,7 @@ func (p *Provisioner) Take() []Job {
 // after a time. It returns those that it did not begin. What failed is left to the sweep: it looks
 // at agents with work that nobody serves. Preparing an agent twice does no harm.
 func (p *Provisioner) Prepare(ctx context.Context, jobs []Job, until time.Time) (left []Job, err error) {
-	bell := queue.NewBell(p.SQS, p.queues)
+	notifier := queue.NewNotifier(p.SQS, p.queues)
 	errs := make([]error, len(jobs))
 	slots := make(chan struct{}, sideBySide)
 	var wg sync.WaitGroup
@@ -88,7 +89,7 @@ func (p *Provisioner) Prepare(ctx context.Context, jobs []Job, until time.Time) 
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if errs[i] = p.prepare(ctx, bell, &jobs[i]); errs[i] != nil {
+			if errs[i] = p.prepare(ctx, notifier, &jobs[i]); errs[i] != nil {
 				p.lookSoon(owner{jobs[i].Env, jobs[i].Agent})
 			}
 		})
@@ -97,9 +98,9 @@ func (p *Provisioner) Prepare(ctx context.Context, jobs []Job, until time.Time) 
 	return left, errors.Join(errs...)
 }
 
-func (p *Provisioner) prepare(ctx context.Context, bell *queue.Bell, j *Job) error {
+func (p *Provisioner) prepare(ctx context.Context, notifier *queue.Notifier, j *Job) error {
 	if len(j.Lanes) > 0 {
-		p.queues.Missing(j.Env, j.Agent) // or they would have been rung: it is not asked for before it is made
+		p.queues.Missing(j.Env, j.Agent) // or they would have been notified: it is not asked for before it is made
 	}
 	if err := p.Wake(ctx, j.Env, j.Agent); err != nil {
 		return err
@@ -107,7 +108,7 @@ func (p *Provisioner) prepare(ctx context.Context, bell *queue.Bell, j *Job) err
 	if len(j.Lanes) == 0 {
 		return nil
 	}
-	return bell.Ring(ctx, j.Env, state.RingsOf(j.Lanes))
+	return notifier.Notify(ctx, j.Env, state.NoticesOf(j.Lanes))
 }
 
 // pace keeps a distance between what several begin.

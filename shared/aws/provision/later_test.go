@@ -69,7 +69,7 @@ func prepared(t *testing.T, a *account, state simulated) (*provision.Provisioner
 	ids := machine.NewIDs()
 	files := sim.NewFiles()
 	files.Now = time.Now
-	return p, deploy.New(deploy.Config{State: state, Files: files, Doorbell: p.Bell(), Clock: machine.Clock{}, Caller: machine.Caller{}, Secrets: unresolved{},
+	return p, deploy.New(deploy.Config{State: state, Files: files, Notifier: p.Notifier(), Clock: machine.Clock{}, Caller: machine.Caller{}, Secrets: unresolved{},
 		Connector: unresolved{}, Types: types, Handlers: byType, Pack: "test", Holder: ids.Holder, NewID: ids.NewID, Jitter: func() float64 { return 0.5 }})
 }
 
@@ -121,12 +121,12 @@ func TestManyNewAgents(t *testing.T) {
 		if got := a.busiest(); got > 15 {
 			t.Errorf("Lambda got %d requests in a second", got)
 		}
-		rung := 0
+		notified := 0
 		for _, groups := range a.messages {
-			rung += len(groups)
+			notified += len(groups)
 		}
-		if len(a.queues) != n || len(a.mappings) != n || rung < n {
-			t.Errorf("%d queues, %d mappings, %d messages", len(a.queues), len(a.mappings), rung)
+		if len(a.queues) != n || len(a.mappings) != n || notified < n {
+			t.Errorf("%d queues, %d mappings, %d messages", len(a.queues), len(a.mappings), notified)
 		}
 		for name, tags := range a.queues {
 			if tags["southbound:mapping"] == "" || len(a.messages[name]) == 0 {

@@ -96,7 +96,7 @@ const (
 
 const (
 	hiddenTimes = 6              // of the function's timeout, as AWS asks for
-	retention   = 24 * time.Hour // of messages: the sweep rings again for what is left
+	retention   = 24 * time.Hour // of messages: the sweep notifies again for what is left
 	receives    = 20             // before a message is a dead letter: every failure of one costs its neighbours a receive
 	keyReuse    = 1 * time.Hour  // of a data key of KMS
 )
@@ -114,7 +114,7 @@ type Provisioner struct {
 	resting  map[owner]bool      // seen to be asleep
 	nextIdle time.Time
 	fresh    bool                      // queues have the attributes that they should have
-	waiting  map[owner]map[string]bool // put off: the lanes that are to be rung, see PutOff
+	waiting  map[owner]map[string]bool // put off: the lanes that are to be notified, see PutOff
 	pace     pace
 }
 
@@ -136,7 +136,7 @@ func New(c Config) (*Provisioner, error) {
 		c.Reaches = func(a resource.Agent) bool { return a.Transport != "local" && a.Transport != "" }
 	}
 	p := &Provisioner{Config: c, mappings: map[owner]string{}, awake: map[owner]int64{}, looked: map[owner]time.Time{}, resting: map[owner]bool{}, waiting: map[owner]map[string]bool{}}
-	p.queues = &queue.Queues{API: c.SQS, Prefix: c.Prefix, Base: c.Base, Attributes: p.attributes(), Tags: p.tags(), Made: p.Made, Rung: p.Rung}
+	p.queues = &queue.Queues{API: c.SQS, Prefix: c.Prefix, Base: c.Base, Attributes: p.attributes(), Tags: p.tags(), Made: p.Made, OnNotified: p.Notified}
 	return p, nil
 }
 
@@ -189,8 +189,9 @@ func (p *Provisioner) Made(ctx context.Context, env, agent, url string) error {
 	return p.connect(ctx, o, url)
 }
 
-// Rung wakes an agent when it may be asleep; mostly it asks nobody. It is what queue.Queues calls.
-func (p *Provisioner) Rung(ctx context.Context, env, agent string) error {
+// Notified wakes an agent when it may be asleep; mostly it asks nobody. It is what queue.Queues
+// calls.
+func (p *Provisioner) Notified(ctx context.Context, env, agent string) error {
 	if !p.mayBeAsleep(owner{env, agent}) {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// TestMadeOnFirstUse pins what is made with the first ring, that it is made once by whoever comes
+// TestMadeOnFirstUse pins what is made with the first notice, that it is made once by whoever comes
 // first, and that it works.
 func TestMadeOnFirstUse(t *testing.T) {
 	t.Parallel()
@@ -59,8 +59,8 @@ func TestMadeOnFirstUse(t *testing.T) {
 	}
 }
 
-// TestTwoExportsAtOnce pins that processes that ring the same new agents at once, each from its own
-// export, leave one queue and one mapping an agent.
+// TestTwoExportsAtOnce pins that processes that notify the same new agents at once, each from its
+// own export, leave one queue and one mapping an agent.
 func TestTwoExportsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -237,9 +237,9 @@ func TestQueuesFollowTheStack(t *testing.T) {
 	refresh(w.start(nil), 3) // the stack goes back
 }
 
-// TestRingsCostNothing pins that a process asks Lambda nothing when it rings an agent that is there
-// and awake.
-func TestRingsCostNothing(t *testing.T) {
+// TestNoticesCostNothing pins that a process asks Lambda nothing when it notifies an agent that is
+// there and awake.
+func TestNoticesCostNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(nil).export(1, "web1")
@@ -247,6 +247,6 @@ func TestRingsCostNothing(t *testing.T) {
 	p.export(2, "web1")
 	got := p.meter.Take()
 	if got.Sum("Lambda.").Calls != 0 || got.Sum("SQS.").Calls != got.Sum("SQS.SendMessageBatch").Calls {
-		t.Errorf("a ring:\n%s", got)
+		t.Errorf("a notice:\n%s", got)
 	}
 }

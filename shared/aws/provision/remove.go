@@ -34,7 +34,7 @@ const deleting = 3 * time.Minute
 
 // Prune returns the queues of an environment's agents that no version names and for which nothing
 // is scheduled, served before or not, and removes them with their mappings when remove is set. What
-// is needed again is made again with the next ring, or, within 60 seconds, with one of the next
+// is needed again is made again with the next notice, or, within 60 seconds, with one of the next
 // sweeps.
 func (p *Provisioner) Prune(ctx context.Context, env string, remove bool) ([]Queue, error) {
 	lives, _, err := p.lives(ctx, env)

@@ -181,7 +181,7 @@ func (w *world) start(faults *awstest.Faults, change ...func(c *provision.Config
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	p.engine = deploy.New(deploy.Config{State: p.state, Files: bucket.NewFiles(objects, w.name), Doorbell: queue.NewBell(queues, p.Queues()), Clock: clock{ahead: &w.ahead},
+	p.engine = deploy.New(deploy.Config{State: p.state, Files: bucket.NewFiles(objects, w.name), Notifier: queue.NewNotifier(queues, p.Queues()), Clock: clock{ahead: &w.ahead},
 		Caller: machine.Caller{}, Secrets: nothing{}, Connector: nothing{}, Types: registry, Handlers: byType, Pack: "test", Holder: w.ids.Holder + fmt.Sprint(time.Now().UnixNano()),
 		NewID: w.ids.NewID, Jitter: func() float64 { return 0.5 }})
 	return p

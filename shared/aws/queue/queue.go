@@ -1,4 +1,4 @@
-// Package queue is the engine's doorbell on SQS: a FIFO queue an agent, a message group a lane.
+// Package queue is the engine's notifier on SQS: a FIFO queue an agent, a message group a lane.
 // Messages say that there may be work; what there is stands in the state. docs/design/aws-ports.md
 // says why.
 package queue
@@ -27,7 +27,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Sender is what ringing needs of SQS; *sqs.Client has it.
+// Sender is what notifying needs of SQS; *sqs.Client has it.
 type Sender interface {
 	SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, opts ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
 }
@@ -38,19 +38,19 @@ type Finder interface {
 	URL(ctx context.Context, env, agent string) (string, error)
 	// Missing is told that the queue which URL returned does not exist.
 	Missing(env, agent string)
-	// Rang is called after messages were sent to an agent: its queue may be one that nobody listens
-	// to now.
-	Rang(ctx context.Context, env, agent string) error
+	// Notified is called after messages were sent to an agent: its queue may be one that nobody
+	// listens to now.
+	Notified(ctx context.Context, env, agent string) error
 }
 
-// Bell is deploy.Doorbell. It may be used by any number of goroutines.
-type Bell struct {
-	// PutOff, when not nil, is told of an agent whose queue is not there, with the rings that it
-	// was meant to get: somebody else makes it, and rings then. Set it before the first ring.
-	PutOff func(env, agent string, rings []state.Ring)
+// Notifier is deploy.Notifier. It may be used by any number of goroutines.
+type Notifier struct {
+	// PutOff, when not nil, is told of an agent whose queue is not there, with the notices that it
+	// was meant to get: somebody else makes it, and notifies then. Set it before the first notice.
+	PutOff func(env, agent string, notices []state.Notice)
 	// Together, when not nil, returns those of some lanes that one invocation may serve together
 	// with others: lanes of agents that functions reach, and when a function last served each. Set
-	// it before the first ring.
+	// it before the first notice.
 	Together func(ctx context.Context, env string, lanes []string) (map[string]time.Time, error)
 
 	api    Sender
@@ -59,11 +59,11 @@ type Bell struct {
 	count  atomic.Int64
 }
 
-var _ state.Doorbell = (*Bell)(nil)
+var _ state.Notifier = (*Notifier)(nil)
 
-// NewBell returns a doorbell that rings on queues.
-func NewBell(api Sender, queues Finder) *Bell {
-	return &Bell{api: api, queues: queues, nonce: newNonce()}
+// NewNotifier returns a notifier that sends to queues.
+func NewNotifier(api Sender, queues Finder) *Notifier {
+	return &Notifier{api: api, queues: queues, nonce: newNonce()}
 }
 
 // newNonce returns letters and digits that nothing else has.
@@ -97,9 +97,9 @@ type Message struct {
 
 const format = 1
 
-// encode returns the message of a ring. Hints that would make it long are left out: without any,
+// encode returns the message of a notice. Hints that would make it long are left out: without any,
 // everything is looked at.
-func encode(env string, r state.Ring, with ...state.Ring) (string, error) {
+func encode(env string, r state.Notice, with ...state.Notice) (string, error) {
 	m := Message{Format: format, Env: env, Lane: r.Lane, Done: r.Done}
 	for _, other := range with {
 		m.With = append(m.With, other.Lane)
@@ -116,7 +116,7 @@ func encode(env string, r state.Ring, with ...state.Ring) (string, error) {
 		m.Done = nil
 		b, err = json.Marshal(m)
 	}
-	return string(b), fault.Wrap(fault.Internal, "encode ring", err)
+	return string(b), fault.Wrap(fault.Internal, "encode notice", err)
 }
 
 // Decode reads the body of a message. Foreign is its error: the message is of another program or of
@@ -124,20 +124,20 @@ func encode(env string, r state.Ring, with ...state.Ring) (string, error) {
 func Decode(body string) (Message, error) {
 	var m Message
 	if err := json.Unmarshal([]byte(body), &m); err != nil {
-		return m, fault.Wrap(fault.Foreign, "read ring", err)
+		return m, fault.Wrap(fault.Foreign, "read notice", err)
 	}
 	if m.Format != format || m.Lane == "" {
-		return m, fault.New(fault.Foreign, "read ring", "it has format %d, this program knows %d", m.Format, format)
+		return m, fault.New(fault.Foreign, "read notice", "it has format %d, this program knows %d", m.Format, format)
 	}
 	return m, nil
 }
 
-// Ring implements deploy.Doorbell. Agents are rung side by side; an error of one does not keep
-// others from being rung.
-func (b *Bell) Ring(ctx context.Context, env string, rings []state.Ring) error {
-	rings = b.ringTogether(ctx, env, rings)
-	byAgent := map[string][]state.Ring{}
-	for _, r := range rings {
+// Notify implements deploy.Notifier. Agents are notified side by side; an error of one does not
+// keep others from being notified.
+func (b *Notifier) Notify(ctx context.Context, env string, notices []state.Notice) error {
+	notices = b.notifyTogether(ctx, env, notices)
+	byAgent := map[string][]state.Notice{}
+	for _, r := range notices {
 		agent := state.AgentOf(r.Lane)
 		byAgent[agent] = append(byAgent[agent], r)
 	}
@@ -149,7 +149,7 @@ func (b *Bell) Ring(ctx context.Context, env string, rings []state.Ring) error {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			errs[i] = b.ringAgent(ctx, env, agent, byAgent[agent])
+			errs[i] = b.notifyAgent(ctx, env, agent, byAgent[agent])
 		})
 	}
 	wg.Wait()
@@ -161,9 +161,11 @@ func (b *Bell) Ring(ctx context.Context, env string, rings []state.Ring) error {
 	return nil
 }
 
-func (b *Bell) ringAgent(ctx context.Context, env, agent string, rings []state.Ring) error {
+func (b *Notifier) notifyAgent(
+	ctx context.Context, env, agent string, notices []state.Notice,
+) error {
 	var entries []types.SendMessageBatchRequestEntry
-	for i, r := range rings {
+	for i, r := range notices {
 		body, err := encode(env, r)
 		if err != nil {
 			return err
@@ -174,22 +176,22 @@ func (b *Bell) ringAgent(ctx context.Context, env, agent string, rings []state.R
 	for part := range slices.Chunk(entries, batchSize) {
 		err := b.send(ctx, env, agent, part)
 		if b.PutOff != nil && fault.Is(err, fault.NotFound) {
-			b.PutOff(env, agent, rings)
+			b.PutOff(env, agent, notices)
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return fault.Wrap(fault.Unknown, "wake agent "+agent, b.queues.Rang(ctx, env, agent))
+	return fault.Wrap(fault.Unknown, "wake agent "+agent, b.queues.Notified(ctx, env, agent))
 }
 
-// RingRunner tells the runner of an agent of a part of a job. Such messages have groups of their
+// NotifyRunner tells the runner of an agent of a part of a job. Such messages have groups of their
 // own, so that none waits for the end of what is done in a lane.
-func (b *Bell) RingRunner(ctx context.Context, env, agent, part string) error {
+func (b *Notifier) NotifyRunner(ctx context.Context, env, agent, part string) error {
 	body, err := json.Marshal(Message{Format: format, Env: env, Lane: agent + "/0", Job: part})
 	if err != nil {
-		return fault.Wrap(fault.Internal, "encode ring", err)
+		return fault.Wrap(fault.Internal, "encode notice", err)
 	}
 	return b.send(ctx, env, agent, []types.SendMessageBatchRequestEntry{{Id: aws.String("0"),
 		MessageBody: aws.String(string(body)), MessageGroupId: aws.String(group(env, "job/"+part)),
@@ -210,15 +212,15 @@ const maxGroup = 128
 
 // dispatch returns a deduplication id that is never used again: SQS swallows a message with an id
 // of the last five minutes, also when that message was handled long ago.
-func (b *Bell) dispatch() string { return fmt.Sprintf("%s-%d", b.nonce, b.count.Add(1)) }
+func (b *Notifier) dispatch() string { return fmt.Sprintf("%s-%d", b.nonce, b.count.Add(1)) }
 
 // send sends a batch, what failed of it again, and makes the queue when there is none. A queue that
 // was just made is not there for everybody yet.
-func (b *Bell) send(ctx context.Context, env, agent string, entries []types.SendMessageBatchRequestEntry) error {
+func (b *Notifier) send(ctx context.Context, env, agent string, entries []types.SendMessageBatchRequestEntry) error {
 	for try := 1; ; try++ {
 		url, err := b.queues.URL(ctx, env, agent)
 		if err != nil {
-			return fault.Wrap(fault.Unknown, "ring agent "+agent, err)
+			return fault.Wrap(fault.Unknown, "notify agent "+agent, err)
 		}
 		out, err := b.api.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &url, Entries: entries})
 		switch {
@@ -231,12 +233,12 @@ func (b *Bell) send(ctx context.Context, env, agent string, entries []types.Send
 			}
 			continue
 		case err != nil:
-			return awserr.Fault("ring agent "+agent, err)
+			return awserr.Fault("notify agent "+agent, err)
 		}
 		var left []types.SendMessageBatchRequestEntry
 		for _, f := range out.Failed {
 			if f.SenderFault {
-				return fault.New(fault.Internal, "ring agent "+agent, "%s: %s", aws.ToString(f.Code), aws.ToString(f.Message))
+				return fault.New(fault.Internal, "notify agent "+agent, "%s: %s", aws.ToString(f.Code), aws.ToString(f.Message))
 			}
 			left = append(left, entries[slices.IndexFunc(entries, func(e types.SendMessageBatchRequestEntry) bool { return *e.Id == *f.Id })])
 		}
@@ -244,7 +246,7 @@ func (b *Bell) send(ctx context.Context, env, agent string, entries []types.Send
 			return nil
 		}
 		if try >= tries {
-			return fault.New(fault.Unavailable, "ring agent "+agent, "SQS refused %d of %d messages", len(left), len(entries))
+			return fault.New(fault.Unavailable, "notify agent "+agent, "SQS refused %d of %d messages", len(left), len(entries))
 		}
 		entries = left
 		if err := pause(ctx, time.Duration(try)*50*time.Millisecond); err != nil {
@@ -255,5 +257,5 @@ func (b *Bell) send(ctx context.Context, env, agent string, entries []types.Send
 
 func pause(ctx context.Context, d time.Duration) error {
 	err := machine.Clock{}.Sleep(ctx, d)
-	return fault.Wrap(fault.KindOf(err), "ring", err)
+	return fault.Wrap(fault.KindOf(err), "notify", err)
 }

@@ -73,10 +73,10 @@ func (*fake) URL(context.Context, string, string) (string, error) { return "url"
 
 func (f *fake) Missing(string, string) { f.absent++ }
 
-func (*fake) Rang(context.Context, string, string) error { return nil }
+func (*fake) Notified(context.Context, string, string) error { return nil }
 
-func rings(n int) []state.Ring {
-	out := make([]state.Ring, n)
+func notices(n int) []state.Notice {
+	out := make([]state.Notice, n)
 	for i := range out {
 		out[i].Lane = fmt.Sprintf("a/%d", i)
 	}
@@ -123,7 +123,7 @@ func TestFaultsOfSending(t *testing.T) {
 		}, fault.Unavailable, 1},
 	} {
 		f := &fake{fail: c.fail}
-		err := queue.NewBell(f, f).Ring(t.Context(), "e", rings(12))
+		err := queue.NewNotifier(f, f).Notify(t.Context(), "e", notices(12))
 		if fault.KindOf(err) != c.kind || f.calls != c.calls {
 			t.Errorf("%s: %v after %d calls, want %d", c.reason, err, f.calls, c.calls)
 		}
@@ -136,7 +136,7 @@ func TestEveryDispatchIsNew(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
 	for range 3 {
-		if err := queue.NewBell(f, f).Ring(t.Context(), "e", rings(5)); err != nil {
+		if err := queue.NewNotifier(f, f).Notify(t.Context(), "e", notices(5)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -147,8 +147,8 @@ func TestEveryDispatchIsNew(t *testing.T) {
 	if len(ids) != 15 || len(groups) != 5 {
 		t.Errorf("%d ids and %d groups of 15 messages in 5 lanes", len(ids), len(groups))
 	}
-	long := state.Ring{Lane: "ünicode agent/" + strings.Repeat("0", 200), Done: []resource.ID{"x"}}
-	if err := queue.NewBell(f, f).Ring(t.Context(), "e", []state.Ring{long}); err != nil {
+	long := state.Notice{Lane: "ünicode agent/" + strings.Repeat("0", 200), Done: []resource.ID{"x"}}
+	if err := queue.NewNotifier(f, f).Notify(t.Context(), "e", []state.Notice{long}); err != nil {
 		t.Fatal(err)
 	}
 	if g := *f.sent[15].MessageGroupId; !regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(g) {
@@ -161,11 +161,11 @@ func TestEveryDispatchIsNew(t *testing.T) {
 func TestPartsAreHeardApart(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
-	b := queue.NewBell(f, f)
+	b := queue.NewNotifier(f, f)
 	for _, err := range []error{
-		b.Ring(t.Context(), "e", []state.Ring{{Lane: "a/0", Done: []resource.ID{"x"}}}),
-		b.RingRunner(t.Context(), "e", "a", "1/a"), b.RingRunner(t.Context(), "e", "a", "1/a"),
-		b.RingRunner(t.Context(), "e", "a", "2/a"),
+		b.Notify(t.Context(), "e", []state.Notice{{Lane: "a/0", Done: []resource.ID{"x"}}}),
+		b.NotifyRunner(t.Context(), "e", "a", "1/a"), b.NotifyRunner(t.Context(), "e", "a", "1/a"),
+		b.NotifyRunner(t.Context(), "e", "a", "2/a"),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -188,7 +188,7 @@ func TestPartsAreHeardApart(t *testing.T) {
 	}
 }
 
-func TestForeignMessagesRingNothing(t *testing.T) {
+func TestForeignMessagesNotifyNobody(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", "x", "{}", `{"v":2,"env":"e","lane":"a/0"}`, `{"v":1,"env":"e"}`} {
 		if _, err := queue.Decode(body); !fault.Is(err, fault.Foreign) {
@@ -227,14 +227,14 @@ func TestTwoMakeAQueueAtOnce(t *testing.T) {
 		t.Errorf("made %v", url)
 	}
 	q := &queue.Queues{API: api, Prefix: prefix}
-	bell := queue.NewBell(api, q)
-	if err := bell.Ring(t.Context(), "e", rings(1)); err != nil {
+	notifier := queue.NewNotifier(api, q)
+	if err := notifier.Notify(t.Context(), "e", notices(1)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := api.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &urls[0]}); err != nil {
 		t.Fatal(err)
 	}
-	if err := bell.Ring(t.Context(), "e", rings(1)); err != nil {
+	if err := notifier.Notify(t.Context(), "e", notices(1)); err != nil {
 		t.Errorf("after the queue was deleted: %v", err)
 	}
 }
@@ -245,7 +245,7 @@ func TestLaterIsHeardAgain(t *testing.T) {
 	t.Parallel()
 	api := client(server.MiniStack)
 	q := &queue.Queues{API: api, Prefix: awstest.Unique(t)}
-	bell := queue.NewBell(api, q)
+	notifier := queue.NewNotifier(api, q)
 	url, err := q.URL(t.Context(), "e", "a")
 	if err != nil {
 		t.Fatal(err)
@@ -263,11 +263,11 @@ func TestLaterIsHeardAgain(t *testing.T) {
 		}
 		return heard
 	}
-	if err := bell.Ring(t.Context(), "e", rings(1)); err != nil {
+	if err := notifier.Notify(t.Context(), "e", notices(1)); err != nil {
 		t.Fatal(err)
 	}
 	first := hear("a/0")
-	if err := bell.Ring(t.Context(), "e", rings(2)); err != nil {
+	if err := notifier.Notify(t.Context(), "e", notices(2)); err != nil {
 		t.Fatal(err)
 	}
 	second := hear("a/1")

@@ -32,13 +32,13 @@ type Queues struct {
 	Attributes map[string]string
 	Tags       map[string]string
 	// Fixed: no queue is made here; one that is missing is NotFound, and somebody who may make it,
-	// such as the sweep, rings again.
+	// such as the sweep, notifies again.
 	Fixed bool
 	// Made, when not nil, is called when a queue may have been made: also after a crash between the
 	// two. It must be idempotent.
 	Made func(ctx context.Context, env, agent, url string) error
-	// Rung, when not nil, is called after every ring of an agent.
-	Rung func(ctx context.Context, env, agent string) error
+	// OnNotified, when not nil, is called after every notice to an agent.
+	OnNotified func(ctx context.Context, env, agent string) error
 
 	mu   sync.Mutex
 	urls map[string]string
@@ -49,12 +49,12 @@ var _ Finder = (*Queues)(nil)
 
 func cacheKey(env, agent string) string { return env + "\x00" + agent }
 
-// Rang implements Finder.
-func (q *Queues) Rang(ctx context.Context, env, agent string) error {
-	if q.Rung == nil {
+// Notified implements Finder.
+func (q *Queues) Notified(ctx context.Context, env, agent string) error {
+	if q.OnNotified == nil {
 		return nil
 	}
-	return q.Rung(ctx, env, agent)
+	return q.OnNotified(ctx, env, agent)
 }
 
 // URL implements Finder.
@@ -73,7 +73,7 @@ func (q *Queues) Lookup(ctx context.Context, env, agent string) (string, error) 
 	q.mu.Lock()
 	url, gone := q.urls[key], q.gone[key]
 	if q.Fixed {
-		delete(q.gone, key) // somebody else may make it: the next ring asks again
+		delete(q.gone, key) // somebody else may make it: the next notice asks again
 	}
 	q.mu.Unlock()
 	switch {

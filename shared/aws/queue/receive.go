@@ -22,7 +22,7 @@ type Puller interface {
 	ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, opts ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error)
 }
 
-// Listener hears the rings of one queue, for whoever serves an agent without a function.
+// Listener hears the notices of one queue, for whoever serves an agent without a function.
 type Listener struct {
 	API Puller
 	URL string
@@ -30,7 +30,7 @@ type Listener struct {
 	Hide time.Duration
 }
 
-// Heard is a lane that was rung: by one message, or by several.
+// Heard is a lane that was notified: by one message, or by several.
 type Heard struct {
 	Env, Lane string
 	// Done names what may have finished elsewhere; none: everything has to be looked at.
@@ -41,10 +41,10 @@ type Heard struct {
 	Receipts []string
 }
 
-// Hear waits up to a time, at most 20 seconds, for messages and returns the lanes that were rung.
-// What cannot be read is deleted: it can ring nothing, and a sweep rings again. A message that is
-// handed to a request which has gone is hidden from everybody for a while: ctx is not to end
-// before.
+// Hear waits up to a time, at most 20 seconds, for messages and returns the lanes that were
+// notified. What cannot be read is deleted: it can notify nobody, and a sweep notifies again. A
+// message that is handed to a request which has gone is hidden from everybody for a while: ctx is
+// not to end before.
 func (l *Listener) Hear(ctx context.Context, wait time.Duration) ([]Heard, error) {
 	// With the id of the attempt SQS gives the same messages to a request that the SDK repeats;
 	// without, they would be hidden and nobody would have them.

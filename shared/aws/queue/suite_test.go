@@ -70,7 +70,7 @@ func (e *ears) listen(ctx context.Context, env, agent string, wait time.Duration
 	}
 }
 
-// answer is what DoorbellHarness asks for.
+// answer is what NotifierHarness asks for.
 func (e *ears) answer(ctx context.Context, env, lane string) ([]resource.ID, bool) {
 	e.t.Helper()
 	e.listen(ctx, env, lane[:1], 0)
@@ -94,12 +94,12 @@ func TestConformance(t *testing.T) {
 	for kind := range servers {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			deploytest.TestDoorbell(t, func(t *testing.T) deploytest.DoorbellHarness {
+			deploytest.TestNotifier(t, func(t *testing.T) deploytest.NotifierHarness {
 				t.Helper()
 				api := client(kind)
 				queues := &queue.Queues{API: api, Prefix: awstest.Unique(t)}
 				e := &ears{t: t, api: api, queues: queues, heard: map[[2]string][]queue.Message{}}
-				return deploytest.DoorbellHarness{Bell: queue.NewBell(api, queues), Heard: e.answer}
+				return deploytest.NotifierHarness{Notifier: queue.NewNotifier(api, queues), Heard: e.answer}
 			})
 		})
 	}

@@ -30,10 +30,10 @@ func (m Message) Each() []Message {
 	return out
 }
 
-// ringTogether rings lanes with little work several at a time, and returns those that are to be
-// rung alone: all others, and those that could not be rung together.
-func (b *Bell) ringTogether(ctx context.Context, env string, rings []state.Ring) (alone []state.Ring) {
-	groups, alone := b.groups(ctx, env, rings)
+// notifyTogether notifies lanes with little work several at a time, and returns those that are to
+// be notified alone: all others, and those that could not be notified together.
+func (b *Notifier) notifyTogether(ctx context.Context, env string, notices []state.Notice) (alone []state.Notice) {
+	groups, alone := b.groups(ctx, env, notices)
 	failed := make([]bool, len(groups))
 	slots := make(chan struct{}, workers)
 	var wg sync.WaitGroup
@@ -41,7 +41,7 @@ func (b *Bell) ringTogether(ctx context.Context, env string, rings []state.Ring)
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			failed[i] = b.ringGroup(ctx, env, g) != nil
+			failed[i] = b.notifyGroup(ctx, env, g) != nil
 		})
 	}
 	wg.Wait()
@@ -53,35 +53,35 @@ func (b *Bell) ringTogether(ctx context.Context, env string, rings []state.Ring)
 	return alone
 }
 
-// groups sorts rings into those that share a message, and those that have one each. An agent with
+// groups sorts notices into those that share a message, and those that have one each. An agent with
 // several lanes shares none: its desk serves all of them.
-func (b *Bell) groups(ctx context.Context, env string, rings []state.Ring) (groups [][]state.Ring, alone []state.Ring) {
-	if b.Together == nil || len(rings) < worthIt {
-		return nil, rings
+func (b *Notifier) groups(ctx context.Context, env string, notices []state.Notice) (groups [][]state.Notice, alone []state.Notice) {
+	if b.Together == nil || len(notices) < worthIt {
+		return nil, notices
 	}
 	lanesOf := map[string]int{}
-	for _, r := range rings {
+	for _, r := range notices {
 		lanesOf[state.AgentOf(r.Lane)]++
 	}
-	small := func(r state.Ring) bool {
+	small := func(r state.Notice) bool {
 		return r.Size > 0 && r.Size <= fewResources && len(r.Done) == 0 && lanesOf[state.AgentOf(r.Lane)] == 1
 	}
 	var lanes []string
-	for _, r := range rings {
+	for _, r := range notices {
 		if small(r) {
 			lanes = append(lanes, r.Lane)
 		}
 	}
 	if len(lanes) < worthIt {
-		return nil, rings
+		return nil, notices
 	}
 	may, err := b.Together(ctx, env, lanes)
 	if err != nil { // it only costs more
-		return nil, rings
+		return nil, notices
 	}
-	var group []state.Ring
+	var group []state.Notice
 	size := 0
-	for _, r := range rings {
+	for _, r := range notices {
 		if _, shares := may[r.Lane]; !shares || !small(r) {
 			alone = append(alone, r)
 			continue
@@ -97,29 +97,29 @@ func (b *Bell) groups(ctx context.Context, env string, rings []state.Ring) (grou
 	for _, g := range groups {
 		// Nobody may listen to an agent that was idle for long, and not everybody can wake it: the
 		// one that was served last carries the others.
-		slices.SortStableFunc(g, func(a, b state.Ring) int { return may[b.Lane].Compare(may[a.Lane]) })
+		slices.SortStableFunc(g, func(a, b state.Notice) int { return may[b.Lane].Compare(may[a.Lane]) })
 	}
 	return groups, alone
 }
 
-// ringGroup sends one message for several lanes to the queue of the first. All their agents are
-// woken, as if each had been rung: what follows from this work may ring them alone.
-func (b *Bell) ringGroup(ctx context.Context, env string, rings []state.Ring) error {
-	if len(rings) == 1 {
-		return fault.New(fault.Refused, "ring together", "there is only one lane")
+// notifyGroup sends one message for several lanes to the queue of the first. All their agents are
+// woken, as if each had been notified: what follows from this work may notify them alone.
+func (b *Notifier) notifyGroup(ctx context.Context, env string, notices []state.Notice) error {
+	if len(notices) == 1 {
+		return fault.New(fault.Refused, "notify together", "there is only one lane")
 	}
-	body, err := encode(env, rings[0], rings[1:]...)
+	body, err := encode(env, notices[0], notices[1:]...)
 	if err != nil {
 		return err
 	}
-	first := rings[0].Lane
+	first := notices[0].Lane
 	entry := types.SendMessageBatchRequestEntry{Id: aws.String("0"), MessageBody: &body, MessageGroupId: aws.String(group(env, first)),
 		MessageDeduplicationId: aws.String(b.dispatch())}
 	if err := b.send(ctx, env, state.AgentOf(first), []types.SendMessageBatchRequestEntry{entry}); err != nil {
 		return err
 	}
-	for _, r := range rings {
-		if err := b.queues.Rang(ctx, env, state.AgentOf(r.Lane)); err != nil {
+	for _, r := range notices {
+		if err := b.queues.Notified(ctx, env, state.AgentOf(r.Lane)); err != nil {
 			return fault.Wrap(fault.Unknown, "wake agent", err)
 		}
 	}

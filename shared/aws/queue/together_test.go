@@ -21,28 +21,28 @@ import (
 // finder notes who was woken.
 type finder struct {
 	fake
-	mu   sync.Mutex
-	rang []string
+	mu       sync.Mutex
+	notified []string
 }
 
-func (f *finder) Rang(_ context.Context, _, agent string) error {
+func (f *finder) Notified(_ context.Context, _, agent string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.rang = append(f.rang, agent)
+	f.notified = append(f.notified, agent)
 	return nil
 }
 
 // TestTogether wants lanes with little work to share messages, each lane in one message, and all of
-// their agents to be woken; and everything else to be rung as ever.
+// their agents to be woken; and everything else to be notified as ever.
 func TestTogether(t *testing.T) {
 	t.Parallel()
-	ring := func(size, agents int) (out []state.Ring) {
+	notice := func(size, agents int) (out []state.Notice) {
 		for i := range agents {
-			out = append(out, state.Ring{Lane: fmt.Sprintf("a%03d/0", i), Size: size})
+			out = append(out, state.Notice{Lane: fmt.Sprintf("a%03d/0", i), Size: size})
 		}
 		return out
 	}
-	hinted := ring(1, 20)
+	hinted := notice(1, 20)
 	for i := range hinted {
 		hinted[i].Done = []resource.ID{"std::Null[x,name=y]"}
 	}
@@ -55,32 +55,32 @@ func TestTogether(t *testing.T) {
 	}
 	for _, c := range []struct {
 		reason   string
-		rings    []state.Ring
+		notices  []state.Notice
 		together func(context.Context, string, []string) (map[string]time.Time, error)
 		fail     func(int, *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error)
 		messages int
 	}{
-		{"ten lanes of ten resources share a message", ring(10, 100), all, nil, 10},
-		{"a message has a hundred resources at most", ring(25, 100), all, nil, 25},
-		{"lanes with more work have one each", ring(26, 100), all, nil, 100},
-		{"of how much work is not known, too", ring(0, 100), all, nil, 100},
-		{"few lanes are not worth a look", ring(1, 3), func(context.Context, string, []string) (map[string]time.Time, error) {
+		{"ten lanes of ten resources share a message", notice(10, 100), all, nil, 10},
+		{"a message has a hundred resources at most", notice(25, 100), all, nil, 25},
+		{"lanes with more work have one each", notice(26, 100), all, nil, 100},
+		{"of how much work is not known, too", notice(0, 100), all, nil, 100},
+		{"few lanes are not worth a look", notice(1, 3), func(context.Context, string, []string) (map[string]time.Time, error) {
 			t.Error("it was looked at three lanes")
 			return nil, nil
 		}, nil, 3},
 		{"hints stay with their lane", hinted, all, nil, 20},
-		{"several lanes of an agent are its own", []state.Ring{{Lane: "a/0", Size: 1}, {Lane: "a/1", Size: 1}, {Lane: "b/0", Size: 1}, {Lane: "b/1", Size: 1}}, all, nil, 4},
-		{"agents that functions do not reach have their own", ring(1, 20), func(_ context.Context, _ string, lanes []string) (map[string]time.Time, error) {
+		{"several lanes of an agent are its own", []state.Notice{{Lane: "a/0", Size: 1}, {Lane: "a/1", Size: 1}, {Lane: "b/0", Size: 1}, {Lane: "b/1", Size: 1}}, all, nil, 4},
+		{"agents that functions do not reach have their own", notice(1, 20), func(_ context.Context, _ string, lanes []string) (map[string]time.Time, error) {
 			out, err := all(t.Context(), "", lanes)
 			for _, l := range lanes[:10] {
 				delete(out, l)
 			}
 			return out, err
 		}, nil, 11},
-		{"what is not known is not shared", ring(1, 20), func(context.Context, string, []string) (map[string]time.Time, error) {
+		{"what is not known is not shared", notice(1, 20), func(context.Context, string, []string) (map[string]time.Time, error) {
 			return nil, errors.New("no answer")
 		}, nil, 20},
-		{"what cannot be rung together is rung alone", ring(1, 10), all, func(call int, _ *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+		{"what cannot be notified together is notified alone", notice(1, 10), all, func(call int, _ *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
 			if call == 1 {
 				return nil, errors.New("connection refused")
 			}
@@ -88,9 +88,9 @@ func TestTogether(t *testing.T) {
 		}, 10},
 	} {
 		f := &finder{fake: fake{fail: c.fail}}
-		b := queue.NewBell(&f.fake, f)
+		b := queue.NewNotifier(&f.fake, f)
 		b.Together = c.together
-		if err := b.Ring(t.Context(), "e", c.rings); err != nil {
+		if err := b.Notify(t.Context(), "e", c.notices); err != nil {
 			t.Errorf("%s: %v", c.reason, err)
 		}
 		var got, want []string
@@ -101,13 +101,13 @@ func TestTogether(t *testing.T) {
 			}
 			for _, one := range message.Each() {
 				got = append(got, one.Lane)
-				if c.messages < len(c.rings) && one.Lane > message.Lane {
+				if c.messages < len(c.notices) && one.Lane > message.Lane {
 					t.Errorf("%s: %s carries %s, which was served later", c.reason, message.Lane, one.Lane)
 				}
 			}
 		}
 		agents := map[string]bool{}
-		for _, r := range c.rings {
+		for _, r := range c.notices {
 			want = append(want, r.Lane)
 			agents[state.AgentOf(r.Lane)] = true
 		}
@@ -116,7 +116,7 @@ func TestTogether(t *testing.T) {
 		if len(f.sent) != c.messages || !slices.Equal(got, want) {
 			t.Errorf("%s: %d messages, want %d, for %d lanes: %v", c.reason, len(f.sent), c.messages, len(want), got)
 		}
-		for _, agent := range f.rang {
+		for _, agent := range f.notified {
 			delete(agents, agent)
 		}
 		if len(agents) > 0 {

@@ -12,13 +12,13 @@ import (
 	"southbound/shared/resource"
 )
 
-// maxLanes are served side by side; what is rung beyond goes to the queue.
+// maxLanes are served side by side; notices of others go to the queue.
 const maxLanes = 16
 
 // desk serves the lanes of one agent in this process until a time.
 type desk struct {
 	s     *Server
-	ctx   context.Context //nolint:containedctx // of the invocation: lanes are begun by rings, which have none of it
+	ctx   context.Context //nolint:containedctx // of the invocation: lanes are begun by notices, which carry none of it
 	place place
 	until time.Time
 	// halting: after a fault no lane is begun, as the queue demands.
@@ -41,18 +41,18 @@ type lane struct {
 	working   bool
 	awaiting  bool // works, and waits for others
 	elsewhere bool // another process serves it
-	rung      int  // times
+	notified  int  // times
 	seen      int  // of these, those that a run has seen
 	waiters   []waiter
 	waited    time.Duration
 	wake      chan struct{}
 }
 
-// waiter wants to know how the run ends that has seen a ring.
+// waiter wants to know how the run ends that has seen a notice.
 type waiter struct {
-	ring  int
-	again bool // its message was received before
-	told  chan error
+	notice int
+	again  bool // its message was received before
+	told   chan error
 }
 
 // busy is told to a waiter whose lane is served by another, who may have died: its lease ends then
@@ -64,20 +64,20 @@ func (b *busy) Error() string {
 	return "another serves the lane, until " + b.until.Format(time.RFC3339) + " if it has died"
 }
 
-// open returns a desk for an agent. The doorbell tells it what is rung for the agent, unless
+// open returns a desk for an agent. The notifier passes it the notices of the agent, unless
 // another desk of this process is told that.
 func (s *Server) open(ctx context.Context, p place, until time.Time) *desk {
 	d := &desk{s: s, ctx: ctx, place: p, until: until, halting: true, patience: patience,
 		waits: maxWaits, lanes: map[string]*lane{}}
-	s.Bell.mu.Lock()
-	defer s.Bell.mu.Unlock()
-	if s.Bell.desks[p] == nil {
-		s.Bell.desks[p] = d
+	s.Notifier.mu.Lock()
+	defer s.Notifier.mu.Unlock()
+	if s.Notifier.desks[p] == nil {
+		s.Notifier.desks[p] = d
 	}
 	return d
 }
 
-// close waits until nothing works any more. From then on rings go to the queue.
+// close waits until nothing works any more. From then on notices go to the queue.
 func (d *desk) close() {
 	for {
 		d.mu.Lock()
@@ -90,7 +90,7 @@ func (d *desk) close() {
 		d.mu.Unlock()
 		<-idle
 	}
-	b := d.s.Bell
+	b := d.s.Notifier
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.desks[d.place] == d {
@@ -112,7 +112,7 @@ func (d *desk) beginsLocked() bool {
 	return !d.shut && !d.broken && d.ctx.Err() == nil && d.s.Clock.Now().Before(d.until)
 }
 
-// told takes a ring of this process; false when it has to go to the queue.
+// told takes a notice of this process; false when it has to go to the queue.
 func (d *desk) told(name string, done []resource.ID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -124,14 +124,14 @@ func (d *desk) told(name string, done []resource.ID) bool {
 	case !d.beginsLocked() || d.working >= maxLanes:
 		return false
 	}
-	d.ringLocked(l, done)
+	d.notifyLocked(l, done)
 	return true
 }
 
-// ringLocked puts a ring into the box of a lane, and begins the lane when it does not work.
-func (d *desk) ringLocked(l *lane, done []resource.ID) {
+// notifyLocked puts a notice into the box of a lane, and begins the lane when it does not work.
+func (d *desk) notifyLocked(l *lane, done []resource.ID) {
 	l.box.add(done)
-	l.rung++
+	l.notified++
 	if !l.working {
 		if d.working == 0 {
 			d.idle = make(chan struct{})
@@ -146,7 +146,7 @@ func (d *desk) ringLocked(l *lane, done []resource.ID) {
 	}
 }
 
-// ask has a lane served that a message has rung, again or for the first time. What is returned
+// ask has a lane served that a message names, again or for the first time. What is returned
 // tells when a run has ended that has seen it: a fault of infrastructure, *busy when it is known
 // until when another may serve the lane, or nil.
 func (d *desk) ask(name string, done []resource.ID, again bool) <-chan error {
@@ -159,15 +159,15 @@ func (d *desk) ask(name string, done []resource.ID, again bool) <-chan error {
 		return w.told
 	}
 	l.elsewhere = false
-	d.ringLocked(l, done)
-	w.ring = l.rung
+	d.notifyLocked(l, done)
+	w.notice = l.notified
 	l.waiters = append(l.waiters, w)
 	return w.told
 }
 
 // hearLocked takes what was told of a lane.
 func (l *lane) hearLocked() ([]resource.ID, bool) {
-	l.seen = l.rung
+	l.seen = l.notified
 	select {
 	case <-l.wake:
 	default:
@@ -187,7 +187,7 @@ func (d *desk) work(l *lane) {
 		// What is left goes on in another invocation; and whoever serves a lane that is busy may be
 		// about to end without having seen this.
 		if err == nil && (out.More && out.Ran > 0 || out.Busy && !asked) {
-			err = d.send(state.Ring{Lane: l.name})
+			err = d.send(state.Notice{Lane: l.name})
 		}
 		if !d.goesOn(l, out, held, err) {
 			return
@@ -195,9 +195,9 @@ func (d *desk) work(l *lane) {
 	}
 }
 
-// send rings through the queue.
-func (d *desk) send(r state.Ring) error {
-	return d.s.Bell.out.Ring(context.WithoutCancel(d.ctx), d.place.env, []state.Ring{r})
+// send sends a notice through the queue.
+func (d *desk) send(r state.Notice) error {
+	return d.s.Notifier.out.Notify(context.WithoutCancel(d.ctx), d.place.env, []state.Notice{r})
 }
 
 // goesOn tells those who wait for a run that it is over, and reports whether there is to be
@@ -213,7 +213,7 @@ func (d *desk) goesOn(l *lane, out deploy.LaneRun, held time.Time, err error) bo
 		l.settle(err)
 	}
 	again := err == nil && !out.Busy && !out.More
-	if wait := d.waitOf(l, out); again && wait > 0 && !l.box.rung && d.beginsLocked() {
+	if wait := d.waitOf(l, out); again && wait > 0 && !l.box.notified && d.beginsLocked() {
 		l.awaiting = true
 		d.mu.Unlock()
 		began := d.s.Clock.Now()
@@ -225,7 +225,7 @@ func (d *desk) goesOn(l *lane, out deploy.LaneRun, held time.Time, err error) bo
 			return true
 		}
 	}
-	for l.box.rung {
+	for l.box.notified {
 		if again && d.beginsLocked() {
 			return true
 		}
@@ -236,7 +236,7 @@ func (d *desk) goesOn(l *lane, out deploy.LaneRun, held time.Time, err error) bo
 		}
 		// There is no time for what was told meanwhile: it goes to the queue.
 		d.mu.Unlock()
-		err = d.send(state.Ring{Lane: l.name, Done: done})
+		err = d.send(state.Notice{Lane: l.name, Done: done})
 		d.mu.Lock()
 		l.settle(err)
 	}
@@ -261,11 +261,11 @@ func (d *desk) waitOf(l *lane, out deploy.LaneRun) time.Duration {
 	return wait
 }
 
-// settle answers those who wait for rings that were seen.
+// settle answers those who wait for notices that were seen.
 func (l *lane) settle(err error) {
 	kept := l.waiters[:0]
 	for _, w := range l.waiters {
-		if w.ring <= l.seen {
+		if w.notice <= l.seen {
 			w.told <- err
 		} else {
 			kept = append(kept, w)
@@ -274,8 +274,8 @@ func (l *lane) settle(err error) {
 	l.waiters = kept
 }
 
-// await implements Bell.Await for a lane that has nothing ready. It hands no hints on: they name
-// what the lane waits for directly, and what is behind that, in other lanes, may have finished
+// await implements Notifier.Await for a lane that has nothing ready. It hands no hints on: they
+// name what the lane waits for directly, and what is behind that, in other lanes, may have finished
 // without a word to this one. Without a hint everything is read anew.
 func (d *desk) await(ctx context.Context, name string, dur time.Duration) bool {
 	d.mu.Lock()
@@ -284,24 +284,24 @@ func (d *desk) await(ctx context.Context, name string, dur time.Duration) bool {
 		d.mu.Unlock()
 		return false
 	}
-	if !l.box.rung && d.othersWorkLocked(l) {
+	if !l.box.notified && d.othersWorkLocked(l) {
 		l.awaiting = true
 		d.mu.Unlock()
-		for rung, end := false, time.Now().Add(dur); !rung && time.Now().Before(end) && ctx.Err() == nil; {
+		for notified, end := false, time.Now().Add(dur); !notified && time.Now().Before(end) && ctx.Err() == nil; {
 			rest(ctx, l.wake, time.Until(end))
 			d.mu.Lock()
-			rung = l.box.rung
+			notified = l.box.notified
 			d.mu.Unlock()
 		}
 		d.mu.Lock()
 		l.awaiting = false
 	}
 	defer d.mu.Unlock()
-	_, rung := l.hearLocked()
-	return rung
+	_, notified := l.hearLocked()
+	return notified
 }
 
-// othersWorkLocked reports whether another lane may still ring this one.
+// othersWorkLocked reports whether another lane may still notify this one.
 func (d *desk) othersWorkLocked(than *lane) bool {
 	for _, l := range d.lanes {
 		if l != than && l.working && !l.awaiting {

@@ -138,7 +138,7 @@ func (r *Runner) begin(ctx context.Context, d *desk) {
 	}
 }
 
-// answer serves the lane that messages have rung, and keeps them from others meanwhile.
+// answer serves the lane that messages name, and keeps them from others meanwhile.
 func (r *Runner) answer(ctx context.Context, d *desk, q *queue.Listener, h queue.Heard) {
 	if h.Env != r.Env || state.AgentOf(h.Lane) != r.Agent {
 		r.Server.Log.WarnContext(ctx, "a message of another agent is dropped", "environment", h.Env, "lane", h.Lane)
@@ -174,7 +174,7 @@ func (r *Runner) answer(ctx context.Context, d *desk, q *queue.Listener, h queue
 }
 
 // part reads a part of a job. Its message is over as soon as it was heard: whoever waits for the
-// job rings again.
+// job notifies again.
 func (r *Runner) part(ctx context.Context, q *queue.Listener, h queue.Heard) {
 	r.settle(ctx, q.Done(context.WithoutCancel(ctx), h))
 	if r.Part == nil {

@@ -60,7 +60,7 @@ func export(t *testing.T, h *home.Home, m *model.Model) {
 
 // runner is a runner of host1 in a process of its own.
 func runner(h *home.Home, log *slog.Logger) *serve.Runner {
-	s := &serve.Server{Engine: h.Engine, Bell: h.Bell, Clock: h.Engine.Clock, Operation: h.Operation(), Log: log}
+	s := &serve.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock, Operation: h.Operation(), Log: log}
 	return &serve.Runner{Server: s, Env: "prod", Agent: "host1", Poll: time.Second, Queue: func(ctx context.Context) (*queue.Listener, error) {
 		u, err := h.Queues.URL(ctx, "prod", "host1")
 		return &queue.Listener{API: h.SQS, URL: u}, err
@@ -108,8 +108,8 @@ func waiting(t *testing.T, h *home.Home) (visible, hidden string) {
 	return out.Attributes["ApproximateNumberOfMessages"], out.Attributes["ApproximateNumberOfMessagesNotVisible"]
 }
 
-// TestRunner pins that a runner does what is scheduled when it comes, what is rung later, and
-// leaves an empty queue.
+// TestRunner pins that a runner does what is scheduled when it comes, what it is notified of later,
+// and leaves an empty queue.
 func TestRunner(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	admin := stack.Open(t, nil)

@@ -24,10 +24,10 @@ type Lanes interface {
 
 // Server serves lanes. It may be used by any number of goroutines.
 type Server struct {
-	// Engine has Bell as its doorbell, and Bell.Await to wait with.
-	Engine Lanes
-	Bell   *Bell
-	Clock  state.Clock
+	// Engine has Notifier as its notifier, and Notifier.Await to wait with.
+	Engine   Lanes
+	Notifier *Notifier
+	Clock    state.Clock
 	// Operation is how long one operation of a handler may take.
 	Operation time.Duration
 	Log       *slog.Logger
@@ -71,7 +71,7 @@ type Message struct {
 	Receives int
 }
 
-// Serve serves the lanes that messages of a batch have rung, until they have nothing left to do or
+// Serve serves the lanes that messages of a batch name, until they have nothing left to do or
 // the deadline of the invocation is near. It returns the ids of the messages that have to come
 // again, in their order and never nil: those of lanes that met a fault of infrastructure, and of
 // lanes that were not begun.
@@ -144,7 +144,7 @@ func (w *laneWork) received() int {
 }
 
 // read sorts messages by lane, in the order of the first. What cannot be read is handled by that:
-// it can ring nothing, and the sweep rings again.
+// it can notify nobody, and the sweep notifies again.
 func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 	var decoded []queue.Message
 	var of []Message

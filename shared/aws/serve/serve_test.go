@@ -43,19 +43,19 @@ func (e *engine) RunLane(_ context.Context, _, lane string, until time.Time) (de
 	return e.do(lane, n, until)
 }
 
-// far is the doorbell behind the server's.
+// far is the notifier behind the server's.
 type far struct {
-	mu    sync.Mutex
-	rings []string
-	err   error
+	mu      sync.Mutex
+	notices []string
+	err     error
 }
 
-// Ring implements deploy.Doorbell.
-func (f *far) Ring(_ context.Context, _ string, rings []state.Ring) error {
+// Notify implements deploy.Notifier.
+func (f *far) Notify(_ context.Context, _ string, notices []state.Notice) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, r := range rings {
-		f.rings = append(f.rings, r.Lane)
+	for _, r := range notices {
+		f.notices = append(f.notices, r.Lane)
 	}
 	return f.err
 }
@@ -63,11 +63,11 @@ func (f *far) Ring(_ context.Context, _ string, rings []state.Ring) error {
 func (f *far) got() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Sorted(slices.Values(f.rings))
+	return slices.Sorted(slices.Values(f.notices))
 }
 
 func newServer(e *engine, f *far) *serve.Server {
-	return &serve.Server{Engine: e, Bell: serve.NewBell(f), Clock: machine.Clock{}, Operation: time.Second, Log: slog.New(slog.DiscardHandler)}
+	return &serve.Server{Engine: e, Notifier: serve.NewNotifier(f), Clock: machine.Clock{}, Operation: time.Second, Log: slog.New(slog.DiscardHandler)}
 }
 
 func message(id, lane string, done ...resource.ID) serve.Message {
@@ -80,13 +80,13 @@ var errStore = fault.New(fault.Unavailable, "write", "the store is away")
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		reason string
-		batch  []serve.Message
-		do     func(lane string, n int) (deploy.LaneRun, error)
-		ring   error
-		again  []string
-		runs   map[string]int
-		rung   []string
+		reason   string
+		batch    []serve.Message
+		do       func(lane string, n int) (deploy.LaneRun, error)
+		notice   error
+		again    []string
+		runs     map[string]int
+		notified []string
 	}{
 		{"nothing at all is a list, not null", nil, nil, nil, []string{}, nil, nil},
 		{"messages of one lane are one piece of work", []serve.Message{message("1", "a/0"), message("2", "a/0", "std::Null[a,name=x]")},
@@ -98,15 +98,15 @@ func TestAnswers(t *testing.T) {
 				}
 				return deploy.LaneRun{}, nil
 			}, nil, []string{"1", "3"}, nil, nil},
-		{"what cannot be read is dropped: it can ring nothing", []serve.Message{{ID: "1", Body: "{"}, {ID: "2", Body: `{"v":99,"env":"prod","lane":"a/0"}`}}, nil, nil,
+		{"what cannot be read is dropped: it can notify nobody", []serve.Message{{ID: "1", Body: "{"}, {ID: "2", Body: `{"v":99,"env":"prod","lane":"a/0"}`}}, nil, nil,
 			[]string{}, nil, nil},
-		{"time ran out: the lane rings itself", []serve.Message{message("1", "a/0")},
+		{"time ran out: the lane notifies itself", []serve.Message{message("1", "a/0")},
 			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Ran: 7, More: true}, nil }, nil, []string{}, map[string]int{"a/0": 1}, []string{"a/0"}},
-		{"time ran out and nothing was done: the sweep rings, not the lane", []serve.Message{message("1", "a/0")},
+		{"time ran out and nothing was done: the sweep notifies, not the lane", []serve.Message{message("1", "a/0")},
 			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{More: true}, nil }, nil, []string{}, map[string]int{"a/0": 1}, nil},
-		{"a ring that cannot be sent returns the message", []serve.Message{message("1", "a/0")},
+		{"a notice that cannot be sent returns the message", []serve.Message{message("1", "a/0")},
 			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Ran: 7, More: true}, nil }, errStore, []string{"1"}, nil, []string{"a/0"}},
-		{"paused: resume rings", []serve.Message{message("1", "a/0")},
+		{"paused: resume notifies", []serve.Message{message("1", "a/0")},
 			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Paused: true}, nil }, nil, []string{}, map[string]int{"a/0": 1}, nil},
 		{"busy is asked again, and goes on when the lease has expired", []serve.Message{message("1", "a/0")},
 			func(_ string, n int) (deploy.LaneRun, error) { return deploy.LaneRun{Busy: n == 1}, nil }, nil, []string{}, map[string]int{"a/0": 2}, nil},
@@ -124,7 +124,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			t.Parallel()
-			e, f := &engine{do: func(lane string, n int, _ time.Time) (deploy.LaneRun, error) { return c.do(lane, n) }}, &far{err: c.ring}
+			e, f := &engine{do: func(lane string, n int, _ time.Time) (deploy.LaneRun, error) { return c.do(lane, n) }}, &far{err: c.notice}
 			again := newServer(e, f).Serve(t.Context(), c.batch, nil, time.Now().Add(time.Minute))
 			if diff := cmp.Diff(c.again, again); diff != "" {
 				t.Error(diff)
@@ -132,7 +132,7 @@ func TestAnswers(t *testing.T) {
 			if diff := cmp.Diff(c.runs, e.runs); c.runs != nil && diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff(c.rung, f.got()); diff != "" {
+			if diff := cmp.Diff(c.notified, f.got()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -238,7 +238,7 @@ func TestLanesTellEachOther(t *testing.T) {
 		if over {
 			next = "b/0"
 		}
-		return deploy.LaneRun{Ran: 1}, s.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: next}})
+		return deploy.LaneRun{Ran: 1}, s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: next}})
 	}
 	if again := s.Serve(t.Context(), []serve.Message{message("1", "a/0")}, nil, time.Now().Add(time.Minute)); len(again) != 0 {
 		t.Errorf("%v come again", again)
@@ -249,8 +249,8 @@ func TestLanesTellEachOther(t *testing.T) {
 	if diff := cmp.Diff([]string{"b/0"}, f.got()); diff != "" {
 		t.Error(diff)
 	}
-	if err := s.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "a/1"}}); err != nil || len(f.got()) != 2 {
-		t.Errorf("%v: a ring after the end did not reach the queue: %v", err, f.got())
+	if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/1"}}); err != nil || len(f.got()) != 2 {
+		t.Errorf("%v: a notice after the end did not reach the queue: %v", err, f.got())
 	}
 }
 
@@ -263,7 +263,7 @@ func TestTimeIsUpBetweenLinks(t *testing.T) {
 		s := newServer(e, f)
 		e.do = func(lane string, _ int, until time.Time) (deploy.LaneRun, error) {
 			if lane == "a/0" {
-				if err := s.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "a/1"}}); err != nil {
+				if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/1"}}); err != nil {
 					return deploy.LaneRun{}, err
 				}
 				return deploy.LaneRun{Ran: 1}, machine.Clock{}.Sleep(t.Context(), time.Until(until))
@@ -271,7 +271,7 @@ func TestTimeIsUpBetweenLinks(t *testing.T) {
 			if err := (machine.Clock{}).Sleep(t.Context(), time.Until(until)); err != nil {
 				return deploy.LaneRun{}, err
 			}
-			return deploy.LaneRun{Ran: 1}, s.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "a/0"}, {Lane: "a/2"}})
+			return deploy.LaneRun{Ran: 1}, s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/0"}, {Lane: "a/2"}})
 		}
 		s.Serve(t.Context(), []serve.Message{message("1", "a/0")}, nil, time.Now().Add(400*time.Millisecond))
 		if diff := cmp.Diff([]string{"a/0", "a/2"}, f.got()); diff != "" {
@@ -287,24 +287,24 @@ func TestAwait(t *testing.T) {
 	e := &engine{}
 	s := newServer(e, &far{})
 	var heard []resource.ID
-	var rung, alone bool
+	var notified, alone bool
 	e.do = func(lane string, _ int, _ time.Time) (deploy.LaneRun, error) {
 		if lane == "a/0" {
-			heard, rung = s.Bell.Await(t.Context(), "prod", lane, time.Minute)
+			heard, notified = s.Notifier.Await(t.Context(), "prod", lane, time.Minute)
 			return deploy.LaneRun{}, nil
 		}
-		if err := s.Bell.Ring(t.Context(), "prod", []state.Ring{{Lane: "a/0", Done: []resource.ID{"std::Null[a,name=x]"}}}); err != nil {
+		if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/0", Done: []resource.ID{"std::Null[a,name=x]"}}}); err != nil {
 			return deploy.LaneRun{}, err
 		}
-		_, alone = s.Bell.Await(t.Context(), "prod", lane, time.Millisecond)
+		_, alone = s.Notifier.Await(t.Context(), "prod", lane, time.Millisecond)
 		return deploy.LaneRun{}, nil
 	}
 	s.Serve(t.Context(), []serve.Message{message("1", "a/0"), message("2", "a/1")}, nil, time.Now().Add(time.Minute))
 	if len(heard) != 0 || alone {
-		t.Errorf("heard %v, rung %v; alone %v", heard, rung, alone)
+		t.Errorf("heard %v, notified %v; alone %v", heard, notified, alone)
 	}
-	if _, ok := s.Bell.Await(t.Context(), "prod", "a/0", time.Minute); ok {
-		t.Error("it was rung where nobody serves the agent")
+	if _, ok := s.Notifier.Await(t.Context(), "prod", "a/0", time.Minute); ok {
+		t.Error("it was notified where nobody serves the agent")
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package sweep is what runs each minute for all environments: it finishes what was interrupted,
-// runs timers, rings again what was lost, and sends to rest what has nothing left to do.
+// runs timers, repeats notices that were lost, and sends to rest what has nothing left to do.
 // docs/design/functions.md says in which steps.
 package sweep
 
@@ -55,9 +55,9 @@ type Log interface {
 	CatchUp(ctx context.Context, env string) error
 }
 
-// Orders looks after the orders of services; *compiles.Look has it.
+// Orders looks after the orders of services; *compiles.Finder has it.
 type Orders interface {
-	// Sweep rings for what is due of the orders in an environment.
+	// Sweep sends a notice when something is due of the orders in an environment.
 	Sweep(ctx context.Context, env string) error
 }
 
@@ -142,11 +142,11 @@ func (s *Sweeper) sweep(ctx context.Context, env string, busy *atomic.Bool) erro
 			return err
 		}
 	}
-	if swept.Rung+swept.Due > 0 { // a metric costs as much whether it says 0 or 1,000, but nothing in an hour in which it says nothing
+	if swept.Notified+swept.Due > 0 { // a metric costs as much whether it says 0 or 1,000, but nothing in an hour in which it says nothing
 		busy.Store(true)
-		s.Metrics.Add("Rung", emf.Count, float64(swept.Rung))
+		s.Metrics.Add("Rung", emf.Count, float64(swept.Notified))
 		s.Metrics.Add("Due", emf.Count, float64(swept.Due))
-		s.Log.DebugContext(ctx, "swept", "environment", env, "rung", swept.Rung, "due", swept.Due)
+		s.Log.DebugContext(ctx, "swept", "environment", env, "rung", swept.Notified, "due", swept.Due)
 		return errors.Join(s.measure(ctx, env), s.check(ctx, env))
 	}
 	if s.Catch != nil { // what is not logged yet keeps it from resting

@@ -61,7 +61,8 @@ func export(t *testing.T, h *home.Home, env string, m *model.Model) {
 	}
 }
 
-// serve hears the queue of web1 once and serves what was rung; it returns how many lanes that were.
+// serve hears the queue of web1 once and serves the lanes that were notified; it returns how many
+// lanes that were.
 func serve(t *testing.T, h *home.Home, env string) int {
 	t.Helper()
 	u, err := h.Queues.URL(t.Context(), env, "web1")
@@ -113,7 +114,7 @@ func TestIdleCostsOneRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := m.Take(); got.Sum("SQS").Calls == 0 {
-		t.Errorf("a minute with work in it rang nobody:\n%s", got)
+		t.Errorf("a minute with work in it notified nobody:\n%s", got)
 	}
 }
 
@@ -131,17 +132,17 @@ func TestQueuePurged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := serve(t, h, "prod"); n != 0 {
-		t.Fatalf("%d lanes were rung", n)
+		t.Fatalf("%d lanes were notified", n)
 	}
 	minute := 0
-	hometest.Until(t, "the lane is rung", func() bool { // the server may purge for a while
+	hometest.Until(t, "the lane is notified", func() bool { // the server may purge for a while
 		minute++
 		if err := sweeperOf(stack.Open(t, nil)).Run(t.Context(), quiet("prod")); err != nil {
 			t.Fatal(err)
 		}
 		return serve(t, h, "prod") == 1
 	})
-	t.Logf("rung by sweep %d", minute)
+	t.Logf("notified by sweep %d", minute)
 	p, err := h.Engine.Progress(t.Context(), "prod")
 	if err != nil || !p.Done() || p.Counts[state.StatusDeployed] != 5 {
 		t.Errorf("%v: %v", err, p.Counts)

@@ -141,7 +141,7 @@ func TestRun(t *testing.T) {
 			[]string{"log a", "rest a", "sweep a"}, map[string]time.Time{"a": soon}, false},
 		{"without timers it rests a day", &book{resting: map[string]time.Time{"a": now}}, quiet("a"), []string{"log a", "rest a", "sweep a"},
 			map[string]time.Time{"a": now.Add(24 * time.Hour)}, false},
-		{"what has work does not rest, and its queues are looked at", &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.SweepResult{"a": {Rung: 1, Next: soon}}},
+		{"what has work does not rest, and its queues are looked at", &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.SweepResult{"a": {Notified: 1, Next: soon}}},
 			quiet("a"), []string{"check a", "sweep a"}, nil, false},
 		{"what was just scheduled does not rest", &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.SweepResult{"a": {Due: 1}}}, quiet("a"),
 			[]string{"check a", "sweep a"}, nil, false},
@@ -169,7 +169,7 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	b := &book{
 		resting: map[string]time.Time{"a": {}},
-		swept:   map[string]deploy.SweepResult{"a": {Rung: 2, Due: 1}},
+		swept:   map[string]deploy.SweepResult{"a": {Notified: 2, Due: 1}},
 	}
 	s := newSweeper(b)
 	if err := s.Run(t.Context(), quiet("a")); err != nil {

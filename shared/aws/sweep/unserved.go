@@ -20,7 +20,7 @@ type Watched interface {
 }
 
 // NobodyServes is how long an agent with work must have been left alone to be called unserved.
-// Whoever serves a queue is rung each minute.
+// Whoever serves a queue is notified each minute.
 const NobodyServes = 3 * time.Minute
 
 // Waiting is an agent that has work which nobody does.

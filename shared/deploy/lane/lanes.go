@@ -11,7 +11,7 @@ import (
 )
 
 // Startable returns the lanes in which something may start or a wave has to be ended, sorted. The
-// others wait for these, and are rung by them.
+// others wait for these, and are notified by them.
 func Startable(
 	ctx context.Context,
 	from state.State,

@@ -26,12 +26,12 @@ func (n *notices) add(lane string, id resource.ID) {
 
 // send tells other lanes.
 func (n *notices) send(ctx context.Context, c *state.Client, env string) {
-	var rings []state.Ring
+	var out []state.Notice
 	for _, lane := range slices.Sorted(maps.Keys(*n)) {
-		rings = append(rings, state.Ring{Lane: lane, Done: (*n)[lane]})
+		out = append(out, state.Notice{Lane: lane, Done: (*n)[lane]})
 	}
 	*n = nil
-	c.Ring(ctx, env, rings)
+	c.Notify(ctx, env, out)
 }
 
 // notified takes note of a notice that names resources of other lanes. Those that are known to be

@@ -93,9 +93,9 @@ func (s *schedule) skips(r *state.Row) bool {
 }
 
 // skipInWave records as checked what the wave leaves out, as soon as nothing is scheduled that it
-// requires, and rings those who wait for it. If it were recorded before, whoever finishes what it
-// requires could still know it as scheduled and ring this lane alone, which has nothing more to
-// tell. For what is being removed nobody waits, and nobody rings its lane: that does not wait
+// requires, and notifies those who wait for it. If it were recorded before, whoever finishes what
+// it requires could still know it as scheduled and notify this lane alone, which has nothing more
+// to tell. For what is being removed nobody waits, and nobody notifies its lane: that does not wait
 // either. It returns whether there was any, and false if the schedule has changed meanwhile.
 func (w *worker) skipInWave(ctx context.Context) (some, same bool, err error) {
 	var skip []resource.ID

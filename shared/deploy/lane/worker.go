@@ -17,7 +17,8 @@ import (
 const (
 	commitAfter = 20 * time.Millisecond
 	claimFirst  = 64
-	// awaitFor is how long a worker with nothing ready keeps its lane when it can wait for a ring.
+	// awaitFor is how long a worker with nothing ready keeps its lane when it can wait for a
+	// notice.
 	awaitFor = 250 * time.Millisecond
 )
 
@@ -203,7 +204,7 @@ func (w *worker) run(ctx context.Context) error {
 	}
 }
 
-// idle decides what to do when nothing is ready: finish the wave, wait for a ring, or end.
+// idle decides what to do when nothing is ready: finish the wave, wait for a notice, or end.
 func (w *worker) idle(ctx context.Context) (bool, error) {
 	if _, waving := w.sched.Unfinished[w.lane]; waving && !w.laneDone {
 		if again, err := w.endWave(ctx); again || err != nil {
@@ -218,8 +219,8 @@ func (w *worker) idle(ctx context.Context) (bool, error) {
 	if !w.out.Waits || w.Await == nil || !w.Clock.Now().Before(w.until) {
 		return false, nil
 	}
-	ids, rung := w.Await(ctx, w.env, w.lane, awaitFor)
-	if !rung {
+	ids, notified := w.Await(ctx, w.env, w.lane, awaitFor)
+	if !notified {
 		return false, nil
 	}
 	return w.notified(ctx, ids)

@@ -11,8 +11,8 @@ import (
 )
 
 // notifyPlanned notifies the lanes of rows that were scheduled by one commit. One that requires
-// another of them is left to whoever finishes that, unless all are to be rung, because others have
-// changed some of the rows.
+// another of them is left to whoever finishes that, unless all are to be notified, because others
+// have changed some of the rows.
 func (p *planning) notifyPlanned(ctx context.Context, rows []state.Row, all bool) {
 	lanes, planned := map[string]bool{}, make(map[resource.ID]bool, len(rows))
 	sizes := map[string]int{}
@@ -36,15 +36,15 @@ func (p *planning) notifyPlanned(ctx context.Context, rows []state.Row, all bool
 			lanes[r.Lane] = true
 		}
 	}
-	rings := state.RingsOf(slices.Sorted(maps.Keys(lanes)))
-	for i := range rings {
-		rings[i].Size = sizes[rings[i].Lane]
+	notices := state.NoticesOf(slices.Sorted(maps.Keys(lanes)))
+	for i := range notices {
+		notices[i].Size = sizes[notices[i].Lane]
 	}
-	p.pl.Client.Ring(ctx, p.env.Name, rings)
+	p.pl.Client.Notify(ctx, p.env.Name, notices)
 }
 
-// notifyWave notifies every lane in which a wave may start. The others are rung when what they wait
-// for has been checked.
+// notifyWave notifies every lane in which a wave may start. The others are notified when what they
+// wait for has been checked.
 func (p *planning) notifyWave(ctx context.Context) {
 	g, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if err != nil {

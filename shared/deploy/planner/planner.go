@@ -180,8 +180,8 @@ const (
 	scheduleStays   = false
 )
 
-// commit writes what was planned, together with the environment, and rings the lanes that got work.
-// Rows that a worker has changed meanwhile are planned again, until all are written. plan is
+// commit writes what was planned, together with the environment, and notifies the lanes that got
+// work. Rows that a worker has changed meanwhile are planned again, until all are written. plan is
 // scheduleChanges or scheduleStays.
 func (p *planning) commit(ctx context.Context, plan bool) error {
 	s := &p.store
@@ -317,7 +317,7 @@ func (p *planning) sameAsPlanned(rows []state.Row, now state.Row) bool {
 }
 
 func (p *planning) notifyLanes(ctx context.Context, lanes map[string]bool) {
-	p.pl.Client.Ring(ctx, p.env.Name, state.RingsOf(slices.Sorted(maps.Keys(lanes))))
+	p.pl.Client.Notify(ctx, p.env.Name, state.NoticesOf(slices.Sorted(maps.Keys(lanes))))
 }
 
 // load returns rows by id.

@@ -142,8 +142,8 @@ func (r *releaser) begin(ctx context.Context) error {
 	return nil
 }
 
-// commitAll writes what was planned, notes that a release, if there was one, is complete, and rings
-// all lanes if a wave was started.
+// commitAll writes what was planned, notes that a release, if there was one, is complete, and
+// notifies all lanes if a wave was started.
 func (p *planning) commitAll(ctx context.Context) error {
 	wave := p.env.Wave.Epoch != p.was.Wave.Epoch
 	if err := p.commit(ctx, scheduleChanges); err != nil {

@@ -15,15 +15,15 @@ import (
 
 // SweepResult says what a sweep found.
 type SweepResult struct {
-	Rung int       // lanes with work
-	Due  int       // resources whose retry was due
-	Next time.Time // when a timer is due next; zero: none
+	Notified int       // lanes with work
+	Due      int       // resources whose retry was due
+	Next     time.Time // when a timer is due next; zero: none
 }
 
 // Sweep does what nobody else is left to do: it finishes an interrupted release, does what follows
-// from commits, schedules retries and timers that are due, and rings the lanes in which something
-// is scheduled. It may run at any time, in any number of processes. An idle environment costs a few
-// small reads.
+// from commits, schedules retries and timers that are due, and notifies the lanes in which
+// something is scheduled. It may run at any time, in any number of processes. An idle environment
+// costs a few small reads.
 func (pl *Planner) Sweep(ctx context.Context, env string) (SweepResult, error) {
 	var out SweepResult
 	stored, err := pl.State.Env(ctx, env)
@@ -53,8 +53,8 @@ func (pl *Planner) Sweep(ctx context.Context, env string) (SweepResult, error) {
 	if err != nil {
 		return out, err
 	}
-	out.Rung = len(lanes)
-	pl.Client.Ring(ctx, env, state.RingsOf(lanes))
+	out.Notified = len(lanes)
+	pl.Client.Notify(ctx, env, state.NoticesOf(lanes))
 	return out, nil
 }
 

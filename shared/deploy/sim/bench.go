@@ -151,7 +151,8 @@ func (b *Bench) Start(holder string) *Process {
 	b.r.started++
 	out := &Process{bench: b}
 	out.p = &process{
-		world: b.r, number: b.r.started, holder: holder, bell: map[string]*rung{}, lent: out,
+		world: b.r, number: b.r.started, holder: holder,
+		notices: map[string]*unanswered{}, lent: out,
 	}
 	return out
 }

@@ -108,7 +108,7 @@ type taskBooks struct {
 	lost     map[resource.ID]bool      // of what is claimed: a run of it was lost in a lane that it was moved from
 	skipped  map[string]bool           // records of runs that were skipped and looked at
 	saw      map[resource.ID]state.Row // what it has read by id, of what others may change
-	rings    int
+	notices  int
 	rows     int                 // written
 	call     int                 // handler calls so far
 	changes  map[resource.ID]int // that it has made of things: see checkList
@@ -357,13 +357,13 @@ func (r *run) says(id resource.ID, text string) bool {
 	return row != nil && strings.Contains(string(row.Body), text)
 }
 
-// rang notes a message.
-func (b *books) rang(r *run, ring state.Ring) {
+// notified records a notice.
+func (b *books) notified(r *run, notice state.Notice) {
 	if t := r.sched.cur; t != nil {
-		t.books.rings++
+		t.books.notices++
 	}
-	r.checkText("a message", ring.Lane)
-	for _, id := range ring.Done {
+	r.checkText("a message", notice.Lane)
+	for _, id := range notice.Done {
 		r.checkText("a message", string(id))
 	}
 }

@@ -7,9 +7,9 @@ import (
 
 // faults are the kinds of faults of a run and how often they happen.
 type faults struct {
-	state, files, bell, world, secrets, connect faultRates
-	lost, doubled, late                         float64 // of messages
-	hang, panics, refuses                       float64 // of handler calls
+	state, files, notifier, world, secrets, connect faultRates
+	lost, doubled, late                             float64 // of messages
+	hang, panics, refuses                           float64 // of handler calls
 }
 
 // faultRates are the shares of calls that meet each fate, in 2^-20, each added to those before.
@@ -67,7 +67,7 @@ func faultsOf(rates [kinds]float64) faults {
 		return faultRates{next(kindStall), next(kindSlow), next(kindBefore), next(kindAfter), next(kindCrash)}
 	}
 	ports := share(kindStall, kindSlow, kindBefore, kindAfter, kindCrash)
-	f := faults{state: ports, files: ports, bell: ports, world: ports,
+	f := faults{state: ports, files: ports, notifier: ports, world: ports,
 		lost: rates[kindLost], doubled: rates[kindDoubled], late: rates[kindLate], hang: rates[kindHang], panics: rates[kindPanic], refuses: rates[kindRefuse]}
 	f.secrets.before = uint64(rates[kindSecrets] * (1 << 20))
 	f.connect.before = uint64(rates[kindConnect] * (1 << 20))

@@ -7,7 +7,7 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// Functions says how the home with functions is: doorbells are messages in FIFO queues, and a
+// Functions says how the home with functions is: notices are messages in FIFO queues, and a
 // handler function in short-lived processes gets them in batches. What is modelled, and of what:
 // docs/design/simulator.md.
 type Functions struct {
@@ -27,9 +27,9 @@ type fifo struct {
 	planned  bool // a look at the queue is planned
 }
 
-// message is a ring in a queue; its group is its lane.
+// message is a notice in a queue; its group is its lane.
 type message struct {
-	ring     state.Ring
+	notice   state.Notice
 	hidden   time.Duration // until then
 	receives int
 }
@@ -56,13 +56,13 @@ func (r *run) queue(agent string) *fifo {
 }
 
 // put adds a message, unless its deduplication id was used lately.
-func (q *fifo) put(ring state.Ring, id int) {
+func (q *fifo) put(notice state.Notice, id int) {
 	if at, ok := q.seen[id]; ok && q.r.sched.now < at+dedup {
-		q.r.tracef("the ring of %s is swallowed as a duplicate", ring.Lane)
+		q.r.tracef("the notice of %s is swallowed as a duplicate", notice.Lane)
 		return
 	}
 	q.seen[id] = q.r.sched.now
-	q.messages = append(q.messages, &message{ring: ring})
+	q.messages = append(q.messages, &message{notice: notice})
 	q.look(0)
 }
 
@@ -101,14 +101,14 @@ func (q *fifo) take() []*message {
 	r, f := q.r, q.r.plan.Functions
 	blocked := map[string]bool{}
 	for _, m := range q.messages {
-		blocked[m.ring.Lane] = blocked[m.ring.Lane] || m.hidden > r.sched.now
+		blocked[m.notice.Lane] = blocked[m.notice.Lane] || m.hidden > r.sched.now
 	}
 	var take []*message
 	for _, m := range slices.Clone(q.messages) {
 		switch {
-		case blocked[m.ring.Lane] || len(take) == f.Batch:
+		case blocked[m.notice.Lane] || len(take) == f.Batch:
 		case m.receives == f.Receives:
-			r.tracef("a ring of %s is given up after %d deliveries", m.ring.Lane, m.receives)
+			r.tracef("a notice of %s is given up after %d deliveries", m.notice.Lane, m.receives)
 			q.drop(m)
 		default:
 			m.receives++
@@ -152,14 +152,14 @@ func (r *run) invoke(b *batch) {
 func (r *run) nextLane(b *batch, i int) {
 	f := r.plan.Functions
 	until := b.began + f.Timeout - f.Margin
-	for i < len(b.messages) && slices.ContainsFunc(b.messages[:i], func(m *message) bool { return m.ring.Lane == b.messages[i].ring.Lane }) {
+	for i < len(b.messages) && slices.ContainsFunc(b.messages[:i], func(m *message) bool { return m.notice.Lane == b.messages[i].notice.Lane }) {
 		i++ // it was answered with the one before
 	}
 	if i == len(b.messages) || r.sched.now >= until {
 		r.answer(b, i)
 		return
 	}
-	lane := b.messages[i].ring.Lane
+	lane := b.messages[i].notice.Lane
 	p := b.proc
 	r.task(p, "RunLane "+lane, func(t *task) error {
 		t.books.lane = lane
@@ -177,7 +177,7 @@ func (r *run) nextLane(b *batch, i int) {
 		case out.Busy:
 			r.busy(lane)
 		case out.More:
-			_ = (&bellPort{p}).Ring(taskContext{t}, env, []state.Ring{{Lane: lane}})
+			_ = (&notifierPort{p}).Notify(taskContext{t}, env, []state.Notice{{Lane: lane}})
 		}
 		if !p.dead {
 			r.nextLane(b, i+1)

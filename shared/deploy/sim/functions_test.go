@@ -59,13 +59,13 @@ func TestFIFO(t *testing.T) {
 	put := func(q *fifo, lanes ...string) {
 		for _, l := range lanes {
 			q.r.sent++
-			q.put(state.Ring{Lane: l}, q.r.sent)
+			q.put(state.Notice{Lane: l}, q.r.sent)
 		}
 	}
 	lanes := func(ms []*message) string {
 		var out []string
 		for _, m := range ms {
-			out = append(out, m.ring.Lane)
+			out = append(out, m.notice.Lane)
 		}
 		return strings.Join(out, " ")
 	}
@@ -94,15 +94,15 @@ func TestFIFO(t *testing.T) {
 	t.Run("Deduplication", func(t *testing.T) {
 		t.Parallel()
 		q := newQueue(t)
-		q.put(state.Ring{Lane: "a/0"}, 7)
+		q.put(state.Notice{Lane: "a/0"}, 7)
 		q.drop(q.take()[0])
 		q.r.sched.now += dedup - 1
-		q.put(state.Ring{Lane: "a/0"}, 7)
+		q.put(state.Notice{Lane: "a/0"}, 7)
 		if len(q.messages) != 0 {
 			t.Error("an id that was used less than five minutes ago is taken again, though its message is gone")
 		}
 		q.r.sched.now++
-		q.put(state.Ring{Lane: "a/0"}, 7)
+		q.put(state.Notice{Lane: "a/0"}, 7)
 		if len(q.messages) != 1 {
 			t.Error("an id that was used five minutes ago is not taken")
 		}

@@ -57,6 +57,7 @@ list too large to be kept
 literal becomes reference
 moved to another lane
 needs a person
+notice lost
 other lanes
 other options
 other prevent_destroy
@@ -96,7 +97,6 @@ requires more
 requires on another agent
 requires on the agent
 resource comes
-ring lost
 row removed
 send_event
 set

@@ -51,8 +51,8 @@ func recordMutants() []mutant {
 				slices.Reverse(c.Rows)
 			}
 		}, nil),
-		{Mutant{Name: "RingsOfOthersLost", Why: "what is done in one lane is not told to another", Check: "late", Config: func(c *deploy.Config, _ *State) {
-			c.Doorbell = &tellsNoResults{c.Doorbell}
+		{Mutant{Name: "NoticesOfOthersLost", Why: "what is done in one lane is not told to another", Check: "late", Config: func(c *deploy.Config, _ *State) {
+			c.Notifier = &tellsNoResults{c.Notifier}
 		}}, 1000},
 		{Mutant{Name: "ReportOnlyActs", Why: "what is only to be compared is changed", Check: "", Config: func(c *deploy.Config, _ *State) {
 			c.State = &forgetsReportOnly{c.State}
@@ -76,11 +76,11 @@ func (m *saysNotRunning) Commit(ctx context.Context, env string, c state.Commit)
 	return out, err
 }
 
-// tellsNoResults leaves out rings that say what is done.
-type tellsNoResults struct{ state.Doorbell }
+// tellsNoResults leaves out notices that say what is done.
+type tellsNoResults struct{ state.Notifier }
 
-func (m *tellsNoResults) Ring(ctx context.Context, env string, rings []state.Ring) error {
-	return m.Doorbell.Ring(ctx, env, slices.DeleteFunc(slices.Clone(rings), func(r state.Ring) bool { return len(r.Done) > 0 }))
+func (m *tellsNoResults) Notify(ctx context.Context, env string, notices []state.Notice) error {
+	return m.Notifier.Notify(ctx, env, slices.DeleteFunc(slices.Clone(notices), func(r state.Notice) bool { return len(r.Done) > 0 }))
 }
 
 // mixesPriorities turns priorities round in what a worker reads of its lane.

@@ -320,8 +320,8 @@ func (m *neverDue) Due(context.Context, string, time.Time, int) ([]resource.ID, 
 
 func messageMutants() []mutant {
 	return []mutant{
-		{Mutant{Name: "ReRingSwallowed", Why: "a message like one before is taken for a double", Check: "late", Config: func(c *deploy.Config, _ *State) {
-			c.Doorbell = &swallows{c.Doorbell, map[string]bool{}}
+		{Mutant{Name: "RepeatedNoticeSwallowed", Why: "a message like one before is taken for a double", Check: "late", Config: func(c *deploy.Config, _ *State) {
+			c.Notifier = &swallows{c.Notifier, map[string]bool{}}
 		}}, 300},
 		{Mutant{Name: "HintTakenForTruth", Why: "what a message names counts as finished, unseen", Check: "", Config: func(c *deploy.Config, _ *State) {
 			c.State = &believes{c.State}
@@ -334,19 +334,19 @@ func messageMutants() []mutant {
 
 // swallows delivers the first message of a lane only.
 type swallows struct {
-	state.Doorbell
+	state.Notifier
 	seen map[string]bool
 }
 
-func (m *swallows) Ring(ctx context.Context, env string, rings []state.Ring) error {
-	var out []state.Ring
-	for _, r := range rings {
+func (m *swallows) Notify(ctx context.Context, env string, notices []state.Notice) error {
+	var out []state.Notice
+	for _, r := range notices {
 		if !m.seen[r.Lane] {
 			m.seen[r.Lane] = true
 			out = append(out, r)
 		}
 	}
-	return m.Doorbell.Ring(ctx, env, out)
+	return m.Notifier.Notify(ctx, env, out)
 }
 
 // believes answers that all that is asked about has finished.

@@ -104,8 +104,8 @@ func (r *run) allFree() bool {
 	return true
 }
 
-// checkLate checks, once a sweep has rung whoever had work, no message is lost any more and no time
-// has to pass, that nothing waits for another sweep.
+// checkLate checks, once a sweep has notified whoever had work, no message is lost any more and no
+// time has to pass, that nothing waits for another sweep.
 func (r *run) checkLate() {
 	e, eff := r.state.look(env), r.books.effect
 	if eff == nil {

@@ -16,7 +16,7 @@ import (
 type Plan struct {
 	Seed     uint64
 	Procs    int
-	Await    bool // workers wait for rings
+	Await    bool // workers wait for notices
 	Dead     bool // the state knows which holders are dead
 	Secrets  bool // there are secrets
 	Uploads  bool // there are files
@@ -185,8 +185,8 @@ func (p *Plan) calm() {
 	p.Ops = slices.DeleteFunc(p.Ops, func(o op) bool { return o.kind == opCrash })
 }
 
-// functions lets two in five seeds be of the home with functions: nobody waits for rings there, and
-// who is dead is not known.
+// functions lets two in five seeds be of the home with functions: nobody waits for notices there,
+// and who is dead is not known.
 func (d *drawer) functions(rng *rand.Rand) {
 	if rng.IntN(5) >= 2 {
 		return

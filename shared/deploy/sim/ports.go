@@ -70,13 +70,13 @@ func (f *filesPort) Delete(ctx context.Context, hashes []string) error {
 	})
 }
 
-// bellPort is deploy.Doorbell as a process reaches it.
-type bellPort struct{ p *process }
+// notifierPort is deploy.Notifier as a process reaches it.
+type notifierPort struct{ p *process }
 
-// Ring implements deploy.Doorbell.
-func (b *bellPort) Ring(ctx context.Context, _ string, rings []state.Ring) error {
-	return b.p.call(ctx, "Ring", &b.p.world.plan.faults.bell, func() error {
-		for _, r := range rings {
+// Notify implements deploy.Notifier.
+func (b *notifierPort) Notify(ctx context.Context, _ string, notices []state.Notice) error {
+	return b.p.call(ctx, "Notify", &b.p.world.plan.faults.notifier, func() error {
+		for _, r := range notices {
 			b.p.world.send(r)
 		}
 		return nil
@@ -84,15 +84,15 @@ func (b *bellPort) Ring(ctx context.Context, _ string, rings []state.Ring) error
 }
 
 // send puts a message into the bag.
-func (r *run) send(ring state.Ring) {
-	r.books.rang(r, ring)
+func (r *run) send(notice state.Notice) {
+	r.books.notified(r, notice)
 	copies := 1
 	f := &r.plan.faults
 	if r.faulty {
 		switch x := r.sched.rng.Float64(); {
 		case x < f.lost:
-			r.tracef("the ring of %s is lost", ring.Lane)
-			r.happened("ring lost")
+			r.tracef("the notice of %s is lost", notice.Lane)
+			r.happened("notice lost")
 			copies = 0
 		case x < f.lost+f.doubled:
 			copies = 2
@@ -108,22 +108,22 @@ func (r *run) send(ring state.Ring) {
 		if r.faulty && r.sched.rng.Float64() < f.late {
 			late = time.Duration(r.sched.rng.Int64N(int64(30 * time.Second)))
 		}
-		r.sched.at(r.sched.now+late, func() { r.arrive(ring, id) })
+		r.sched.at(r.sched.now+late, func() { r.arrive(notice, id) })
 	}
 }
 
 // arrive takes a message to where it is delivered from. A send that was repeated has the id of the
 // first one.
-func (r *run) arrive(ring state.Ring, id int) {
+func (r *run) arrive(notice state.Notice, id int) {
 	if r.plan.Functions != nil {
-		r.queue(state.AgentOf(ring.Lane)).put(ring, id)
+		r.queue(state.AgentOf(notice.Lane)).put(notice, id)
 		return
 	}
-	r.deliver(ring)
+	r.deliver(notice)
 }
 
 // deliver hands a message to a process: to a task of it that waits for the lane, or it starts one.
-func (r *run) deliver(ring state.Ring) {
+func (r *run) deliver(notice state.Notice) {
 	if r.ended {
 		return
 	}
@@ -131,25 +131,25 @@ func (r *run) deliver(ring state.Ring) {
 	if p == nil {
 		return // nobody is there: the message is lost
 	}
-	have := p.bell[ring.Lane]
+	have := p.notices[notice.Lane]
 	if have == nil {
-		have = &rung{}
-		p.bell[ring.Lane] = have
+		have = &unanswered{}
+		p.notices[notice.Lane] = have
 	}
-	if have.all = have.all || len(ring.Done) == 0; !have.all {
-		have.ids = append(have.ids, ring.Done...)
+	if have.all = have.all || len(notice.Done) == 0; !have.all {
+		have.ids = append(have.ids, notice.Done...)
 	}
 	for _, t := range r.sched.tasks {
-		if t.proc == p && t.books.lane == ring.Lane && r.plan.Await {
+		if t.proc == p && t.books.lane == notice.Lane && r.plan.Await {
 			return // it is served here, and whoever serves it looks when it waits, or when it ends
 		}
 	}
-	r.serve(p, ring.Lane)
+	r.serve(p, notice.Lane)
 }
 
 // serve starts a run of a lane.
 func (r *run) serve(p *process, lane string) {
-	delete(p.bell, lane)
+	delete(p.notices, lane)
 	r.task(p, "RunLane "+lane, func(t *task) error {
 		t.books.lane = lane
 		t.books.until = r.time().Add(r.plan.laneFor)
@@ -161,7 +161,7 @@ func (r *run) serve(p *process, lane string) {
 		if out.Busy {
 			r.busy(lane)
 		}
-		if t.books.lane = ""; p.bell[lane] != nil || out.More {
+		if t.books.lane = ""; p.notices[lane] != nil || out.More {
 			r.serve(p, lane)
 		}
 		return err
@@ -169,7 +169,7 @@ func (r *run) serve(p *process, lane string) {
 }
 
 // busy lets a lane that was found busy be looked at again, as each home does: whoever serves it may
-// be about to end without having seen what it was rung for.
+// be about to end without having seen its notice.
 func (r *run) busy(lane string) {
 	if r.busyLanes[lane] {
 		return
@@ -179,23 +179,25 @@ func (r *run) busy(lane string) {
 	r.busyLanes[lane] = true
 	r.sched.at(r.sched.now+200*time.Millisecond, func() {
 		r.busyLanes[lane] = false
-		r.arrive(state.Ring{Lane: lane}, id)
+		r.arrive(state.Notice{Lane: lane}, id)
 	})
 }
 
 // await is deploy.Config.Await.
-func (b *bellPort) await(_ context.Context, _, lane string, d time.Duration) ([]resource.ID, bool) {
+func (b *notifierPort) await(
+	_ context.Context, _, lane string, d time.Duration,
+) ([]resource.ID, bool) {
 	p := b.p
 	if p.dead {
 		_ = p.noMore(p.world.sched.cur, "Await")
 		return nil, false
 	}
-	p.world.sched.await(d, func() bool { return p.dead || p.bell[lane] != nil })
-	have := p.bell[lane]
+	p.world.sched.await(d, func() bool { return p.dead || p.notices[lane] != nil })
+	have := p.notices[lane]
 	if p.dead || have == nil {
 		return nil, false
 	}
-	delete(p.bell, lane)
+	delete(p.notices, lane)
 	if have.all {
 		return nil, true
 	}

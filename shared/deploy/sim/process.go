@@ -12,18 +12,18 @@ import (
 
 // process is one process that runs the engine. It is never used again after it has crashed.
 type process struct {
-	world  *run
-	number int
-	holder string
-	engine *deploy.Engine
-	dead   bool
-	bell   map[string]*rung // rings that tasks of this process may wait for
-	batch  *batch           // that it serves, in the home with functions
-	lent   *Process         // what it is for others; see Bench
+	world   *run
+	number  int
+	holder  string
+	engine  *deploy.Engine
+	dead    bool
+	notices map[string]*unanswered // that tasks of this process may wait for
+	batch   *batch                 // that it serves, in the home with functions
+	lent    *Process               // what it is for others; see Bench
 }
 
-// rung are rings of a lane that were delivered and not answered.
-type rung struct {
+// unanswered is the notices of a lane that were delivered and not answered.
+type unanswered struct {
 	all bool
 	ids []resource.ID
 }
@@ -31,14 +31,14 @@ type rung struct {
 // newProcess starts a process.
 func (r *run) newProcess() *process {
 	r.started++
-	p := &process{world: r, number: r.started, holder: "p" + strconv.Itoa(r.started), bell: map[string]*rung{}}
+	p := &process{world: r, number: r.started, holder: "p" + strconv.Itoa(r.started), notices: map[string]*unanswered{}}
 	c := deploy.Config{
-		State: &statePort{p: p, to: r.recorder}, Files: &filesPort{p: p, to: r.recorder}, Doorbell: &bellPort{p}, Clock: clockPort{p}, Caller: &callerPort{p},
+		State: &statePort{p: p, to: r.recorder}, Files: &filesPort{p: p, to: r.recorder}, Notifier: &notifierPort{p}, Clock: clockPort{p}, Caller: &callerPort{p},
 		Secrets: secretsPort{p}, Connector: connectorPort{p}, Types: r.types, Handlers: r.handlers, Pack: "sim", Holder: p.holder,
 		NewID: r.newID, Jitter: r.sched.rng.Float64, Sizes: r.plan.sizes,
 	}
 	if r.plan.Await {
-		c.Await = (&bellPort{p}).await
+		c.Await = (&notifierPort{p}).await
 	}
 	if r.mutant.Config != nil {
 		r.mutant.Config(&c, r.state)

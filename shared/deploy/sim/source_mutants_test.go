@@ -32,9 +32,9 @@ func sourceMutants() []sourceMutant {
 		{"LastChunkShared", "the last chunk of a version counts as that of the one before", "version/chunk.go",
 			"for _, h := range b {\n\t\tif _, ok := in[h]; ok {",
 			"for i, h := range b {\n\t\tif _, ok := in[h]; ok || mutating(\"LastChunkShared\") && i > 0 && i == len(b)-1 {", "", "", 50},
-		{"RingsFirst", "others are rung before what they are rung for is stored", "lane/results.go",
+		{"NotifiesFirst", "others are notified before what notices announce is stored", "lane/results.go",
 			"\tr.unrecorded = true\n\tcommitted, err :=",
-			"\tif mutating(\"RingsFirst\") {\n\t\tr.notices.send(ctx, r.Client, r.env)\n\t}\n" +
+			"\tif mutating(\"NotifiesFirst\") {\n\t\tr.notices.send(ctx, r.Client, r.env)\n\t}\n" +
 				"\tr.unrecorded = true\n\tcommitted, err :=", "late", "chains", 600},
 		{"NoRoom", "what takes the place of something does not wait until that is gone", "planner/room.go",
 			"if id, ok := left[of]; ok {", `if id, ok := left[of]; ok && !mutating("NoRoom") {`, "", "rooms", 100},

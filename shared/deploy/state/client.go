@@ -16,7 +16,7 @@ const LeaseMargin = 15 * time.Second
 // again what is unavailable for a moment, waits for leases, and reads rows in pages.
 type Client struct {
 	State    State
-	Doorbell Doorbell
+	Notifier Notifier
 	Clock    Clock
 	// NewHolder returns a new name to hold a lease under, so that two tasks of one process exclude
 	// each other as well.
@@ -24,10 +24,10 @@ type Client struct {
 	Page      int // rows of an environment that are read at a time
 }
 
-// Ring sends rings and ignores failures: a sweep rings again for whatever is left.
-func (c *Client) Ring(ctx context.Context, env string, rings []Ring) {
-	if len(rings) > 0 {
-		_ = c.Doorbell.Ring(ctx, env, rings)
+// Notify sends notices and ignores failures: a sweep notifies again of whatever is left.
+func (c *Client) Notify(ctx context.Context, env string, notices []Notice) {
+	if len(notices) > 0 {
+		_ = c.Notifier.Notify(ctx, env, notices)
 	}
 }
 

@@ -34,11 +34,11 @@ func AgentOf(lane string) string {
 	return lane
 }
 
-// RingsOf returns a ring of each lane, without hints.
-func RingsOf(lanes []string) []Ring {
-	rings := make([]Ring, len(lanes))
+// NoticesOf returns a notice of each lane, without hints.
+func NoticesOf(lanes []string) []Notice {
+	notices := make([]Notice, len(lanes))
 	for i, lane := range lanes {
-		rings[i].Lane = lane
+		notices[i].Lane = lane
 	}
-	return rings
+	return notices
 }

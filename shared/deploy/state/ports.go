@@ -109,19 +109,18 @@ type Blob struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// Doorbell tells whoever serves a lane that there may be work. Rings may be lost, doubled, late or
-// out of order: State is
-// the truth, and Sweep rings again for what is left.
-type Doorbell interface {
-	Ring(ctx context.Context, env string, rings []Ring) error
+// Notifier tells whoever serves a lane that there may be work. Notices may be lost, doubled, late
+// or out of order: State is the truth, and Sweep notifies again of what is left.
+type Notifier interface {
+	Notify(ctx context.Context, env string, notices []Notice) error
 }
 
-// Ring is one message of a doorbell.
-type Ring struct {
+// Notice is one message of a Notifier.
+type Notice struct {
 	Lane string
 	// Done names resources of other lanes that may have finished: a hint on what to look at.
 	Done []resource.ID
-	// Size is how many resources were scheduled in the lane with this ring; 0: that is not known.
+	// Size is how many resources were scheduled in the lane with this notice; 0: that is not known.
 	Size int
 }
 

@@ -99,8 +99,8 @@ func (r *round) exported(
 		rec.Tasks = append(slices.Clone(rec.Tasks), inventory.Task{
 			Kind: inventory.TaskWatch, Number: j.task.Number,
 		})
-		if rec.Due = r.now(); r.Rung {
-			rec.Due = rec.Due.Add(firstRung)
+		if rec.Due = r.now(); r.Notified {
+			rec.Due = rec.Due.Add(firstUnnotified)
 		}
 		changes = append(changes, inventory.Change{Record: rec})
 	}

@@ -46,9 +46,9 @@ type Config struct {
 	Alone func(env string) (release func(), ok bool, err error)
 	// Deploy deploys what is scheduled, and returns when nothing is left; nil: somebody else does.
 	Deploy func(ctx context.Context) error
-	// Rung says that Visit is called for instances of which resources were run, so that nobody has
-	// to look again and again what became of them.
-	Rung bool
+	// Notified says that Visit is called for instances of which resources were run, so that nobody
+	// has to look again and again what became of them.
+	Notified bool
 	// Elsewhere, when not nil, says why a model is not compiled here; what is to be done with it is
 	// left for whoever can.
 	Elsewhere func(bundle.Opened) []diag.Problem

@@ -118,7 +118,8 @@ func (w *Worker) tellOutcomes(
 }
 
 // ready reports whether an instance has something that can be done now. What became of resources
-// can always be looked at, but where it is certain that something is yet to be run, and rung for.
+// can always be looked at, but where it is certain that something is yet to be run, and a notice
+// follows.
 func (w *Worker) ready(rec *inventory.Record) bool {
 	if _, later := w.later[rec.ID]; later {
 		return false
@@ -130,7 +131,7 @@ func (w *Worker) ready(rec *inventory.Record) bool {
 }
 
 // next returns what a round has left of the records that it was for, and what it has written besides,
-// in the order of the first. Whoever has changed one meanwhile rings for it.
+// in the order of the first. Whoever has changed one meanwhile sends a notice of it.
 func (r *round) next(due []inventory.Record) []inventory.Record {
 	var out []inventory.Record
 	for i := range due {

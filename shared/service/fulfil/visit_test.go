@@ -16,11 +16,11 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// visitor returns a worker that is rung, in a process that knows nothing.
+// visitor returns a worker that is notified, in a process that knows nothing.
 func (w *world) visitor(store inventory.Store, change func(*fulfil.Config)) *fulfil.Worker {
 	c := fulfil.Config{
 		Env: env, Instances: store, Definitions: w.home.Definitions(), Engine: w.engine,
-		Types: w.types, Dir: filepath.Join(w.home.Dir, "models"), Rung: true,
+		Types: w.types, Dir: filepath.Join(w.home.Dir, "models"), Notified: true,
 	}
 	if change != nil {
 		change(&c)
@@ -28,9 +28,9 @@ func (w *world) visitor(store inventory.Store, change func(*fulfil.Config)) *ful
 	return fulfil.New(c)
 }
 
-// rung visits an instance that was rung for, deploys what it needs, and visits it once more, as
-// whoever ran its resources rings. It reports whether the first visit has ended well.
-func (w *world) rung(store inventory.Store, id string) bool {
+// notified visits an instance that a notice names, deploys what it needs, and visits it once more,
+// as whoever ran its resources sends a notice. It reports whether the first visit has ended well.
+func (w *world) notified(store inventory.Store, id string) bool {
 	w.Helper()
 	_, first := w.visitor(store, nil).Visit(w.Context(), []string{id}, time.Time{})
 	for range 2 { // a visit that has ended in the middle comes again
@@ -58,7 +58,7 @@ func TestVisit(t *testing.T) {
 			id, name := fmt.Sprintf("i%d", n), fmt.Sprintf("f%d", n)
 			visit := func() {
 				store := &crash{Store: w.store, at: at, written: written, end: func() {}}
-				crashed = !w.rung(store, id) || crashed
+				crashed = !w.notified(store, id) || crashed
 			}
 			w.order("site", id, map[string]any{"host_name": name})
 			visit()
@@ -89,12 +89,12 @@ func TestVisit(t *testing.T) {
 }
 
 // TestVisitOutcome breaks what is deployed, and wants the instance to know when its resources were
-// run and it is rung for.
+// run and a notice follows.
 func TestVisitOutcome(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, site)
 	w.order("site", "one", map[string]any{"host_name": "a"})
-	w.rung(w.store, "one")
+	w.notified(w.store, "one")
 	w.state("one", "up")
 	if err := os.Remove(filepath.Join(w.srv, "a")); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestVisitOutcome(t *testing.T) {
 		if _, err := w.engine.Repair(t.Context(), env, deploy.Request{}); err != nil {
 			t.Fatal(err)
 		}
-		w.rung(w.store, "one")
+		w.notified(w.store, "one")
 	}
 	repair()
 	w.state("one", "failed")

@@ -17,9 +17,9 @@ const (
 	firstLook = 100 * time.Millisecond
 	lastLook  = 5 * time.Second
 	lookPart  = 8
-	// Where whoever runs them rings, it is for what was not rung for.
-	firstRung = time.Minute
-	lastRung  = 10 * time.Minute
+	// Where whoever runs them sends a notice, they are for resources whose notice was lost.
+	firstUnnotified = time.Minute
+	lastUnnotified  = 10 * time.Minute
 )
 
 // watch looks what became of the resources of instances, and tells their lifecycles.
@@ -48,8 +48,8 @@ func (r *round) watch(ctx context.Context) error {
 	for _, j := range jobs {
 		outcome := outcomeOf(r.sets[j.rec.ID], byID)
 		if outcome == lifecycle.Pending {
-			if r.Rung && j.rec.Due.After(r.now()) {
-				continue // whoever runs them rings
+			if r.Notified && j.rec.Due.After(r.now()) {
+				continue // whoever runs them notifies
 			}
 			rec := *j.rec
 			rec.Due = r.now().Add(r.pause(&rec))
@@ -75,8 +75,8 @@ func (r *round) pause(rec *inventory.Record) time.Duration {
 	switch {
 	case r.Deploy != nil:
 		return firstLook
-	case r.Rung:
-		return min(max(r.now().Sub(rec.Updated)/lookPart, firstRung), lastRung)
+	case r.Notified:
+		return min(max(r.now().Sub(rec.Updated)/lookPart, firstUnnotified), lastUnnotified)
 	}
 	return min(max(r.now().Sub(rec.Updated)/lookPart, firstLook), lastLook)
 }

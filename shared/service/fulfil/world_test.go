@@ -62,14 +62,14 @@ func newWorld(t testing.TB, model string) *world {
 	}
 	ran := new(atomic.Int64)
 	w.engine = deploy.New(deploy.Config{
-		State: w.home, Files: w.home.Files(), Doorbell: w.home.Bell, Clock: local.Clock{},
+		State: w.home, Files: w.home.Files(), Notifier: w.home.Notifier, Clock: local.Clock{},
 		Caller: local.Caller{}, Connector: &transport.Connector{Local: true}, Types: w.types,
 		Handlers: all, Holder: w.home.Holder(), NewID: w.home.NewID, Jitter: rand.Float64,
 		Ran: func(n int) { ran.Add(int64(n)) }, Sizes: local.Sizes(),
 		Keep: w.home.Definitions().Bundles, Owned: w.home.Instances().Live,
 	})
 	t.Cleanup(w.engine.Close)
-	w.runner = &local.Runner{Engine: w.engine, Bell: w.home.Bell, Ran: ran}
+	w.runner = &local.Runner{Engine: w.engine, Notifier: w.home.Notifier, Ran: ran}
 	w.store = w.home.Instances()
 	w.offer(model)
 	return w

@@ -121,7 +121,7 @@ func (r *run) startRunner() {
 	var definitions definition.Store = &definitionsPort{x.Process, r}
 	var instances inventory.Store = &instancesPort{p: x.Process, r: r}
 	c := deploy.Config{
-		State: x.State(r.bench.State), Files: x.Files(r.bench.Files), Doorbell: bell{x},
+		State: x.State(r.bench.State), Files: x.Files(r.bench.Files), Notifier: notifier{x},
 		Clock: x.Clock(), Caller: x.Caller(), Connector: x.Connector(), Types: r.models.types,
 		Handlers: map[string]provider.Handler{typePage: r.world}, Pack: "sim",
 		Holder: fmt.Sprintf("w%d", r.started), NewID: r.newID, Jitter: r.bench.Rand().Float64,
@@ -195,15 +195,15 @@ func (r *run) sweep(x *runner) {
 	r.bench.At(r.bench.Now()+sweepEvery, func() { r.sweep(x) })
 }
 
-// bell is deploy.Doorbell as a process reaches it.
-type bell struct{ x *runner }
+// notifier is deploy.Notifier as a process reaches it.
+type notifier struct{ x *runner }
 
-// Ring implements deploy.Doorbell.
-func (b bell) Ring(ctx context.Context, _ string, rings []state.Ring) error {
-	return b.x.Call(ctx, "Ring", func() error {
-		for _, ring := range rings {
+// Notify implements deploy.Notifier.
+func (b notifier) Notify(ctx context.Context, _ string, notices []state.Notice) error {
+	return b.x.Call(ctx, "Notify", func() error {
+		for _, notice := range notices {
 			for _, late := range b.x.r.bench.Lost() {
-				b.x.r.bench.At(b.x.r.bench.Now()+late, func() { b.x.r.serve(ring.Lane) })
+				b.x.r.bench.At(b.x.r.bench.Now()+late, func() { b.x.r.serve(notice.Lane) })
 			}
 		}
 		return nil

@@ -30,17 +30,17 @@ func TestMessagesMayComeInAnyWay(t *testing.T) {
 		after func(l *logs.Log, n int, lane string) []events.SQSMessage // a lane has committed for the nth time
 		all   bool                                                      // is logged by that
 	}{
-		{"each once", func(_ *logs.Log, _ int, lane string) []events.SQSMessage { return ring(lane) }, true},
-		{"doubled, in one batch", func(_ *logs.Log, _ int, lane string) []events.SQSMessage { return ring(lane, lane, lane) }, true},
-		{"late, and of other lanes", func(_ *logs.Log, n int, _ string) []events.SQSMessage { return ring(lanes[n%3], lanes[(n+1)%3]) }, false},
+		{"each once", func(_ *logs.Log, _ int, lane string) []events.SQSMessage { return notice(lane) }, true},
+		{"doubled, in one batch", func(_ *logs.Log, _ int, lane string) []events.SQSMessage { return notice(lane, lane, lane) }, true},
+		{"late, and of other lanes", func(_ *logs.Log, n int, _ string) []events.SQSMessage { return notice(lanes[n%3], lanes[(n+1)%3]) }, false},
 		{"lost, all but the last of each lane", func(_ *logs.Log, n int, lane string) []events.SQSMessage {
 			if n < 9 {
 				return nil
 			}
-			return ring(lane)
+			return notice(lane)
 		}, true},
 		{"lost altogether", func(*logs.Log, int, string) []events.SQSMessage { return nil }, false},
-		{"before anything was committed", func(_ *logs.Log, _ int, _ string) []events.SQSMessage { return ring("nobody/0") }, false},
+		{"before anything was committed", func(_ *logs.Log, _ int, _ string) []events.SQSMessage { return notice("nobody/0") }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +97,7 @@ func TestFunctionsRunAtOnce(t *testing.T) {
 						case <-done:
 							return
 						default:
-							if failed := l.Take(t.Context(), ring("a/0", "b/0")); len(failed) > 0 {
+							if failed := l.Take(t.Context(), notice("a/0", "b/0")); len(failed) > 0 {
 								t.Errorf("failed: %+v", failed)
 								return
 							}
@@ -144,7 +144,7 @@ func TestForeignMessages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, server.DynamoDB)
 	commits(t, w.process(), "a/0", (&maker{every: time.Second}).actions("a", 1, 1), 1)
-	batch := append(ring("a/0"), events.SQSMessage{MessageId: "x", Body: "{"}, events.SQSMessage{MessageId: "y", Body: `{"v":2,"env":"e","lane":"l"}`},
+	batch := append(notice("a/0"), events.SQSMessage{MessageId: "x", Body: "{"}, events.SQSMessage{MessageId: "y", Body: `{"v":2,"env":"e","lane":"l"}`},
 		events.SQSMessage{MessageId: "z"})
 	if failed := w.process().Take(t.Context(), batch); failed == nil || len(failed) > 0 {
 		t.Errorf("failed: %+v", failed)
@@ -156,7 +156,7 @@ func TestForeignMessages(t *testing.T) {
 		}
 		return awstest.None
 	}}
-	batch = append(ring("a/0", "b/0"), events.SQSMessage{MessageId: "other", Body: `{"v":1,"env":"test","lane":"a/0"}`})
+	batch = append(notice("a/0", "b/0"), events.SQSMessage{MessageId: "other", Body: `{"v":1,"env":"test","lane":"a/0"}`})
 	got := w.process().Take(t.Context(), batch)
 	if diff := cmp.Diff([]events.SQSBatchItemFailure{{ItemIdentifier: "0"}, {ItemIdentifier: "1"}}, got); diff != "" {
 		t.Errorf("failed (-want +got):\n%s", diff)
@@ -178,7 +178,7 @@ func TestDamagedLaneIsAlone(t *testing.T) {
 	}
 	commits(t, w.process(), "a/0", m.actions("a", 1, 1), 1)
 	commits(t, w.process(), "c/0", m.actions("c", 1, 1), 1)
-	failed := w.process().Take(t.Context(), ring("a/0", "b/0", "c/0"))
+	failed := w.process().Take(t.Context(), notice("a/0", "b/0", "c/0"))
 	if diff := cmp.Diff([]events.SQSBatchItemFailure{{ItemIdentifier: "1"}}, failed); diff != "" {
 		t.Errorf("failed (-want +got):\n%s", diff)
 	}
@@ -189,8 +189,8 @@ func TestDamagedLaneIsAlone(t *testing.T) {
 	}
 }
 
-// TestBell sends to a real queue, and pins that what arrives says no more than where to look.
-func TestBell(t *testing.T) {
+// TestNotifier sends to a real queue, and pins that what arrives says no more than where to look.
+func TestNotifier(t *testing.T) {
 	t.Parallel()
 	api := sqs.NewFromConfig(awstest.Config(servers[server.MiniStack].URL, nil))
 	made, err := api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(awstest.Unique(t))})
@@ -201,7 +201,7 @@ func TestBell(t *testing.T) {
 	for n := range 13 {
 		lanes = append(lanes, fmt.Sprintf("web%02d/0", n))
 	}
-	if err := (&logs.Bell{API: api, URL: *made.QueueUrl}).Notify(t.Context(), env, lanes...); err != nil {
+	if err := (&logs.Notifier{API: api, URL: *made.QueueUrl}).Notify(t.Context(), env, lanes...); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -222,7 +222,7 @@ func TestBell(t *testing.T) {
 	if diff := cmp.Diff(lanes, got); diff != "" {
 		t.Errorf("lanes (-want +got):\n%s", diff)
 	}
-	gone := &logs.Bell{API: api, URL: *made.QueueUrl + "-gone"}
+	gone := &logs.Notifier{API: api, URL: *made.QueueUrl + "-gone"}
 	if err := gone.Notify(t.Context(), env, "a/0"); err == nil {
 		t.Error("no error where there is no queue")
 	}

@@ -13,14 +13,14 @@ import (
 	"southbound/shared/fault"
 )
 
-// Sender is what Bell needs of SQS; *sqs.Client has it.
+// Sender is what Notifier needs of SQS; *sqs.Client has it.
 type Sender interface {
 	SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, opts ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
 }
 
-// Bell rings the log function. Messages may be lost, doubled, late or out of order: what there is
-// to log stands in the state.
-type Bell struct {
+// Notifier notifies the log function. Messages may be lost, doubled, late or out of order: what
+// there is to log stands in the state.
+type Notifier struct {
 	API Sender
 	URL string // of the log queue
 }
@@ -34,14 +34,14 @@ type Message struct {
 
 const (
 	messageFormat = 1
-	ringAtOnce    = 10 // messages of a request
+	sendAtOnce    = 10 // messages of a request
 )
 
 // Notify says that lanes of an environment ran and may have committed something to log. That it
 // fails does no harm: the sweep notices.
-func (b *Bell) Notify(ctx context.Context, env string, lanes ...string) error {
+func (b *Notifier) Notify(ctx context.Context, env string, lanes ...string) error {
 	for len(lanes) > 0 {
-		n := min(len(lanes), ringAtOnce)
+		n := min(len(lanes), sendAtOnce)
 		in := &sqs.SendMessageBatchInput{QueueUrl: &b.URL}
 		for i, lane := range lanes[:n] {
 			body, err := json.Marshal(Message{Format: messageFormat, Env: env, Lane: lane})
@@ -53,10 +53,10 @@ func (b *Bell) Notify(ctx context.Context, env string, lanes ...string) error {
 		lanes = lanes[n:]
 		out, err := b.API.SendMessageBatch(ctx, in)
 		if err != nil {
-			return awserr.Fault("ring the log", err)
+			return awserr.Fault("notify the log", err)
 		}
 		for _, f := range out.Failed {
-			return fault.New(fault.Unavailable, "ring the log", "%s: %s", aws.ToString(f.Code), aws.ToString(f.Message))
+			return fault.New(fault.Unavailable, "notify the log", "%s: %s", aws.ToString(f.Code), aws.ToString(f.Message))
 		}
 	}
 	return nil

@@ -16,28 +16,28 @@ import (
 	"southbound/shared/transport"
 )
 
-// bells is a doorbell that notes what it is rung for.
-type bells struct {
-	mu    sync.Mutex
-	rings []state.Ring
+// recorded is a notifier that records the notices.
+type recorded struct {
+	mu      sync.Mutex
+	notices []state.Notice
 }
 
-// Ring implements deploy.Doorbell.
-func (b *bells) Ring(_ context.Context, _ string, rings []state.Ring) error {
+// Notify implements deploy.Notifier.
+func (b *recorded) Notify(_ context.Context, _ string, notices []state.Notice) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.rings = append(b.rings, rings...)
+	b.notices = append(b.notices, notices...)
 	return nil
 }
 
-// TestDependantScheduledMeanwhileIsRungFor schedules a resource of another agent while what it
+// TestDependantScheduledMeanwhileIsNotified schedules a resource of another agent while what it
 // requires runs. The worker of that has not known of the other when it began, and nothing else is
-// scheduled in its lane, but it rings when it is done: nobody else would before the next sweep.
-func TestDependantScheduledMeanwhileIsRungFor(t *testing.T) {
+// scheduled in its lane, but it notifies when it is done: nobody else would before the next sweep.
+func TestDependantScheduledMeanwhileIsNotified(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	heard := &bells{}
-	r.e = deploy.New(deploy.Config{State: r.home, Files: r.home.Files(), Doorbell: heard, Clock: r.clock,
+	heard := &recorded{}
+	r.e = deploy.New(deploy.Config{State: r.home, Files: r.home.Files(), Notifier: heard, Clock: r.clock,
 		Connector: &transport.Connector{Local: true}, Types: r.types,
 		Handlers: map[string]provider.Handler{"t::T": handler{r.w}}, Pack: "test", Caller: local.Caller{},
 		Holder: r.home.Holder(), NewID: r.home.NewID, Jitter: func() float64 { return 0.5 }})
@@ -56,7 +56,7 @@ func TestDependantScheduledMeanwhileIsRungFor(t *testing.T) {
 		if call == "update" && name == "a" {
 			once.Do(func() {
 				r.export(deploy.Export{Model: models("2", "2")})
-				heard.rings = nil // the planner has rung for b, which has to wait
+				heard.notices = nil // the planner has notified the lane of b, which has to wait
 			})
 		}
 	}
@@ -64,24 +64,24 @@ func TestDependantScheduledMeanwhileIsRungFor(t *testing.T) {
 	if _, err := r.e.RunLane(context.Background(), "e", "a/0", r.clock.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	rung := func(x state.Ring) bool {
+	notified := func(x state.Notice) bool {
 		return x.Lane == "b/0" && slices.Equal(x.Done, []resource.ID{id("a")})
 	}
-	if !slices.ContainsFunc(heard.rings, rung) {
-		t.Errorf("rung for %+v, want b/0 for %s", heard.rings, id("a"))
+	if !slices.ContainsFunc(heard.notices, notified) {
+		t.Errorf("notices %+v, want b/0 for %s", heard.notices, id("a"))
 	}
 }
 
 // TestLeftOutByAWaveIsPassedOn has a timer ask for everything. It leaves out what waits for a person,
 // in the lane a0/0. That is served while what it requires is being run, and so is the lane behind it.
-// Who finishes that run still takes for scheduled what is left out, and rings its lane alone. So that
-// lane has the next to ring, or the last one waits for a sweep.
+// Who finishes that run still takes for scheduled what is left out, and notifies its lane alone. So that
+// lane has the next one to notify, or the last one waits for a sweep.
 func TestLeftOutByAWaveIsPassedOn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	c := &counted{Home: r.home, waiting: map[string]bool{}}
 	config := r.e.Config
-	config.State, config.Doorbell = c, c
+	config.State, config.Notifier = c, c
 	r.e = deploy.New(config)
 	first, left, last := spot(0, 1), spot(1, 0), spot(2, 2)
 	left.Requires, last.Requires = []resource.ID{first.ID}, []resource.ID{left.ID}
@@ -95,11 +95,11 @@ func TestLeftOutByAWaveIsPassedOn(t *testing.T) {
 	}
 	r.w.hook = func(call, name string) {
 		if call == "read" && name == nameIn(first) {
-			c.rung, c.waiting = []string{"a0/0", "a2/0"}, map[string]bool{}
+			c.notified, c.waiting = []string{"a0/0", "a2/0"}, map[string]bool{}
 			c.answer(t, r)
 		}
 	}
-	c.rung, c.waiting = []string{"a1/0"}, map[string]bool{}
+	c.notified, c.waiting = []string{"a1/0"}, map[string]bool{}
 	c.answer(t, r)
 	p, err := r.e.Progress(t.Context(), "e")
 	if err != nil || !p.Done() {
@@ -111,13 +111,13 @@ func TestLeftOutByAWaveIsPassedOn(t *testing.T) {
 func nameIn(r resource.Resource) string { s, _ := r.Attributes["name"].(string); return s }
 
 // TestRemovedHoldsUpNoWave has everything checked, with something that could not be removed behind
-// what is checked in another lane. Nobody rings for what is being removed, so its lane does not wait.
+// what is checked in another lane. Nobody notifies the lane of what is being removed, so it does not wait.
 func TestRemovedHoldsUpNoWave(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	c := &counted{Home: r.home, waiting: map[string]bool{}}
 	config := r.e.Config
-	config.State, config.Doorbell = c, c
+	config.State, config.Notifier = c, c
 	r.e = deploy.New(config)
 	stays, leaves, behind := spot(0, 0), spot(1, 0), spot(2, 1)
 	leaves.PurgeOnDelete = true

@@ -9,18 +9,19 @@ import (
 	"southbound/shared/resource"
 )
 
-// Bell is the doorbell within one process. Rings of a lane that nobody has answered yet are merged into one. Rings do not reach other
+// Notifier works within one process. Notices of a lane that nobody has answered yet are merged into one. Notices do not reach other
 // processes; those find work in the state.
-type Bell struct {
+type Notifier struct {
 	mu    sync.Mutex
-	lanes map[laneKey]*rung
-	wait  map[laneKey]chan bool // of those who await a ring: false when their place is needed
-	any   chan struct{}         // closed and replaced at every ring that nobody awaits
+	lanes map[laneKey]*unanswered
+	wait  map[laneKey]chan bool // of those who await a notice: false when their place is needed
+	any   chan struct{}         // closed and replaced at every notice that nobody awaits
 }
 
 type laneKey struct{ env, lane string }
 
-type rung struct {
+// unanswered is the notices of a lane that nobody has answered yet, merged.
+type unanswered struct {
 	all  bool // the hints do not name all that may have changed
 	done []resource.ID
 }
@@ -28,22 +29,22 @@ type rung struct {
 // maxHints bounds the hints kept for a lane. If there are more, whoever answers reads everything again.
 const maxHints = 10000
 
-// NewBell returns a doorbell that nobody has rung.
-func NewBell() *Bell {
-	return &Bell{lanes: map[laneKey]*rung{}, wait: map[laneKey]chan bool{},
+// NewNotifier returns a notifier without notices.
+func NewNotifier() *Notifier {
+	return &Notifier{lanes: map[laneKey]*unanswered{}, wait: map[laneKey]chan bool{},
 		any: make(chan struct{})}
 }
 
-// Ring implements deploy.Doorbell.
-func (b *Bell) Ring(_ context.Context, env string, rings []state.Ring) error {
+// Notify implements deploy.Notifier.
+func (b *Notifier) Notify(_ context.Context, env string, notices []state.Notice) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	others := false
-	for _, r := range rings {
+	for _, r := range notices {
 		key := laneKey{env, r.Lane}
 		have := b.lanes[key]
 		if have == nil {
-			have = &rung{}
+			have = &unanswered{}
 			b.lanes[key] = have
 		}
 		if have.all = have.all || len(r.Done) == 0 || len(have.done) > maxHints; !have.all {
@@ -58,19 +59,21 @@ func (b *Bell) Ring(_ context.Context, env string, rings []state.Ring) error {
 	return nil
 }
 
-// wake ends the waiting of whoever awaits a ring of a lane, if anybody does.
-func (b *Bell) wake(key laneKey, rung bool) bool {
+// wake ends the waiting of whoever awaits a notice of a lane, if anybody does.
+func (b *Notifier) wake(key laneKey, notified bool) bool {
 	waiter, waits := b.wait[key]
 	if waits {
 		delete(b.wait, key)
-		waiter <- rung
+		waiter <- notified
 	}
 	return waits
 }
 
-// Rung returns up to most lanes of env that were rung and are not busy, without answering them, and
-// a channel that is closed at the next ring that nobody awaits.
-func (b *Bell) Rung(env string, most int, busy map[string]bool) ([]string, <-chan struct{}) {
+// Notified returns up to most lanes of env that were notified and are not busy, without answering
+// them, and a channel that is closed at the next notice that nobody awaits.
+func (b *Notifier) Notified(
+	env string, most int, busy map[string]bool,
+) ([]string, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var lanes []string
@@ -85,9 +88,9 @@ func (b *Bell) Rung(env string, most int, busy map[string]bool) ([]string, <-cha
 	return lanes, b.any
 }
 
-// Spare ends the waiting of up to n of those who await a ring of a lane of env: others need their
+// Spare ends the waiting of up to n of those who await a notice of a lane of env: others need their
 // place.
-func (b *Bell) Spare(env string, n int) {
+func (b *Notifier) Spare(env string, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for key := range b.wait {
@@ -101,8 +104,8 @@ func (b *Bell) Spare(env string, n int) {
 	}
 }
 
-// Answer takes the ring of a lane and returns its hints; false if there is none.
-func (b *Bell) Answer(env, lane string) ([]resource.ID, bool) {
+// Answer takes the notice of a lane and returns its hints; false if there is none.
+func (b *Notifier) Answer(env, lane string) ([]resource.ID, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := laneKey{env, lane}
@@ -117,8 +120,10 @@ func (b *Bell) Answer(env, lane string) ([]resource.ID, bool) {
 	return r.done, true
 }
 
-// Await waits up to d until a lane is rung, and answers that. It is a deploy.Config.Await.
-func (b *Bell) Await(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool) {
+// Await waits up to d until a lane is notified, and answers that. It is a deploy.Config.Await.
+func (b *Notifier) Await(
+	ctx context.Context, env, lane string, d time.Duration,
+) ([]resource.ID, bool) {
 	key, waiter := laneKey{env, lane}, make(chan bool, 1)
 	b.mu.Lock()
 	if b.lanes[key] == nil {

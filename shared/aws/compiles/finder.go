@@ -1,0 +1,131 @@
+package compiles
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+)
+
+// Finder finds what the compile function is to be notified of.
+type Finder struct {
+	Notifier    *Notifier
+	Definitions definition.Store
+	Instances   inventory.Store
+	Now         func() time.Time
+	// Serve, when not nil, has the queue listened to: environments with services need it.
+	Serve func(ctx context.Context) error
+
+	mu    sync.Mutex
+	known map[string]offers // by environment
+}
+
+// offers is whether an environment has services, as it was at a time.
+type offers struct {
+	some bool
+	at   time.Time
+}
+
+// remembered is how long it is remembered that an environment has no services. What a notice came
+// too late is found by the sweep.
+const remembered = time.Minute
+
+// Sweep notifies the compile function when something is due in an environment.
+func (f *Finder) Sweep(ctx context.Context, env string) error {
+	if some, err := f.offers(ctx, env, 0); !some || err != nil {
+		return err
+	}
+	if f.Serve != nil {
+		if err := f.Serve(ctx); err != nil {
+			return err
+		}
+	}
+	due, err := f.Instances.Due(ctx, env, f.Now(), 1)
+	if err != nil || len(due) == 0 {
+		return err
+	}
+	return f.Notifier.Notify(ctx, env)
+}
+
+// Ran sends a notice of instances of which resources were run, by the resource sets of these: sets
+// of environments without services are nobody's.
+func (f *Finder) Ran(ctx context.Context, env string, sets []string) error {
+	if len(sets) == 0 {
+		return nil
+	}
+	if some, err := f.offers(ctx, env, remembered); !some || err != nil {
+		return err
+	}
+	return f.Notifier.Notify(ctx, env, sets...)
+}
+
+// offers reports whether an environment has services. That it has does not change; that it has not
+// is remembered for a time.
+func (f *Finder) offers(ctx context.Context, env string, most time.Duration) (bool, error) {
+	f.mu.Lock()
+	have, ok := f.known[env]
+	f.mu.Unlock()
+	now := f.Now()
+	if ok && (have.some || now.Sub(have.at) < most) {
+		return have.some, nil
+	}
+	_, err := f.Definitions.Bundle(ctx, env)
+	some := err == nil
+	if err != nil && fault.KindOf(err) != fault.NotFound {
+		return false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == nil {
+		f.known = map[string]offers{}
+	}
+	f.known[env] = offers{some, now}
+	return some, nil
+}
+
+// Sets gathers the resource sets of which something was run, and sends notices of them. It may be
+// used by any number of goroutines.
+type Sets struct {
+	Finder *Finder // nil: no notices are sent
+	Log    *slog.Logger
+
+	mu   sync.Mutex
+	sets map[string]map[string]bool // by environment
+}
+
+// Add notes sets of an environment.
+func (s *Sets) Add(env string, sets []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sets == nil {
+		s.sets = map[string]map[string]bool{}
+	}
+	if s.sets[env] == nil {
+		s.sets[env] = map[string]bool{}
+	}
+	for _, set := range sets {
+		s.sets[env][set] = true
+	}
+}
+
+// Flush sends a notice of the sets of an environment that were noted. That it fails does no harm:
+// the sweep makes up for it.
+func (s *Sets) Flush(ctx context.Context, env string) {
+	s.mu.Lock()
+	sets := slices.Sorted(maps.Keys(s.sets[env]))
+	delete(s.sets, env)
+	s.mu.Unlock()
+	if s.Finder == nil {
+		return
+	}
+	if err := s.Finder.Ran(ctx, env, sets); err != nil {
+		s.Log.WarnContext(ctx, "the compile function was not notified", "environment", env,
+			"sets", len(sets), "error", err.Error())
+	}
+}

@@ -1,0 +1,43 @@
+package sweep
+
+import (
+	"context"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+)
+
+// Notifier keeps back notices of what nobody may begin: of agents that are paused, and of
+// environments that are halted. Whoever resumes them notifies. Without it the work of an agent that
+// is paused for days would cost an invocation each minute.
+type Notifier struct {
+	Out   state.Notifier
+	State interface {
+		Env(ctx context.Context, env string) (state.Env, error)
+		Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error)
+	}
+}
+
+var _ state.Notifier = (*Notifier)(nil)
+
+// Notify implements deploy.Notifier.
+func (b *Notifier) Notify(ctx context.Context, env string, notices []state.Notice) error {
+	e, err := b.State.Env(ctx, env)
+	if err != nil || e.Halted {
+		return fault.Wrap(fault.Unknown, "notify", err)
+	}
+	agents, err := b.State.Agents(ctx, env)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "notify", err)
+	}
+	var may []state.Notice
+	for _, r := range notices {
+		if !agents[state.AgentOf(r.Lane)].Paused {
+			may = append(may, r)
+		}
+	}
+	if len(may) == 0 {
+		return nil
+	}
+	return b.Out.Notify(ctx, env, may)
+}

@@ -1,0 +1,146 @@
+package deploytest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/resource"
+)
+
+// NotifierHarness is one fresh notifier that nobody has used.
+type NotifierHarness struct {
+	Notifier state.Notifier
+	// Heard takes what whoever serves a lane hears: the resources named by the notices since the
+	// last call, or none when one of the notices named none. It reports false when the lane was not
+	// notified, or when the notices were lost.
+	Heard func(ctx context.Context, env, lane string) (done []resource.ID, notified bool)
+	// Lossy says that notices may be lost in this harness; otherwise each is heard.
+	Lossy bool
+	// Serial says that the notifier must not be used concurrently.
+	Serial bool
+}
+
+// TestNotifier runs the conformance suite for Notifier. open returns a new notifier for each
+// subtest.
+func TestNotifier(t *testing.T, open func(t *testing.T) NotifierHarness) {
+	t.Helper()
+	for _, c := range notifierChecks() {
+		t.Run(c.name, func(t *testing.T) { c.run(t.Context(), t, open(t)) })
+	}
+}
+
+type notifierCheck struct {
+	name string
+	run  func(ctx context.Context, t *testing.T, h NotifierHarness)
+}
+
+// expect pins what a lane hears: exactly want; where notices may be lost, only that it hears
+// nothing unless it was notified.
+func (h NotifierHarness) expect(ctx context.Context, t *testing.T, env, lane string, notified bool, want ...resource.ID) {
+	t.Helper()
+	got, heard := h.Heard(ctx, env, lane)
+	if !heard {
+		if notified && !h.Lossy {
+			t.Errorf("%s %s: not heard", env, lane)
+		}
+		return
+	}
+	slices.Sort(got)
+	got = slices.Compact(got) // a notice may be doubled
+	switch {
+	case !notified:
+		t.Errorf("%s %s: heard, and was not notified", env, lane)
+	case !h.Lossy && !slices.Equal(got, want):
+		t.Errorf("%s %s: heard of %v, want %v", env, lane, got, want)
+	}
+}
+
+func notifierChecks() []notifierCheck {
+	return []notifierCheck{
+		{"SilentUntilNotified", func(ctx context.Context, t *testing.T, h NotifierHarness) {
+			noError(t, h.Notifier.Notify(ctx, env, nil))
+			h.expect(ctx, t, env, lane, false)
+		}},
+		{"HeardOnceByItsLane", func(ctx context.Context, t *testing.T, h NotifierHarness) {
+			noError(t, h.Notifier.Notify(ctx, env, []state.Notice{
+				{Lane: "a/0"},
+				{Lane: "b/0", Done: []resource.ID{id(1)}},
+			}))
+			h.expect(ctx, t, env, "a/1", false)
+			h.expect(ctx, t, other, "a/0", false)
+			h.expect(ctx, t, env, "a/0", true)
+			h.expect(ctx, t, env, "b/0", true, id(1))
+			h.expect(ctx, t, env, "b/0", false)
+		}},
+		{"HintsAreMerged", func(ctx context.Context, t *testing.T, h NotifierHarness) {
+			noError(t, h.Notifier.Notify(ctx, env, []state.Notice{
+				{Lane: lane, Done: []resource.ID{id(2)}},
+			}))
+			noError(t, h.Notifier.Notify(ctx, env, []state.Notice{
+				{Lane: lane, Done: []resource.ID{id(1), id(3)}},
+			}))
+			h.expect(ctx, t, env, lane, true, id(1), id(2), id(3))
+		}},
+		{"ANoticeWithoutHintIsNotNarrowed", func(ctx context.Context, t *testing.T, h NotifierHarness) {
+			for _, notices := range [][]state.Notice{
+				{{Lane: lane}, {Lane: lane, Done: []resource.ID{id(1)}}},
+				{{Lane: lane, Done: []resource.ID{id(1)}}, {Lane: lane}},
+				{{Lane: lane, Done: []resource.ID{id(1)}}, {Lane: lane}, {Lane: lane, Done: []resource.ID{id(2)}}},
+			} {
+				noError(t, h.Notifier.Notify(ctx, env, notices))
+				h.expect(ctx, t, env, lane, true)
+			}
+			noError(t, h.Notifier.Notify(ctx, env, []state.Notice{
+				{Lane: lane, Done: []resource.ID{id(3)}},
+			}))
+			h.expect(ctx, t, env, lane, true, id(3))
+		}},
+		{"ManyAndLarge", manyAndLarge},
+		{"ConcurrentNotices", func(ctx context.Context, t *testing.T, h NotifierHarness) {
+			const n = 16
+			errs := make(chan error, n)
+			for i := range n {
+				notice := state.Notice{Lane: lane, Done: []resource.ID{id(i)}}
+				notify := func() { errs <- h.Notifier.Notify(ctx, env, []state.Notice{notice}) }
+				if h.Serial {
+					notify()
+				} else {
+					go notify()
+				}
+			}
+			var want []resource.ID
+			for i := range n {
+				noError(t, <-errs)
+				want = append(want, id(i))
+			}
+			h.expect(ctx, t, env, lane, true, want...)
+		}},
+	}
+}
+
+// manyAndLarge notifies many lanes at once, one of them with very many hints.
+func manyAndLarge(ctx context.Context, t *testing.T, h NotifierHarness) {
+	const lanes, hints = 300, 20000
+	notices := make([]state.Notice, lanes)
+	for i := range notices {
+		notices[i].Lane = fmt.Sprintf("a/%d", i)
+	}
+	for i := range hints {
+		notices[7].Done = append(notices[7].Done, id(i))
+	}
+	noError(t, h.Notifier.Notify(ctx, env, notices))
+	for i := range notices {
+		got, notified := h.Heard(ctx, env, notices[i].Lane)
+		if !notified && !h.Lossy {
+			t.Fatalf("lane %d was not heard", i)
+		}
+		// So many hints may be given up for none, which says "look at everything", but never for
+		// some.
+		if n := len(slices.Compact(slices.Sorted(slices.Values(got)))); i == 7 && notified && n != 0 && n != hints {
+			t.Errorf("%d of %d hints were heard", n, hints)
+		}
+	}
+}
