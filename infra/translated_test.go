@@ -68,7 +68,7 @@ func TestTranslated(t *testing.T) {
 			}
 		}
 	}
-	for kind, want := range map[string]int{"AWS::Lambda::Function": 5, "AWS::Lambda::Url": 2, "AWS::Lambda::EventSourceMapping": 1,
+	for kind, want := range map[string]int{"AWS::Lambda::Function": 6, "AWS::Lambda::Url": 2, "AWS::Lambda::EventSourceMapping": 2,
 		"AWS::Scheduler::Schedule": 1, "AWS::CloudFormation::Stack": 2, "AWS::DynamoDB::Table": 1, "AWS::S3::Bucket": 1} {
 		if kinds[kind] != want {
 			t.Errorf("%d of %s, want %d: %v", kinds[kind], kind, want, kinds)
