@@ -27,7 +27,7 @@ func TestHome(t *testing.T) {
 	t.Run("use", func(t *testing.T) {
 		for name, do := range map[string]func(t *testing.T, w *world){
 			"life": life, "runner": runner, "scripts": scripts, "archive": archive, "secret": secret, "two exports at once": twice, "queue purged": purged,
-			"messages doubled": doubled, "stale and strange messages": strange, "two stacks": neighbour, "examples": example, "many new agents": crowd,
+			"messages doubled": doubled, "stale and strange messages": strange, "two stacks": neighbour, "examples": example, "many new agents": crowd, "services": services,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

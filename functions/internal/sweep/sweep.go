@@ -5,6 +5,7 @@ package sweep
 import (
 	"context"
 	"os"
+	"sync/atomic"
 	"time"
 
 	awslambda "github.com/aws/aws-sdk-go-v2/service/lambda"
@@ -57,13 +58,17 @@ func Main(definitions []provider.Definition) {
 				Clock:   f.Home.Engine.Clock,
 			},
 		}
+		compiles := &provision.PollSwitch{
+			Lambda:  awslambda.NewFromConfig(f.Home.AWS),
+			Mapping: os.Getenv(EnvCompileMapping),
+			Clock:   s.Clock,
+		}
+		var offers atomic.Bool // an environment with services was swept
 		if finder := f.Home.OrderFinder(); finder != nil {
-			polling := &provision.PollSwitch{
-				Lambda:  awslambda.NewFromConfig(f.Home.AWS),
-				Mapping: os.Getenv(EnvCompileMapping),
-				Clock:   s.Clock,
+			finder.Serve = func(ctx context.Context) error {
+				offers.Store(true)
+				return compiles.SetNeeded(ctx, true)
 			}
-			finder.Serve = func(ctx context.Context) error { return polling.SetNeeded(ctx, true) }
 			s.Orders = finder
 		}
 		return func(ctx context.Context, e event) error {
@@ -71,7 +76,12 @@ func Main(definitions []provider.Definition) {
 			if e.Time.IsZero() {
 				e.Time = f.Home.Engine.Clock.Now()
 			}
-			return s.Run(ctx, e.Time)
+			offers.Store(false)
+			err := s.Run(ctx, e.Time)
+			if err == nil && !offers.Load() { // what failed may have had services
+				err = compiles.SetNeeded(ctx, false)
+			}
+			return err
 		}, nil
 	})
 }
