@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -37,15 +38,16 @@ func TestSignals(t *testing.T) {
 		{"Ctrl-C twice", "1h", "", []os.Signal{os.Interrupt, os.Interrupt}, 130, "ended at once"},
 		{"one after the other", "1h", "", []os.Signal{os.Interrupt, term}, 130, "ended at once"},
 		{"the terminal, then at once", "1h", "", []os.Signal{hup, term}, 130, "ended at once"},
-		{"the time to wait", "1h", "1s", nil, 4, named},
+		{"the time to wait", "1h", "10s", nil, 4, named}, // in which it starts, however busy the machine is
 	} {
 		dir := t.TempDir()
-		data, fifo, model := filepath.Join(dir, "data"), filepath.Join(dir, "fifo"), filepath.Join(dir, "site.yaml")
-		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		data, model := filepath.Join(dir, "data"), filepath.Join(dir, "site.yaml")
+		fifo, never := filepath.Join(dir, "fifo"), filepath.Join(dir, "never")
+		if err := errors.Join(syscall.Mkfifo(fifo, 0o600), syscall.Mkfifo(never, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		text := fmt.Sprintf("southbound: 1\nresources:\n  - type: exec::Run\n    agent: a\n    attributes:\n      name: hang\n"+
-			"      command: [sh, -c, \"trap '' TERM INT HUP; echo $$ > %s; while :; do read x < %s; done\"]\n", fifo, fifo)
+			"      command: [sh, -c, \"trap '' TERM INT HUP; echo $$ > %s; while :; do read x < %s; done\"]\n", fifo, never)
 		if err := os.WriteFile(model, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -57,14 +59,23 @@ func TestSignals(t *testing.T) {
 		cmd.Env = append(os.Environ(), "SOUTHBOUND_GRACE="+c.grace)
 		stderr := &said{}
 		cmd.Stderr, cmd.Stdout = stderr, stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		started, err := os.ReadFile(fifo) // waits until it runs
+		pipe, err := os.OpenFile(fifo, os.O_RDWR|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		pid, _ := strconv.Atoi(strings.TrimSpace(string(started)))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			ended <- cmd.Wait()
+			_ = pipe.Close() // nobody will write any more
+		}()
+		started, err := bufio.NewReader(pipe).ReadString('\n') // waits until it runs
+		if err != nil {
+			t.Fatalf("%s: it ended before the command ran: %v\n%s", c.why, err, stderr.String())
+		}
+		pid, _ := strconv.Atoi(strings.TrimSpace(started))
 		t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 		for i, s := range c.signals {
 			if i > 0 {
@@ -73,7 +84,7 @@ func TestSignals(t *testing.T) {
 			_ = cmd.Process.Signal(s)
 		}
 		var exit *exec.ExitError
-		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != c.code {
+		if err := <-ended; !errors.As(err, &exit) || exit.ExitCode() != c.code {
 			t.Errorf("%s: %v, want exit code %d\n%s", c.why, err, c.code, stderr.String())
 		}
 		if !strings.Contains(stderr.String(), c.says) {
