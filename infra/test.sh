@@ -99,10 +99,10 @@ begin() { # LOG COMMAND...: run it beside the rest, in a process group of its ow
   set +m
 }
 
-# failures tells once more what failed, with the first lines of each: what the end of a log shows is what people see of it.
+# failures tells once more what failed, and why, which stands before it or behind it: what the end of a log shows is what people see of it.
 failures() {
   echo "== what failed"
-  grep -hE -A 12 -e '^ *--- FAIL: ' -e '^(panic|fatal error): ' -e '^WARNING: DATA RACE' -e '\[build failed\]' "$logs"/*.log |
+  grep -hE -B 20 -A 12 -e '^ *--- FAIL: ' -e '^(panic|fatal error): ' -e '^WARNING: DATA RACE' -e '\[build failed\]' "$logs"/*.log |
     awk '!seen[$0]++' | cut -c 1-300 | head -n 200
 }
 
