@@ -281,7 +281,7 @@ func (r *run) checkMerged(t *task, o *op, base, c *content) {
 		case was.res.Set == "" && now.res.Set == "" && (now.res.Attributes["v"] != was.res.Attributes["v"] || now.res.Attributes["fixed"] != was.res.Attributes["fixed"]):
 			r.violate("V1", "%s: version %d has another intent of %s, which is shared", t.name, c.number, id)
 		case !again[id] && len(resource.References(was.res.Attributes)) == 0 && now.hash != was.hash &&
-			!c.rehosted(base, id): // how it is reached is a part of the intent
+			!c.rehosted(base, id) && !base.behind(id): // how it is reached is a part of the intent
 			r.violate("V1", "%s: version %d has another intent of %s, which is in set %q", t.name, c.number, id, was.res.Set)
 		}
 	}

@@ -62,6 +62,18 @@ func (c *content) rehosted(base *content, id resource.ID) bool {
 	return at(c) != at(base)
 }
 
+// behind reports whether a version holds the intent of a resource as it was before its agent was
+// described anew: an export of chosen resources leaves the others as they are, and the next one that
+// is not of chosen ones brings them up to date.
+func (c *content) behind(id resource.ID) bool {
+	i := slices.IndexFunc(c.agents, func(a resource.Agent) bool { return a.Name == id.Agent() })
+	if i < 0 {
+		return false
+	}
+	hash, err := c.entries[id].res.Hash(c.agents[i])
+	return err == nil && hash != c.entries[id].hash
+}
+
 // wayTo says how an agent is reached.
 func wayTo(a resource.Agent) string { return fmt.Sprintf("%s, port %d", a.Transport, portOf(a)) }
 
