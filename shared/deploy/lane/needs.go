@@ -15,7 +15,8 @@ func (b *batch) needOf(c *claim) run.Need {
 	for _, q := range b.graph.Requires(c.node) {
 		n.Count = max(n.Count, l.ChangedAt(b.graph.IDs[q]))
 		switch r := b.deps[q]; {
-		case b.rows.of(q) != nil:
+		case b.rows.of(q) != nil: // it was in another lane, or this session has run it
+			n.Count = max(n.Count, l.MovedAt())
 		case r == nil: // it was removed, and no row says any more when
 			n.Count = l.Latest()
 		case r.LastAt.After(n.At):

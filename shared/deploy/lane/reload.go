@@ -22,9 +22,13 @@ func (w *worker) reload(ctx context.Context) error {
 func (w *worker) readAll(ctx context.Context) (bool, error) {
 	w.seen, w.laneDone = nil, false
 	agent := state.AgentOf(w.lane)
+	before := w.sched.Graph
 	var err error
 	if w.sched, err = w.State.Schedule(ctx, w.env, agent); err != nil {
 		return false, fault.Wrap(fault.Unknown, "read schedule", err)
+	}
+	if before != "" && before != w.sched.Graph {
+		w.session.Lists().Move()
 	}
 	// The environment is read after the schedule: if it is newer, the next claim is refused.
 	if w.stored, err = w.State.Env(ctx, w.env); err != nil {

@@ -24,6 +24,7 @@ type Lists struct {
 	count   int64
 	kept    map[string]*listed    // by type, or by what a handler calls it
 	changed map[resource.ID]int64 // when this session changed a resource since it has lists
+	moved   int64                 // when resources may have come from other lanes
 	tickets []learned             // oldest first
 	wave    learned
 	size    int
@@ -123,6 +124,21 @@ func (l *Lists) ChangedAt(id resource.ID) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.changed[id]
+}
+
+// Move notes that there is another graph, by which resources may have come from lanes in which other
+// sessions have changed them.
+func (l *Lists) Move() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.moved = l.tick()
+}
+
+// MovedAt returns when Move was last called; 0: never.
+func (l *Lists) MovedAt() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.moved
 }
 
 // begin notes the start of a list, which takes the place of an older one.
