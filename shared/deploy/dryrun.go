@@ -64,10 +64,7 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only stat
 	if number == 0 {
 		number = stored.Released
 	}
-	if number < 1 || number > stored.Last {
-		return DryRun{}, fault.New(fault.NotFound, "dry run", "there is no version %d", number).WithHint("`southbound versions` lists them")
-	}
-	v, err := e.client().Version(ctx, stored, number)
+	v, err := e.client().FindVersion(ctx, stored, number)
 	if err != nil {
 		return DryRun{}, err
 	}

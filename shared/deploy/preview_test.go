@@ -331,3 +331,22 @@ func TestExpectAfterRelease(t *testing.T) {
 		t.Errorf("version %d is in force", env.Released)
 	}
 }
+
+// TestDryRunOfForgotten pins that a version which is not kept any more is not there, which is
+// nobody's damage.
+func TestDryRunOfForgotten(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.export(deploy.Export{Model: modelOf(res("x")), Settings: &state.Settings{KeepVersions: 1}})
+	r.drain()
+	r.export(deploy.Export{Model: modelOf(res("x"), res("y"))})
+	r.drain()
+	if _, err := r.e.Collect(t.Context(), "e", 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, number := range []int{1, 3} {
+		if _, err := r.e.DryRun(t.Context(), "e", number); !fault.Is(err, fault.NotFound) {
+			t.Errorf("version %d: %v, want that there is none", number, err)
+		}
+	}
+}
