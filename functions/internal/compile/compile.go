@@ -24,6 +24,7 @@ import (
 	"southbound/shared/aws/emf"
 	"southbound/shared/aws/home"
 	"southbound/shared/diag"
+	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/service/bundle"
 	"southbound/shared/service/fulfil"
@@ -62,6 +63,9 @@ const (
 	// full is how many messages a batch has at most: if it has as many, there may be more, and all
 	// that is due is worked on together.
 	full = 10
+	// limitPart is which part of an invocation a compile has: what is begun in the middle can take
+	// too long for several orders, and once more for the first of them alone.
+	limitPart = 5
 )
 
 // serve works on what messages name. Those of environments in which a fault was in the way come
@@ -82,7 +86,9 @@ func (f *function) serve(
 	byEnv := f.byEnv(ctx, e.Records)
 	for _, env := range slices.Sorted(maps.Keys(byEnv)) {
 		// What is begun in the first half has the other one to end in.
-		err := f.work(ctx, env, byEnv[env].ids(len(e.Records)), total/2) //nolint:mnd // a half
+		n := byEnv[env]
+		n.all = n.all || len(e.Records) >= full
+		err := f.work(ctx, env, n, total)
 		if err == nil {
 			continue
 		}
@@ -103,11 +109,8 @@ type notices struct {
 	all       bool
 }
 
-// ids returns the instances to look at; none: all that have something to do.
-func (r *notices) ids(messages int) []string {
-	if r.all || messages >= full {
-		return nil
-	}
+// ids returns the instances that are named.
+func (r *notices) ids() []string {
 	slices.Sort(r.instances)
 	return slices.Compact(r.instances)
 }
@@ -136,14 +139,15 @@ func (f *function) byEnv(ctx context.Context, records []events.SQSMessage) map[s
 
 // work works on the orders of an environment. Of what there is no time for, the function is
 // notified anew.
-func (f *function) work(ctx context.Context, env string, ids []string, half time.Duration) error {
+func (f *function) work(ctx context.Context, env string, n *notices, total time.Duration) error {
 	began := f.Home.Engine.Clock.Now()
 	deadline, _ := ctx.Deadline()
 	w := f.worker(env)
 	// Clocks of machines do not matter here: what is left of the time is counted from now.
-	until := began.Add(max(time.Until(deadline)-half, 0))
-	w.Limit = half
-	left, err := w.Visit(ctx, ids, until)
+	until := began.Add(max(time.Until(deadline)-total/2, 0)) //nolint:mnd // a half
+	w.Limit = total / limitPart
+	ids := n.ids()
+	left, err := w.Visit(ctx, ids, n.all, until)
 	took := f.Home.Engine.Clock.Now().Sub(began)
 	f.Metrics.Sample("CompileTime", emf.Milliseconds, float64(took.Milliseconds()))
 	f.Log.InfoContext(ctx, "worked on orders", "environment", env, "named", len(ids),
@@ -192,21 +196,21 @@ func python(m bundle.Opened) []diag.Problem {
 }
 
 // hide hides messages from others while they are worked on. When that fails, somebody else may get
-// them, and the work ends.
+// them, and the work ends; but not at the first time, when the queue itself hides them.
 func (f *function) hide(
 	ctx context.Context, lost context.CancelFunc, records []events.SQSMessage,
 ) (end func()) {
 	beat, stop := context.WithCancel(ctx)
+	if err := f.prolong(ctx, records); err != nil {
+		f.Log.WarnContext(ctx, "messages are hidden as long as the queue does", "error", err.Error())
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for {
+		for f.Home.Engine.Clock.Sleep(beat, beatEach) == nil {
 			err := f.prolong(context.WithoutCancel(ctx), records)
 			if err != nil && beat.Err() == nil {
 				f.Log.WarnContext(ctx, "messages could not be kept", "error", err.Error())
 				lost()
-				return
-			}
-			if f.Home.Engine.Clock.Sleep(beat, beatEach) != nil {
 				return
 			}
 		}
@@ -218,6 +222,8 @@ func (f *function) hide(
 }
 
 func (f *function) prolong(ctx context.Context, records []events.SQSMessage) error {
+	ctx, cancel := context.WithTimeout(ctx, beatEach)
+	defer cancel()
 	for part := range slices.Chunk(records, full) {
 		in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &f.Home.Config.CompileQueue}
 		for i := range part {
@@ -226,8 +232,13 @@ func (f *function) prolong(ctx context.Context, records []events.SQSMessage) err
 				VisibilityTimeout: int32(hideFor / time.Second),
 			})
 		}
-		if _, err := f.Home.SQS.ChangeMessageVisibilityBatch(ctx, in); err != nil {
+		out, err := f.Home.SQS.ChangeMessageVisibilityBatch(ctx, in)
+		if err != nil {
 			return awserr.Fault("keep messages", err)
+		}
+		for _, failed := range out.Failed { // somebody else may have it by now
+			return fault.New(fault.Unavailable, "keep messages", "%s: %s",
+				aws.ToString(failed.Code), aws.ToString(failed.Message))
 		}
 	}
 	return nil

@@ -15,7 +15,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -47,8 +46,7 @@ type Message struct {
 
 const (
 	format = 1
-	// maxIDs is how many instances a message names, and maxBytes how long their ids are together:
-	// whoever gets more looks at all.
+	// maxIDs is how many instances a message names, and maxBytes how long their ids are together.
 	maxIDs   = 200
 	maxBytes = 32 << 10
 )
@@ -58,10 +56,23 @@ const opNotify = "notify the compile function"
 // Notify says that instances of an environment may have something to do; none: that some may. That
 // it fails loses nothing: the sweep looks.
 func (b *Notifier) Notify(ctx context.Context, env string, instances ...string) error {
-	m := Message{Format: format, Env: env, Instances: unique(instances)}
-	if len(m.Instances) > maxIDs || len(strings.Join(m.Instances, "")) > maxBytes {
-		m.Instances = nil
+	var ids []string
+	size := 0
+	for _, id := range unique(instances) { // one that has nothing to do is looked at only if named
+		if len(ids) == maxIDs || size+len(id) > maxBytes {
+			if err := b.send(ctx, env, ids); err != nil {
+				return err
+			}
+			ids, size = nil, 0
+		}
+		ids, size = append(ids, id), size+len(id)
 	}
+	return b.send(ctx, env, ids)
+}
+
+// send sends one message.
+func (b *Notifier) send(ctx context.Context, env string, ids []string) error {
+	m := Message{Format: format, Env: env, Instances: ids}
 	body, err := json.Marshal(m)
 	if err != nil {
 		return fault.Wrap(fault.Internal, opNotify, err)

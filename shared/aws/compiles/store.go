@@ -2,7 +2,9 @@ package compiles
 
 import (
 	"context"
+	"errors"
 
+	"southbound/shared/fault"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
 )
@@ -29,6 +31,9 @@ func (s *Store) Write(
 	ctx context.Context, env string, changes []inventory.Change,
 ) ([]int64, error) {
 	revs, err := s.Store.Write(ctx, env, changes)
+	if fault.Is(err, fault.Conflict) { // it may be an order that was written by whoever died then
+		return nil, errors.Join(err, s.Waker.Wake(ctx, env))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -104,13 +104,22 @@ func (r *round) compileOnce(
 		VirtualEnv: out.model.Env, Beside: out.model.Beside, Services: out.services,
 	})
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		return nil, diag.Problems{{
+		return nil, &tooLong{diag.Problems{{
 			Message: fmt.Sprintf("the compile took longer than %v", r.Limit),
 			Hint:    "a smaller model, or more time and memory for whoever compiles it",
-		}}
+		}}}
 	}
 	return out, out.placed(err)
 }
+
+// tooLong says that a compile took longer than it may.
+type tooLong struct{ problems diag.Problems }
+
+// Error implements error.
+func (e *tooLong) Error() string { return e.problems.Error() }
+
+// Unwrap returns the problems.
+func (e *tooLong) Unwrap() error { return e.problems }
 
 // limited bounds how long a compile may take.
 func (w *Worker) limited(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -129,12 +138,14 @@ func (c *compiled) placed(err error) error {
 }
 
 // halves does something for jobs together. If that fails because of one of them, it does it for the
-// first half, and so on, so that one that is wrong harms no other; alone gets the job that is wrong,
+// first half, and so on, so that one that is wrong harms no other, and for the first one at once if
+// it takes too long; alone gets the job that is wrong,
 // and why. What comes after a half waits for the next round.
 func (r *round) halves(
 	ctx context.Context, jobs []job, together func([]job) error, alone func(job, error) error,
 ) error {
 	var other *elsewhere
+	var late *tooLong
 	for {
 		err := together(jobs)
 		switch {
@@ -149,8 +160,11 @@ func (r *round) halves(
 			return err
 		case len(jobs) == 1:
 			return alone(jobs[0], err)
+		case errors.As(err, &late):
+			jobs = jobs[:1] // for each half it would take as long again
+		default:
+			jobs = jobs[:len(jobs)/2] //nolint:mnd // a half
 		}
-		jobs = jobs[:len(jobs)/2] //nolint:mnd // a half
 	}
 }
 

@@ -2,6 +2,7 @@ package fulfil
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -15,21 +16,24 @@ import (
 )
 
 // Visit does what instances have to do, and what follows from it, until nothing of it can be done
-// now. No ids are all instances that have something to do. Of those that have nothing to do it is
-// looked what has become of their resources since they were deployed. Nothing is begun after a
-// time, unless that is zero: what is left then is returned. Only one worker may be at work in an
-// environment; another one may have been since the last Visit.
+// now: those that are named and, if all is set, all others that have something to do. Of those that
+// are named and have nothing to do it is looked what has become of their resources since they were
+// deployed. Nothing is begun after a time, unless that is zero: what is left then is returned. One
+// instance at which something fails keeps no other from going on. Only one worker may be at work in
+// an environment; another one may have been since the last Visit.
 //
 // What a process was told of instances that it has not written itself is not remembered between
 // visits, so a visit that ends in the middle leaves what a crash of Round leaves.
-func (w *Worker) Visit(ctx context.Context, ids []string, until time.Time) ([]string, error) {
+func (w *Worker) Visit(
+	ctx context.Context, ids []string, all bool, until time.Time,
+) ([]string, error) {
 	clear(w.sets)
 	clear(w.later)
 	clear(w.told)
 	clear(w.awaited)
 	kept := map[keptKey]definition.Kept{}
-	due, err := w.visited(ctx, ids)
-	for err == nil {
+	due, failed := w.visited(ctx, ids, all)
+	for {
 		r := w.round()
 		r.kept = kept
 		due = slices.DeleteFunc(due, func(rec inventory.Record) bool { return !w.ready(&rec) })
@@ -38,29 +42,41 @@ func (w *Worker) Visit(ctx context.Context, ids []string, until time.Time) ([]st
 		}
 		switch {
 		case len(due) == 0:
-			return nil, nil
+			return nil, failed
 		case !until.IsZero() && w.clock.Now().After(until):
-			return idsIn(due), nil
+			return idsIn(due), failed
 		}
-		if err = r.first(ctx); err == nil {
-			err = r.watch(ctx)
+		failed = errors.Join(failed, r.first(ctx))
+		if ctx.Err() == nil {
+			failed = errors.Join(failed, r.watch(ctx))
 		}
-		if len(r.wrote) == 0 {
-			return nil, err // all that is left waits for something else
+		if len(r.wrote) == 0 || ctx.Err() != nil {
+			return nil, failed // all that is left waits for something else
 		}
 		due = r.next(due)
 	}
-	return nil, err
 }
 
-// visited returns instances that are named, or those that are due. Of those that have no task the
-// lifecycle is told what has become of their resources.
-func (w *Worker) visited(ctx context.Context, ids []string) ([]inventory.Record, error) {
-	if len(ids) == 0 {
-		return w.Instances.Due(ctx, w.Env, w.now(), maxDue)
-	}
+// visited returns instances that are named and, if all is set, those that are due. Of those that
+// have no task the lifecycle is told what has become of their resources.
+func (w *Worker) visited(
+	ctx context.Context, ids []string, all bool,
+) ([]inventory.Record, error) {
 	var out, idle []inventory.Record
+	if all {
+		var err error
+		if out, err = w.Instances.Due(ctx, w.Env, w.now(), maxDue); err != nil {
+			return nil, err
+		}
+	}
+	known := map[string]bool{}
+	for i := range out {
+		known[out[i].ID] = true
+	}
 	for _, id := range ids {
+		if known[id] {
+			continue
+		}
 		rec, err := w.Instances.Instance(ctx, w.Env, id)
 		switch {
 		case fault.KindOf(err) == fault.NotFound: // a set of something else
@@ -98,6 +114,7 @@ func (w *Worker) tellOutcomes(
 	}
 	r := w.round()
 	var changes []inventory.Change
+	var all error
 	for i := range idle {
 		rec := idle[i]
 		if rec.Exported != 0 && rec.Exported != rec.Desired {
@@ -109,12 +126,13 @@ func (w *Worker) tellOutcomes(
 		}
 		c, err := r.advance(ctx, rec, lifecycle.Resources{Desired: rec.Desired, Outcome: outcome})
 		if err != nil {
-			return nil, err
+			all = errors.Join(all, r.postpone(&rec, err))
+			continue
 		}
 		changes = append(changes, c)
 	}
-	err = r.write(ctx, changes)
-	return r.next(nil), err
+	all = errors.Join(all, r.write(ctx, changes))
+	return r.next(nil), all
 }
 
 // ready reports whether an instance has something that can be done now. What became of resources

@@ -32,12 +32,12 @@ func (w *world) visitor(store inventory.Store, change func(*fulfil.Config)) *ful
 // as whoever ran its resources sends a notice. It reports whether the first visit has ended well.
 func (w *world) notified(store inventory.Store, id string) bool {
 	w.Helper()
-	_, first := w.visitor(store, nil).Visit(w.Context(), []string{id}, time.Time{})
+	_, first := w.visitor(store, nil).Visit(w.Context(), []string{id}, false, time.Time{})
 	for range 2 { // a visit that has ended in the middle comes again
 		if _, err := w.runner.Drain(w.Context(), env, nil); err != nil {
 			w.Fatal(err)
 		}
-		if _, err := w.visitor(w.store, nil).Visit(w.Context(), []string{id}, time.Time{}); err != nil {
+		if _, err := w.visitor(w.store, nil).Visit(w.Context(), []string{id}, false, time.Time{}); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -116,7 +116,7 @@ func TestVisitOutcome(t *testing.T) {
 	}
 	repair()
 	w.state("one", "up")
-	if _, err := w.visitor(w.store, nil).Visit(t.Context(), []string{"none"}, time.Time{}); err != nil {
+	if _, err := w.visitor(w.store, nil).Visit(t.Context(), []string{"none"}, false, time.Time{}); err != nil {
 		t.Errorf("a set of something else: %v", err)
 	}
 }
@@ -127,7 +127,7 @@ func TestVisitBounds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, site)
 	w.order("site", "one", map[string]any{"host_name": "a"})
-	left, err := w.visitor(w.store, nil).Visit(t.Context(), nil, time.Now().Add(-time.Second))
+	left, err := w.visitor(w.store, nil).Visit(t.Context(), nil, true, time.Now().Add(-time.Second))
 	if err != nil || len(left) != 1 || left[0] != "one" {
 		t.Errorf("%v: left %v", err, left)
 	}
@@ -136,7 +136,7 @@ func TestVisitBounds(t *testing.T) {
 		worker := w.visitor(w.store, func(c *fulfil.Config) {
 			c.Elsewhere = func(bundle.Opened) []diag.Problem { return because }
 		})
-		if left, err := worker.Visit(t.Context(), []string{"one"}, time.Time{}); err != nil || len(left) > 0 {
+		if left, err := worker.Visit(t.Context(), []string{"one"}, false, time.Time{}); err != nil || len(left) > 0 {
 			t.Errorf("%v: left %v", err, left)
 		}
 	}
@@ -161,7 +161,7 @@ func TestVisitBounds(t *testing.T) {
 	w.state("one", "up")
 	slow := w.visitor(w.store, func(c *fulfil.Config) { c.Limit = time.Nanosecond })
 	w.update("one", map[string]any{"text": "more"})
-	if _, err := slow.Visit(t.Context(), []string{"one"}, time.Time{}); err != nil {
+	if _, err := slow.Visit(t.Context(), []string{"one"}, false, time.Time{}); err != nil {
 		t.Error(err)
 	}
 	if r := w.read("one"); !strings.Contains(string(r.Problems), "took longer") {

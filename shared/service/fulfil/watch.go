@@ -2,6 +2,7 @@ package fulfil
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"time"
 
@@ -45,6 +46,7 @@ func (r *round) watch(ctx context.Context) error {
 		byID[rows[i].ID] = &rows[i]
 	}
 	var changes []inventory.Change
+	var all error
 	for _, j := range jobs {
 		outcome := outcomeOf(r.sets[j.rec.ID], byID)
 		if outcome == lifecycle.Pending {
@@ -60,14 +62,15 @@ func (r *round) watch(ctx context.Context) error {
 			Desired: j.task.Number, Outcome: outcome,
 		})
 		if err != nil {
-			return r.postpone(j.rec, err)
+			all = errors.Join(all, r.postpone(j.rec, err)) // it keeps no other from going on
+			continue
 		}
 		if outcome == lifecycle.Failed {
 			r.counts = nil // it may be well before the counts are read again
 		}
 		changes = append(changes, c)
 	}
-	return r.write(ctx, changes)
+	return errors.Join(all, r.write(ctx, changes))
 }
 
 // pause is how long to wait before the resources of an instance are looked at again.

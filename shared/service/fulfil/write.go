@@ -197,12 +197,15 @@ func (r *round) done(id string) {
 // outside reports whether an error is not about the model or the order, but about what surrounds
 // them, so that the same may go well later.
 func outside(ctx context.Context, err error) bool {
+	if ctx.Err() != nil { // then a model that was not done in time is nobody's fault
+		return true
+	}
 	if problems, _ := diag.Of(err); len(problems) > 0 {
 		return false
 	}
 	switch fault.KindOf(err) { //nolint:exhaustive // all others are about what was asked for
 	case fault.Invalid, fault.Refused, fault.Unsupported, fault.Internal, fault.Timeout:
-		return ctx.Err() != nil
+		return false
 	}
 	return true
 }

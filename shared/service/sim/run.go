@@ -195,10 +195,10 @@ func (r *run) sweep(x *runner) {
 	r.bench.At(r.bench.Now()+sweepEvery, func() { r.sweep(x) })
 }
 
-// notifier is deploy.Notifier as a process reaches it.
+// notifier is state.Notifier as a process reaches it.
 type notifier struct{ x *runner }
 
-// Notify implements deploy.Notifier.
+// Notify implements state.Notifier.
 func (b notifier) Notify(ctx context.Context, _ string, notices []state.Notice) error {
 	return b.x.Call(ctx, "Notify", func() error {
 		for _, notice := range notices {
