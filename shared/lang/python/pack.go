@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"hash/fnv"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -207,11 +209,7 @@ func (p *Pack) modulesOf(ctx *provider.Context, code resource.File) (modules, er
 	if err := json.Unmarshal(b, &whole); err != nil {
 		return nil, fmt.Errorf("read the code of its version: %w", err)
 	}
-	out = modules{}
-	for name, text := range whole.Modules {
-		sum := sha256.Sum256(text)
-		out[name] = string(sum[:])
-	}
+	out = modulesIn(whole.Modules)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.codes) >= maxCodes {
@@ -219,6 +217,24 @@ func (p *Pack) modulesOf(ctx *provider.Context, code resource.File) (modules, er
 	}
 	p.codes[code.Hash] = out
 	return out, nil
+}
+
+// modulesIn returns the hash of each module of a model in a code. They are compared as a whole: a file
+// that is only in one version of a module registers handlers, too.
+func modulesIn(files map[string]json.RawMessage) modules {
+	sums := map[string]hash.Hash{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		top, _, _ := strings.Cut(strings.TrimPrefix(name, "inmanta_plugins."), ".")
+		if sums[top] == nil {
+			sums[top] = sha256.New()
+		}
+		_, _ = fmt.Fprintf(sums[top], "%q %d %s\n", name, len(files[name]), files[name])
+	}
+	out := modules{}
+	for top, sum := range sums {
+		out[top] = string(sum.Sum(nil))
+	}
+	return out
 }
 
 // end ends the process, if there is one.
@@ -275,6 +291,7 @@ func (p *Pack) use(
 	if s.idle != nil {
 		s.idle.Stop()
 	}
+	defer p.rest(s, p.o.Idle) // also without a process: then it is forgotten which codes it was for
 	if err := p.ready(ctx, s, h.code); err != nil {
 		return err
 	}
@@ -295,8 +312,6 @@ func (p *Pack) use(
 		ctx.Warning("the Python process is ended, so that what it holds is given back",
 			"bytes", held, "limit", p.o.Memory)
 		s.end()
-	case s.host != nil:
-		p.rest(s, p.o.Idle)
 	}
 	return err
 }

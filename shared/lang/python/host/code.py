@@ -67,8 +67,9 @@ def loaded():
 # Where a source names others: whole names, what is imported from their package, and relative names that lead out
 # of a module.
 _NAMED = re.compile(PACKAGE + r"\.(\w+)")
-_FROM = re.compile(r"from\s+" + PACKAGE + r"\s+import\s+(\([^)]*\)|[^\n]*)")
-_RELATIVE = re.compile(r"from\s+(\.{2,}[\w.]*)\s+import\s+(\([^)]*\)|[^\n]*)")
+_LIST = r"(\((?:#[^\n]*|[^)#])*\)|(?:\\\r?\n|[^\n])*)"
+_FROM = re.compile(r"from\s+" + PACKAGE + r"\s+import\s+" + _LIST)
+_RELATIVE = re.compile(r"from\s+(\.{2,}[\w.]*)\s+import\s+" + _LIST)
 
 def top(name):
     """Returns the module of a model that a module of Python is part of; "" if there is none."""
