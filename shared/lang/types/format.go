@@ -219,6 +219,9 @@ func (s spec) float(f float64) (string, error) {
 
 // floatBody formats a float that is not negative.
 func (s spec) floatBody(f float64) (string, error) {
+	if s.kind == '%' {
+		f *= 100 // which may be more than a float can be
+	}
 	special := math.IsInf(f, 0) || math.IsNaN(f)
 	text := ""
 	precision := s.precision
@@ -235,7 +238,7 @@ func (s spec) floatBody(f float64) (string, error) {
 	case 'g', 'G', 'n':
 		text = s.general(f, max(precision, 1), false)
 	case '%':
-		text = strconv.FormatFloat(f*100, 'f', precision, 64) + "%"
+		text = strconv.FormatFloat(f, 'f', precision, 64) + "%"
 	default:
 		return "", s.unknownKind("a float")
 	}
@@ -331,6 +334,10 @@ func (s spec) number(before, whole, rest string, group int) string {
 func grouped(digits, mark string, group, least int) string {
 	if digits == "" || digits[0] < '0' || digits[0] > 'f' {
 		return digits
+	}
+	// So many digits take no more room than that, with the marks; one or two may still fit.
+	if n := least - (least+group)/(group+1) - len(digits); n > 0 {
+		digits = strings.Repeat("0", n) + digits
 	}
 	for len(digits)+(len(digits)-1)/group < least {
 		digits = "0" + digits
