@@ -29,6 +29,8 @@ func handlerPart(name string) string {
 		return "handler code"
 	case "_files":
 		return "files of the handler"
+	case "_facts":
+		return "facts for the handler"
 	}
 	return ""
 }
