@@ -56,7 +56,7 @@ func (c *counted) Commit(
 	return c.Home.Commit(ctx, env, in)
 }
 
-// Notify implements deploy.Notifier.
+// Notify implements state.Notifier.
 func (c *counted) Notify(_ context.Context, _ string, notices []state.Notice) error {
 	c.notices += len(notices)
 	for _, r := range notices {

@@ -22,7 +22,7 @@ type recorded struct {
 	notices []state.Notice
 }
 
-// Notify implements deploy.Notifier.
+// Notify implements state.Notifier.
 func (b *recorded) Notify(_ context.Context, _ string, notices []state.Notice) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -35,7 +35,7 @@ func NewNotifier() *Notifier {
 		any: make(chan struct{})}
 }
 
-// Notify implements deploy.Notifier.
+// Notify implements state.Notifier.
 func (b *Notifier) Notify(_ context.Context, env string, notices []state.Notice) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

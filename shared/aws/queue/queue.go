@@ -43,7 +43,7 @@ type Finder interface {
 	Notified(ctx context.Context, env, agent string) error
 }
 
-// Notifier is deploy.Notifier. It may be used by any number of goroutines.
+// Notifier is state.Notifier. It may be used by any number of goroutines.
 type Notifier struct {
 	// PutOff, when not nil, is told of an agent whose queue is not there, with the notices that it
 	// was meant to get: somebody else makes it, and notifies then. Set it before the first notice.
@@ -132,7 +132,7 @@ func Decode(body string) (Message, error) {
 	return m, nil
 }
 
-// Notify implements deploy.Notifier. Agents are notified side by side; an error of one does not
+// Notify implements state.Notifier. Agents are notified side by side; an error of one does not
 // keep others from being notified.
 func (b *Notifier) Notify(ctx context.Context, env string, notices []state.Notice) error {
 	notices = b.notifyTogether(ctx, env, notices)

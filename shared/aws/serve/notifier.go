@@ -34,7 +34,7 @@ func NewNotifier(out state.Notifier) *Notifier {
 	return &Notifier{out: out, desks: map[place]*desk{}}
 }
 
-// Notify implements deploy.Notifier.
+// Notify implements state.Notifier.
 func (b *Notifier) Notify(ctx context.Context, env string, notices []state.Notice) error {
 	var far []state.Notice
 	for _, r := range notices {

@@ -50,7 +50,7 @@ type far struct {
 	err     error
 }
 
-// Notify implements deploy.Notifier.
+// Notify implements state.Notifier.
 func (f *far) Notify(_ context.Context, _ string, notices []state.Notice) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

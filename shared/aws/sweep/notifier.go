@@ -20,7 +20,7 @@ type Notifier struct {
 
 var _ state.Notifier = (*Notifier)(nil)
 
-// Notify implements deploy.Notifier.
+// Notify implements state.Notifier.
 func (b *Notifier) Notify(ctx context.Context, env string, notices []state.Notice) error {
 	e, err := b.State.Env(ctx, env)
 	if err != nil || e.Halted {

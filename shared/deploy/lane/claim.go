@@ -36,7 +36,7 @@ func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, er
 	return slices.DeleteFunc(batch, func(c *claim) bool {
 		runs, ended := w.elsewhere(leases, c.row, now)
 		if ended && c.row.SendsEvents() {
-			c.row.PossiblyChanged = true // as takeOver does; the lane that it left may never be served again
+			c.row.PossiblyChanged = true // as TakeOver does; the lane that it left may never be served again
 		}
 		switch {
 		case runs:

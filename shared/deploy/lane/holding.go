@@ -114,7 +114,7 @@ func (l *holding) cover(ctx context.Context, limit time.Duration) error {
 		if !ends.Before(now.Add(limit + commitTime)) {
 			return nil
 		}
-		// As in takeOver, Next is refused, so that Running stays.
+		// As in TakeOver, Next is refused, so that Running stays.
 		c := state.Commit{Next: l.claimed, SeenPlan: -1, Until: now.Add(limit + state.LeaseMargin)}
 		if _, err := l.commit(ctx, c); err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 )
 
 // A worker commits after about commitAfter of work, so that a crash repeats little, and claims as
-// many rows at a time as it lately finished in that time, up to Sizes.Claim.
+// many rows at a time as it lately finished in that time, up to Config.Claim.
 const (
 	commitAfter = 20 * time.Millisecond
 	claimFirst  = 64

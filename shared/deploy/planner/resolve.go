@@ -62,7 +62,7 @@ func (pl *Config) lookup(ctx context.Context, env string, refs []any) (*values, 
 	return out, nil
 }
 
-// lookup is Engine.lookup, as it will be after the planned commit.
+// lookup is Config.lookup, as it will be after the planned commit.
 func (p *planning) lookup(ctx context.Context, refs []any) (*values, error) {
 	out, err := p.pl.lookup(ctx, p.env.Name, refs)
 	if err != nil {

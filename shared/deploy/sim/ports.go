@@ -70,10 +70,10 @@ func (f *filesPort) Delete(ctx context.Context, hashes []string) error {
 	})
 }
 
-// notifierPort is deploy.Notifier as a process reaches it.
+// notifierPort is state.Notifier as a process reaches it.
 type notifierPort struct{ p *process }
 
-// Notify implements deploy.Notifier.
+// Notify implements state.Notifier.
 func (b *notifierPort) Notify(ctx context.Context, _ string, notices []state.Notice) error {
 	return b.p.call(ctx, "Notify", &b.p.world.plan.faults.notifier, func() error {
 		for _, r := range notices {
