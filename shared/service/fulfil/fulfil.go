@@ -184,12 +184,14 @@ type round struct {
 	// wrote are the records that were written, and lost those that somebody else has changed.
 	wrote map[string]inventory.Record
 	lost  map[string]bool
+	// left are those of which only the resources can be looked at now: the rest waits until Due.
+	left map[string]bool
 }
 
 func (w *Worker) round() *round {
 	return &round{
 		Worker: w, kept: map[keptKey]definition.Kept{}, wrote: map[string]inventory.Record{},
-		lost: map[string]bool{},
+		lost: map[string]bool{}, left: map[string]bool{},
 	}
 }
 
@@ -203,6 +205,9 @@ type job struct {
 func (r *round) jobs(kind inventory.TaskKind) []job {
 	var out []job
 	for _, rec := range r.due {
+		if kind != inventory.TaskWatch && r.left[rec.ID] && rec.Due.After(r.now()) {
+			continue
+		}
 		for _, t := range rec.Tasks {
 			if t.Kind == kind {
 				out = append(out, job{rec, t})

@@ -31,11 +31,11 @@ func (w *Worker) Visit(
 	clear(w.later)
 	clear(w.told)
 	clear(w.awaited)
-	kept := map[keptKey]definition.Kept{}
+	kept, left := map[keptKey]definition.Kept{}, map[string]bool{}
 	due, failed := w.visited(ctx, ids, all)
 	for {
 		r := w.round()
-		r.kept = kept
+		r.kept, r.left = kept, left
 		due = slices.DeleteFunc(due, func(rec inventory.Record) bool { return !w.ready(&rec) })
 		for i := range due {
 			r.due = append(r.due, &due[i])
@@ -195,6 +195,7 @@ func (r *round) leave(ctx context.Context, jobs []job, problems []diag.Problem) 
 	for _, j := range jobs {
 		rec := *j.rec
 		rec.Problems, rec.Due = said(problems), r.now().Add(elsewhereAgain)
+		r.left[rec.ID] = true
 		c := inventory.Change{Record: rec}
 		if string(j.rec.Problems) != string(rec.Problems) {
 			explain(&c, problems)

@@ -14,6 +14,7 @@ import (
 	"southbound/shared/service/bundle"
 	"southbound/shared/service/fulfil"
 	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
 )
 
 // visitor returns a worker that is notified, in a process that knows nothing.
@@ -166,5 +167,50 @@ func TestVisitBounds(t *testing.T) {
 	}
 	if r := w.read("one"); !strings.Contains(string(r.Problems), "took longer") {
 		t.Errorf("%s: %s", r.State, r.Problems)
+	}
+}
+
+// TestVisitEnds orders a change, while what was deployed last has yet to be run, of a model that is
+// not compiled here, and wants the visit to end: what became of the resources can be looked at at
+// any time, but the compile waits.
+func TestVisitEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	w.order("site", "one", map[string]any{"host_name": "a"})
+	visit := func(elsewhere bool) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		store := &crash{Store: w.store, at: 20, end: cancel} // it needs a few writes
+		worker := w.visitor(store, func(c *fulfil.Config) {
+			if elsewhere {
+				c.Elsewhere = func(bundle.Opened) []diag.Problem {
+					return []diag.Problem{{Message: "the model has Python code"}}
+				}
+			}
+		})
+		left, err := worker.Visit(ctx, []string{"one"}, false, time.Time{})
+		if err != nil || len(left) > 0 {
+			t.Fatalf("%v: left %v, %s", err, left, w.states())
+		}
+	}
+	visit(false)
+	r := w.read("one")
+	r.Tasks = append(r.Tasks, inventory.Task{
+		Kind: inventory.TaskValidate, Number: r.Version, Set: string(lifecycle.Active),
+	})
+	r.Due = w.now()
+	w.write(inventory.Change{Record: r}, nil)
+	visit(true)
+	r = w.read("one")
+	if len(r.Tasks) != 2 || !strings.Contains(string(r.Problems), "Python code") {
+		t.Errorf("%v %s", r.Tasks, r.Problems)
+	}
+	if _, err := w.runner.Drain(t.Context(), env, nil); err != nil {
+		t.Fatal(err)
+	}
+	visit(true) // whoever has run the resources sends a notice
+	if r = w.state("one", "up"); len(r.Tasks) != 1 {
+		t.Errorf("%v", r.Tasks)
 	}
 }

@@ -129,6 +129,7 @@ func (r *round) small(ctx context.Context) error {
 // stuck returns the change that says what keeps an instance from going on. It is tried again: what
 // it waits for may change.
 func (r *round) stuck(rec *inventory.Record, problems []diag.Problem) inventory.Change {
+	r.left[rec.ID] = true
 	c := inventory.Change{Record: *rec}
 	c.Record.Problems, c.Record.Due = said(problems), r.now().Add(retryAfter)
 	if string(rec.Problems) != string(c.Record.Problems) {
