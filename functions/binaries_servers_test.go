@@ -280,7 +280,7 @@ func TestSweep(t *testing.T) {
 	if a := f.invoke(`{}`); !strings.HasSuffix(a.path, "/response") {
 		t.Errorf("%+v", a)
 	}
-	rests, err := h.State.Resting(t.Context())
+	rests, err := h.State.QuietUntil(t.Context())
 	if err != nil || rests["prod"].IsZero() {
 		t.Errorf("%v: it does not rest: %v", err, rests)
 	}

@@ -87,7 +87,7 @@ func (a *actorState) results(l state.Lease, rows []state.Row, epoch int64) state
 		o := a.newEntry()
 		c.AddOutbox, c.DropOutbox = append(c.AddOutbox, o), []string{o.ID}
 	}
-	if a.chance(10) { // of other bags
+	if a.chance(10) { // of other tablets
 		if have, err := a.s.outbox(); err == nil && len(have) > 0 {
 			c.DropOutbox = append(c.DropOutbox, have[0].ID)
 		}
@@ -136,7 +136,7 @@ func after(rows, written, conflicts []state.Row, lane string) []state.Row {
 // operate is a round of a person.
 func (a *actorState) operate() {
 	if a.chance(30) {
-		_ = a.s.setAsleep(int64(a.t.rng.IntN(3)))
+		_ = a.s.setIdleEpoch(int64(a.t.rng.IntN(3)))
 	}
 	if a.chance(60) {
 		_ = a.s.pause(a.chance(50), a.agent())

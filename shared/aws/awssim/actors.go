@@ -144,13 +144,15 @@ func (s *deployState) counts() (map[state.Status]int, error) {
 func (s *deployState) commit(c state.Commit) (state.Committed, error) {
 	out, err := s.justCommit(c)
 	if err == nil && c.Plan { // whoever notifies now asks who is to be woken
-		_, _ = call(s.r, "Asleep", s.r.cur.op, func(context.Context) (int64, error) { return s.p.state.Asleep(env), nil })
+		_, _ = call(s.r, "IdleEpoch", s.r.cur.op, func(context.Context) (int64, error) { return s.p.state.IdleEpoch(env), nil })
 	}
 	return out, err
 }
 
-func (s *deployState) setAsleep(number int64) error {
-	_, err := call(s.r, "SetAsleep", number, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.p.state.SetAsleep(ctx, env, number) })
+func (s *deployState) setIdleEpoch(number int64) error {
+	_, err := call(s.r, "SetIdleEpoch", number, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.p.state.SetIdleEpoch(ctx, env, number)
+	})
 	return err
 }
 
@@ -187,11 +189,11 @@ func (s *deployState) dropOrphans(before time.Time) (int, error) {
 }
 
 func (s *deployState) rest(until time.Time) (bool, error) {
-	return call(s.r, "Rest", until, func(ctx context.Context) (bool, error) { return s.p.state.Rest(ctx, env, until) })
+	return call(s.r, "MarkQuiet", until, func(ctx context.Context) (bool, error) { return s.p.state.MarkQuiet(ctx, env, until) })
 }
 
 func (s *deployState) resting() (map[string]time.Time, error) {
-	return call(s.r, "Resting", nil, func(ctx context.Context) (map[string]time.Time, error) { return s.p.state.Resting(ctx) })
+	return call(s.r, "QuietUntil", nil, func(ctx context.Context) (map[string]time.Time, error) { return s.p.state.QuietUntil(ctx) })
 }
 
 // act plays a role.

@@ -9,7 +9,7 @@ import (
 func (w *witness) wanted(o *op, vs []*version) string {
 	var out []string
 	for _, v := range vs {
-		l := v.look()
+		l := v.query()
 		text := fmt.Sprintf("from %d: plan %d rev %d", v.from, l.env.PlanSeq, l.env.Rev)
 		switch o.name {
 		case "Rows", "LaneRows", "ScanRows", "Finished", "Due", "Counts", "Schedule":

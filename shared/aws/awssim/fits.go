@@ -56,12 +56,12 @@ func agentsFit(vs []*version, out map[string]state.Agent) bool {
 	return some(vs, func(list *version) bool {
 		return some(vs, func(paused *version) bool {
 			want := map[string]state.Agent{}
-			for name, a := range list.look().agents {
+			for name, a := range list.query().agents {
 				if a.Paused = false; a.Name != "" && a.Transport != "" {
 					want[name] = a
 				}
 			}
-			for name, a := range paused.look().agents {
+			for name, a := range paused.query().agents {
 				if a.Paused {
 					have := want[name]
 					have.Name, have.Paused = name, true
@@ -86,14 +86,14 @@ func leasesFit(vs []*version, out []state.Lease) bool {
 	}
 	keys := maps.Clone(got)
 	for _, v := range vs {
-		for key := range v.look().leases {
+		for key := range v.query().leases {
 			keys[key] = state.Lease{}
 		}
 	}
 	for key := range keys {
 		l, there := got[key]
 		if !some(vs, func(v *version) bool {
-			have, is := v.look().leases[key]
+			have, is := v.query().leases[key]
 			return is == there && (!is || sameLease(have, l) && includes(v.side.running[key].may, l.Running))
 		}) {
 			return false
@@ -109,7 +109,7 @@ func (w *witness) rowsFit(o *op, out []state.Row) bool {
 		for _, id := range in {
 			at := slices.IndexFunc(out, func(r state.Row) bool { return r.ID == id })
 			if !some(vs, func(v *version) bool {
-				have := v.look().rows[id]
+				have := v.query().rows[id]
 				return (have != nil) == (at >= 0) && (have == nil || sameRow(have, &out[at]))
 			}) && !(at < 0 && moved(vs, id)) {
 				return false
@@ -118,7 +118,7 @@ func (w *witness) rowsFit(o *op, out []state.Row) bool {
 		return true
 	case laneRowsIn:
 		return some(w.during(o), func(v *version) bool {
-			want := v.look().lanes[in.lane]
+			want := v.query().lanes[in.lane]
 			if !in.all {
 				want = slices.DeleteFunc(slices.Clone(want), func(r state.Row) bool { return r.Ticket == 0 })
 			}
@@ -142,7 +142,7 @@ func scanFits(vs []*version, in scanIn, out []state.Row) bool {
 	for _, lane := range lanesOf(vs) {
 		got := only(out, func(r state.Row) bool { return r.Lane == lane })
 		if !some(vs, func(v *version) bool {
-			return sameRows(only(v.look().lanes[lane], func(r state.Row) bool { return in1(r) && (!moved(vs, r.ID) || has(got, r.ID)) }), got)
+			return sameRows(only(v.query().lanes[lane], func(r state.Row) bool { return in1(r) && (!moved(vs, r.ID) || has(got, r.ID)) }), got)
 		}) {
 			return false
 		}
@@ -170,18 +170,18 @@ func compareIDs(a, b resource.ID) int {
 
 func scheduleFits(vs []*version, out state.Schedule) bool {
 	return some(vs, func(head *version) bool {
-		h := head.look()
+		h := head.query()
 		if h.env.PlanSeq != out.PlanSeq || h.env.Graph != out.Graph || !reflect.DeepEqual(h.env.Wave, out.Wave) || h.env.Halted != out.Halted {
 			return false
 		}
-		same := slices.DeleteFunc(slices.Clone(vs), func(v *version) bool { return v.look().env.Rev != h.env.Rev || v.look().env.PlanSeq != h.env.PlanSeq })
+		same := slices.DeleteFunc(slices.Clone(vs), func(v *version) bool { return v.query().env.Rev != h.env.Rev || v.query().env.PlanSeq != h.env.PlanSeq })
 		if few(out) {
 			// Tickets of one lane may be newer than the head: whoever starts something by it is
 			// refused.
 			same = slices.DeleteFunc(slices.Clone(vs), func(v *version) bool { return v.from < head.from })
 		}
 		for _, lane := range lanesOf(same) {
-			if !some(same, func(v *version) bool { return laneScheduled(v.look(), lane, out) }) {
+			if !some(same, func(v *version) bool { return laneScheduled(v.query(), lane, out) }) {
 				return false
 			}
 		}
@@ -251,7 +251,7 @@ func dueFits(vs []*version, in dueIn, out dueOut) bool {
 		for _, v := range vs {
 			due, next := 0, time.Time{}
 			fits := true
-			for _, r := range v.look().lanes[lane] {
+			for _, r := range v.query().lanes[lane] {
 				switch {
 				case r.NextAt.IsZero():
 					fits = fits && !ids[r.ID] || inOther(vs, r.ID, lane)
@@ -277,7 +277,7 @@ func dueFits(vs []*version, in dueIn, out dueOut) bool {
 	}
 	for id := range ids {
 		if some(vs, func(v *version) bool {
-			r := v.look().rows[id]
+			r := v.query().rows[id]
 			return r != nil && !r.NextAt.IsZero() && !r.NextAt.After(in.at)
 		}) {
 			found++
@@ -288,7 +288,7 @@ func dueFits(vs []*version, in dueIn, out dueOut) bool {
 
 // inOther reports whether a row was in another lane, too.
 func inOther(vs []*version, id resource.ID, lane string) bool {
-	return some(vs, func(v *version) bool { r := v.look().rows[id]; return r != nil && r.Lane != lane })
+	return some(vs, func(v *version) bool { r := v.query().rows[id]; return r != nil && r.Lane != lane })
 }
 
 // countsFit looks for a moment of each lane such that the sums are the answer.
@@ -298,7 +298,7 @@ func countsFit(vs []*version, out map[state.Status]int) bool {
 		var more []map[state.Status]int
 		for _, v := range vs {
 			counts := map[state.Status]int{}
-			for _, r := range v.look().lanes[lane] {
+			for _, r := range v.query().lanes[lane] {
 				counts[r.Status()]++
 			}
 			for _, s := range sums {

@@ -11,7 +11,7 @@ import (
 // the environment of one instant; and where it says that nothing is left to do, nothing was at some
 // moment while nothing else was planned.
 func overviewFits(vs []*version, out deploy.Overview) bool {
-	same := slices.DeleteFunc(slices.Clone(vs), func(v *version) bool { return !reflect.DeepEqual(v.look().env, out.Env) })
+	same := slices.DeleteFunc(slices.Clone(vs), func(v *version) bool { return !reflect.DeepEqual(v.query().env, out.Env) })
 	if len(same) == 0 || !scheduleFits(vs, out.Schedule) || !countsFit(vs, out.Counts) || !leasesFit(vs, out.Leases) {
 		return false
 	}
@@ -22,7 +22,7 @@ func overviewFits(vs []*version, out deploy.Overview) bool {
 		return true
 	}
 	return some(same, func(v *version) bool {
-		for _, r := range v.look().rows {
+		for _, r := range v.query().rows {
 			if r.Ticket != 0 {
 				return false
 			}
@@ -35,7 +35,7 @@ func overviewFits(vs []*version, out deploy.Overview) bool {
 // pausedIn returns the agents that are paused.
 func pausedIn(v *version) map[string]bool {
 	out := map[string]bool{}
-	for name, a := range v.look().agents {
+	for name, a := range v.query().agents {
 		if a.Paused {
 			out[name] = true
 		}

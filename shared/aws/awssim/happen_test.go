@@ -19,7 +19,6 @@ Actions: lost with its process
 Actions: ok
 Agents: lost with its process
 Agents: ok
-Asleep: ok
 Commit: conflict
 Commit: fenced
 Commit: lost with its process
@@ -38,6 +37,7 @@ Finished: lost with its process
 Finished: ok
 Halt: lost with its process
 Halt: ok
+IdleEpoch: ok
 LaneRows: lost with its process
 LaneRows: ok
 Leases: lost with its process
@@ -46,6 +46,9 @@ Log: lost with its process
 Log: ok
 Logged takes effect more than once
 Logged: ok
+MarkQuiet takes effect more than once
+MarkQuiet: lost with its process
+MarkQuiet: ok
 Outbox: lost with its process
 Outbox: ok
 Overview: lost with its process
@@ -54,21 +57,18 @@ Parameters: lost with its process
 Parameters: ok
 Pause: lost with its process
 Pause: ok
+QuietUntil: lost with its process
+QuietUntil: ok
 Release: lost with its process
 Release: ok
-Rest takes effect more than once
-Rest: lost with its process
-Rest: ok
-Resting: lost with its process
-Resting: ok
 Rows: lost with its process
 Rows: ok
 ScanRows: lost with its process
 ScanRows: ok
 Schedule: lost with its process
 Schedule: ok
-SetAsleep: lost with its process
-SetAsleep: ok
+SetIdleEpoch: lost with its process
+SetIdleEpoch: ok
 Unlogged: lost with its process
 Unlogged: ok
 Versions: lost with its process
@@ -120,7 +120,8 @@ written: ran
 written: refuse
 written: rest
 written: roll
-written: rolled`), "\n")
+written: rolled
+`), "\n")
 }
 
 // rare reports whether a kind comes about in so few seeds that these need not be among the first.
@@ -138,7 +139,7 @@ func rare(kind string) bool {
 // counted is listed.
 func TestEveryKindHappens(t *testing.T) {
 	t.Parallel()
-	n := uint64(min(usual, 1000))
+	n := uint64(min(defaultSeeds, 1000))
 	seeds, times := map[string]int{}, map[string]int{}
 	for s := uint64(1); s <= n; s++ {
 		for kind, k := range Run(Draw(s), nil, nil).Kinds {

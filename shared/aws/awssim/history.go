@@ -23,7 +23,7 @@ const (
 	called eventKind = iota
 	wrote
 	returned
-	looked // somebody looked at how long the environment rests
+	queried // somebody looked at how long the environment rests
 )
 
 // event is one line of the log of a run.
@@ -152,7 +152,7 @@ func (r *run) look() {
 	case len(a.Problems) > 0:
 		r.violate("audit", "%s", strings.Join(a.Problems, "\n"))
 	}
-	r.log = append(r.log, event{kind: looked, audit: a})
+	r.log = append(r.log, event{kind: queried, audit: a})
 }
 
 // cut notes that the process of an operation has crashed.

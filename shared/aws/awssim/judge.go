@@ -21,7 +21,7 @@ func (w *witness) judge(o *op) {
 	ok := true
 	switch out := o.out.(type) {
 	case state.Env:
-		ok = some(w.whole(o), func(v *version) bool { return reflect.DeepEqual(v.look().env, out) })
+		ok = some(w.whole(o), func(v *version) bool { return reflect.DeepEqual(v.query().env, out) })
 	case []state.Version:
 		ok = versionsFit(vs, out)
 	case map[string]state.Agent:
@@ -46,7 +46,7 @@ func (w *witness) judge(o *op) {
 		w.committed(o, out)
 	case int64:
 		c := o.in.(*op) //nolint:forcetypeassert // by name
-		ok = some(w.window(c.lastEffect, o.ret), func(v *version) bool { return v.side.asleep == out })
+		ok = some(w.window(c.lastEffect, o.ret), func(v *version) bool { return v.side.idleEpoch == out })
 	case []state.Outbox:
 		ok = outboxFits(w.whole(o), out)
 	case []state.Parameter:
@@ -66,7 +66,7 @@ func (w *witness) judge(o *op) {
 		if l, is := o.in.(state.Lease); !is {
 			w.once(o)
 		} else if o.effects == 0 {
-			ok = some(vs, func(v *version) bool { h := v.look().leases[l.Key]; return h.Fence != l.Fence || h.Holder == "" })
+			ok = some(vs, func(v *version) bool { h := v.query().leases[l.Key]; return h.Fence != l.Fence || h.Holder == "" })
 		}
 	}
 	if !ok {
@@ -96,19 +96,19 @@ func (w *witness) judgeError(o *op) {
 	case fault.Busy:
 		in, is := o.in.(acquireIn)
 		ok = is && some(vs, func(v *version) bool {
-			l := v.look().leases[in.key]
+			l := v.query().leases[in.key]
 			return l.Holder != "" && l.Holder != in.holder && in.now.Before(l.Until)
 		})
 	case fault.Fenced:
 		c, is := o.in.(state.Commit)
 		ok = is && some(vs, func(v *version) bool {
-			l := v.look().leases[c.Guard.Key]
+			l := v.query().leases[c.Guard.Key]
 			return l.Holder == "" || l.Fence != c.Guard.Fence
 		})
 	case fault.Conflict:
 		c, is := o.in.(state.Commit)
 		ok = is && some(vs, func(v *version) bool {
-			if c.Env != nil && c.Env.Rev != v.look().env.Rev {
+			if c.Env != nil && c.Env.Rev != v.query().env.Rev {
 				return true
 			}
 			if c.Version == nil {
@@ -144,7 +144,7 @@ func (w *witness) committed(o *op, out state.Committed) {
 	for _, x := range out.Conflicts {
 		given := slices.IndexFunc(c.Rows, func(r state.Row) bool { return r.ID == x.ID })
 		if given < 0 || !some(vs, func(v *version) bool {
-			have := v.look().rows[x.ID]
+			have := v.query().rows[x.ID]
 			if have == nil {
 				return x.Rev == 0 && c.Rows[given].Rev != 0
 			}
@@ -155,7 +155,7 @@ func (w *witness) committed(o *op, out state.Committed) {
 	}
 	agent := state.AgentOf(c.Guard.Key)
 	if !some(w.window(o.lastEffect, o.ret), func(v *version) bool {
-		l := v.look()
+		l := v.query()
 		return l.env.PlanSeq == out.PlanSeq && (l.env.Halted || l.agents[agent].Paused) == out.Paused
 	}) {
 		w.violate("plan", "%s says plan %d, paused %v: it never was so since it took effect", o, out.PlanSeq, out.Paused)

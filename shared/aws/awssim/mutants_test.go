@@ -175,7 +175,7 @@ func mutants() []mutant {
 				in.ConsistentRead = nil
 			}
 		}}),
-		api("EventualRecord", "the record of a bag is read eventually", "", 200, wrong{get: func(in *dynamodb.GetItemInput) {
+		api("EventualRecord", "the record of a tablet is read eventually", "", 200, wrong{get: func(in *dynamodb.GetItemInput) {
 			if part, _, _ := keyOf(in.Key, true); strings.HasPrefix(part, "L/") {
 				in.ConsistentRead = nil
 			}
@@ -211,7 +211,7 @@ func mutants() []mutant {
 	}
 }
 
-// deaf does not hear that a write was refused.
+// deaf does not learn that a write was refused.
 type deaf struct{ wrong }
 
 func (d *deaf) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {

@@ -45,7 +45,7 @@ type Plan struct {
 	Salt    uint64 // tells runs of one plan apart
 	Faults  Faults
 	limits  dynamo.Limits
-	cache   int // bytes that a process remembers of bags
+	cache   int // bytes that a process remembers of tablets
 	page    int // the largest page
 	sticky  int // of a hundred steps, how many go on with the same task
 	agents  int
@@ -66,7 +66,7 @@ func Draw(seed uint64) *Plan {
 	p := &Plan{Seed: seed, page: among(1, 2, 4, 100), sticky: among(0, 30, 60, 90), agents: 1 + r.IntN(3), names: 2 + r.IntN(4),
 		cache: among(1, 2000, 1<<20, 1<<20), pace: time.Duration(among(5, 50, 500)) * time.Millisecond, forgets: r.IntN(2) == 0, drops: r.IntN(2) == 0, quiet: r.IntN(4) == 0, logs: r.IntN(2) == 0}
 	p.limits = dynamo.Limits{Inline: among(1, 150, 4096), Record: among(1, 200, 1000), Refs: among(1, 2, 4, 8), Objects: among(1, 4, 32),
-		Settled: among(0, 2), Together: among(1, 1, 2, 16), IDs: among(1, 8<<10), Forget: among(0, 20), Sources: among(1, 90)}
+		Released: among(0, 2), Together: among(1, 1, 2, 16), IDs: among(1, 8<<10), Forget: among(0, 20), Sources: among(1, 90)}
 	processes := 2 + r.IntN(2)
 	for range 2 + r.IntN(3) {
 		p.actors = append(p.actors, actor{role: []role{planner, worker, worker, operator, reader, collector}[r.IntN(6)], process: r.IntN(processes), rounds: 1 + r.IntN(3)})

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 // TestSeeds pins that the first seeds find nothing.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	campaign(t, 1, usual)
+	campaign(t, 1, defaultSeeds)
 }
 
 // TestLong is the same for as many seeds as one likes: go test ./shared/aws/awssim -run TestLong

@@ -17,8 +17,8 @@ func TestConformance(t *testing.T) {
 		limits *dynamo.Limits
 	}{
 		{"Usual", nil},
-		{"Objects", &dynamo.Limits{Inline: 1, Record: 1, Refs: 2, Objects: 2, Settled: 1, Together: 1, IDs: 1, Forget: 1, Sources: 1}},
-		{"Items", &dynamo.Limits{Inline: 300 << 10, Record: 1, Refs: 2, Objects: 2, Settled: 1, Together: 1, IDs: 8 << 10, Forget: 20, Sources: 2}},
+		{"Objects", &dynamo.Limits{Inline: 1, Record: 1, Refs: 2, Objects: 2, Released: 1, Together: 1, IDs: 1, Forget: 1, Sources: 1}},
+		{"Items", &dynamo.Limits{Inline: 300 << 10, Record: 1, Refs: 2, Objects: 2, Released: 1, Together: 1, IDs: 8 << 10, Forget: 20, Sources: 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -22,7 +22,7 @@ type view struct {
 
 var bg = context.Background()
 
-func (v *version) look() *view {
+func (v *version) query() *view {
 	if v.view != nil {
 		return v.view
 	}
@@ -62,7 +62,7 @@ func sameRows(a, b []state.Row) bool {
 func lanesOf(vs []*version) []string {
 	seen := map[string]bool{}
 	for _, v := range vs {
-		for lane := range v.look().lanes {
+		for lane := range v.query().lanes {
 			seen[lane] = true
 		}
 	}
@@ -78,7 +78,7 @@ func lanesOf(vs []*version) []string {
 func moved(vs []*version, id resource.ID) bool {
 	lane := ""
 	for _, v := range vs {
-		if r := v.look().rows[id]; r != nil {
+		if r := v.query().rows[id]; r != nil {
 			if lane != "" && lane != r.Lane {
 				return true
 			}
@@ -90,7 +90,7 @@ func moved(vs []*version, id resource.ID) bool {
 
 // hides returns what a rest until a time would hide.
 func (v *version) hides(until time.Time) string {
-	l := v.look()
+	l := v.query()
 	for _, r := range l.rows {
 		switch {
 		case r.Ticket != 0:
@@ -124,7 +124,7 @@ func (w *witness) rest(at int, e event) {
 			break
 		}
 		over := o.ret >= 0 && o.ret < at || o.ret < 0 && o.end > 0 && o.end <= at
-		if !over && (o.name == "Commit" || o.name == "Acquire" || o.name == "Rest") {
+		if !over && (o.name == "Commit" || o.name == "Acquire" || o.name == "MarkQuiet") {
 			return
 		}
 	}

@@ -33,11 +33,11 @@ type version struct {
 // side is what the model does not know and answers may depend on. Nothing in it is changed in
 // place.
 type side struct {
-	running map[string]running
-	entries map[string]string // the key under which an entry of the outbox was added
-	asleep  int64
-	horizon time.Time    // actions that ended before may be gone
-	forgot  map[int]bool // versions that may be there or not
+	running   map[string]running
+	entries   map[string]string // the key under which an entry of the outbox was added
+	idleEpoch int64
+	horizon   time.Time    // actions that ended before may be gone
+	forgot    map[int]bool // versions that may be there or not
 }
 
 // running is what may run under a lease.
@@ -94,7 +94,7 @@ func (w *witness) check() {
 			w.write(at, e)
 		case returned:
 			w.judge(e.op)
-		case looked:
+		case queried:
 			w.rest(at, e)
 		}
 	}
@@ -173,7 +173,7 @@ func (w *witness) effect(at int, e event) {
 			}
 		case *dynamo.Unlogged: // a cursor
 		case int64:
-			v.side.asleep = in
+			v.side.idleEpoch = in
 		case state.Commit:
 			w.commit(at, e, v, in, final)
 		default:
@@ -327,12 +327,12 @@ func (w *witness) part(at int, e event) {
 		w.violate("roll", "%s rolls a commit %d that was not begun", e.op, e.purpose.Number)
 		return
 	}
-	lane, isLane := strings.CutPrefix(e.purpose.Bag, lanePrefix)
+	lane, isLane := strings.CutPrefix(e.purpose.Tablet, lanePrefix)
 	if !isLane {
-		w.violate("roll", "%s rolls %s, which is not a lane", e.op, e.purpose.Bag)
+		w.violate("roll", "%s rolls %s, which is not a lane", e.op, e.purpose.Tablet)
 	}
 	w.next(at, func(v *version) {
-		rows := v.look().rows
+		rows := v.query().rows
 		var all, moves []state.Row
 		more := false
 		for _, r := range f.commit.Rows {
@@ -364,19 +364,19 @@ func (f *forward) seen(at int) {
 	}
 }
 
-// completed applies what a bag does of a commit that is rolled forward once all rows were written.
+// completed applies what a tablet does of a commit that is rolled forward once all rows were written.
 func (w *witness) completed(at int, e event) {
 	f := w.forward(e.purpose.Number)
 	if f == nil {
 		w.violate("roll", "%s completes a commit %d that was not begun", e.op, e.purpose.Number)
 		return
 	}
-	w.next(at, func(v *version) { w.complete(f, v, strings.TrimPrefix(e.purpose.Bag, lanePrefix)) })
+	w.next(at, func(v *version) { w.complete(f, v, strings.TrimPrefix(e.purpose.Tablet, lanePrefix)) })
 	f.seen(at)
 }
 
-// complete writes the rows that no lane has, and does what depends on them in one bag, or in all.
-func (w *witness) complete(f *forward, v *version, bag string) {
+// complete writes the rows that no lane has, and does what depends on them in one tablet, or in all.
+func (w *witness) complete(f *forward, v *version, tablet string) {
 	var left []state.Row
 	for _, r := range f.commit.Rows {
 		if !f.applied[r.ID] {
@@ -384,14 +384,14 @@ func (w *witness) complete(f *forward, v *version, bag string) {
 		}
 	}
 	w.apply(f, v, left)
-	v.state.DropOutbox(env, f.drops(v, bag)...)
-	if c := &f.commit; bag == "" || bag == c.Guard.Key {
+	v.state.DropOutbox(env, f.drops(v, tablet)...)
+	if c := &f.commit; tablet == "" || tablet == c.Guard.Key {
 		v.state.Check(env, c.Guard.Key, c.Epoch, state.Counted(c.Checked, f.conflicts)...)
 	}
 }
 
-// drops returns the entries of the outbox that a bag is to drop; without one, those that none has
-// dropped. While a row conflicts none is. A bag drops them once more when a commit whose answer was
+// drops returns the entries of the outbox that a tablet is to drop; without one, those that none has
+// dropped. While a row conflicts none is. A tablet drops them once more when a commit whose answer was
 // lost, and that was therefore made again, has added one anew.
 func (f *forward) drops(v *version, lane string) []string {
 	if len(f.conflicts) > 0 {

@@ -68,12 +68,12 @@ func (o *Objects) Delete(ctx context.Context, names ...string) error {
 
 // List implements dynamo.Objects.
 func (o *Objects) List(ctx context.Context, f func(name string, stored time.Time) error) error {
-	return o.ListUnder(ctx, "", f)
+	return o.ListPrefix(ctx, "", f)
 }
 
-// ListUnder calls f for every object whose name begins with a text, in the order of their names,
+// ListPrefix calls f for every object whose name begins with a text, in the order of their names,
 // until f returns an error.
-func (o *Objects) ListUnder(ctx context.Context, begin string, f func(name string, stored time.Time) error) error {
+func (o *Objects) ListPrefix(ctx context.Context, begin string, f func(name string, stored time.Time) error) error {
 	return listKeys(ctx, o.api, o.bucket, o.prefix+begin, func(key string, stored time.Time) error {
 		return f(strings.TrimPrefix(key, o.prefix), stored)
 	})

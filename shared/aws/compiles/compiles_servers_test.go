@@ -98,7 +98,7 @@ func TestNotices(t *testing.T) {
 	if err := h.State.Wake(t.Context(), "prod"); err != nil { // it makes the environment
 		t.Fatal(err)
 	}
-	if ok, err := h.State.Rest(t.Context(), "prod", time.Now().Add(time.Hour)); !ok || err != nil {
+	if ok, err := h.State.MarkQuiet(t.Context(), "prod", time.Now().Add(time.Hour)); !ok || err != nil {
 		t.Fatalf("it does not rest: %v", err)
 	}
 	i, err := h.Orders().Create(t.Context(), "prod", orders.Creation{Service: "customer"})
@@ -108,11 +108,11 @@ func TestNotices(t *testing.T) {
 	if got := notified(t, h); len(got) != 1 || !slices.Equal(got[0], []string{i.ID}) {
 		t.Errorf("an order sends notices of %v", got)
 	}
-	rests, err := h.State.Resting(t.Context())
+	rests, err := h.State.QuietUntil(t.Context())
 	if err != nil || !rests["prod"].IsZero() {
 		t.Errorf("%v: it rests until %v", err, rests["prod"])
 	}
-	if ok, err := h.State.Rest(t.Context(), "prod", time.Now().Add(time.Hour)); ok || err != nil {
+	if ok, err := h.State.MarkQuiet(t.Context(), "prod", time.Now().Add(time.Hour)); ok || err != nil {
 		t.Errorf("with an order that is not done it rests: %v, %v", ok, err)
 	}
 	if err := finder.Sweep(t.Context(), "prod"); err != nil {

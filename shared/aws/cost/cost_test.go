@@ -162,7 +162,7 @@ func (h *home) export(m *model.Model) deploy.Exported {
 	return out
 }
 
-// drain hears the queues of agents web00.. until they are empty, serves the lanes that were
+// drain reads the queues of agents web00.. until they are empty, serves the lanes that were
 // notified, and returns how many resources ran.
 func (h *home) drain(agents int) int {
 	h.t.Helper()
@@ -175,7 +175,7 @@ func (h *home) drain(agents int) int {
 				h.t.Fatal(err)
 			}
 			l := &queue.Listener{API: h.sqs, URL: url, Hide: time.Minute}
-			heard, err := l.Hear(h.t.Context(), 0)
+			heard, err := l.Receive(h.t.Context(), 0)
 			if err != nil && !awserr.NoQueue(errors.Unwrap(err)) {
 				h.t.Fatal(err)
 			}
@@ -365,11 +365,11 @@ func TestIdle(t *testing.T) {
 	if err != nil || swept.Notified != 0 || swept.Next.IsZero() {
 		t.Fatalf("%v: %+v", err, swept)
 	}
-	if rests, err := h.state.Rest(t.Context(), "prod", swept.Next); err != nil || !rests {
+	if rests, err := h.state.MarkQuiet(t.Context(), "prod", swept.Next); err != nil || !rests {
 		t.Fatalf("%v: it does not rest: %v", err, rests)
 	}
 	h.meter.Take()
-	rest, err := h.state.Resting(t.Context())
+	rest, err := h.state.QuietUntil(t.Context())
 	if err != nil || !rest["prod"].Equal(swept.Next) {
 		t.Fatalf("%v: %v", err, rest)
 	}
@@ -377,10 +377,10 @@ func TestIdle(t *testing.T) {
 		t.Errorf("an idle minute:\n%s", got)
 	}
 	h.export(modelOf(40, 20, 1))
-	if rest, err := h.state.Resting(t.Context()); err != nil || !rest["prod"].IsZero() {
+	if rest, err := h.state.QuietUntil(t.Context()); err != nil || !rest["prod"].IsZero() {
 		t.Errorf("%v: it rests with work to do until %v", err, rest["prod"])
 	}
-	if rests, err := h.state.Rest(t.Context(), "prod", swept.Next); err != nil || rests {
+	if rests, err := h.state.MarkQuiet(t.Context(), "prod", swept.Next); err != nil || rests {
 		t.Errorf("%v: it was sent to rest with work to do", err)
 	}
 }

@@ -178,14 +178,14 @@ func TestIdleMinute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rests, err := h.State.Rest(t.Context(), "prod", swept.Next); err != nil || !rests {
+	if rests, err := h.State.MarkQuiet(t.Context(), "prod", swept.Next); err != nil || !rests {
 		t.Fatalf("%v: it does not rest: %v", err, rests)
 	}
 	if _, err := h.Provisioner.Idle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s.meter.Take()
-	if _, err := h.State.Resting(t.Context()); err != nil {
+	if _, err := h.State.QuietUntil(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.Provisioner.Idle(t.Context()); err != nil {
@@ -226,7 +226,7 @@ func TestTimers(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.drain(agents)
-		if _, err := sweep.State.Rest(t.Context(), "prod", swept.Next); err != nil {
+		if _, err := sweep.State.MarkQuiet(t.Context(), "prod", swept.Next); err != nil {
 			t.Fatal(err)
 		}
 		return s.take(n)

@@ -72,9 +72,9 @@ func (f *finder) committed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	behind := make([][]string, shards) // keys of bags with pages to look through
+	behind := make([][]string, shards) // keys of tablets with pages to look through
 	for _, rec := range recs {
-		if err := f.look(ctx, rec.key, rec.tail); err != nil {
+		if err := f.searchEntries(ctx, rec.key, rec.tail); err != nil {
 			return err
 		}
 		if rec.acted > f.at[rec.key] {
@@ -96,7 +96,7 @@ func (f *finder) committed(ctx context.Context) error {
 	return nil
 }
 
-// pages looks through the pages of bags of one partition.
+// pages looks through the pages of tablets of one partition.
 func (f *finder) pages(ctx context.Context, shard uint32, keys []string) error {
 	if len(keys) == 1 {
 		pages, err := f.s.pagesAfter(ctx, f.env, keys[0], f.at[keys[0]])
@@ -104,7 +104,7 @@ func (f *finder) pages(ctx context.Context, shard uint32, keys []string) error {
 			return err
 		}
 		for _, p := range pages {
-			if err := f.look(ctx, keys[0], p.entries); err != nil {
+			if err := f.searchEntries(ctx, keys[0], p.entries); err != nil {
 				return err
 			}
 		}
@@ -119,12 +119,12 @@ func (f *finder) pages(ctx context.Context, shard uint32, keys []string) error {
 		if err != nil {
 			return false, err
 		}
-		return true, f.look(ctx, key, list)
+		return true, f.searchEntries(ctx, key, list)
 	})
 }
 
-// look takes the actions that match out of entries of a bag that are behind its cursor.
-func (f *finder) look(ctx context.Context, key string, entries []entry) error {
+// searchEntries takes the actions that match out of entries of a tablet that are behind its cursor.
+func (f *finder) searchEntries(ctx context.Context, key string, entries []entry) error {
 	var list []entry
 	for _, x := range entries {
 		if x.seq > f.at[key] && (x.object == nil || f.may(x.object)) {

@@ -60,7 +60,7 @@ func (a *auditor) head(ctx context.Context) error {
 	if a.h, err = headOf(a.env, i); err != nil {
 		return err
 	}
-	a.out.Rest, a.out.Pending = a.h.restUntil(), a.h.pending
+	a.out.Rest, a.out.Pending = a.h.quiet(), a.h.pending
 	return nil
 }
 
@@ -87,15 +87,15 @@ func (a *auditor) records(ctx context.Context) error {
 		a.problem("the head says %v of a commit that is being rolled forward, the records say %v", a.h.pending, noted)
 	}
 	for _, rec := range recs {
-		if err := a.bag(ctx, rec); err != nil {
+		if err := a.tablet(ctx, rec); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// bag reads a bag whole and compares it with its record.
-func (a *auditor) bag(ctx context.Context, rec *record) error {
+// tablet reads a tablet whole and compares it with its record.
+func (a *auditor) tablet(ctx context.Context, rec *record) error {
 	if rec.tx > a.h.tx {
 		a.problem("%s took part in commit %d, and there were %d", rec.key, rec.tx, a.h.tx)
 	}
@@ -105,7 +105,7 @@ func (a *auditor) bag(ctx context.Context, rec *record) error {
 		}
 	}
 	lane, _ := laneOf(rec.key)
-	b := &bag{img: newImage(lane)}
+	b := &tablet{img: newImage(lane)}
 	if err := a.s.load(ctx, a.env, b, rec); err != nil {
 		return a.there(rec.key, err)
 	}
@@ -176,7 +176,7 @@ func (a *auditor) pages(ctx context.Context) error {
 			if key == paramsKey && a.s.Log == nil {
 				return true, nil // nobody looks into it, but by way of the record
 			}
-			return true, a.there("page "+attr.TextOf(i, attrSort), f.look(ctx, key, slices.Clone(list)))
+			return true, a.there("page "+attr.TextOf(i, attrSort), f.searchEntries(ctx, key, slices.Clone(list)))
 		}); err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ type commit struct {
 	in    *state.Commit
 	guard string             // key of the guard's record
 	known map[string]*record // what was read during this commit, by key
-	used  map[string]*record // what was decided by: a bag is used as it was at one instant
+	used  map[string]*record // what was decided by: a tablet is used as it was at one instant
 	lanes []*record          // all lanes, when they were read
 	tries int
 
@@ -47,7 +47,7 @@ type commit struct {
 
 // place is where a row was found.
 type place struct {
-	key string     // of the bag; "": nowhere
+	key string     // of the tablet; "": nowhere
 	row *state.Row // as it is there, which nobody changes; nil: there is none
 }
 
@@ -86,14 +86,14 @@ func (c *commit) run(ctx context.Context) error {
 	})
 }
 
-// record returns the record of a bag: as it was read in this commit, else as it is known, else as it is now.
+// record returns the record of a tablet: as it was read in this commit, else as it is known, else as it is now.
 func (c *commit) record(ctx context.Context, key string) (*record, error) {
 	if r := c.used[key]; r != nil {
 		return r, nil
 	}
 	r := c.known[key]
 	if r == nil {
-		r = c.s.known(bagKey{c.env, key})
+		r = c.s.known(tabletKey{c.env, key})
 	}
 	if r == nil {
 		var err error
@@ -164,7 +164,7 @@ func (c *commit) refresh(ctx context.Context) error {
 	return nil
 }
 
-// edit returns the edit of a bag.
+// edit returns the edit of a tablet.
 func (c *commit) edit(ctx context.Context, key string) (*edit, error) {
 	if e := c.edits[key]; e != nil {
 		return e, nil
@@ -220,7 +220,7 @@ func (c *commit) recount(ctx context.Context) error {
 	return nil
 }
 
-// byKey returns edits by the keys of their bags: everybody writes bags in one order.
+// byKey returns edits by the keys of their tablets: everybody writes tablets in one order.
 func byKey(edits map[string]*edit) []*edit {
 	return slices.SortedFunc(maps.Values(edits), func(a, b *edit) int { return strings.Compare(a.next.key, b.next.key) })
 }
@@ -265,7 +265,7 @@ func (c *commit) conclude(ctx context.Context) (state.Committed, error) {
 			return out, err
 		}
 	}
-	if !h.rest.IsZero() {
+	if !h.quietUntil.IsZero() {
 		if err := c.s.wake(ctx, c.env); err != nil {
 			return out, err
 		}
@@ -275,7 +275,7 @@ func (c *commit) conclude(ctx context.Context) (state.Committed, error) {
 		return out, nil
 	}
 	if out.Started = !out.Paused && out.PlanSeq == c.in.SeenPlan; out.Started {
-		c.s.hasStarted(bagKey{c.env, c.guard}, started{c.in.Guard.Fence, c.edits[c.guard].next.running})
+		c.s.hasStarted(tabletKey{c.env, c.guard}, started{c.in.Guard.Fence, c.edits[c.guard].next.running})
 		return out, nil
 	}
 	return out, c.correctRunning(ctx, "refuse", func(e *edit) { e.next.running, e.next.before = e.rec.before, idList{} })

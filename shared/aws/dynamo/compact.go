@@ -10,25 +10,25 @@ import (
 	"southbound/shared/aws/awserr"
 )
 
-// tidy merges pieces of a bag when there are many. That it fails does no harm: the next change tries again.
+// tidy merges pieces of a tablet when there are many. That it fails does no harm: the next change tries again.
 func (s *State) tidy(ctx context.Context, env string, rec *record) {
 	if len(rec.refs) > s.limits.refs || rec.objects() > s.limits.objects {
 		_ = s.merge(context.WithoutCancel(ctx), env, rec, rec.mergeFrom(min(s.limits.refs/2, len(rec.refs)/2), 2))
 	}
 }
 
-// settle merges what is spread over many objects, after a lease was given up: more than in tidy, because it is seldom.
-func (s *State) settle(ctx context.Context, env string, rec *record) {
-	if rec.objects() <= s.limits.settled {
+// compactReleased merges what is spread over many objects, after a lease was given up: more than in tidy, because it is seldom.
+func (s *State) compactReleased(ctx context.Context, env string, rec *record) {
+	if rec.objects() <= s.limits.released {
 		return
 	}
-	if from := rec.mergeFrom(0, 8); len(rec.refs)-from > 1 || rec.mostlyTail() {
+	if from := rec.mergeFrom(0, 8); len(rec.refs)-from > 1 || rec.hasLongTail() {
 		_ = s.merge(context.WithoutCancel(ctx), env, rec, from)
 	}
 }
 
-// mostlyTail reports whether the tail names more than one object.
-func (r *record) mostlyTail() bool {
+// hasLongTail reports whether the tail names more than one object.
+func (r *record) hasLongTail() bool {
 	n := 0
 	for _, x := range r.tail {
 		if x.object != nil {
@@ -38,8 +38,8 @@ func (r *record) mostlyTail() bool {
 	return n > 1
 }
 
-// merge replaces the pieces of a bag from one on, and its tail, by one run that holds what they come to. It gives up when somebody else changes the
-// bag.
+// merge replaces the pieces of a tablet from one on, and its tail, by one run that holds what they come to. It gives up when somebody else changes the
+// tablet.
 func (s *State) merge(ctx context.Context, env string, rec *record, from int) error {
 	ctx = withPurpose(ctx, Purpose{Name: "merge"})
 	after := int64(0)

@@ -9,14 +9,14 @@ import (
 	"southbound/shared/resource"
 )
 
-// completion is what one bag does of a commit that is rolled forward when all rows of it were written, and it is known which did not fit.
+// completion is what one tablet does of a commit that is rolled forward when all rows of it were written, and it is known which did not fit.
 type completion struct {
 	drop    []string
 	epoch   int64
 	checked []resource.ID
 }
 
-// completions returns them by key of the bag. As in any commit nothing is dropped from the outbox when a row did not fit, since whoever drops
+// completions returns them by key of the tablet. As in any commit nothing is dropped from the outbox when a row did not fit, since whoever drops
 // has to decide anew about that row, and no such row counts as checked.
 func (f *forward) completions(conflicts []resource.ID) map[string]*completion {
 	out := map[string]*completion{}
@@ -54,15 +54,15 @@ func (s *State) complete(
 ) error {
 	all := f.completions(conflicts)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		ctx := withPurpose(ctx, Purpose{Name: "complete", Bag: key, Number: f.number})
-		if err := s.contend(ctx, func() error { return s.completeBag(ctx, env, key, f.number, all[key]) }); err != nil {
+		ctx := withPurpose(ctx, Purpose{Name: "complete", Tablet: key, Number: f.number})
+		if err := s.contend(ctx, func() error { return s.completeTablet(ctx, env, key, f.number, all[key]) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *State) completeBag(ctx context.Context, env, key string, number int64, do *completion) error {
+func (s *State) completeTablet(ctx context.Context, env, key string, number int64, do *completion) error {
 	rec, err := s.readRecord(ctx, env, key)
 	if err != nil || rec.tx > number { // others have completed it, and begun another
 		return err

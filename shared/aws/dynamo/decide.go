@@ -41,7 +41,7 @@ func (c *commit) takeHead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.rest, h.trying = time.Time{}, false
+	h.quietUntil, h.tentative = time.Time{}, false
 	c.head = h
 	return nil
 }
@@ -91,12 +91,12 @@ func (c *commit) locate(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.lookOnce(missing)
+	return c.rereadMissing(missing)
 }
 
-// lookOnce has all lanes read again, as they are at one instant, when a row that was there is in
+// rereadMissing has all lanes read again, as they are at one instant, when a row that was there is in
 // none of them: it may have moved from one not read yet to one read already.
-func (c *commit) lookOnce(missing []*state.Row) error {
+func (c *commit) rereadMissing(missing []*state.Row) error {
 	gone := func(r *state.Row) bool { return r.Rev != 0 && c.where[r.ID].key == "" }
 	if c.atOnce || !slices.ContainsFunc(missing, gone) {
 		return nil
@@ -106,7 +106,7 @@ func (c *commit) lookOnce(missing []*state.Row) error {
 	return errLost
 }
 
-// find looks for rows in one bag.
+// find looks for rows in one tablet.
 func (c *commit) find(ctx context.Context, key string, ids []resource.ID) error {
 	rec, err := c.record(ctx, key)
 	if err != nil || rec.total() == 0 {
@@ -128,7 +128,7 @@ func (c *commit) find(ctx context.Context, key string, ids []resource.ID) error 
 // outdated notes that a record that was used is not the newest.
 func (c *commit) outdated(key string) error {
 	delete(c.known, key)
-	c.s.forget(bagKey{c.env, key})
+	c.s.forget(tabletKey{c.env, key})
 	c.lanes = nil
 	return errLost
 }
@@ -185,7 +185,7 @@ func (c *commit) rows(ctx context.Context) error {
 	return nil
 }
 
-// remove takes a row from the bag that it is in. One that moves to another changes the head: see
+// remove takes a row from the tablet that it is in. One that moves to another changes the head: see
 // unmoved.
 func (c *commit) remove(ctx context.Context, at place, gone bool) error {
 	if !gone {
@@ -212,7 +212,7 @@ func conflictOf(id resource.ID, at place) state.Row {
 // complete.
 func (c *commit) mayDrop() bool { return len(c.in.DropOutbox) > 0 && len(c.conflicts) == 0 }
 
-// drops finds the bags that hold the entries of the outbox that are to be dropped.
+// drops finds the tablets that hold the entries of the outbox that are to be dropped.
 func (c *commit) drops(ctx context.Context) error {
 	if !c.mayDrop() {
 		return nil
@@ -340,7 +340,7 @@ func (c *commit) running(ctx context.Context, e *edit) error {
 // ran returns what may be running. What was running before that is of interest only as long as nobody knows whether its successors were
 // accepted: this process knows of its own.
 func (c *commit) ran(ctx context.Context, rec *record) ([]resource.ID, error) {
-	if have, ok := c.s.startedBy(bagKey{c.env, c.guard}); ok && have.fence == rec.fence && have.ids.is(rec.running) {
+	if have, ok := c.s.startedBy(tabletKey{c.env, c.guard}); ok && have.fence == rec.fence && have.ids.is(rec.running) {
 		return c.s.idsOf(ctx, rec.running)
 	}
 	return c.s.ran(ctx, rec)

@@ -17,7 +17,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// edit is a change of one bag in the making.
+// edit is a change of one tablet in the making.
 type edit struct {
 	rec  *record // as it was read
 	next *record
@@ -61,14 +61,14 @@ func (e *edit) count(old, now *state.Row) {
 	}
 }
 
-// put writes a row; old is what the same bag has of it, or nil.
+// put writes a row; old is what the same tablet has of it, or nil.
 func (e *edit) put(old *state.Row, now state.Row) {
 	e.count(old, &now)
 	same := old != nil && old.Version == now.Version && old.Hash == now.Hash && bytes.Equal(old.Body, now.Body)
 	e.rows = append(e.rows, storedRow{Row: now, has: bitsOf(&now, !same)})
 }
 
-// remove takes a row out of the bag.
+// remove takes a row out of the tablet.
 func (e *edit) remove(old *state.Row) {
 	e.count(old, nil)
 	e.gone = append(e.gone, old.ID)

@@ -17,25 +17,25 @@ import (
 	"southbound/shared/resource"
 )
 
-// forward is the part of a commit that is rolled forward: what each bag has to do. The commit has happened once its number stands in the head and
-// what it says in the item beside the records; whoever finds that item makes the bags do their part.
+// forward is the part of a commit that is rolled forward: what each tablet has to do. The commit has happened once its number stands in the head and
+// what it says in the item beside the records; whoever finds that item makes the tablets do their part.
 type forward struct {
 	number int64
-	parts  map[string]*part // by key of the bag
+	parts  map[string]*part // by key of the tablet
 	forget []int            // versions
 	doc    document
 
-	// What is left until all rows were written, as it depends on whether all of them fit: entries of the outbox, which stand in parts, and rows that the bag
+	// What is left until all rows were written, as it depends on whether all of them fit: entries of the outbox, which stand in parts, and rows that the tablet
 	// of the guard counts as checked in a wave.
 	guard   string
 	epoch   int64
 	checked []resource.ID
 }
 
-// part is what one bag has to do. Rows are whole; their Rev is the one they get.
+// part is what one tablet has to do. Rows are whole; their Rev is the one they get.
 type part struct {
 	rows []state.Row
-	from []string // by row: the bag that has it, this one or another; "" when it is new
+	from []string // by row: the tablet that has it, this one or another; "" when it is new
 	gone []goneRow
 	drop []string
 }
@@ -55,7 +55,7 @@ func (f *forward) part(key string) *part {
 	return p
 }
 
-// row adds a row that was found in the bag from; in none, it is new and gets the revision first.
+// row adds a row that was found in the tablet from; in none, it is new and gets the revision first.
 func (f *forward) row(from string, r state.Row, first int64) {
 	if r.Gone {
 		p := f.part(from)
@@ -217,7 +217,7 @@ func (s *State) rollForward(ctx context.Context, env string, i item) error {
 	return err
 }
 
-// roll makes every bag do its part and removes the note. It returns the rows that did not fit, and errLong when that is not known any more.
+// roll makes every tablet do its part and removes the note. It returns the rows that did not fit, and errLong when that is not known any more.
 func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID, error) {
 	var conflicts []resource.ID
 	var long error
@@ -226,7 +226,7 @@ func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID
 			continue
 		}
 		if err := s.contend(ctx, func() error {
-			out, err := s.rollBag(withPurpose(ctx, Purpose{Name: "roll", Bag: key, Number: f.number}), env, key, f)
+			out, err := s.rollTablet(withPurpose(ctx, Purpose{Name: "roll", Tablet: key, Number: f.number}), env, key, f)
 			if err == errLong { //nolint:errorlint // it is never wrapped
 				long = err
 				return nil
@@ -254,7 +254,7 @@ func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID
 	return conflicts, long
 }
 
-// endRoll removes the note of a commit that all bags did their part of.
+// endRoll removes the note of a commit that all tablets did their part of.
 func (s *State) endRoll(ctx context.Context, env string, f *forward) error {
 	err := s.contend(ctx, func() error {
 		i, err := s.get(ctx, headPart, headPrefix+env)

@@ -15,20 +15,20 @@ import (
 
 // head is what is known of an environment as a whole.
 type head struct {
-	name    string
-	seq     int64 // of changes; 0: there is no item
-	nonce   uint64
-	rev     int64
-	plan    int64
-	halted  bool
-	paused  []string // agents, sorted
-	tx      int64    // rolled-forward commits so far
-	pending bool     // the last of these is not finished
-	rest    time.Time
-	trying  bool      // rest does not count yet: whether it holds is being looked at
-	horizon time.Time // actions that were finished before are forgotten
-	record  []byte    // deploy.Env
-	asleep  int64     // see Asleep
+	name       string
+	seq        int64 // of changes; 0: there is no item
+	nonce      uint64
+	rev        int64
+	plan       int64
+	halted     bool
+	paused     []string // agents, sorted
+	tx         int64    // rolled-forward commits so far
+	pending    bool     // the last of these is not finished
+	quietUntil time.Time
+	tentative  bool      // quietUntil does not count yet: MarkQuiet is checking it
+	horizon    time.Time // actions that were finished before are forgotten
+	record     []byte    // deploy.Env
+	idleEpoch  int64     // see State.IdleEpoch
 }
 
 const headFormat = 1
@@ -41,31 +41,31 @@ func (h *head) encode() []byte {
 	e.Bool(h.halted)
 	e.Texts(h.paused)
 	e.Int(h.tx)
-	e.Byte(h.under())
-	e.Time(h.rest)
+	e.Byte(h.progress())
+	e.Time(h.quietUntil)
 	e.Time(h.horizon)
 	e.Bytes(h.record)
-	if h.asleep != 0 { // heads of environments where no agent ever slept stay as they always were
-		e.Int(h.asleep)
+	if h.idleEpoch != 0 { // heads of environments where no agent ever slept stay as they always were
+		e.Int(h.idleEpoch)
 	}
 	return e.B
 }
 
-// What is under way in an environment: one thing at most, as who begins a commit ends the rest.
+// What is under way in an environment: one thing at most, as who begins a commit ends the quiet.
 const (
-	nothingUnder = iota
-	pendingUnder
-	tryingUnder
+	idleHead = iota
+	commitPending
+	quietTentative
 )
 
-func (h *head) under() byte {
+func (h *head) progress() byte {
 	switch {
 	case h.pending:
-		return pendingUnder
-	case h.trying:
-		return tryingUnder
+		return commitPending
+	case h.tentative:
+		return quietTentative
 	}
-	return nothingUnder
+	return idleHead
 }
 
 func headOf(env string, i item) (*head, error) {
@@ -80,11 +80,11 @@ func headOf(env string, i item) (*head, error) {
 	h.seq = attr.NumberOf(i, attrSeq)
 	h.nonce, h.rev, h.plan, h.halted, h.paused = d.Uint(), d.Int(), d.Int(), d.Bool(), d.Texts()
 	h.tx = d.Int()
-	under := d.Byte()
-	h.pending, h.trying = under == pendingUnder, under == tryingUnder
-	h.rest, h.horizon, h.record = d.Time(), d.Time(), d.Bytes()
+	progress := d.Byte()
+	h.pending, h.tentative = progress == commitPending, progress == quietTentative
+	h.quietUntil, h.horizon, h.record = d.Time(), d.Time(), d.Bytes()
 	if len(d.B) > 0 {
-		h.asleep = d.Int()
+		h.idleEpoch = d.Int()
 	}
 	if !d.Done() {
 		return nil, damaged("environment %q does not decode", env)
@@ -124,7 +124,7 @@ func (h *head) stopped(agent string) bool {
 	return h.halted || paused
 }
 
-// put makes the write of h, which was read at seq, as changed. Every change ends the rest of the environment.
+// put makes the write of h, which was read at seq, as changed. Every change ends the quiet of the environment.
 func (h *head) put(nonce uint64) put {
 	i := keyItem(headPart, headPrefix+h.name)
 	h.nonce = nonce
@@ -144,7 +144,7 @@ func (s *State) readHead(ctx context.Context, env string) (*head, error) {
 		}
 		h, err := headOf(env, i)
 		if err != nil || !h.pending {
-			s.sawAsleep(env, h)
+			s.sawIdleEpoch(env, h)
 			return h, err
 		}
 		if err := s.finishPending(ctx, env); err != nil {
@@ -164,7 +164,7 @@ func (s *State) changeHead(ctx context.Context, env string, f func(h *head) erro
 		if err := f(h); err != nil {
 			return err
 		}
-		h.rest, h.trying = time.Time{}, false
+		h.quietUntil, h.tentative = time.Time{}, false
 		p := h.put(s.Host.Random())
 		now, err := s.putOne(ctx, p)
 		if err == errLost && now != nil { //nolint:errorlint // it is never wrapped

@@ -33,25 +33,25 @@ type Limits struct {
 	Inline   int // bytes of a delta that stands in a record
 	Record   int // bytes of a record, where it can be kept so
 	Refs     int // pieces that a record may name before the newest are merged
-	Objects  int // objects that it may take to read a bag before the newest are merged
-	Settled  int // the same when its lease is given up
-	Together int // bags that are written in one transaction
+	Objects  int // objects that it may take to read a tablet before the newest are merged
+	Released int // the same when its lease is given up
+	Together int // tablets that are written in one transaction
 	IDs      int // packed bytes of a list of ids that stands in a record
 	Forget   int // versions that are removed together with a commit
-	Sources  int // bags that rows move from in one transaction
+	Sources  int // tablets that rows move from in one transaction
 }
 
-// usual are the limits of a home.
-func usual() limits {
-	return limits{inline: 4096, record: 1000, refs: 8, objects: 32, settled: 2, together: 16, ids: 8 << 10, forget: 20, sources: 90}
+// defaultLimits are the limits of a home.
+func defaultLimits() limits {
+	return limits{inline: 4096, record: 1000, refs: 8, objects: 32, released: 2, together: 16, ids: 8 << 10, forget: 20, sources: 90}
 }
 
 func (h *Host) limits() limits {
 	if l := h.Limits; l != nil {
-		return limits{inline: l.Inline, record: l.Record, refs: l.Refs, objects: l.Objects, settled: l.Settled, together: l.Together, ids: l.IDs,
+		return limits{inline: l.Inline, record: l.Record, refs: l.Refs, objects: l.Objects, released: l.Released, together: l.Together, ids: l.IDs,
 			forget: l.Forget, sources: l.Sources}
 	}
-	return usual()
+	return defaultLimits()
 }
 
 // complete puts the machine in the place of what is nil.
@@ -113,8 +113,8 @@ type Purpose struct {
 	// Name is roll (do what another commit, or this one, has left to do), complete (do what depends on whether all rows fitted), rolled (say that all of it is done), refuse (what was to run next
 	// may not), merge or rest.
 	Name string
-	// Bag is the key of the record and Number the number of the commit, of a roll or of its completion.
-	Bag    string
+	// Tablet is the key of the record and Number the number of the commit, of a roll or of its completion.
+	Tablet string
 	Number int64
 }
 

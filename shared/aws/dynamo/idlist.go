@@ -86,20 +86,20 @@ type started struct {
 	ids   idList
 }
 
-func (s *State) startedBy(key bagKey) (started, bool) {
+func (s *State) startedBy(key tabletKey) (started, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out, ok := s.started[key]
 	return out, ok
 }
 
-func (s *State) hasStarted(key bagKey, what started) {
+func (s *State) hasStarted(key tabletKey, what started) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.started[key] = what
 }
 
-func (s *State) hasEnded(key bagKey) {
+func (s *State) hasEnded(key tabletKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.started, key)

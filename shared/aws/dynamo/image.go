@@ -11,7 +11,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// image is a bag in memory as it is after change number seq. Rows that were handed out are not changed in place.
+// image is a tablet in memory as it is after change number seq. Rows that were handed out are not changed in place.
 type image struct {
 	mu      sync.Mutex
 	lane    string

@@ -59,10 +59,10 @@ func shardOf(key string) uint32 {
 	return h.Sum32() % shards
 }
 
-// pageSort orders the pages of a bag by the last change in them.
+// pageSort orders the pages of a tablet by the last change in them.
 func pageSort(key string, last int64) string { return fmt.Sprintf("%s/%016x", key, last) }
 
-// pageOf returns the key of the bag of a page, and the last change in it.
+// pageOf returns the key of the tablet of a page, and the last change in it.
 func pageOf(sort string) (key string, last int64) {
 	i := strings.LastIndexByte(sort, '/')
 	if i < 0 {

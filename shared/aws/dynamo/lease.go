@@ -29,7 +29,7 @@ func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until
 	if err != nil {
 		return state.Lease{}, err
 	}
-	if !h.rest.IsZero() || h.seq == 0 { // an environment without a head is not known to DropOrphans
+	if !h.quietUntil.IsZero() || h.seq == 0 { // an environment without a head is not known to DropOrphans
 		if err := s.wake(ctx, env); err != nil {
 			return state.Lease{}, err
 		}
@@ -54,8 +54,8 @@ func (s *State) Release(ctx context.Context, env string, l state.Lease) error {
 		return nil
 	}
 	if err == nil {
-		s.hasEnded(bagKey{env, keyOf(l.Key)})
-		s.settle(ctx, env, rec)
+		s.hasEnded(tabletKey{env, keyOf(l.Key)})
+		s.compactReleased(ctx, env, rec)
 	}
 	return err
 }

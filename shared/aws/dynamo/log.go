@@ -23,12 +23,12 @@ type Log interface {
 	Expire(ctx context.Context, env string) error
 }
 
-// A cursor says up to which change of a bag all is in the log. It is an item beside the record, because another than the holder of the lane
+// A cursor says up to which change of a tablet all is in the log. It is an item beside the record, because another than the holder of the lane
 // writes it.
 
 func cursorPart(env string) string { return "C/" + env }
 
-// cursors returns all cursors of an environment by the key of their bag. Without a log there are none.
+// cursors returns all cursors of an environment by the key of their tablet. Without a log there are none.
 func (s *State) cursors(ctx context.Context, env string) (map[string]int64, error) {
 	out := map[string]int64{}
 	if s.Log == nil {
@@ -41,7 +41,7 @@ func (s *State) cursors(ctx context.Context, env string) (map[string]int64, erro
 	return out, err
 }
 
-// loggedTo returns the cursor of a bag, as far as pieces from one on can go because of it; 0 when nothing was ever logged, or there is no
+// loggedTo returns the cursor of a tablet, as far as pieces from one on can go because of it; 0 when nothing was ever logged, or there is no
 // log. What is only in the tail was committed just now: it would not be worth a request.
 func (s *State) loggedTo(ctx context.Context, env string, rec *record, from int) (int64, error) {
 	if s.Log == nil || !slices.ContainsFunc(rec.refs[from:], func(f ref) bool { return f.kind == pageRef }) {
@@ -51,7 +51,7 @@ func (s *State) loggedTo(ctx context.Context, env string, rec *record, from int)
 	return attr.NumberOf(i, attrSeq), err
 }
 
-// actedTo returns the last change of a bag that has something to log; 0: there was none.
+// actedTo returns the last change of a tablet that has something to log; 0: there was none.
 func (s *State) actedTo(rec *record) (int64, error) {
 	for i := len(rec.tail) - 1; i >= 0; i-- {
 		o, err := s.describeEntry(rec.tail[i])
@@ -77,8 +77,8 @@ func (s *State) advance(ctx context.Context, env, key string, to int64) error {
 	return awserr.Fault("write state", err)
 }
 
-// bagRecords reads the records of all lanes and of the parameters.
-func (s *State) bagRecords(ctx context.Context, env string) ([]*record, error) {
+// tabletRecords reads the records of all lanes and of the parameters.
+func (s *State) tabletRecords(ctx context.Context, env string) ([]*record, error) {
 	recs, err := s.readRecords(ctx, env)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (s *State) allLogged(ctx context.Context, env string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	recs, err := s.bagRecords(ctx, env)
+	recs, err := s.tabletRecords(ctx, env)
 	if err != nil {
 		return false, err
 	}

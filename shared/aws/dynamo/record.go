@@ -10,7 +10,7 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// record is what the item of a bag holds.
+// record is what the item of a tablet holds.
 type record struct {
 	key   string
 	seq   int64  // of changes; 0: there is no item
@@ -24,7 +24,7 @@ type record struct {
 	// before is what ran before running was said, while it was not known yet whether that was accepted.
 	before idList
 
-	tx        int64  // the last rolled-forward commit that this bag took its part of
+	tx        int64  // the last rolled-forward commit that this tablet took its part of
 	conflicts idList // what did not fit of it
 
 	counts  map[state.Status]int
@@ -38,7 +38,7 @@ type record struct {
 	tail []entry
 }
 
-// refKind says where a piece of a bag is.
+// refKind says where a piece of a tablet is.
 type refKind byte
 
 const (
@@ -56,7 +56,7 @@ type ref struct {
 	name        string
 }
 
-// entry is one change of a bag: its delta, compressed, or the object that holds it.
+// entry is one change of a tablet: its delta, compressed, or the object that holds it.
 type entry struct {
 	seq  int64
 	data []byte
@@ -98,7 +98,7 @@ func (r *record) total() int {
 	return n
 }
 
-// objects returns how many objects it takes to read the bag.
+// objects returns how many objects it takes to read the tablet.
 func (r *record) objects() int {
 	n := 0
 	for _, f := range r.refs {

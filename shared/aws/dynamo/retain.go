@@ -11,7 +11,7 @@ import (
 )
 
 // DropActions implements deploy.State: what was finished before the horizon is forgotten by moving it. Then pages are removed that hold
-// nothing else, or only what is in the log, as far as no bag needs them; what is in the log expires there.
+// nothing else, or only what is in the log, as far as no tablet needs them; what is in the log expires there.
 func (s *State) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
 	const tries = 5
 	for try := 1; ; try++ {
@@ -67,7 +67,7 @@ func (d *dropper) survey(ctx context.Context) error {
 	if d.at, err = d.s.cursors(ctx, d.env); err != nil {
 		return err
 	}
-	recs, err := d.s.bagRecords(ctx, d.env)
+	recs, err := d.s.tabletRecords(ctx, d.env)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (d *dropper) count(ctx context.Context, key string, entries []entry) (bool,
 	return all, nil
 }
 
-// remove removes old pages and their objects. Without a log, bags that still need one are merged before; with one, merging them removes it.
+// remove removes old pages and their objects. Without a log, tablets that still need one are merged before; with one, merging them removes it.
 func (d *dropper) remove(ctx context.Context) error {
 	merged := map[string]bool{}
 	var gone []page

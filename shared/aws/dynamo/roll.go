@@ -10,11 +10,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// errLong says that a bag did its part so long ago that what did not fit is not known any more.
+// errLong says that a tablet did its part so long ago that what did not fit is not known any more.
 var errLong = fault.New(fault.Unavailable, "finish commit", "others have finished it, and begun another").WithHint("read again what came of it")
 
-// rollBag makes one bag do its part, once: together with it, rows leave the bags that they move from.
-func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]resource.ID, error) {
+// rollTablet makes one tablet do its part, once: together with it, rows leave the tablets that they move from.
+func (s *State) rollTablet(ctx context.Context, env, key string, f *forward) ([]resource.ID, error) {
 	rec, err := s.readRecord(ctx, env, key)
 	if err != nil {
 		return nil, err
@@ -23,14 +23,14 @@ func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]res
 	case rec.tx == f.number:
 		ids, err := s.idsOf(ctx, rec.conflicts)
 		if fault.Is(err, fault.NotFound) {
-			return nil, errLost // the bag has gone on since it was read
+			return nil, errLost // the tablet has gone on since it was read
 		}
 		return ids, err
 	case rec.tx > f.number:
 		return nil, errLong
 	}
 	r := &roller{s: s, env: env, key: key, edits: map[string]*edit{key: newEdit(rec)}}
-	if err := r.look(ctx, f.parts[key]); err != nil {
+	if err := r.readRows(ctx, f.parts[key]); err != nil {
 		return nil, err
 	}
 	p, all := r.fitting(f.parts[key])
@@ -63,7 +63,7 @@ func (s *State) rollBag(ctx context.Context, env, key string, f *forward) ([]res
 	return r.conflicts, nil
 }
 
-// fitting returns what of a part can be done now: all of it, unless rows move here from more bags than a transaction can hold.
+// fitting returns what of a part can be done now: all of it, unless rows move here from more tablets than a transaction can hold.
 func (r *roller) fitting(p *part) (*part, bool) {
 	sources := map[string]bool{}
 	moves := &part{} // all else is done once, with the mark
@@ -91,18 +91,18 @@ func (r *roller) moved(now *state.Row) bool {
 	return ok && have.Rev == now.Rev
 }
 
-// roller is one bag doing its part.
+// roller is one tablet doing its part.
 type roller struct {
 	s         *State
 	env       string
 	key       string
-	edits     map[string]*edit // this bag's, and those that rows leave
+	edits     map[string]*edit // this tablet's, and those that rows leave
 	have      map[string]map[resource.ID]state.Row
 	conflicts []resource.ID
 }
 
-// look reads the rows of the part as they are.
-func (r *roller) look(ctx context.Context, p *part) error {
+// readRows reads the rows of the part as they are.
+func (r *roller) readRows(ctx context.Context, p *part) error {
 	want := map[string][]resource.ID{r.key: {}}
 	for i, from := range p.from {
 		if from == "" {

@@ -121,7 +121,7 @@ func (s *State) Schedule(ctx context.Context, env string, agents ...string) (sta
 	var out scheduled
 	err = s.contend(ctx, func() error {
 		var err error
-		if out, err = s.schedule(ctx, env, before, agents); err != nil || out.bags < 2 {
+		if out, err = s.schedule(ctx, env, before, agents); err != nil || out.withRows < 2 {
 			return err // what one record says is of one instant
 		}
 		after, err := s.readHead(ctx, env)
@@ -140,8 +140,8 @@ func (h *head) plannedAs(o *head) bool { return h.plan == o.plan && h.rev == o.r
 // scheduled is what is scheduled, as records say and the images that were loaded for it.
 type scheduled struct {
 	state.Schedule
-	bags  int  // lanes that have rows
-	newer bool // an image was newer than the record that it was loaded for
+	withRows int  // lanes that have rows
+	newer    bool // an image was newer than the record that it was loaded for
 }
 
 // schedule returns what is scheduled for some agents, or for all when none is given.
@@ -171,7 +171,7 @@ func (s *State) scheduleIn(
 			continue
 		}
 		if rec.total() > 0 {
-			out.bags++
+			out.withRows++
 		}
 		waving := e.Wave.Epoch != 0 && rec.wave < e.Wave.Epoch && rec.total() > 0
 		if rec.tickets == 0 && !waving {

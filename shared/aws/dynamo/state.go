@@ -45,7 +45,7 @@ type Config struct {
 	// Waits, when not nil, reports whether something else than the state holds waits in an
 	// environment, which does not rest then. See State.Wake.
 	Waits func(ctx context.Context, env string) (bool, error)
-	// CacheBytes bounds what is kept of bags in memory, about; 0: 128 MB.
+	// CacheBytes bounds what is kept of tablets in memory, about; 0: 128 MB.
 	CacheBytes int
 	// Host replaces the machine.
 	Host Host
@@ -59,15 +59,15 @@ type State struct {
 	pack   *packer
 	limits limits
 
-	mu   sync.Mutex
-	bags map[bagKey]*bag
-	tick int64
-	docs map[string][]byte // a few, by the name of the object
+	mu      sync.Mutex
+	tablets map[tabletKey]*tablet
+	tick    int64
+	docs    map[string][]byte // a few, by the name of the object
 	// started is what was accepted of Next, of leases that this process holds.
-	started map[bagKey]started
+	started map[tabletKey]started
 
-	asleep  map[string]sleepers // by environment, see Asleep
-	version lastVersion
+	idleEpochs map[string]idleEpoch // by environment, see State.IdleEpoch
+	version    lastVersion
 }
 
 var _ state.State = (*State)(nil)
@@ -82,8 +82,8 @@ func New(c Config) (*State, error) {
 	if c.CacheBytes <= 0 {
 		c.CacheBytes = defaultCache
 	}
-	return &State{Config: c, pack: p, limits: c.Host.limits(), bags: map[bagKey]*bag{}, docs: map[string][]byte{}, started: map[bagKey]started{},
-		asleep: map[string]sleepers{}}, nil
+	return &State{Config: c, pack: p, limits: c.Host.limits(), tablets: map[tabletKey]*tablet{}, docs: map[string][]byte{}, started: map[tabletKey]started{},
+		idleEpochs: map[string]idleEpoch{}}, nil
 }
 
 // limits say when what is done otherwise. Tests make them small.
@@ -91,19 +91,19 @@ type limits struct {
 	inline   int // bytes of a compressed delta that stands in a record: above, a PUT of an object is the cheaper one
 	record   int // bytes of a record, where it can be kept so: one write unit, with its keys
 	refs     int // pieces that a record may name before the newest are merged
-	objects  int // that reading a bag may take before the newest are merged
-	settled  int // the same when its lease is given up: whoever reads it next may know nothing
-	together int // bags that are written in one transaction; commits over more are rolled forward
+	objects  int // that reading a tablet may take before the newest are merged
+	released int // the same when its lease is given up: whoever reads it next may know nothing
+	together int // tablets that are written in one transaction; commits over more are rolled forward
 	ids      int // packed bytes of a list of ids that stands in a record
 	forget   int // versions that are removed together with a commit; more are removed after it
-	sources  int // bags that rows move from to another in one transaction
+	sources  int // tablets that rows move from to another in one transaction
 }
 
-// bagKey names a bag: the environment and the sort key of its record.
-type bagKey struct{ env, key string }
+// tabletKey names a tablet: the environment and the sort key of its record.
+type tabletKey struct{ env, key string }
 
-// bag is what this process knows of a bag: never newer than the table, often the same.
-type bag struct {
+// tablet is what this process knows of a tablet: never newer than the table, often the same.
+type tablet struct {
 	mu    sync.Locker // held while the image is loaded
 	rec   *record     // guarded by State.mu; nil: not known
 	img   *image      // guarded by mu
@@ -111,11 +111,11 @@ type bag struct {
 	touch int64
 }
 
-// known returns the record of a bag as this process saw it last, or nil.
-func (s *State) known(key bagKey) *record {
+// known returns the record of a tablet as this process saw it last, or nil.
+func (s *State) known(key tabletKey) *record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b := s.bags[key]; b != nil {
+	if b := s.tablets[key]; b != nil {
 		return b.rec
 	}
 	return nil
@@ -125,32 +125,32 @@ func (s *State) known(key bagKey) *record {
 func (s *State) saw(env string, r *record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := s.bagLocked(bagKey{env, r.key})
+	b := s.tabletLocked(tabletKey{env, r.key})
 	if b.rec == nil || b.rec.seq <= r.seq {
 		b.rec = r
 	}
 }
 
-// forget makes the next use of a bag read its record.
-func (s *State) forget(key bagKey) {
+// forget makes the next use of a tablet read its record.
+func (s *State) forget(key tabletKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b := s.bags[key]; b != nil {
+	if b := s.tablets[key]; b != nil {
 		b.rec = nil
 	}
 }
 
-func (s *State) bag(key bagKey) *bag {
+func (s *State) tablet(key tabletKey) *tablet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.bagLocked(key)
+	return s.tabletLocked(key)
 }
 
-func (s *State) bagLocked(key bagKey) *bag {
-	b := s.bags[key]
+func (s *State) tabletLocked(key tabletKey) *tablet {
+	b := s.tablets[key]
 	if b == nil {
-		b = &bag{mu: s.Host.Lock()}
-		s.bags[key] = b
+		b = &tablet{mu: s.Host.Lock()}
+		s.tablets[key] = b
 	}
 	s.tick++
 	b.touch = s.tick
@@ -162,9 +162,9 @@ func (s *State) shrink() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		sum, oldest := int64(0), bagKey{}
-		var first *bag
-		for key, b := range s.bags {
+		sum, oldest := int64(0), tabletKey{}
+		var first *tablet
+		for key, b := range s.tablets {
 			sum += b.size.Load()
 			if b.size.Load() > 0 && (first == nil || b.touch < first.touch) {
 				first, oldest = b, key
@@ -173,7 +173,7 @@ func (s *State) shrink() {
 		if sum <= int64(s.CacheBytes) || first == nil || first.touch == s.tick {
 			return
 		}
-		delete(s.bags, oldest)
+		delete(s.tablets, oldest)
 	}
 }
 

@@ -22,14 +22,14 @@ type Unlogged struct {
 	Keep       time.Duration // how long actions are kept in this environment
 	Actions    []state.Action
 	Parameters []ParameterChange
-	// Name is the same for the same changes of the same bags.
+	// Name is the same for the same changes of the same tablets.
 	Name string
 	// More says that there is more than was asked for.
-	More bool
-	bags []unlogged
+	More    bool
+	tablets []unlogged
 }
 
-// unlogged is what a bag has to log.
+// unlogged is what a tablet has to log.
 type unlogged struct {
 	rec     *record
 	from    int64 // its cursor
@@ -61,14 +61,14 @@ func (s *State) Unlogged(ctx context.Context, env string, lanes []string, most i
 
 func (s *State) unlogged(ctx context.Context, env string, lanes []string, most int) (*Unlogged, error) {
 	out := &Unlogged{Env: env}
-	if err := s.behind(ctx, lanes, out); err != nil || len(out.bags) == 0 {
+	if err := s.behind(ctx, lanes, out); err != nil || len(out.tablets) == 0 {
 		return out, err
 	}
 	left := room{most, maxBytes}
-	for i := range out.bags {
-		b := &out.bags[i]
+	for i := range out.tablets {
+		b := &out.tablets[i]
 		if left.full() {
-			out.bags, out.More = out.bags[:i], true
+			out.tablets, out.More = out.tablets[:i], true
 			break
 		}
 		if err := s.collect(ctx, env, b, &left); err != nil {
@@ -92,14 +92,14 @@ const maxBytes = 8 << 20
 
 func (r *room) full() bool { return r.actions <= 0 || r.bytes <= 0 }
 
-// behind finds the bags that have something to log, and how long it is kept.
+// behind finds the tablets that have something to log, and how long it is kept.
 func (s *State) behind(ctx context.Context, lanes []string, out *Unlogged) error {
 	var recs []*record
 	var at map[string]int64
 	var err error
 	if lanes == nil {
 		if at, err = s.cursors(ctx, out.Env); err == nil {
-			recs, err = s.bagRecords(ctx, out.Env)
+			recs, err = s.tabletRecords(ctx, out.Env)
 		}
 	} else {
 		recs, at, err = s.named(ctx, lanes, out)
@@ -113,11 +113,11 @@ func (s *State) behind(ctx context.Context, lanes []string, out *Unlogged) error
 			return err
 		}
 		if last > at[rec.key] {
-			out.bags = append(out.bags, unlogged{rec: rec, from: at[rec.key]})
+			out.tablets = append(out.tablets, unlogged{rec: rec, from: at[rec.key]})
 		}
 	}
-	slices.SortFunc(out.bags, func(a, b unlogged) int { return cmp.Compare(a.rec.key, b.rec.key) })
-	if lanes != nil || len(out.bags) == 0 {
+	slices.SortFunc(out.tablets, func(a, b unlogged) int { return cmp.Compare(a.rec.key, b.rec.key) })
+	if lanes != nil || len(out.tablets) == 0 {
 		return nil
 	}
 	h, err := s.readHead(ctx, out.Env)
@@ -136,12 +136,12 @@ func (u *Unlogged) kept(h *head) error {
 // named reads the head, and the records and cursors of lanes and of the parameters, at once.
 func (s *State) named(ctx context.Context, lanes []string, out *Unlogged) ([]*record, map[string]int64, error) {
 	keys := []item{keyItem(headPart, headPrefix+out.Env)}
-	bags := append(make([]string, 0, len(lanes)+1), paramsKey)
+	tablets := append(make([]string, 0, len(lanes)+1), paramsKey)
 	for _, lane := range lanes {
-		bags = append(bags, keyOf(lane))
+		tablets = append(tablets, keyOf(lane))
 	}
-	slices.Sort(bags)
-	for _, key := range slices.Compact(bags) {
+	slices.Sort(tablets)
+	for _, key := range slices.Compact(tablets) {
 		keys = append(keys, keyItem(recordPart(out.Env), key), keyItem(cursorPart(out.Env), key))
 	}
 	got, err := s.getMany(ctx, keys)
@@ -171,7 +171,7 @@ func (s *State) named(ctx context.Context, lanes []string, out *Unlogged) ([]*re
 	return recs, at, out.kept(h)
 }
 
-// collect reads the entries of a bag after its cursor, one at least, until the room is full.
+// collect reads the entries of a tablet after its cursor, one at least, until the room is full.
 func (s *State) collect(ctx context.Context, env string, b *unlogged, left *room) error {
 	var err error
 	if b.rec.acted > b.from {
@@ -215,7 +215,7 @@ func (s *State) collect(ctx context.Context, env string, b *unlogged, left *room
 	return s.fetch(ctx, b.entries)
 }
 
-// pagesAfter reads the pages of a bag with changes after one.
+// pagesAfter reads the pages of a tablet with changes after one.
 func (s *State) pagesAfter(ctx context.Context, env, key string, after int64) ([]page, error) {
 	part := pagePart(env, shardOf(key))
 	in := partition(part, "", true)
@@ -232,13 +232,13 @@ func (s *State) pagesAfter(ctx context.Context, env, key string, after int64) ([
 	return out, err
 }
 
-// name says of which bags this is, from where to where.
+// name says of which tablets this is, from where to where.
 func (u *Unlogged) name() string {
 	e := &enc{}
-	for i := range u.bags {
-		e.Text(u.bags[i].rec.key)
-		e.Int(u.bags[i].from)
-		e.Int(u.bags[i].to)
+	for i := range u.tablets {
+		e.Text(u.tablets[i].rec.key)
+		e.Int(u.tablets[i].from)
+		e.Int(u.tablets[i].to)
 	}
 	return string(e.B)
 }
@@ -246,8 +246,8 @@ func (u *Unlogged) name() string {
 // decode takes the actions and changes of parameters out of the entries, each action once.
 func (u *Unlogged) decode(s *State) error {
 	at := map[string]int{}
-	for i := range u.bags {
-		for _, x := range u.bags[i].entries {
+	for i := range u.tablets {
+		for _, x := range u.tablets[i].entries {
 			d, err := s.deltaOf(x)
 			if err != nil {
 				return err
@@ -275,9 +275,9 @@ func (u *Unlogged) decode(s *State) error {
 // Logged says that all of u is in the log now: the cursors move, and pages that nobody needs any more are removed.
 func (s *State) Logged(ctx context.Context, u *Unlogged) error {
 	const width = 8
-	errs := make([]error, len(u.bags))
-	s.Host.Each(len(u.bags), width, func(i int) {
-		if b := &u.bags[i]; b.to > b.from {
+	errs := make([]error, len(u.tablets))
+	s.Host.Each(len(u.tablets), width, func(i int) {
+		if b := &u.tablets[i]; b.to > b.from {
 			errs[i] = s.advance(ctx, u.Env, b.rec.key, b.to)
 		}
 	})
@@ -288,8 +288,8 @@ func (s *State) Logged(ctx context.Context, u *Unlogged) error {
 	}
 	var keys []item
 	var entries []entry
-	for i := range u.bags {
-		for _, p := range u.bags[i].spent() {
+	for i := range u.tablets {
+		for _, p := range u.tablets[i].spent() {
 			keys = append(keys, keyItem(p.part, p.sort))
 			entries = append(entries, p.entries...)
 		}
@@ -315,7 +315,7 @@ func (r *record) needs(last int64) bool {
 }
 
 // Empty reports whether there is nothing to log, not even a cursor to move.
-func (u *Unlogged) Empty() bool { return len(u.bags) == 0 }
+func (u *Unlogged) Empty() bool { return len(u.tablets) == 0 }
 
 // Lanes returns of how many lanes, and of parameters, u is.
-func (u *Unlogged) Lanes() int { return len(u.bags) }
+func (u *Unlogged) Lanes() int { return len(u.tablets) }

@@ -221,7 +221,7 @@ type lastVersion struct {
 // twice, and what it writes upon a version that was forgotten meanwhile is refused with the head.
 func (s *State) versionItem(ctx context.Context, env string, number int) (item, error) {
 	s.mu.Lock()
-	last, seq := s.version, s.asleep[env].seq
+	last, seq := s.version, s.idleEpochs[env].seq
 	s.mu.Unlock()
 	if seq != 0 && last.item != nil && last.env == env && last.number == number && last.headSeq == seq {
 		return last.item, nil

@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// write makes edits of bags, and of the head when it is not nil, together. With errLost nothing was written, and what was in the way is known
+// write makes edits of tablets, and of the head when it is not nil, together. With errLost nothing was written, and what was in the way is known
 // better than before.
 func (s *State) write(ctx context.Context, env string, edits []*edit, h *head, more ...put) error {
 	puts := make([]put, 0, len(edits)+2)
@@ -30,7 +30,7 @@ func (s *State) write(ctx context.Context, env string, edits []*edit, h *head, m
 		return err // objects stay: an attempt whose answer was lost may have been written, and another change upon it
 	case err != nil:
 		for _, e := range edits {
-			s.forget(bagKey{env, e.next.key})
+			s.forget(tabletKey{env, e.next.key})
 		}
 		return err
 	}
@@ -51,7 +51,7 @@ func (s *State) writeOne(ctx context.Context, env string, p put, edits []*edit) 
 		return err
 	}
 	e := edits[0]
-	s.forget(bagKey{env, e.next.key})
+	s.forget(tabletKey{env, e.next.key})
 	if now == nil {
 		return errLost
 	}
@@ -75,7 +75,7 @@ func (s *State) writeAll(ctx context.Context, env string, puts []put, edits []*e
 		if i >= len(edits) {
 			continue
 		}
-		s.forget(bagKey{env, edits[i].next.key})
+		s.forget(tabletKey{env, edits[i].next.key})
 		if now != nil {
 			if _, err := s.recordOf(env, edits[i].next.key, now); err != nil {
 				return err
@@ -85,12 +85,12 @@ func (s *State) writeAll(ctx context.Context, env string, puts []put, edits []*e
 	return errLost
 }
 
-// change changes one bag by f until nobody else was faster. f gets the record as it is now, or, at first, as it is known: what it decides against
+// change changes one tablet by f until nobody else was faster. f gets the record as it is now, or, at first, as it is known: what it decides against
 // it decides again on the record as it is.
 func (s *State) change(ctx context.Context, env, key string, f func(e *edit) error) (*record, error) {
 	var out *record
 	err := s.contend(ctx, func() error {
-		rec, fresh := s.known(bagKey{env, key}), false
+		rec, fresh := s.known(tabletKey{env, key}), false
 		for {
 			var err error
 			if rec == nil {

@@ -39,19 +39,19 @@ const (
 
 // Notify says that lanes of an environment ran and may have committed something to log. That it
 // fails does no harm: the sweep notices.
-func (b *Notifier) Notify(ctx context.Context, env string, lanes ...string) error {
+func (n *Notifier) Notify(ctx context.Context, env string, lanes ...string) error {
 	for len(lanes) > 0 {
-		n := min(len(lanes), sendAtOnce)
-		in := &sqs.SendMessageBatchInput{QueueUrl: &b.URL}
-		for i, lane := range lanes[:n] {
+		count := min(len(lanes), sendAtOnce)
+		in := &sqs.SendMessageBatchInput{QueueUrl: &n.URL}
+		for i, lane := range lanes[:count] {
 			body, err := json.Marshal(Message{Format: messageFormat, Env: env, Lane: lane})
 			if err != nil {
 				return fault.Wrap(fault.Internal, "encode message", err)
 			}
 			in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String(string(body))})
 		}
-		lanes = lanes[n:]
-		out, err := b.API.SendMessageBatch(ctx, in)
+		lanes = lanes[count:]
+		out, err := n.API.SendMessageBatch(ctx, in)
 		if err != nil {
 			return awserr.Fault("notify the log", err)
 		}

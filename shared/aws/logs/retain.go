@@ -72,7 +72,7 @@ func (s *Store) Expire(ctx context.Context, env string) error {
 	folder, today := objectFolder(env), s.Now().UTC().Format(dayFormat)
 	const most = 1000
 	var names []string
-	err := s.Objects.ListUnder(ctx, folder, func(name string, _ time.Time) error {
+	err := s.Objects.ListPrefix(ctx, folder, func(name string, _ time.Time) error {
 		if day, _, _ := strings.Cut(strings.TrimPrefix(name, folder), "/"); day >= today {
 			return errEnough
 		}

@@ -178,8 +178,8 @@ func TestPagesGo(t *testing.T) {
 	}
 }
 
-// TestRestWaitsForTheLog pins that an environment does not rest while something is not logged.
-func TestRestWaitsForTheLog(t *testing.T) {
+// TestQuietWaitsForTheLog pins that an environment does not rest while something is not logged.
+func TestQuietWaitsForTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, server.DynamoDB)
 	l := w.process()
@@ -197,7 +197,7 @@ func TestRestWaitsForTheLog(t *testing.T) {
 	}
 	rests := func(want bool, reason string) {
 		t.Helper()
-		if is, err := w.process().State.Rest(t.Context(), env, start.Add(time.Hour)); err != nil || is != want {
+		if is, err := w.process().State.MarkQuiet(t.Context(), env, start.Add(time.Hour)); err != nil || is != want {
 			t.Errorf("%s: %v: rests: %v, want %v", reason, err, is, want)
 		}
 	}
@@ -207,7 +207,7 @@ func TestRestWaitsForTheLog(t *testing.T) {
 	}
 	rests(true, "all is logged")
 	commits(t, l, "a/0", (&maker{every: time.Second}).actions("a", 1, 1), 1)
-	if until, err := w.process().State.Resting(t.Context()); err != nil || !until[env].IsZero() {
+	if until, err := w.process().State.QuietUntil(t.Context()); err != nil || !until[env].IsZero() {
 		t.Errorf("%v: it rests until %v after a commit", err, until)
 	}
 	rests(false, "an action is not logged")

@@ -30,9 +30,9 @@ type Objects interface {
 	GetPart(ctx context.Context, name string, offset, size int) ([]byte, error)
 	// Delete removes objects; absent ones are no error.
 	Delete(ctx context.Context, names ...string) error
-	// ListUnder calls f for every object whose name begins with a text, in the order of their
+	// ListPrefix calls f for every object whose name begins with a text, in the order of their
 	// names, until f returns an error.
-	ListUnder(ctx context.Context, begin string, f func(name string, stored time.Time) error) error
+	ListPrefix(ctx context.Context, begin string, f func(name string, stored time.Time) error) error
 }
 
 // Config says where the log is.

@@ -109,7 +109,7 @@ func (w *world) process() *logs.Log {
 	config := dynamo.Config{API: api, Table: w.table, Objects: w.state, Log: store}
 	if w.squeeze {
 		store.Squeeze()
-		config.Host.Limits = &dynamo.Limits{Inline: 1, Record: 1, Refs: 2, Objects: 2, Settled: 1, Together: 1, IDs: 8 << 10, Forget: 20, Sources: 90}
+		config.Host.Limits = &dynamo.Limits{Inline: 1, Record: 1, Refs: 2, Objects: 2, Released: 1, Together: 1, IDs: 8 << 10, Forget: 20, Sources: 90}
 	}
 	state, err := dynamo.New(config)
 	if err != nil {
@@ -132,8 +132,8 @@ func (o *objects) GetPart(ctx context.Context, name string, offset, size int) ([
 	return b[offset : offset+size], nil
 }
 
-// ListUnder implements logs.Objects.
-func (o *objects) ListUnder(ctx context.Context, begin string, f func(name string, stored time.Time) error) error {
+// ListPrefix implements logs.Objects.
+func (o *objects) ListPrefix(ctx context.Context, begin string, f func(name string, stored time.Time) error) error {
 	names := map[string]bool{}
 	if err := o.List(ctx, func(name string, _ time.Time) error {
 		names[name] = strings.HasPrefix(name, begin)

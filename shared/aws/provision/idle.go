@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	unserved   = time.Minute      // after the last lease of an agent with work, before somebody looks why nobody serves it
-	lookAgain  = 10 * time.Minute // at such an agent
-	maxLooked  = 500              // of these at once
-	idleEvery  = 50 * time.Minute // at most, agents that may sleep are looked for
-	maxSlept   = 100              // looked at then
-	checking   = time.Minute      // that Check takes
-	checkSpare = 20 * time.Second // of an invocation, that it leaves
+	unserved     = time.Minute      // after the last lease of an agent with work, before somebody looks why nobody serves it
+	recheckEvery = 10 * time.Minute // at such an agent
+	maxChecked   = 500              // of these at once
+	idleEvery    = 50 * time.Minute // at most, agents that may sleep are looked for
+	maxDisabled  = 100              // checkedAt at then
+	checking     = time.Minute      // that Check takes
+	checkSpare   = 20 * time.Second // of an invocation, that it leaves
 )
 
 // life is what the state says about whether somebody has to listen to an agent.
@@ -73,21 +73,21 @@ func (p *Provisioner) lives(ctx context.Context, env string) (map[string]*life, 
 // next notice of somebody who happens to know nothing, whatever was interrupted or lost before. It
 // returns how many agents were looked at. An error of one agent keeps none of the others from it;
 // what there is no time for is left to the next minute.
-func (p *Provisioner) Check(ctx context.Context, env string) (looked int, err error) {
-	looked, err = p.putOffUnserved(ctx, env)
+func (p *Provisioner) Check(ctx context.Context, env string) (checked int, err error) {
+	checked, err = p.putOffUnserved(ctx, env)
 	until := p.Clock.Now().Add(checking)
 	if end, ok := ctx.Deadline(); ok && end.Add(-checkSpare).Before(until) {
 		until = end.Add(-checkSpare)
 	}
 	left, failed := p.Prepare(ctx, p.Take(), until)
 	for _, j := range left { // there was no time: they are looked at again soon
-		p.lookSoon(owner{j.Env, j.Agent})
+		p.recheckSoon(owner{j.Env, j.Agent})
 	}
-	return looked, errors.Join(err, failed)
+	return checked, errors.Join(err, failed)
 }
 
 // putOffUnserved finds the agents that have to be looked at.
-func (p *Provisioner) putOffUnserved(ctx context.Context, env string) (looked int, err error) {
+func (p *Provisioner) putOffUnserved(ctx context.Context, env string) (checked int, err error) {
 	lives, s, err := p.lives(ctx, env)
 	if err != nil || s.Halted {
 		return 0, err
@@ -99,38 +99,38 @@ func (p *Provisioner) putOffUnserved(ctx context.Context, env string) (looked in
 	now := p.Clock.Now()
 	for _, agent := range slices.Sorted(maps.Keys(lives)) {
 		a, o := lives[agent], owner{env, agent}
-		if !a.work || a.held || now.Before(a.last.Add(unserved)) || agents[agent].Paused || !p.look(o, now) {
+		if !a.work || a.held || now.Before(a.last.Add(unserved)) || agents[agent].Paused || !p.dueForCheck(o, now) {
 			continue
 		}
-		if looked++; looked > maxLooked || ctx.Err() != nil {
+		if checked++; checked > maxChecked || ctx.Err() != nil {
 			break
 		}
 		p.PutOff(env, agent, nil)
 	}
-	return looked, nil
+	return checked, nil
 }
 
-// look reports whether it is time to look at an agent, and notes that it is being done.
-func (p *Provisioner) look(o owner, now time.Time) bool {
+// dueForCheck reports whether it is time to look at an agent, and notes that it is being done.
+func (p *Provisioner) dueForCheck(o owner, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if last, ok := p.looked[o]; ok && now.Before(last.Add(lookAgain)) {
+	if last, ok := p.checkedAt[o]; ok && now.Before(last.Add(recheckEvery)) {
 		return false
 	}
-	p.looked[o] = now
+	p.checkedAt[o] = now
 	return true
 }
 
-func (p *Provisioner) lookSoon(o owner) {
+func (p *Provisioner) recheckSoon(o owner) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.looked, o)
+	delete(p.checkedAt, o)
 }
 
 // Idle disables the mappings of agents on which nothing has run for a long time and nothing is
 // scheduled, and those of agents that functions do not reach any more. It may be called every
 // minute: most calls do nothing at all. It returns how many mappings it disabled.
-func (p *Provisioner) Idle(ctx context.Context) (slept int, err error) {
+func (p *Provisioner) Idle(ctx context.Context) (disabled int, err error) {
 	now := p.Clock.Now()
 	p.mu.Lock()
 	due := p.IdleAfter > 0 && !now.Before(p.nextIdle)
@@ -147,42 +147,42 @@ func (p *Provisioner) Idle(ctx context.Context) (slept int, err error) {
 	}
 	for _, env := range envs {
 		n, e := p.idle(ctx, env, now)
-		slept += n
+		disabled += n
 		if err == nil {
 			err = e
 		}
 	}
-	return slept, err
+	return disabled, err
 }
 
 // idle does what Idle does for one environment. The order is what makes it safe: first everybody is
 // told that agents may sleep, then mappings are disabled, then what was scheduled meanwhile is
-// looked at. Who schedules after the first knows that it has to wake; what was scheduled before is
+// checkedAt at. Who schedules after the first knows that it has to wake; what was scheduled before is
 // seen in the end. Should this process die in between, Check finds what waits.
-func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (slept int, err error) {
-	tired, sleepers, err := p.tired(ctx, env, now)
+func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (disabled int, err error) {
+	agents, anyIdle, err := p.idleAgents(ctx, env, now)
 	if err != nil {
 		return 0, err
 	}
-	if !sleepers && p.State.Asleep(env) != 0 { // every agent has been served lately: all are awake
-		return 0, fault.Wrap(fault.Unknown, "note that agents are awake", p.State.SetAsleep(ctx, env, 0))
+	if !anyIdle && p.State.IdleEpoch(env) != 0 { // every agent has been served lately: all are awake
+		return 0, fault.Wrap(fault.Unknown, "note that agents are awake", p.State.SetIdleEpoch(ctx, env, 0))
 	}
-	if len(tired) == 0 {
+	if len(agents) == 0 {
 		return 0, nil
 	}
-	if len(tired) == maxSlept { // there may be more: the next minute goes on
+	if len(agents) == maxDisabled { // there may be more: the next minute goes on
 		p.mu.Lock()
 		p.nextIdle = now
 		p.mu.Unlock()
 	}
-	number := max(p.State.Asleep(env)+1, now.Unix())
-	if err := p.State.SetAsleep(ctx, env, number); err != nil {
+	number := max(p.State.IdleEpoch(env)+1, now.Unix())
+	if err := p.State.SetIdleEpoch(ctx, env, number); err != nil {
 		return 0, fault.Wrap(fault.Unknown, "note that agents sleep", err)
 	}
-	for _, agent := range tired {
+	for _, agent := range agents {
 		did, e := p.sleep(ctx, owner{env, agent})
 		if did {
-			slept++
+			disabled++
 		}
 		if err == nil {
 			err = e
@@ -190,21 +190,23 @@ func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (slep
 	}
 	lives, _, e := p.lives(ctx, env)
 	if e != nil {
-		return slept, e
+		return disabled, e
 	}
-	for _, agent := range tired {
+	for _, agent := range agents {
 		if a := lives[agent]; a != nil && a.work {
 			if e := p.Wake(ctx, env, agent); err == nil {
 				err = e
 			}
 		}
 	}
-	return slept, err
+	return disabled, err
 }
 
-// tired returns agents that should sleep and were not seen to, a number of them; and whether there
-// are any that should, seen or not.
-func (p *Provisioner) tired(ctx context.Context, env string, now time.Time) (tired []string, sleepers bool, err error) {
+// idleAgents returns idle agents whose mappings are not known to be disabled, at most maxDisabled of
+// them, and whether there are idle agents at all.
+func (p *Provisioner) idleAgents(ctx context.Context, env string, now time.Time) (
+	found []string, anyIdle bool, err error,
+) {
 	lives, _, err := p.lives(ctx, env)
 	if err != nil {
 		return nil, false, err
@@ -223,12 +225,12 @@ func (p *Provisioner) tired(ctx context.Context, env string, now time.Time) (tir
 			delete(p.resting, o)
 			continue
 		}
-		sleepers = sleepers || reached
-		if !p.resting[o] && len(tired) < maxSlept {
-			tired = append(tired, agent)
+		anyIdle = anyIdle || reached
+		if !p.resting[o] && len(found) < maxDisabled {
+			found = append(found, agent)
 		}
 	}
-	return tired, sleepers, nil
+	return found, anyIdle, nil
 }
 
 // sleep disables the mapping of an agent, and reports whether it was enabled.

@@ -60,7 +60,7 @@ func TestIdleAgentsSleep(t *testing.T) {
 	notifier.meter.Take()
 	w.later(2 * time.Hour)
 	sleep(p, 0) // all were served lately: nobody sleeps
-	if n := p.state.Asleep("prod"); n != 0 {
+	if n := p.state.IdleEpoch("prod"); n != 0 {
 		t.Errorf("agents sleep since %d", n)
 	}
 	notifier.export(3, "web1", "web2", "local1")
@@ -69,9 +69,9 @@ func TestIdleAgentsSleep(t *testing.T) {
 	}
 }
 
-// TestNoticeWhileFallingAsleep exports in the middle of putting agents to sleep, before and after
+// TestNoticeWhileGoingIdle exports in the middle of putting agents to sleep, before and after
 // each request of it, and pins that the agent is awake in the end.
-func TestNoticeWhileFallingAsleep(t *testing.T) {
+func TestNoticeWhileGoingIdle(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.rules.Slow = 0

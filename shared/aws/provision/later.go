@@ -28,7 +28,7 @@ const (
 // not there or that may be asleep. Prepare has to be called after it was used.
 func (p *Provisioner) Notifier() *queue.Notifier {
 	known := &queue.Queues{API: p.SQS, Prefix: p.Prefix, Base: p.Base, Fixed: true, OnNotified: func(_ context.Context, env, agent string) error {
-		if p.mayBeAsleep(owner{env, agent}) {
+		if p.mayBeIdle(owner{env, agent}) {
 			p.PutOff(env, agent, nil)
 		}
 		return nil
@@ -90,7 +90,7 @@ func (p *Provisioner) Prepare(ctx context.Context, jobs []Job, until time.Time) 
 		wg.Go(func() {
 			defer func() { <-slots }()
 			if errs[i] = p.prepare(ctx, notifier, &jobs[i]); errs[i] != nil {
-				p.lookSoon(owner{jobs[i].Env, jobs[i].Agent})
+				p.recheckSoon(owner{jobs[i].Env, jobs[i].Agent})
 			}
 		})
 	}

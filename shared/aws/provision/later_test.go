@@ -35,9 +35,9 @@ func (s simulated) Agents(ctx context.Context, env string, names ...string) (map
 	return s.State.Agents(ctx, env, names...)
 }
 
-func (simulated) Asleep(string) int64 { return 0 }
+func (simulated) IdleEpoch(string) int64 { return 0 }
 
-func (simulated) SetAsleep(context.Context, string, int64) error { return nil }
+func (simulated) SetIdleEpoch(context.Context, string, int64) error { return nil }
 
 // unresolved resolves no secret, and connects to nothing.
 type unresolved struct{}

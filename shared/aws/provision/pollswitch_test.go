@@ -15,9 +15,9 @@ import (
 	"southbound/shared/aws/provision"
 )
 
-// TestTapFollowsTheWork pins when the log queue is polled, what minutes cost in which nothing
+// TestMappingFollowsTheWork pins when the log queue is polled, what minutes cost in which nothing
 // changes, and that a mapping in the middle of a change is left for the next minute.
-func TestTapFollowsTheWork(t *testing.T) {
+func TestMappingFollowsTheWork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.rules.Unseen, w.rules.Slow = 0, 2

@@ -49,8 +49,8 @@ type State interface {
 	Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error)
 	Jobs(ctx context.Context, env, begin string, now time.Time) ([]state.Job, error)
 	PutJob(ctx context.Context, env string, j state.Job, now time.Time) (int64, error)
-	Asleep(env string) int64
-	SetAsleep(ctx context.Context, env string, number int64) error
+	IdleEpoch(env string) int64
+	SetIdleEpoch(ctx context.Context, env string, number int64) error
 }
 
 // Config says for whom, and how.
@@ -107,15 +107,15 @@ type Provisioner struct {
 	Config
 	queues *queue.Queues
 
-	mu       sync.Mutex
-	mappings map[owner]string    // their UUIDs
-	awake    map[owner]int64     // the number of State.Asleep at which it was seen to be awake
-	looked   map[owner]time.Time // when it was last looked at because it has work that nobody does
-	resting  map[owner]bool      // seen to be asleep
-	nextIdle time.Time
-	fresh    bool                      // queues have the attributes that they should have
-	waiting  map[owner]map[string]bool // put off: the lanes that are to be notified, see PutOff
-	pace     pace
+	mu        sync.Mutex
+	mappings  map[owner]string    // their UUIDs
+	awake     map[owner]int64     // the number of State.IdleEpoch at which it was seen to be awake
+	checkedAt map[owner]time.Time // when it was last looked at because it has work that nobody does
+	resting   map[owner]bool      // seen to be asleep
+	nextIdle  time.Time
+	fresh     bool                      // queues have the attributes that they should have
+	waiting   map[owner]map[string]bool // put off: the lanes that are to be notified, see PutOff
+	pace      pace
 }
 
 // owner is whose a queue is.
@@ -135,7 +135,7 @@ func New(c Config) (*Provisioner, error) {
 	if c.Reaches == nil {
 		c.Reaches = func(a resource.Agent) bool { return a.Transport != "local" && a.Transport != "" }
 	}
-	p := &Provisioner{Config: c, mappings: map[owner]string{}, awake: map[owner]int64{}, looked: map[owner]time.Time{}, resting: map[owner]bool{}, waiting: map[owner]map[string]bool{}}
+	p := &Provisioner{Config: c, mappings: map[owner]string{}, awake: map[owner]int64{}, checkedAt: map[owner]time.Time{}, resting: map[owner]bool{}, waiting: map[owner]map[string]bool{}}
 	p.queues = &queue.Queues{API: c.SQS, Prefix: c.Prefix, Base: c.Base, Attributes: p.attributes(), Tags: p.tags(), Made: p.Made, OnNotified: p.Notified}
 	return p, nil
 }
@@ -192,15 +192,15 @@ func (p *Provisioner) Made(ctx context.Context, env, agent, url string) error {
 // Notified wakes an agent when it may be asleep; mostly it asks nobody. It is what queue.Queues
 // calls.
 func (p *Provisioner) Notified(ctx context.Context, env, agent string) error {
-	if !p.mayBeAsleep(owner{env, agent}) {
+	if !p.mayBeIdle(owner{env, agent}) {
 		return nil
 	}
 	return p.Wake(ctx, env, agent)
 }
 
-// mayBeAsleep reports whether an agent was put to sleep, for all that this process knows.
-func (p *Provisioner) mayBeAsleep(o owner) bool {
-	number := p.State.Asleep(o.env)
+// mayBeIdle reports whether an agent was put to sleep, for all that this process knows.
+func (p *Provisioner) mayBeIdle(o owner) bool {
+	number := p.State.IdleEpoch(o.env)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return number != 0 && number != p.awake[o]
@@ -210,7 +210,7 @@ func (p *Provisioner) mayBeAsleep(o owner) bool {
 // that functions do not reach is left alone.
 func (p *Provisioner) Wake(ctx context.Context, env, agent string) error {
 	o := owner{env, agent}
-	number := p.State.Asleep(env) // before it is looked at: a number that comes later makes this worthless
+	number := p.State.IdleEpoch(env) // before it is looked at: a number that comes later makes this worthless
 	reached, err := p.reached(ctx, o)
 	if err != nil {
 		return err

@@ -134,8 +134,8 @@ func Decode(body string) (Message, error) {
 
 // Notify implements state.Notifier. Agents are notified side by side; an error of one does not
 // keep others from being notified.
-func (b *Notifier) Notify(ctx context.Context, env string, notices []state.Notice) error {
-	notices = b.notifyTogether(ctx, env, notices)
+func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notice) error {
+	notices = n.notifyTogether(ctx, env, notices)
 	byAgent := map[string][]state.Notice{}
 	for _, r := range notices {
 		agent := state.AgentOf(r.Lane)
@@ -149,7 +149,7 @@ func (b *Notifier) Notify(ctx context.Context, env string, notices []state.Notic
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			errs[i] = b.notifyAgent(ctx, env, agent, byAgent[agent])
+			errs[i] = n.notifyAgent(ctx, env, agent, byAgent[agent])
 		})
 	}
 	wg.Wait()
@@ -161,7 +161,7 @@ func (b *Notifier) Notify(ctx context.Context, env string, notices []state.Notic
 	return nil
 }
 
-func (b *Notifier) notifyAgent(
+func (n *Notifier) notifyAgent(
 	ctx context.Context, env, agent string, notices []state.Notice,
 ) error {
 	var entries []types.SendMessageBatchRequestEntry
@@ -171,31 +171,31 @@ func (b *Notifier) notifyAgent(
 			return err
 		}
 		entries = append(entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: &body,
-			MessageGroupId: aws.String(group(env, r.Lane)), MessageDeduplicationId: aws.String(b.dispatch())})
+			MessageGroupId: aws.String(group(env, r.Lane)), MessageDeduplicationId: aws.String(n.dispatch())})
 	}
 	for part := range slices.Chunk(entries, batchSize) {
-		err := b.send(ctx, env, agent, part)
-		if b.PutOff != nil && fault.Is(err, fault.NotFound) {
-			b.PutOff(env, agent, notices)
+		err := n.send(ctx, env, agent, part)
+		if n.PutOff != nil && fault.Is(err, fault.NotFound) {
+			n.PutOff(env, agent, notices)
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return fault.Wrap(fault.Unknown, "wake agent "+agent, b.queues.Notified(ctx, env, agent))
+	return fault.Wrap(fault.Unknown, "wake agent "+agent, n.queues.Notified(ctx, env, agent))
 }
 
 // NotifyRunner tells the runner of an agent of a part of a job. Such messages have groups of their
 // own, so that none waits for the end of what is done in a lane.
-func (b *Notifier) NotifyRunner(ctx context.Context, env, agent, part string) error {
+func (n *Notifier) NotifyRunner(ctx context.Context, env, agent, part string) error {
 	body, err := json.Marshal(Message{Format: format, Env: env, Lane: agent + "/0", Job: part})
 	if err != nil {
 		return fault.Wrap(fault.Internal, "encode notice", err)
 	}
-	return b.send(ctx, env, agent, []types.SendMessageBatchRequestEntry{{Id: aws.String("0"),
+	return n.send(ctx, env, agent, []types.SendMessageBatchRequestEntry{{Id: aws.String("0"),
 		MessageBody: aws.String(string(body)), MessageGroupId: aws.String(group(env, "job/"+part)),
-		MessageDeduplicationId: aws.String(b.dispatch())}})
+		MessageDeduplicationId: aws.String(n.dispatch())}})
 }
 
 // group is the message group of a lane. Groups are of one queue, which may serve one agent of
@@ -212,20 +212,20 @@ const maxGroup = 128
 
 // dispatch returns a deduplication id that is never used again: SQS swallows a message with an id
 // of the last five minutes, also when that message was handled long ago.
-func (b *Notifier) dispatch() string { return fmt.Sprintf("%s-%d", b.nonce, b.count.Add(1)) }
+func (n *Notifier) dispatch() string { return fmt.Sprintf("%s-%d", n.nonce, n.count.Add(1)) }
 
 // send sends a batch, what failed of it again, and makes the queue when there is none. A queue that
 // was just made is not there for everybody yet.
-func (b *Notifier) send(ctx context.Context, env, agent string, entries []types.SendMessageBatchRequestEntry) error {
+func (n *Notifier) send(ctx context.Context, env, agent string, entries []types.SendMessageBatchRequestEntry) error {
 	for try := 1; ; try++ {
-		url, err := b.queues.URL(ctx, env, agent)
+		url, err := n.queues.URL(ctx, env, agent)
 		if err != nil {
 			return fault.Wrap(fault.Unknown, "notify agent "+agent, err)
 		}
-		out, err := b.api.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &url, Entries: entries})
+		out, err := n.api.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &url, Entries: entries})
 		switch {
 		case awserr.NoQueue(err) && try == 1:
-			b.queues.Missing(env, agent)
+			n.queues.Missing(env, agent)
 			continue
 		case awserr.NoQueue(err) && try < triesMade:
 			if err := pause(ctx, pauseMade<<(try-2)); err != nil {

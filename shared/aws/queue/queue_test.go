@@ -156,9 +156,9 @@ func TestEveryDispatchIsNew(t *testing.T) {
 	}
 }
 
-// TestPartsAreHeardApart pins that a message about a part of a job is heard as that, beside those
+// TestPartsAreDeliveredApart pins that a message about a part of a job is delivered as that, beside those
 // of the lane that it names for who does not know jobs, and waits for none of them.
-func TestPartsAreHeardApart(t *testing.T) {
+func TestPartsAreDeliveredApart(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
 	b := queue.NewNotifier(f, f)
@@ -181,10 +181,10 @@ func TestPartsAreHeardApart(t *testing.T) {
 		messages = append(messages, got.Each()...)
 		groups[*m.MessageGroupId] = true
 	}
-	heard := queue.Merge(messages)
-	if len(groups) != 3 || len(heard) != 3 || heard[0].Job != "" || len(heard[0].Done) != 1 ||
-		heard[1].Job != "1/a" || heard[2].Job != "2/a" || heard[2].Lane != "a/0" {
-		t.Errorf("%v: %+v", groups, heard)
+	deliveries := queue.Merge(messages)
+	if len(groups) != 3 || len(deliveries) != 3 || deliveries[0].Job != "" || len(deliveries[0].Done) != 1 ||
+		deliveries[1].Job != "1/a" || deliveries[2].Job != "2/a" || deliveries[2].Lane != "a/0" {
+		t.Errorf("%v: %+v", groups, deliveries)
 	}
 }
 
@@ -239,9 +239,9 @@ func TestTwoMakeAQueueAtOnce(t *testing.T) {
 	}
 }
 
-// TestLaterIsHeardAgain pins that a message that was put off comes back, blocks its lane meanwhile,
+// TestLaterIsDeliveredAgain pins that a message that was put off comes back, blocks its lane meanwhile,
 // and no other.
-func TestLaterIsHeardAgain(t *testing.T) {
+func TestLaterIsDeliveredAgain(t *testing.T) {
 	t.Parallel()
 	api := client(server.MiniStack)
 	q := &queue.Queues{API: api, Prefix: awstest.Unique(t)}
@@ -251,34 +251,34 @@ func TestLaterIsHeardAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &queue.Listener{API: api, URL: url, Hide: time.Minute}
-	hear := func(want ...string) []queue.Heard {
+	receive := func(want ...string) []queue.Delivery {
 		t.Helper()
-		heard, err := l.Hear(t.Context(), 0)
+		deliveries, err := l.Receive(t.Context(), 0)
 		var lanes []string
-		for _, h := range heard {
+		for _, h := range deliveries {
 			lanes = append(lanes, h.Lane)
 		}
 		if err != nil || strings.Join(lanes, " ") != strings.Join(want, " ") {
 			t.Fatalf("%v: heard %v, want %v", err, lanes, want)
 		}
-		return heard
+		return deliveries
 	}
 	if err := notifier.Notify(t.Context(), "e", notices(1)); err != nil {
 		t.Fatal(err)
 	}
-	first := hear("a/0")
+	first := receive("a/0")
 	if err := notifier.Notify(t.Context(), "e", notices(2)); err != nil {
 		t.Fatal(err)
 	}
-	second := hear("a/1")
+	second := receive("a/1")
 	if err := l.Later(t.Context(), 0, first...); err != nil {
 		t.Fatal(err)
 	}
-	third := hear("a/0")
+	third := receive("a/0")
 	if err := l.Done(t.Context(), append(second, third...)...); err != nil {
 		t.Fatal(err)
 	}
-	hear()
+	receive()
 }
 
 // TestQueueIsMadeAsAsked pins, on both servers, that making a queue again is not an error, and that

@@ -22,16 +22,16 @@ type Puller interface {
 	ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, opts ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error)
 }
 
-// Listener hears the notices of one queue, for whoever serves an agent without a function.
+// Listener receives the notices of one queue, for whoever serves an agent without a function.
 type Listener struct {
 	API Puller
 	URL string
-	// Hide is how long a message that was heard is hidden from others.
+	// Hide is how long a message that was received is hidden from others.
 	Hide time.Duration
 }
 
-// Heard is a lane that was notified: by one message, or by several.
-type Heard struct {
+// Delivery is a lane that was notified: by one message, or by several.
+type Delivery struct {
 	Env, Lane string
 	// Done names what may have finished elsewhere; none: everything has to be looked at.
 	Done []resource.ID
@@ -41,11 +41,11 @@ type Heard struct {
 	Receipts []string
 }
 
-// Hear waits up to a time, at most 20 seconds, for messages and returns the lanes that were
+// Receive waits up to a time, at most 20 seconds, for messages and returns the lanes that were
 // notified. What cannot be read is deleted: it can notify nobody, and a sweep notifies again. A
 // message that is handed to a request which has gone is hidden from everybody for a while: ctx is
 // not to end before.
-func (l *Listener) Hear(ctx context.Context, wait time.Duration) ([]Heard, error) {
+func (l *Listener) Receive(ctx context.Context, wait time.Duration) ([]Delivery, error) {
 	// With the id of the attempt SQS gives the same messages to a request that the SDK repeats;
 	// without, they would be hidden and nobody would have them.
 	out, err := l.API.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &l.URL, MaxNumberOfMessages: batchSize,
@@ -64,28 +64,28 @@ func (l *Listener) Hear(ctx context.Context, wait time.Duration) ([]Heard, error
 		messages, receipts = append(messages, got), append(receipts, aws.ToString(m.ReceiptHandle))
 	}
 	if len(bad) > 0 {
-		if err := l.Done(ctx, Heard{Receipts: bad}); err != nil {
+		if err := l.Done(ctx, Delivery{Receipts: bad}); err != nil {
 			return nil, err
 		}
 	}
-	heard := Merge(messages)
-	for i := range heard {
+	deliveries := Merge(messages)
+	for i := range deliveries {
 		for j, m := range messages {
-			if m.Env == heard[i].Env && m.Lane == heard[i].Lane && m.Job == heard[i].Job {
-				heard[i].Receipts = append(heard[i].Receipts, receipts[j])
+			if m.Env == deliveries[i].Env && m.Lane == deliveries[i].Lane && m.Job == deliveries[i].Job {
+				deliveries[i].Receipts = append(deliveries[i].Receipts, receipts[j])
 			}
 		}
 	}
-	return heard, nil
+	return deliveries, nil
 }
 
 func seconds(d time.Duration) int32 { return int32(d / time.Second) } //nolint:gosec // at most hours
 
 // Merge makes one of the messages of each lane, and of each part of a job, in the order of the
 // first. A message without hints makes those of others worthless.
-func Merge(messages []Message) []Heard {
+func Merge(messages []Message) []Delivery {
 	type lane struct{ env, lane, job string }
-	var out []Heard
+	var out []Delivery
 	at, all := map[lane]int{}, map[lane]bool{}
 	for _, m := range messages {
 		key := lane{m.Env, m.Lane, m.Job}
@@ -93,7 +93,7 @@ func Merge(messages []Message) []Heard {
 		if !ok {
 			i = len(out)
 			at[key] = i
-			out = append(out, Heard{Env: m.Env, Lane: m.Lane, Job: m.Job})
+			out = append(out, Delivery{Env: m.Env, Lane: m.Lane, Job: m.Job})
 		}
 		all[key] = all[key] || len(m.Done) == 0
 		out[i].Done = append(out[i].Done, m.Done...)
@@ -107,8 +107,8 @@ func Merge(messages []Message) []Heard {
 }
 
 // Done deletes the messages of lanes that were served.
-func (l *Listener) Done(ctx context.Context, heard ...Heard) error {
-	return each(heard, func(receipts []string) error {
+func (l *Listener) Done(ctx context.Context, deliveries ...Delivery) error {
+	return each(deliveries, func(receipts []string) error {
 		entries := make([]types.DeleteMessageBatchRequestEntry, len(receipts))
 		for i := range receipts {
 			entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &receipts[i]}
@@ -121,9 +121,9 @@ func (l *Listener) Done(ctx context.Context, heard ...Heard) error {
 	})
 }
 
-// Later hides the messages of lanes for a time, after which they are heard again. Zero: at once.
-func (l *Listener) Later(ctx context.Context, hide time.Duration, heard ...Heard) error {
-	return each(heard, func(receipts []string) error {
+// Later hides the messages of lanes for a time, after which they are delivered again. Zero: at once.
+func (l *Listener) Later(ctx context.Context, hide time.Duration, deliveries ...Delivery) error {
+	return each(deliveries, func(receipts []string) error {
 		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(receipts))
 		for i := range receipts {
 			entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &receipts[i], VisibilityTimeout: seconds(hide)}
@@ -137,9 +137,9 @@ func (l *Listener) Later(ctx context.Context, hide time.Duration, heard ...Heard
 }
 
 // each calls f with receipts, as many as fit into a request.
-func each(heard []Heard, f func(receipts []string) error) error {
+func each(deliveries []Delivery, f func(receipts []string) error) error {
 	var all []string
-	for _, h := range heard {
+	for _, h := range deliveries {
 		all = append(all, h.Receipts...)
 	}
 	for part := range slices.Chunk(all, batchSize) {
@@ -151,7 +151,7 @@ func each(heard []Heard, f func(receipts []string) error) error {
 }
 
 // failed returns the first of what could not be done. A message stays in the queue then, and is
-// heard again: that does no harm.
+// delivered again: that does no harm.
 func failed(op string, entries []types.BatchResultErrorEntry) error {
 	for _, e := range entries {
 		if !e.SenderFault { // otherwise the receipt has expired: the message is another's now

@@ -31,12 +31,12 @@ func client(kind server.Kind) *sqs.Client {
 	return sqs.NewFromConfig(awstest.Config(servers[kind].URL, nil))
 }
 
-// ears hears all queues and keeps what it heard by lane.
-type ears struct {
-	t      *testing.T
-	api    *sqs.Client
-	queues *queue.Queues
-	heard  map[[2]string][]queue.Message
+// consumer reads all queues and keeps what it received by lane.
+type consumer struct {
+	t          *testing.T
+	api        *sqs.Client
+	queues     *queue.Queues
+	deliveries map[[2]string][]queue.Message
 }
 
 // hidden is how long messages are hidden that were received.
@@ -44,7 +44,7 @@ const hidden = 2 * time.Second
 
 // listen takes all messages that are in the queue of an agent, and waits for the first when there
 // is none.
-func (e *ears) listen(ctx context.Context, env, agent string, wait time.Duration) {
+func (e *consumer) listen(ctx context.Context, env, agent string, wait time.Duration) {
 	e.t.Helper()
 	url, err := e.queues.URL(ctx, env, agent)
 	if err != nil {
@@ -52,36 +52,36 @@ func (e *ears) listen(ctx context.Context, env, agent string, wait time.Duration
 	}
 	l := &queue.Listener{API: e.api, URL: url, Hide: hidden}
 	for {
-		heard, err := l.Hear(ctx, wait)
+		deliveries, err := l.Receive(ctx, wait)
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		if len(heard) == 0 {
+		if len(deliveries) == 0 {
 			return
 		}
 		wait = 0
-		for _, h := range heard {
+		for _, h := range deliveries {
 			key := [2]string{h.Env, h.Lane}
-			e.heard[key] = append(e.heard[key], queue.Message{Env: h.Env, Lane: h.Lane, Done: h.Done})
+			e.deliveries[key] = append(e.deliveries[key], queue.Message{Env: h.Env, Lane: h.Lane, Done: h.Done})
 		}
-		if err := l.Done(ctx, heard...); err != nil {
+		if err := l.Done(ctx, deliveries...); err != nil {
 			e.t.Fatal(err)
 		}
 	}
 }
 
 // answer is what NotifierHarness asks for.
-func (e *ears) answer(ctx context.Context, env, lane string) ([]resource.ID, bool) {
+func (e *consumer) answer(ctx context.Context, env, lane string) ([]resource.ID, bool) {
 	e.t.Helper()
 	e.listen(ctx, env, lane[:1], 0)
 	key := [2]string{env, lane}
 	// An answer of the server may have been lost on the way: its messages are hidden for a moment,
 	// and nobody has them.
-	for began := time.Now(); len(e.heard[key]) == 0 && time.Since(began) < hidden+time.Second; {
+	for began := time.Now(); len(e.deliveries[key]) == 0 && time.Since(began) < hidden+time.Second; {
 		e.listen(ctx, env, lane[:1], time.Second)
 	}
-	got := queue.Merge(e.heard[key])
-	delete(e.heard, key)
+	got := queue.Merge(e.deliveries[key])
+	delete(e.deliveries, key)
 	if len(got) == 0 {
 		return nil, false
 	}
@@ -98,7 +98,7 @@ func TestConformance(t *testing.T) {
 				t.Helper()
 				api := client(kind)
 				queues := &queue.Queues{API: api, Prefix: awstest.Unique(t)}
-				e := &ears{t: t, api: api, queues: queues, heard: map[[2]string][]queue.Message{}}
+				e := &consumer{t: t, api: api, queues: queues, deliveries: map[[2]string][]queue.Message{}}
 				return deploytest.NotifierHarness{Notifier: queue.NewNotifier(api, queues), Heard: e.answer}
 			})
 		})

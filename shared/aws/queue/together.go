@@ -32,8 +32,8 @@ func (m Message) Each() []Message {
 
 // notifyTogether notifies lanes with little work several at a time, and returns those that are to
 // be notified alone: all others, and those that could not be notified together.
-func (b *Notifier) notifyTogether(ctx context.Context, env string, notices []state.Notice) (alone []state.Notice) {
-	groups, alone := b.groups(ctx, env, notices)
+func (n *Notifier) notifyTogether(ctx context.Context, env string, notices []state.Notice) (alone []state.Notice) {
+	groups, alone := n.groups(ctx, env, notices)
 	failed := make([]bool, len(groups))
 	slots := make(chan struct{}, workers)
 	var wg sync.WaitGroup
@@ -41,7 +41,7 @@ func (b *Notifier) notifyTogether(ctx context.Context, env string, notices []sta
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			failed[i] = b.notifyGroup(ctx, env, g) != nil
+			failed[i] = n.notifyGroup(ctx, env, g) != nil
 		})
 	}
 	wg.Wait()
@@ -54,9 +54,9 @@ func (b *Notifier) notifyTogether(ctx context.Context, env string, notices []sta
 }
 
 // groups sorts notices into those that share a message, and those that have one each. An agent with
-// several lanes shares none: its desk serves all of them.
-func (b *Notifier) groups(ctx context.Context, env string, notices []state.Notice) (groups [][]state.Notice, alone []state.Notice) {
-	if b.Together == nil || len(notices) < worthIt {
+// several lanes shares none: its dispatcher serves all of them.
+func (n *Notifier) groups(ctx context.Context, env string, notices []state.Notice) (groups [][]state.Notice, alone []state.Notice) {
+	if n.Together == nil || len(notices) < worthIt {
 		return nil, notices
 	}
 	lanesOf := map[string]int{}
@@ -75,7 +75,7 @@ func (b *Notifier) groups(ctx context.Context, env string, notices []state.Notic
 	if len(lanes) < worthIt {
 		return nil, notices
 	}
-	may, err := b.Together(ctx, env, lanes)
+	may, err := n.Together(ctx, env, lanes)
 	if err != nil { // it only costs more
 		return nil, notices
 	}
@@ -97,14 +97,14 @@ func (b *Notifier) groups(ctx context.Context, env string, notices []state.Notic
 	for _, g := range groups {
 		// Nobody may listen to an agent that was idle for long, and not everybody can wake it: the
 		// one that was served last carries the others.
-		slices.SortStableFunc(g, func(a, b state.Notice) int { return may[b.Lane].Compare(may[a.Lane]) })
+		slices.SortStableFunc(g, func(a, n state.Notice) int { return may[n.Lane].Compare(may[a.Lane]) })
 	}
 	return groups, alone
 }
 
 // notifyGroup sends one message for several lanes to the queue of the first. All their agents are
 // woken, as if each had been notified: what follows from this work may notify them alone.
-func (b *Notifier) notifyGroup(ctx context.Context, env string, notices []state.Notice) error {
+func (n *Notifier) notifyGroup(ctx context.Context, env string, notices []state.Notice) error {
 	if len(notices) == 1 {
 		return fault.New(fault.Refused, "notify together", "there is only one lane")
 	}
@@ -114,12 +114,12 @@ func (b *Notifier) notifyGroup(ctx context.Context, env string, notices []state.
 	}
 	first := notices[0].Lane
 	entry := types.SendMessageBatchRequestEntry{Id: aws.String("0"), MessageBody: &body, MessageGroupId: aws.String(group(env, first)),
-		MessageDeduplicationId: aws.String(b.dispatch())}
-	if err := b.send(ctx, env, state.AgentOf(first), []types.SendMessageBatchRequestEntry{entry}); err != nil {
+		MessageDeduplicationId: aws.String(n.dispatch())}
+	if err := n.send(ctx, env, state.AgentOf(first), []types.SendMessageBatchRequestEntry{entry}); err != nil {
 		return err
 	}
 	for _, r := range notices {
-		if err := b.queues.Notified(ctx, env, state.AgentOf(r.Lane)); err != nil {
+		if err := n.queues.Notified(ctx, env, state.AgentOf(r.Lane)); err != nil {
 			return fault.Wrap(fault.Unknown, "wake agent", err)
 		}
 	}

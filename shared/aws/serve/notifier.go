@@ -20,8 +20,8 @@ type Notifier struct {
 	Log *slog.Logger
 	out state.Notifier
 
-	mu    sync.Mutex
-	desks map[place]*desk
+	mu          sync.Mutex
+	dispatchers map[place]*dispatcher
 }
 
 // place is an agent of an environment.
@@ -31,61 +31,61 @@ var _ state.Notifier = (*Notifier)(nil)
 
 // NewNotifier returns a notifier before another one.
 func NewNotifier(out state.Notifier) *Notifier {
-	return &Notifier{out: out, desks: map[place]*desk{}}
+	return &Notifier{out: out, dispatchers: map[place]*dispatcher{}}
 }
 
 // Notify implements state.Notifier.
-func (b *Notifier) Notify(ctx context.Context, env string, notices []state.Notice) error {
-	var far []state.Notice
+func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notice) error {
+	var remote []state.Notice
 	for _, r := range notices {
-		if d := b.desk(env, state.AgentOf(r.Lane)); d == nil || !d.told(r.Lane, r.Done) {
-			far = append(far, r)
+		if d := n.dispatcher(env, state.AgentOf(r.Lane)); d == nil || !d.accept(r.Lane, r.Done) {
+			remote = append(remote, r)
 		}
 	}
-	if len(far) == 0 {
+	if len(remote) == 0 {
 		return nil
 	}
-	err := b.out.Notify(ctx, env, far)
-	if err != nil && b.Log != nil {
-		b.Log.WarnContext(ctx, "lanes were not notified", "environment", env, "lanes", len(far), "error", err.Error())
+	err := n.out.Notify(ctx, env, remote)
+	if err != nil && n.Log != nil {
+		n.Log.WarnContext(ctx, "lanes were not notified", "environment", env, "lanes", len(remote), "error", err.Error())
 	}
 	return err
 }
 
 // Await is deploy.Config.Await: a worker with nothing ready waits here as long as another lane of
 // its agent works in this process.
-func (b *Notifier) Await(
-	ctx context.Context, env, lane string, d time.Duration,
+func (n *Notifier) Await(
+	ctx context.Context, env, lane string, wait time.Duration,
 ) ([]resource.ID, bool) {
-	if desk := b.desk(env, state.AgentOf(lane)); desk != nil {
-		return nil, desk.await(ctx, lane, d)
+	if d := n.dispatcher(env, state.AgentOf(lane)); d != nil {
+		return nil, d.await(ctx, lane, wait)
 	}
 	return nil, false
 }
 
-func (b *Notifier) desk(env, agent string) *desk {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.desks[place{env, agent}]
+func (n *Notifier) dispatcher(env, agent string) *dispatcher {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dispatchers[place{env, agent}]
 }
 
-// box is what was told of a lane and not heard yet.
-type box struct {
+// inbox is what a lane was notified of and has not taken yet.
+type inbox struct {
 	notified bool
 	all      bool // everything has to be looked at
 	done     []resource.ID
 }
 
-func (b *box) add(done []resource.ID) {
+func (b *inbox) add(done []resource.ID) {
 	b.notified = true
 	b.all = b.all || len(done) == 0
 	b.done = append(b.done, done...)
 }
 
 // take empties the box.
-func (b *box) take() (done []resource.ID, notified bool) {
+func (b *inbox) take() (done []resource.ID, notified bool) {
 	out := *b
-	*b = box{}
+	*b = inbox{}
 	if out.all {
 		return nil, out.notified
 	}

@@ -65,7 +65,7 @@ func (r *Runner) Serve(ctx context.Context) error {
 		if r.Server.Clock.Now().Sub(worked) < lively {
 			poll = hearLively
 		}
-		q, heard, err := r.hear(ctx, cmp.Or(r.Poll, poll))
+		q, deliveries, err := r.receive(ctx, cmp.Or(r.Poll, poll))
 		switch {
 		case ctx.Err() != nil && err != nil:
 			return nil
@@ -79,27 +79,27 @@ func (r *Runner) Serve(ctx context.Context) error {
 			continue
 		}
 		pause, said = firstPause, ""
-		if len(heard) > 0 {
+		if len(deliveries) > 0 {
 			worked = r.Server.Clock.Now()
 		}
-		for _, h := range heard {
+		for _, h := range deliveries {
 			wg.Go(func() { r.answer(ctx, d, q, h) })
 		}
 	}
 	return nil
 }
 
-// hear waits for messages. Stopping does not cut it short: a message that is handed to a request
+// receive waits for messages. Stopping does not cut it short: a message that is handed to a request
 // which has gone would be hidden from everybody for a while.
-func (r *Runner) hear(ctx context.Context, poll time.Duration) (*queue.Listener, []queue.Heard, error) {
+func (r *Runner) receive(ctx context.Context, poll time.Duration) (*queue.Listener, []queue.Delivery, error) {
 	ctx = context.WithoutCancel(ctx)
 	q, err := r.Queue(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	q.Hide = hideFor
-	heard, err := q.Hear(ctx, poll)
-	return q, heard, err
+	deliveries, err := q.Receive(ctx, poll)
+	return q, deliveries, err
 }
 
 // maxPause returns how long to wait at most before the queue is asked for again. One that is not
@@ -114,7 +114,7 @@ func (r *Runner) maxPause(began time.Time, err error) time.Duration {
 	return pauseLater
 }
 
-// trouble logs why nothing is heard.
+// trouble logs why nothing is received.
 func (r *Runner) trouble(ctx context.Context, err error) {
 	if fault.Is(err, fault.NotFound) {
 		r.Server.Log.InfoContext(ctx, "the agent has no queue yet: nothing was ever to be done on it", "environment", r.Env, "agent", r.Agent)
@@ -125,7 +125,7 @@ func (r *Runner) trouble(ctx context.Context, err error) {
 
 // begin looks at once at what is scheduled: messages may have been lost while nobody listened, and
 // the sweep comes in a minute only.
-func (r *Runner) begin(ctx context.Context, d *desk) {
+func (r *Runner) begin(ctx context.Context, d *dispatcher) {
 	lanes, err := r.Work(ctx)
 	if err != nil {
 		r.trouble(ctx, err)
@@ -133,16 +133,16 @@ func (r *Runner) begin(ctx context.Context, d *desk) {
 	}
 	for _, lane := range lanes {
 		if state.AgentOf(lane) == r.Agent {
-			d.told(lane, nil)
+			d.accept(lane, nil)
 		}
 	}
 }
 
 // answer serves the lane that messages name, and keeps them from others meanwhile.
-func (r *Runner) answer(ctx context.Context, d *desk, q *queue.Listener, h queue.Heard) {
+func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h queue.Delivery) {
 	if h.Env != r.Env || state.AgentOf(h.Lane) != r.Agent {
 		r.Server.Log.WarnContext(ctx, "a message of another agent is dropped", "environment", h.Env, "lane", h.Lane)
-		r.settle(ctx, q.Done(context.WithoutCancel(ctx), h))
+		r.warn(ctx, q.Done(context.WithoutCancel(ctx), h))
 		return
 	}
 	if h.Job != "" {
@@ -153,9 +153,9 @@ func (r *Runner) answer(ctx context.Context, d *desk, q *queue.Listener, h queue
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for r.Server.Clock.Sleep(beat, beatEvery) == nil {
-			// When that fails, or comes too late, another may hear the message: it finds the lease
+			// When that fails, or comes too late, another may receive the message: it finds the lease
 			// taken.
-			r.settle(beat, q.Later(beat, hideFor, h))
+			r.warn(beat, q.Later(beat, hideFor, h))
 		}
 	})
 	err := <-d.ask(h.Lane, h.Done, false)
@@ -164,19 +164,19 @@ func (r *Runner) answer(ctx context.Context, d *desk, q *queue.Listener, h queue
 	late := context.WithoutCancel(ctx)
 	switch {
 	case ctx.Err() != nil: // there may be work left
-		r.settle(late, q.Later(late, 0, h))
+		r.warn(late, q.Later(late, 0, h))
 	case err != nil:
 		r.Server.Log.ErrorContext(ctx, "messages of a lane come again", "environment", h.Env, "lane", h.Lane, "error", err.Error())
-		r.settle(late, q.Later(late, afterFault, h))
+		r.warn(late, q.Later(late, afterFault, h))
 	default:
-		r.settle(late, q.Done(late, h))
+		r.warn(late, q.Done(late, h))
 	}
 }
 
-// part reads a part of a job. Its message is over as soon as it was heard: whoever waits for the
+// part reads a part of a job. Its message is over as soon as it was received: whoever waits for the
 // job notifies again.
-func (r *Runner) part(ctx context.Context, q *queue.Listener, h queue.Heard) {
-	r.settle(ctx, q.Done(context.WithoutCancel(ctx), h))
+func (r *Runner) part(ctx context.Context, q *queue.Listener, h queue.Delivery) {
+	r.warn(ctx, q.Done(context.WithoutCancel(ctx), h))
 	if r.Part == nil {
 		return
 	}
@@ -186,8 +186,8 @@ func (r *Runner) part(ctx context.Context, q *queue.Listener, h queue.Heard) {
 	}
 }
 
-// settle notes that a message could not be answered: it comes again then, which does no harm.
-func (r *Runner) settle(ctx context.Context, err error) {
+// warn notes that a message could not be answered: it comes again then, which does no harm.
+func (r *Runner) warn(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		r.Server.Log.WarnContext(ctx, "a message could not be answered", "environment", r.Env, "agent", r.Agent, "error", err.Error())
 	}

@@ -86,15 +86,15 @@ func (s *Server) Serve(ctx context.Context, batch []Message, q *queue.Listener, 
 		return again
 	}
 	stop := s.hide(ctx, q, batch, deadline)
-	desks := map[place]*desk{}
+	dispatchers := map[place]*dispatcher{}
 	for _, w := range work {
-		if desks[w.place] == nil {
-			desks[w.place] = s.open(ctx, w.place, s.Until(deadline))
+		if dispatchers[w.place] == nil {
+			dispatchers[w.place] = s.open(ctx, w.place, s.Until(deadline))
 		}
 	}
 	told := make([]<-chan error, len(work))
 	for i, w := range work { // side by side
-		told[i] = desks[w.place].ask(w.lane, w.done, w.received() > 1)
+		told[i] = dispatchers[w.place].ask(w.lane, w.done, w.received() > 1)
 	}
 	back := map[string]time.Duration{} // when messages come again
 	for i, w := range work {
@@ -114,7 +114,7 @@ func (s *Server) Serve(ctx context.Context, batch []Message, q *queue.Listener, 
 			}
 		}
 	}
-	for _, d := range desks {
+	for _, d := range dispatchers {
 		d.close()
 	}
 	stop()
@@ -235,7 +235,7 @@ func (s *Server) hide(ctx context.Context, q *queue.Listener, batch []Message, d
 	if q == nil {
 		return func() {}
 	}
-	all := heardOf(batch)
+	all := deliveryOf(batch)
 	once := func(ctx context.Context) {
 		if err := q.Later(ctx, min(hideFor, deadline.Sub(s.Clock.Now())+hideBeyond), all); err != nil && ctx.Err() == nil {
 			s.Log.WarnContext(ctx, "messages are hidden for another time than they should", "error", err.Error())
@@ -265,14 +265,14 @@ func (s *Server) later(ctx context.Context, q *queue.Listener, failed []Message,
 		byTime[back[m.ID]] = append(byTime[back[m.ID]], m)
 	}
 	for d, ms := range byTime {
-		if err := q.Later(ctx, d, heardOf(ms)); err != nil {
+		if err := q.Later(ctx, d, deliveryOf(ms)); err != nil {
 			s.Log.WarnContext(ctx, "messages come again later than they should", "error", err.Error())
 		}
 	}
 }
 
-func heardOf(ms []Message) queue.Heard {
-	var h queue.Heard
+func deliveryOf(ms []Message) queue.Delivery {
+	var h queue.Delivery
 	for _, m := range ms {
 		h.Receipts = append(h.Receipts, m.Receipt)
 	}

@@ -254,7 +254,7 @@ func TestLanesTellEachOther(t *testing.T) {
 	}
 }
 
-// TestTimeIsUpBetweenLinks pins that what was told in the process and not heard in time is sent.
+// TestTimeIsUpBetweenLinks pins that what was told in the process and not taken in time is sent.
 func TestTimeIsUpBetweenLinks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // a machine that is busy would leave no time for the second link

@@ -21,12 +21,12 @@ type Notifier struct {
 var _ state.Notifier = (*Notifier)(nil)
 
 // Notify implements state.Notifier.
-func (b *Notifier) Notify(ctx context.Context, env string, notices []state.Notice) error {
-	e, err := b.State.Env(ctx, env)
+func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notice) error {
+	e, err := n.State.Env(ctx, env)
 	if err != nil || e.Halted {
 		return fault.Wrap(fault.Unknown, "notify", err)
 	}
-	agents, err := b.State.Agents(ctx, env)
+	agents, err := n.State.Agents(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "notify", err)
 	}
@@ -39,5 +39,5 @@ func (b *Notifier) Notify(ctx context.Context, env string, notices []state.Notic
 	if len(may) == 0 {
 		return nil
 	}
-	return b.Out.Notify(ctx, env, may)
+	return n.Out.Notify(ctx, env, may)
 }

@@ -27,8 +27,8 @@ type Engine interface {
 
 // State is what is needed of the state; *dynamo.State has it.
 type State interface {
-	Resting(ctx context.Context) (map[string]time.Time, error)
-	Rest(ctx context.Context, env string, until time.Time) (bool, error)
+	QuietUntil(ctx context.Context) (map[string]time.Time, error)
+	MarkQuiet(ctx context.Context, env string, until time.Time) (bool, error)
 	Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error)
 	DropOrphans(ctx context.Context, before time.Time) (int, error)
 	Watched
@@ -37,7 +37,7 @@ type State interface {
 // Queues looks after the queues of agents; *provision.Provisioner has it.
 type Queues interface {
 	// Check mends the queues of agents that have work and that nobody serves.
-	Check(ctx context.Context, env string) (looked int, err error)
+	Check(ctx context.Context, env string) (visited int, err error)
 	// Idle disables what polls the queues of agents that have been idle for long.
 	Idle(ctx context.Context) (slept int, err error)
 	// Refresh brings the attributes of queues up to date after the stack was updated.
@@ -76,8 +76,8 @@ type Sweeper struct {
 
 const (
 	sideBySide = 4
-	// longestRest is how long an environment without timers rests.
-	longestRest = 24 * time.Hour
+	// maxQuiet is how long an environment without timers rests.
+	maxQuiet = 24 * time.Hour
 	// spare is what is left of an invocation when no further environment is begun.
 	spare = 10 * time.Second
 	// orphanAge is how old an object is that may be removed when nothing names it.
@@ -87,13 +87,13 @@ const (
 // Run sweeps all environments; at is the minute for which it was called. The error is that of one
 // environment, after all were swept.
 func (s *Sweeper) Run(ctx context.Context, at time.Time) error {
-	resting, err := s.State.Resting(ctx)
+	quietUntil, err := s.State.QuietUntil(ctx)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "look which environments rest", err)
 	}
-	envs := slices.Sorted(maps.Keys(resting))
+	envs := slices.Sorted(maps.Keys(quietUntil))
 	now := s.Clock.Now()
-	awake := slices.DeleteFunc(slices.Clone(envs), func(env string) bool { return now.Before(resting[env]) })
+	awake := slices.DeleteFunc(slices.Clone(envs), func(env string) bool { return now.Before(quietUntil[env]) })
 	var busy atomic.Bool
 	errs := s.each(ctx, awake, func(ctx context.Context, env string) error { return s.sweep(ctx, env, &busy) })
 	if s.Polling != nil {
@@ -154,11 +154,11 @@ func (s *Sweeper) sweep(ctx context.Context, env string, busy *atomic.Bool) erro
 			return err
 		}
 	}
-	until := s.Clock.Now().Add(longestRest)
+	until := s.Clock.Now().Add(maxQuiet)
 	if !swept.Next.IsZero() && swept.Next.Before(until) {
 		until = swept.Next
 	}
-	_, err = s.State.Rest(ctx, env, until)
+	_, err = s.State.MarkQuiet(ctx, env, until)
 	return fault.Wrap(fault.Unknown, "rest", err)
 }
 
@@ -167,9 +167,9 @@ func (s *Sweeper) check(ctx context.Context, env string) error {
 	if s.Queues == nil {
 		return nil
 	}
-	looked, err := s.Queues.Check(ctx, env)
-	if looked > 0 {
-		s.Log.InfoContext(ctx, "looked at agents that have work and were not served", "environment", env, "agents", looked)
+	visited, err := s.Queues.Check(ctx, env)
+	if visited > 0 {
+		s.Log.InfoContext(ctx, "looked at agents that have work and were not served", "environment", env, "agents", visited)
 	}
 	return err
 }

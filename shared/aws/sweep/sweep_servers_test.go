@@ -61,7 +61,7 @@ func export(t *testing.T, h *home.Home, env string, m *model.Model) {
 	}
 }
 
-// serve hears the queue of web1 once and serves the lanes that were notified; it returns how many
+// serve reads the queue of web1 once and serves the lanes that were notified; it returns how many
 // lanes that were.
 func serve(t *testing.T, h *home.Home, env string) int {
 	t.Helper()
@@ -70,19 +70,19 @@ func serve(t *testing.T, h *home.Home, env string) int {
 		t.Fatal(err)
 	}
 	l := &queue.Listener{API: h.SQS, URL: u, Hide: time.Minute}
-	heard, err := l.Hear(t.Context(), 0)
+	deliveries, err := l.Receive(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range heard {
+	for _, x := range deliveries {
 		if _, err := h.Engine.RunLane(t.Context(), x.Env, x.Lane, time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Done(t.Context(), heard...); err != nil {
+	if err := l.Done(t.Context(), deliveries...); err != nil {
 		t.Fatal(err)
 	}
-	return len(heard)
+	return len(deliveries)
 }
 
 // TestIdleCostsOneRequest pins the cost of a minute in which nothing is to be done, in a process

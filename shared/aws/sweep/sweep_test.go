@@ -21,12 +21,12 @@ import (
 
 // book is environments as a sweep sees them, and notes what it does to them.
 type book struct {
-	mu      sync.Mutex
-	resting map[string]time.Time
-	swept   map[string]deploy.SweepResult
-	broken  string // this environment cannot be swept
-	done    []string
-	until   map[string]time.Time
+	mu       sync.Mutex
+	resting  map[string]time.Time
+	finished map[string]deploy.SweepResult
+	broken   string // this environment cannot be swept
+	done     []string
+	until    map[string]time.Time
 	State
 }
 
@@ -36,9 +36,9 @@ func (b *book) note(what string) {
 	b.done = append(b.done, what)
 }
 
-func (b *book) Resting(context.Context) (map[string]time.Time, error) { return b.resting, nil }
+func (b *book) QuietUntil(context.Context) (map[string]time.Time, error) { return b.resting, nil }
 
-func (b *book) Rest(_ context.Context, env string, until time.Time) (bool, error) {
+func (b *book) MarkQuiet(_ context.Context, env string, until time.Time) (bool, error) {
 	b.note("rest " + env)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,7 +51,7 @@ func (b *book) Sweep(_ context.Context, env string) (deploy.SweepResult, error) 
 	if env == b.broken {
 		return deploy.SweepResult{}, fault.New(fault.Unavailable, "read", "the store is away")
 	}
-	return b.swept[env], nil
+	return b.finished[env], nil
 }
 
 func (b *book) Collect(_ context.Context, env string, _ time.Duration) (deploy.Collected, error) {
@@ -137,13 +137,13 @@ func TestRun(t *testing.T) {
 		fails  bool
 	}{
 		{"who rests is left alone", &book{resting: map[string]time.Time{"a": soon}}, quiet("a"), nil, nil, false},
-		{"what has nothing left rests until its timer, logged", &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.SweepResult{"a": {Next: soon}}}, quiet("a"),
+		{"what has nothing left rests until its timer, logged", &book{resting: map[string]time.Time{"a": {}}, finished: map[string]deploy.SweepResult{"a": {Next: soon}}}, quiet("a"),
 			[]string{"log a", "rest a", "sweep a"}, map[string]time.Time{"a": soon}, false},
 		{"without timers it rests a day", &book{resting: map[string]time.Time{"a": now}}, quiet("a"), []string{"log a", "rest a", "sweep a"},
 			map[string]time.Time{"a": now.Add(24 * time.Hour)}, false},
-		{"what has work does not rest, and its queues are looked at", &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.SweepResult{"a": {Notified: 1, Next: soon}}},
+		{"what has work does not rest, and its queues are looked at", &book{resting: map[string]time.Time{"a": {}}, finished: map[string]deploy.SweepResult{"a": {Notified: 1, Next: soon}}},
 			quiet("a"), []string{"check a", "sweep a"}, nil, false},
-		{"what was just scheduled does not rest", &book{resting: map[string]time.Time{"a": {}}, swept: map[string]deploy.SweepResult{"a": {Due: 1}}}, quiet("a"),
+		{"what was just scheduled does not rest", &book{resting: map[string]time.Time{"a": {}}, finished: map[string]deploy.SweepResult{"a": {Due: 1}}}, quiet("a"),
 			[]string{"check a", "sweep a"}, nil, false},
 		{"one that cannot be swept keeps no other", &book{resting: map[string]time.Time{"a": {}, "b": {}}, broken: "a"}, quiet("a", "b"),
 			[]string{"log b", "rest b", "sweep a", "sweep b"}, nil, true},
@@ -168,8 +168,8 @@ func TestRun(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	b := &book{
-		resting: map[string]time.Time{"a": {}},
-		swept:   map[string]deploy.SweepResult{"a": {Notified: 2, Due: 1}},
+		resting:  map[string]time.Time{"a": {}},
+		finished: map[string]deploy.SweepResult{"a": {Notified: 2, Due: 1}},
 	}
 	s := newSweeper(b)
 	if err := s.Run(t.Context(), quiet("a")); err != nil {

@@ -74,16 +74,16 @@ func (f *filesPort) Delete(ctx context.Context, hashes []string) error {
 type notifierPort struct{ p *process }
 
 // Notify implements state.Notifier.
-func (b *notifierPort) Notify(ctx context.Context, _ string, notices []state.Notice) error {
-	return b.p.call(ctx, "Notify", &b.p.world.plan.faults.notifier, func() error {
+func (n *notifierPort) Notify(ctx context.Context, _ string, notices []state.Notice) error {
+	return n.p.call(ctx, "Notify", &n.p.world.plan.faults.notifier, func() error {
 		for _, r := range notices {
-			b.p.world.send(r)
+			n.p.world.send(r)
 		}
 		return nil
 	})
 }
 
-// send puts a message into the bag.
+// send puts a message on its way.
 func (r *run) send(notice state.Notice) {
 	r.books.notified(r, notice)
 	copies := 1
@@ -184,10 +184,10 @@ func (r *run) busy(lane string) {
 }
 
 // await is deploy.Config.Await.
-func (b *notifierPort) await(
+func (n *notifierPort) await(
 	_ context.Context, _, lane string, d time.Duration,
 ) ([]resource.ID, bool) {
-	p := b.p
+	p := n.p
 	if p.dead {
 		_ = p.noMore(p.world.sched.cur, "Await")
 		return nil, false

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // TestSeeds pins that no invariant is violated in the first seeds.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	campaign(t, 1, usual)
+	campaign(t, 1, defaultSeeds)
 }
 
 // TestLong is the same for as many seeds as one likes: go test ./shared/deploy/sim -run TestLong

@@ -185,7 +185,7 @@ func mutated(t *testing.T) string {
 // seeds, wherever these begin, and that it is the fault that is found.
 func TestSourceMutants(t *testing.T) {
 	t.Parallel()
-	if deep < usual {
+	if deep < defaultSeeds {
 		return // not with the race detector
 	}
 	program := mutated(t)

@@ -1,11 +1,12 @@
 //go:build race
 
-package awssim
+package sim
 
 // With the race detector a seed takes many times as long, and a run is but one goroutine at a time:
 // what could race is what runs share, and few of them show that. The test command makes the usual
-// seeds without it.
+// seeds without it, and looks for mutants there.
 const (
-	usual = 50  // seeds of TestSeeds
-	deep  = 100 // how many seeds a mutant may need to be looked for
+	defaultSeeds = 100 // seeds of TestSeeds
+	focused      = 4   // seeds of each focus
+	deep         = 0   // how many seeds a mutant may need to be looked for
 )

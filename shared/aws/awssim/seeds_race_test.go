@@ -1,12 +1,11 @@
 //go:build race
 
-package sim
+package awssim
 
 // With the race detector a seed takes many times as long, and a run is but one goroutine at a time:
 // what could race is what runs share, and few of them show that. The test command makes the usual
-// seeds without it, and looks for mutants there.
+// seeds without it.
 const (
-	usual   = 100 // seeds of TestSeeds
-	focused = 4   // seeds of each focus
-	deep    = 0   // how many seeds a mutant may need to be looked for
+	defaultSeeds = 50  // seeds of TestSeeds
+	deep         = 100 // how many seeds a mutant may need to be looked for
 )

@@ -15,8 +15,8 @@ import (
 // maxLanes are served side by side; notices of others go to the queue.
 const maxLanes = 16
 
-// desk serves the lanes of one agent in this process until a time.
-type desk struct {
+// dispatcher serves the lanes of one agent in this process until a time.
+type dispatcher struct {
 	s     *Server
 	ctx   context.Context //nolint:containedctx // of the invocation: lanes are begun by notices, which carry none of it
 	place place
@@ -34,10 +34,10 @@ type desk struct {
 	idle    chan struct{} // closed when nothing works; made anew when something does
 }
 
-// lane is a lane as the desk knows it.
+// lane is a lane as its dispatcher knows it.
 type lane struct {
 	name      string
-	box       box
+	inbox     inbox
 	working   bool
 	awaiting  bool // works, and waits for others
 	elsewhere bool // another process serves it
@@ -52,10 +52,10 @@ type lane struct {
 type waiter struct {
 	notice int
 	again  bool // its message was received before
-	told   chan error
+	done   chan error
 }
 
-// busy is told to a waiter whose lane is served by another, who may have died: its lease ends then
+// busy is the answer to a waiter whose lane is served by another, who may have died: its lease ends then
 // at the latest.
 type busy struct{ until time.Time }
 
@@ -64,21 +64,21 @@ func (b *busy) Error() string {
 	return "another serves the lane, until " + b.until.Format(time.RFC3339) + " if it has died"
 }
 
-// open returns a desk for an agent. The notifier passes it the notices of the agent, unless
-// another desk of this process is told that.
-func (s *Server) open(ctx context.Context, p place, until time.Time) *desk {
-	d := &desk{s: s, ctx: ctx, place: p, until: until, halting: true, patience: patience,
+// open returns a dispatcher for an agent. The notifier passes it the notices of the agent, unless
+// another dispatcher of this process gets them.
+func (s *Server) open(ctx context.Context, p place, until time.Time) *dispatcher {
+	d := &dispatcher{s: s, ctx: ctx, place: p, until: until, halting: true, patience: patience,
 		waits: maxWaits, lanes: map[string]*lane{}}
 	s.Notifier.mu.Lock()
 	defer s.Notifier.mu.Unlock()
-	if s.Notifier.desks[p] == nil {
-		s.Notifier.desks[p] = d
+	if s.Notifier.dispatchers[p] == nil {
+		s.Notifier.dispatchers[p] = d
 	}
 	return d
 }
 
 // close waits until nothing works any more. From then on notices go to the queue.
-func (d *desk) close() {
+func (d *dispatcher) close() {
 	for {
 		d.mu.Lock()
 		if d.working == 0 {
@@ -90,15 +90,15 @@ func (d *desk) close() {
 		d.mu.Unlock()
 		<-idle
 	}
-	b := d.s.Notifier
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.desks[d.place] == d {
-		delete(b.desks, d.place)
+	n := d.s.Notifier
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.dispatchers[d.place] == d {
+		delete(n.dispatchers, d.place)
 	}
 }
 
-func (d *desk) laneLocked(name string) *lane {
+func (d *dispatcher) laneLocked(name string) *lane {
 	l := d.lanes[name]
 	if l == nil {
 		l = &lane{name: name, wake: make(chan struct{}, 1)}
@@ -108,12 +108,12 @@ func (d *desk) laneLocked(name string) *lane {
 }
 
 // beginsLocked reports whether a lane may still be begun.
-func (d *desk) beginsLocked() bool {
+func (d *dispatcher) beginsLocked() bool {
 	return !d.shut && !d.broken && d.ctx.Err() == nil && d.s.Clock.Now().Before(d.until)
 }
 
-// told takes a notice of this process; false when it has to go to the queue.
-func (d *desk) told(name string, done []resource.ID) bool {
+// accept takes a notice of this process; false when it has to go to the queue.
+func (d *dispatcher) accept(name string, done []resource.ID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.laneLocked(name)
@@ -129,8 +129,8 @@ func (d *desk) told(name string, done []resource.ID) bool {
 }
 
 // notifyLocked puts a notice into the box of a lane, and begins the lane when it does not work.
-func (d *desk) notifyLocked(l *lane, done []resource.ID) {
-	l.box.add(done)
+func (d *dispatcher) notifyLocked(l *lane, done []resource.ID) {
+	l.inbox.add(done)
 	l.notified++
 	if !l.working {
 		if d.working == 0 {
@@ -149,37 +149,37 @@ func (d *desk) notifyLocked(l *lane, done []resource.ID) {
 // ask has a lane served that a message names, again or for the first time. What is returned
 // tells when a run has ended that has seen it: a fault of infrastructure, *busy when it is known
 // until when another may serve the lane, or nil.
-func (d *desk) ask(name string, done []resource.ID, again bool) <-chan error {
+func (d *dispatcher) ask(name string, done []resource.ID, again bool) <-chan error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	w := waiter{again: again, told: make(chan error, 1)}
+	w := waiter{again: again, done: make(chan error, 1)}
 	l := d.laneLocked(name)
 	if !l.working && !d.beginsLocked() {
-		w.told <- fault.New(fault.Unavailable, "serve lane "+name, "it was not begun")
-		return w.told
+		w.done <- fault.New(fault.Unavailable, "serve lane "+name, "it was not begun")
+		return w.done
 	}
 	l.elsewhere = false
 	d.notifyLocked(l, done)
 	w.notice = l.notified
 	l.waiters = append(l.waiters, w)
-	return w.told
+	return w.done
 }
 
-// hearLocked takes what was told of a lane.
-func (l *lane) hearLocked() ([]resource.ID, bool) {
+// takeLocked takes what the lane was notified of.
+func (l *lane) takeLocked() ([]resource.ID, bool) {
 	l.seen = l.notified
 	select {
 	case <-l.wake:
 	default:
 	}
-	return l.box.take()
+	return l.inbox.take()
 }
 
 // work runs a lane as long as there is something to do for it.
-func (d *desk) work(l *lane) {
+func (d *dispatcher) work(l *lane) {
 	for {
 		d.mu.Lock()
-		_, _ = l.hearLocked() // a run reads everything
+		_, _ = l.takeLocked() // a run reads everything
 		asked := len(l.waiters) > 0
 		again := slices.ContainsFunc(l.waiters, func(w waiter) bool { return w.again })
 		d.mu.Unlock()
@@ -196,28 +196,28 @@ func (d *desk) work(l *lane) {
 }
 
 // send sends a notice through the queue.
-func (d *desk) send(r state.Notice) error {
+func (d *dispatcher) send(r state.Notice) error {
 	return d.s.Notifier.out.Notify(context.WithoutCancel(d.ctx), d.place.env, []state.Notice{r})
 }
 
 // goesOn tells those who wait for a run that it is over, and reports whether there is to be
 // another. held is until when another may serve the lane.
-func (d *desk) goesOn(l *lane, out deploy.LaneRun, held time.Time, err error) bool {
+func (d *dispatcher) goesOn(l *lane, out deploy.LaneRun, held time.Time, err error) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l.elsewhere = out.Busy
 	d.broken = d.broken || (err != nil && d.halting)
 	if err == nil && !held.IsZero() {
-		l.settle(&busy{held})
+		l.answer(&busy{held})
 	} else {
-		l.settle(err)
+		l.answer(err)
 	}
 	again := err == nil && !out.Busy && !out.More
-	if wait := d.waitOf(l, out); again && wait > 0 && !l.box.notified && d.beginsLocked() {
+	if wait := d.waitOf(l, out); again && wait > 0 && !l.inbox.notified && d.beginsLocked() {
 		l.awaiting = true
 		d.mu.Unlock()
 		began := d.s.Clock.Now()
-		rest(d.ctx, l.wake, wait)
+		sleep(d.ctx, l.wake, wait)
 		d.mu.Lock()
 		l.awaiting = false
 		l.waited += d.s.Clock.Now().Sub(began)
@@ -225,20 +225,20 @@ func (d *desk) goesOn(l *lane, out deploy.LaneRun, held time.Time, err error) bo
 			return true
 		}
 	}
-	for l.box.notified {
+	for l.inbox.notified {
 		if again && d.beginsLocked() {
 			return true
 		}
-		done, _ := l.hearLocked()
+		done, _ := l.takeLocked()
 		if err := d.ctx.Err(); err != nil && len(l.waiters) > 0 { // messages that come again say it
-			l.settle(fault.Wrap(fault.Canceled, "serve lane "+l.name, err))
+			l.answer(fault.Wrap(fault.Canceled, "serve lane "+l.name, err))
 			continue
 		}
-		// There is no time for what was told meanwhile: it goes to the queue.
+		// There is no time for what came meanwhile: it goes to the queue.
 		d.mu.Unlock()
 		err = d.send(state.Notice{Lane: l.name, Done: done})
 		d.mu.Lock()
-		l.settle(err)
+		l.answer(err)
 	}
 	l.working = false
 	d.working--
@@ -249,7 +249,7 @@ func (d *desk) goesOn(l *lane, out deploy.LaneRun, held time.Time, err error) bo
 }
 
 // waitOf returns how long to wait for what is in progress in a lane; 0: that is left to the sweep.
-func (d *desk) waitOf(l *lane, out deploy.LaneRun) time.Duration {
+func (d *dispatcher) waitOf(l *lane, out deploy.LaneRun) time.Duration {
 	if out.Next.IsZero() || out.Paused {
 		return 0
 	}
@@ -261,12 +261,12 @@ func (d *desk) waitOf(l *lane, out deploy.LaneRun) time.Duration {
 	return wait
 }
 
-// settle answers those who wait for notices that were seen.
-func (l *lane) settle(err error) {
+// answer answers those who wait for notices that were seen.
+func (l *lane) answer(err error) {
 	kept := l.waiters[:0]
 	for _, w := range l.waiters {
 		if w.notice <= l.seen {
-			w.told <- err
+			w.done <- err
 		} else {
 			kept = append(kept, w)
 		}
@@ -277,32 +277,32 @@ func (l *lane) settle(err error) {
 // await implements Notifier.Await for a lane that has nothing ready. It hands no hints on: they
 // name what the lane waits for directly, and what is behind that, in other lanes, may have finished
 // without a word to this one. Without a hint everything is read anew.
-func (d *desk) await(ctx context.Context, name string, dur time.Duration) bool {
+func (d *dispatcher) await(ctx context.Context, name string, dur time.Duration) bool {
 	d.mu.Lock()
 	l := d.lanes[name]
 	if l == nil || !l.working {
 		d.mu.Unlock()
 		return false
 	}
-	if !l.box.notified && d.othersWorkLocked(l) {
+	if !l.inbox.notified && d.othersWorkLocked(l) {
 		l.awaiting = true
 		d.mu.Unlock()
 		for notified, end := false, time.Now().Add(dur); !notified && time.Now().Before(end) && ctx.Err() == nil; {
-			rest(ctx, l.wake, time.Until(end))
+			sleep(ctx, l.wake, time.Until(end))
 			d.mu.Lock()
-			notified = l.box.notified
+			notified = l.inbox.notified
 			d.mu.Unlock()
 		}
 		d.mu.Lock()
 		l.awaiting = false
 	}
 	defer d.mu.Unlock()
-	_, notified := l.hearLocked()
+	_, notified := l.takeLocked()
 	return notified
 }
 
 // othersWorkLocked reports whether another lane may still notify this one.
-func (d *desk) othersWorkLocked(than *lane) bool {
+func (d *dispatcher) othersWorkLocked(than *lane) bool {
 	for _, l := range d.lanes {
 		if l != than && l.working && !l.awaiting {
 			return true
@@ -311,8 +311,8 @@ func (d *desk) othersWorkLocked(than *lane) bool {
 	return false
 }
 
-// rest waits for a signal, a time or the end of ctx.
-func rest(ctx context.Context, wake <-chan struct{}, d time.Duration) {
+// sleep waits for a signal, a time or the end of ctx.
+func sleep(ctx context.Context, wake <-chan struct{}, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -7,7 +7,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// readRecord reads the record of a bag; one that does not exist has seq 0.
+// readRecord reads the record of a tablet; one that does not exist has seq 0.
 func (s *State) readRecord(ctx context.Context, env, key string) (*record, error) {
 	got, err := s.get(ctx, recordPart(env), key)
 	if err != nil {
@@ -79,10 +79,10 @@ func (s *State) unmoved(ctx context.Context, env string, read func() error) erro
 	})
 }
 
-// withImage calls f with the rows of a bag as they are at rec or later, and with the number of that change in the image. Nothing of the
+// withImage calls f with the rows of a tablet as they are at rec or later, and with the number of that change in the image. Nothing of the
 // image may be used after f.
 func (s *State) withImage(ctx context.Context, env string, rec *record, f func(m *image) error) error {
-	b := s.bag(bagKey{env, rec.key})
+	b := s.tablet(tabletKey{env, rec.key})
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	const tries = 5
@@ -108,7 +108,7 @@ func (s *State) withImage(ctx context.Context, env string, rec *record, f func(m
 }
 
 // load brings the image of b to rec. It fails with NotFound when a piece is not there any more.
-func (s *State) load(ctx context.Context, env string, b *bag, rec *record) error {
+func (s *State) load(ctx context.Context, env string, b *tablet, rec *record) error {
 	lane, _ := laneOf(rec.key)
 	if b.img == nil {
 		b.img = newImage(lane)
@@ -144,7 +144,7 @@ func (s *State) load(ctx context.Context, env string, b *bag, rec *record) error
 // took notes in memory what a write of this process has changed.
 func (s *State) took(env string, e *edit) {
 	s.saw(env, e.next)
-	b := s.bag(bagKey{env, e.next.key})
+	b := s.tablet(tabletKey{env, e.next.key})
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.img == nil || b.img.seq != e.rec.seq {

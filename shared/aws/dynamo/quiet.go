@@ -9,40 +9,43 @@ import (
 	"southbound/shared/fault"
 )
 
-// Resting says of each environment until when nothing is due in it; the zero time when that is not known. It is one query.
-func (s *State) Resting(ctx context.Context) (map[string]time.Time, error) {
+// QuietUntil says of each environment until when nothing is due in it; the zero time when that is
+// not known. It is one query.
+func (s *State) QuietUntil(ctx context.Context) (map[string]time.Time, error) {
 	out := map[string]time.Time{}
 	err := s.query(ctx, partition(headPart, headPrefix, false), func(i item) (bool, error) {
 		name := strings.TrimPrefix(attr.TextOf(i, attrSort), headPrefix)
 		h, err := headOf(name, i)
-		out[name] = h.restUntil()
+		out[name] = h.quiet()
 		return true, err
 	})
 	return out, err
 }
 
-func (h *head) restUntil() time.Time {
-	if h == nil || h.pending || h.trying {
+func (h *head) quiet() time.Time {
+	if h == nil || h.pending || h.tentative {
 		return time.Time{}
 	}
-	return h.rest
+	return h.quietUntil
 }
 
-// Rest notes that nothing is due in an environment until a time, and reports whether that holds. The note is made first, as one that does
-// not count yet; then what it says is looked at; then it counts, when nobody has removed it. Who takes a lease looks for the note
-// afterwards and removes it, and while a lease is held there is no rest. So whatever begins meanwhile is seen by one side or the other, and
-// whoever ends in the middle leaves nothing wrong behind.
-func (s *State) Rest(ctx context.Context, env string, until time.Time) (bool, error) {
+// MarkQuiet notes that nothing is due in an environment until a time, and reports whether that
+// holds. The order of the writes is what makes it safe: first the note is written as tentative, then
+// the records are read, then the note is confirmed, if nobody has removed it. Who takes a lease looks
+// for the note afterwards and removes it, and while a lease is held no environment is quiet. So
+// whatever begins meanwhile is seen by one side or the other, and a process that dies between two
+// writes leaves a note that does not count.
+func (s *State) MarkQuiet(ctx context.Context, env string, until time.Time) (bool, error) {
 	h, err := s.readHead(ctx, env)
 	if err != nil || h.seq == 0 {
 		return false, err
 	}
-	h.rest, h.trying = until, true
+	h.quietUntil, h.tentative = until, true
 	if err := s.write(ctx, env, nil, h); err != nil {
 		return false, notLost(err)
 	}
-	if quiet, err := s.quiet(ctx, env, h, until); err == nil && quiet {
-		h.trying = false
+	if quiet, err := s.isQuiet(ctx, env, h, until); err == nil && quiet {
+		h.tentative = false
 		err := s.write(ctx, env, nil, h)
 		return err == nil, notLost(err)
 	} else if e := s.wake(ctx, env); err == nil {
@@ -59,8 +62,8 @@ func notLost(err error) error {
 	return err
 }
 
-// quiet reports whether nothing in the records has to be looked at before a time.
-func (s *State) quiet(ctx context.Context, env string, h *head, until time.Time) (bool, error) {
+// isQuiet reports whether nothing in the records has to be looked at before a time.
+func (s *State) isQuiet(ctx context.Context, env string, h *head, until time.Time) (bool, error) {
 	e, err := h.env()
 	if err != nil || e.Releasing != 0 {
 		return false, err
@@ -83,15 +86,15 @@ func (s *State) quiet(ctx context.Context, env string, h *head, until time.Time)
 	return s.allLogged(ctx, env)
 }
 
-// Wake ends the rest of an environment in which something else than the state holds has begun to
-// wait: it is called after that was written, as who sends the environment to rest looks for it
+// Wake ends the quiet of an environment in which something else than the state holds has begun to
+// wait: it is called after that was written, as who marks the environment quiet looks for it
 // (Config.Waits) after the note was made. An environment that is not there is made.
 func (s *State) Wake(ctx context.Context, env string) error {
 	_, err := s.changeHead(withPurpose(ctx, Purpose{Name: "rest"}), env, func(h *head) error {
-		if h.rest.IsZero() && h.seq != 0 {
+		if h.quietUntil.IsZero() && h.seq != 0 {
 			return errNothing
 		}
-		return nil // whoever changes a head ends the rest
+		return nil // every change of a head ends the quiet
 	})
 	if err == errNothing { //nolint:errorlint // it is never wrapped
 		return nil
@@ -99,13 +102,13 @@ func (s *State) Wake(ctx context.Context, env string) error {
 	return err
 }
 
-// wake ends the rest of an environment.
+// wake ends the quiet of an environment.
 func (s *State) wake(ctx context.Context, env string) error {
 	_, err := s.changeHead(withPurpose(ctx, Purpose{Name: "rest"}), env, func(h *head) error {
-		if h.rest.IsZero() && h.seq != 0 {
+		if h.quietUntil.IsZero() && h.seq != 0 {
 			return errNothing
 		}
-		h.rest = time.Time{}
+		h.quietUntil = time.Time{}
 		return nil
 	})
 	if err == errNothing || fault.Is(err, fault.Canceled) { //nolint:errorlint // it is never wrapped

@@ -1,0 +1,11 @@
+//go:build !race
+
+package sim
+
+import "math"
+
+const (
+	defaultSeeds = 3000        // seeds of TestSeeds
+	focused      = 80          // seeds of each focus
+	deep         = math.MaxInt // how many seeds a mutant may need to be looked for
+)
