@@ -4,11 +4,13 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"southbound/shared/diag"
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/lsp/text"
+	"southbound/shared/lang/module"
 	"southbound/shared/lang/resources"
 )
 
@@ -92,6 +94,8 @@ type program struct {
 	sources []eval.Source
 	env     any
 	rules   []eval.Rule
+	python  []eval.Plugin
+	classes bool // modules have Python code, which nobody runs here
 }
 
 // first tells of what is found at once, and returns what has to be evaluated.
@@ -106,7 +110,10 @@ func (s *server) first(cancel context.CancelFunc) (uint64, []program) {
 	s.publish(false)
 	var out []program
 	for _, v := range s.inUse() {
-		p := program{view: v, sources: v.loaded.Sources, rules: v.loaded.Rules}
+		p := program{
+			view: v, sources: v.loaded.Sources, rules: v.loaded.Rules, python: v.python,
+			classes: slices.ContainsFunc(v.loaded.Modules, (*module.Module).HasCode),
+		}
 		if v.loaded.Env != nil {
 			v.loaded.Env.Later = resources.Fact
 			p.env = v.loaded.Env
@@ -135,8 +142,9 @@ func (s *server) evaluate(ctx context.Context, p program) []problem {
 	}
 	in := eval.Program{
 		Sources: p.sources, Rules: p.rules, Env: p.env, Limits: limits(),
-		Plugins: s.built.quiet(),
 	}
+	var called atomic.Bool
+	in.Plugins = slices.Concat(s.built.quiet(), silent(p.python, &called))
 	ours := func(s eval.Source) bool { return s.Namespace == resources.Namespace }
 	if slices.ContainsFunc(p.sources, ours) {
 		in.Types = special()
@@ -144,7 +152,10 @@ func (s *server) evaluate(ctx context.Context, p program) []problem {
 	_, warnings, err := eval.Run(ctx, in)
 	found, _ := diag.Of(err)
 	out := append(problems(found, severityError), problems(warnings, severityWarning)...)
-	return slices.DeleteFunc(out, func(p problem) bool { return p.Code == eval.CodeLimit })
+	return slices.DeleteFunc(out, func(found problem) bool {
+		return found.Code == eval.CodeLimit || p.classes && found.Code == eval.CodeDataclass ||
+			called.Load() && leftOpen(found.Code)
+	})
 }
 
 // inUse returns the views of what is open, up to date and without repeats, and drops all others.

@@ -69,6 +69,9 @@ func (s *server) definition(_ context.Context, p positionParams) (any, error) {
 	if u == nil {
 		return nil, nil
 	}
+	if l, ok := s.pluginPlace(u.Symbol); ok {
+		return []location{l}, nil
+	}
 	return s.locations(at.view.names.Definitions(u.Symbol)), nil
 }
 

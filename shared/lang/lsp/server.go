@@ -267,7 +267,7 @@ func (s *server) initialized(nothing) {
 		return
 	}
 	watch := map[string]any{"watchers": []map[string]string{
-		{"globPattern": "**/*.cf"}, {"globPattern": "**/project.yml"},
+		{"globPattern": "**/*.cf"}, {"globPattern": "**/*.py"}, {"globPattern": "**/project.yml"},
 	}}
 	registration := map[string]any{"registrations": []map[string]any{{
 		"id": "files", "method": "workspace/didChangeWatchedFiles", "registerOptions": watch,

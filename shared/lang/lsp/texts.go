@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"southbound/shared/lang/lsp/text"
+	"southbound/shared/lang/pysource"
 	"southbound/shared/lang/syntax"
 )
 
@@ -14,6 +15,14 @@ type texts struct {
 	open  map[string]*text.Text // what editors hold
 	files map[string]onDisk
 	trees map[string]*parsed
+	// scripts are the texts in Python.
+	scripts map[string]*script
+}
+
+// script is a text in Python with the plugins that it declares.
+type script struct {
+	*text.Text
+	plugins []pysource.Plugin
 }
 
 // onDisk is what a file held, and by what it is known that it still does.
@@ -39,6 +48,7 @@ func (p *parsed) broken() bool { return p.good != p.tree }
 func newTexts() *texts {
 	return &texts{
 		open: map[string]*text.Text{}, files: map[string]onDisk{}, trees: map[string]*parsed{},
+		scripts: map[string]*script{},
 	}
 }
 
@@ -92,5 +102,15 @@ func (t *texts) parsed(path, content string) *parsed {
 		p.good = before.good
 	}
 	t.trees[path] = p
+	return p
+}
+
+// script returns a text in Python, with what it declares.
+func (t *texts) script(path, content string) *script {
+	if before := t.scripts[path]; before != nil && before.String() == content {
+		return before
+	}
+	p := &script{text.New(content), pysource.Declared(content)}
+	t.scripts[path] = p
 	return p
 }

@@ -23,7 +23,8 @@ type view struct {
 	editor project.Editor
 	loaded *project.Project
 	names  *names.Project
-	extra  []string // texts of modules that the model does not import
+	extra  []string      // texts of modules that the model does not import
+	python []eval.Plugin // what its modules declare in Python
 	found  diag.Problems
 	failed error
 
@@ -134,6 +135,7 @@ func (s *server) load(v *view) {
 		p = &project.Project{Dir: v.path}
 	}
 	v.loaded = p
+	v.python = s.declared(v)
 	v.extra = v.extras()
 	for _, path := range v.extra {
 		s.current(path)
@@ -201,7 +203,7 @@ func (s *server) namesOf(v *view) *names.Project {
 	if len(v.loaded.Sources) == 0 { // it cannot be read as a model; this one text can
 		add(v.path, eval.Main)
 	}
-	return names.New(files, s.built.plugins, special())
+	return names.New(files, slices.Concat(s.built.plugins, v.python), special())
 }
 
 // current returns a text as it is now; nil for one that is part of the program or cannot be read.
