@@ -41,6 +41,8 @@ type Options struct {
 	// Services are the instances of services that the model is compiled for; nil for none. What the
 	// model says of them is there afterwards.
 	Services *lsm.Services
+	// Limits bound what the model may take; the zero value: what is usual.
+	Limits eval.Limits
 }
 
 // Compiled is a model that was compiled.
@@ -77,7 +79,7 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 		Sources: p.Sources, Rules: p.Rules, Env: p.Env, Print: o.Print,
 		Plugins: std.Plugins(), Importable: importable,
 	}
-	if program.Limits, err = limits(p.Meta); err != nil {
+	if program.Limits, err = limits(p.Meta, o.Limits); err != nil {
 		return out, err
 	}
 	ours := func(s eval.Source) bool { return s.Namespace == resources.Namespace }
@@ -107,7 +109,10 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 			return out, err
 		}
 	}
-	return out, out.collect(p.Dir, o.Types, made)
+	if err := out.collect(p.Dir, o.Types, made); err != nil {
+		return out, err
+	}
+	return out, out.deployable(o.Limits)
 }
 
 // hasModule reports whether a project has a module of a name, which goes before one that is part of

@@ -12,9 +12,12 @@ import (
 // settingSteps is the setting of the environment in project.yml that bounds the steps of a model.
 const settingSteps = "southbound_max_steps"
 
-// limits returns what a model may take: what is usual, or what its project says.
-func limits(project *metadata.Project) (eval.Limits, error) {
-	out := eval.DefaultLimits()
+// limits returns what a model may take: what is usual or given, and what its project says.
+func limits(project *metadata.Project, given eval.Limits) (eval.Limits, error) {
+	out := given
+	if out == (eval.Limits{}) {
+		out = eval.DefaultLimits()
+	}
 	v, ok := project.Settings[settingSteps]
 	if !ok {
 		return out, nil
@@ -30,6 +33,25 @@ func limits(project *metadata.Project) (eval.Limits, error) {
 	}
 	out.Steps = n
 	return out, nil
+}
+
+// perResource is what a resource takes, about, from the model to what is deployed, beside what its
+// instance has taken of the limits.
+const perResource = 2 << 10
+
+// deployable reports that the model has more resources than can be deployed in the memory that was
+// given. Where none was, there is enough.
+func (c *Compiled) deployable(given eval.Limits) error {
+	n := len(c.Resources.Resources)
+	if given.Memory == 0 || c.Taken+perResource*int64(n) <= given.Memory {
+		return nil
+	}
+	return diag.Problems{{
+		Code: eval.CodeLimit,
+		Message: fmt.Sprintf("the model needs too much memory: more than %d MiB for its %d "+
+			"resources and the rest of it", given.Memory>>20, n),
+		Hint: "deploy less at once; " + eval.RoomierHint,
+	}}
 }
 
 // steps returns a setting as a number of steps.

@@ -25,6 +25,7 @@ import (
 	"southbound/shared/aws/home"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/lang/eval"
 	"southbound/shared/provider"
 	"southbound/shared/service/bundle"
 	"southbound/shared/service/fulfil"
@@ -40,6 +41,7 @@ func Main(definitions []provider.Definition) {
 		}
 		c := &function{
 			Function: f, dir: filepath.Join(os.TempDir(), "southbound-models"),
+			limits:  limits(os.Getenv),
 			workers: map[string]*fulfil.Worker{},
 		}
 		return c.serve, nil
@@ -50,7 +52,20 @@ func Main(definitions []provider.Definition) {
 type function struct {
 	*run.Function
 	dir     string
+	limits  eval.Limits
 	workers map[string]*fulfil.Worker // by environment: they know which models are unpacked
+}
+
+// limits returns what a model may take of the memory that the function has: one that would take
+// more is a problem of its order. Without them the function would be ended, and nobody would know
+// why.
+func limits(get func(name string) string) eval.Limits {
+	const own = 96 << 20 // what the function needs beside models
+	megabytes, err := strconv.ParseInt(get(run.EnvMemory), 10, 64)
+	if err != nil || megabytes <= 0 {
+		return eval.DefaultLimits()
+	}
+	return eval.LimitsWithin(megabytes<<20 - own)
 }
 
 const (
@@ -174,6 +189,7 @@ func (f *function) worker(env string) *fulfil.Worker {
 	w := fulfil.New(fulfil.Config{
 		Env: env, Instances: h.Instances, Definitions: h.Definitions, Engine: h.Engine,
 		Types: h.Types, Agent: h.Config.Packs.Check, Dir: f.dir, Notified: true, Elsewhere: python,
+		Limits: f.limits,
 		Print: func(text string) {
 			f.Log.Debug("a model prints", "environment", env, "text", strings.TrimSpace(text))
 		},

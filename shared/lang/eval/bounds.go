@@ -36,6 +36,17 @@ func DefaultLimits() Limits {
 	}
 }
 
+// LimitsWithin returns the limits for a model that may take so much memory of its process: one that
+// would take more is refused before the system ends the process. What counts is less than what is
+// taken, and what was just made is not counted yet.
+func LimitsWithin(memory int64) Limits {
+	const least, part, bytesPart = 8 << 20, 2, 2
+	out := DefaultLimits()
+	out.Memory = max(memory/part, least)
+	out.Bytes = out.Memory / bytesPart
+	return out
+}
+
 // used is what a run has taken of its limits.
 type used struct {
 	steps int64 // pieces of work done
@@ -119,11 +130,26 @@ func ended(err error, at *diag.Pos) *fail {
 }
 
 func (e *engine) tooMuch(at *diag.Pos) *fail {
-	return e.going(failed(CodeLimit, at,
+	return e.roomier(e.going(failed(CodeLimit, at,
 		"the model needs too much memory: more than %d MiB for values, instances and what has "+
 			"begun and is not done",
-		e.limits.Memory>>20).heavy(1))
+		e.limits.Memory>>20).heavy(1)))
 }
+
+// roomier adds that the bound is that of whoever compiles, if it is.
+func (e *engine) roomier(f *fail) *fail {
+	if usual := DefaultLimits(); e.limits.Memory == usual.Memory {
+		return f
+	}
+	if f.hint != "" {
+		f.hint += "; "
+	}
+	f.hint += RoomierHint
+	return f
+}
+
+// RoomierHint says that a bound is less than usual because of whoever compiles.
+const RoomierHint = "the bound is that of whoever compiles the model, and grows with its memory"
 
 // going adds the places of what still went on.
 func (e *engine) going(f *fail) *fail {
@@ -166,12 +192,12 @@ func (e *engine) room(depth, attributes int, at *diag.Pos) *fail {
 // spend reports that the model has made more data than it may.
 func (e *engine) spend(bytes int, at *diag.Pos) *fail {
 	if e.used.bytes += int64(bytes); e.used.bytes > e.limits.Bytes {
-		return failed(
+		return e.roomier(failed(
 			CodeLimit,
 			at,
 			"the texts and lists that the model computes are larger than %d MiB together",
 			e.limits.Bytes>>20,
-		).heavy(1)
+		).heavy(1))
 	}
 	return e.look(bytes/itemSize, at)
 }

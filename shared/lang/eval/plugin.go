@@ -304,6 +304,15 @@ func (c *Context) Work(pieces int) error {
 	return nil
 }
 
+// Room is how many bytes the model may still take.
+func (c *Context) Room() int64 {
+	if c.engine == nil {
+		return DefaultLimits().Memory
+	}
+	u := &c.engine.used
+	return max(c.engine.limits.Memory-u.live-u.bytes, 0)
+}
+
 // Type returns the entity or the typedef of a name with its namespace; nil if there is none.
 func (c *Context) Type(name string) types.Type { return c.engine.program.named(name) }
 

@@ -63,6 +63,8 @@ type Result struct {
 	Annotations map[*types.Attribute][]types.Value
 	// Conditions are those of types, as they were written.
 	Conditions map[*types.Typedef]syntax.Expression
+	// Taken is what the model has taken of Limits.Memory.
+	Taken int64
 }
 
 // Run runs a program. Its problems are returned as diag.Problems; warnings also when it went well.
@@ -220,6 +222,7 @@ func (p *program) result(e *engine) *Result {
 		Counts:    map[string]int{},
 		Entities:  p.entities,
 		Output:    e.out.String(),
+		Taken:     e.used.live + e.used.bytes,
 
 		Annotations: p.annotated(), Conditions: p.conditions(),
 	}

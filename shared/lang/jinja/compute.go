@@ -141,7 +141,7 @@ func (s *state) join(a, b types.Value) (types.Value, error) {
 	if kind == 0 || kind != other {
 		return nil, failf("+ cannot be computed with %s and %s", kindOf(a), kindOf(b))
 	}
-	if err := s.spend(len(l) + len(r)); err != nil {
+	if err := s.spendItems(len(l) + len(r)); err != nil {
 		return nil, err
 	}
 	items := append(append(make([]types.Value, 0, len(l)+len(r)), l...), r...)
@@ -178,7 +178,7 @@ func (s *state) repeat(v types.Value, n int) (types.Value, error) {
 	if len(items) > 0 && n > maxItems/len(items) {
 		return nil, limitf("a list becomes longer than %d items", maxItems)
 	}
-	if err := s.spend(len(items) * n); err != nil {
+	if err := s.spendItems(len(items) * n); err != nil {
 		return nil, err
 	}
 	out := make([]types.Value, 0, len(items)*n)

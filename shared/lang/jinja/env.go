@@ -37,6 +37,12 @@ type Budget interface {
 	Work(pieces int) error
 }
 
+// Room is a Host that bounds the memory of a rendering.
+type Room interface {
+	// Room is how many bytes of texts and lists a rendering may make, all told.
+	Room() int64
+}
+
 // Variables is a Host that has nothing but variables.
 type Variables map[string]types.Value
 
@@ -168,6 +174,9 @@ func (env *Environment) Get(name string) (*Template, error) {
 func (t *Template) Render(host Host) (string, error) {
 	r := &rendering{host: host, lib: t.env.library(), work: &work{}}
 	r.budget, _ = host.(Budget)
+	if h, ok := host.(Room); ok {
+		r.room = max(h.Room(), 1)
+	}
 	s := &state{rendering: r, tpl: t, out: &strings.Builder{}, scope: &scope{top: true}}
 	s.blocks = map[string][]*blockNode{}
 	err := s.template(t)

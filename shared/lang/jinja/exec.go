@@ -20,12 +20,15 @@ type work struct {
 	told   int    // how many of the steps the host knows of
 	budget Budget // nil if the host does not count
 	depth  int
+	bytes  int64 // of texts and lists that were made
+	room   int64 // how many these may be; 0: any number
 }
 
 const (
 	tellEach     = 4096 // steps
 	stepsToPiece = 3    // how many steps take the time of a piece of work of a Budget
 	bytesToStep  = 32   // how many bytes of a text that is made take the time of a step
+	itemBytes    = 16   // of a list
 )
 
 // tell tells the host of the work that was done.
@@ -113,9 +116,27 @@ func (s *state) spend(n int) error {
 // made counts a value that was computed.
 func (s *state) made(v types.Value, err error) (types.Value, error) {
 	if text, ok := stringOf(v); ok && err == nil {
-		err = s.spend(len(text) / bytesToStep)
+		if err = s.take(len(text)); err == nil {
+			err = s.spend(len(text) / bytesToStep)
+		}
 	}
 	return v, err
+}
+
+// take counts bytes that are kept.
+func (w *work) take(bytes int) error {
+	if w.bytes += int64(bytes); w.room > 0 && w.bytes > w.room {
+		return limitf("the template makes more than %d MiB of texts and lists", w.room>>20)
+	}
+	return nil
+}
+
+// spendItems counts the items of a list that is made.
+func (s *state) spendItems(n int) error {
+	if err := s.take(itemBytes * n); err != nil {
+		return err
+	}
+	return s.spend(n)
 }
 
 func (s *state) enter() error {
@@ -210,7 +231,7 @@ func (s *state) write(text string) error {
 		return limitf("the output becomes longer than %d bytes", maxOutput)
 	}
 	s.out.WriteString(text)
-	return nil
+	return s.take(len(text))
 }
 
 func (n *dataNode) exec(s *state) error {

@@ -111,7 +111,7 @@ func (s *state) grow(l *List, more ...types.Value) error {
 		return limitf("a list becomes longer than %d items", maxItems)
 	}
 	l.items = append(slices.Clip(l.items), more...)
-	return s.spend(len(more))
+	return s.spendItems(len(more))
 }
 
 func extendMethod(s *state, a []types.Value) (types.Value, error) {

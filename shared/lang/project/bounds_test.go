@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -119,6 +120,40 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestBoundsWithin holds that no model takes more memory than whoever compiles it has for models,
+// and that the problem says whose bound it is.
+func TestBoundsWithin(t *testing.T) {
+	if path := os.Getenv("PROJECT_BOUNDS_TEST"); path != "" {
+		tellMemory(t, path)
+		return
+	}
+	if raced {
+		return
+	}
+	const memory, own = 160, 16 // megabytes: of models, and of the program itself
+	for name, text := range endless() {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBoundsWithin$") //nolint:gosec // this program
+			cmd.Env = append(os.Environ(), "PROJECT_BOUNDS_TEST="+bounded(t, text),
+				fmt.Sprintf("PROJECT_BOUNDS_MEMORY=%d", memory<<20),
+				fmt.Sprintf("GOMEMLIMIT=%dMiB", memory))
+			out, err := cmd.CombinedOutput()
+			kb := 0
+			_, said, _ := strings.Cut(string(out), "MEMORY ")
+			if _, scanned := fmt.Sscan(said, &kb); err != nil || scanned != nil {
+				t.Fatalf("%v\n%.2000s", err, out)
+			}
+			t.Logf("%d MB, %.200s", kb>>10, strings.TrimSpace(said))
+			if kb>>10 > memory+own || !strings.Contains(said, "code: limit") {
+				t.Errorf("it takes %d MB: %.500s", kb>>10, said)
+			}
+			if name == "deep for" && !strings.Contains(said, "grows with its memory") {
+				t.Errorf("it does not say that there may be more memory: %s", said)
+			}
+		})
+	}
+}
+
 // bounded writes a model with the templates that models of this test use.
 func bounded(t *testing.T, text string) string {
 	t.Helper()
@@ -157,10 +192,14 @@ func runModel(ctx context.Context, path string, in eval.Program) error {
 // tellMemory runs a model and prints how much memory that took, and what came out.
 func tellMemory(t *testing.T, path string) {
 	t.Helper()
-	err := runModel(t.Context(), path, eval.Program{})
-	code := "none"
+	var in eval.Program
+	if memory, err := strconv.ParseInt(os.Getenv("PROJECT_BOUNDS_MEMORY"), 10, 64); err == nil {
+		in.Limits = eval.LimitsWithin(memory)
+	}
+	err := runModel(t.Context(), path, in)
+	code, hint := "none", ""
 	if found, _ := diag.Of(err); len(found) > 0 {
-		code = found[0].Code
+		code, hint = found[0].Code, found[0].Hint
 	}
 	kb := 0
 	status, _ := os.ReadFile("/proc/self/status")
@@ -168,7 +207,7 @@ func tellMemory(t *testing.T, path string) {
 	if _, err := fmt.Sscan(peak, &kb); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("MEMORY %d code: %s %.300v\n", kb, code, err)
+	fmt.Printf("MEMORY %d code: %s %.300v %s\n", kb, code, err, hint)
 }
 
 // TestInterrupted holds that a run ends when its context does, whatever it does then: the bounds

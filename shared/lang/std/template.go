@@ -94,6 +94,9 @@ func (h host) Filter(name string, args []types.Value) (types.Value, bool, error)
 // Work implements jinja.Budget.
 func (h host) Work(pieces int) error { return h.c.Work(pieces) }
 
+// Room implements jinja.Room.
+func (h host) Room() int64 { return h.c.Room() }
+
 // HasFilter implements jinja.Host.
 func (h host) HasFilter(name string) bool {
 	return strings.Contains(name, ".") && h.c.HasPlugin(plugin(name))

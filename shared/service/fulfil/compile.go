@@ -102,6 +102,7 @@ func (r *round) compileOnce(
 	out.Compiled, err = compile.Model(within, compile.Options{
 		Path: out.model.Main, Environment: r.Env, Types: r.Types, Print: r.Print,
 		VirtualEnv: out.model.Env, Beside: out.model.Beside, Services: out.services,
+		Limits: r.Limits,
 	})
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		return nil, &tooLong{diag.Problems{{

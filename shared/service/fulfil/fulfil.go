@@ -21,6 +21,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/lang/eval"
 	"southbound/shared/lang/lsm"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -54,6 +55,8 @@ type Config struct {
 	Elsewhere func(bundle.Opened) []diag.Problem
 	// Limit is how long a compile may take; 0: as long as it does.
 	Limit time.Duration
+	// Limits bound what a model may take; the zero value: what is usual.
+	Limits eval.Limits
 	// Print gets what models print; it may be nil.
 	Print func(string)
 	// Failed is told what keeps the worker from its work; it may be nil.
