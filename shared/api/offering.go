@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -12,6 +13,7 @@ import (
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/service/bundle"
 	"southbound/shared/service/definition"
 )
 
@@ -39,20 +41,20 @@ func errNoServices() error {
 
 // Offer implements Home.
 func (s *Service) Offer(
-	ctx context.Context, env string, bundle state.Blob, services []definition.Service,
+	ctx context.Context, env string, packed state.Blob, services []definition.Service,
 ) ([]OfferedService, error) {
 	if s.Definitions == nil {
 		return nil, errNoServices()
 	}
-	if err := s.Engine.Files.Put(ctx, []state.Blob{bundle}); err != nil {
+	if err := s.Engine.Files.Put(ctx, []state.Blob{packed}); err != nil {
 		return nil, fault.Wrap(fault.Unknown, "store the model", err)
 	}
-	return s.offered(ctx, env, bundle.Hash, services)
+	return s.offered(ctx, env, packed.Hash, services)
 }
 
 // offered makes services those of an environment; the bundle is stored.
 func (s *Service) offered(
-	ctx context.Context, env, bundle string, services []definition.Service,
+	ctx context.Context, env, digest string, services []definition.Service,
 ) ([]OfferedService, error) {
 	for i := range services {
 		for _, p := range services[i].Lifecycle.Check() {
@@ -64,7 +66,7 @@ func (s *Service) offered(
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Definitions.Put(ctx, env, bundle, services); err != nil {
+	if err := s.Definitions.Put(ctx, env, digest, services); err != nil {
 		return nil, err
 	}
 	return changesOf(before, services)
@@ -148,19 +150,46 @@ func (s *Service) offerUploaded(
 		return nil, fault.New(fault.NotFound, opOffer, "the file %.12s was not uploaded", missing[0]).
 			WithHint("export the services again")
 	}
-	found, err := s.Engine.Files.Get(ctx, []string{asked.Definitions})
-	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "read definitions", err)
+	if err := s.checkBundle(ctx, asked.Bundle); err != nil {
+		return nil, err
 	}
-	if len(found[0]) > maxDefinitions {
-		return nil, fault.New(fault.Invalid, opOffer, "the definitions are more than %d MiB",
-			maxDefinitions>>20).WithHint("split the model into environments")
-	}
-	services, err := parseDefinitions(found[0])
+	services, err := s.readDefinitions(ctx, asked.Definitions)
 	if err != nil {
 		return nil, err
 	}
 	return s.offered(ctx, env, asked.Bundle, services)
+}
+
+// checkBundle opens a model that was uploaded: one that is broken would be found out only by the
+// orders that are compiled with it.
+func (s *Service) checkBundle(ctx context.Context, hash string) error {
+	in, err := s.Engine.Files.Open(ctx, hash)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read the model", err)
+	}
+	defer func() { _ = in.Close() }()
+	return bundle.Check(in)
+}
+
+// readDefinitions reads a list of definitions that was uploaded. Of one that is too large no more is
+// read than a list may have.
+func (s *Service) readDefinitions(
+	ctx context.Context, hash string,
+) ([]definition.Service, error) {
+	in, err := s.Engine.Files.Open(ctx, hash)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read definitions", err)
+	}
+	defer func() { _ = in.Close() }()
+	text, err := io.ReadAll(io.LimitReader(in, maxDefinitions+1))
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, "read definitions", err)
+	}
+	if len(text) > maxDefinitions {
+		return nil, fault.New(fault.Invalid, opOffer, "the definitions are more than %d MiB",
+			maxDefinitions>>20).WithHint("split the model into environments")
+	}
+	return parseDefinitions(text)
 }
 
 // parseDefinitions reads a list of definitions, with numbers as they were written.
@@ -181,7 +210,7 @@ func parseDefinitions(text []byte) ([]definition.Service, error) {
 
 // Offer implements Home.
 func (c *Client) Offer(
-	ctx context.Context, env string, bundle state.Blob, services []definition.Service,
+	ctx context.Context, env string, packed state.Blob, services []definition.Service,
 ) ([]OfferedService, error) {
 	if services == nil {
 		services = []definition.Service{}
@@ -194,12 +223,12 @@ func (c *Client) Offer(
 	all := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(text)), Data: text}
 	for again := false; ; again = true {
 		u := &uploads{c: c, env: env, model: &model.Model{}}
-		if err := u.store(ctx, []state.Blob{bundle, all}); err != nil {
+		if err := u.store(ctx, []state.Blob{packed, all}); err != nil {
 			return nil, err
 		}
 		var done offerDone
 		err := c.call(ctx, http.MethodPut, envPath(env, "services"),
-			offerAsked{bundle.Hash, all.Hash}, &done)
+			offerAsked{packed.Hash, all.Hash}, &done)
 		if again || fault.KindOf(err) != fault.NotFound {
 			return done.Services, err
 		}

@@ -4,6 +4,7 @@
 //
 //	bundle.go  what is packed, and how it is found again
 //	walk.go    which files of a folder travel
+//	check.go   what somebody has sent
 //
 // What travels: the main file, project.yml, the folders files and templates of the project, and the
 // modules V1 that are imported. If one of the modules has Python code, which may read anything, the

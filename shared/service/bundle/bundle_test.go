@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -227,3 +228,70 @@ func TestUnpackInside(t *testing.T) {
 		t.Error("it is written outside")
 	}
 }
+
+// TestCheck holds that what is packed passes, and that what could not be unpacked is said to be
+// broken before it is stored as a model.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	whole := packed(t, model(t, filepath.Join(plain(t, t.TempDir()), "shop"))).Data
+	if err := Check(bytes.NewReader(whole)); err != nil {
+		t.Error(err)
+	}
+	archive := func(texts ...string) []byte {
+		var out bytes.Buffer
+		w := tar.NewWriter(&out)
+		for i := 0; i < len(texts); i += 2 {
+			if err := put(w, texts[i], []byte(texts[i+1])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = w.Close()
+		return out.Bytes()
+	}
+	const says = `{"format":1,"main":"main.cf"}`
+	for _, c := range []struct {
+		reason, want string
+		data         []byte
+	}{
+		{"empty", "it has no bundle.json", nil},
+		{"something else", "not a model", []byte(strings.Repeat("x", 600))},
+		{"cut off", "not a model", whole[:700]},
+		{"no manifest", "it has no bundle.json", archive("project/main.cf", "")},
+		{"a later one", "is not one that this program knows", archive(manifestFile, `{"format":9}`)},
+		{"no main file", "is not there", archive(manifestFile, says)},
+		{"a way out", "leads out", archive(manifestFile, says, "../x", "")},
+		{"large manifest", "larger than", archive(manifestFile, strings.Repeat(" ", maxManifest+1))},
+	} {
+		err := Check(bytes.NewReader(c.data))
+		if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.reason, err)
+		}
+	}
+	large := &bytes.Buffer{}
+	w := tar.NewWriter(large)
+	_ = w.WriteHeader(&tar.Header{Name: "project/x", Size: MaxBytes + 1, Typeflag: tar.TypeReg})
+	in := &counted{Reader: io.MultiReader(large, zeros{})}
+	err := Check(in)
+	if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "64 MiB") || in.n > 4096 {
+		t.Errorf("after %d bytes: %v", in.n, err)
+	}
+}
+
+// counted counts what is read.
+type counted struct {
+	io.Reader
+	n int64
+}
+
+// Read implements io.Reader.
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// zeros has no end.
+type zeros struct{}
+
+// Read implements io.Reader.
+func (zeros) Read(b []byte) (int, error) { return len(b), nil }
