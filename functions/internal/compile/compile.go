@@ -81,6 +81,8 @@ const (
 	// limitPart is which part of an invocation a compile has: what is begun in the middle can take
 	// too long for several orders, and once more for the first of them alone.
 	limitPart = 5
+	// modelRoom is what unpacked models may take of the 512 MB that the function has on its disk.
+	modelRoom = 384 << 20
 )
 
 // serve works on what messages name. Those of environments in which a fault was in the way come
@@ -189,7 +191,7 @@ func (f *function) worker(env string) *fulfil.Worker {
 	w := fulfil.New(fulfil.Config{
 		Env: env, Instances: h.Instances, Definitions: h.Definitions, Engine: h.Engine,
 		Types: h.Types, Agent: h.Config.Packs.Check, Dir: f.dir, Notified: true, Elsewhere: python,
-		Limits: f.limits,
+		Limits: f.limits, Room: modelRoom,
 		Print: func(text string) {
 			f.Log.Debug("a model prints", "environment", env, "text", strings.TrimSpace(text))
 		},

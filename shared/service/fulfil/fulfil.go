@@ -41,6 +41,9 @@ type Config struct {
 	Agent func(resource.Agent) []diag.Problem
 	// Dir is where models are unpacked.
 	Dir string
+	// Room is how many bytes the models of all environments may take in Dir, where one process at a
+	// time works: those that were not used for longest are removed for others. 0: any number.
+	Room int64
 	// Compile compiles the model of a digest for instances; nil: it is unpacked and compiled here.
 	Compile func(ctx context.Context, digest string, s *lsm.Services) (*compile.Compiled, error)
 	// Alone makes this the only worker of the environment; see local.Home. It may be nil.

@@ -2,9 +2,11 @@ package fulfil
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"southbound/shared/diag"
 	"southbound/shared/service/bundle"
@@ -15,20 +17,85 @@ const dataDir = "data"
 
 // model returns the model of a digest. A worker unpacks it, or sees that it is whole, once.
 func (w *Worker) model(ctx context.Context, digest string) (bundle.Opened, error) {
-	if out, ok := w.models[digest]; ok {
+	root := filepath.Join(w.Dir, w.Env)
+	if out, ok := w.models[digest]; ok && (w.Room == 0 || w.used(filepath.Join(root, digest))) {
 		return out, nil
 	}
 	packed, err := w.Engine.Files.Get(ctx, []string{digest})
 	if err != nil {
 		return bundle.Opened{}, err
 	}
-	root := filepath.Join(w.Dir, w.Env)
+	if w.Room > 0 {
+		makeRoom(w.Dir, w.Room-diskSize(int64(len(packed[0]))), filepath.Join(root, digest))
+	}
 	out, err := bundle.Unpack(packed[0], filepath.Join(root, digest), filepath.Join(root, dataDir))
 	if err != nil {
 		return out, err
 	}
 	w.models[digest] = out
+	w.used(filepath.Join(root, digest))
 	return out, w.tidy(ctx, root)
+}
+
+// used notes that the model in a folder is used now, and reports whether it is there.
+func (w *Worker) used(dir string) bool {
+	now := w.clock.Now()
+	return os.Chtimes(dir, now, now) == nil
+}
+
+// diskBlock is what the smallest file takes.
+const diskBlock = 4096
+
+// diskSize is what a file takes.
+func diskSize(bytes int64) int64 { return (bytes + diskBlock - 1) / diskBlock * diskBlock }
+
+// unpacked is a folder with a model.
+type unpacked struct {
+	path string
+	at   time.Time
+	size int64
+}
+
+// makeRoom removes models of all environments, those that were used last longest ago first, until
+// the others take no more than some bytes. One is kept. What cannot be removed is left: unpacking
+// then says that the disk is full.
+func makeRoom(dir string, room int64, kept string) {
+	var all []unpacked
+	total := int64(0)
+	folders, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
+	for _, path := range folders { // also what was not unpacked to its end
+		info, err := os.Stat(path)
+		if err != nil || filepath.Base(path) == dataDir || path == kept {
+			continue
+		}
+		one := unpacked{path, info.ModTime(), sizeOf(path)}
+		all, total = append(all, one), total+one.size
+	}
+	slices.SortFunc(all, func(a, b unpacked) int { return a.at.Compare(b.at) })
+	for _, one := range all {
+		if total <= room {
+			return
+		}
+		if os.RemoveAll(one.path) == nil {
+			total -= one.size
+		}
+	}
+}
+
+// sizeOf is what a folder takes on the disk.
+func sizeOf(dir string) int64 {
+	total := int64(0)
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // it goes while others look
+		}
+		total += diskBlock
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			total += diskSize(info.Size()) - diskBlock
+		}
+		return nil
+	})
+	return total
 }
 
 // intact reports whether the model of a digest is still what was unpacked. If it is not, it is unpacked

@@ -214,3 +214,58 @@ func TestVisitEnds(t *testing.T) {
 		t.Errorf("%v", r.Tasks)
 	}
 }
+
+// TestVisitRoom holds that models of other environments, and what was unpacked half, make room for
+// the model that is compiled, that what is used stays, and that what was removed is unpacked again.
+func TestVisitRoom(t *testing.T) {
+	t.Parallel()
+	const room = 1 << 20
+	w := newWorld(t, site+"\n#"+strings.Repeat("x", room/2)+"\n")
+	dir := t.TempDir()
+	folder := func(name string, age time.Duration) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		err := os.MkdirAll(path, 0o700)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(path, "large"), make([]byte, room/4), 0o600)
+		}
+		if err == nil {
+			err = os.Chtimes(path, time.Time{}, time.Now().Add(-age))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	worker := w.visitor(w.store, func(c *fulfil.Config) { c.Dir, c.Room = dir, room })
+	visit := func(id string) {
+		t.Helper()
+		w.order("site", id, map[string]any{"host_name": id})
+		if _, err := worker.Visit(t.Context(), []string{id}, false, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		w.state(id, "inprogress")
+	}
+	there := func(path string, want bool) {
+		t.Helper()
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	oldest, half := folder("a/one", 3*time.Hour), folder("b/.new-1", 2*time.Hour)
+	kept, data := folder("b/two", time.Hour), folder("b/data", 9*time.Hour)
+	visit("one")
+	there(oldest, false)
+	there(half, false)
+	there(kept, true)
+	there(data, true)
+	models, err := filepath.Glob(filepath.Join(dir, env, "*", "project"))
+	if err != nil || len(models) != 1 {
+		t.Fatalf("%v %v", models, err)
+	}
+	if err := os.RemoveAll(filepath.Dir(models[0])); err != nil { // by the worker of another one
+		t.Fatal(err)
+	}
+	visit("two")
+	there(models[0], true)
+}
