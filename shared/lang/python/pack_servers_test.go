@@ -44,7 +44,7 @@ class Handler(CRUDHandler[Thing]):
         if thing.how == "flood":
             print("x" * (70 << 20))
         if thing.how == "grow":
-            self.__class__.held = b"x" * (64 << 20)
+            self.__class__.held = b"x" * (128 << 20)
         ctx.info("read %(how)s", how=thing.how)
 `
 

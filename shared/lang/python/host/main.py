@@ -1,7 +1,7 @@
 """The loop of the host: one question after the other."""
 import faulthandler, fcntl, gc, importlib, json, os, signal, sys, threading
 
-from southbound_host import wire
+from southbound_host import later, wire
 
 def _watch():
     """Ends all that was started here as soon as whoever started this process is gone."""
@@ -24,6 +24,7 @@ def serve(source):
     threading.Thread(target=_watch, daemon=True).start()
     faulthandler.register(signal.SIGUSR1, all_threads=False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started the host ends it
+    later.begin()
     gc.disable()  # what is loaded stays: looking through it again and again takes a sixth of the time
     import logging
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
@@ -58,11 +59,13 @@ plugins = handlers = None
 def _part(name):
     """Imports a part of the host that needs the library; None if that cannot be had."""
     try:
+        later.library()
         return importlib.import_module("southbound_host." + name)
-    except ModuleNotFoundError as e:
-        wire.send(["missing", e.name or "", str(e)])
     except Exception as e:
-        wire.send(["missing", "", f"{type(e).__name__}: {e}"])
+        if later.end():
+            return _part(name)
+        missing = isinstance(e, ModuleNotFoundError)
+        wire.send(["missing", e.name or "" if missing else "", str(e) if missing else f"{type(e).__name__}: {e}"])
 
 def _collect():
     """Has garbage collected from now on, and what was loaded left out of that."""

@@ -1,0 +1,183 @@
+//go:build servers
+
+package python_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"southbound/localstack/server"
+	"southbound/shared/lang/python"
+	"southbound/shared/lang/types"
+)
+
+// uses is a module that uses parts of the library that are run when they are used.
+const uses = `
+import sys, threading, types
+import inmanta.agent.handler
+import inmanta.data
+import inmanta.protocol
+from inmanta import env
+from inmanta.agent import config as options
+from inmanta.data import model
+from inmanta.plugins import plugin
+
+@plugin
+def idle() -> "string[]":
+    """Returns what was run of all that is only for servers."""
+    return [n for n in ("inmanta.agent.agent_new", "sqlalchemy", "strawberry", "inmanta.server.bootloader")
+            if n in sys.modules]
+
+@plugin
+def set_first() -> "int":
+    """Sets what is not run yet: it stays as it was set."""
+    inmanta.data.APILIMIT = 7
+    return inmanta.data.APILIMIT
+
+@plugin
+def by_name() -> "bool":
+    from inmanta.agent import Agent, agent_new
+    from inmanta.data import LogLine
+    return Agent is agent_new.Agent and LogLine is inmanta.data.LogLine
+
+@plugin
+def client() -> "string":
+    """Looks for a method of the server's API, as a handler with a client of its own does."""
+    try:
+        inmanta.protocol.Client("client").no_such_method
+    except AttributeError:
+        pass
+    return type(inmanta.protocol.Client("client").get_file).__name__ + " " + inmanta.protocol.methods_v2.__name__
+
+@plugin
+def mentioned() -> "string":
+    """Uses what the library only mentions when it is imported."""
+    of = inmanta.agent.handler.HandlerContext.logs.fget.__annotations__["return"].__args__[0]
+    class Own(of):
+        pass
+    return f"{Own.__mro__[1].__name__} {of is inmanta.data.LogLine} {of.__name__} {isinstance(1, of)}"
+
+@plugin
+def threads() -> "int":
+    """Uses a part in several threads at once."""
+    out, begin = [], threading.Barrier(8)
+    def use():
+        begin.wait()
+        out.append(env.process_env.python_path)
+    all = [threading.Thread(target=use) for _ in range(8)]
+    for t in all: t.start()
+    for t in all: t.join()
+    return len(out)
+
+@plugin
+def plain() -> "string[]":
+    """Returns the parts that are no longer waiting for their first use."""
+    vars(inmanta.agent), dir(env)
+    return sorted(n for n, m in sys.modules.items() if n.startswith("inmanta.") and type(m) is not types.ModuleType)
+`
+
+// uses starts a host with the module above.
+func startUses(t *testing.T, path ...string) *python.Code {
+	t.Helper()
+	env, err := server.InstallModules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "uses", "plugins", "__init__.py")
+	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(uses), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, err := python.Start(t.Context(), python.Options{
+		Python: filepath.Join(env, "bin", "python"), Dir: dir, Shown: ".", Path: path,
+		Modules: []python.Module{{Name: "uses", Dir: filepath.Join(dir, "uses"), Legacy: true}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	code, err := h.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+// TestPartsOfTheLibraryAreRunLater holds that what is only for servers is not run to load a module
+// that imports it, and that whoever uses it finds all of it.
+func TestPartsOfTheLibraryAreRunLater(t *testing.T) {
+	code := startUses(t)
+	for _, test := range []struct{ plugin, want string }{
+		{"uses::idle", "[]"},
+		{"uses::set_first", "7"},
+		{"uses::idle", `['sqlalchemy']`},
+		{"uses::by_name", "True"},
+		{"uses::client", `'function inmanta.protocol.methods_v2'`},
+		{"uses::mentioned", `'LogLine False LogLine False'`},
+		{"uses::threads", "8"},
+		{"uses::plain", "[]"},
+	} {
+		v, err := call(t, code, test.plugin)
+		if err != nil || types.Repr(v) != test.want {
+			t.Errorf("%s: got %s, %v, want %s", test.plugin, types.Repr(v), err, test.want)
+		}
+	}
+}
+
+// TestLibraryAsAWhole holds that a release of the library that does not work in parts is imported as
+// a whole.
+func TestLibraryAsAWhole(t *testing.T) {
+	env, err := server.InstallModules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(env, "lib", "python3*", "site-packages", "inmanta"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	dir := t.TempDir()
+	link(t, found[0], filepath.Join(dir, "inmanta"), "agent")
+	link(t, filepath.Join(found[0], "agent"), filepath.Join(dir, "inmanta", "agent"), "handler.py")
+	text, err := os.ReadFile(filepath.Join(found[0], "agent", "handler.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, "\nimport types\nassert type(data) is types.ModuleType\nclass Own(data.LogLine): pass\n"...)
+	err = os.WriteFile(filepath.Join(dir, "inmanta", "agent", "handler.py"), text, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := startUses(t, dir)
+	v, err := call(t, code, "uses::plain")
+	if err != nil || types.Repr(v) != "[]" {
+		t.Errorf("got %s, %v", types.Repr(v), err)
+	}
+	if v, err = call(t, code, "uses::idle"); err != nil || !strings.Contains(types.Repr(v), "sqlalchemy") {
+		t.Errorf("got %s, %v", types.Repr(v), err)
+	}
+}
+
+// link links all of a folder but one entry, and what was compiled of it, into another.
+func link(t *testing.T, from, to, but string) {
+	t.Helper()
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(to, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() == but || e.Name() == "__pycache__" {
+			continue
+		}
+		if err := os.Symlink(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
