@@ -14,12 +14,16 @@ import (
 	"southbound/shared/lang/python"
 )
 
+// pythonMemory is how many bytes the Python code of modules may hold while a model is compiled, with
+// all processes that it starts.
+const pythonMemory = 4 << 30
+
 // startPython starts the Python code of the modules of a project, and adds what they have to a
 // program. It returns nil if there is none: then no Python is needed.
 func startPython(
 	ctx context.Context, o Options, p *project.Project, program *eval.Program,
 ) (*python.Host, error) {
-	start := python.Options{Shown: p.Dir, Print: o.Print}
+	start := python.Options{Shown: p.Dir, Print: o.Print, Memory: pythonMemory}
 	for _, m := range p.Modules {
 		if !m.HasCode() {
 			continue

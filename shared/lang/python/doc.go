@@ -2,6 +2,9 @@
 // environment, with the library that modules import. docs/design/python.md describes it.
 //
 //	host.go     the process: its start, its end, its limits
+//	memory.go   how much it may hold
+//	processes.go  what it has started, and how that ends
+//	pack.go     processes for handlers, and what a process is told of them in handler.go
 //	wire.go     frames and values
 //	plugins.go  plugins of modules as those of the program, and their calls
 //	answer.go   what Python code asks of the model

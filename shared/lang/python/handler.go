@@ -146,7 +146,7 @@ func (h *handler) run(
 		if kind != "done" || len(v) != 1 {
 			return fault.Wrap(fault.Internal, "run Python", errFrame)
 		}
-		host.whole = true
+		host.end()
 		out = &ended{}
 		return readJSON(text(v[0]), out)
 	})

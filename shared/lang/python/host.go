@@ -3,11 +3,13 @@ package python
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -39,8 +41,11 @@ type Options struct {
 	Print func(text string)
 	// Call bounds one call of Python code; 0 stands for 10 minutes.
 	Call time.Duration
-	// Memory is how many bytes the process may hold; 0: any number.
+	// Memory is how many bytes the process may hold, with all that it has started; 0: any number.
 	Memory int64
+	// Daemons says that what Python code has started in a session of its own may outlive the process,
+	// if the call that did so has come to its end.
+	Daemons bool
 }
 
 // Host is a process that holds the Python code of a project. It is used by one goroutine.
@@ -60,6 +65,9 @@ type Host struct {
 	objects map[int64]types.Object // that Python code has seen
 	close   sync.Once
 	whole   bool // the last conversation has come to its end
+	mark    string
+	since   atomic.Int64           // what was started since ends with the process, wherever it went
+	doing   atomic.Pointer[string] // what goes on; nil: nothing
 }
 
 // Start starts the process. It ends with Close, or when the context does.
@@ -67,7 +75,9 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 	if o.Call == 0 {
 		o.Call = defaultCall
 	}
-	h := &Host{o: o, ctx: ctx, exited: make(chan struct{}), objects: map[int64]types.Object{}}
+	h := &Host{
+		o: o, ctx: ctx, mark: rand.Text(), exited: make(chan struct{}), objects: map[int64]types.Object{},
+	}
 	boot, err := program.ReadFile("host/boot.py")
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "read the host", err)
@@ -84,7 +94,7 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 		string(boot),
 	) //nolint:gosec,noctx // of the project
 	h.cmd.Dir = o.Dir
-	h.cmd.Env = append(os.Environ(), "PYTHONHASHSEED=0", "PYTHONSAFEPATH=1")
+	h.cmd.Env = append(os.Environ(), "PYTHONHASHSEED=0", "PYTHONSAFEPATH=1", markName+"="+h.mark)
 	if path := o.Path; len(path) > 0 {
 		if also := os.Getenv("PYTHONPATH"); also != "" {
 			path = append(slices.Clone(path), also)
@@ -110,6 +120,9 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 		_, _ = h.outFile.SetReadDeadline(soon), h.in.SetWriteDeadline(soon)
 		close(h.exited)
 	}()
+	if o.Memory > 0 {
+		go h.watch()
+	}
 	return h, h.boot()
 }
 
@@ -174,8 +187,21 @@ func (h *Host) Close() {
 	})
 }
 
-// kill ends the process with all that it started.
-func (h *Host) kill() { _ = syscall.Kill(-h.cmd.Process.Pid, syscall.SIGKILL) }
+// begin says that a call begins which is all that Python code does until end.
+func (h *Host) begin() {
+	h.whole = false
+	if h.o.Daemons {
+		h.since.Store(now())
+	}
+}
+
+// end says that a call has come to its end: what it has left behind is meant to stay.
+func (h *Host) end() {
+	h.whole = true
+	if h.o.Daemons {
+		h.since.Store(math.MaxInt64)
+	}
+}
 
 // stop ends the process because a call takes too long: it says first where it is.
 func (h *Host) stop(why string) {
@@ -205,7 +231,8 @@ func (h *Host) converse(
 	defer limit.Stop()
 	over := context.AfterFunc(h.ctx, func() { h.stop("") })
 	defer over()
-	defer h.bound(what)()
+	h.doing.Store(&what)
+	defer h.doing.Store(nil)
 	for more := true; more; {
 		if message != nil {
 			if err := writeFrame(h.in, message); err != nil {

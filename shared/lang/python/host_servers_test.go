@@ -5,6 +5,7 @@ package python_test
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,13 @@ import (
 // start starts a host with a module.
 func start(t *testing.T, dir, name string, call time.Duration) (*python.Host, *python.Code, error) {
 	t.Helper()
+	return startWith(t, dir, name, python.Options{Call: call})
+}
+
+func startWith(
+	t *testing.T, dir, name string, o python.Options,
+) (*python.Host, *python.Code, error) {
+	t.Helper()
 	env, err := server.InstallModules(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -30,10 +38,9 @@ func start(t *testing.T, dir, name string, call time.Duration) (*python.Host, *p
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := python.Start(t.Context(), python.Options{
-		Python: filepath.Join(env, "bin", "python"), Dir: dir, Shown: ".", Call: call,
-		Modules: []python.Module{{Name: name, Dir: filepath.Join(dir, name), Legacy: true}},
-	})
+	o.Python, o.Dir, o.Shown = filepath.Join(env, "bin", "python"), dir, "."
+	o.Modules = []python.Module{{Name: name, Dir: filepath.Join(dir, name), Legacy: true}}
+	h, err := python.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,6 +173,79 @@ func TestEnds(t *testing.T) {
 			t.Errorf("%+v", err)
 		}
 	})
+}
+
+// daemon is a process that has left the session of whoever started it. It says back what it is told.
+type daemon struct {
+	path  string
+	calls net.Listener
+}
+
+func listen(t *testing.T) daemon {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "d") // short, as paths of sockets are
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", path) //nolint:noctx // of the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return daemon{path, l}
+}
+
+// lives reports whether the daemon lives after something has happened.
+func (d daemon) lives(t *testing.T, happens func()) bool {
+	t.Helper()
+	c, err := d.calls.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }() // it ends with that
+	happens()
+	answer := make([]byte, 1)
+	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = c.Write([]byte("?"))
+	_, err = c.Read(answer)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal("it neither lives nor ends")
+	}
+	return err == nil
+}
+
+// TestDaemons holds that nothing that a plugin starts outlives the compile, also what has left its
+// session.
+func TestDaemons(t *testing.T) {
+	h, code, err := start(t, "testdata", "shop", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := listen(t)
+	if _, err := call(t, code, "shop::daemon", d.path); err != nil {
+		t.Fatal(err)
+	}
+	if d.lives(t, h.Close) {
+		t.Error("a daemon has outlived the process")
+	}
+}
+
+// TestMemoryOfAll holds that the memory of what Python code starts counts.
+func TestMemoryOfAll(t *testing.T) {
+	_, code, err := startWith(t, "testdata", "shop", python.Options{Memory: 200 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = call(t, code, "shop::brood", int64(64<<20))
+	var own *eval.PluginError
+	if !errors.As(err, &own) || !strings.Contains(own.Message, "the 4 processes that it started held") ||
+		!strings.Contains(own.Hint, "in brood") {
+		t.Errorf("%+v", err)
+	}
 }
 
 // TestImports holds what is said of modules that cannot be imported, of all of them at once.

@@ -1,51 +1,96 @@
 package python
 
 import (
+	"bufio"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// lookEvery is how often it is looked how much memory a process holds while it works.
-const lookEvery = 200 * time.Millisecond
+// lookEvery is how often it is looked how much memory a process holds while it works. What it has
+// started is looked at each fifth time, since that means to look at all processes.
+const (
+	lookEvery   = 200 * time.Millisecond
+	familyEvery = 5
+)
 
-// bound ends the process if it holds more memory than it may while it does something. What it
-// returns ends that.
-func (h *Host) bound(what string) (end func()) {
-	if h.o.Memory <= 0 {
-		return func() {}
-	}
-	over := make(chan struct{})
-	go func() {
-		tick := time.NewTicker(lookEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-over:
-				return
-			case <-h.exited:
-				return
-			case <-tick.C:
-			}
-			if held := h.memory(); held > h.o.Memory {
-				h.stop(fmt.Sprintf("%s held %d MiB of memory, and %d MiB is the most",
-					what, held>>20, h.o.Memory>>20))
-				return
-			}
+// watch ends the process if it holds more memory than it may while it does something.
+func (h *Host) watch() {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for looks := 1; ; looks++ {
+		select {
+		case <-h.exited:
+			return
+		case <-tick.C:
 		}
-	}()
-	return func() { close(over) }
+		what := h.doing.Load()
+		if what == nil {
+			continue
+		}
+		if held := h.memory(); held > h.o.Memory {
+			h.stop(fmt.Sprintf("%s held %d MiB of memory, and %d MiB is the most",
+				*what, held>>20, h.o.Memory>>20))
+			return
+		}
+		if looks%familyEvery != 0 {
+			continue
+		}
+		if held, n := h.familyMemory(); held > h.o.Memory {
+			h.stop(fmt.Sprintf("%s and the %d processes that it started held %d MiB of memory, and %d "+
+				"MiB is the most", *what, n, held>>20, h.o.Memory>>20))
+			return
+		}
+	}
 }
 
 // memory returns how many bytes of memory the process holds; 0 if that cannot be told.
 func (h *Host) memory() int64 {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(h.cmd.Process.Pid) + "/statm")
-	fields := strings.Fields(string(b))
-	if err != nil || len(fields) < 2 {
+	pid := h.cmd.Process.Pid
+	stat, err := os.ReadFile(filepath.Join(procDir, strconv.Itoa(pid), "stat"))
+	if err != nil {
 		return 0
 	}
-	pages, _ := strconv.ParseInt(fields[1], 10, 64)
-	return pages * int64(os.Getpagesize())
+	p, _ := parseStat(pid, string(stat))
+	return p.held
+}
+
+// familyMemory returns how many bytes the process and those hold that it has started, and how many
+// those are.
+func (h *Host) familyMemory() (held int64, started int) {
+	pid := h.cmd.Process.Pid
+	family := familyOf(pid, processes())
+	for _, p := range family {
+		held += p.held
+		if p.pid != pid {
+			started++
+		}
+	}
+	if held <= h.o.Memory || started == 0 {
+		return held, started
+	}
+	held = 0 // forks share what they have not changed: it counts once
+	for _, p := range family {
+		held += share(p)
+	}
+	return held, started
+}
+
+// share returns the memory of a process, of what it shares with others its share.
+func share(p process) int64 {
+	f, err := os.Open(filepath.Join(procDir, strconv.Itoa(p.pid), "smaps_rollup"))
+	if err != nil {
+		return p.held
+	}
+	defer func() { _ = f.Close() }()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if rest, ok := strings.CutPrefix(lines.Text(), "Pss:"); ok {
+			kib, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			return kib << 10
+		}
+	}
+	return p.held
 }

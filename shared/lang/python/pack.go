@@ -296,7 +296,7 @@ func (p *Pack) use(
 		return err
 	}
 	s.host.ctx, s.host.o.Print = ctx, func(text string) { ctx.Info(text) }
-	s.host.whole = false
+	s.host.begin()
 	s.host.Limit(p.limit())
 	s.host.said.clear()
 	err = f(s.host)
@@ -340,7 +340,7 @@ func (p *Pack) ready(ctx *provider.Context, s *served, code resource.File) error
 		}
 		s.host, err = Start(ctx, Options{
 			Python: path, Dir: dir, Shown: ".", Call: defaultCall, Memory: p.o.Memory,
-			Print: func(string) {},
+			Print: func(string) {}, Daemons: true,
 		})
 		if err != nil {
 			s.host = nil

@@ -21,13 +21,25 @@ import (
 
 // slow is a handler that does what its resource says.
 const slow = `
-import os, time
+import os, socket, time
 from inmanta.agent.handler import CRUDHandler, provider
 from inmanta.resources import PurgeableResource, resource
 
 @resource("slow::Thing", agent="a", id_attribute="name")
 class Thing(PurgeableResource):
     fields = ("name", "how")
+
+def daemon(path):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() != 0:
+            os._exit(0)
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(path)
+            while asked := s.recv(1):
+                s.send(asked)
+        os._exit(0)
+    os.wait()
 
 @provider("slow::Thing", name="slow")
 class Handler(CRUDHandler[Thing]):
@@ -41,6 +53,11 @@ class Handler(CRUDHandler[Thing]):
                 os.setsid()
                 time.sleep(60)
             os._exit(7)
+        if thing.how.startswith("daemon "):
+            daemon(thing.how.split()[1])
+        if thing.how.endswith(" and hangs"):
+            while True:
+                time.sleep(1)
         if thing.how == "flood":
             print("x" * (70 << 20))
         if thing.how == "grow":
@@ -150,6 +167,28 @@ func TestProcessIsGoneAndItsPipesAreNot(t *testing.T) {
 	}
 	if said, err := r.read(t, "fine"); err != nil || said != "read fine" {
 		t.Errorf("%q, %v", said, err)
+	}
+}
+
+// TestDaemonsOfHandlers holds that a daemon outlives the process of the handler that was to start it,
+// and that one which a run has left that was ended does not.
+func TestDaemonsOfHandlers(t *testing.T) {
+	r := serve(t, python.PackOptions{Call: 20 * time.Second}, slow)
+	d := listen(t)
+	if _, err := r.read(t, "daemon "+d.path); err != nil {
+		t.Fatal(err)
+	}
+	again := listen(t)
+	if !d.lives(t, func() {
+		r.pack.Limit(time.Second)
+		if _, err := r.read(t, "daemon "+again.path+" and hangs"); err == nil {
+			t.Error("it was not ended")
+		}
+	}) {
+		t.Error("the daemon of a run that went well was ended")
+	}
+	if again.lives(t, func() {}) {
+		t.Error("a daemon has outlived a run that was ended")
 	}
 }
 
