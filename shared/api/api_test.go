@@ -53,7 +53,7 @@ func start(t *testing.T, wrap func(http.Handler) http.Handler) *world {
 		Secrets: w.home.Secrets(), Connector: &transport.Connector{Local: true}, Types: w.types, Handlers: byType, Pack: "p", Holder: w.home.Holder(),
 		NewID: w.home.NewID, Jitter: rand.Float64})
 	services := orders.New(orders.Config{
-		Definitions: w.home.Definitions(), Instances: w.home.Instances(),
+		Definitions: w.home.Definitions(), Instances: w.home.Instances(), Book: w.home.Instances(),
 	})
 	w.service = api.New(api.Config{Engine: engine, Jobs: w.home, Services: services, Definitions: w.home.Definitions(),
 		About: api.Discovery{Version: "1", Auth: api.AuthBearer}})

@@ -328,11 +328,16 @@ func (o clientOrders) SetMetadata(
 	})
 }
 
-// Order implements Orders. It is sent once: it may have been placed when there is no answer.
+// Order implements Orders. With an id, the order may be sent twice.
 func (o clientOrders) Order(
 	ctx context.Context, env string, all orders.Order,
 ) (orders.Placed, error) {
-	body := OrderBody{Description: orNull(all.Description), Items: []OrderItemBody{}}
+	if all.ID == "" {
+		all.ID = uuid.NewString()
+	}
+	body := OrderBody{
+		ID: &all.ID, Description: orNull(all.Description), Items: []OrderItemBody{},
+	}
 	for _, i := range all.Items {
 		b := OrderItemBody{
 			Instance: orNull(i.Name), Service: i.Service, Action: i.Action, Version: i.Version,
@@ -340,8 +345,28 @@ func (o clientOrders) Order(
 		}
 		body.Items = append(body.Items, b)
 	}
-	once := func(_ context.Context, f func() error) error { return f() }
-	d, err := getBy[data[orders.Placed]](ctx, o.c, once, env, http.MethodPost, "/lsm/v2/order", nil,
-		body)
-	return d.Data, err
+	return got[orders.Placed](ctx, o.c, env, http.MethodPost, ordersPath, nil, body)
+}
+
+const ordersPath = "/lsm/v2/order"
+
+// PlacedOrder implements Orders.
+func (o clientOrders) PlacedOrder(ctx context.Context, env, id string) (orders.Placed, error) {
+	path := ordersPath + "/" + url.PathEscape(id)
+	return got[orders.Placed](ctx, o.c, env, http.MethodGet, path, nil, nil)
+}
+
+// PlacedOrders implements Orders.
+func (o clientOrders) PlacedOrders(
+	ctx context.Context, env string, q orders.OrderQuery,
+) (orders.OrderPage, error) {
+	v := url.Values{"sort": {"created_at.asc"}, "limit": {text(inventory.OrderPage(q.Limit))}}
+	if q.Descending {
+		v.Set("sort", "created_at.desc")
+	}
+	if q.After != "" {
+		v.Set("after", q.After)
+	}
+	p, err := get[PlacedOrders](ctx, o.c, env, http.MethodGet, ordersPath, v, nil)
+	return orders.OrderPage{Items: p.Data, Next: p.Metadata.Next}, err
 }

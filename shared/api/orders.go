@@ -48,6 +48,9 @@ type Orders interface {
 		orders.Instance, error)
 	// Order does several of these at once.
 	Order(ctx context.Context, env string, o orders.Order) (orders.Placed, error)
+	// PlacedOrder returns such an order with what became of it, and PlacedOrders a page of them.
+	PlacedOrder(ctx context.Context, env, id string) (orders.Placed, error)
+	PlacedOrders(ctx context.Context, env string, q orders.OrderQuery) (orders.OrderPage, error)
 }
 
 var _ Orders = (*orders.Service)(nil)

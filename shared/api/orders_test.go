@@ -78,6 +78,7 @@ func TestOrdersOverHTTP(t *testing.T) {
 		t.Fatalf("%d %v", code, v)
 	}
 	id, _ := one["id"].(string)
+	const placed = "0b1c0f9e-5f0a-4a57-9d5c-0a9b1b1f8f11"
 	for _, c := range []struct {
 		method, path, body string
 		code               int
@@ -143,6 +144,22 @@ func TestOrdersOverHTTP(t *testing.T) {
 			`"status":{"state":"in_progress"}`},
 		{"POST", "/lsm/v2/order", `{"service_order_items": [{"instance_id": "d", "action": "create",
 			"service_entity": "customer", "attributes": {"name": "c"}}]}`, 422, `"item 1: customer d"`},
+		{"POST", "/lsm/v2/order", `{"order_id": "` + placed + `", "service_order_items": [
+			{"service_entity": "customer", "action": "create", "attributes": {"name": "e"}}]}`, 200,
+			`"id":"` + placed + `"`},
+		{"POST", "/lsm/v2/order", `{"order_id": "` + placed + `", "service_order_items": [
+			{"service_entity": "customer", "action": "create", "attributes": {"name": "e"}}]}`, 200,
+			`"instance":{`},
+		{"POST", "/lsm/v2/order", `{"order_id": "` + placed + `", "service_order_items": [
+			{"service_entity": "customer", "action": "create", "attributes": {"name": "f"}}]}`, 409,
+			`there is an order`},
+		{"GET", "/lsm/v2/order/" + placed, "", 200, `"status":{"direct_dependencies":{},` +
+			`"failure_type":null,"instance_state_label":null,"reason":null,"state":"acknowledged",` +
+			`"validation_compile_id":null}`},
+		{"GET", "/lsm/v2/order/" + id, "", 404, `there is no order`},
+		{"GET", "/lsm/v2/order?limit=1&sort=created_at.desc", "", 200, `"id":"` + placed + `"`},
+		{"GET", "/lsm/v2/order?limit=1", "", 200, `"next":"/lsm/v2/order?after=`},
+		{"GET", "/lsm/v2/order?sort=state", "", 422, `sort`},
 	} {
 		code, v := w.order(t, c.method, c.path, c.body)
 		text, err := json.Marshal(v)
@@ -247,9 +264,19 @@ func TestOrdersClient(t *testing.T) {
 	must(o.Force(ctx, "default", wish, "up", lifecycle.ClearCandidate))
 	must(o.SetMetadata(ctx, "default", wish, "k", nil))
 	must(o.Update(ctx, "default", wish, map[string]any{"size": 2}))
-	must(o.Order(ctx, "default", orders.Order{Items: []orders.Item{
+	all := orders.Order{Items: []orders.Item{
 		{Service: "site", Action: "create", Attributes: map[string]any{"customer": "name=a/b"}},
-	}}))
+	}}
+	placed, err := o.Order(ctx, "default", all)
+	must(placed, err)
+	same(
+		must(o.PlacedOrder(ctx, "default", placed.ID)),
+		must(own.PlacedOrder(ctx, "default", placed.ID)),
+	)
+	for _, down := range []bool{true, false} {
+		orders := orders.OrderQuery{Descending: down, Limit: 1}
+		same(must(o.PlacedOrders(ctx, "default", orders)), must(own.PlacedOrders(ctx, "default", orders)))
+	}
 	q := orders.Query{
 		Filter: orders.Filter{Service: "customer", Attributes: map[string]string{"size": "2"}},
 	}

@@ -201,13 +201,32 @@ const (
 // listed is the request for a list, with its address.
 type listed struct {
 	Listing
-	self url.URL
+	linked
 }
 
-// Resolve implements huma.Resolver: links lead to the address that was asked for.
-func (l *listed) Resolve(c huma.Context) []error {
+// linked is a part of a request for a list: links lead to the address that was asked for.
+type linked struct{ self url.URL }
+
+// Resolve implements huma.Resolver.
+func (l *linked) Resolve(c huma.Context) []error {
 	l.self = c.URL()
 	return nil
+}
+
+// links returns the links of a page, with the place at which the next one begins; "": there is none.
+func (l *linked) links(next string) Links {
+	at := func(after string) string {
+		q := l.self.Query()
+		if after != "" {
+			q.Set("after", after)
+		}
+		return (&url.URL{Path: l.self.Path, RawPath: l.self.RawPath, RawQuery: q.Encode()}).String()
+	}
+	out := Links{Self: at("")}
+	if next != "" {
+		out.Next = at(next)
+	}
+	return out
 }
 
 func (r *routes) instances() {
@@ -240,21 +259,10 @@ func (r *routes) instances() {
 }
 
 func (l *listed) page(p orders.Page) Instances {
-	at := func(after string) string {
-		q := l.self.Query()
-		if after != "" {
-			q.Set("after", after)
-		}
-		return (&url.URL{Path: l.self.Path, RawPath: l.self.RawPath, RawQuery: q.Encode()}).String()
-	}
-	v := Instances{
-		Data: orEmpty(p.Items), Links: Links{Self: at("")},
+	return Instances{
+		Data: orEmpty(p.Items), Links: l.links(p.Next),
 		Metadata: ListMetadata{p.Next, len(p.Items)},
 	}
-	if p.Next != "" {
-		v.Links.Next = at(p.Next)
-	}
-	return v
 }
 
 // wish returns a change that a request asks for. A version is needed, from the address or the body.

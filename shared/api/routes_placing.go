@@ -79,6 +79,7 @@ type OrderBody struct {
 	nulls
 	Items       []OrderItemBody `json:"service_order_items" minItems:"1" maxItems:"25"`
 	Description *string         `json:"description,omitempty" maxLength:"4096" nullable:"true"`
+	ID          *string         `json:"order_id,omitempty" format:"uuid" pattern:"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" nullable:"true" doc:"the same order again is no other one"`
 }
 
 // OrderItemBody is one of them.
@@ -98,21 +99,56 @@ func (r *routes) placeOrder() {
 		InTenant
 		Body OrderBody
 	}
-	ordering(
-		r,
-		http.MethodPost,
-		"/lsm/v2/order",
-		"order",
-		"Order, change and delete several instances",
+	const path = "/lsm/v2/order"
+	ordering(r, http.MethodPost, path, "order", "Order, change and delete several instances",
 		func(ctx context.Context, o Orders, i *orderIn) (orders.Placed, error) {
 			return o.Order(ctx, i.Env, i.Body.Order())
-		},
-	)
+		})
+	type placedIn struct {
+		InTenant
+		ID string `path:"order_id" minLength:"1" maxLength:"255" doc:"of the order"`
+	}
+	ordering(r, http.MethodGet, path+"/{order_id}", "placedOrder",
+		"An order, with what became of it",
+		func(ctx context.Context, o Orders, i *placedIn) (orders.Placed, error) {
+			return o.PlacedOrder(ctx, i.Env, i.ID)
+		})
+	serve(r, http.MethodGet, path, "placedOrders", "Orders, with what became of them",
+		func(ctx context.Context, i *ordersIn) (*out[PlacedOrders], error) {
+			o, err := r.s.Orders()
+			if err != nil {
+				return nil, problemOf(err)
+			}
+			q := orders.OrderQuery{
+				After: i.After, Limit: i.Limit, Descending: i.Sort != "created_at.asc",
+			}
+			page, err := o.PlacedOrders(ctx, i.Env, q)
+			return answer(PlacedOrders{
+				Data: orEmpty(page.Items), Links: i.links(page.Next),
+				Metadata: ListMetadata{page.Next, len(page.Items)},
+			}, err)
+		}, about)
+}
+
+// ordersIn asks for orders.
+type ordersIn struct {
+	InTenant
+	linked
+	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"of orders in a page"`
+	After string `query:"after" minLength:"1" maxLength:"4096" doc:"metadata.next of the page before"`
+	Sort  string `query:"sort" pattern:"^created_at(\\.(asc|desc))?$" doc:"the newest first, unless it is created_at.asc"`
+}
+
+// PlacedOrders is a page of orders.
+type PlacedOrders struct {
+	Data     []orders.Placed `json:"data"`
+	Links    Links           `json:"links"`
+	Metadata ListMetadata    `json:"metadata"`
 }
 
 // Order returns the order that the body is.
 func (b *OrderBody) Order() orders.Order {
-	all := orders.Order{Description: or(b.Description)}
+	all := orders.Order{ID: or(b.ID), Description: or(b.Description)}
 	for _, i := range b.Items {
 		all.Items = append(all.Items, orders.Item{
 			Name: or(i.Instance), Service: i.Service, Action: i.Action, Version: i.Version,

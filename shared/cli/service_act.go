@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -268,91 +265,6 @@ func (a *app) serviceState() *cobra.Command {
 		"with --force: promote, rollback, clear candidate, clear active or clear rollback")
 	f.changes(cmd)
 	return cmd
-}
-
-func (a *app) serviceOrder() *cobra.Command {
-	var f orderFlags
-	cmd := &cobra.Command{
-		Use: "order -f FILE", Short: "Order, change and delete several instances at once",
-		Long: "order does all that a file says, or nothing. The file, JSON or YAML, has " +
-			"service_order_items, or is a list of these. Each has an action (create, update, delete), " +
-			"service_entity, and attributes, or edits for an update. instance_id is the id of the " +
-			"instance, or NAME/identity; for what is created, a name to which relations of other items " +
-			"can lead. docs/services.md has an example.",
-		Example: "  southbound service order -f move.yaml --wait\n" +
-			"  southbound service order -f - --json < move.json",
-		Args: exactArgs(0, "nothing more"),
-	}
-	cmd.RunE = a.ordered(a.open, func(ctx context.Context, o api.Orders, _ []string) error {
-		if err := f.check("service order"); err != nil {
-			return err
-		}
-		if f.file == "" {
-			return fault.New(fault.Usage, "service order", "there is no order").
-				WithHint("name its file with -f")
-		}
-		order, err := a.orderOf(ctx, o, f.file)
-		if err != nil {
-			return err
-		}
-		p, err := o.Order(ctx, a.env, order)
-		if err != nil {
-			return err
-		}
-		all := make([]orders.Instance, len(p.Items))
-		for n := range p.Items {
-			all[n] = p.Items[n].Instance
-		}
-		if a.json && !f.wait {
-			a.line(p)
-			return nil
-		}
-		return a.placed(ctx, o, &f, all)
-	})
-	cmd.Flags().StringVarP(&f.file, "file", "f", "", "a file with the order; - is standard input")
-	f.waits(cmd)
-	return cmd
-}
-
-// orderOf reads an order from a file.
-func (a *app) orderOf(ctx context.Context, o api.Orders, file string) (orders.Order, error) {
-	v, err := a.readOrder(file)
-	if err != nil {
-		return orders.Order{}, err
-	}
-	if list, is := v.([]any); is {
-		v = map[string]any{"service_order_items": list}
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return orders.Order{}, fault.Wrap(fault.Invalid, "read the order", err)
-	}
-	var body api.OrderBody
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&body); err != nil {
-		return orders.Order{}, diag.Problems{{
-			Pos:     diag.Pos{File: file},
-			Message: strings.TrimPrefix(err.Error(), "json: "),
-			Hint:    "`southbound service order --help` says what an order has",
-		}}
-	}
-	out := body.Order()
-	for n := range out.Items {
-		i := &out.Items[n]
-		if ref := reference(i.Name); i.Action != orders.ActionCreate && ref.Service != "" {
-			i.Name = ref.ID
-			if i.Service == "" {
-				i.Service = ref.Service
-			}
-		}
-		s, err := a.offer(ctx, o, i.Service, -1, false)
-		if err != nil {
-			return out, err
-		}
-		byName(&s.Part, i.Attributes)
-	}
-	return out, nil
 }
 
 // placed shows instances that something was asked of, and waits for what comes of it if it shall.

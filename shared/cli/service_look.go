@@ -20,7 +20,7 @@ import (
 // takesOrders returns what takes orders of services in the embedded home.
 func (a *app) takesOrders() *orders.Service {
 	return orders.New(orders.Config{
-		Definitions: a.own.Definitions(), Instances: a.own.Instances(),
+		Definitions: a.own.Definitions(), Instances: a.own.Instances(), Book: a.own.Instances(),
 	})
 }
 

@@ -46,6 +46,14 @@ func TestInstances(t *testing.T) {
 	})
 }
 
+func TestOrders(t *testing.T) {
+	t.Parallel()
+	inventorytest.TestOrders(t, func(t *testing.T) inventorytest.OrdersHarness {
+		dir := t.TempDir()
+		return inventorytest.OrdersHarness{A: open(t, dir).Instances(), B: open(t, dir).Instances()}
+	})
+}
+
 func TestDefinitions(t *testing.T) {
 	t.Parallel()
 	definitiontest.Test(t, func(t *testing.T) definitiontest.Harness {

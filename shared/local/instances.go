@@ -30,38 +30,48 @@ func (n *Instances) Write(
 	if err := inventory.CheckChanges(changes); err != nil {
 		return nil, err
 	}
-	revs := make([]int64, len(changes))
+	var revs []int64
 	err := n.home.write(ctx, "write instances", func(c *sqlite.Conn) error {
-		// The order of changes means nothing: one may take the identity that another gives up.
-		for i := range changes {
-			if err := query(c, "UPDATE instances SET identity = NULL WHERE env = ? AND id = ?", nil,
-				env, changes[i].Record.ID); err != nil {
-				return err
-			}
-		}
-		come, gone := 0, 0
-		for i := range changes {
-			var err error
-			if revs[i], err = putInstance(c, env, &changes[i]); err != nil {
-				return err
-			}
-			more, less, err := putReferences(c, env, &changes[i].Record)
-			if err != nil {
-				return err
-			}
-			come, gone = come+more, gone+less
-		}
-		for i := range changes {
-			if err := checkReferences(c, env, &changes[i].Record); err != nil {
-				return err
-			}
-		}
-		return inventory.CheckWeight(len(changes), come, gone)
+		var err error
+		revs, err = putChanges(c, env, changes, inventory.CheckWeight)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return revs, nil
+}
+
+// putChanges stores changes, and returns the new revisions. weigh refuses too many references.
+func putChanges(
+	c *sqlite.Conn, env string, changes []inventory.Change, weigh func(changes, come, gone int) error,
+) ([]int64, error) {
+	revs := make([]int64, len(changes))
+	// The order of changes means nothing: one may take the identity that another gives up.
+	for i := range changes {
+		if err := query(c, "UPDATE instances SET identity = NULL WHERE env = ? AND id = ?", nil,
+			env, changes[i].Record.ID); err != nil {
+			return nil, err
+		}
+	}
+	come, gone := 0, 0
+	for i := range changes {
+		var err error
+		if revs[i], err = putInstance(c, env, &changes[i]); err != nil {
+			return nil, err
+		}
+		more, less, err := putReferences(c, env, &changes[i].Record)
+		if err != nil {
+			return nil, err
+		}
+		come, gone = come+more, gone+less
+	}
+	for i := range changes {
+		if err := checkReferences(c, env, &changes[i].Record); err != nil {
+			return nil, err
+		}
+	}
+	return revs, weigh(len(changes), come, gone)
 }
 
 // putInstance stores a change, without what it refers to.

@@ -18,6 +18,7 @@ type Waker interface {
 // written to; whoever does what is left writes past it.
 type Store struct {
 	inventory.Store
+	inventory.OrderBook
 	Notifier *Notifier
 	Waker    Waker
 	// Lost, when not nil, is told of a notice that failed: the sweep sends one in its stead.
@@ -31,6 +32,21 @@ func (s *Store) Write(
 	ctx context.Context, env string, changes []inventory.Change,
 ) ([]int64, error) {
 	revs, err := s.Store.Write(ctx, env, changes)
+	return s.written(ctx, env, changes, revs, err)
+}
+
+// Place implements inventory.OrderBook, as Write does.
+func (s *Store) Place(
+	ctx context.Context, env string, o inventory.Order, changes []inventory.Change,
+) ([]int64, error) {
+	revs, err := s.OrderBook.Place(ctx, env, o, changes)
+	return s.written(ctx, env, changes, revs, err)
+}
+
+// written notifies of what was written.
+func (s *Store) written(
+	ctx context.Context, env string, changes []inventory.Change, revs []int64, err error,
+) ([]int64, error) {
 	if fault.Is(err, fault.Conflict) { // it may be an order that was written by whoever died then
 		return nil, errors.Join(err, s.Waker.Wake(ctx, env))
 	}

@@ -51,11 +51,11 @@ func (h *Home) Orders() *orders.Service {
 				"environment", env, "error", err.Error())
 		}
 	}
+	store := &compiles.Store{
+		Store: h.Instances, OrderBook: h.Instances, Notifier: h.Compiles, Waker: h.State, Lost: lost,
+	}
 	return orders.New(orders.Config{
-		Definitions: h.Definitions, Now: h.clock.Now,
-		Instances: &compiles.Store{
-			Store: h.Instances, Notifier: h.Compiles, Waker: h.State, Lost: lost,
-		},
+		Definitions: h.Definitions, Now: h.clock.Now, Instances: store, Book: store,
 	})
 }
 

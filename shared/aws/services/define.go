@@ -6,11 +6,9 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"southbound/shared/aws/attr"
-	"southbound/shared/aws/awserr"
 	"southbound/shared/service/definition"
 )
 
@@ -128,17 +126,8 @@ func (d *Definitions) write(ctx context.Context, items []item) error {
 			}
 			reqs = append(reqs, types.WriteRequest{PutRequest: &types.PutRequest{Item: items[0]}})
 		}
-		for try := 0; len(reqs) > 0; try++ {
-			if err := d.pause(ctx, opWrite, try); err != nil {
-				return err
-			}
-			out, err := d.API.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{
-				RequestItems: map[string][]types.WriteRequest{d.Table: reqs},
-			})
-			if err != nil {
-				return awserr.Fault(opWrite, err)
-			}
-			reqs = out.UnprocessedItems[d.Table]
+		if err := d.batch(ctx, reqs); err != nil {
+			return err
 		}
 	}
 	return nil

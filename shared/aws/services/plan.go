@@ -17,6 +17,7 @@ type plan struct {
 	*Instances
 
 	env     string
+	order   *inventory.Order // that is placed with the changes; nil: none
 	changes []inventory.Change
 	index   map[string]int // of a change, by the id of its instance
 	before  []facets       // of each change; nothing where the instance is new
@@ -37,6 +38,7 @@ type kind int
 
 const (
 	noCondition kind = iota
+	isOrder          // there is one of the id
 	isRecord         // it has another revision
 	isIdentity       // another instance has it
 	isOpen           // the target may not be referred to
@@ -69,7 +71,14 @@ func (p *plan) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := inventory.CheckWeight(len(p.changes), come, gone); err != nil {
+	weigh := inventory.CheckWeight
+	if p.order != nil {
+		weigh = inventory.CheckOrderWeight
+	}
+	if err := weigh(len(p.changes), come, gone); err != nil {
+		return err
+	}
+	if err := p.orderItems(); err != nil {
 		return err
 	}
 	if err := p.identities(); err != nil {

@@ -8,6 +8,7 @@
 //	lead.go      the same of references, and of what nobody may refer to any more
 //	write.go     transactions, and what became of them
 //	read.go      single instances, what refers to them, and their events
+//	orders.go    orders of several instances
 //	list.go      lists of instances, and of those with tasks
 //	defined.go   definitions of services
 //	define.go    how they are replaced

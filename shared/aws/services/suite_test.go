@@ -76,3 +76,33 @@ func TestInstances(t *testing.T) {
 		})
 	}
 }
+
+// TestOrders runs the suite of orders on each server, and with requests and answers that are lost.
+func TestOrders(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		kind   server.Kind
+		faults *awstest.Faults
+	}{
+		{"DynamoDBLocal", server.DynamoDB, nil},
+		{"MiniStack", server.MiniStack, nil},
+		{"Faults", server.DynamoDB, &awstest.Faults{
+			Decide: awstest.NowAndThen(4), Rewrite: awstest.Unprocessed,
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			inventorytest.TestOrders(t, func(t *testing.T) inventorytest.OrdersHarness {
+				t.Helper()
+				table, via := newTable(t, c.kind), awstest.Config(servers[c.kind].URL, nil)
+				if c.faults != nil {
+					via = awstest.Config(servers[c.kind].URL, c.faults)
+				}
+				return inventorytest.OrdersHarness{
+					A: process(t, via, table), B: process(t, via, table),
+				}
+			})
+		})
+	}
+}

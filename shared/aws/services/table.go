@@ -70,6 +70,23 @@ func (t *table) getMany(ctx context.Context, keys []item) ([]item, error) {
 	return out, nil
 }
 
+// batch makes requests that depend on nothing, at most 25, some of which may be done if it fails.
+func (t *table) batch(ctx context.Context, reqs []types.WriteRequest) error {
+	for try := 0; len(reqs) > 0; try++ {
+		if err := t.pause(ctx, opWrite, try); err != nil {
+			return err
+		}
+		out, err := t.API.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{
+			RequestItems: map[string][]types.WriteRequest{t.Table: reqs},
+		})
+		if err != nil {
+			return awserr.Fault(opWrite, err)
+		}
+		reqs = out.UnprocessedItems[t.Table]
+	}
+	return nil
+}
+
 // query calls f for items of a partition whose sort keys lie between two, those included, until it
 // returns false; for all items when it is given no keys. The input says what else is asked for; it
 // may be nil.

@@ -15,6 +15,13 @@ const opWrite = "write instances"
 func (n *Instances) Write(
 	ctx context.Context, env string, changes []inventory.Change,
 ) ([]int64, error) {
+	return n.write(ctx, env, nil, changes)
+}
+
+// write makes changes, together with an order if there is one.
+func (n *Instances) write(
+	ctx context.Context, env string, o *inventory.Order, changes []inventory.Change,
+) ([]int64, error) {
 	if err := inventory.CheckChanges(changes); err != nil {
 		return nil, err
 	}
@@ -22,7 +29,7 @@ func (n *Instances) Write(
 		if err := n.pause(ctx, opWrite, try); err != nil {
 			return nil, err
 		}
-		p := &plan{Instances: n, env: env, changes: changes}
+		p := &plan{Instances: n, env: env, order: o, changes: changes}
 		if err := p.prepare(ctx); err != nil {
 			return nil, err
 		}
@@ -67,6 +74,8 @@ func (p *plan) commit(ctx context.Context) (again bool, err error) {
 	}
 	r := &p.changes[worst.change].Record
 	switch worst.kind {
+	case isOrder:
+		return false, inventory.ErrPlaced(p.order.ID)
 	case isRecord:
 		return false, inventory.ErrChanged(r)
 	case isIdentity:

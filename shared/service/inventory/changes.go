@@ -115,7 +115,11 @@ const (
 // CheckWeight refuses changes that lead to so many other instances than before that no store can
 // write them at once. Stores call it when they know what the instances led to.
 func CheckWeight(changes, come, gone int) error {
-	if changes*perChange+come*perNew+gone <= maxWeight {
+	return checkWeight(maxWeight, changes, come, gone)
+}
+
+func checkWeight(most, changes, come, gone int) error {
+	if changes*perChange+come*perNew+gone <= most {
 		return nil
 	}
 	return fault.New(fault.Invalid, opWrite,

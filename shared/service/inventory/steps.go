@@ -153,6 +153,7 @@ func Advance(
 	if r.Tasks = pending(before, out.Effects); len(r.Tasks) > 0 {
 		r.Due = now
 	}
+	r.remark(s, e, now)
 	change := Change{Record: r}
 	if t != nil {
 		change.Events = []Event{{

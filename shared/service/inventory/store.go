@@ -41,6 +41,9 @@ type Record struct {
 	Tasks []Task `json:"tasks,omitempty"`
 	// Due is since when the first task waits, or until when somebody works on it.
 	Due time.Time `json:"due,omitzero"`
+	// Orders are marks of items of orders, the last one last: one that may be open, and perhaps one
+	// before it of which the order does not know yet what became of it.
+	Orders []Mark `json:"orders,omitempty"`
 	// Rev counts the writes of the record; 0 is one that was never stored.
 	Rev int64 `json:"-"`
 }
@@ -54,7 +57,7 @@ type Made struct {
 
 // Was returns what is kept of a record for its history: all but what is to be done about it.
 func (r Record) Was() Record {
-	r.Tasks, r.Due, r.Resources, r.Rev = nil, time.Time{}, nil, 0
+	r.Tasks, r.Due, r.Resources, r.Orders, r.Rev = nil, time.Time{}, nil, nil, 0
 	return r
 }
 

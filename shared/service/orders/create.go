@@ -61,12 +61,12 @@ func (s *Service) Create(ctx context.Context, env string, o Creation) (Instance,
 	return out, nil
 }
 
-// CheckID refuses what cannot be the id of a new instance.
+// CheckID refuses what cannot be the id of a new instance, or of an order.
 func CheckID(id string) error {
 	if isID(id) {
 		return nil
 	}
-	return fault.New(fault.Invalid, "", "the id of an instance is a UUID, in lower case").
+	return fault.New(fault.Invalid, "", "an id is a UUID, in lower case").
 		WithHint("leave it out: one is made")
 }
 

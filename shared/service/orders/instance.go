@@ -5,10 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"time"
-
-	"southbound/shared/service/definition"
-	"southbound/shared/service/inventory"
-	"southbound/shared/service/lifecycle"
 )
 
 // Attributes are attributes of an instance. They are read with their numbers as they were written.
@@ -85,7 +81,7 @@ func shown(env string, f *found) Instance {
 		Version: r.Version, Desired: r.Desired, State: r.State, Config: r.Config,
 		Candidate: r.Candidate, Active: r.Active, Rollback: r.Rollback, Callback: orNil(r.Callback),
 		Deleted: r.Deleted, Created: r.Created, Updated: r.Updated, Identity: orNil(r.Identity),
-		Transfer: orNil(string(r.Trigger)), Metadata: r.Metadata, Settled: settled(&f.def, r),
+		Transfer: orNil(string(r.Trigger)), Metadata: r.Metadata, Settled: r.Settled(&f.def),
 	}
 	if out.Problems = r.Problems; len(out.Problems) == 0 {
 		out.Problems = json.RawMessage("[]")
@@ -96,28 +92,8 @@ func shown(env string, f *found) Instance {
 	if out.Metadata == nil {
 		out.Metadata = map[string]string{}
 	}
-	if state, ok := f.def.Lifecycle.State(r.State); ok {
-		out.Label = state.Label
-	}
-	out.Failed = out.Label == "danger" || out.Label == "warning" || r.Outcome == lifecycle.Failed
+	out.Failed, out.Label = r.Failing(&f.def)
 	return out
-}
-
-// settled reports whether nothing is to come without somebody asking for it.
-func settled(d *definition.Service, r *inventory.Record) bool {
-	if len(r.Tasks) > 0 || r.Validating != "" {
-		return false
-	}
-	state, ok := d.Lifecycle.State(r.State)
-	if r.Deleted || !ok || !state.ExportResources || r.Outcome != lifecycle.Pending {
-		return true
-	}
-	for i := range d.Lifecycle.Transfers {
-		if t := &d.Lifecycle.Transfers[i]; t.Source == r.State && t.ResourceBased {
-			return false
-		}
-	}
-	return true
 }
 
 // Instance returns an instance, with those that lead to it.

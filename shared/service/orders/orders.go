@@ -7,6 +7,7 @@
 //	create.go     a new instance
 //	change.go     changes of one instance
 //	several.go    changes of several instances at once
+//	placed.go     such orders, as they are kept, and what becomes of them
 //	relations.go  names of other instances among attributes
 //	list.go       instances by filters, in pages
 //	catalog.go    what can be ordered
@@ -17,6 +18,7 @@ package orders
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -40,6 +42,8 @@ type Definitions interface {
 type Config struct {
 	Definitions Definitions
 	Instances   inventory.Store
+	// Book keeps orders of several instances; nil: they are not kept.
+	Book inventory.OrderBook
 	// Now returns the time; nil: that of this machine.
 	Now func() time.Time
 	// NewID returns an id for an instance; nil: a random one.
@@ -49,7 +53,10 @@ type Config struct {
 }
 
 // Service takes orders. It is safe for concurrent use.
-type Service struct{ Config }
+type Service struct {
+	Config
+	forgot sync.Map // when orders were let go of last, by environment
+}
 
 // New returns a service.
 func New(c Config) *Service {
@@ -62,7 +69,7 @@ func New(c Config) *Service {
 	if c.Changed == nil {
 		c.Changed = func(string) {}
 	}
-	return &Service{c}
+	return &Service{Config: c}
 }
 
 // now is the time as stores keep it.

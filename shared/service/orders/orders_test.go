@@ -28,6 +28,9 @@ type desk struct {
 	*testing.T
 	*orders.Service
 	told int // times that tasks were announced
+	// invalid and broken are identities of instances that no validation lets through, and whose
+	// resources fail.
+	invalid, broken map[string]bool
 }
 
 func open(t *testing.T) *desk {
@@ -43,7 +46,8 @@ func open(t *testing.T) *desk {
 	}
 	d := &desk{T: t}
 	d.Service = orders.New(orders.Config{
-		Definitions: defs, Instances: home.Instances(), Changed: func(string) { d.told++ },
+		Definitions: defs, Instances: home.Instances(), Book: home.Instances(),
+		Changed: func(string) { d.told++ },
 	})
 	return d
 }
@@ -159,9 +163,13 @@ func (d *desk) task(r inventory.Record) {
 	var e lifecycle.Event
 	switch task.Kind {
 	case inventory.TaskValidate:
-		e = lifecycle.Validated{Version: task.Number}
+		e = lifecycle.Validated{Version: task.Number, Failed: d.invalid[r.Identity]}
 	case inventory.TaskExport:
-		e = lifecycle.Resources{Desired: task.Number, Outcome: lifecycle.Deployed}
+		done := lifecycle.Resources{Desired: task.Number, Outcome: lifecycle.Deployed}
+		if d.broken[r.Identity] {
+			done.Outcome = lifecycle.Failed
+		}
+		e = done
 	case inventory.TaskContinue:
 		e = lifecycle.Auto{}
 	case inventory.TaskGone:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -40,34 +39,10 @@ type Item struct {
 
 // Order are changes of several instances.
 type Order struct {
+	// ID is a UUID for the order; "" has one made.
+	ID          string
 	Description string
 	Items       []Item
-}
-
-// Placed is an order that was accepted.
-type Placed struct {
-	ID          string     `json:"id"`
-	Environment string     `json:"environment"`
-	Description string     `json:"description"`
-	Created     time.Time  `json:"created_at"`
-	Status      Status     `json:"status"`
-	Items       []Accepted `json:"service_order_items"`
-}
-
-// Accepted is an item of an order that was accepted.
-type Accepted struct {
-	// Name is the one that the order has; "" if it has none.
-	Name     string   `json:"name"`
-	ID       string   `json:"instance_id"`
-	Service  string   `json:"service_entity"`
-	Action   Action   `json:"action"`
-	Status   Status   `json:"status"`
-	Instance Instance `json:"instance"`
-}
-
-// Status is how far an order is: when it is accepted, all of it is under way.
-type Status struct {
-	State string `json:"state"`
 }
 
 // Order does all of an order, or nothing. Problems have the item as their resource.
@@ -81,6 +56,11 @@ func (s *Service) Order(ctx context.Context, env string, o Order) (Placed, error
 			inventory.MaxChanges,
 		)
 	}
+	if o.ID == "" {
+		o.ID = s.NewID()
+	} else if before, known, err := s.before(ctx, env, o); known || err != nil {
+		return before, err
+	}
 	names, ids, err := s.named(o.Items)
 	if err != nil {
 		return Placed{}, err
@@ -90,19 +70,20 @@ func (s *Service) Order(ctx context.Context, env string, o Order) (Placed, error
 		if err != nil {
 			return Placed{}, err
 		}
-		changes := make([]inventory.Change, len(all))
-		for i := range all {
-			changes[i] = all[i].change
+		placed, err := s.place(ctx, env, o, all)
+		if err == nil {
+			s.Changed(env)
+			return s.accepted(ctx, env, placed, all)
 		}
-		_, err = s.Instances.Write(ctx, env, changes)
-		if fault.Is(err, fault.Conflict) && n < tries && !s.made(ctx, env, all) {
-			continue
+		if fault.Is(err, fault.Conflict) {
+			if before, known, other := s.before(ctx, env, o); known || other != nil {
+				return before, other
+			}
+			if n < tries && !s.made(ctx, env, all) {
+				continue
+			}
 		}
-		if err != nil {
-			return Placed{}, s.whose(ctx, env, o, all, err)
-		}
-		s.Changed(env)
-		return s.placed(ctx, env, o, all)
+		return Placed{}, s.whose(ctx, env, o, all, err)
 	}
 }
 
@@ -255,24 +236,4 @@ func (s *Service) whose(
 		}
 	}
 	return failed
-}
-
-// placed returns an order that was accepted.
-func (s *Service) placed(
-	ctx context.Context, env string, o Order, all []changed,
-) (Placed, error) {
-	out := Placed{
-		ID: s.NewID(), Environment: env, Description: o.Description, Created: s.now(),
-		Status: Status{"in_progress"}, Items: make([]Accepted, len(all)),
-	}
-	for n := range all {
-		i, err := s.whole(ctx, env, &all[n].found)
-		if err != nil {
-			return out, err
-		}
-		out.Items[n] = Accepted{
-			o.Items[n].Name, i.ID, i.Service, o.Items[n].Action, out.Status, i,
-		}
-	}
-	return out, nil
 }

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/api"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/orders"
+)
+
+func (a *app) serviceOrder() *cobra.Command {
+	var f orderFlags
+	var id string
+	cmd := &cobra.Command{
+		Use: "order -f FILE", Short: "Order, change and delete several instances at once",
+		Long: "order does all that a file says, or nothing. The file, JSON or YAML, has " +
+			"service_order_items, or is a list of these. Each has an action (create, update, delete), " +
+			"service_entity, and attributes, or edits for an update. instance_id is the id of the " +
+			"instance, or NAME/identity; for what is created, a name to which relations of other items " +
+			"can lead. docs/services.md has an example. The order is kept: `service order show` says " +
+			"what became of it.",
+		Example: "  southbound service order -f move.yaml --wait\n" +
+			"  southbound service order -f - --json < move.json\n  southbound service order list",
+		Args: exactArgs(0, "nothing more"),
+	}
+	cmd.RunE = a.ordered(a.open, func(ctx context.Context, o api.Orders, _ []string) error {
+		if err := f.check("service order"); err != nil {
+			return err
+		}
+		if f.file == "" {
+			return fault.New(fault.Usage, "service order", "there is no order").
+				WithHint("name its file with -f")
+		}
+		order, err := a.orderOf(ctx, o, f.file)
+		if err != nil {
+			return err
+		}
+		if id != "" {
+			order.ID = id
+		}
+		p, err := o.Order(ctx, a.env, order)
+		if err != nil {
+			return err
+		}
+		all := make([]orders.Instance, len(p.Items))
+		for n := range p.Items {
+			all[n] = *p.Items[n].Instance
+		}
+		if a.json && !f.wait {
+			a.line(p)
+			return nil
+		}
+		a.say("order %s", p.ID)
+		return a.placed(ctx, o, &f, all)
+	})
+	cmd.Flags().StringVarP(&f.file, "file", "f", "", "a file with the order; - is standard input")
+	cmd.Flags().StringVar(&id, "id", "", "a UUID for the order; the same order again is no other one")
+	f.waits(cmd)
+	cmd.AddCommand(a.serviceOrderList(), a.serviceOrderShow())
+	return cmd
+}
+
+// orderOf reads an order from a file.
+func (a *app) orderOf(ctx context.Context, o api.Orders, file string) (orders.Order, error) {
+	v, err := a.readOrder(file)
+	if err != nil {
+		return orders.Order{}, err
+	}
+	if list, is := v.([]any); is {
+		v = map[string]any{"service_order_items": list}
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return orders.Order{}, fault.Wrap(fault.Invalid, "read the order", err)
+	}
+	var body api.OrderBody
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&body); err != nil {
+		return orders.Order{}, diag.Problems{{
+			Pos:     diag.Pos{File: file},
+			Message: strings.TrimPrefix(err.Error(), "json: "),
+			Hint:    "`southbound service order --help` says what an order has",
+		}}
+	}
+	out := body.Order()
+	for n := range out.Items {
+		i := &out.Items[n]
+		if ref := reference(i.Name); i.Action != orders.ActionCreate && ref.Service != "" {
+			i.Name = ref.ID
+			if i.Service == "" {
+				i.Service = ref.Service
+			}
+		}
+		s, err := a.offer(ctx, o, i.Service, -1, false)
+		if err != nil {
+			return out, err
+		}
+		byName(&s.Part, i.Attributes)
+	}
+	return out, nil
+}
+
+func (a *app) serviceOrderList() *cobra.Command {
+	limit := 0
+	cmd := &cobra.Command{
+		Use: "list", Short: "List orders of several instances",
+		Long: "list shows orders that were placed with `service order`, the newest first, and how far " +
+			"they are. An order is kept for a year.",
+		Example: "  southbound service order list --limit 10\n  southbound service order list --json",
+		Args:    exactArgs(0, "nothing more"),
+		RunE: a.ordered(a.look, func(ctx context.Context, o api.Orders, _ []string) error {
+			return a.listOrders(ctx, o, limit)
+		}),
+	}
+	cmd.Flags().IntVar(&limit, "limit", 0, "list no more than this; 0: all")
+	return cmd
+}
+
+func (a *app) listOrders(ctx context.Context, o api.Orders, limit int) error {
+	rows := [][]cell{{{text: "STATE"}, {text: "PLACED"}, {text: "ID"}, {text: "DESCRIPTION"}}}
+	q := orders.OrderQuery{Descending: true}
+	for listed := 0; ; {
+		if q.Limit = 0; limit > 0 {
+			q.Limit = limit - listed
+		}
+		page, err := o.PlacedOrders(ctx, a.env, q)
+		if err != nil {
+			return err
+		}
+		for n := range page.Items {
+			p := &page.Items[n]
+			if a.json {
+				a.line(p)
+				continue
+			}
+			rows = append(rows, []cell{
+				orderCell(p), {text: p.Created.UTC().Format(time.DateTime)}, {text: p.ID},
+				{text: p.Description},
+			})
+		}
+		listed += len(page.Items)
+		if q.After = page.Next; q.After == "" || limit > 0 && listed >= limit {
+			break
+		}
+	}
+	switch {
+	case a.json:
+	case len(rows) == 1:
+		a.say("there are no orders; `southbound service order -f FILE` places one")
+	default:
+		a.table(rows, true)
+	}
+	return nil
+}
+
+// orderCell returns how far an order is, in the colour of what became of it.
+func orderCell(p *orders.Placed) cell {
+	label := map[orders.OrderState]string{
+		orders.OrderSuccess: "success", orders.OrderPartial: "warning", orders.OrderFailed: "danger",
+	}[p.Status.State]
+	return cell{text: string(p.Status.State), label: label}
+}
+
+func (a *app) serviceOrderShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show an order of several instances, and what became of it",
+		Long: "show says of each item of an order how far it is, and why it failed if it has. ID is " +
+			"what `service order` and `service order list` say.",
+		Example: "  southbound service order show 2f1c0f9e-5f0a-4a57-9d5c-0a9b1b1f8f11 --json",
+		Args:    exactArgs(1, "one id"),
+		RunE: a.ordered(a.look, func(ctx context.Context, o api.Orders, args []string) error {
+			p, err := o.PlacedOrder(ctx, a.env, args[0])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				a.line(&p)
+				return nil
+			}
+			a.showOrder(&p)
+			return nil
+		}),
+	}
+}
+
+func (a *app) showOrder(p *orders.Placed) {
+	state := orderCell(p)
+	a.printf("order %s\n  state   %s\n  placed  %s\n", p.ID, a.labelled(state.text, state.label),
+		p.Created.UTC().Format(time.RFC3339))
+	if p.Completed != nil {
+		a.printf("  done    %s\n", p.Completed.UTC().Format(time.RFC3339))
+	}
+	if p.Description != "" {
+		a.printf("  about   %s\n", oneLine(p.Description))
+	}
+	rows := make([][]cell, len(p.Items))
+	for n := range p.Items {
+		i := &p.Items[n]
+		label, reason := "", ""
+		switch i.Status.State {
+		case inventory.ItemCompleted:
+			label = "success"
+		case inventory.ItemFailed:
+			label = "danger"
+		case inventory.ItemAcknowledged, inventory.ItemInProgress:
+		}
+		if i.Status.Reason != nil {
+			reason = *i.Status.Reason
+		}
+		rows[n] = []cell{
+			{text: fmt.Sprintf("  %s %s %s", i.Action, i.Service, i.ID)},
+			{text: string(i.Status.State), label: label}, {text: reason},
+		}
+	}
+	a.table(rows, false)
+}

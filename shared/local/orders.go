@@ -1,0 +1,140 @@
+package local
+
+import (
+	"context"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"southbound/shared/service/inventory"
+)
+
+var _ inventory.OrderBook = (*Instances)(nil)
+
+const (
+	readOrders  = "read orders"
+	writeOrders = "write orders"
+)
+
+// Place implements inventory.OrderBook.
+func (n *Instances) Place(
+	ctx context.Context, env string, o inventory.Order, changes []inventory.Change,
+) ([]int64, error) {
+	if err := inventory.CheckChanges(changes); err != nil {
+		return nil, err
+	}
+	if err := inventory.CheckOrder(&o); err != nil {
+		return nil, err
+	}
+	var revs []int64
+	err := n.home.write(ctx, "write instances", func(c *sqlite.Conn) error {
+		there := false
+		if err := query(c, "SELECT 1 FROM orders WHERE env = ? AND id = ?", func(*sqlite.Stmt) error {
+			there = true
+			return nil
+		}, env, o.ID); err != nil {
+			return err
+		}
+		if there {
+			return inventory.ErrPlaced(o.ID)
+		}
+		var err error
+		if revs, err = putChanges(c, env, changes, inventory.CheckOrderWeight); err != nil {
+			return err
+		}
+		return query(c, "INSERT INTO orders (env, id, created, body) VALUES (?, ?, ?, ?)", nil,
+			env, o.ID, o.Created.UnixMicro(), []byte(toJSON(o)))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return revs, nil
+}
+
+// Order implements inventory.OrderBook.
+func (n *Instances) Order(ctx context.Context, env, id string) (inventory.Order, error) {
+	found, err := n.orders(ctx, "SELECT body FROM orders WHERE env = ? AND id = ?", env, id)
+	if err == nil && len(found) == 0 {
+		err = inventory.ErrNoOrder(id)
+	}
+	if err != nil {
+		return inventory.Order{}, err
+	}
+	return found[0], nil
+}
+
+// Orders implements inventory.OrderBook.
+func (n *Instances) Orders(
+	ctx context.Context, env string, q inventory.OrderQuery,
+) ([]inventory.Order, error) {
+	sql, args := "SELECT body FROM orders WHERE env = ?", []any{env}
+	compare, order := ">", "created, id"
+	if q.NewestFirst {
+		compare, order = "<", "created DESC, id DESC"
+	}
+	if q.After != nil {
+		sql += " AND (created, id) " + compare + " (?, ?)"
+		args = append(args, q.After.Created.UnixMicro(), q.After.ID)
+	}
+	args = append(args, inventory.OrderPage(q.Limit))
+	return n.orders(ctx, sql+" ORDER BY "+order+" LIMIT ?", args...)
+}
+
+// orders reads the orders that a query finds.
+func (n *Instances) orders(ctx context.Context, sql string, args ...any) ([]inventory.Order, error) {
+	var out []inventory.Order
+	err := n.home.read(ctx, readOrders, func(c *sqlite.Conn) error {
+		return query(c, sql, func(s *sqlite.Stmt) error {
+			var o inventory.Order
+			err := instanceJSON(columnBytes(s, 0), &o)
+			out = append(out, o)
+			return err
+		}, args...)
+	})
+	return out, err
+}
+
+// Note implements inventory.OrderBook.
+func (n *Instances) Note(
+	ctx context.Context, env, id string, item int, outcome inventory.Outcome,
+) error {
+	return n.home.write(ctx, writeOrders, func(c *sqlite.Conn) error {
+		var o inventory.Order
+		err := query(c, "SELECT body FROM orders WHERE env = ? AND id = ?", func(s *sqlite.Stmt) error {
+			return instanceJSON(columnBytes(s, 0), &o)
+		}, env, id)
+		if err != nil || !o.Note(item, outcome) {
+			return err
+		}
+		return query(c, "UPDATE orders SET body = ? WHERE env = ? AND id = ?", nil,
+			[]byte(toJSON(o)), env, id)
+	})
+}
+
+// Forget implements inventory.OrderBook.
+func (n *Instances) Forget(ctx context.Context, env string, before time.Time) error {
+	return n.home.write(ctx, writeOrders, func(c *sqlite.Conn) error {
+		return query(c, "DELETE FROM orders WHERE env = ? AND created < ?", nil, env, before.UnixMicro())
+	})
+}
+
+// Records implements inventory.OrderBook.
+func (n *Instances) Records(
+	ctx context.Context, env string, ids []string,
+) (map[string]inventory.Record, error) {
+	out := map[string]inventory.Record{}
+	err := n.home.read(ctx, "read instances", func(c *sqlite.Conn) error {
+		for _, id := range ids {
+			if err := query(c, "SELECT rev, body FROM instances WHERE env = ? AND id = ?",
+				func(s *sqlite.Stmt) error {
+					r, err := instance(s)
+					out[id] = r
+					return err
+				}, env, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,414 @@
+package orders
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/service/inventory"
+)
+
+// Placed is an order that was accepted.
+type Placed struct {
+	ID          string    `json:"id"`
+	Environment string    `json:"environment"`
+	Description string    `json:"description"`
+	Created     time.Time `json:"created_at"`
+	// Completed is when nothing more was to come of it; nil: something is.
+	Completed *time.Time `json:"completed_at"`
+	Status    Status     `json:"status"`
+	Items     []Accepted `json:"service_order_items"`
+}
+
+// Accepted is an item of an order that was accepted.
+type Accepted struct {
+	// Name is the one that the order has; "" if it has none.
+	Name    string          `json:"name"`
+	ID      string          `json:"instance_id"`
+	Service string          `json:"service_entity"`
+	Action  Action          `json:"action"`
+	Config  map[string]bool `json:"config"`
+	Status  ItemStatus      `json:"status"`
+	// Instance is there when the order has just been placed.
+	Instance *Instance `json:"instance,omitempty"`
+}
+
+// Status is how far an order is.
+type Status struct {
+	State OrderState `json:"state"`
+}
+
+// OrderState is how far an order is: all of its items together.
+type OrderState string
+
+// The states of orders: an item is not done, all are done well, none is, some are.
+const (
+	OrderInProgress OrderState = "in_progress"
+	OrderSuccess    OrderState = "success"
+	OrderFailed     OrderState = "failed"
+	OrderPartial    OrderState = "partial"
+)
+
+// ItemStatus is how far an item is.
+type ItemStatus struct {
+	State   inventory.ItemState `json:"state"`
+	Failure *inventory.Failure  `json:"failure_type"`
+	Reason  *string             `json:"reason"`
+	// Label is that of the state that the instance had come to; nil: it is not done.
+	Label *string `json:"instance_state_label"`
+	// Needs are the items that this one leads to, by their instances, and how far these are.
+	Needs map[string]inventory.ItemState `json:"direct_dependencies"`
+	// Compile is always nil: a compile has no number of its own.
+	Compile *string `json:"validation_compile_id"`
+}
+
+const (
+	// keptFor is how long an order is kept.
+	keptFor = 366 * 24 * time.Hour
+	// forgetEach is how often a process looks for orders that are not kept any more.
+	forgetEach = 24 * time.Hour
+)
+
+// noBook is the error of a home that keeps no orders.
+func noBook() error {
+	return fault.New(fault.Unsupported, "", "orders of several instances are not kept here")
+}
+
+// place writes an order with all of its changes.
+func (s *Service) place(
+	ctx context.Context, env string, o Order, all []changed,
+) (inventory.Order, error) {
+	out := inventory.Order{
+		ID: o.ID, Digest: digestOf(o), Description: o.Description, Created: s.now(),
+	}
+	made := map[string]bool{}
+	for n := range all {
+		made[all[n].record.ID] = true
+	}
+	changes := make([]inventory.Change, len(all))
+	for n := range all {
+		r, i := all[n].change.Record, &o.Items[n]
+		if s.Book != nil {
+			var err error
+			if r, err = s.marked(ctx, env, &all[n], inventory.Mark{
+				Order: o.ID, Item: n, Version: r.Version, Delete: i.Action == ActionDelete,
+			}); err != nil {
+				return out, err
+			}
+		}
+		needs := slices.DeleteFunc(r.Leads(), func(id string) bool { return !made[id] })
+		out.Items = append(out.Items, inventory.OrderItem{
+			Name: i.Name, Instance: r.ID, Service: r.Service, Action: string(i.Action),
+			Config: i.Config, Needs: needs,
+		})
+		changes[n] = inventory.Change{Record: r, Events: all[n].change.Events}
+		all[n].record = r
+	}
+	if s.Book == nil {
+		_, err := s.Instances.Write(ctx, env, changes)
+		return out, err
+	}
+	_, err := s.Book.Place(ctx, env, out, changes)
+	if err == nil {
+		s.forget(ctx, env)
+	}
+	return out, err
+}
+
+// marked returns a record with a mark. What earlier marks say is kept with their orders first, so
+// that an instance has few of them, and nothing is lost.
+func (s *Service) marked(
+	ctx context.Context, env string, f *changed, m inventory.Mark,
+) (inventory.Record, error) {
+	r := f.change.Record
+	earlier := r.Orders
+	// What the change itself has ended is not written yet, so it is not noted yet, either.
+	const kept = 1
+	for len(earlier) > kept {
+		if err := s.Book.Note(ctx, env, earlier[0].Order, earlier[0].Item, earlier[0].Outcome); err != nil {
+			return r, err
+		}
+		earlier = earlier[1:]
+	}
+	r.Orders = slices.Clone(earlier)
+	return r.Marked(&f.def, m, s.now()), nil
+}
+
+// forget lets go of orders that are not kept any more. That it fails is no matter of the order that
+// was placed: the next one does it.
+func (s *Service) forget(ctx context.Context, env string) {
+	now := s.now()
+	if at, ok := s.forgot.Load(env); ok && now.Sub(at.(time.Time)) < forgetEach { //nolint:forcetypeassert // always
+		return
+	}
+	if s.Book.Forget(ctx, env, now.Add(-keptFor)) == nil {
+		s.forgot.Store(env, now)
+	}
+}
+
+// digestOf returns what the same order has again.
+func digestOf(o Order) string {
+	o.ID = ""
+	b, err := json.Marshal(o)
+	if err != nil {
+		return "" // it came as JSON, or from a program of ours
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// before returns an order that was placed under the id already: the same one, or an error.
+func (s *Service) before(ctx context.Context, env string, o Order) (Placed, bool, error) {
+	if err := CheckID(o.ID); err != nil || s.Book == nil {
+		return Placed{}, false, err
+	}
+	is, err := s.Book.Order(ctx, env, o.ID)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return Placed{}, false, nil
+	case err != nil:
+		return Placed{}, false, err
+	case is.Digest != digestOf(o):
+		return Placed{}, false, inventory.ErrPlaced(o.ID)
+	}
+	p, err := s.shownOrder(ctx, env, is)
+	for n := range p.Items {
+		i, err := s.Instance(ctx, env, Ref{p.Items[n].Service, p.Items[n].ID})
+		if err != nil {
+			return p, true, err
+		}
+		p.Items[n].Instance = &i
+	}
+	return p, true, err
+}
+
+// accepted returns an order that has just been placed.
+func (s *Service) accepted(
+	ctx context.Context, env string, o inventory.Order, all []changed,
+) (Placed, error) {
+	at := map[string]inventory.Record{}
+	for n := range all {
+		at[all[n].record.ID] = all[n].record
+	}
+	out := placedOf(env, &o, at)
+	for n := range all {
+		i, err := s.whole(ctx, env, &all[n].found)
+		if err != nil {
+			return out, err
+		}
+		out.Items[n].Instance = &i
+	}
+	return out, nil
+}
+
+// PlacedOrder returns an order by its id.
+func (s *Service) PlacedOrder(ctx context.Context, env, id string) (Placed, error) {
+	if s.Book == nil {
+		return Placed{}, noBook()
+	}
+	o, err := s.Book.Order(ctx, env, id)
+	if err == nil && s.over(&o) {
+		err = inventory.ErrNoOrder(id)
+	}
+	if err != nil {
+		return Placed{}, err
+	}
+	return s.shownOrder(ctx, env, o)
+}
+
+// over reports whether an order is not kept any more.
+func (s *Service) over(o *inventory.Order) bool { return s.now().Sub(o.Created) > keptFor }
+
+// shownOrder returns an order as it is shown.
+func (s *Service) shownOrder(
+	ctx context.Context, env string, o inventory.Order,
+) (Placed, error) {
+	all, err := s.shownOrders(ctx, env, []inventory.Order{o})
+	if err != nil {
+		return Placed{}, err
+	}
+	return all[0], nil
+}
+
+// shownOrders returns orders as they are shown. What is not noted with an order stands in its
+// instances.
+func (s *Service) shownOrders(
+	ctx context.Context, env string, all []inventory.Order,
+) ([]Placed, error) {
+	var ids []string
+	for n := range all {
+		for i := range all[n].Items {
+			if item := &all[n].Items[i]; item.Outcome.State == "" {
+				ids = append(ids, item.Instance)
+			}
+		}
+	}
+	slices.Sort(ids)
+	records, err := s.Book.Records(ctx, env, slices.Compact(ids))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Placed, len(all))
+	for n := range all {
+		o := &all[n]
+		if unmarked(o, records) { // it was noted between the two
+			if *o, err = s.Book.Order(ctx, env, o.ID); err != nil {
+				return nil, err
+			}
+		}
+		out[n] = placedOf(env, o, records)
+	}
+	return out, nil
+}
+
+// mark returns what an instance says of an item of an order.
+func mark(o *inventory.Order, n int, r *inventory.Record) (inventory.Mark, bool) {
+	for _, m := range r.Orders {
+		if m.Order == o.ID && m.Item == n {
+			return m, true
+		}
+	}
+	return inventory.Mark{}, false
+}
+
+// unmarked reports whether neither an order nor its instances say what became of an item.
+func unmarked(o *inventory.Order, records map[string]inventory.Record) bool {
+	for n := range o.Items {
+		r := records[o.Items[n].Instance]
+		if _, ok := mark(o, n, &r); !ok && o.Items[n].Outcome.State == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// placedOf returns an order with what became of its items.
+func placedOf(env string, o *inventory.Order, records map[string]inventory.Record) Placed {
+	out := Placed{
+		ID: o.ID, Environment: env, Description: o.Description, Created: o.Created,
+		Items: make([]Accepted, len(o.Items)),
+	}
+	states := map[string]inventory.ItemState{}
+	var last time.Time
+	for n := range o.Items {
+		i := &o.Items[n]
+		r := records[i.Instance]
+		done := i.Outcome
+		if m, ok := mark(o, n, &r); ok && done.State == "" {
+			done = m.Outcome
+			if done.State == "" {
+				done = inventory.Outcome{State: inventory.ItemAcknowledged}
+				if r.Version > m.Version {
+					done.State = inventory.ItemInProgress
+				}
+			}
+		}
+		out.Items[n] = acceptedOf(i, done)
+		states[i.Instance] = out.Items[n].Status.State
+		if done.At.After(last) {
+			last = done.At
+		}
+	}
+	for n := range out.Items {
+		for _, id := range o.Items[n].Needs {
+			out.Items[n].Status.Needs[id] = states[id]
+		}
+	}
+	if out.Status.State = together(out.Items); out.Status.State != OrderInProgress {
+		out.Completed = &last
+	}
+	return out
+}
+
+// acceptedOf returns an item with what became of it.
+func acceptedOf(i *inventory.OrderItem, done inventory.Outcome) Accepted {
+	status := ItemStatus{
+		State: done.State, Reason: orNil(done.Reason), Label: orNil(done.Label),
+		Needs: map[string]inventory.ItemState{},
+	}
+	if done.State == "" {
+		status.State = inventory.ItemAcknowledged
+	}
+	if done.Failure != "" {
+		status.Failure = &done.Failure
+	}
+	out := Accepted{
+		Name: i.Name, ID: i.Instance, Service: i.Service, Action: Action(i.Action), Config: i.Config,
+		Status: status,
+	}
+	if out.Config == nil {
+		out.Config = map[string]bool{}
+	}
+	return out
+}
+
+// together returns how far an order is, from how far its items are.
+func together(items []Accepted) OrderState {
+	completed, failed := 0, 0
+	for n := range items {
+		switch items[n].Status.State {
+		case inventory.ItemCompleted:
+			completed++
+		case inventory.ItemFailed:
+			failed++
+		case inventory.ItemAcknowledged, inventory.ItemInProgress:
+			return OrderInProgress
+		}
+	}
+	switch {
+	case failed == 0:
+		return OrderSuccess
+	case completed == 0:
+		return OrderFailed
+	}
+	return OrderPartial
+}
+
+// OrderQuery asks for orders.
+type OrderQuery struct {
+	Descending bool
+	After      string // Next of the page before
+	Limit      int    // 0: as many as a page holds
+}
+
+// OrderPage is a part of a list of orders. Next, when not empty, is what the following one is asked
+// for with.
+type OrderPage struct {
+	Items []Placed
+	Next  string
+}
+
+// PlacedOrders returns orders by the time when they were placed.
+func (s *Service) PlacedOrders(ctx context.Context, env string, q OrderQuery) (OrderPage, error) {
+	if s.Book == nil {
+		return OrderPage{}, noBook()
+	}
+	limit := inventory.OrderPage(q.Limit)
+	ask := inventory.OrderQuery{NewestFirst: q.Descending, Limit: limit}
+	if q.After != "" {
+		p := place{}
+		b, err := base64.RawURLEncoding.DecodeString(q.After)
+		if err != nil || json.Unmarshal(b, &p) != nil {
+			return OrderPage{}, fault.New(fault.Usage, "", "this is not a place in this list").
+				WithHint("begin at the beginning")
+		}
+		ask.After = &inventory.Order{ID: p.ID, Created: time.UnixMicro(p.Created).UTC()}
+	}
+	found, err := s.Book.Orders(ctx, env, ask)
+	if err != nil {
+		return OrderPage{}, err
+	}
+	var page OrderPage
+	if len(found) == limit {
+		last := &found[limit-1]
+		page.Next = (&place{Created: last.Created.UnixMicro(), ID: last.ID}).text()
+	}
+	found = slices.DeleteFunc(found, func(o inventory.Order) bool { return s.over(&o) })
+	page.Items, err = s.shownOrders(ctx, env, found)
+	return page, err
+}
