@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"shared/service/definition"},
 	{"shared/service/inventory"},
 	{"shared/service/orders"},
-	{"shared/plan", "shared/typefile"},
+	{"shared/plan", "shared/typefile", "shared/entity"},
 	{"shared/provider", "shared/diffview"},
 	{"shared/transport"},
 	{"shared/deploy/state"},
@@ -31,7 +31,7 @@ var layers = [][]string{
 	{"shared/deploy/lane"},
 	{"shared/deploy/planner"},
 	{"shared/deploy", "handlers"}, // neither knows the other
-	{"shared/entity", "shared/scaffold", "shared/source", "shared/lang", "shared/local", "shared/aws", "localstack"},
+	{"shared/scaffold", "shared/source", "shared/lang", "shared/local", "shared/aws", "localstack"},
 	{"shared/service/catalog", "shared/service/bundle"},
 	{"shared/api", "shared/compile"},
 	{"shared/service/fulfil"},

@@ -27,6 +27,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
+	"southbound/shared/entity"
 	"southbound/shared/fault"
 	"southbound/shared/lang/module"
 	"southbound/shared/lang/python"
@@ -79,9 +80,10 @@ type app struct {
 	// projectDir is where commands that work on no path look for the project file; "": the working directory.
 	projectDir string
 
-	with  []provider.Definition // the types of this program with their handlers; nil: all that there are
-	types *schema.Registry      // made by registry
-	packs transport.Packs       // the transports that come with them
+	with   []provider.Definition // the types of this program with their handlers; nil: all that there are
+	types  *schema.Registry      // made by registry
+	mapper *entity.Mapper        // of entities of models, made by registry; nil: nothing is mapped
+	packs  transport.Packs       // the transports that come with them
 
 	home    api.Home       // what all commands work through
 	own     *local.Home    // the embedded home; nil with --api
@@ -175,9 +177,15 @@ func (a *app) registry() (*schema.Registry, error) {
 	for _, d := range a.definitions() {
 		types = append(types, d.Type)
 	}
-	var err error
-	a.types, err = schema.NewRegistry(types...)
-	return a.types, err
+	known, err := schema.NewRegistry(types...)
+	if err != nil {
+		return nil, err
+	}
+	if a.mapper, err = provider.Mapper(known, a.definitions()); err != nil {
+		return nil, err
+	}
+	a.types = known
+	return known, nil
 }
 
 // pick returns the first value that is set: by a flag, an environment variable, the project file, or the default.

@@ -100,7 +100,7 @@ func (a *app) model(
 	}
 	o := compile.Options{
 		Path: path, NoStd: noStd, Types: types, VirtualEnv: os.Getenv("VIRTUAL_ENV"),
-		Modules: a.modules, Host: a.host,
+		Mapper: a.mapper, Modules: a.modules, Host: a.host,
 		Environment: pick(a.env, "SOUTHBOUND_ENVIRONMENT", p.Environment, "default"),
 	}
 	if say {
@@ -132,6 +132,12 @@ func (a *app) loadModel(
 
 // printResources prints agents and resources as a document.
 func (a *app) printResources(b source.Built) error {
+	if len(b.Files) > 0 {
+		return fault.New(fault.Invalid, "compile --resources",
+			"the resources come with files that mappings of this program have made, and a document "+
+				"cannot hold them").
+			WithHint("apply, export and plan take the model itself")
+	}
 	type document struct {
 		Southbound int              `json:"southbound" yaml:"southbound"`
 		Agents     map[string]any   `json:"agents,omitempty" yaml:"agents,omitempty"`

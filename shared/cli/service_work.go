@@ -18,7 +18,7 @@ const modelsDir = "models"
 func (a *app) ordersWorker(env, label string, deploy func(context.Context) error) *fulfil.Worker {
 	return fulfil.New(fulfil.Config{
 		Env: env, Instances: a.own.Instances(), Definitions: a.own.Definitions(), Engine: a.engine,
-		Types: a.types, Agent: a.packs.Check, Dir: filepath.Join(a.data, modelsDir),
+		Types: a.types, Mapper: a.mapper, Agent: a.packs.Check, Dir: filepath.Join(a.data, modelsDir),
 		Alone: a.own.Alone, Deploy: deploy,
 		Print:  func(text string) { fmt.Fprint(a.err, text) },
 		Failed: func(err error) { a.say("southbound: %sorders: %v", label, err) },

@@ -11,6 +11,7 @@ import (
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
+	"southbound/shared/entity"
 	"southbound/shared/fault"
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/lsm"
@@ -38,6 +39,8 @@ type Options struct {
 	Modules []*module.Module
 	// Host runs the Python code of modules, and stays open; nil: one is started if it is needed.
 	Host *python.Host
+	// Mapper makes resources of entities; nil: only Southbound's own types and classes of modules do.
+	Mapper *entity.Mapper
 	// Services are the instances of services that the model is compiled for; nil for none. What the
 	// model says of them is there afterwards.
 	Services *lsm.Services
@@ -74,7 +77,7 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 		return out, err
 	}
 	out.Project = p
-	p.Env.Environment, p.Env.Later = o.Environment, resources.Fact
+	p.Env.Environment, p.Env.Later = o.Environment, resources.Facts(o.Mapper)
 	program := eval.Program{
 		Sources: p.Sources, Rules: p.Rules, Env: p.Env, Print: o.Print,
 		Plugins: std.Plugins(), Importable: importable,
@@ -109,7 +112,10 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 			return out, err
 		}
 	}
-	if err := out.collect(p.Dir, o.Types, made); err != nil {
+	if err := resources.CheckMapped(o.Mapper, result.Entities, p.Sources); err != nil {
+		return out, err
+	}
+	if err := out.collect(p.Dir, o, made); err != nil {
 		return out, err
 	}
 	return out, out.deployable(o.Limits)
@@ -133,9 +139,7 @@ func namespaces(names []string) []string {
 }
 
 // collect fills in the agents and resources.
-func (c *Compiled) collect(
-	dir string, registry *schema.Registry, made *python.Export,
-) error {
+func (c *Compiled) collect(dir string, o Options, made *python.Export) error {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
@@ -143,18 +147,21 @@ func (c *Compiled) collect(
 	if err != nil {
 		return fault.Wrap(fault.Invalid, "read the model", err)
 	}
-	set, err := resources.Collect(c.Result, registry, func(path string) string {
-		if rel, err := filepath.Rel(dir, path); err == nil {
-			return filepath.ToSlash(rel)
-		}
-		return path
-	}, made.Resources)
+	set, err := resources.Collect(c.Result, resources.Options{
+		Types: o.Types, Mapper: o.Mapper, Made: made.Resources,
+		Path: func(path string) string {
+			if rel, err := filepath.Rel(dir, path); err == nil {
+				return filepath.ToSlash(rel)
+			}
+			return path
+		},
+	})
 	if err != nil {
 		return err
 	}
 	c.Warnings = append(c.Warnings, set.Warnings...)
 	c.code = codeOf(set.Foreign, made)
-	c.Resources.Dir = dir
+	c.Resources.Dir, c.Resources.Files = dir, set.Files
 	for _, e := range set.Agents {
 		c.Resources.Agents = append(c.Resources.Agents, entry(e))
 	}

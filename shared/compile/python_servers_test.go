@@ -14,10 +14,14 @@ import (
 	"strings"
 	"testing"
 
+	cmpdiff "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"southbound/localstack/server"
 	"southbound/shared/compile"
 	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
+	"southbound/shared/entity"
 	"southbound/shared/lang/types"
 	"southbound/shared/resource"
 	"southbound/shared/source"
@@ -25,10 +29,15 @@ import (
 
 // pythonModel compiles a model whose modules have Python code, from the environment of published
 // modules. It returns what was printed, too.
-func pythonModel(t *testing.T, text string, more map[string]string) (
+func pythonModel(t *testing.T, text string, more map[string]string, m ...entity.Mapping) (
 	*compile.Compiled, string, error,
 ) {
 	t.Helper()
+	r := registry(t)
+	mapper, err := entity.NewMapper(r, m)
+	if err != nil {
+		t.Fatal(err)
+	}
 	env, err := server.InstallModules(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +67,7 @@ func pythonModel(t *testing.T, text string, more map[string]string) (
 	}
 	var b strings.Builder
 	c, err := compile.Model(context.Background(), compile.Options{
-		Path: dir, Types: registry(t), Print: func(s string) { b.WriteString(s) },
+		Path: dir, Types: r, Mapper: mapper, Print: func(s string) { b.WriteString(s) },
 	})
 	return c, strings.ReplaceAll(b.String(), dir, ""), err
 }
@@ -324,5 +333,34 @@ shop::Shelf(host=h, label="broken", size=1)
 		len(problems[0].Related) == 0 ||
 		!strings.HasPrefix(problems[0].Related[0].Message, "in get_goods: ") {
 		t.Errorf("%v %+v", err, problems)
+	}
+}
+
+// TestPythonAndMappings holds that a mapping of the program goes before a class of a module, and that
+// what the two make can require each other.
+func TestPythonAndMappings(t *testing.T) {
+	c, _, err := pythonModel(t, `import shop
+h = shop::Host(name="h1")
+scan = shop::Scan(host=h, label="all", requires=shop::Shelf(host=h, label="low", size=1))
+shop::Shelf(host=h, label="high", size=2, requires=scan)
+`, nil, entity.Mapping{
+		Entity: "shop::Scan", Type: "std::Null", Agent: "host.name",
+		Fields: entity.Fields{Map: map[string]string{"name": "label"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.Deployable(t.Context(), source.Options{Types: registry(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const scan, low, high = "std::Null[h1,name=all]", "shop::Shelf[h1,label=low]", "shop::Shelf[h1,label=high]"
+	requires := map[resource.ID][]resource.ID{}
+	for i := range m.Resources {
+		requires[m.Resources[i].ID] = m.Resources[i].Requires
+	}
+	want := map[resource.ID][]resource.ID{low: nil, scan: {low}, high: {scan}}
+	if d := cmpdiff.Diff(want, requires, cmpopts.EquateEmpty()); d != "" {
+		t.Error(d)
 	}
 }

@@ -1,24 +1,35 @@
 package entity
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
-	"southbound/shared/deploy/model"
-	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/resource"
 )
 
-// Mapped is what entities are as a model.
+// Mapped is what entities have become.
 type Mapped struct {
-	Model *model.Model
+	Resources []Resource        // in the order of the entities
+	Files     map[string][]byte // what was uploaded for them, by hash
 	// Ignored are the entities that are mapped and no resource, with the reason: what a Func has
 	// said, or "not managed".
 	Ignored []Left
+}
+
+// Resource is what an entity has become.
+type Resource struct {
+	Entity Entity
+	// ID is "" if what names the resource is missing or cannot name it.
+	ID         resource.ID
+	Type       string
+	Agent      string
+	Attributes map[string]any  // values, in which Unknown and Later may stand
+	Flags      map[string]bool // as far as the mapping has them
+	// Places are those of attributes, of flags and of the agent, by their names.
+	Places map[string]diag.Pos
 }
 
 // Left is an entity that is not a resource.
@@ -27,220 +38,206 @@ type Left struct {
 	Reason string
 }
 
-// Map makes a model of entities, in their order. What is wrong with them is returned all at once,
-// each with its place. A resource requires the resources that its entity's relation `requires`
-// leads to; those that are no resource are passed through. What the model then lacks, and cycles,
-// deploy finds, with the places of the entities.
+// Map makes resources of those entities that have a mapping. What is wrong with them is returned
+// all at once as diag.Problems, each with its place. Whether values fit the attributes is for
+// whoever reads the resources.
 func (m *Mapper) Map(entities []Entity) (Mapped, error) {
-	r := &run{m: m, files: map[string]state.Blob{}, ids: map[Entity]resource.ID{}, agentOf: map[string]int{}}
-	var out Mapped
+	r := &run{out: Mapped{Files: map[string][]byte{}}}
 	for _, e := range entities {
-		if a, ok := m.agentOf(e); ok {
-			r.agent(e, a)
-		}
-		if mapping := m.mappingOf(e); mapping != nil {
-			r.resource(e, mapping)
+		if mapping := m.of(e.Kinds()); mapping != nil {
+			r.entity(e, mapping)
 		}
 	}
-	for i := range r.resources {
-		r.resources[i].Requires = r.requires(r.from[i])
-	}
-	out.Ignored = r.ignored
-	if err := r.problems.Err(); err != nil {
-		return out, err
-	}
-	slices.SortFunc(r.agents, func(a, b resource.Agent) int { return cmp.Compare(a.Name, b.Name) })
-	out.Model = &model.Model{Resources: r.resources, Agents: r.agents, Files: r.files, Where: r.where}
-	return out, nil
+	return r.out, r.problems.Err()
 }
 
 // run is one call of Map.
 type run struct {
-	m         *Mapper
-	files     map[string]state.Blob
-	resources []resource.Resource
-	from      []Entity // of resources
-	ids       map[Entity]resource.ID
-	agents    []resource.Agent
-	agentAt   []diag.Pos
-	agentOf   map[string]int
-	ignored   []Left
-	problems  diag.Problems
+	out      Mapped
+	problems diag.Problems
 }
 
-func blobOf(hash string, data []byte) state.Blob {
-	return state.Blob{Hash: hash, Size: int64(len(data)), Data: slices.Clone(data)}
-}
-
-func (r *run) where(i int, attribute string) diag.Pos { return placeOf(r.from[i], attribute) }
-
-// placeOf returns the place of an attribute of an entity, or of the entity.
-func placeOf(e Entity, attribute string) diag.Pos {
-	if p, ok := e.(Placer); ok && attribute != "" {
-		return cmp.Or(p.At(attribute), e.Pos())
+// entity maps an entity. One that is ignored has no problems.
+func (r *run) entity(e Entity, m *mapping) {
+	o := &one{
+		mapping: m, files: map[string][]byte{},
+		out: Resource{
+			Entity: e, Type: m.Type, Attributes: map[string]any{}, Flags: map[string]bool{},
+			Places: map[string]diag.Pos{},
+		},
 	}
-	return e.Pos()
-}
-
-func (r *run) bad(e Entity, m *mapping, attribute, format string, args ...any) {
-	from := attribute
-	if m != nil {
-		for _, f := range m.fields {
-			if f.name == attribute && f.path != "" {
-				from = f.path
-			}
-		}
-	}
-	r.problems.Add(diag.Problem{Pos: placeOf(e, from), Resource: kindOf(e), Attribute: attribute, Message: fmt.Sprintf(format, args...)})
-}
-
-// resource maps an entity.
-func (r *run) resource(e Entity, m *mapping) {
-	before := len(r.problems)
-	out := resource.Resource{Type: m.Type, Attributes: map[string]any{}, Flags: resource.Flags{ReceiveEvents: true}}
-	managed := true
-	for _, name := range slices.Sorted(maps.Keys(m.flags)) {
-		v, ok, err := lookup(e, m.flags[name])
-		if err != nil {
-			r.bad(e, m, "", "%s: %v", name, err)
-		} else if ok && v != nil {
-			if problem := flag(&out, &managed, name, v); problem != "" {
-				r.bad(e, m, "", "%s", problem)
-			}
-		}
-	}
-	if !managed {
-		r.ignored = append(r.ignored, Left{e, "not managed"})
+	var left *ignored
+	if err := o.fill(); errors.As(err, &left) {
+		r.out.Ignored = append(r.out.Ignored, Left{e, left.reason})
 		return
 	}
-	for i := range m.fields {
-		var left *ignored
-		if err := r.field(&out, e, &m.fields[i]); errors.As(err, &left) {
-			r.ignored = append(r.ignored, Left{e, left.reason})
-			r.problems = r.problems[:before]
-			return
-		} else if err != nil {
-			r.bad(e, m, m.fields[i].name, "%v", err)
-		}
+	for i := range o.problems {
+		r.problems.Add(o.problems[i])
 	}
-	out.Agent = r.agentName(e, m)
-	if len(r.problems) > before {
-		return
-	}
-	keys, unnamed := m.typ.Keys(out.Attributes)
-	if keys == nil {
-		r.bad(e, m, unnamed, "the attribute names the resource, and is %v", out.Attributes[unnamed])
-		return
-	}
-	out.ID = resource.NewID(m.Type, out.Agent, keys...)
-	r.ids[e] = out.ID
-	r.resources, r.from = append(r.resources, out), append(r.from, e)
+	r.out.Resources = append(r.out.Resources, o.out)
+	maps.Copy(r.out.Files, o.files)
 }
 
-// field sets one attribute; what leads to nothing, and null, is left out.
-func (r *run) field(out *resource.Resource, e Entity, f *field) error {
-	var v any
-	var err error
-	if f.f != nil {
-		v, err = f.f(&Context{files: r.files, e: e}, e)
-	} else {
-		v, _, err = lookup(e, f.path)
+// one maps one entity.
+type one struct {
+	*mapping
+	out      Resource
+	files    map[string][]byte
+	problems diag.Problems
+}
+
+func (o *one) bad(at diag.Pos, attribute, hint, format string, args ...any) {
+	o.problems.Add(diag.Problem{
+		Pos: at, Resource: kindOf(o.out.Entity), Attribute: attribute, Hint: hint,
+		Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// fill fills in the resource. Its error is of Ignored.
+func (o *one) fill() error {
+	for _, name := range slices.Sorted(maps.Keys(o.flags)) {
+		if is := o.flag(name); name == managed && !is {
+			return Ignored("not managed")
+		}
 	}
-	if err != nil || v == nil {
+	for i := range o.fields {
+		if err := o.attribute(&o.fields[i]); err != nil {
+			return err
+		}
+	}
+	if o.out.Agent = o.agent(); o.out.Agent == "" {
+		return nil
+	}
+	if keys, unnamed := o.typ.Keys(o.out.Attributes); unnamed == "" {
+		o.out.ID = resource.NewID(o.Type, o.out.Agent, keys...)
+	}
+	return nil
+}
+
+// flag sets a flag, and returns it. One that nobody has said is not set, and managed is true then.
+func (o *one) flag(name string) bool {
+	got, err := lookup(o.out.Entity, o.flags[name])
+	o.out.Places[name] = got.at
+	is, isBool := got.value.(bool)
+	var unknown Unknown
+	switch {
+	case errors.As(err, &unknown):
+		o.bad(got.at, name, "compute it from what is known",
+			"it has to be known when the model is compiled: %s", unknown.Why)
+	case err != nil:
+		o.bad(got.at, name, "", "%v", err)
+	case !got.ok || got.value == nil:
+	case !isBool:
+		o.bad(got.at, name, "", "it has to be true or false when the model is compiled")
+	default:
+		o.out.Flags[name] = is
+		return is
+	}
+	return true
+}
+
+// attribute sets one attribute; what leads to nothing, and null, is left out. Its error is of
+// Ignored.
+func (o *one) attribute(f *field) error {
+	got, err := o.value(f)
+	o.out.Places[f.name] = got.at
+	var unknown Unknown
+	switch {
+	case IsIgnored(err):
 		return err
+	case errors.As(err, &unknown):
+		got.value = unknown
+	case err != nil:
+		o.bad(got.at, f.name, "", "%v", err)
+		return nil
+	case got.value == nil:
+		return nil
 	}
-	if v, err = resource.FromGo(v); err == nil {
-		out.Attributes[f.name] = v
-	}
-	return err
-}
-
-// agentName follows the path to the agent.
-func (r *run) agentName(e Entity, m *mapping) string {
-	v, ok, err := lookup(e, m.Agent)
-	name, isText := v.(string)
+	v, err := normal(got.value, 0)
+	_, isUnknown := v.(Unknown)
+	_, isLater := v.(Later)
 	switch {
 	case err != nil:
-		r.bad(e, m, "", "the agent: %v", err)
-	case !ok:
-		r.bad(e, m, "", "the agent: %s leads to nothing", m.Agent)
-	case !isText || !resource.ValidAgent(name):
-		r.bad(e, m, "", "the agent: %s is not a name of an agent", m.Agent)
+		o.bad(got.at, f.name, "", "%v", err)
+	case (isUnknown || isLater) && slices.Contains(o.typ.Namevars(), f.name):
+		o.bad(got.at, f.name, "compute it from what is known",
+			"what names a resource has to be known when the model is compiled")
+	default:
+		o.out.Attributes[f.name] = v
 	}
-	return name
+	return nil
 }
 
-// requires returns the resources that come before an entity.
-func (r *run) requires(e Entity) []resource.ID {
-	var out []resource.ID
-	seen := map[Entity]bool{e: true}
-	next := []Entity{e}
-	for len(next) > 0 {
-		at := next[len(next)-1]
-		next = next[:len(next)-1]
-		to, _ := at.Relation(Requires)
-		for _, other := range to {
-			if seen[other] && other != e {
-				continue
-			}
-			seen[other] = true
-			if id, ok := r.ids[other]; ok {
-				out = append(out, id) // also the entity itself: that is a cycle, and deploy says so
-				continue
-			}
-			next = append(next, other)
-		}
+// value returns what a field says.
+func (o *one) value(f *field) (found, error) {
+	if f.f == nil {
+		return lookup(o.out.Entity, f.path)
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	e := o.out.Entity
+	v, err := call(f.f, &Context{e: e, files: o.files}, e)
+	return found{value: v, at: e.At(f.name), ok: err == nil}, err
 }
 
-// agent maps an entity that is an agent.
-func (r *run) agent(e Entity, a AgentMapping) {
-	out := resource.Agent{Transport: "local", Lanes: 1, Options: map[string]any{}}
-	before := len(r.problems)
-	get := func(what, path string) any {
-		if path == "" {
-			return nil
+// call calls a function of a mapping. That it panics is wrong with the mapping, and said with the
+// place of the entity.
+func call(f Func, ctx *Context, e Entity) (v any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			v, err = nil, fmt.Errorf("the function of the mapping has panicked: %v", p)
 		}
-		v, _, err := lookup(e, path)
-		if err == nil {
-			v, err = resource.FromGo(v)
-		}
-		if err != nil {
-			r.bad(e, nil, "", "%s: %v", what, err)
-		}
-		return v
-	}
-	out.Name, _ = get("the name of the agent", a.Name).(string)
-	if v := get("the transport", a.Transport); v != nil {
-		out.Transport, _ = v.(string)
-	}
-	lanes := int64(1)
-	if v := get("the lanes", a.Lanes); v != nil {
-		lanes, _ = v.(int64)
-	}
-	for _, name := range slices.Sorted(maps.Keys(a.Options)) {
-		if v := get(name, a.Options[name]); v != nil {
-			out.Options[name] = v
-		}
-	}
-	out.Lanes = int(min(max(lanes, 0), 1<<20))
+	}()
+	return f(ctx, e)
+}
+
+// agent follows the path to the name of the agent; "" if it is none.
+func (o *one) agent() string {
+	got, err := lookup(o.out.Entity, o.Agent)
+	o.out.Places["agent"] = got.at
+	name, isText := got.value.(string)
+	var unknown Unknown
 	switch {
-	case len(r.problems) > before:
-		return
-	case !resource.ValidAgent(out.Name), out.Transport == "", out.Lanes < 1:
-		r.bad(e, nil, "", "an agent has a name, a transport and one lane or more")
-		return
+	case errors.As(err, &unknown):
+		o.bad(got.at, "agent", "compute it from what is known",
+			"the agent has to be known when the model is compiled: %s", unknown.Why)
+	case err != nil:
+		o.bad(got.at, "agent", "", "%v", err)
+	case !got.ok:
+		o.bad(got.at, "agent", "", "%s leads to nothing, so that there is no agent", o.Agent)
+	case !isText || !resource.ValidAgent(name):
+		o.bad(got.at, "agent", "", "%s is not a name of an agent", o.Agent)
+	default:
+		return name
 	}
-	if i, twice := r.agentOf[out.Name]; twice {
-		known := r.agents[i]
-		if known.Transport != out.Transport || known.Lanes != out.Lanes || !resource.Equal(known.Options, out.Options) {
-			r.problems.Add(diag.Problem{Pos: e.Pos(), Resource: kindOf(e), Message: fmt.Sprintf("the agent %q is described differently elsewhere", out.Name),
-				Related: diag.At(r.agentAt[i])})
+	return ""
+}
+
+// normal converts a value of Go to a value, in which Unknown and Later may stand.
+func normal(v any, depth int) (any, error) {
+	if depth > resource.MaxDepth {
+		return nil, fmt.Errorf("the value is nested deeper than %d", resource.MaxDepth)
+	}
+	var err error
+	switch v := v.(type) {
+	case Unknown, Later:
+		return v, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			if out[i], err = normal(item, depth+1); err != nil {
+				return nil, err
+			}
 		}
-		return
+		return out, nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, item := range v {
+			if out[key], err = normal(item, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case error:
+		return nil, v
 	}
-	r.agentOf[out.Name] = len(r.agents)
-	r.agents, r.agentAt = append(r.agents, out), append(r.agentAt, e.Pos())
+	return resource.FromGo(v)
 }

@@ -4,17 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"southbound/shared/diag"
-	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
-// Mapper makes resources of entities. It is immutable.
-type Mapper struct {
-	byKind map[string]*mapping
-	agents map[string]AgentMapping
-}
+// Mapper makes resources of entities. It is immutable; a nil one maps nothing.
+type Mapper struct{ byKind map[string]*mapping }
 
 // mapping is a Mapping whose fields have been gathered.
 type mapping struct {
@@ -31,38 +28,35 @@ type field struct {
 	f    Func
 }
 
+// managed is the flag that says whether an entity becomes a resource at all.
+const managed = "managed"
+
 func flagNames() []string {
-	return []string{"managed", "prevent_destroy", "purge_on_delete", "purged", "receive_events", "report_only", "send_event", "set"}
+	return []string{
+		managed, "prevent_destroy", "purge_on_delete", "purged", "receive_events", "report_only",
+		"send_event",
+	}
 }
 
 // NewMapper checks mappings against the types of their resources. What is wrong is returned all at
-// once as diag.Problems, in which Resource is the kind of the entity and Attribute that of the
-// resource.
-func NewMapper(types *schema.Registry, mappings []Mapping, agents ...AgentMapping) (*Mapper, error) {
-	m := &Mapper{byKind: map[string]*mapping{}, agents: map[string]AgentMapping{}}
+// once as diag.Problems, in which Resource is the name of the entity and Attribute that of the
+// resource. It returns nil for no mappings.
+func NewMapper(types *schema.Registry, mappings []Mapping) (*Mapper, error) {
+	if len(mappings) == 0 {
+		return nil, nil //nolint:nilnil // a nil one maps nothing
+	}
+	m := &Mapper{byKind: map[string]*mapping{}}
 	c := &checker{types: types}
 	for i := range mappings {
-		c.kind = mappings[i].Kind
-		if _, twice := m.byKind[c.kind]; twice {
-			c.bad("", "", "the entity is mapped twice")
+		c.entity = mappings[i].Entity
+		if _, twice := m.byKind[c.entity]; twice {
+			c.bad("", "keep one of the two", "the entity is mapped twice")
 		}
-		m.byKind[c.kind] = c.mapping(&mappings[i])
-	}
-	for _, a := range agents {
-		c.kind = a.Kind
-		if _, twice := m.agents[a.Kind]; twice {
-			c.bad("", "", "the agent is mapped twice")
+		if namespace, name, ok := cutLast(c.entity); !ok || namespace == "" || name == "" {
+			c.bad("", "a name such as net::Vlan", "%q is not the full name of an entity of a module",
+				c.entity)
 		}
-		m.agents[a.Kind] = a
-		c.path("", "the name of the agent", a.Name)
-		for what, path := range map[string]string{"the transport": a.Transport, "the lanes": a.Lanes} {
-			if path != "" {
-				c.path("", what, path)
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(a.Options)) {
-			c.path(name, "the option", a.Options[name])
-		}
+		m.byKind[c.entity] = c.mapping(&mappings[i])
 	}
 	if len(c.problems) > 0 {
 		return nil, c.problems
@@ -70,23 +64,60 @@ func NewMapper(types *schema.Registry, mappings []Mapping, agents ...AgentMappin
 	return m, nil
 }
 
+// cutLast cuts a full name into a namespace and a name.
+func cutLast(full string) (namespace, name string, ok bool) {
+	i := strings.LastIndex(full, "::")
+	if i < 0 {
+		return "", full, false
+	}
+	return full[:i], full[i+2:], true
+}
+
+// Entities returns the sorted names of the entities that are mapped.
+func (m *Mapper) Entities() []string {
+	if m == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m.byKind))
+}
+
+// Maps reports whether there is a mapping for an entity of these kinds; see Entity.
+func (m *Mapper) Maps(kinds []string) bool { return m.of(kinds) != nil }
+
+// of returns the mapping of the nearest kind, nil if there is none.
+func (m *Mapper) of(kinds []string) *mapping {
+	if m == nil {
+		return nil
+	}
+	for _, k := range kinds {
+		if found := m.byKind[k]; found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
 // checker gathers what is wrong with mappings.
 type checker struct {
 	types    *schema.Registry
-	kind     string
+	entity   string
 	problems diag.Problems
 }
 
 func (c *checker) bad(attribute, hint, format string, args ...any) {
-	c.problems.Add(diag.Problem{Resource: c.kind, Attribute: attribute, Message: fmt.Sprintf(format, args...), Hint: hint})
+	c.problems.Add(diag.Problem{
+		Resource: c.entity, Attribute: attribute, Message: fmt.Sprintf(format, args...), Hint: hint,
+	})
 }
 
 func (c *checker) path(attribute, what, path string) {
 	if !validPath(path) {
-		c.bad(attribute, "relations and an attribute, joined by dots, such as host.name", "%s comes from %q, which is not a path", what, path)
+		c.bad(attribute, "relations and an attribute, joined by dots, such as host.name",
+			"%s comes from %q, which is not a path", what, path)
 	}
 }
 
+// mapping checks a mapping and gathers its fields.
 func (c *checker) mapping(given *Mapping) *mapping {
 	m := &mapping{Mapping: *given, flags: map[string]string{}}
 	t, ok := c.types.Type(given.Type)
@@ -101,33 +132,39 @@ func (c *checker) mapping(given *Mapping) *mapping {
 		c.path("", "the agent", given.Agent)
 	}
 	fields := map[string]field{}
-	c.gather(m, given.Fields, fields, 0)
-	names := make([]string, 0, len(t.Attributes))
-	for i := range t.Attributes {
-		a := &t.Attributes[i]
-		names = append(names, a.Name)
-		f, mapped := fields[a.Name]
-		compiled, _ := t.Attribute(a.Name)
-		switch {
-		case mapped && a.Behaviour == schema.ReadOnly:
-			c.bad(a.Name, "leave it out", "the attribute is only reported, it cannot be mapped")
-		case mapped:
-			m.fields = append(m.fields, f)
-		case a.Default == nil && !compiled.DataType.Optional() && a.Behaviour != schema.ReadOnly:
-			c.bad(a.Name, "map it", "the attribute of %s is required, and is not mapped", t.Name)
-		}
-		delete(fields, a.Name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		c.bad(name, near(name, names, "it has "), "%s has no attribute %q", t.Name, name)
-	}
+	c.gather(m, given.Fields, fields)
+	c.take(m, fields)
 	return m
 }
 
+// take gives a mapping the fields that its type has.
+func (c *checker) take(m *mapping, fields map[string]field) {
+	names := make([]string, 0, len(m.typ.Attributes))
+	for i := range m.typ.Attributes {
+		name := m.typ.Attributes[i].Name
+		names = append(names, name)
+		a, _ := m.typ.Attribute(name)
+		f, mapped := fields[name]
+		readOnly := a.Behaviour == schema.ReadOnly
+		switch {
+		case mapped && readOnly:
+			c.bad(name, "leave it out", "the attribute is only reported, it cannot be mapped")
+		case mapped:
+			m.fields = append(m.fields, f)
+		case !readOnly && a.Required():
+			c.bad(name, "map it", "the attribute of %s is required, and is not mapped", m.Type)
+		}
+		delete(fields, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		c.bad(name, near(name, names, "it has "), "%s has no attribute %q", m.Type, name)
+	}
+}
+
 // gather takes fields, those that are inherited first.
-func (c *checker) gather(m *mapping, from Fields, into map[string]field, depth int) {
+func (c *checker) gather(m *mapping, from Fields, into map[string]field) {
 	for _, inherited := range from.Inherits {
-		c.gather(m, inherited, into, depth+1)
+		c.gather(m, inherited, into)
 	}
 	said := map[string]bool{}
 	add := func(f field) {
@@ -157,44 +194,4 @@ func (c *checker) gather(m *mapping, from Fields, into map[string]field, depth i
 		c.path("", "the flag "+name, from.Flags[name])
 		m.flags[name] = from.Flags[name]
 	}
-}
-
-// mappingOf returns the mapping of an entity's nearest kind, nil for what is not a resource.
-func (m *Mapper) mappingOf(e Entity) *mapping {
-	for _, k := range e.Kinds() {
-		if found := m.byKind[k]; found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-func (m *Mapper) agentOf(e Entity) (AgentMapping, bool) {
-	for _, k := range e.Kinds() {
-		if a, ok := m.agents[k]; ok {
-			return a, true
-		}
-	}
-	return AgentMapping{}, false
-}
-
-// flag sets what documents say beside attributes; it returns what is wrong, "" for nothing.
-func flag(r *resource.Resource, managed *bool, name string, v any) string {
-	if name == "set" {
-		text, ok := v.(string)
-		if r.Set = text; !ok {
-			return "the set is text"
-		}
-		return ""
-	}
-	b, ok := v.(bool)
-	if !ok {
-		return name + " is true or false"
-	}
-	*map[string]*bool{
-		"managed": managed, "purged": &r.Purged, "purge_on_delete": &r.PurgeOnDelete,
-		"prevent_destroy": &r.PreventDestroy, "report_only": &r.ReportOnly, "send_event": &r.SendEvent,
-		"receive_events": &r.ReceiveEvents,
-	}[name] = b
-	return ""
 }

@@ -4,35 +4,38 @@ import (
 	"fmt"
 	"strings"
 
+	"southbound/shared/diag"
 	"southbound/shared/schema"
 )
 
-// lookup follows a path of relations to an attribute. ok is false when a relation leads to nothing.
-func lookup(e Entity, path string) (v any, ok bool, err error) {
+// found is what a path leads to, and where that is set.
+type found struct {
+	value any
+	at    diag.Pos
+	ok    bool // false when a relation leads to nothing
+}
+
+// lookup follows a path of relations to an attribute. What it has found has a place also when there
+// is an error.
+func lookup(e Entity, path string) (found, error) {
 	steps := strings.Split(path, ".")
-	for i, step := range steps {
-		to, isRelation := e.Relation(step)
-		if i == len(steps)-1 {
-			v, ok := e.Attribute(step)
-			switch {
-			case ok:
-				return v, true, nil
-			case isRelation:
-				return nil, false, fmt.Errorf("%s of %s is a relation, and a resource refers to no entity; go on to one of its attributes", step, kindOf(e))
-			}
-			return nil, false, fmt.Errorf("%s has no attribute %q", kindOf(e), step)
-		}
+	last := len(steps) - 1
+	for _, step := range steps[:last] {
+		at := e.At(step)
+		to, err := e.Relation(step)
 		switch {
-		case !isRelation:
-			return nil, false, fmt.Errorf("%s has no relation %q", kindOf(e), step)
+		case err != nil:
+			return found{at: at}, err
 		case len(to) == 0:
-			return nil, false, nil
+			return found{at: at}, nil
 		case len(to) > 1:
-			return nil, false, fmt.Errorf("%s of %s leads to %d entities, and a path needs one", step, kindOf(e), len(to))
+			return found{at: at}, fmt.Errorf("%s of %s leads to %d entities, and a path needs one",
+				step, kindOf(e), len(to))
 		}
 		e = to[0]
 	}
-	return nil, false, nil
+	v, err := e.Attribute(steps[last])
+	return found{value: v, at: e.At(steps[last]), ok: err == nil}, err
 }
 
 func kindOf(e Entity) string {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"southbound/shared/entity"
 	"southbound/shared/plan"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -18,6 +19,8 @@ type Definition struct {
 	Handler Handler
 	// Transport, when not nil, is one that the pack brings; see Transport.
 	Transport *Transport
+	// Entities say which entities of models become resources of the type; see Mapper.
+	Entities []entity.Mapping
 }
 
 // Handler manages the things of one resource type. Every call is idempotent and may be repeated

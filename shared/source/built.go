@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ type Built struct {
 	Dir       string
 	Agents    []Entry // no name twice
 	Resources []Entry
+	// Files are the bytes of files by their paths, for those that stand in no directory.
+	Files map[string][]byte
 }
 
 // Entry is an agent or a resource as a document describes it. Values are nil, bool, string, int64,
@@ -54,6 +57,9 @@ func LoadBuilt(ctx context.Context, b Built, opts Options) (*model.Model, error)
 	}
 	l.copies.max = maxCopies
 	at := strings.TrimPrefix(filepath.ToSlash(dir), "/")
+	for name, data := range b.Files {
+		l.files.put(path.Join(at, name), data)
+	}
 	n := &numberer{}
 	k := l.taker(document{path: at + "/-"}, nil)
 	for i := range b.Agents {

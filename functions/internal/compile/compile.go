@@ -24,6 +24,7 @@ import (
 	"southbound/shared/aws/emf"
 	"southbound/shared/aws/home"
 	"southbound/shared/diag"
+	"southbound/shared/entity"
 	"southbound/shared/fault"
 	"southbound/shared/lang/eval"
 	"southbound/shared/provider"
@@ -44,7 +45,8 @@ func Main(definitions []provider.Definition) {
 			limits:  limits(os.Getenv),
 			workers: map[string]*fulfil.Worker{},
 		}
-		return c.serve, nil
+		c.mapper, err = provider.Mapper(f.Home.Types, definitions)
+		return c.serve, err
 	})
 }
 
@@ -53,6 +55,7 @@ type function struct {
 	*run.Function
 	dir     string
 	limits  eval.Limits
+	mapper  *entity.Mapper
 	workers map[string]*fulfil.Worker // by environment: they know which models are unpacked
 }
 
@@ -190,7 +193,7 @@ func (f *function) worker(env string) *fulfil.Worker {
 	h := f.Home
 	w := fulfil.New(fulfil.Config{
 		Env: env, Instances: h.Instances, Definitions: h.Definitions, Engine: h.Engine,
-		Types: h.Types, Agent: h.Config.Packs.Check, Dir: f.dir, Notified: true, Elsewhere: python,
+		Types: h.Types, Mapper: f.mapper, Agent: h.Config.Packs.Check, Dir: f.dir, Notified: true, Elsewhere: python,
 		Limits: f.limits, Room: modelRoom,
 		Print: func(text string) {
 			f.Log.Debug("a model prints", "environment", env, "text", strings.TrimSpace(text))

@@ -115,7 +115,7 @@ func (s *server) first(cancel context.CancelFunc) (uint64, []program) {
 			classes: slices.ContainsFunc(v.loaded.Modules, (*module.Module).HasCode),
 		}
 		if v.loaded.Env != nil {
-			v.loaded.Env.Later = resources.Fact
+			v.loaded.Env.Later = resources.Facts(nil)
 			p.env = v.loaded.Env
 		}
 		if len(v.found) > 0 || s.unreadable(v) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"southbound/shared/diag"
+	"southbound/shared/entity"
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/python"
 	"southbound/shared/lang/types"
@@ -26,6 +27,16 @@ type Set struct {
 	Resources []Entry
 	Warnings  diag.Problems
 	Foreign   []Foreign // those of Resources that classes of modules have made
+	// Files are those that mappings have uploaded, by the paths that resources name them by.
+	Files map[string][]byte
+}
+
+// Options say what makes resources of instances, and how.
+type Options struct {
+	Types  *schema.Registry
+	Mapper *entity.Mapper          // may be nil
+	Made   []python.Resource       // what classes of modules have made
+	Path   func(abs string) string // how a document names the file at an absolute path
 }
 
 // Foreign is a resource that comes with the code of its handler.
@@ -47,21 +58,24 @@ type Entry struct {
 	foreign bool // a class of a module has made it
 }
 
-// Collect returns the agents and resources of a model, in the order in which they were made, and
-// after them those that classes of modules have made. path says how a document names the file at an
-// absolute path. Problems are diag.Problems.
-func Collect(
-	r *eval.Result, registry *schema.Registry, path func(string) string, more []python.Resource,
-) (*Set, error) {
+// Collect returns the agents and resources of a model, in the order in which they were made: those
+// of Southbound's own types, those of mappings, and those that classes of modules have made.
+// Southbound's own types go before mappings, and these before classes. Problems are diag.Problems.
+func Collect(r *eval.Result, opts Options) (*Set, error) {
 	c := &collector{
-		registry: registry, path: path, mapped: map[*types.Entity]*schema.Compiled{},
+		registry: opts.Types, path: opts.Path, mapped: map[*types.Entity]*schema.Compiled{},
 		agents: map[*types.Entity]bool{}, sets: map[*eval.Instance]*eval.Instance{},
 		ids: map[types.Object]resource.ID{}, out: &Set{},
+		mapping: mapping{
+			Mapper: opts.Mapper, kinds: map[*types.Entity][]string{},
+			instances: map[*eval.Instance]bool{},
+		},
 	}
 	for _, o := range r.Instances {
 		c.set(o)
 	}
-	c.name(more)
+	c.mapAll(r.Instances)
+	c.name(opts.Made)
 	for _, o := range r.Instances {
 		switch t := c.typeOf(o.Type()); {
 		case t != nil:
@@ -70,7 +84,8 @@ func Collect(
 			c.agent(o)
 		}
 	}
-	c.foreign(more)
+	c.addMapped()
+	c.foreign(opts.Made)
 	return c.out, c.problems.Err()
 }
 
@@ -81,6 +96,7 @@ type collector struct {
 	agents   map[*types.Entity]bool
 	sets     map[*eval.Instance]*eval.Instance // of resources
 	ids      map[types.Object]resource.ID      // "" for what cannot be named
+	mapping  mapping
 	out      *Set
 	problems diag.Problems
 }
@@ -334,7 +350,7 @@ func (c *collector) requires(o *eval.Instance) []any {
 		switch id := c.id(r); {
 		case id != "":
 			ids = append(ids, string(id))
-		case c.typeOf(r.Type()) == nil:
+		case c.typeOf(r.Type()) == nil && !c.mapping.instances[r]:
 			c.out.Warnings.Add(diag.Problem{
 				Pos: o.Pos(), Code: CodeRequires,
 				Message: fmt.Sprintf("the resource requires an instance of %s, which does not "+

@@ -5,4 +5,6 @@
 //	entities.go  the texts of southbound, southbound::fs, ...
 //	values.go    southbound::file, secret, parameter, fact
 //	collect.go   from instances to agents and resources
+//	mapped.go    those that mappings of the program make
+//	foreign.go   those that classes of modules have made
 package resources

@@ -96,7 +96,7 @@ func Text(registry *schema.Registry, namespace string) (string, bool) {
 		}
 		found = true
 		if t, _ := registry.Type(name); !strings.Contains(rest, "::") {
-			entity(&b, rest, t)
+			define(&b, rest, t)
 		}
 	}
 	return b.String(), found
@@ -111,8 +111,8 @@ func Names(registry *schema.Registry) []string {
 	return out
 }
 
-// entity writes the definition of a type.
-func entity(b *strings.Builder, name string, t *schema.Compiled) {
+// define writes the definition of a type.
+func define(b *strings.Builder, name string, t *schema.Compiled) {
 	fmt.Fprintf(b, "\nentity %s extends %s:\n    \"\"\"\n    %s\n\n", name, resourceEntity,
 		quoted(t.Description))
 	attributes := settable(t)

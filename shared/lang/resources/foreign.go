@@ -6,6 +6,7 @@ import (
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
+	"southbound/shared/lang/eval"
 	"southbound/shared/lang/python"
 	"southbound/shared/lang/types"
 	"southbound/shared/resource"
@@ -15,19 +16,24 @@ import (
 // can require them.
 func (c *collector) name(more []python.Resource) {
 	for _, r := range more {
-		if c.typeOf(r.Instance.Type()) != nil {
-			continue // Southbound's own type goes before a class of a module
+		if !c.ours(r.Instance) {
+			key := resource.Key{Name: r.Key, Value: r.Value}
+			c.ids[r.Instance] = resource.NewID(r.Type, r.Agent, key)
 		}
-		key := resource.Key{Name: r.Key, Value: r.Value}
-		c.ids[r.Instance] = resource.NewID(r.Type, r.Agent, key)
 	}
+}
+
+// ours reports whether an instance is of Southbound's own types, or mapped by the program: both go
+// before a class of a module.
+func (c *collector) ours(o *eval.Instance) bool {
+	return c.typeOf(o.Type()) != nil || c.mapping.instances[o]
 }
 
 // foreign adds the resources that classes of modules have made, and agents for them.
 func (c *collector) foreign(more []python.Resource) {
 	ids := map[string]resource.ID{}
 	for _, r := range more {
-		ids[r.ID] = resource.NewID(r.Type, r.Agent, resource.Key{Name: r.Key, Value: r.Value})
+		ids[r.ID] = c.id(r.Instance)
 	}
 	known := map[string]bool{}
 	for _, a := range c.out.Agents {
@@ -35,7 +41,7 @@ func (c *collector) foreign(more []python.Resource) {
 	}
 	for i := range more {
 		r := &more[i]
-		if c.typeOf(r.Instance.Type()) != nil {
+		if c.ours(r.Instance) {
 			continue
 		}
 		if !known[r.Agent] {
@@ -171,7 +177,7 @@ func (c *collector) required(r *python.Resource, ids map[string]resource.ID) []a
 		names = append(names, string(ids[id]))
 	}
 	for _, o := range instances(r.Instance, "requires") {
-		if c.typeOf(o.Type()) != nil {
+		if c.ours(o) {
 			names = append(names, string(c.id(o)))
 		}
 	}

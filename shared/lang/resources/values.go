@@ -2,7 +2,9 @@ package resources
 
 import (
 	"fmt"
+	"slices"
 
+	"southbound/shared/entity"
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/std"
 	"southbound/shared/lang/types"
@@ -32,14 +34,19 @@ func (r reference) ReferenceName() string { return Namespace + "::" + string(r.k
 // Of implements types.Reference: what it will be is checked against the type of the resource.
 func (r reference) Of() types.Type { return nil }
 
-// Fact returns a fact of the resource that an instance becomes; false if it becomes none.
-func Fact(of types.Object, name string) (types.Reference, bool) {
-	for e := range lineage(of.Type()) {
-		if e.FullName() == resourceEntity {
+// Facts returns what gives a fact of the resource that an instance becomes, and false if it becomes
+// none. The mapper may be nil.
+func Facts(m *entity.Mapper) func(of types.Object, name string) (types.Reference, bool) {
+	return func(of types.Object, name string) (types.Reference, bool) {
+		var kinds []string
+		for e := range lineage(of.Type()) {
+			kinds = append(kinds, e.FullName())
+		}
+		if slices.Contains(kinds, resourceEntity) || m.Maps(kinds) {
 			return reference{kind: factKind, name: name, of: of}, true
 		}
+		return nil, false
 	}
-	return nil, false
 }
 
 // Plugins returns the plugins of Namespace.

@@ -20,6 +20,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
+	"southbound/shared/entity"
 	"southbound/shared/fault"
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/lsm"
@@ -37,6 +38,8 @@ type Config struct {
 	Definitions definition.Store
 	Engine      *deploy.Engine
 	Types       *schema.Registry
+	// Mapper makes resources of entities of models; it may be nil.
+	Mapper *entity.Mapper
 	// Agent checks the options of an agent; nil: nothing does.
 	Agent func(resource.Agent) []diag.Problem
 	// Dir is where models are unpacked.

@@ -1,0 +1,351 @@
+package resources
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/entity"
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/std"
+	"southbound/shared/lang/types"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// CheckMapped returns what is wrong with a mapping that a model shows: an entity that none of its
+// namespaces has though one of them should. sources are those of the model.
+func CheckMapped(m *entity.Mapper, entities []*types.Entity, sources []eval.Source) error {
+	names := m.Entities()
+	if len(names) == 0 {
+		return nil
+	}
+	has := map[string][]string{}
+	for _, e := range entities {
+		has[e.Namespace] = append(has[e.Namespace], e.Name)
+	}
+	var problems diag.Problems
+	for _, full := range names {
+		i := strings.LastIndex(full, "::")
+		namespace, name := full[:i], full[i+2:]
+		at := slices.IndexFunc(sources, func(s eval.Source) bool { return s.Namespace == namespace })
+		if at < 0 || slices.Contains(has[namespace], name) {
+			continue
+		}
+		hint := "use a version of the module that has it, or a program that maps what it has"
+		if n := schema.Nearest(name, has[namespace]); n != "" {
+			hint = fmt.Sprintf("it has %s::%s", namespace, n)
+		}
+		problems.Add(diag.Problem{
+			Pos: diag.Pos{File: sources[at].Path, Line: 1}, Code: CodeResource, Hint: hint,
+			Message: fmt.Sprintf("this program maps the entity %s to a resource, and %s has none",
+				full, namespace),
+		})
+	}
+	return problems.Err()
+}
+
+// mapping is what the mappings of the program make of instances.
+type mapping struct {
+	*entity.Mapper
+	kinds     map[*types.Entity][]string
+	instances map[*eval.Instance]bool // those that are mapped, also to nothing
+	mapped    entity.Mapped
+}
+
+// maps reports whether instances of an entity are mapped. Southbound's own types go before that.
+func (c *collector) maps(e *types.Entity) bool {
+	return c.mapping.Mapper != nil && c.typeOf(e) == nil && c.mapping.Maps(c.mapping.kindsOf(e))
+}
+
+// kindsOf returns the names of an entity and of all that it extends, the nearest first.
+func (m *mapping) kindsOf(e *types.Entity) []string {
+	kinds, known := m.kinds[e]
+	if !known {
+		for a := range lineage(e) {
+			kinds = append(kinds, a.FullName())
+		}
+		m.kinds[e] = kinds
+	}
+	return kinds
+}
+
+// mapAll maps what the program has mappings for, so that others can require it.
+func (c *collector) mapAll(all []*eval.Instance) {
+	m := &c.mapping
+	var entities []entity.Entity
+	for _, o := range all {
+		if c.maps(o.Type()) {
+			m.instances[o] = true
+			entities = append(entities, node{c, o})
+		}
+	}
+	var err error
+	var problems diag.Problems
+	m.mapped, err = m.Map(entities)
+	if errors.As(err, &problems) {
+		for _, p := range problems {
+			p.Code = CodeResource
+			c.problems.Add(p)
+		}
+	}
+	for i := range m.mapped.Resources {
+		r := &m.mapped.Resources[i]
+		c.ids[instanceOf(r.Entity)] = r.ID
+	}
+	for _, left := range m.mapped.Ignored {
+		c.ids[instanceOf(left.Entity)] = ""
+	}
+}
+
+// instanceOf returns the instance that a mapping has got as an entity.
+func instanceOf(e entity.Entity) *eval.Instance {
+	n, _ := e.(node)
+	return n.o
+}
+
+// addMapped adds what was mapped to the resources.
+func (c *collector) addMapped() {
+	m := &c.mapping
+	for i := range m.mapped.Resources {
+		c.out.Resources = append(c.out.Resources, c.fromMapping(&m.mapped.Resources[i]))
+	}
+	c.out.Files = map[string][]byte{}
+	for hash, data := range m.mapped.Files {
+		c.out.Files[uploaded(hash)] = data
+	}
+}
+
+// uploaded returns the path that a resource names an uploaded file by. The files of a model are in
+// folders that are called files, so that it is none of these.
+func uploaded(hash string) string { return "uploaded/" + hash }
+
+// fromMapping returns the entry of a resource that a mapping has made.
+func (c *collector) fromMapping(r *entity.Resource) Entry {
+	o := instanceOf(r.Entity)
+	attributes := map[string]any{}
+	e := Entry{
+		At: o.Pos(), Places: r.Places, Members: map[string]any{
+			"type": r.Type, "agent": r.Agent, "attributes": attributes,
+		},
+	}
+	for _, f := range flags() {
+		if is, said := r.Flags[f.name]; said && is != f.usual {
+			e.Members[f.name] = is
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Attributes)) {
+		v, err := c.form(r.Attributes[name])
+		if err != nil {
+			at := r.Places[name]
+			c.bad(at, name, "", "%s of %s: %v", name, written(o.Type()), err)
+			continue
+		}
+		attributes[name] = v
+	}
+	if set := c.sets[o]; set != nil {
+		e.Members["set"], e.Places["set"] = c.text(set, "name", "a set"), set.Pos()
+	}
+	if ids := c.requires(o); len(ids) > 0 {
+		e.Members["requires"], e.Places["requires"] = ids, o.Place("requires")
+	}
+	return e
+}
+
+// form returns a value of a mapping as documents have it.
+func (c *collector) form(v any) (any, error) {
+	switch v := v.(type) {
+	case entity.Unknown:
+		return unknown(&types.Unknown{Why: v.Why}), nil
+	case reference:
+		return c.reference(v), nil
+	case resource.File:
+		return map[string]any{string(fileKind): uploaded(v.Hash)}, nil
+	case resource.Parameter:
+		return map[string]any{string(parameterKind): v.Name}, nil
+	case resource.Fact:
+		return map[string]any{string(factKind): v.Name, "of": string(v.Of)}, nil
+	case resource.Secret:
+		return c.reference(reference{kind: secretKind, name: v.Source, version: v.Version}), nil
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%v is not a number that a resource can have", v)
+		}
+		return v, nil
+	case []any:
+		return c.forms(v)
+	case map[string]any:
+		return c.formOfMap(v)
+	case nil, bool, string, int64, *big.Int:
+		return v, nil
+	}
+	return nil, fmt.Errorf("%T is not a value that a resource can have", v)
+}
+
+func (c *collector) forms(list []any) (any, error) {
+	out := make([]any, len(list))
+	for i, item := range list {
+		var err error
+		if out[i], err = c.form(item); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// formOfMap returns a map; one that only looks like a form is marked as a literal.
+func (c *collector) formOfMap(m map[string]any) (any, error) {
+	out := make(map[string]any, len(m))
+	for key, item := range m {
+		var err error
+		if out[key], err = c.form(item); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case !looksLikeForm(m):
+		return out, nil
+	case known(m):
+		return map[string]any{"value": m}, nil
+	}
+	return nil, errors.New("a map with the keys of a form of documents cannot hold values that are " +
+		"known later: add another key to it, or rename one")
+}
+
+// known reports whether a value holds nothing that is known later, and so that it can be marked as
+// a literal.
+func known(v any) bool {
+	switch v := v.(type) {
+	case entity.Unknown, entity.Later, resource.File, resource.Parameter, resource.Fact, resource.Secret:
+		return false
+	case []any:
+		return !slices.ContainsFunc(v, func(item any) bool { return !known(item) })
+	case map[string]any:
+		for _, item := range v {
+			if !known(item) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// node is an instance as mappings see it.
+type node struct {
+	c *collector
+	o *eval.Instance
+}
+
+// Kinds implements entity.Entity.
+func (n node) Kinds() []string { return n.c.mapping.kindsOf(n.o.Type()) }
+
+// Pos implements entity.Entity.
+func (n node) Pos() diag.Pos { return n.o.Pos() }
+
+// At implements entity.Entity.
+func (n node) At(name string) diag.Pos {
+	if n.o.Type().Attribute(name) == nil {
+		return n.o.Pos()
+	}
+	return n.o.Place(name)
+}
+
+// Attribute implements entity.Entity.
+func (n node) Attribute(name string) (any, error) {
+	a := n.o.Type().Attribute(name)
+	switch {
+	case a == nil:
+		return nil, n.lacks("attribute", name)
+	case a.Relation != nil:
+		return nil, fmt.Errorf("%s of %s is a relation: go on to one of its attributes", name,
+			written(n.o.Type()))
+	}
+	v, ok := n.o.Value(name)
+	if !ok {
+		return nil, fmt.Errorf("%s of %s has no value", name, written(n.o.Type()))
+	}
+	out, err := plain(v)
+	if u, is := out.(entity.Unknown); is && err == nil {
+		return nil, u
+	}
+	return out, err
+}
+
+// Relation implements entity.Entity.
+func (n node) Relation(name string) ([]entity.Entity, error) {
+	if a := n.o.Type().Attribute(name); a == nil || a.Relation == nil {
+		return nil, n.lacks("relation", name)
+	}
+	v, _ := n.o.Value(name)
+	items := []types.Value{v}
+	if list, ok := v.(*types.List); ok {
+		items = list.Items
+	}
+	var out []entity.Entity
+	for _, item := range items {
+		switch item := item.(type) {
+		case *eval.Instance:
+			out = append(out, node{n.c, item})
+		case *types.Unknown:
+			return nil, entity.Unknown{Why: item.Why}
+		}
+	}
+	return out, nil
+}
+
+// lacks says that there is no attribute or relation of a name.
+func (n node) lacks(what, name string) error {
+	var names []string
+	for _, a := range n.o.Type().All() {
+		if (a.Relation != nil) == (what == "relation") {
+			names = append(names, a.Name)
+		}
+	}
+	near := ""
+	if nearest := schema.Nearest(name, names); nearest != "" {
+		near = fmt.Sprintf("; it has %q", nearest)
+	}
+	return fmt.Errorf("%s has no %s %q%s", written(n.o.Type()), what, name, near)
+}
+
+// plain returns a value of a model as mappings have it.
+func plain(v types.Value) (any, error) {
+	switch v := v.(type) {
+	case types.Null, nil:
+		return nil, nil //nolint:nilnil // null is a value
+	case bool, string, int64, *big.Int, float64, reference:
+		return v, nil
+	case *types.Unknown:
+		return entity.Unknown{Why: v.Why}, nil
+	case *types.List:
+		out := make([]any, len(v.Items))
+		for i, item := range v.Items {
+			var err error
+			if out[i], err = plain(item); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case *types.Dict:
+		out := make(map[string]any, v.Len())
+		for _, k := range v.Keys() {
+			item, _ := v.Get(k)
+			var err error
+			if out[k], err = plain(item); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	if ref, ok := v.(std.Reference); ok {
+		if r, ok := deployed(ref); ok {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("%s is not a value that a resource can have", types.Kind(v))
+}
