@@ -22,6 +22,7 @@ func Entry() provider.Definition {
 		},
 		Handler:   entry{},
 		Transport: store,
+		Entities:  entities(),
 	}
 }
 
