@@ -11,20 +11,38 @@ import (
 // the input with a mark below, the other places that take part with theirs, and the hint. text
 // returns the line of the input at a place, without its end; false where it is not to be shown.
 func (p Problem) Lines(text func(Pos) (string, bool)) []string {
-	out := append([]string{p.String()}, marked(p.Pos, text)...)
+	out := append(lines(p.String()), marked(p.Pos, text)...)
 	shown := p.Pos // the line that is shown last
 	for _, r := range p.Related {
 		if r.Message == "" {
 			continue
 		}
-		out = append(out, "  "+r.Pos.String()+": "+r.Message)
+		out = append(out, indented(r.Pos.String()+": "+r.Message)...)
 		if r.File != shown.File || r.Line != shown.Line {
 			out = append(out, marked(r.Pos, text)...)
 		}
 		shown = r.Pos
 	}
 	if p.Hint != "" {
-		out = append(out, "  "+p.Hint)
+		out = append(out, indented(p.Hint)...)
+	}
+	return out
+}
+
+// lines returns the lines of a message, such as that of an exception: all but the first are indented.
+func lines(message string) []string {
+	first, rest, more := strings.Cut(message, "\n")
+	if !more {
+		return []string{first}
+	}
+	return append([]string{first}, indented(rest)...)
+}
+
+// indented returns the lines of a text, each indented.
+func indented(text string) []string {
+	var out []string
+	for line := range strings.SplitSeq(text, "\n") {
+		out = append(out, "  "+line)
 	}
 	return out
 }

@@ -42,11 +42,11 @@ func TestLines(t *testing.T) {
 		}
 	}
 	p := diag.Problem{
-		Pos: at(2, 2), Message: "m", Hint: "do it",
+		Pos: at(2, 2), Message: "m\nmore", Hint: "do it\nnow",
 		Related: []diag.Related{{Pos: at(1, 1), Message: "it is here"}, {Pos: at(1, 8)}},
 	}
-	want := "main.cf:2:2: m\n    2 | \tport = 80\n      | \t^^^^\n  main.cf:1:1: it is here\n" +
-		"    1 | host = Host(name=\"web1\")\n      | ^^^^\n  do it"
+	want := "main.cf:2:2: m\n  more\n    2 | \tport = 80\n      | \t^^^^\n  main.cf:1:1: it is here\n" +
+		"    1 | host = Host(name=\"web1\")\n      | ^^^^\n  do it\n  now"
 	if got := strings.Join(p.Lines(text), "\n"); got != want {
 		t.Errorf("%s\ninstead of\n%s", got, want)
 	}

@@ -65,6 +65,7 @@ type Host struct {
 	objects map[int64]types.Object // that Python code has seen
 	close   sync.Once
 	whole   bool // the last conversation has come to its end
+	spoken  bool // it has said something: it is a Python that can be used
 	mark    string
 	since   atomic.Int64           // what was started since ends with the process, wherever it went
 	doing   atomic.Pointer[string] // what goes on; nil: nothing
@@ -214,6 +215,9 @@ func (h *Host) stop(why string) {
 	h.kill()
 }
 
+// loading is what a process does first.
+const loading = "the import of modules"
+
 // errGone says that a conversation has ended too early.
 var errGone = errors.New("the Python process has ended")
 
@@ -243,6 +247,7 @@ func (h *Host) converse(
 		if h.buffer, err = readFrame(h.out, h.buffer); err != nil {
 			return "", nil, h.gone(what, err)
 		}
+		h.spoken = true
 		p := parser{text: h.buffer, tag: h.tag}
 		if kind, v, err = p.message(); err != nil {
 			return "", nil, err
@@ -269,7 +274,12 @@ func (h *Host) gone(what string, err error) error {
 	if why := h.why.Load(); why != nil && *why != "" {
 		return &Ended{What: *why, Said: said}
 	}
-	if state := h.cmd.ProcessState; state != nil {
+	state := h.cmd.ProcessState
+	if state != nil && !h.spoken && what == loading {
+		return &Ended{What: fmt.Sprintf("%s is not a Python that can be used (%s); make the virtual "+
+			"environment anew, such as with `southbound project install`", h.o.Python, state), Said: said}
+	}
+	if state != nil {
 		return &Ended{What: what + " has ended the Python process: " + state.String(), Said: said}
 	}
 	return fmt.Errorf("%w: %w", errGone, err)
@@ -321,7 +331,9 @@ func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(t.text), "?")), "\n")
-	lines = slices.DeleteFunc(lines, inLibrary)
+	lines = slices.DeleteFunc(lines, func(line string) bool {
+		return strings.TrimSpace(line) == "" || inLibrary(line)
+	})
 	const most = 12
 	if len(lines) > most {
 		lines = append([]string{"…"}, lines[len(lines)-most:]...)
@@ -329,10 +341,10 @@ func (t *tail) last() string {
 	return strings.Join(lines, "\n")
 }
 
-// inLibrary reports whether a line is a place in this host or in the library, where it says on demand
-// where it is.
+// inLibrary reports whether a line, where Python says on demand or in a crash where it is, is a place in
+// this host or in the library, or tells what else it has loaded.
 func inLibrary(line string) bool {
-	return strings.HasPrefix(line, `  File "`) && (strings.Contains(line, "<southbound>/") ||
+	return strings.HasPrefix(line, "Extension modules: ") || strings.HasPrefix(line, `  File "`) && (strings.Contains(line, "<southbound>/") ||
 		strings.Contains(line, `"<string>"`) || strings.Contains(line, "/site-packages/inmanta/"))
 }
 

@@ -160,6 +160,18 @@ func TestEnds(t *testing.T) {
 			t.Errorf("%+v", err)
 		}
 	})
+	t.Run("fault", func(t *testing.T) {
+		_, code, err := start(t, "testdata", "shop", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = call(t, code, "shop::segfault")
+		var own *eval.PluginError
+		if !errors.As(err, &own) || !strings.Contains(own.Message, "segmentation fault") ||
+			!strings.Contains(own.Hint, `shop/plugins/__init__.py", line `) {
+			t.Errorf("%+v", err)
+		}
+	})
 	t.Run("hang", func(t *testing.T) {
 		h, code, err := start(t, "testdata", "shop", 0)
 		if err != nil {
@@ -253,7 +265,7 @@ func TestImports(t *testing.T) {
 	dir := t.TempDir()
 	modules := []struct{ name, text, want string }{
 		{"a_syntax", "x = 1\ndef f(:\n", "a_syntax/plugins/__init__.py:2: the Python code of the " +
-			"module a_syntax cannot be used: SyntaxError: "},
+			"module a_syntax cannot be used: SyntaxError: invalid syntax: def f(:"},
 		{"b_raises", "\nraise KeyError('k')\n", "b_raises/plugins/__init__.py:2: the Python code of " +
 			"the module b_raises cannot be used: KeyError: 'k'"},
 		{"c_annotation", "from inmanta.plugins import plugin\n@plugin\ndef f(a): pass\n",
@@ -294,6 +306,9 @@ func TestImports(t *testing.T) {
 	for i, m := range modules {
 		if !strings.Contains(problems[i].String(), m.want) {
 			t.Errorf("got %v, want %s", problems[i], m.want)
+		}
+		for _, r := range problems[i].Related { // there is nothing but the modules themselves
+			t.Errorf("%v: %s", r.Pos, r.Message)
 		}
 	}
 }
@@ -338,13 +353,21 @@ func TestWithoutLibrary(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	path, _ := python.Find(filepath.Join(dir, ".env"))
-	h, err := python.Start(t.Context(), python.Options{Python: path, Dir: dir, Shown: "."})
+	none, err := exec.LookPath("false") // a program that is not Python
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.Close()
-	if _, err := h.Load(); err == nil ||
-		!strings.Contains(err.Error(), "has no package inmanta, which modules with Python code need") {
-		t.Errorf("got %v", err)
+	for path, want := range map[string]string{
+		path: "has no package inmanta, which modules with Python code need",
+		none: none + " is not a Python that can be used (exit status 1); make the virtual environment anew",
+	} {
+		h, err := python.Start(t.Context(), python.Options{Python: path, Dir: dir, Shown: "."})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		if _, err := h.Load(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v", err)
+		}
 	}
 }

@@ -375,7 +375,7 @@ func readCode(ctx *provider.Context, code resource.File) ([]byte, error) {
 // LoadCode imports the code of a version, as Export returns it.
 func (h *Host) LoadCode(code []byte) error {
 	message := append(appendText([]byte(`["code",`), string(code)), ']')
-	kind, v, err := h.converse(message, "the import of modules", h.quiet)
+	kind, v, err := h.converse(message, loading, h.quiet)
 	switch {
 	case err != nil:
 		return asFault(err)

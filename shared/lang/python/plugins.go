@@ -39,7 +39,7 @@ func (h *Host) Load() (*Code, error) {
 		}
 	}
 	b = append(append(append(b, "],["...), legacy...), "]]"...)
-	kind, v, err := h.converse(b, "the import of modules", h.quiet)
+	kind, v, err := h.converse(b, loading, h.quiet)
 	if err != nil {
 		return nil, asFault(err)
 	}

@@ -23,6 +23,7 @@ def serve(source):
     _guard()
     threading.Thread(target=_watch, daemon=True).start()
     faulthandler.register(signal.SIGUSR1, all_threads=False)
+    faulthandler.enable(all_threads=False)  # a crash says where it was
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started the host ends it
     later.begin()
     gc.disable()  # what is loaded stays: looking through it again and again takes a sixth of the time

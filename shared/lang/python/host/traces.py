@@ -1,5 +1,5 @@
 """What exceptions say, and their places in the code of modules."""
-import os, traceback
+import importlib, os, traceback
 
 import inmanta.ast
 
@@ -8,16 +8,18 @@ def said(e):
     if isinstance(e, SystemExit):
         return f"it calls sys.exit({e.code!r})"
     if isinstance(e, SyntaxError):
-        return f"{type(e).__name__}: {e.msg}"
+        text = (e.text or "").strip()
+        return f"{type(e).__name__}: {e.msg}" + (f": {text[:200]}" if text else "")
     if isinstance(e, inmanta.ast.CompilerException):
         return f"{type(e).__name__}: {e.get_message()}"
     text = "".join(traceback.format_exception_only(e)).strip()
     return text if len(text) < 10000 else text[:10000] + " …"
 
-_ours = ("<southbound>", "<frozen", os.path.dirname(inmanta.ast.__file__).rsplit(os.sep, 1)[0] + os.sep)
+_ours = ("<southbound>", "<frozen", os.path.dirname(importlib.__file__) + os.sep,
+         os.path.dirname(inmanta.ast.__file__).rsplit(os.sep, 1)[0] + os.sep)
 
 def frames(e):
-    """Returns the places of an exception that are not those of this host and of the library."""
+    """Returns the places of an exception that are not those of this host, of the library, and of imports."""
     chain, seen = [], set()
     while e is not None and id(e) not in seen:
         seen.add(id(e))

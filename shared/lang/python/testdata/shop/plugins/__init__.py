@@ -1,3 +1,4 @@
+import ctypes
 import dataclasses
 import os
 import socket
@@ -123,6 +124,11 @@ def daemon(path: str) -> None:
                 s.send(asked)
         os._exit(0)
     os.wait()
+
+
+@plugin
+def segfault() -> None:
+    ctypes.string_at(0)
 
 
 @plugin
