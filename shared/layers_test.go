@@ -20,6 +20,7 @@ var layers = [][]string{
 	{"shared/schema", "shared/service/lifecycle"},
 	{"shared/service/definition"},
 	{"shared/service/inventory"},
+	{"shared/service/callback"},
 	{"shared/service/orders"},
 	{"shared/plan", "shared/typefile", "shared/entity"},
 	{"shared/provider", "shared/diffview"},

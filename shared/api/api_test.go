@@ -54,6 +54,7 @@ func start(t *testing.T, wrap func(http.Handler) http.Handler) *world {
 		NewID: w.home.NewID, Jitter: rand.Float64})
 	services := orders.New(orders.Config{
 		Definitions: w.home.Definitions(), Instances: w.home.Instances(), Book: w.home.Instances(),
+		Callbacks: w.home.Callbacks(),
 	})
 	w.service = api.New(api.Config{Engine: engine, Jobs: w.home, Services: services, Definitions: w.home.Definitions(),
 		About: api.Discovery{Version: "1", Auth: api.AuthBearer}})

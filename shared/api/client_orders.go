@@ -370,3 +370,32 @@ func (o clientOrders) PlacedOrders(
 	p, err := get[PlacedOrders](ctx, o.c, env, http.MethodGet, ordersPath, v, nil)
 	return orders.OrderPage{Items: p.Data, Next: p.Metadata.Next}, err
 }
+
+// Register implements Orders. With an id, it may be sent twice.
+func (o clientOrders) Register(
+	ctx context.Context, env string, n orders.NewCallback,
+) (orders.Callback, error) {
+	if n.ID == "" {
+		n.ID = uuid.NewString()
+	}
+	body := CallbackBody{
+		URL: n.URL, ID: &n.ID, Service: orNull(n.Service), Level: orNull(n.Level), Events: n.Events,
+	}
+	id, err := got[string](ctx, o.c, env, http.MethodPost, callbacksPath, nil, body)
+	if err != nil {
+		return orders.Callback{}, err
+	}
+	return oneCallback(ctx, o, env, id)
+}
+
+// Unregister implements Orders.
+func (o clientOrders) Unregister(ctx context.Context, env, id string) error {
+	path := callbacksPath + "/" + url.PathEscape(id)
+	_, err := got[string](ctx, o.c, env, http.MethodDelete, path, nil, nil)
+	return err
+}
+
+// Registered implements Orders.
+func (o clientOrders) Registered(ctx context.Context, env string) ([]orders.Callback, error) {
+	return got[[]orders.Callback](ctx, o.c, env, http.MethodGet, callbacksPath, nil, nil)
+}

@@ -51,6 +51,11 @@ type Orders interface {
 	// PlacedOrder returns such an order with what became of it, and PlacedOrders a page of them.
 	PlacedOrder(ctx context.Context, env, id string) (orders.Placed, error)
 	PlacedOrders(ctx context.Context, env string, q orders.OrderQuery) (orders.OrderPage, error)
+	// Register has an address called for what happens, Unregister not any more, and Registered
+	// returns those that are.
+	Register(ctx context.Context, env string, n orders.NewCallback) (orders.Callback, error)
+	Unregister(ctx context.Context, env, id string) error
+	Registered(ctx context.Context, env string) ([]orders.Callback, error)
 }
 
 var _ Orders = (*orders.Service)(nil)

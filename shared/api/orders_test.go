@@ -156,6 +156,25 @@ func TestOrdersOverHTTP(t *testing.T) {
 		{"GET", "/lsm/v2/order/" + placed, "", 200, `"status":{"direct_dependencies":{},` +
 			`"failure_type":null,"instance_state_label":null,"reason":null,"state":"acknowledged",` +
 			`"validation_compile_id":null}`},
+		{"POST", "/lsm/v1/callbacks", `{"callback_url": "https://shop.example/x", "callback_id": "` +
+			placed + `", "service_entity": "site", "event_types": ["CREATE_TRANSITION"],
+			"minimal_log_level": "INFO"}`, 200, `"data":"` + placed + `"`},
+		{"POST", "/lsm/v1/callbacks", `{"callback_url": "https://shop.example/x", "callback_id": "` +
+			placed + `", "service_entity": "customer"}`, 409, `another callback`},
+		{"POST", "/lsm/v1/callbacks", `{"callback_url": "https://shop.example/x",
+			"service_entity": "nothing"}`, 404, `nothing`},
+		{"POST", "/lsm/v1/callbacks", `{"callback_url": "http://169.254.169.254/latest"}`, 422,
+			`link-local`},
+		{"POST", "/lsm/v1/callbacks", `{"callback_url": "http://[::ffff:169.254.1.1]/"}`, 422,
+			`link-local`},
+		{"POST", "/lsm/v1/callbacks", `{"callback_url": "file:///etc/passwd"}`, 422, `https://HOST`},
+		{"POST", "/lsm/v1/callbacks", `{"callback_url": "http://a:b@host/"}`, 422, `password`},
+		{"POST", "/lsm/v1/callbacks", `{"callback_url": "http://host/", "event_types": ["x"]}`, 422,
+			`AUTO_TRANSITION`},
+		{"GET", "/lsm/v1/callbacks", "", 200, `"minimal_log_level":"INFO"`},
+		{"GET", "/lsm/v1/callbacks/" + placed, "", 200, `"last_error":null`},
+		{"DELETE", "/lsm/v1/callbacks/" + placed, "", 200, `"data"`},
+		{"GET", "/lsm/v1/callbacks/" + placed, "", 404, `there is no callback`},
 		{"GET", "/lsm/v2/order/" + id, "", 404, `there is no order`},
 		{"GET", "/lsm/v2/order?limit=1&sort=created_at.desc", "", 200, `"id":"` + placed + `"`},
 		{"GET", "/lsm/v2/order?limit=1", "", 200, `"next":"/lsm/v2/order?after=`},
@@ -273,6 +292,11 @@ func TestOrdersClient(t *testing.T) {
 		must(o.PlacedOrder(ctx, "default", placed.ID)),
 		must(own.PlacedOrder(ctx, "default", placed.ID)),
 	)
+	registered, err := o.Register(ctx, "default", orders.NewCallback{URL: "http://host/"})
+	must(registered, err)
+	same(must(o.Registered(ctx, "default")), must(own.Registered(ctx, "default")))
+	same(must(o.Registered(ctx, "default")), []orders.Callback{registered})
+	must(nil, o.Unregister(ctx, "default", registered.ID))
 	for _, down := range []bool{true, false} {
 		orders := orders.OrderQuery{Descending: down, Limit: 1}
 		same(must(o.PlacedOrders(ctx, "default", orders)), must(own.PlacedOrders(ctx, "default", orders)))

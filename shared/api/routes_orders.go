@@ -62,6 +62,7 @@ func (r *routes) orders() {
 	r.instanceChanges()
 	r.instanceHistory()
 	r.placeOrder()
+	r.callbacks()
 }
 
 // about makes an operation one of services.
@@ -319,6 +320,7 @@ func mayBeNull(schemas map[string]*huma.Schema) {
 		"DefinitionAttribute": "validation_parameters",
 		"OrderItemBody":       "attributes metadata config",
 		"CreationBody":        "metadata config",
+		"OrderedCallback":     "event_types",
 		"MigrationBody":       "candidate_attributes active_attributes rollback_attributes",
 		"LifecycleState": "validate_self validate_others previous_attr_set_on_validate " +
 			"previous_attr_set_on_export",

@@ -31,13 +31,18 @@ func (a *app) serve(ctx context.Context, env, label string) {
 		defer close(ended)
 		f.follow(until)
 	}()
-	orders := make(chan struct{})
+	orders, callbacks := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(orders)
 		a.serveOrders(ctx, env, label)
 	}()
+	go func() {
+		defer close(callbacks)
+		a.callCallbacks(ctx, env, label)
+	}()
 	a.runner().Serve(ctx, env, func(err error) { a.say("southbound: %s%v", label, err) })
 	<-orders
+	<-callbacks
 	end()
 	<-ended
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)

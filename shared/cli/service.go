@@ -29,7 +29,7 @@ func (a *app) serviceCommand() *cobra.Command {
 	}
 	cmd.AddCommand(a.serviceCatalog(), a.serviceExport(), a.serviceList(), a.serviceShow(),
 		a.serviceInstances(), a.serviceInstance(), a.serviceCreate(), a.serviceUpdate(),
-		a.serviceDelete(), a.serviceState(), a.serviceOrder())
+		a.serviceDelete(), a.serviceState(), a.serviceOrder(), a.serviceCallback())
 	return cmd
 }
 

@@ -21,6 +21,7 @@ import (
 func (a *app) takesOrders() *orders.Service {
 	return orders.New(orders.Config{
 		Definitions: a.own.Definitions(), Instances: a.own.Instances(), Book: a.own.Instances(),
+		Callbacks: a.own.Callbacks(),
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"southbound/shared/fault"
 	"southbound/shared/local"
+	"southbound/shared/service/callback"
 	"southbound/shared/service/fulfil"
 )
 
@@ -68,5 +69,25 @@ func (a *app) serveOrders(ctx context.Context, env, label string) {
 		if (local.Clock{}).Sleep(ctx, lookForServices) != nil {
 			return
 		}
+	}
+}
+
+// callCallbacks calls the callbacks of an environment until ctx ends, unless another process does.
+func (a *app) callCallbacks(ctx context.Context, env, label string) {
+	failed := func(err error) { a.say("southbound: %s%v", label, err) }
+	for ctx.Err() == nil {
+		free, ok, err := a.own.Alone(env + ".callbacks")
+		if err != nil {
+			failed(err)
+		}
+		if ok {
+			callback.New(callback.Config{
+				Env: env, Store: a.own.Callbacks(), Instances: a.own.Instances(),
+				Caller: callback.NewCaller(true, 0), Clock: local.Clock{}, Failed: failed,
+			}).Run(ctx)
+			free()
+			return
+		}
+		_ = (local.Clock{}).Sleep(ctx, lookForServices) // what cuts it short ends the loop
 	}
 }

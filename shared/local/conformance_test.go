@@ -10,6 +10,7 @@ import (
 	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
+	"southbound/shared/service/callback/callbacktest"
 	"southbound/shared/service/definition/definitiontest"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/inventory/inventorytest"
@@ -104,3 +105,12 @@ func TestNotifier(t *testing.T) {
 }
 
 var _ state.Notifier = (*Notifier)(nil)
+
+func TestCallbacks(t *testing.T) {
+	t.Parallel()
+	callbacktest.Test(t, func(t *testing.T) callbacktest.Harness {
+		dir := t.TempDir()
+		a, b := open(t, dir), open(t, dir)
+		return callbacktest.Harness{A: a.Callbacks(), B: b.Callbacks(), Instances: a.Instances()}
+	})
+}

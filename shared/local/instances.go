@@ -98,6 +98,11 @@ func putInstance(c *sqlite.Conn, env string, change *inventory.Change) (int64, e
 			return 0, err
 		}
 	}
+	if n := int64(len(change.Events)); n > 0 {
+		if err := putPending(c, env, &r, events, events+n); err != nil {
+			return 0, err
+		}
+	}
 	identity, due := columnsOf(&r)
 	if err := freeIdentity(c, env, &r, identity); err != nil {
 		return 0, err

@@ -11,6 +11,7 @@
 //	relations.go  names of other instances among attributes
 //	list.go       instances by filters, in pages
 //	catalog.go    what can be ordered
+//	callbacks.go  who is called for what happens
 //	events.go     what has happened to an instance
 //	log.go        the states that it has come to, with its attributes
 package orders
@@ -24,6 +25,7 @@ import (
 	"github.com/google/uuid"
 
 	"southbound/shared/fault"
+	"southbound/shared/service/callback"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
 )
@@ -44,6 +46,8 @@ type Config struct {
 	Instances   inventory.Store
 	// Book keeps orders of several instances; nil: they are not kept.
 	Book inventory.OrderBook
+	// Callbacks keeps callbacks; nil: they are not called here.
+	Callbacks callback.Store
 	// Now returns the time; nil: that of this machine.
 	Now func() time.Time
 	// NewID returns an id for an instance; nil: a random one.

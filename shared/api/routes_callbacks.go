@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"southbound/shared/service/callback"
+	"southbound/shared/service/orders"
+)
+
+// CallbackBody registers a callback.
+type CallbackBody struct {
+	nulls
+	URL     string   `json:"callback_url" minLength:"1" maxLength:"2048" doc:"http or https"`
+	ID      *string  `json:"callback_id,omitempty" format:"uuid" pattern:"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" nullable:"true" doc:"the same callback again is no other one"`
+	Service *string  `json:"service_entity,omitempty" maxLength:"255" nullable:"true" doc:"null: all"`
+	Level   *string  `json:"minimal_log_level,omitempty" maxLength:"20" nullable:"true" doc:"INFO, or ERROR for what went wrong"`
+	Events  []string `json:"event_types,omitempty" maxItems:"50" nullable:"true" doc:"null: all"`
+}
+
+const (
+	callbacksPath = "/lsm/v1/callbacks"
+	callbackPath  = callbacksPath + "/{callback_id}"
+)
+
+// callbacks serves who is called for what happens to instances.
+func (r *routes) callbacks() {
+	type registerIn struct {
+		InTenant
+		Body CallbackBody
+	}
+	ordering(r, http.MethodPost, callbacksPath, "registerCallback",
+		"Have an address called for what happens to instances",
+		func(ctx context.Context, o Orders, i *registerIn) (string, error) {
+			b := &i.Body
+			c, err := o.Register(ctx, i.Env, orders.NewCallback{
+				ID: or(b.ID), URL: b.URL, Service: or(b.Service), Events: b.Events, Level: or(b.Level),
+			})
+			return c.ID, err
+		})
+	ordering(r, http.MethodGet, callbacksPath, "callbacks",
+		"Addresses that are called, and how the last calls went",
+		func(ctx context.Context, o Orders, i *InTenant) ([]orders.Callback, error) {
+			all, err := o.Registered(ctx, i.Env)
+			return orEmpty(all), err
+		})
+	type oneIn struct {
+		InTenant
+		ID string `path:"callback_id" minLength:"1" maxLength:"255"`
+	}
+	ordering(r, http.MethodGet, callbackPath, "callback", "An address that is called",
+		func(ctx context.Context, o Orders, i *oneIn) (orders.Callback, error) {
+			return oneCallback(ctx, o, i.Env, i.ID)
+		})
+	ordering(r, http.MethodDelete, callbackPath, "unregisterCallback", "Call an address no more",
+		func(ctx context.Context, o Orders, i *oneIn) (string, error) {
+			return i.ID, o.Unregister(ctx, i.Env, i.ID)
+		})
+}
+
+// oneCallback returns one of the callbacks that are registered.
+func oneCallback(ctx context.Context, o Orders, env, id string) (orders.Callback, error) {
+	all, err := o.Registered(ctx, env)
+	if err != nil {
+		return orders.Callback{}, err
+	}
+	n := slices.IndexFunc(all, func(c orders.Callback) bool { return c.ID == id })
+	if n < 0 {
+		return orders.Callback{}, callback.ErrNone(id)
+	}
+	return all[n], nil
+}

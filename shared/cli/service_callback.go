@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/api"
+	"southbound/shared/service/callback"
+	"southbound/shared/service/orders"
+)
+
+func (a *app) serviceCallback() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "callback", Short: "Have addresses called for what happens to instances",
+		Long: "callback is about addresses that are called for each event of instances: a POST with the " +
+			"event as JSON, again until it is answered with a status of success. `southbound run` " +
+			"calls those of an embedded home.",
+		Example: "  southbound service callback add https://shop.example/events --service site\n" +
+			"  southbound service callback list",
+		Args: subcommand, RunE: help,
+	}
+	cmd.AddCommand(a.callbackAdd(), a.callbackList(), a.callbackRemove())
+	return cmd
+}
+
+func (a *app) callbackAdd() *cobra.Command {
+	var n orders.NewCallback
+	cmd := &cobra.Command{
+		Use: "add URL", Short: "Have an address called from now on",
+		Long: "add has an address called for what happens to instances from now on, and prints the id " +
+			"of the callback.",
+		Example: "  southbound service callback add https://shop.example/events --service site\n" +
+			"  southbound service callback add https://alarm.example --level ERROR",
+		Args: exactArgs(1, "one address"),
+	}
+	cmd.RunE = a.ordered(a.open, func(ctx context.Context, o api.Orders, args []string) error {
+		n.URL = args[0]
+		c, err := o.Register(ctx, a.env, n)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			a.line(&c)
+			return nil
+		}
+		a.printf("%s\n", c.ID)
+		return nil
+	})
+	cmd.Flags().StringVar(&n.Service, "service", "", "only for instances of this one")
+	cmd.Flags().StringArrayVar(&n.Events, "event", nil,
+		"only for events of this kind; it can be given several times: "+
+			strings.Join(callback.Kinds(), ", "))
+	cmd.Flags().StringVar(&n.Level, "level", "", "ERROR: only for what went wrong")
+	cmd.Flags().StringVar(&n.ID, "id", "", "a UUID; the same callback again is no other one")
+	return cmd
+}
+
+func (a *app) callbackList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the addresses that are called, and how the last calls went",
+		Long: "list shows the addresses that are called for what happens to instances. One that cannot " +
+			"be called is tried again, later and later, for a day; then its events are dropped.",
+		Example: "  southbound service callback list --json",
+		Args:    exactArgs(0, "nothing more"),
+		RunE:    a.ordered(a.look, a.listCallbacks),
+	}
+}
+
+func (a *app) listCallbacks(ctx context.Context, o api.Orders, _ []string) error {
+	all, err := o.Registered(ctx, a.env)
+	if err != nil {
+		return err
+	}
+	rows := [][]cell{{{text: "ID"}, {text: "SERVICE"}, {text: "URL"}, {text: "CALLS"}}}
+	for i := range all {
+		c := &all[i]
+		if a.json {
+			a.line(c)
+			continue
+		}
+		service, health := "all", cell{text: "well", label: "success"}
+		if c.Service != nil {
+			service = *c.Service
+		}
+		if c.Failures > 0 {
+			health = cell{
+				text:  "failing since " + c.Since.UTC().Format(time.DateTime) + ": " + *c.Error,
+				label: "danger",
+			}
+		}
+		rows = append(rows, []cell{{text: c.ID}, {text: service}, {text: c.URL}, health})
+	}
+	switch {
+	case a.json:
+	case len(all) == 0:
+		a.say("no address is called; `southbound service callback add URL` has one called")
+	default:
+		a.table(rows, false)
+	}
+	return nil
+}
+
+func (a *app) callbackRemove() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove ID", Short: "Call an address no more",
+		Long:    "remove has an address called no more. What it was not told yet is dropped.",
+		Example: "  southbound service callback remove 2f1c0f9e-5f0a-4a57-9d5c-0a9b1b1f8f11",
+		Args:    exactArgs(1, "one id"),
+		RunE: a.ordered(a.open, func(ctx context.Context, o api.Orders, args []string) error {
+			return o.Unregister(ctx, a.env, args[0])
+		}),
+	}
+}

@@ -1,0 +1,152 @@
+package local
+
+import (
+	"context"
+
+	"zombiezen.com/go/sqlite"
+
+	"southbound/shared/service/callback"
+	"southbound/shared/service/inventory"
+)
+
+// Callbacks are the callbacks of a home. It implements callback.Store.
+type Callbacks struct{ home *Home }
+
+var _ callback.Store = (*Callbacks)(nil)
+
+// Callbacks returns the store of callbacks.
+func (h *Home) Callbacks() *Callbacks { return &Callbacks{h} }
+
+const (
+	readCallbacks  = "read callbacks"
+	writeCallbacks = "write callbacks"
+)
+
+// putPending notes that callbacks are to be told of events of an instance, if there are callbacks.
+func putPending(c *sqlite.Conn, env string, r *inventory.Record, from, last int64) error {
+	return query(c, "INSERT INTO callback_pending (env, id, service, since, last, told) "+
+		"SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM callbacks WHERE env = ?1) "+
+		"ON CONFLICT DO UPDATE SET last = excluded.last", nil,
+		env, r.ID, r.Service, from, last, []byte("{}"))
+}
+
+// Register implements callback.Store.
+func (b *Callbacks) Register(ctx context.Context, env string, cb callback.Callback) error {
+	return b.home.write(ctx, writeCallbacks, func(c *sqlite.Conn) error {
+		all, err := callbacksOf(c, env)
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			if all[i].ID == cb.ID && all[i].Same(&cb) {
+				return nil
+			}
+			if all[i].ID == cb.ID {
+				return callback.ErrOther(cb.ID)
+			}
+		}
+		if len(all) >= callback.MaxCallbacks {
+			return callback.ErrMany()
+		}
+		return query(c, "INSERT INTO callbacks (env, id, body, health) VALUES (?, ?, ?, ?)", nil,
+			env, cb.ID, []byte(toJSON(cb)), []byte("{}"))
+	})
+}
+
+// Unregister implements callback.Store.
+func (b *Callbacks) Unregister(ctx context.Context, env, id string) error {
+	return b.home.write(ctx, writeCallbacks, func(c *sqlite.Conn) error {
+		if err := query(c, "DELETE FROM callbacks WHERE env = ? AND id = ?", nil, env, id); err != nil {
+			return err
+		}
+		if c.Changes() == 0 {
+			return callback.ErrNone(id)
+		}
+		return query(c, "DELETE FROM callback_pending WHERE env = ?1 AND "+
+			"NOT EXISTS (SELECT 1 FROM callbacks WHERE env = ?1)", nil, env)
+	})
+}
+
+// Callbacks implements callback.Store.
+func (b *Callbacks) Callbacks(ctx context.Context, env string) ([]callback.Callback, error) {
+	var out []callback.Callback
+	err := b.home.read(ctx, readCallbacks, func(c *sqlite.Conn) error {
+		var err error
+		out, err = callbacksOf(c, env)
+		return err
+	})
+	return out, err
+}
+
+func callbacksOf(c *sqlite.Conn, env string) ([]callback.Callback, error) {
+	var out []callback.Callback
+	err := query(c, "SELECT body, health FROM callbacks WHERE env = ? ORDER BY id",
+		func(s *sqlite.Stmt) error {
+			var one callback.Callback
+			if err := instanceJSON(columnBytes(s, 0), &one); err != nil {
+				return err
+			}
+			err := instanceJSON(columnBytes(s, 1), &one.Health)
+			out = append(out, one)
+			return err
+		}, env)
+	return out, err
+}
+
+// Report implements callback.Store.
+func (b *Callbacks) Report(ctx context.Context, env, id string, h callback.Health) error {
+	return b.home.write(ctx, writeCallbacks, func(c *sqlite.Conn) error {
+		return query(c, "UPDATE callbacks SET health = ? WHERE env = ? AND id = ?", nil,
+			[]byte(toJSON(h)), env, id)
+	})
+}
+
+const pendingColumns = "SELECT id, service, since, last, told FROM callback_pending WHERE env = ? "
+
+func pendingOf(
+	c *sqlite.Conn, where string, args ...any,
+) ([]callback.Pending, error) {
+	var out []callback.Pending
+	err := query(c, pendingColumns+where, func(s *sqlite.Stmt) error {
+		p := callback.Pending{
+			Instance: s.ColumnText(0), Service: s.ColumnText(1), From: s.ColumnInt64(2),
+			Last: s.ColumnInt64(3), Told: map[string]int64{}, //nolint:mnd // columns
+		}
+		err := instanceJSON(columnBytes(s, 4), &p.Told) //nolint:mnd // the last column
+		out = append(out, p)
+		return err
+	}, args...)
+	return out, err
+}
+
+// Pending implements callback.Store.
+func (b *Callbacks) Pending(
+	ctx context.Context, env, after string,
+) ([]callback.Pending, error) {
+	var out []callback.Pending
+	err := b.home.read(ctx, readCallbacks, func(c *sqlite.Conn) error {
+		var err error
+		out, err = pendingOf(c, "AND id > ? ORDER BY id LIMIT ?", env, after, callback.MaxPending)
+		return err
+	})
+	return out, err
+}
+
+// Told implements callback.Store.
+func (b *Callbacks) Told(
+	ctx context.Context, env, instance, id string, seq int64, all []string,
+) error {
+	return b.home.write(ctx, writeCallbacks, func(c *sqlite.Conn) error {
+		found, err := pendingOf(c, "AND id = ?", env, instance)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		p := &found[0]
+		p.Told[id] = max(p.Told[id], seq)
+		if p.Done(all) {
+			return query(c, "DELETE FROM callback_pending WHERE env = ? AND id = ?", nil, env, instance)
+		}
+		return query(c, "UPDATE callback_pending SET told = ? WHERE env = ? AND id = ?", nil,
+			[]byte(toJSON(p.Told)), env, instance)
+	})
+}

@@ -1,0 +1,277 @@
+package callbacktest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+
+	"southbound/shared/service/callback"
+)
+
+// hand is a clock that is moved by hand.
+type hand struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (h *hand) Now() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}
+
+func (h *hand) add(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
+
+// Sleep implements callback.Clock. Nobody but Run asks, which waits for something to come.
+func (h *hand) Sleep(ctx context.Context, _ time.Duration) error {
+	const turn = 5 * time.Millisecond
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(turn):
+		return nil
+	}
+}
+
+// ear is a web server that callbacks lead to.
+type ear struct {
+	*httptest.Server
+	mu     sync.Mutex
+	heard  []string // instance, number and kind of events
+	status int      // what it answers; 0: 200
+	header http.Header
+}
+
+func (s *suite) ear() *ear {
+	e := &ear{}
+	e.Server = httptest.NewServer(e)
+	s.Cleanup(e.Close)
+	return e
+}
+
+func (e *ear) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var b callback.Body
+	text, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(text, &b)
+	}
+	if err != nil || r.Header.Get("Idempotency-Key") != fmt.Sprintf("%s/%d", b.Instance, b.Seq) {
+		http.Error(w, "what is this?", http.StatusBadRequest)
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.heard = append(e.heard, fmt.Sprintf("%s/%d %s", b.Instance, b.Seq, b.Kind))
+	if e.status != 0 {
+		for k := range e.header {
+			w.Header().Set(k, e.header.Get(k))
+		}
+		w.WriteHeader(e.status)
+	}
+}
+
+func (e *ear) answers(status int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.status = status
+}
+
+// takes returns what was heard since it was asked last.
+func (e *ear) takes() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := strings.Join(e.heard, ", ")
+	e.heard = nil
+	return out
+}
+
+func (s *suite) teller(clock *hand, store callback.Store) *callback.Teller {
+	const limit = 200 * time.Millisecond
+	return callback.New(callback.Config{
+		Env: env, Store: store, Instances: s.h.Instances, Clock: clock,
+		Caller: callback.NewCaller(true, limit),
+	})
+}
+
+func (s *suite) once(t *callback.Teller) {
+	s.Helper()
+	s.must(t.Once(s.ctx))
+}
+
+// calls tells two callbacks what happens, each event once when nothing goes wrong.
+func (s *suite) calls() {
+	e, clock := s.ear(), &hand{now: began.Add(time.Minute)}
+	one, two := of("a"), of("b")
+	one.URL, two.URL = e.URL+"/a", e.URL+"/b"
+	two.Level = "ERROR"
+	s.register(one)
+	s.register(two)
+	t := s.teller(clock, s.h.B)
+	s.once(t)
+	s.same("nothing", "", e.takes())
+	s.happens("i", "create", "auto")
+	s.once(t)
+	s.same("what happened", "i/1 create, i/2 auto", e.takes())
+	s.same("what is left", 0, len(s.waits()))
+	s.once(t)
+	s.same("nothing more", "", e.takes())
+	s.happens("i", "problem")
+	s.once(t)
+	s.same("an error is heard by both", "i/3 problem, i/3 problem", e.takes())
+}
+
+// failing has calls fail in each way, and wants them to be made again, later and later, and to be
+// seen.
+func (s *suite) failing() {
+	clock := &hand{now: began.Add(time.Minute)}
+	e := s.ear()
+	one := of("a")
+	one.URL = e.URL
+	s.register(one)
+	t := s.teller(clock, s.h.B)
+	s.happens("i", "create")
+	e.header = http.Header{"Location": {e.URL}}
+	pause := time.Second
+	for n, status := range []int{500, 404, 302, 503} {
+		e.answers(status)
+		s.once(t)
+		s.same("it is called", "i/1 create", e.takes())
+		s.once(t)
+		s.same("it is left alone", "", e.takes())
+		h := s.all()[0].Health
+		if h.Failures != n+1 || !strings.Contains(h.Error, fmt.Sprint(status)) ||
+			!h.Since.Equal(began.Add(time.Minute)) || !h.Next.Equal(clock.Now().Add(pause)) {
+			s.Errorf("after %d: %+v at %v", status, h, clock.Now())
+		}
+		clock.add(pause)
+		pause *= 2
+	}
+	e.Close()
+	s.once(t) // nobody listens
+	if h := s.all()[0].Health; !strings.Contains(h.Error, "refused") {
+		s.Errorf("%+v", h)
+	}
+	s.same("it waits", 1, len(s.waits()))
+	back := s.ear()
+	s.must(s.h.A.Unregister(s.ctx, env, "a"))
+	one.URL = back.URL
+	s.register(one)
+	s.happens("i", "auto")
+	s.once(t)
+	if got := back.takes(); !strings.HasSuffix(got, "i/2 auto") {
+		s.Errorf("it heard %s", got)
+	}
+	if h := s.all()[0].Health; h.Failures != 0 {
+		s.Errorf("when it is well again: %+v", h)
+	}
+}
+
+// dying is a store that dies when something was told.
+type dying struct{ callback.Store }
+
+var errDead = errors.New("dead")
+
+func (dying) Told(context.Context, string, string, string, int64, []string) error { return errDead }
+
+// killed ends the process between the call and the note of it: the event is told again.
+func (s *suite) killed() {
+	e, clock := s.ear(), &hand{now: began.Add(time.Minute)}
+	one := of("a")
+	one.URL = e.URL
+	s.register(one)
+	s.happens("i", "create")
+	if err := s.teller(clock, dying{s.h.A}).Once(s.ctx); !errors.Is(err, errDead) {
+		s.Errorf("it did not die: %v", err)
+	}
+	s.same("before", "i/1 create", e.takes())
+	s.once(s.teller(clock, s.h.B))
+	s.same("after", "i/1 create", e.takes())
+	s.same("what is left", 0, len(s.waits()))
+}
+
+// hanging has a callback hang, which holds up no other one, and ends the work in the middle.
+func (s *suite) hanging() {
+	e, clock := s.ear(), &hand{now: began.Add(time.Minute)}
+	reached, end := make(chan struct{}, 100), make(chan struct{})
+	hung := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		reached <- struct{}{}
+		<-end
+	}))
+	defer hung.Close()
+	defer close(end)
+	slow, quick := of("a"), of("b")
+	slow.URL, quick.URL = hung.URL, e.URL
+	s.register(slow)
+	s.register(quick)
+	s.happens("i", "create")
+	ctx, cancel := context.WithCancel(s.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.teller(clock, s.h.B).Run(ctx)
+	}()
+	<-reached
+	for got := ""; got == ""; got = e.takes() {
+		if s.ctx.Err() != nil {
+			s.Fatal("the other one is not called")
+		}
+	}
+	for s.all()[0].Health.Failures == 0 {
+		if s.ctx.Err() != nil {
+			s.Fatal("it is not given up")
+		}
+	}
+	s.same("why", "call: it did not answer in time", s.all()[0].Health.Error)
+	cancel()
+	<-done
+}
+
+// dropped gives up what could not be told for a day, and says how much.
+func (s *suite) dropped() {
+	e, clock := s.ear(), &hand{now: began.Add(time.Minute)}
+	one := of("a")
+	one.URL = e.URL
+	s.register(one)
+	s.happens("i", "create", "auto")
+	e.answers(http.StatusInternalServerError)
+	t := s.teller(clock, s.h.B)
+	s.once(t)
+	e.takes()
+	e.answers(0)
+	clock.add(25 * time.Hour)
+	s.once(t)
+	s.same("what is told", "", e.takes())
+	s.same("what is left", 0, len(s.waits()))
+	if h := s.all()[0].Health; h.Dropped != 2 {
+		s.Errorf("%+v", h)
+	}
+}
+
+// unwanted passes over what a callback is not for.
+func (s *suite) unwanted() {
+	e, clock := s.ear(), &hand{now: began.Add(time.Minute)}
+	one, other, late := of("a"), of("b"), of("c")
+	one.Events = []string{"ON_UPDATE_TRANSITION"}
+	other.Service = "lab"
+	late.Created = began.Add(time.Hour)
+	for _, c := range []callback.Callback{one, other, late} {
+		c.URL = e.URL
+		s.register(c)
+	}
+	s.happens("i", "create", "on_update", "auto")
+	s.once(s.teller(clock, s.h.B))
+	s.once(s.teller(clock, s.h.B))
+	s.same("what is told", "i/2 on_update", e.takes())
+	s.same("what is left", 0, len(s.waits()))
+}
