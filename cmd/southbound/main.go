@@ -35,7 +35,7 @@ func collectSeldom() {
 	var look func(struct{})
 	look = func(struct{}) {
 		metrics.Read(live)
-		p.set(percentFor(live[0].Value.Uint64()))
+		p.set(percentFor(live[0].Value.Uint64()), debug.SetGCPercent)
 		runtime.AddCleanup(new([64]byte), look, struct{}{}) // called after the next collection
 	}
 	look(struct{}{})
@@ -45,13 +45,18 @@ func collectSeldom() {
 type pace struct{ percent int }
 
 // set sets the pace, unless somebody else has set another one since: what compiles a model does
-// that until it is done.
-func (p *pace) set(percent int) {
-	if is := debug.SetGCPercent(percent); is != p.percent {
-		debug.SetGCPercent(is)
+// that until it is done, and puts back what it has found. Where that begins between the two looks,
+// it goes on with this pace and puts the one before back: to give it its own again could come after
+// its end, and stay for good. setPercent is debug.SetGCPercent.
+func (p *pace) set(percent int, setPercent func(int) int) {
+	now := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(now)
+	if is := int64(now[0].Value.Uint64()); is != int64(p.percent) { //nolint:gosec // -1 comes back
 		return
 	}
-	p.percent = percent
+	if setPercent(percent) == p.percent {
+		p.percent = percent
+	}
 }
 
 // percentFor returns by how much a heap may grow before it is collected.

@@ -33,12 +33,30 @@ func TestPace(t *testing.T) {
 		}
 	}
 	p := pace{100}
-	p.set(200)
+	p.set(200, debug.SetGCPercent)
 	is(200)
 	others := debug.SetGCPercent(1000)
-	p.set(300)
+	p.set(300, debug.SetGCPercent)
 	is(1000)
 	debug.SetGCPercent(others)
-	p.set(300)
+	p.set(300, debug.SetGCPercent)
 	is(300)
+}
+
+// TestPaceMeanwhile holds that a compile which begins while the pace is set does not keep its own
+// for good: it used to be given that back when it had ended already.
+func TestPaceMeanwhile(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	p := pace{100}
+	found := 0
+	p.set(200, func(percent int) int {
+		found = debug.SetGCPercent(1000) // the compile begins
+		return debug.SetGCPercent(percent)
+	})
+	debug.SetGCPercent(found) // and ends
+	p.set(300, debug.SetGCPercent)
+	if is := debug.SetGCPercent(100); is != 300 {
+		t.Errorf("the pace is %d%% after the compile, want 300%%", is)
+	}
 }
