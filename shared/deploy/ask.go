@@ -64,6 +64,11 @@ func (e *Engine) Forget(ctx context.Context, env string, id resource.ID) ([]reso
 	return e.planner().Forget(ctx, env, id)
 }
 
+// TakeTurn notes whose turn it is to export for others; see Export.Turn.
+func (e *Engine) TakeTurn(ctx context.Context, env, turn string) error {
+	return e.planner().TakeTurn(ctx, env, turn)
+}
+
 // ForgetPurged lets go of those of ids that left the model after they were purged, and returns
 // them: nothing is left of them that anybody could miss. The others stay as they are.
 func (e *Engine) ForgetPurged(

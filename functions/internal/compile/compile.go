@@ -84,6 +84,8 @@ const (
 	// limitPart is which part of an invocation a compile has: what is begun in the middle can take
 	// too long for several orders, and once more for the first of them alone.
 	limitPart = 5
+	// lookEarly is how much sooner than the sweep asks for it all instances may be looked at.
+	lookEarly = time.Minute
 	// modelRoom is what unpacked models may take of the 512 MB that the function has on its disk.
 	modelRoom = 384 << 20
 )
@@ -193,7 +195,8 @@ func (f *function) worker(env string) *fulfil.Worker {
 	h := f.Home
 	w := fulfil.New(fulfil.Config{
 		Env: env, Instances: h.Instances, Definitions: h.Definitions, Engine: h.Engine,
-		Types: h.Types, Mapper: f.mapper, Agent: h.Config.Packs.Check, Dir: f.dir, Notified: true, Elsewhere: python,
+		Types: h.Types, Mapper: f.mapper, Agent: h.Config.Packs.Check, Dir: f.dir, Elsewhere: python,
+		Notified: true, Again: compiles.LookAgain - lookEarly,
 		Limits: f.limits, Room: modelRoom,
 		Print: func(text string) {
 			f.Log.Debug("a model prints", "environment", env, "text", strings.TrimSpace(text))

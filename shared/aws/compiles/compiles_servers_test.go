@@ -123,6 +123,36 @@ func TestNotices(t *testing.T) {
 	}
 }
 
+// TestLookAgain wants the sweep to have all instances of an environment looked at each half hour,
+// whatever was begun when, though nothing is due in it.
+func TestLookAgain(t *testing.T) {
+	h := hometest.New(t, url, handlers.All()).Open(t, nil)
+	if err := h.Definitions.Put(t.Context(), "prod", "bundle", []definition.Service{customer(t)}); err != nil {
+		t.Fatal(err)
+	}
+	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	finder := h.OrderFinder()
+	for _, c := range []struct {
+		minute, want int
+		why          string
+	}{
+		{20, 0, "nothing is due"},
+		{29, 0, "the half hour is not over"},
+		{30, 1, "nobody has looked for half an hour"},
+		{31, 0, "it was just looked"},
+		{75, 1, "a sweep came late"},
+		{90, 1, "the next half hour is over"},
+	} {
+		finder.Now = func() time.Time { return noon.Add(time.Duration(c.minute) * time.Minute) }
+		if err := finder.Sweep(t.Context(), "prod"); err != nil {
+			t.Fatal(err)
+		}
+		if got := notified(t, h); len(got) != c.want || len(got) == 1 && got[0] != nil {
+			t.Errorf("minute %d: notices of %v, want %d: %s", c.minute, got, c.want, c.why)
+		}
+	}
+}
+
 // TestLost pins that an order whose notice is lost is accepted, as the sweep sends another.
 func TestLost(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())

@@ -22,9 +22,14 @@ type Finder struct {
 	// Serve, when not nil, has the queue listened to: environments with services need it.
 	Serve func(ctx context.Context) error
 
-	mu    sync.Mutex
-	known map[string]offers // by environment
+	mu     sync.Mutex
+	known  map[string]offers    // by environment
+	looked map[string]time.Time // when a sweep has had all instances of an environment looked at
 }
+
+// LookAgain is how often all instances of an environment are looked at, in case that a notice of
+// what was run was lost: nothing is due of those that wait for nothing.
+const LookAgain = 30 * time.Minute
 
 // offers is whether an environment has services, as it was at a time.
 type offers struct {
@@ -36,7 +41,7 @@ type offers struct {
 // too late is found by the sweep.
 const remembered = time.Minute
 
-// Sweep notifies the compile function when something is due in an environment.
+// Sweep notifies the compile function when something is due in an environment, and each LookAgain.
 func (f *Finder) Sweep(ctx context.Context, env string) error {
 	if some, err := f.offers(ctx, env, 0); !some || err != nil {
 		return err
@@ -47,10 +52,24 @@ func (f *Finder) Sweep(ctx context.Context, env string) error {
 		}
 	}
 	due, err := f.Instances.Due(ctx, env, f.Now(), 1)
-	if err != nil || len(due) == 0 {
+	if err != nil || len(due) == 0 && !f.again(env) {
 		return err
 	}
 	return f.Notifier.Notify(ctx, env)
+}
+
+// again reports whether it is time to look at all instances of an environment: at the first sweep of
+// each period, whichever process does it.
+func (f *Finder) again(env string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.Now().Truncate(LookAgain)
+	last, ok := f.looked[env]
+	if f.looked == nil {
+		f.looked = map[string]time.Time{}
+	}
+	f.looked[env] = now
+	return ok && last.Before(now)
 }
 
 // Ran sends a notice of instances of which resources were run, by the resource sets of these: sets

@@ -73,7 +73,7 @@ func wholeEnv() state.Env {
 		Settings: state.Settings{DeployTimer: "600", RepairTimer: "30 2 * * *", RetryBase: time.Second, RetryMax: time.Minute, KeepVersions: 3, Strict: provider.StrictError,
 			KeepActions: time.Hour},
 		Fingerprint: "print", Wave: state.Wave{Epoch: 3, Priority: state.PriorityUserRepair, At: at(0), KeepTerminal: true},
-		LastDeploy: at(time.Second), LastRepair: at(time.Minute)}
+		LastDeploy: at(time.Second), LastRepair: at(time.Minute), Turn: "turn"}
 }
 
 // environmentsAreApart writes one of everything in one environment and looks for it in another.

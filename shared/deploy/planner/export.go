@@ -44,6 +44,9 @@ type Export struct {
 	// Expect, when not empty, is the State of a preview. Unless the export would do exactly what
 	// that says, it is Refused and nothing is done.
 	Expect string
+	// Turn, when not empty, is what TakeTurn has noted for whoever exports. If somebody else has
+	// taken the turn since, the export is a Conflict, and nothing is done.
+	Turn string
 	// Limits, when not nil, bounds what may leave: an export that goes beyond is Refused, with the
 	// resources as problems, and nothing is done.
 	Limits *Limits
@@ -95,6 +98,15 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 	}
 	out.FilesUploaded = uploaded
 	return out, err
+}
+
+// TakeTurn notes whose turn it is to export for others. Whoever takes it and then reads what is to
+// be exported knows that nobody exports what they have read before.
+func (pl *Planner) TakeTurn(ctx context.Context, env, turn string) error {
+	return pl.plan(ctx, env, func(p *planning) error {
+		p.env.Turn = turn
+		return p.commit(ctx, scheduleStays)
+	})
 }
 
 func (pl *Config) validateExport(x Export) diag.Problems {
@@ -272,6 +284,10 @@ func (p *exporting) content(
 
 // export does the part of an export that is serialised with other exports.
 func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
+	if x.Turn != p.env.Turn && x.Turn != "" {
+		return Exported{}, fault.New(fault.Conflict, "export",
+			"it is the turn of somebody else, who has begun since")
+	}
 	next, err := p.next(ctx, x)
 	if err != nil {
 		return Exported{}, err

@@ -26,6 +26,8 @@ type Env struct {
 	// Base is the version that a partial export is merged into, after an earlier version was put in
 	// force again; 0: Last.
 	Base int
+	// Turn names whoever may export for others now, see planner.Export.Turn; "": nobody has asked.
+	Turn string
 }
 
 // Wave asks every resource of the environment to be checked once: a row with Checked < Epoch is

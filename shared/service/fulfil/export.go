@@ -64,7 +64,8 @@ func (r *round) exportAll(ctx context.Context, digest string, jobs []job) error 
 		}
 	}
 	x := deploy.Export{
-		Model: m, Partial: true, Origin: state.Origin{Message: "orders of services"},
+		Model: m, Partial: true, Turn: r.turn,
+		Origin: state.Origin{Message: "orders of services"},
 	}
 	sets := map[string][]resource.ID{}
 	for i := range m.Resources {
@@ -221,7 +222,8 @@ func (r *round) remove(ctx context.Context, jobs []job) error {
 	}
 	together := func(jobs []job) error {
 		x := deploy.Export{
-			Model: &model.Model{}, Partial: true, Origin: state.Origin{Message: "orders of services"},
+			Model: &model.Model{}, Partial: true, Turn: r.turn,
+			Origin: state.Origin{Message: "orders of services"},
 		}
 		for _, j := range jobs {
 			x.DeleteSets = append(x.DeleteSets, j.rec.ID)
@@ -264,7 +266,8 @@ func (r *round) forget(ctx context.Context, jobs []job) error {
 		}
 	}
 	if len(unknown) > 0 {
-		if err := r.rows(ctx, func(row *state.Row, set string) {
+		every := func(*state.Row) bool { return true }
+		if err := r.rows(ctx, every, func(row *state.Row, set string) {
 			if unknown[set] {
 				ids = append(ids, row.ID)
 			}

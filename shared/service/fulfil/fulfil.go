@@ -49,13 +49,17 @@ type Config struct {
 	Room int64
 	// Compile compiles the model of a digest for instances; nil: it is unpacked and compiled here.
 	Compile func(ctx context.Context, digest string, s *lsm.Services) (*compile.Compiled, error)
-	// Alone makes this the only worker of the environment; see local.Home. It may be nil.
+	// Alone makes this the only worker of the environment; see local.Home. nil: others may be at
+	// work without knowing, and whoever began last is the one that exports.
 	Alone func(env string) (release func(), ok bool, err error)
 	// Deploy deploys what is scheduled, and returns when nothing is left; nil: somebody else does.
 	Deploy func(ctx context.Context) error
 	// Notified says that Visit is called for instances of which resources were run, so that nobody
 	// has to look again and again what became of them.
 	Notified bool
+	// Again is how often a Visit of all looks for what a notice was lost of: instances that wait
+	// for nothing, and of which something has become since. 0: never.
+	Again time.Duration
 	// Elsewhere, when not nil, says why a model is not compiled here; what is to be done with it is
 	// left for whoever can.
 	Elsewhere func(bundle.Opened) []diag.Problem
@@ -73,6 +77,7 @@ type Config struct {
 type Worker struct {
 	Config
 	clock state.Clock
+	turn  string                   // under which it exports; "" if it is alone
 	sets  map[string][]resource.ID // the resources of instances, as far as they are known
 	// awaited are instances of which all resources were exported anew, so that they are run.
 	awaited map[string]bool
@@ -80,7 +85,7 @@ type Worker struct {
 	told    map[string]int64     // the desired state for which an instance was compiled again
 	counts  map[state.Status]int // at the last look at all resources
 	looked  time.Time
-	// lookedAt is when all resources were looked at last.
+	// lookedAt is when the resources of all instances were looked at last.
 	lookedAt time.Time
 	models   map[string]bundle.Opened // that are unpacked, by digest
 }
@@ -90,10 +95,28 @@ func New(c Config) *Worker {
 	if c.Failed == nil {
 		c.Failed = func(error) {}
 	}
-	return &Worker{
+	w := &Worker{
 		Config: c, clock: c.Engine.Clock, sets: map[string][]resource.ID{},
-		later: map[string]time.Time{}, told: map[string]int64{}, awaited: map[string]bool{}, models: map[string]bundle.Opened{},
+		later: map[string]time.Time{}, told: map[string]int64{}, awaited: map[string]bool{},
+		models: map[string]bundle.Opened{},
 	}
+	if c.Alone == nil {
+		w.turn = c.Engine.NewID()
+	}
+	return w
+}
+
+// begin has what another worker has read before count for nothing: it exports nothing of it any
+// more. What is to be done is read afterwards.
+func (w *Worker) begin(ctx context.Context) error {
+	if w.turn == "" {
+		return nil
+	}
+	e, err := w.Engine.State.Env(ctx, w.Env)
+	if err != nil || e.Turn == w.turn {
+		return err
+	}
+	return w.Engine.TakeTurn(ctx, w.Env, w.turn)
 }
 
 const (
@@ -144,9 +167,12 @@ func (w *Worker) Run(ctx context.Context, until func(context.Context) (bool, err
 	}
 }
 
-// Round does the tasks that are due, once, and reports whether there were any. Only one worker may
-// be in a round of an environment.
+// Round does the tasks that are due, once, and reports whether there were any. Of several workers
+// in one environment, the one that has begun a round last exports.
 func (w *Worker) Round(ctx context.Context) (bool, error) {
+	if err := w.begin(ctx); err != nil {
+		return false, err
+	}
 	now := w.now()
 	due, err := w.Instances.Due(ctx, w.Env, now, maxDue)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // now: those that are named and, if all is set, all others that have something to do. Of those that
 // are named and have nothing to do it is looked what has become of their resources since they were
 // deployed. Nothing is begun after a time, unless that is zero: what is left then is returned. One
-// instance at which something fails keeps no other from going on. Only one worker may be at work in
-// an environment; another one may have been since the last Visit.
+// instance at which something fails keeps no other from going on. Others may have been at work since the
+// last Visit, or still be: the one that has begun last exports.
 //
 // What a process was told of instances that it has not written itself is not remembered between
 // visits, so a visit that ends in the middle leaves what a crash of Round leaves.
@@ -31,6 +31,9 @@ func (w *Worker) Visit(
 	clear(w.later)
 	clear(w.told)
 	clear(w.awaited)
+	if err := w.begin(ctx); err != nil {
+		return nil, err
+	}
 	kept, left := map[keptKey]definition.Kept{}, map[string]bool{}
 	due, failed := w.visited(ctx, ids, all)
 	for {
@@ -64,6 +67,9 @@ func (w *Worker) visited(
 ) ([]inventory.Record, error) {
 	var out, idle []inventory.Record
 	if all {
+		if err := w.lookAgain(ctx); err != nil { // what follows from it is due at once
+			return nil, err
+		}
 		var err error
 		if out, err = w.Instances.Due(ctx, w.Env, w.now(), maxDue); err != nil {
 			return nil, err
@@ -97,20 +103,9 @@ func (w *Worker) visited(
 func (w *Worker) tellOutcomes(
 	ctx context.Context, idle []inventory.Record,
 ) ([]inventory.Record, error) {
-	var ids []resource.ID
-	for i := range idle {
-		ids = append(ids, idsOf(idle[i].Resources)...)
-	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	rows, err := w.Engine.State.Rows(ctx, w.Env, ids)
-	if err != nil {
+	byID, err := w.rowsOf(ctx, idle)
+	if len(byID) == 0 || err != nil {
 		return nil, err
-	}
-	byID := make(map[resource.ID]*state.Row, len(rows))
-	for i := range rows {
-		byID[rows[i].ID] = &rows[i]
 	}
 	r := w.round()
 	var changes []inventory.Change
@@ -120,7 +115,7 @@ func (w *Worker) tellOutcomes(
 		if rec.Exported != 0 && rec.Exported != rec.Desired {
 			continue // what is deployed is not what it wants
 		}
-		outcome := outcomeOf(idsOf(rec.Resources), byID)
+		outcome := outcomeOf(w.sets[rec.ID], byID)
 		if outcome == lifecycle.Pending || outcome == rec.Outcome {
 			continue
 		}
@@ -133,6 +128,29 @@ func (w *Worker) tellOutcomes(
 	}
 	all = errors.Join(all, r.write(ctx, changes))
 	return r.next(nil), all
+}
+
+// rowsOf returns the rows of the resources of instances.
+func (w *Worker) rowsOf(
+	ctx context.Context, of []inventory.Record,
+) (map[resource.ID]*state.Row, error) {
+	var ids []resource.ID
+	for i := range of {
+		some, err := w.resources(ctx, &of[i])
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, some...)
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := w.Engine.State.Rows(ctx, w.Env, ids)
+	byID := make(map[resource.ID]*state.Row, len(rows))
+	for i := range rows {
+		byID[rows[i].ID] = &rows[i]
+	}
+	return byID, err
 }
 
 // ready reports whether an instance has something that can be done now. What became of resources

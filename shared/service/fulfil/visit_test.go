@@ -2,6 +2,7 @@ package fulfil_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -120,6 +121,48 @@ func TestVisitOutcome(t *testing.T) {
 	if _, err := w.visitor(w.store, nil).Visit(t.Context(), []string{"none"}, false, time.Time{}); err != nil {
 		t.Errorf("a set of something else: %v", err)
 	}
+}
+
+// TestVisitAgain loses the notices of repairs, and wants a visit of all to tell the instances what
+// has become of them, and none that has come too soon.
+func TestVisitAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	w.order("site", "one", map[string]any{"host_name": "a"})
+	w.notified(w.store, "one")
+	path := filepath.Join(w.srv, "a")
+	repair := func() {
+		t.Helper()
+		if _, err := w.engine.Repair(t.Context(), env, deploy.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.runner.Drain(t.Context(), env, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	worker := w.visitor(w.store, func(c *fulfil.Config) { c.Again = time.Hour })
+	visit := func(by *fulfil.Worker, want string) {
+		t.Helper()
+		if _, err := by.Visit(t.Context(), nil, true, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		w.state("one", want)
+	}
+	visit(worker, "up")
+	if err := errors.Join(os.Remove(path), os.MkdirAll(filepath.Join(path, "full"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	repair()
+	visit(worker, "up") // it has looked less than an hour ago
+	other := func() *fulfil.Worker {
+		return w.visitor(w.store, func(c *fulfil.Config) { c.Again = time.Hour })
+	}
+	visit(other(), "failed")
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	repair()
+	visit(other(), "up")
 }
 
 // TestVisitBounds pins what a visit leaves: what there is no time for, and models that are not

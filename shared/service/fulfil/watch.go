@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"southbound/shared/deploy/state"
@@ -111,19 +112,16 @@ func outcomeOf(ids []resource.ID, rows map[resource.ID]*state.Row) lifecycle.Out
 // for, all at once.
 func (w *Worker) resources(ctx context.Context, rec *inventory.Record) ([]resource.ID, error) {
 	id := rec.ID
-	if ids, ok := w.sets[id]; ok {
-		return ids, nil
-	}
-	if rec.Resources != nil {
+	if rec.Resources != nil { // another worker may have exported them
 		w.sets[id] = idsOf(rec.Resources)
 		return w.sets[id], nil
 	}
+	if ids, ok := w.sets[id]; ok {
+		return ids, nil
+	}
 	found := map[string][]resource.ID{}
-	if err := w.rows(ctx, func(row *state.Row, set string) {
-		if !row.Orphaned {
-			found[set] = append(found[set], row.ID)
-		}
-	}); err != nil {
+	if err := w.rows(ctx, func(row *state.Row) bool { return !row.Orphaned },
+		func(row *state.Row, set string) { found[set] = append(found[set], row.ID) }); err != nil {
 		return nil, err
 	}
 	for set, ids := range found {
@@ -163,8 +161,10 @@ func idsOf(names []string) []resource.ID {
 // page is how many rows are read at once.
 const page = 5000
 
-// rows calls f for each resource of a set, also for those that left the model.
-func (w *Worker) rows(ctx context.Context, f func(row *state.Row, set string)) error {
+// rows calls f for each resource of a set that is wanted, also for those that left the model.
+func (w *Worker) rows(
+	ctx context.Context, wanted func(row *state.Row) bool, f func(row *state.Row, set string),
+) error {
 	after := resource.ID("")
 	for {
 		rows, err := w.Engine.State.ScanRows(ctx, w.Env, after, page)
@@ -172,6 +172,9 @@ func (w *Worker) rows(ctx context.Context, f func(row *state.Row, set string)) e
 			return err
 		}
 		for i := range rows {
+			if !wanted(&rows[i]) {
+				continue
+			}
 			res, err := resource.Decode(rows[i].Body)
 			if err == nil && res.Set != "" {
 				f(&rows[i], res.Set)
@@ -187,6 +190,9 @@ func (w *Worker) rows(ctx context.Context, f func(row *state.Row, set string)) e
 const (
 	lookEvery  = 2 * time.Second
 	lookAnyway = time.Minute
+	// lookBack is how much longer ago resources may have been run that are looked at: a run is
+	// written some time after its end, by a clock of its own.
+	lookBack = 5 * time.Minute
 )
 
 // look tells lifecycles what has become of resources since they were deployed.
@@ -199,42 +205,49 @@ func (w *Worker) look(ctx context.Context) error {
 	if err != nil || maps.Equal(counts, w.counts) && w.looked.Before(w.lookedAt.Add(lookAnyway)) {
 		return err
 	}
-	began := w.looked
-	sets, byID := map[string][]resource.ID{}, map[resource.ID]*state.Row{}
-	if err := w.rows(ctx, func(row *state.Row, set string) {
-		if !row.Orphaned {
-			sets[set], byID[row.ID] = append(sets[set], row.ID), row
-		}
-	}); err != nil {
+	if err := w.lookAtAll(ctx, w.lookedAt); err == nil {
+		w.counts = counts
+	}
+	return err
+}
+
+// lookAgain looks for what a notice was lost of, if Again has passed since it was looked for last.
+// What was run longer ago than twice that was looked at by another process.
+func (w *Worker) lookAgain(ctx context.Context) error {
+	now := w.now()
+	if w.Again == 0 || now.Before(w.lookedAt.Add(w.Again)) {
+		return nil
+	}
+	return w.lookAtAll(ctx, now.Add(-2*w.Again)) //nolint:mnd // twice
+}
+
+// lookAtAll looks at the resources of all instances of which something was run since a time, or is
+// not as wanted, and tells their lifecycles. Those that a task watches are left to it.
+func (w *Worker) lookAtAll(ctx context.Context, since time.Time) error {
+	began := w.now()
+	since = since.Add(-lookBack)
+	sets := map[string]bool{}
+	if err := w.rows(ctx, func(row *state.Row) bool {
+		status := row.Status()
+		asWanted := status == state.StatusDeployed || status == state.StatusNonCompliant
+		return !row.Orphaned && (!asWanted || !row.LastAt.Before(since))
+	}, func(_ *state.Row, set string) { sets[set] = true }); err != nil {
 		return err
 	}
-	r := w.round()
-	var changes []inventory.Change
-	for set, ids := range sets {
+	var idle []inventory.Record
+	for _, set := range slices.Sorted(maps.Keys(sets)) {
 		rec, err := w.Instances.Instance(ctx, w.Env, set)
-		if fault.KindOf(err) == fault.NotFound {
-			continue // a set of something else
-		}
-		if err != nil {
+		switch {
+		case fault.KindOf(err) == fault.NotFound: // a set of something else
+		case err != nil:
 			return err
+		case !rec.Deleted && !has(&rec, inventory.TaskExport) && !has(&rec, inventory.TaskWatch):
+			idle = append(idle, rec)
 		}
-		if rec.Exported != 0 && rec.Exported != rec.Desired {
-			continue // these are the resources of another desired state: this one was not exported
-		}
-		outcome := outcomeOf(ids, byID)
-		if outcome == lifecycle.Pending || outcome == rec.Outcome ||
-			has(&rec, inventory.TaskExport) || has(&rec, inventory.TaskWatch) {
-			continue
-		}
-		c, err := r.advance(ctx, rec, lifecycle.Resources{Desired: rec.Desired, Outcome: outcome})
-		if err != nil {
-			return err
-		}
-		changes = append(changes, c)
 	}
-	if err := r.write(ctx, changes); err != nil {
+	if _, err := w.tellOutcomes(ctx, idle); err != nil {
 		return err
 	}
-	w.counts, w.lookedAt = counts, began
+	w.lookedAt = began
 	return nil
 }

@@ -145,7 +145,7 @@ func (w *Worker) postpone(rec *inventory.Record, err error) error {
 }
 
 // write stores changes of instances, and takes these out of the round. What somebody else has
-// changed meanwhile is left: it is read anew.
+// changed meanwhile is left, and so is what may not have been written: it is read anew.
 func (r *round) write(ctx context.Context, changes []inventory.Change) error {
 	var all error
 	for part := range slices.Chunk(changes, inventory.MaxChanges) {
@@ -164,6 +164,9 @@ func (r *round) write(ctx context.Context, changes []inventory.Change) error {
 		case fault.Invalid: // too much at once
 		default:
 			all = errors.Join(all, err)
+			for i := range part { // nobody knows whether they were written
+				r.lost[part[i].Record.ID] = true
+			}
 			continue
 		}
 		for i := range part {

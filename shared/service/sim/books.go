@@ -21,6 +21,7 @@ type said struct {
 // change is what was written to an instance.
 type change struct {
 	wish    *wish             // nil: the worker's
+	by      *runner           // whose worker
 	was     *inventory.Record // nil: there was none
 	is      *inventory.Record
 	events  []inventory.Event
@@ -28,14 +29,17 @@ type change struct {
 }
 
 // wrote checks what was written.
-func (r *run) wrote(w *wish, before map[string]*instance, changes []inventory.Change) {
+func (r *run) wrote(
+	w *wish, by *runner, before map[string]*instance, changes []inventory.Change,
+) {
 	if w != nil {
 		w.written++
+		r.notifyOrders(changes)
 	}
 	for i := range changes {
 		id := changes[i].Record.ID
 		c := &change{
-			wish: w, is: &r.instances.look(env)[id].record, events: changes[i].Events,
+			wish: w, by: by, is: &r.instances.look(env)[id].record, events: changes[i].Events,
 		}
 		if was := before[id]; was != nil {
 			c.was = &was.record
@@ -56,6 +60,19 @@ func (r *run) wrote(w *wish, before map[string]*instance, changes []inventory.Ch
 		r.checkEnd(c)
 		r.checkDefinition(c)
 		r.note(c)
+	}
+}
+
+// notifyOrders sends a notice of orders that were written.
+func (r *run) notifyOrders(changes []inventory.Change) {
+	var ids []string
+	for i := range changes {
+		if len(changes[i].Record.Tasks) > 0 {
+			ids = append(ids, changes[i].Record.ID)
+		}
+	}
+	if r.plan.Visits {
+		r.notify(notice{ids: ids})
 	}
 }
 

@@ -7,6 +7,7 @@
 //	sim.go          one seed, many, and a shorter plan of one that fails
 //	plan.go         what a seed has happen
 //	run.go          processes, and what they serve
+//	visits.go       notices, and who works on what they name
 //	ops.go          customers, and whoever offers models
 //	books.go        I1 and I5: what is written to instances
 //	rules.go        I2, I3, I4 and I6

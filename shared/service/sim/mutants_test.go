@@ -238,6 +238,18 @@ func (w well) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.
 	return rows, err
 }
 
+// brief has instances ordered and deleted soon after.
+func brief() []Op {
+	var out []Op
+	for slot := range sites {
+		at := time.Duration(slot) * 10 * time.Second
+		given := map[string]any{"name": nameOf(slot), "path": fmt.Sprintf("p%d", slot)}
+		out = append(out, Op{Kind: opCreate, Slot: slot, Attributes: given, At: at},
+			Op{Kind: opDelete, Slot: slot, Blind: true, At: at + 5*time.Second})
+	}
+	return out
+}
+
 func endMutants() []mutantCase {
 	return []mutantCase{
 		{Mutant{
@@ -247,6 +259,19 @@ func endMutants() []mutantCase {
 		{Mutant{
 			Name: "an instance ends that others need", Check: "I5", Loose: true,
 			Why: "references do not stop a delete",
+		}, 300},
+		{Mutant{
+			Name: "what was read before another began is exported", Check: "I5", Alone: true,
+			Why: "two workers do not know of each other", Plan: func(p *Plan) {
+				p.Workers, p.Ops = 2, brief()
+			},
+		}, 300},
+		{Mutant{
+			Name: "nobody looks for what a notice was lost of", Check: "rest", Trusts: true,
+			Why: "a repair is not told of, and nothing else is asked for", Plan: func(p *Plan) {
+				p.Visits = true
+				p.Ops = append(repaired(), p.Ops[:min(len(p.Ops), 3)]...)
+			},
 		}, 300},
 	}
 }

@@ -36,8 +36,8 @@ func (r *run) do(op *Op) {
 	case opMend:
 		r.bench.Tracef("mended: %v", r.world.mend())
 	case opCrash:
-		if r.runner != nil && r.bench.Faulty() {
-			r.runner.Crash("by the plan")
+		if x := r.alive(); x != nil && r.bench.Faulty() {
+			x.Crash("by the plan")
 		}
 	case opApply, opRepair:
 		r.ask(op)
@@ -48,7 +48,7 @@ func (r *run) do(op *Op) {
 
 // ask has the engine do something that is not an order.
 func (r *run) ask(op *Op) {
-	x := r.runner
+	x := r.alive()
 	if x == nil {
 		return
 	}
@@ -88,7 +88,7 @@ func (r *run) customer(op *Op) {
 		r.api = r.bench.Start(fmt.Sprintf("a%d", r.started))
 	}
 	p, w := r.api, &wish{op: op}
-	var instances inventory.Store = &instancesPort{p, r, w}
+	var instances inventory.Store = &instancesPort{p: p, r: r, wish: w}
 	var definitions definition.Store = &definitionsPort{p, r}
 	if m := r.mutant.Instances; m != nil {
 		instances = m(instances, false)

@@ -14,6 +14,12 @@ type Plan struct {
 	Ops   []Op
 	Rates sim.Rates
 	Dead  bool // it is known of a process that it is dead
+	// Workers is how many processes work on orders at once: one, or two that do not know of each
+	// other, as where one has lost its turn and has not been told.
+	Workers int
+	// Visits: they work on what notices name, which may be lost, doubled or late, and on what a
+	// sweep finds, as the compile function does; else on all that is due, as embedded.
+	Visits bool
 }
 
 // Op is something that somebody does.
@@ -75,7 +81,11 @@ func idOf(slot int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d",
 // Draw returns the plan of a seed.
 func Draw(seed uint64) *Plan {
 	rng := rand.New(rand.NewPCG(seed, 0x5e1ec7)) //nolint:gosec // a simulation
-	p := &Plan{Seed: seed, Rates: sim.DrawRates(rng), Dead: rng.IntN(2) == 0}
+	p := &Plan{Seed: seed, Rates: sim.DrawRates(rng), Dead: rng.IntN(2) == 0, Workers: 1}
+	if rng.IntN(3) == 0 {
+		p.Workers = 2
+	}
+	p.Visits = rng.IntN(2) == 0
 	d := &drawer{Rand: rng}
 	at, most := time.Duration(0), 8+rng.IntN(20)
 	pace := []time.Duration{300 * time.Millisecond, 2 * time.Second, 8 * time.Second}[rng.IntN(3)]
@@ -115,6 +125,8 @@ func (d *drawer) next() []Op {
 		return d.stricter()
 	case 2:
 		return d.failing()
+	case 3: //nolint:mnd // one more
+		return repaired()
 	}
 	return []Op{d.op(all[d.IntN(len(all))])}
 }
@@ -149,6 +161,19 @@ func (d *drawer) failing() []Op {
 		{Kind: opOffer}, create, {Kind: opBreak, N: slot},
 		{Kind: opUpdate, Slot: slot, Blind: true, Attributes: map[string]any{"text": "bye"}}, back,
 	}
+}
+
+// repaired has a repair fail, and the next one find everything well again.
+func repaired() []Op {
+	ops := []Op{
+		{Kind: opCreate, Attributes: map[string]any{"name": nameOf(0), "path": "p0"}},
+		{Kind: opBreak}, {Kind: opUpdate, Blind: true, Attributes: map[string]any{"text": "bye"}},
+		{Kind: opMend}, {Kind: opRepair},
+	}
+	for i := range ops {
+		ops[i].At = time.Duration(i) * 5 * time.Second //nolint:mnd // each when the one before is done
+	}
+	return ops
 }
 
 // op draws an operation of a kind.

@@ -28,7 +28,15 @@ func call[T any](
 type instancesPort struct {
 	p    *sim.Process
 	r    *run
-	wish *wish // nil: the worker's
+	wish *wish   // nil: the worker's
+	by   *runner // whose worker; nil: a customer's
+}
+
+// see notes how a worker sees an instance.
+func (s *instancesPort) see(rec inventory.Record) {
+	if s.by != nil {
+		s.by.seen[rec.ID] = append(s.by.seen[rec.ID], &rec)
+	}
 }
 
 // Write implements inventory.Store.
@@ -39,7 +47,10 @@ func (s *instancesPort) Write(
 		before := s.r.instances.look(env)
 		out, err := s.r.instances.Write(ctx, env, changes)
 		if err == nil {
-			s.r.wrote(s.wish, before, changes)
+			for i := range changes {
+				s.see(s.r.instances.look(env)[changes[i].Record.ID].shown())
+			}
+			s.r.wrote(s.wish, s.by, before, changes)
 		}
 		return out, err
 	})
@@ -48,7 +59,11 @@ func (s *instancesPort) Write(
 // Instance implements inventory.Store.
 func (s *instancesPort) Instance(ctx context.Context, env, id string) (inventory.Record, error) {
 	return call(ctx, s.p, "Instance", func() (inventory.Record, error) {
-		return s.r.instances.Instance(ctx, env, id)
+		rec, err := s.r.instances.Instance(ctx, env, id)
+		if err == nil {
+			s.see(rec)
+		}
+		return rec, err
 	})
 }
 
@@ -100,7 +115,11 @@ func (s *instancesPort) Due(
 	ctx context.Context, env string, now time.Time, limit int,
 ) ([]inventory.Record, error) {
 	return call(ctx, s.p, "Due", func() ([]inventory.Record, error) {
-		return s.r.instances.Due(ctx, env, now, limit)
+		due, err := s.r.instances.Due(ctx, env, now, limit)
+		for i := range due {
+			s.see(due[i])
+		}
+		return due, err
 	})
 }
 

@@ -35,7 +35,7 @@ func (r *run) rest() {
 		switch {
 		case n == restSteps:
 			r.bench.Violate("I1", "there is no end: %s", r.open())
-		case r.runner == nil || r.asking > 0 || r.open() != "":
+		case slices.Contains(r.runners, nil) || r.asking > 0 || r.open() != "":
 			quiet = 0
 		case !asked:
 			asked = true

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"southbound/shared/compile"
-	"southbound/shared/deploy/sim"
 	"southbound/shared/lang/lsm"
+	"southbound/shared/resource"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
 )
@@ -22,7 +22,7 @@ type compiled struct {
 }
 
 // compiler returns what compiles for a worker: it is a call of a port, and checked.
-func (r *run) compiler(p *sim.Process) Compile {
+func (r *run) compiler(x *runner) Compile {
 	do := Compile(r.models.compile)
 	if r.mutant.Compile != nil {
 		do = r.mutant.Compile(do)
@@ -30,34 +30,38 @@ func (r *run) compiler(p *sim.Process) Compile {
 	return func(
 		ctx context.Context, digest string, s *lsm.Services,
 	) (*compile.Compiled, error) {
-		return call(ctx, p, "compile", func() (*compile.Compiled, error) {
-			r.compiles(digest, s.Instances())
+		return call(ctx, x.Process, "compile", func() (*compile.Compiled, error) {
+			x.compiles(digest, s.Instances())
 			return do(ctx, digest, s)
 		})
 	}
 }
 
 // compiles checks who takes part in a compile: I4 and I6.
-func (r *run) compiles(digest string, in []lsm.Instance) {
+func (x *runner) compiles(digest string, in []lsm.Instance) {
+	r := x.r
 	r.happened("compile")
 	o := r.models.byDigest[digest]
 	c := newCompiler(o, lsm.NewServices(in))
-	r.last = compiled{in: in, made: c, err: c.all()}
-	all := r.instances.look(env)
+	x.last = compiled{in: in, made: c, err: c.all()}
 	var begins []string
 	fits := false
-	for id, i := range all {
-		for _, t := range i.record.Tasks {
+	known := x.known()
+	for id, records := range known {
+		for _, t := range tasksOf(records) {
 			if t.Kind != inventory.TaskValidate && t.Kind != inventory.TaskExport {
 				continue
 			}
 			begins = append(begins, id)
 			if slices.ContainsFunc(in, func(l lsm.Instance) bool { return l.ID == id }) {
-				fits = fits || o.texts[i.record.Service] == digestOf(&i.record, t)
+				fits = fits || slices.ContainsFunc(records, func(rec *inventory.Record) bool {
+					return o.texts[rec.Service] == digestOf(rec, t)
+				})
 			}
 		}
 	}
-	near := r.near(begins)
+	slices.Sort(begins)
+	near := near(known, begins)
 	for i := range in {
 		if !near[in[i].ID] {
 			r.bench.Violate("I4", "%s takes part in a compile for %v", in[i].ID, begins)
@@ -66,7 +70,7 @@ func (r *run) compiles(digest string, in []lsm.Instance) {
 	if len(in) > 0 && !fits {
 		r.bench.Violate("I6", "instances are compiled with a model that has another definition")
 	}
-	r.bench.Tracef("compile of %.6s with %v: %v", digest, slices.Collect(ids(in)), r.last.err)
+	r.bench.Tracef("compile of %.6s with %v: %v", digest, slices.Collect(ids(in)), x.last.err)
 }
 
 func ids(in []lsm.Instance) func(yield func(string) bool) {
@@ -96,21 +100,46 @@ func digestOf(r *inventory.Record, t inventory.Task) string {
 	return of
 }
 
+// known returns instances as they are, and, where another one works beside it, as the worker has seen
+// them since it began: it may not know yet what the other one has done.
+func (x *runner) known() map[string][]*inventory.Record {
+	out := map[string][]*inventory.Record{}
+	for id, i := range x.r.instances.look(env) {
+		out[id] = append(out[id], &i.record)
+		if len(x.r.runners) > 1 {
+			out[id] = append(out[id], x.seen[id]...)
+		}
+	}
+	return out
+}
+
+// tasksOf returns the tasks of an instance, as it is known.
+func tasksOf(records []*inventory.Record) []inventory.Task {
+	var out []inventory.Task
+	for _, rec := range records {
+		out = append(out, rec.Tasks...)
+	}
+	return out
+}
+
 // near returns those whom an order may cost anything: whoever it is for, what these lead to, and
 // what belongs to the same owner.
-func (r *run) near(begins []string) map[string]bool {
-	all := r.instances.look(env)
+func near(known map[string][]*inventory.Record, begins []string) map[string]bool {
 	out := map[string]bool{}
 	for open := slices.Clone(begins); len(open) > 0; {
 		id := open[0]
-		if open = open[1:]; out[id] || all[id] == nil {
+		if open = open[1:]; out[id] || known[id] == nil {
 			continue
 		}
 		out[id] = true
-		open = append(open, all[id].record.References...)
-		for _, by := range referredBy(all, id) {
-			if all[by].record.Service == "part" {
-				open = append(open, by)
+		for _, rec := range known[id] {
+			open = append(open, rec.References...)
+		}
+		for by, records := range known {
+			for _, rec := range records {
+				if rec.Service == "part" && slices.Contains(rec.References, id) {
+					open = append(open, by)
+				}
 			}
 		}
 	}
@@ -141,13 +170,14 @@ func (r *run) checkFailure(c *change) {
 		r.happened("promotion that is forbidden")
 		return
 	}
-	near := r.near([]string{c.is.ID})
-	for i := range r.last.in {
-		if !near[r.last.in[i].ID] {
-			r.bench.Violate("I3", "%s fails in a compile with %s", c.is.ID, r.last.in[i].ID)
+	near := near(c.by.known(), []string{c.is.ID})
+	last := &c.by.last
+	for i := range last.in {
+		if !near[last.in[i].ID] {
+			r.bench.Violate("I3", "%s fails in a compile with %s", c.is.ID, last.in[i].ID)
 		}
 	}
-	if r.last.err == nil && !r.conflicts() {
+	if last.err == nil && !r.conflicts(last) && !r.contended(last) {
 		r.bench.Violate("I3", "%s fails, and nothing is wrong with it: %s", c.is.ID, c.is.Problems)
 	}
 }
@@ -164,8 +194,8 @@ func (r *run) forbidden(c *change) bool {
 	return inventory.Allowed(&c.service, c.was.Active, c.was.Candidate, inventory.Promotion) != nil
 }
 
-// conflicts reports whether what the last compile came to cannot be deployed beside what is there.
-func (r *run) conflicts() bool {
+// conflicts reports whether what a compile came to cannot be deployed beside what is there.
+func (r *run) conflicts(last *compiled) bool {
 	owner := map[string]string{}
 	for id, row := range r.rows() {
 		if !row.Orphaned {
@@ -173,14 +203,42 @@ func (r *run) conflicts() bool {
 		}
 	}
 	seen := map[string]bool{}
-	for i := range r.last.in {
-		set := r.last.in[i].ID
-		for _, id := range r.last.made.owns(set) {
+	for i := range last.in {
+		set := last.in[i].ID
+		for _, id := range last.made.owns(set) {
 			have, taken := owner[string(id)]
 			if seen[string(id)] || taken && have != set {
 				return true
 			}
 			seen[string(id)] = true
+		}
+	}
+	return false
+}
+
+// contended reports whether a page that a compile came to was ever to be another instance's: where
+// two work at once, that one may have let go of it since.
+func (r *run) contended(last *compiled) bool {
+	if len(r.runners) == 1 {
+		return false
+	}
+	paths := map[resource.ID][]string{} // and who has had them
+	for id, i := range r.instances.look(env) {
+		for n := range i.versions {
+			v := &i.versions[n]
+			for _, set := range []map[string]any{v.Candidate, v.Active, v.Rollback} {
+				if v.Service == "site" && set != nil {
+					of := page(fmt.Sprint(set["path"]))
+					paths[of] = append(paths[of], id)
+				}
+			}
+		}
+	}
+	for i := range last.in {
+		for _, id := range last.made.owns(last.in[i].ID) {
+			if slices.ContainsFunc(paths[id], func(by string) bool { return by != last.in[i].ID }) {
+				return true
+			}
 		}
 	}
 	return false

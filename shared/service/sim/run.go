@@ -36,13 +36,14 @@ type run struct {
 	definitions *Definitions
 	world       *world
 	api         *sim.Process
-	runner      *runner // nil: it has crashed, and is not back yet
+	runners     []*runner // nil: it has crashed, and is not back yet
 	started     int
 	ids         int
 	busy        bool // the lane was found busy, and will be looked at again
 	asking      int  // what the engine is asked to do, and has not done yet
+	// looked is when all instances were to be looked at last.
+	looked time.Duration
 
-	last  compiled        // the last compile
 	said  map[string]said // what was asked for last of each instance, and is written
 	kinds map[string]int  // how often something of each kind has come about
 }
@@ -54,6 +55,7 @@ func newRun(
 	r := &run{
 		models: m, plan: p, mutant: mutant, bench: sim.NewBench(p.Seed, p.Rates, trace),
 		instances: NewInstances(), said: map[string]said{}, kinds: map[string]int{},
+		runners: make([]*runner, p.Workers),
 	}
 	r.instances.loose = mutant.Loose
 	r.definitions = NewDefinitions(r.instances)
@@ -66,7 +68,7 @@ func newRun(
 	}
 	r.world = &world{
 		r: r, pages: map[resource.ID]string{}, broken: map[resource.ID]bool{},
-		late: map[resource.ID]bool{},
+		late: map[resource.ID]bool{}, ran: map[*sim.Process][]resource.ID{},
 	}
 	return r
 }
@@ -80,7 +82,9 @@ func (r *run) all() error {
 	if err != nil {
 		return err
 	}
-	r.startRunner()
+	for at := range r.runners {
+		r.startRunner(at)
+	}
 	end := time.Duration(0)
 	for i := range r.plan.Ops {
 		op := &r.plan.Ops[i]
@@ -108,18 +112,24 @@ func (r *run) newInstance() string {
 type runner struct {
 	*sim.Process
 	r      *run
+	at     int            // which one of those that work at once
 	engine *deploy.Engine // serves lanes
 	worker *fulfil.Worker
 	sweeps bool
+	last   compiled // its last compile
+	inbox  notice   // what it is to visit
+	// seen are instances as its worker has read and written them since it began with what is due.
+	seen map[string][]*inventory.Record
 }
 
 // startRunner starts a process that works on orders and deploys.
-func (r *run) startRunner() {
+func (r *run) startRunner(at int) {
 	r.started++
-	x := &runner{Process: r.bench.Start(fmt.Sprintf("w%d", r.started)), r: r}
-	r.runner = x
+	x := &runner{Process: r.bench.Start(fmt.Sprintf("w%d", r.started)), r: r, at: at,
+		seen: map[string][]*inventory.Record{}}
+	r.runners[at] = x
 	var definitions definition.Store = &definitionsPort{x.Process, r}
-	var instances inventory.Store = &instancesPort{p: x.Process, r: r}
+	var instances inventory.Store = &instancesPort{p: x.Process, r: r, by: x}
 	c := deploy.Config{
 		State: x.State(r.bench.State), Files: x.Files(r.bench.Files), Notifier: notifier{x},
 		Clock: x.Clock(), Caller: x.Caller(), Connector: x.Connector(), Types: r.models.types,
@@ -142,36 +152,70 @@ func (r *run) startRunner() {
 	if m := r.mutant.Definitions; m != nil {
 		definitions = m(definitions, r.models, true)
 	}
-	x.worker = fulfil.New(fulfil.Config{
+	config := fulfil.Config{
 		Env: env, Instances: instances, Definitions: definitions, Engine: deploy.New(c),
-		Types: r.models.types, Compile: r.compiler(x.Process),
+		Types: r.models.types, Compile: r.compiler(x),
+	}
+	work := x.work
+	if r.plan.Visits {
+		config.Notified, config.Again = true, againEvery
+		work = x.visits
+	}
+	if r.mutant.Trusts {
+		config.Again = 0
+	}
+	if r.mutant.Alone {
+		config.Alone = func(string) (func(), bool, error) { return func() {}, true, nil }
+	}
+	x.worker = fulfil.New(config)
+	x.Go("works", func(ctx context.Context) {
+		work(ctx)
+		x.ended()
 	})
-	x.Go("works", x.work)
 	r.sweep(x)
 }
 
 // work works on orders until the process ends.
 func (x *runner) work(ctx context.Context) {
 	for !x.Dead() {
+		clear(x.seen)
 		worked, err := x.worker.Round(ctx)
 		if err != nil {
 			x.r.bench.Tracef("a round ends: %v", err)
 		}
 		if x.Dead() {
-			break
+			return
 		}
 		if !worked || err != nil {
 			pause := 50*time.Millisecond + time.Duration(x.r.bench.Rand().Int64N(int64(time.Second)))
 			_ = x.Clock().Sleep(ctx, pause)
 		}
 	}
+}
+
+// ended has another process come in the place of one that has crashed.
+func (x *runner) ended() {
 	x.r.happened("crash of the worker")
-	x.r.runner = nil
+	x.r.runners[x.at] = nil
 	back := x.r.bench.Now()
 	if x.r.bench.Faulty() {
 		back += time.Duration(x.r.bench.Rand().Int64N(int64(5 * time.Second))) //nolint:mnd // soon
 	}
-	x.r.bench.At(back, x.r.startRunner)
+	x.r.bench.At(back, func() { x.r.startRunner(x.at) })
+}
+
+// alive returns a process that works, any of them; nil: there is none.
+func (r *run) alive() *runner {
+	first := 0
+	if len(r.runners) > 1 {
+		first = r.bench.Rand().IntN(len(r.runners))
+	}
+	for i := range r.runners {
+		if x := r.runners[(first+i)%len(r.runners)]; x != nil {
+			return x
+		}
+	}
+	return nil
 }
 
 // sweepEvery is how often a runner sweeps.
@@ -186,6 +230,9 @@ func (r *run) sweep(x *runner) {
 		x.sweeps = true
 		x.Go("sweeps", func(ctx context.Context) {
 			_, err := x.engine.Sweep(ctx, env)
+			if err == nil && r.plan.Visits {
+				err = x.sweepOrders(ctx)
+			}
 			x.sweeps = false
 			if err != nil {
 				r.bench.Tracef("a sweep ends: %v", err)
@@ -212,7 +259,7 @@ func (b notifier) Notify(ctx context.Context, _ string, notices []state.Notice) 
 
 // serve runs what is ready in a lane.
 func (r *run) serve(lane string) {
-	x := r.runner
+	x := r.alive()
 	if x == nil {
 		return // nobody is there: the message is lost
 	}
@@ -221,6 +268,9 @@ func (r *run) serve(lane string) {
 		out, err := x.engine.RunLane(ctx, env, lane, r.bench.Time().Add(most))
 		if err != nil {
 			r.bench.Tracef("a run of %s ends: %v", lane, err)
+		}
+		if r.plan.Visits && !x.Dead() {
+			r.notify(notice{ids: r.world.ranSets(x.Process)})
 		}
 		if (out.Busy || out.More) && !r.busy && !x.Dead() {
 			r.busy = true

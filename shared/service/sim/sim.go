@@ -31,6 +31,11 @@ type Mutant struct {
 	// Loose: the store looks after no references. Blind: nobody looks at versions. Removes: what is
 	// offered may leave out what instances have.
 	Loose, Blind, Removes bool
+	// Alone: each worker takes itself for the only one. Trusts: nobody looks for what notices were
+	// lost of.
+	Alone, Trusts bool
+	// Plan makes plans in which the fault comes about more often.
+	Plan func(p *Plan)
 }
 
 // Result is what came of one seed.
@@ -63,7 +68,11 @@ func Campaign(
 	var mu sync.Mutex
 	kinds = map[string]int{}
 	one := func(seed uint64) bool {
-		res, err := Run(m, Draw(seed), mutant, nil)
+		p := Draw(seed)
+		if mutant.Plan != nil {
+			mutant.Plan(p)
+		}
+		res, err := Run(m, p, mutant, nil)
 		count.Add(1)
 		mu.Lock()
 		defer mu.Unlock()

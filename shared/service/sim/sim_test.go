@@ -148,7 +148,7 @@ const few = 100
 func wanted() []string {
 	out := []string{
 		"compile that fails", "promotion", "crash of the worker", "update to another definition",
-		"promotion that is forbidden",
+		"promotion that is forbidden", "visit",
 	}
 	for _, k := range []kind{
 		opCreate, opUpdate, opEdit, opDelete, opState, opSeveral, opMetadata, opOffer,

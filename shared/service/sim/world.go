@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/deploy/sim"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -39,11 +40,28 @@ type world struct {
 	// late are those that somebody has changed whose lease may have expired, which no engine can
 	// take back.
 	late map[resource.ID]bool
+	// ran are those that processes have run and not told of.
+	ran map[*sim.Process][]resource.ID
+}
+
+// ranSets returns the resource sets of which a process has run something, and forgets them.
+func (w *world) ranSets(p *sim.Process) []string {
+	var out []string
+	rows := w.r.rows()
+	for _, id := range w.ran[p] {
+		if set := rows[id].set; set != "" {
+			out = append(out, set)
+		}
+	}
+	delete(w.ran, p)
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // act is a call to the world.
 func (w *world) act(c *provider.Context, what string, id resource.ID, effect func()) error {
 	p, name := w.r.bench.Calling()
+	w.ran[p] = append(w.ran[p], id)
 	began := w.r.bench.Now()
 	err := p.Call(c.Context, what+" "+string(id), func() error {
 		if w.broken[id] && what != "read" {
