@@ -45,7 +45,7 @@ func startPython(
 	env := cmp.Or(project.Environment(p.Dir, o.VirtualEnv), filepath.Join(p.Dir, module.EnvDir))
 	path, wrong := python.Find(env)
 	if wrong != "" {
-		return nil, diag.Problems{noPython(p, start.Modules[0].Name, wrong)}
+		return nil, diag.Problems{noPython(o, p, start.Modules[0].Name, wrong)}
 	}
 	var err error
 	if o.Host != nil {
@@ -92,11 +92,15 @@ func load(h *python.Host, program *eval.Program) error {
 }
 
 // noPython says that there is no Python for a module that needs it.
-func noPython(p *project.Project, name, wrong string) diag.Problem {
+func noPython(o Options, p *project.Project, name, wrong string) diag.Problem {
+	hint := "install what the project needs: southbound project install"
+	if len(o.Modules) > 0 { // they are tested as they stand, and there may be no project
+		hint = "install what the module needs: southbound module test --install"
+	}
 	return diag.Problem{
 		Code: python.CodePython, Pos: diag.Pos{File: p.Env.Modules[name]},
 		Message: "the module " + name + " has Python code, and " + wrong,
-		Hint:    "install what the project needs: southbound project install",
+		Hint:    hint,
 	}
 }
 

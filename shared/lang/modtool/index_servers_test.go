@@ -4,6 +4,7 @@ package modtool_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -90,6 +91,15 @@ func TestPrivateServer(t *testing.T) {
 	if got := answer(); got != "42" {
 		t.Errorf("the answer is %s", got)
 	}
+	project := filepath.Join(dir, "project.yml")
+	text, err := os.ReadFile(project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.Replace(text, []byte(" <2"), nil, 1)
+	if err := os.WriteFile(project, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	found, err := filepath.Glob(
 		filepath.Join(dir, ".env/lib/python3*/site-packages/inmanta_plugins/coded"),
 	)
@@ -101,13 +111,17 @@ func TestPrivateServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	pip := filepath.Join(filepath.Dir(filepath.Dir(found[0])), "pip", "__main__.py")
+	if err := os.Remove(pip); err != nil { // as it is when the environment is half made
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(dir, ".env/.southbound-installing"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := tool.Install(context.Background(), modtool.InstallOptions{}); err != nil {
+	if err := tool.Install(context.Background(), modtool.InstallOptions{Update: true}); err != nil {
 		t.Fatal(everything(err))
 	}
-	if got := answer(); got != "42" {
+	if got := answer(); got != "43" {
 		t.Errorf("mended, the answer is %s", got)
 	}
 	if strings.Contains(said.String(), secret) {

@@ -207,6 +207,42 @@ func TestPrivateIndex(t *testing.T) {
 	}
 }
 
+// TestRenewed holds when a module that came from an index is brought to another version: with an
+// update, and when it is not what is asked for any more.
+func TestRenewed(t *testing.T) {
+	t.Parallel()
+	s := &shelf{wheels: map[string][]byte{}}
+	for _, version := range []string{"1.0", "1.5", "2.0"} {
+		s.add(t, "net", version, "")
+	}
+	address := serve(t, s, "ann:"+secret+"@")
+	dir := tree(t, "main.cf", "import net\n")
+	for _, step := range []struct {
+		why, requires string
+		update        bool
+		want          string
+	}{
+		{"nothing is there", "[net ==1.0]", false, "1.0"},
+		{"it still fits", "[net <2]", false, "1.0"},
+		{"the highest that is allowed is asked for", "[net <2]", true, "1.5"},
+		{"it does not fit any more", "[net >=2]", false, "2.0"},
+		{"an older one is asked for", "[net <1.5]", false, "1.0"},
+	} {
+		text := "name: p\nrequires: " + step.requires + "\npip: {index-url: '" + address + "'}\n"
+		if err := os.WriteFile(filepath.Join(dir, "project.yml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		tool, _ := newTool(t, dir)
+		if err := tool.Install(t.Context(), modtool.InstallOptions{Update: step.update}); err != nil {
+			t.Errorf("%s: %s", step.why, everything(err))
+		}
+		list, err := tool.List()
+		if err != nil || len(list) != 1 || list[0].Installed != step.want {
+			t.Errorf("%s: %v, %v", step.why, list, err)
+		}
+	}
+}
+
 // TestIndexFaults says what is wrong with an index, without the password.
 func TestIndexFaults(t *testing.T) {
 	t.Parallel()

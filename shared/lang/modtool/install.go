@@ -45,7 +45,10 @@ func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
 	if err := mend(filepath.Join(t.Dir, module.EnvDir)); err != nil {
 		return fault.Wrap(fault.Unavailable, "mend the environment", err)
 	}
-	i := &installer{Tool: t, meta: meta, o: o, wanted: map[string]bool{}, moved: map[string]bool{}}
+	i := &installer{
+		Tool: t, meta: meta, o: o,
+		wanted: map[string]bool{}, looked: map[string]bool{}, moved: map[string]bool{},
+	}
 	const most = 1000 // rounds, each of which gets something
 	for range most {
 		s, err := t.load(meta)
@@ -69,6 +72,7 @@ type installer struct {
 	meta   *metadata.Project
 	o      InstallOptions
 	wanted map[string]bool // modules that are imported and come as packages
+	looked map[string]bool // modules V2 that were looked for because of another version
 	moved  map[string]bool // modules V1 that were looked at
 	last   []string        // the requirements that were installed last
 	ran    bool
@@ -76,6 +80,9 @@ type installer struct {
 
 // round gets what is missing now. It says whether another round is needed.
 func (i *installer) round(ctx context.Context, s *state) (bool, error) {
+	if err := i.renew(ctx, s); err != nil {
+		return false, err
+	}
 	did, err := i.packages(ctx, s)
 	if err != nil || did {
 		return did, err
@@ -101,19 +108,43 @@ func (i *installer) round(ctx context.Context, s *state) (bool, error) {
 	return i.move1(ctx, s)
 }
 
+// renew wants modules V2 anew that do not meet what is asked, or all with an update. Those that their
+// authors work on stay, and those that no index has.
+func (i *installer) renew(ctx context.Context, s *state) error {
+	d := s.demands()
+	for _, m := range s.modules {
+		if m.Generation != 2 || m.Editable || i.BuiltIn(m.Name) || i.looked[m.Name] ||
+			!i.o.Update && fits(m, d) {
+			continue
+		}
+		i.looked[m.Name] = true
+		there, err := i.indexed(ctx, m.Name)
+		if err != nil {
+			return err
+		}
+		if there {
+			i.wanted[m.Name] = true
+		}
+	}
+	return nil
+}
+
+// fits reports whether a module is what all ask for.
+func fits(m *module.Module, d *module.Demands) bool {
+	for _, a := range d.Of(m.Name) {
+		if len(a.Set) > 0 && (m.Version().IsZero() || !a.Set.Contains(m.Version())) {
+			return false
+		}
+	}
+	return true
+}
+
 // move1 brings modules V1 to the versions that all allow: those that do not meet what is asked,
 // or all with an update.
 func (i *installer) move1(ctx context.Context, s *state) (bool, error) {
 	d := s.demands()
 	for _, m := range s.modules {
-		if m.Generation != 1 || i.moved[m.Name] {
-			continue
-		}
-		fits := true
-		for _, a := range d.Of(m.Name) {
-			fits = fits && (len(a.Set) == 0 || !m.Version().IsZero() && a.Set.Contains(m.Version()))
-		}
-		if fits && !i.o.Update {
+		if m.Generation != 1 || i.moved[m.Name] || !i.o.Update && fits(m, d) {
 			continue
 		}
 		i.moved[m.Name] = true

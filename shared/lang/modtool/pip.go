@@ -2,12 +2,15 @@ package modtool
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
+	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/metadata"
 	"southbound/shared/lang/module"
@@ -35,10 +38,10 @@ func hasPython(env string) bool { return fileThere(python(env)) }
 func (i *installer) pip(
 	ctx context.Context, env string, needs []string, constraints []metadata.Requirement,
 ) error {
+	interrupted := fileThere(filepath.Join(env, mark))
 	if err := i.environment(ctx, env); err != nil {
 		return err
 	}
-	interrupted := fileThere(filepath.Join(env, mark))
 	if err := os.WriteFile(filepath.Join(env, mark), nil, 0o600); err != nil {
 		return fault.Wrap(fault.Unavailable, "install packages", err)
 	}
@@ -96,7 +99,9 @@ func (i *installer) runPip(ctx context.Context, env string, args []string) error
 	if uv, err := exec.LookPath("uv"); err == nil && !system {
 		name, full = uv, append([]string{"pip"}, args...)
 		full = append(full, "--python", python(env))
-		full = slices.DeleteFunc(full, func(a string) bool { return a == "--force-reinstall" })
+		if again := slices.Index(full, "--force-reinstall"); again >= 0 {
+			full[again] = "--reinstall"
+		}
 	}
 	_, err := run(ctx, i.Dir, variables, name, full...)
 	if err == nil {
@@ -143,10 +148,16 @@ func (i *installer) pipEnvironment() (variables []string, system bool) {
 	return variables, system
 }
 
-// environment makes a virtual environment, or makes one anew whose interpreter does not run.
+// environment makes a virtual environment, or makes one anew whose interpreter does not run, or that was
+// only half made.
 func (t *Tool) environment(ctx context.Context, env string) error {
+	interrupted := fileThere(filepath.Join(env, mark))
 	if hasPython(env) {
-		if _, err := run(ctx, t.Dir, os.Environ(), python(env), "-c", "import sys"); err == nil {
+		check := []string{"-c", "import sys"}
+		if _, err := exec.LookPath("uv"); err != nil && interrupted {
+			check = []string{"-m", "pip", "--version"}
+		}
+		if _, err := run(ctx, t.Dir, os.Environ(), python(env), check...); err == nil {
 			return nil
 		} else if ctx.Err() != nil {
 			return err
@@ -157,17 +168,75 @@ func (t *Tool) environment(ctx context.Context, env string) error {
 		}
 	}
 	t.Say("making the environment %s", module.EnvDir)
-	if uv, err := exec.LookPath("uv"); err == nil {
-		_, err := run(ctx, t.Dir, os.Environ(), uv, "venv", "-q", "--seed", "--allow-existing", env)
+	if err := os.MkdirAll(env, 0o755); err != nil {
+		return fault.Wrap(fault.Unavailable, "make "+env, err)
+	}
+	if err := os.WriteFile(filepath.Join(env, mark), nil, 0o600); err != nil {
+		return fault.Wrap(fault.Unavailable, "make "+env, err)
+	}
+	if err := t.makeEnvironment(ctx, env); err != nil || interrupted {
 		return err
 	}
-	found, err := exec.LookPath("python3")
-	if err != nil {
+	return fault.Wrap(fault.Unavailable, "make "+env, os.Remove(filepath.Join(env, mark)))
+}
+
+// makeEnvironment has Python make a virtual environment.
+func (t *Tool) makeEnvironment(ctx context.Context, env string) error {
+	base, version := t.basePython(ctx)
+	if base != "" && version < libraryPython {
+		t.Warn(diag.Problem{
+			Message: fmt.Sprintf("%s is Python 3.%d, for which pip takes an older inmanta-core", base, version),
+			Hint:    fmt.Sprintf("install Python 3.%d, and remove %s", libraryPython, module.EnvDir),
+		})
+	}
+	if uv, err := exec.LookPath("uv"); err == nil {
+		args := []string{"venv", "-q", "--seed", "--allow-existing", env}
+		if version >= libraryPython {
+			args = append(args, "--python", base)
+		}
+		_, err := run(ctx, t.Dir, os.Environ(), uv, args...)
+		return err
+	}
+	if base == "" {
 		return fault.New(fault.Unavailable, "make "+env, "there is no python3 and no uv on this machine").
 			WithHint("install Python, or run this with --no-python: models are installed, and no plugins")
 	}
-	_, err = run(ctx, t.Dir, os.Environ(), found, "-m", "venv", env)
+	_, err := run(ctx, t.Dir, os.Environ(), base, "-m", "venv", env)
 	return err
+}
+
+// libraryPython is the oldest Python 3 for which there is a current inmanta-core. pip looks for an older
+// one where Python is older.
+const libraryPython = 13
+
+// newestPython is the newest Python 3 that is looked for by its name.
+const newestPython = 15
+
+// basePython returns the Python to make environments of, and which Python 3 it is: python3, or a newer
+// one if that is too old for the library. "": there is none.
+func (t *Tool) basePython(ctx context.Context) (path string, version int) {
+	names := []string{"python3"}
+	for n := newestPython; n >= libraryPython; n-- {
+		names = append(names, fmt.Sprintf("python3.%d", n))
+	}
+	for _, name := range names {
+		found, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		said, err := run(ctx, t.Dir, os.Environ(), found, "-c", "import sys; print(sys.version_info[1])")
+		n, wrong := strconv.Atoi(strings.TrimSpace(said))
+		if err != nil || wrong != nil { // such as a name that only leads to what is not installed
+			continue
+		}
+		if n >= libraryPython {
+			return found, n
+		}
+		if path == "" {
+			path, version = found, n
+		}
+	}
+	return path, version
 }
 
 // InstallModule installs the module in a folder into the environment of the project that the

@@ -65,8 +65,19 @@ def _part(name):
     except Exception as e:
         if later.end():
             return _part(name)
-        missing = isinstance(e, ModuleNotFoundError)
-        wire.send(["missing", e.name or "" if missing else "", str(e) if missing else f"{type(e).__name__}: {e}"])
+        if isinstance(e, ModuleNotFoundError) and e.name in ("inmanta", "pytest"):
+            return wire.send(["missing", e.name, str(e)])
+        said = str(e) if isinstance(e, ModuleNotFoundError) else f"{type(e).__name__}: {e}"
+        wire.send(["missing", "", f"{said} ({_installed()})"])
+
+def _installed():
+    """Says which library there is, and for which Python."""
+    python = "Python " + ".".join(map(str, sys.version_info[:3]))
+    try:
+        from importlib import metadata
+        return "inmanta-core " + metadata.version("inmanta-core") + ", " + python
+    except Exception:
+        return python
 
 def _collect():
     """Has garbage collected from now on, and what was loaded left out of that."""

@@ -1,0 +1,50 @@
+package modtool
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestBasePython holds which Python environments are made of: python3, unless the library is not for
+// it and there is a newer one that runs.
+func TestBasePython(t *testing.T) {
+	for _, test := range []struct {
+		why  string
+		has  map[string]string // what each says of itself; "": it does not run
+		want string
+		is   int
+	}{
+		{"there is none", nil, "", 0},
+		{"python3 will do", map[string]string{"python3": "13", "python3.14": "14"}, "python3", 13},
+		{"python3 is too old", map[string]string{"python3": "11", "python3.13": "13"}, "python3.13", 13},
+		{
+			"the newest does not run", map[string]string{"python3": "11", "python3.14": "", "python3.13": "13"},
+			"python3.13", 13,
+		},
+		{"there is no newer one", map[string]string{"python3": "11", "python3.12": "12"}, "python3", 11},
+		{"there is no python3", map[string]string{"python3.14": "14"}, "python3.14", 14},
+	} {
+		dir := t.TempDir()
+		t.Setenv("PATH", dir)
+		for name, says := range test.has {
+			text := "#!/bin/sh\nexit 127\n"
+			if says != "" {
+				text = fmt.Sprintf("#!/bin/sh\necho %s\n", says)
+			}
+			//nolint:gosec // a program
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := ""
+		if test.want != "" {
+			want = filepath.Join(dir, test.want)
+		}
+		tool := &Tool{Dir: dir}
+		if path, version := tool.basePython(t.Context()); path != want || version != test.is {
+			t.Errorf("%s: %s, 3.%d", test.why, path, version)
+		}
+	}
+}
