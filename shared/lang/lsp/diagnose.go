@@ -10,7 +10,6 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/lsp/text"
-	"southbound/shared/lang/module"
 	"southbound/shared/lang/resources"
 )
 
@@ -95,7 +94,7 @@ type program struct {
 	env     any
 	rules   []eval.Rule
 	python  []eval.Plugin
-	classes bool // modules have Python code, which nobody runs here
+	classes []string // the entities that have dataclasses in Python
 }
 
 // first tells of what is found at once, and returns what has to be evaluated.
@@ -112,7 +111,7 @@ func (s *server) first(cancel context.CancelFunc) (uint64, []program) {
 	for _, v := range s.inUse() {
 		p := program{
 			view: v, sources: v.loaded.Sources, rules: v.loaded.Rules, python: v.python,
-			classes: slices.ContainsFunc(v.loaded.Modules, (*module.Module).HasCode),
+			classes: v.frozen(),
 		}
 		if v.loaded.Env != nil {
 			v.loaded.Env.Later = resources.Facts(nil)
@@ -142,6 +141,7 @@ func (s *server) evaluate(ctx context.Context, p program) []problem {
 	}
 	in := eval.Program{
 		Sources: p.sources, Rules: p.rules, Env: p.env, Limits: limits(),
+		Dataclasses: p.classes,
 	}
 	var called atomic.Bool
 	in.Plugins = slices.Concat(s.built.quiet(), silent(p.python, &called))
@@ -153,7 +153,7 @@ func (s *server) evaluate(ctx context.Context, p program) []problem {
 	found, _ := diag.Of(err)
 	out := append(problems(found, severityError), problems(warnings, severityWarning)...)
 	return slices.DeleteFunc(out, func(found problem) bool {
-		return found.Code == eval.CodeLimit || p.classes && found.Code == eval.CodeDataclass ||
+		return found.Code == eval.CodeLimit ||
 			called.Load() && leftOpen(found.Code)
 	})
 }

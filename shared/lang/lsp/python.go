@@ -1,7 +1,9 @@
 package lsp
 
 import (
+	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,9 +22,9 @@ import (
 // maxPython is how many files with Python code of a module are read.
 const maxPython = 1000
 
-// declared returns the plugins that the modules of a view declare in Python, as their texts say.
-func (s *server) declared(v *view) []eval.Plugin {
-	var out []eval.Plugin
+// readPython reads what the modules of a view declare in Python, as their texts say.
+func (s *server) readPython(v *view) {
+	v.python, v.classes = nil, map[string]dataclass{}
 	for _, m := range v.loaded.Modules {
 		for _, path := range pythonFiles(m) {
 			content, ok := s.texts.text(path)
@@ -31,15 +33,23 @@ func (s *server) declared(v *view) []eval.Plugin {
 			}
 			t := s.texts.script(path, content)
 			ns := pythonNamespace(m, path)
-			for i := range t.plugins {
-				p := plugin(ns, &t.plugins[i])
-				at := t.Position(t.plugins[i].At, text.UTF32)
-				p.At = &diag.Pos{File: path, Line: int(at.Line) + 1, Column: int(at.Character) + 1}
-				out = append(out, p)
+			for i := range t.Plugins {
+				p := plugin(ns, &t.Plugins[i])
+				p.At = placeIn(t, path, t.Plugins[i].At)
+				v.python = append(v.python, p)
+			}
+			for i := range t.Classes {
+				c := &t.Classes[i]
+				v.classes[ns+"::"+c.Name] = dataclass{c, *placeIn(t, path, c.At)}
 			}
 		}
 	}
-	return out
+}
+
+// placeIn returns a place of a text in Python.
+func placeIn(t *script, path string, offset int) *diag.Pos {
+	at := t.Position(offset, text.UTF32)
+	return &diag.Pos{File: path, Line: int(at.Line) + 1, Column: int(at.Character) + 1}
 }
 
 // pythonFiles returns the Python files of a module, in order.
@@ -146,7 +156,7 @@ func silent(plugins []eval.Plugin, called *atomic.Bool) []eval.Plugin {
 }
 
 // leftOpen reports whether a problem may be one only because Python was not run: what a plugin
-// returns decides which statements are executed, and classes in Python belong to entities.
+// returns decides which statements are executed.
 func leftOpen(code string) bool {
 	switch code {
 	case eval.CodeIncomplete, eval.CodeStuck, eval.CodeArity, eval.CodeOptional,
@@ -169,4 +179,80 @@ func (s *server) pluginPlace(x *names.Symbol) (location, bool) {
 	from := t.At(x.Plugin.At.Line, x.Plugin.At.Column)
 	to := from + max(strings.IndexAny(content[from:], "( \t\\\r\n"), 0)
 	return s.location(x.Plugin.At.File, t, t.Range(from, to, s.encoding))
+}
+
+// dataclass is one that modules have in Python.
+type dataclass struct {
+	*pysource.Class
+	at diag.Pos
+}
+
+// hasClass reports whether a class in Python stands for an entity.
+func (v *view) hasClass(x *names.Symbol) bool {
+	base := v.names.Entity("std::Dataclass")
+	return base != nil && x.Kind == names.Entity && x != base && x.Is(base)
+}
+
+// frozen returns the entities that classes in Python stand for.
+func (v *view) frozen() []string {
+	var out []string
+	for full, c := range v.classes {
+		if c.Frozen {
+			out = append(out, full)
+		}
+	}
+	return out
+}
+
+// differing returns what differs between entities and the classes in Python that stand for them: a
+// model would find it out when it makes an instance of one.
+func differing(v *view) diag.Problems {
+	var out diag.Problems
+	for _, full := range slices.Sorted(maps.Keys(v.classes)) {
+		c, x := v.classes[full], v.names.Entity(full)
+		if x == nil || x.File == nil || !c.Sure || !v.hasClass(x) {
+			continue
+		}
+		bad := func(at *names.Symbol, message, hint string) {
+			out.Add(diag.Problem{
+				Pos: place(at), Code: eval.CodeDataclass, Message: message, Hint: hint,
+				Related: []diag.Related{{Pos: c.at, Message: "the class in Python"}},
+			})
+		}
+		attributes := map[string]*names.Symbol{}
+		for _, a := range x.Attributes() {
+			if a.Kind == names.Attribute {
+				attributes[a.Name] = a
+			}
+		}
+		for _, f := range c.Fields {
+			if attributes[f.Name] == nil {
+				bad(x, fmt.Sprintf("the class %s in Python has the field %s, and the entity has no such "+
+					"attribute", c.Name, f.Name), "add "+f.Type+" "+f.Name+" to the entity")
+			}
+			delete(attributes, f.Name)
+		}
+		for _, name := range slices.Sorted(maps.Keys(attributes)) {
+			bad(attributes[name], fmt.Sprintf("the class %s in Python has no field %s", c.Name, name),
+				"a dataclass has a field for each attribute of its entity")
+		}
+	}
+	return out
+}
+
+// inPython returns what stands for an entity in Python, for people; "" if nothing does.
+func (v *view) inPython(x *names.Symbol) (code, doc string) {
+	c, ok := v.classes[x.FullName()]
+	if !ok || !v.hasClass(x) {
+		return "", ""
+	}
+	fields := make([]string, len(c.Fields))
+	for i, f := range c.Fields {
+		fields[i] = f.Name + ": " + f.Type
+	}
+	kind := "a dataclass"
+	if c.Frozen {
+		kind = "a frozen dataclass"
+	}
+	return "In Python " + kind + ": " + c.Name + "(" + strings.Join(fields, ", ") + ")", c.Doc
 }

@@ -19,10 +19,10 @@ type texts struct {
 	scripts map[string]*script
 }
 
-// script is a text in Python with the plugins that it declares.
+// script is a text in Python with what it has for models.
 type script struct {
 	*text.Text
-	plugins []pysource.Plugin
+	pysource.File
 }
 
 // onDisk is what a file held, and by what it is known that it still does.
@@ -110,7 +110,7 @@ func (t *texts) script(path, content string) *script {
 	if before := t.scripts[path]; before != nil && before.String() == content {
 		return before
 	}
-	p := &script{text.New(content), pysource.Declared(content)}
+	p := &script{text.New(content), pysource.Read(content)}
 	t.scripts[path] = p
 	return p
 }

@@ -25,8 +25,10 @@ type view struct {
 	names  *names.Project
 	extra  []string      // texts of modules that the model does not import
 	python []eval.Plugin // what its modules declare in Python
-	found  diag.Problems
-	failed error
+	// classes are the dataclasses that stand there, by the full names of their entities.
+	classes map[string]dataclass
+	found   diag.Problems
+	failed  error
 
 	stale   bool            // files may have come or gone
 	touched map[string]bool // texts that have changed
@@ -135,7 +137,7 @@ func (s *server) load(v *view) {
 		p = &project.Project{Dir: v.path}
 	}
 	v.loaded = p
-	v.python = s.declared(v)
+	s.readPython(v)
 	v.extra = v.extras()
 	for _, path := range v.extra {
 		s.current(path)

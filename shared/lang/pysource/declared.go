@@ -35,12 +35,29 @@ type decorator struct {
 	named map[string]string
 }
 
-// Declared returns the plugins that a Python file declares, in order.
-func Declared(text string) []Plugin {
+// File is what a Python file has for models.
+type File struct {
+	Plugins []Plugin
+	Classes []Class
+}
+
+// Read returns what a Python file has for models, in order.
+func Read(text string) File {
+	lines := scan(text)
+	out := File{Classes: dataclasses(text, lines)}
+	types := typesOf(nil)
+	for _, c := range out.Classes {
+		types.add(c.Name)
+	}
+	out.Plugins = plugins(lines, types)
+	return out
+}
+
+// plugins returns the plugins that a file declares.
+func plugins(lines [][]token, types typeNames) []Plugin {
 	var out []Plugin
 	var pending []decorator
 	known := imports{"plugin": "plugin", "deprecated": "deprecated"}
-	lines := scan(text)
 	for i, line := range lines {
 		known.read(line)
 		if line[0].text == "@" && line[0].kind == sign {
@@ -48,7 +65,7 @@ func Declared(text string) []Plugin {
 			continue
 		}
 		if def := function(line); def != nil {
-			if p, ok := declaration(def, pending, known); ok {
+			if p, ok := declaration(def, pending, known, types); ok {
 				if i+1 < len(lines) && len(lines[i+1]) == 1 && lines[i+1][0].kind == quoted {
 					p.Doc = dedented(lines[i+1][0].text)
 				}
@@ -135,7 +152,9 @@ func function(line []token) []token {
 }
 
 // declaration returns the plugin that a function with decorators is; false if it is none.
-func declaration(def []token, pending []decorator, known imports) (Plugin, bool) {
+func declaration(
+	def []token, pending []decorator, known imports, types typeNames,
+) (Plugin, bool) {
 	p := Plugin{Name: def[0].text, Function: def[0].text, At: def[0].at}
 	found := false
 	for _, d := range pending {
@@ -155,15 +174,15 @@ func declaration(def []token, pending []decorator, known imports) (Plugin, bool)
 		return p, false
 	}
 	args := inside(def[1:])
-	p.params(split(args, ","))
+	p.params(split(args, ","), types)
 	if rest := def[min(len(def), 1+len(args)+2):]; len(rest) > 2 && rest[0].text == "-" {
-		p.Result = typeOf(until(rest[2:], ":"))
+		p.Result = types.of(until(rest[2:], ":"))
 	}
 	return p, true
 }
 
 // params reads parameters. The context of a call is no argument of models.
-func (p *Plugin) params(list [][]token) {
+func (p *Plugin) params(list [][]token, types typeNames) {
 	byName := false
 	for _, one := range list {
 		stars := 0
@@ -174,7 +193,7 @@ func (p *Plugin) params(list [][]token) {
 			byName = byName || stars == 1
 			continue
 		}
-		q := param(one)
+		q := param(one, types)
 		q.ByName = byName
 		switch {
 		case stars == 2: //nolint:mnd // **kwargs
@@ -187,11 +206,11 @@ func (p *Plugin) params(list [][]token) {
 	}
 }
 
-func param(tokens []token) Param {
+func param(tokens []token, types typeNames) Param {
 	q := Param{Name: tokens[0].text, Type: anyType}
 	left := until(tokens[1:], "=")
 	if len(left) > 1 && left[0].text == ":" {
-		q.Type = typeOf(left[1:])
+		q.Type = types.of(left[1:])
 	}
 	if behind := tokens[1+len(left):]; len(behind) > 1 {
 		q.Optional, q.Default = true, plain(behind[1:])

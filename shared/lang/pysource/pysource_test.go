@@ -79,7 +79,7 @@ func TestDeclared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, p := range pysource.Declared(c.text) {
+			for _, p := range pysource.Read(c.text).Plugins {
 				got = append(got, shown(p))
 				if !strings.HasPrefix(c.text[p.At:], p.Function) {
 					t.Errorf("%s is not at %d", p.Function, p.At)
@@ -97,7 +97,7 @@ func FuzzDeclared(f *testing.F) {
 	f.Add("@plugin(\"a\")\ndef f(a: list[str] = [], *b, **c) -> \"int\":\n  '''Doc.'''\n")
 	f.Add("@p\ndef f(\\\n '''")
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, p := range pysource.Declared(text) {
+		for _, p := range pysource.Read(text).Plugins {
 			if p.Name == "" || !strings.HasPrefix(text[p.At:], p.Function) {
 				t.Errorf("%+v", p)
 			}

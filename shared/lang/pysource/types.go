@@ -12,24 +12,38 @@ const (
 )
 
 // typeNames are types of models by the last name of an annotation.
-func typeNames() map[string]string {
-	return map[string]string{
+type typeNames map[string]string
+
+// typesOf returns the types that annotations may name: classes stand for entities.
+func typesOf(classes []string) typeNames {
+	out := typeNames{
 		"str": "string", "int": "int", "float": "float", "bool": "bool", "Number": "number",
 		"dict": "dict", "Dict": "dict", "Mapping": "dict", "list": "list", "List": "list",
 		"Sequence": "list", "None": nullType, contextType: contextType, "Reference": "reference",
 	}
+	for _, name := range classes {
+		out.add(name)
+	}
+	return out
 }
 
-// typeOf returns the type that an annotation stands for, as models write it.
-func typeOf(tokens []token) string {
+// add adds a class.
+func (m typeNames) add(name string) {
+	if _, ok := m[name]; !ok {
+		m[name] = name
+	}
+}
+
+// of returns the type that an annotation stands for, as models write it.
+func (m typeNames) of(tokens []token) string {
 	if parts := split(tokens, "|"); len(parts) > 1 {
-		return union(parts)
+		return m.union(parts)
 	}
 	if len(tokens) == 0 {
 		return anyType
 	}
 	if tokens[0].text == "(" && tokens[0].kind == sign {
-		return typeOf(inside(tokens))
+		return m.of(inside(tokens))
 	}
 	if len(tokens) == 1 && tokens[0].kind == quoted {
 		if tokens[0].text == "expression" {
@@ -45,34 +59,34 @@ func typeOf(tokens []token) string {
 		n++
 	}
 	if n < len(tokens) && tokens[n].text == "[" {
-		return generic(name, split(inside(tokens[n:]), ","))
+		return m.generic(name, split(inside(tokens[n:]), ","))
 	}
-	if t, ok := typeNames()[name]; ok {
+	if t, ok := m[name]; ok {
 		return t
 	}
 	return anyType
 }
 
 // generic returns the type that an annotation with arguments stands for.
-func generic(name string, args [][]token) string {
+func (m typeNames) generic(name string, args [][]token) string {
 	if len(args) == 0 {
 		return anyType
 	}
 	switch name {
 	case "Optional":
-		return nullable(typeOf(args[0]))
+		return nullable(m.of(args[0]))
 	case "Union":
-		return union(args)
+		return m.union(args)
 	case "Annotated":
 		for _, a := range slices.Backward(args) {
 			if i := slices.IndexFunc(a, func(t token) bool { return t.text == "ModelType" }); i >= 0 {
-				return typeOf(inside(a[i+1:]))
+				return m.of(inside(a[i+1:]))
 			}
 		}
-		return typeOf(args[0])
+		return m.of(args[0])
 	}
-	t, ok := typeNames()[name]
-	if of := typeOf(args[0]); t == "list" && !strings.ContainsAny(of, "|?") && of != anyType {
+	t, ok := m[name]
+	if of := m.of(args[0]); t == "list" && !strings.ContainsAny(of, "|?") && of != anyType {
 		return of + "[]"
 	}
 	if !ok {
@@ -81,11 +95,11 @@ func generic(name string, args [][]token) string {
 	return t
 }
 
-func union(parts [][]token) string {
+func (m typeNames) union(parts [][]token) string {
 	var out []string
 	null := false
 	for _, p := range parts {
-		t := typeOf(p)
+		t := m.of(p)
 		if null = null || t == nullType; t != nullType && !slices.Contains(out, t) {
 			out = append(out, t)
 		}

@@ -75,6 +75,16 @@ func New(files []*File, plugins []eval.Plugin, special map[string]types.Type) *P
 // File returns the text at a path; nil if it is none of the project.
 func (p *Project) File(path string) *File { return p.byPath[path] }
 
+// Entity returns the entity of a full name; nil if there is none.
+func (p *Project) Entity(full string) *Symbol {
+	ns, last := within(full)
+	s := p.spaces[ns]
+	if s == nil || s.types[last] == nil || s.types[last].Kind != Entity {
+		return nil
+	}
+	return s.types[last]
+}
+
 func within(name string) (ns, last string) {
 	if i := strings.LastIndex(name, "::"); i >= 0 {
 		return name[:i], name[i+2:]
