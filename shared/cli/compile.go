@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"math/big"
 	"os"
 	"runtime/debug"
@@ -169,6 +171,12 @@ func plainValue(v types.Value) any {
 		return nil
 	case *big.Int:
 		return v
+	case float64:
+		text := types.FloatText(v) // 2.0 stays a float, and 1e+19 no whole number
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return text // as there is no such number in JSON
+		}
+		return json.Number(text)
 	case *types.List:
 		out := make([]any, len(v.Items))
 		for i, item := range v.Items {

@@ -246,6 +246,9 @@ func (p *boundPlugin) call(c *Context, args Args, at *diag.Pos) (types.Value, *f
 	if errors.Is(err, ErrUnset) && len(c.waits) > 0 {
 		return nil, &fail{unset: c.waits}
 	}
+	if errors.Is(err, ErrUnknown) {
+		return &types.Unknown{}, nil
+	}
 	if err != nil {
 		if f := limited(err); f != nil {
 			if f.at == nil {

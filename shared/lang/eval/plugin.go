@@ -126,6 +126,10 @@ func (a Args) size() int {
 // ErrUnset is what Context returns for what has no value yet.
 var ErrUnset = errors.New("not known yet")
 
+// ErrUnknown is what a plugin returns that needs an unknown value inside of an argument: an item of
+// a list, an attribute of an instance. The result of the call is unknown then.
+var ErrUnknown = errors.New("a value is unknown")
+
 // Context is the place from which a plugin is called.
 type Context struct {
 	Ctx context.Context

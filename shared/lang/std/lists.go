@@ -169,6 +169,8 @@ func at(_ *eval.Context, a eval.Args) (types.Value, error) {
 func parts(v types.Value) ([]types.Value, error) {
 	var out []types.Value
 	switch v := v.(type) {
+	case *types.Unknown:
+		return nil, eval.ErrUnknown
 	case *types.List:
 		return v.Items, nil
 	case string:
@@ -199,6 +201,9 @@ func item(_ *eval.Context, a eval.Args) (types.Value, error) {
 		if err != nil {
 			return nil, err
 		}
+		if types.IsUnknown(v) {
+			return nil, eval.ErrUnknown
+		}
 		out.Items = append(out.Items, v)
 	}
 	return out, nil
@@ -211,6 +216,9 @@ func flatten(_ *eval.Context, a eval.Args) (types.Value, error) {
 		if err != nil {
 			return nil, err
 		}
+		if slices.ContainsFunc(items, types.IsUnknown) {
+			return nil, eval.ErrUnknown
+		}
 		out.Items = append(out.Items, items...)
 	}
 	return out, nil
@@ -221,6 +229,8 @@ func unique(_ *eval.Context, a eval.Args) (types.Value, error) {
 	seen := make(map[any]bool, len(items))
 	for _, v := range items {
 		switch v.(type) {
+		case *types.Unknown:
+			return false, eval.ErrUnknown
 		case *types.Dict, *types.List:
 			return nil, fmt.Errorf("unique cannot compare %s", types.Kind(v))
 		}
@@ -264,15 +274,11 @@ func keySort(c *eval.Context, a eval.Args) (types.Value, error) {
 	items := slices.Clone(a.List(0).Items)
 	keys := map[types.Value]types.Value{}
 	for _, v := range items {
-		o, ok := v.(types.Object)
-		if !ok {
-			return nil, fmt.Errorf("%s has no attribute %s", types.Kind(v), name)
-		}
-		k, err := c.Attribute(o, name)
+		k, err := attributeOf(c, v, name)
 		if err != nil {
 			return nil, err
 		}
-		keys[o] = k
+		keys[v] = k
 	}
 	var failed error
 	slices.SortStableFunc(items, func(x, y types.Value) int {
@@ -283,6 +289,22 @@ func keySort(c *eval.Context, a eval.Args) (types.Value, error) {
 		return n
 	})
 	return &types.List{Items: items}, failed
+}
+
+// attributeOf returns an attribute of an instance, and eval.ErrUnknown if one of both is unknown.
+func attributeOf(c *eval.Context, of types.Value, name string) (types.Value, error) {
+	if types.IsUnknown(of) {
+		return nil, eval.ErrUnknown
+	}
+	o, ok := of.(types.Object)
+	if !ok {
+		return nil, fmt.Errorf("%s has no attribute %s", types.Kind(of), name)
+	}
+	v, err := c.Attribute(o, name)
+	if types.IsUnknown(v) {
+		return nil, eval.ErrUnknown
+	}
+	return v, err
 }
 
 // order compares two strings or two numbers.
@@ -324,11 +346,7 @@ func equals(_ *eval.Context, a eval.Args) (types.Value, error) {
 func selected(c *eval.Context, a eval.Args) (types.Value, error) {
 	out := &types.List{}
 	for _, v := range a.List(0).Items {
-		o, ok := v.(types.Object)
-		if !ok {
-			return nil, fmt.Errorf("%s has no attribute %s", types.Kind(v), a.Text(1))
-		}
-		x, err := c.Attribute(o, a.Text(1))
+		x, err := attributeOf(c, v, a.Text(1))
 		if err != nil {
 			return nil, err
 		}
@@ -340,6 +358,9 @@ func selected(c *eval.Context, a eval.Args) (types.Value, error) {
 func without(_ *eval.Context, a eval.Args) (types.Value, error) {
 	out := &types.List{}
 	for _, v := range a.List(0).Items {
+		if types.IsUnknown(v) {
+			return nil, eval.ErrUnknown
+		}
 		if !types.Equal(v, a.Values[1]) {
 			out.Items = append(out.Items, v)
 		}

@@ -137,6 +137,9 @@ func onPrefix(
 }
 
 func lengthToMask(_ *eval.Context, a eval.Args) (types.Value, error) {
+	if _, ok := a.Values[0].(bool); ok { // it passes for an int, and has no digits in Python
+		return nil, fmt.Errorf("%s is not the length of a prefix", types.Text(a.Values[0]))
+	}
 	n := a.Int(0)
 	if n < 0 || n > 32 {
 		return nil, fmt.Errorf("a prefix of IPv4 has 0 to 32 bits, not %d", n)

@@ -147,7 +147,11 @@ func format(c *eval.Context, a eval.Args) (types.Value, error) {
 }
 
 func jsonDumps(_ *eval.Context, a eval.Args) (types.Value, error) {
-	return asText(jinja.JSON(a.Values[0]))
+	text, err := jinja.JSON(a.Values[0])
+	if errors.Is(err, jinja.ErrUnknown) {
+		return nil, eval.ErrUnknown
+	}
+	return asText(text, err)
 }
 
 // asText is a string as a value, or the error in its place.

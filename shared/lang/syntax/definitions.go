@@ -31,7 +31,7 @@ func (p *parser) plain(t *Token) {
 func (p *parser) path(what string) Path {
 	from := p.at
 	n := p.name(what)
-	for p.peek().is("::") && p.ahead(1).Kind == Name {
+	for p.peek().is("::") && p.ahead(1).Kind != TypeName {
 		p.step()
 		n.Text += "::" + p.name("a name").Text
 	}

@@ -333,6 +333,9 @@ func (p *parser) arg(call bool) Arg {
 		name := p.name("the name of an argument")
 		a.Name = &name
 		p.sign("=", NamesArg)
+	case !call && t.Kind == Name:
+		p.step()
+		p.expected("`=`", "an argument is written such as name = value")
 	case !call:
 		p.expected("the name of an argument", "write it such as name = value, or ** before a dictionary")
 	}

@@ -91,13 +91,19 @@ func (p *parser) fail(code string, t *Token, hint, format string, args ...any) {
 }
 
 // expected reports that something else was expected at the token at hand, and abandons the
-// statement.
+// statement. Behind a word of the language that may be the mistake itself, it names its line too.
 func (p *parser) expected(what, hint string) {
 	t := p.peek()
 	if t.Kind == Keyword && strings.Contains(what, "name") {
 		p.fail(CodeReserved, t, "choose another name", "expected %s, and %s is a word of the language", what, t.Text)
 	}
-	p.fail(CodeSyntax, t, hint, "expected %s, found %s", what, shown(t))
+	p.report(CodeSyntax, t, hint, "expected %s, found %s", what, shown(t))
+	before := &p.tokens[max(p.at-1, 0)]
+	if before.Kind == Keyword && before.Pos.Line < t.Pos.Line {
+		last := &p.problems[len(p.problems)-1]
+		last.Related = append(last.Related, Related{before.Pos, "it stands behind " + before.Text})
+	}
+	panic(abandoned{})
 }
 
 // shown is a token as messages show it.

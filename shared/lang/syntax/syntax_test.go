@@ -236,9 +236,21 @@ func TestProblems(t *testing.T) {
 		{"names have no hyphens", "x = a-b\n", []string{
 			"1:5 invalid_name the name a-b holds a hyphen | write _ in a name, and blanks around a minus: a - b",
 		}},
+		{"what stands behind a word of the language", "entity A:\nend\n] x = 1\n", []string{
+			"3:1 syntax expected a value, found ] | ",
+			"  2:1 it stands behind end",
+		}},
+		{"an argument without =", "x = A(none\ny = 2\n", []string{
+			"2:1 syntax expected `=`, found y | an argument is written such as name = value",
+		}},
+		{"a name that ends with ::", "implement A using std::\nimplement B using std::none\n", []string{
+			"2:1 reserved_word expected a name, and implement is a word of the language | choose another name",
+		}},
 		{"what is there twice", "x = {\"a\": 1, \"a\": 2}\ny = A(b=1, b=2)\n", []string{
 			"1:14 duplicate_key the key \"a\" is there twice | remove one of the two",
+			"  1:6 the first one",
 			"2:12 duplicate_argument the argument b is there twice | remove one of the two",
+			"  2:7 the first one",
 		}},
 		{"f-strings", "x = f\"{a\"\ny = f\"}\"\nz = f\"{a+b}\"\nw = f\"{a!q}\"\n", []string{
 			"1:5 invalid_format a { has no } behind it | write {{ for a brace, and } behind a value",
@@ -262,6 +274,9 @@ func TestProblems(t *testing.T) {
 		var got []string
 		for _, p := range problems {
 			got = append(got, fmt.Sprintf("%s %s %s | %s", p.Pos, p.Code, p.Message, p.Hint))
+			for _, r := range p.Related {
+				got = append(got, fmt.Sprintf("  %s %s", r.Pos, r.Message))
+			}
 		}
 		if d := cmp.Diff(c.want, got); d != "" {
 			t.Errorf("%s (-want +got)\n%s", c.why, d)

@@ -44,6 +44,17 @@ def remember_sources():
     inspect.getsourcelines = lines
 
 
+def compile_case(case):
+    """Compiles a case with the files of its modules."""
+    if not case.get("files"): return oracle.compile_case(case, None)
+    libs = tempfile.mkdtemp(prefix="libs-")
+    for path, text in case["files"].items():
+        os.makedirs(os.path.dirname(os.path.join(libs, path)), exist_ok=True)
+        with open(os.path.join(libs, path), "w", encoding="utf-8") as f: f.write(text)
+    r = oracle.compile_case(case, libs)
+    return r | {k: r[k].replace(libs, "{libs}") for k in ("message", "trace") if k in r}
+
+
 def plain(v):
     """Numbers that JSON has not are texts."""
     if isinstance(v, float) and (v != v or v in (float("inf"), float("-inf"))): return str(v)
@@ -60,7 +71,7 @@ def some(cases):
         with os.fdopen(w, "w") as f:
             for case in cases:
                 signal.alarm(SECONDS)
-                try: data = json.dumps(plain(oracle.compile_case(case, None)), default=str)
+                try: data = json.dumps(plain(compile_case(case)), default=str)
                 except BaseException as e: data = json.dumps({"id": case.get("id"), "outcome": "harness", "why": repr(e)[:300]})
                 print(data, file=f, flush=True)
         os._exit(0)
