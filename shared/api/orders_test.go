@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"southbound/shared/api"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
@@ -78,6 +79,13 @@ func TestOrdersOverHTTP(t *testing.T) {
 		t.Fatalf("%d %v", code, v)
 	}
 	id, _ := one["id"].(string)
+	suggested := state.Parameter{
+		Name: "sizes", Value: `["a", {"label": "B", "value": 7}]`, Source: "model",
+	}
+	other := state.Parameter{Name: "other", Value: `["x"]`, Source: "user"}
+	if err := w.service.Engine.SetParameters(t.Context(), "default", suggested, other); err != nil {
+		t.Fatal(err)
+	}
 	const placed = "0b1c0f9e-5f0a-4a57-9d5c-0a9b1b1f8f11"
 	for _, c := range []struct {
 		method, path, body string
@@ -171,6 +179,17 @@ func TestOrdersOverHTTP(t *testing.T) {
 		{"POST", "/lsm/v1/callbacks", `{"callback_url": "http://a:b@host/"}`, 422, `password`},
 		{"POST", "/lsm/v1/callbacks", `{"callback_url": "http://host/", "event_types": ["x"]}`, 422,
 			`AUTO_TRANSITION`},
+		{"GET", "/lsm/v1/service_catalog_docs?environment=default", "", 200,
+			`"patch":{"parameters":[{"description":"the environment",`},
+		{"GET", "/lsm/v1/service_catalog_docs?environment=default", "", 200,
+			`"properties":{"size":{"anyOf":[{"type":"integer"},{"type":"null"}]}},"type":"object"}`},
+		{"GET", "/api/v2/parameters?filter.source=model", "", 200,
+			`"metadata":{"values":["a",{"label":"B","value":7}]},"name":"sizes"`},
+		{"GET", "/api/v2/parameters?filter.name=oth", "", 200, `"metadata":{},"name":"other"`},
+		{"GET", "/api/v2/parameters?limit=1", "", 200, `"next":"/api/v2/parameters?after=1`},
+		{"GET", "/api/v2/parameters?limit=1&after=1", "", 200, `"links":{"self":`},
+		{"GET", "/api/v1/parameter/sizes", "", 200, `{"parameter":{"environment":"default","id":"sizes"`},
+		{"GET", "/api/v1/parameter/nothing", "", 404, `nothing`},
 		{"GET", "/lsm/v1/callbacks", "", 200, `"minimal_log_level":"INFO"`},
 		{"GET", "/lsm/v1/callbacks/" + placed, "", 200, `"last_error":null`},
 		{"DELETE", "/lsm/v1/callbacks/" + placed, "", 200, `"data"`},

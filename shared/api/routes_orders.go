@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"southbound/shared/fault"
+	"southbound/shared/service/definition"
 	"southbound/shared/service/orders"
 )
 
@@ -63,6 +64,7 @@ func (r *routes) orders() {
 	r.instanceHistory()
 	r.placeOrder()
 	r.callbacks()
+	r.knownParameters()
 }
 
 // about makes an operation one of services.
@@ -113,6 +115,23 @@ func (r *routes) catalog() {
 				return o.Offer(ctx, i.Env, i.Service, -1, i.Summary)
 			})
 	}
+	type docsIn struct {
+		Env string `query:"environment" required:"true" pattern:"^[A-Za-z0-9_-]{1,100}$"`
+	}
+	serve(r, http.MethodGet, "/lsm/v1/service_catalog_docs", "catalogDocs",
+		"An OpenAPI description of the services that can be ordered",
+		func(ctx context.Context, i *docsIn) (*out[map[string]any], error) {
+			o, err := r.s.Orders()
+			if err != nil {
+				return nil, problemOf(err)
+			}
+			all, err := o.Catalog(ctx, i.Env, false, false)
+			services := make([]definition.Service, len(all))
+			for n := range all {
+				services[n] = all[n].Service
+			}
+			return answer(definition.Docs(i.Env, services), err)
+		}, about)
 	one := "/lsm/v2/service_catalog/{service_entity}/{version}"
 	ordering(r, http.MethodGet, one, "serviceVersion", "A version of a service",
 		func(ctx context.Context, o Orders, i *versionIn) (orders.Offer, error) {

@@ -1,0 +1,123 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"southbound/shared/deploy/state"
+)
+
+// KnownParameter is a parameter as the public clients read it.
+type KnownParameter struct {
+	ID          string    `json:"id" doc:"its name"`
+	Name        string    `json:"name"`
+	Value       string    `json:"value"`
+	Environment string    `json:"environment"`
+	Source      string    `json:"source"`
+	Updated     time.Time `json:"updated"`
+	// Metadata has values where a model suggests some.
+	Metadata ParameterMetadata `json:"metadata"`
+}
+
+// ParameterMetadata is what a parameter has beside its value.
+type ParameterMetadata struct {
+	// Values are the suggested values that the parameter has, as lsm::set_suggested_values gave them.
+	Values []any `json:"values,omitempty"`
+}
+
+// knownParameter returns a parameter as the public clients read it.
+func knownParameter(env string, p *state.Parameter) KnownParameter {
+	out := KnownParameter{
+		ID: p.Name, Name: p.Name, Value: p.Value, Environment: env, Source: p.Source,
+		Updated: p.Updated.UTC(),
+	}
+	if p.Source == sourceModel {
+		d := json.NewDecoder(strings.NewReader(p.Value))
+		d.UseNumber()
+		if d.Decode(&out.Metadata.Values) != nil {
+			out.Metadata.Values = nil // it is not a list of suggestions
+		}
+	}
+	return out
+}
+
+// sourceModel is the source of parameters that a model has set.
+const sourceModel = "model"
+
+// KnownParameters is a page of parameters.
+type KnownParameters struct {
+	Data     []KnownParameter `json:"data"`
+	Links    Links            `json:"links"`
+	Metadata ListMetadata     `json:"metadata"`
+}
+
+type parametersIn struct {
+	InTenant
+	linked
+	Limit int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"of parameters in a page"`
+	After string   `query:"after" minLength:"1" maxLength:"9" pattern:"^[0-9]+$" doc:"metadata.next of the page before"`
+	Names []string `query:"filter.name,explode" maxItems:"50" nullable:"false" minLength:"1" doc:"a part of any of these"`
+	From  []string `query:"filter.source,explode" maxItems:"10" nullable:"false" minLength:"1" doc:"any of these: user, model"`
+}
+
+// wants reports whether a filter leaves a parameter.
+func (i *parametersIn) wants(p *state.Parameter) bool {
+	named := len(i.Names) == 0 || slices.ContainsFunc(i.Names, func(part string) bool {
+		return strings.Contains(p.Name, part)
+	})
+	return named && (len(i.From) == 0 || slices.Contains(i.From, p.Source))
+}
+
+// knownParameters serves parameters as the public clients read them.
+func (r *routes) knownParameters() {
+	serve(r, http.MethodGet, "/api/v2/parameters", "knownParameters",
+		"Parameters by name, with the values that a model suggests",
+		func(ctx context.Context, i *parametersIn) (*out[KnownParameters], error) {
+			all, err := r.s.Parameters(ctx, i.Env, false)
+			if err != nil {
+				return nil, problemOf(err)
+			}
+			return answer(i.page(all), nil)
+		}, about)
+	type oneIn struct {
+		InTenant
+		ID string `path:"id" minLength:"1" maxLength:"1024" doc:"the name"`
+	}
+	serve(r, http.MethodGet, "/api/v1/parameter/{id}", "knownParameter",
+		"A parameter, with the values that a model suggests",
+		func(ctx context.Context, i *oneIn) (*out[OneParameter], error) {
+			p, err := r.s.Parameter(ctx, i.Env, i.ID)
+			return answer(OneParameter{knownParameter(i.Env, &p)}, err)
+		}, about)
+}
+
+// OneParameter is the answer with one parameter.
+type OneParameter struct {
+	Parameter KnownParameter `json:"parameter"`
+}
+
+// page returns the part of all parameters that is asked for.
+func (i *parametersIn) page(all []state.Parameter) KnownParameters {
+	all = slices.DeleteFunc(all, func(p state.Parameter) bool { return !i.wants(&p) })
+	from, err := strconv.Atoi(i.After)
+	if err != nil {
+		from = 0 // there was none: the pattern lets only numbers through
+	}
+	from = min(from, len(all))
+	to, next := min(from+i.Limit, len(all)), ""
+	if to < len(all) {
+		next = strconv.Itoa(to)
+	}
+	v := KnownParameters{
+		Data: []KnownParameter{}, Links: i.links(next), Metadata: ListMetadata{next, to - from},
+	}
+	for n := from; n < to; n++ {
+		v.Data = append(v.Data, knownParameter(i.Env, &all[n]))
+	}
+	return v
+}
