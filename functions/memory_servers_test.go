@@ -36,7 +36,7 @@ const (
 	handlerMemory = "256"
 )
 
-func most(megabytes string) int {
+func memoryOf(megabytes string) int {
 	n, _ := strconv.Atoi(megabytes)
 	return n
 }
@@ -145,7 +145,7 @@ func TestManyOnOneAgent(t *testing.T) {
 			Attributes: map[string]any{"name": name, "value": strings.Repeat("x", 60)}})
 	}
 	began := time.Now()
-	exports := start(t, stack, "export", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE="+exportMemory, "SOUTHBOUND_LOG_LEVEL=info").within(most(exportMemory))
+	exports := start(t, stack, "export", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE="+exportMemory, "SOUTHBOUND_LOG_LEVEL=info").within(memoryOf(exportMemory))
 	exports.timeout = 5 * time.Minute
 	client, err := api.NewClient(api.ClientConfig{URL: bridge(t, exports), Program: "test",
 		Sign: func(context.Context, string, string) (http.RoundTripper, error) { return http.DefaultTransport, nil }})
@@ -157,12 +157,12 @@ func TestManyOnOneAgent(t *testing.T) {
 	}
 	exported := exports.peak()
 	t.Logf("export: %d MB, %v", exported, time.Since(began))
-	if exported > most(exportMemory) {
+	if exported > memoryOf(exportMemory) {
 		t.Errorf("the export function had %d MB", exported)
 	}
 
 	h := stack.Open(t, nil)
-	serves := start(t, stack, "handler", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE="+handlerMemory, "SOUTHBOUND_LOG_LEVEL=info").within(most(handlerMemory))
+	serves := start(t, stack, "handler", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE="+handlerMemory, "SOUTHBOUND_LOG_LEVEL=info").within(memoryOf(handlerMemory))
 	began = time.Now()
 	if err := h.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "web1/0"}}); err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestManyOnOneAgent(t *testing.T) {
 	}
 	served := serves.peak()
 	t.Logf("handler: %d MB, %v, %v", served, time.Since(began), counts(t, h))
-	if served > most(handlerMemory) {
+	if served > memoryOf(handlerMemory) {
 		t.Errorf("the handler function had %d MB", served)
 	}
 }

@@ -109,7 +109,7 @@ func (s *site) orders() {
 // asks, and what the plan and the export ask; these are counted for other resources like them.
 func (s *site) counted() {
 	s.t.Helper()
-	const most = 25
+	const limit = 25
 	before := s.requests()
 	s.post("page", `{"attributes": {"name": "two"}, "service_instance_id": "`+id(2)+`"}`)
 	invoked := s.fulfil()
@@ -125,8 +125,8 @@ func (s *site) counted() {
 	beside := order["api"] + order["compile"] - export + notices + 2*invoked
 	s.t.Logf("an order: %v, in %d invocations for messages; its plan and export %d, beside the deploy %d",
 		order, invoked, export, beside)
-	if beside > most {
-		s.t.Errorf("an order takes %d requests beside the deploy, expected %d at most", beside, most)
+	if beside > limit {
+		s.t.Errorf("an order takes %d requests beside the deploy, expected %d at most", beside, limit)
 	}
 }
 
@@ -159,7 +159,7 @@ func (s *site) export(x deploy.Export) {
 			Attributes: map[string]any{"bucket": s.managed(), "key": key, "content": "x"},
 		}},
 	}
-	if _, err := s.deployer.Engine.Preview(s.t.Context(), "prod", x, deploy.Look{}); err != nil {
+	if _, err := s.deployer.Engine.Preview(s.t.Context(), "prod", x, deploy.CompareOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 	if _, err := s.deployer.Engine.Export(s.t.Context(), "prod", x); err != nil {

@@ -216,7 +216,7 @@ func TestRights(t *testing.T) {
 		return a.who == "deploy" || a.who == "handler" &&
 			(a.resource == bucket || strings.HasPrefix(a.resource, bucket+"/"))
 	})
-	have := identities(t, names(&s.stack.Config, s.tap, s.compileTap))
+	have := identities(t, names(&s.stack.Config, s.logMapping, s.compileMapping))
 	for _, p := range problems(have, all, reasons()) {
 		t.Error(p)
 	}

@@ -29,13 +29,13 @@ func arn(service, name string) string {
 }
 
 // names are what templates refer to, with a customer-managed key and a policy of the user.
-func names(c *home.Config, tap, compiles string) map[string]string {
+func names(c *home.Config, logMapping, compiles string) map[string]string {
 	out := map[string]string{"AWS::Region": region, "AWS::AccountId": account,
 		"AWS::Partition": "aws", "Prefix": c.Prefix,
 		"TableArn": arn("dynamodb", "table/"+c.Table), "BucketArn": "arn:aws:s3:::" + c.Bucket,
 		"LogQueueArn":     arn("sqs", c.Table+"-log"),
 		"CompileQueueArn": arn("sqs", c.Table+"-compile.fifo"), "KeyArn": arn("kms", "key/1"),
-		"HandlerPolicy": "", "ExportPolicy": "", "LogFunctionMessages": tap, "CompileFunctionMessages": compiles}
+		"HandlerPolicy": "", "ExportPolicy": "", "LogFunctionMessages": logMapping, "CompileFunctionMessages": compiles}
 	for _, f := range functions {
 		out[f.logs] = arn("logs", "log-group:"+f.name+":*")
 		out[f.resource+".Arn"] = arn("lambda", "function:"+c.Prefix+"-"+f.name)

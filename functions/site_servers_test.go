@@ -41,21 +41,21 @@ var functions = []struct{ name, resource, logs string }{
 
 // site is a stack whose functions run, each with a credential of its own.
 type site struct {
-	t        *testing.T
-	stack    *hometest.Stack
-	home     *home.Home // past the recorder
-	recorder *recorder
-	running  map[string]*lambda
-	mu       sync.Mutex
-	through  string // the URL of the recorder
-	url      string // of the API
-	tap      string // the mapping of the log queue
-	// compileTap is that of the compile queue.
-	compileTap string
-	dir        string     // of documents
-	deployer   *home.Home // whose requests are counted as a deploy
-	exports    int
-	models     string // where functions unpack models
+	t          *testing.T
+	stack      *hometest.Stack
+	home       *home.Home // past the recorder
+	recorder   *recorder
+	running    map[string]*lambda
+	mu         sync.Mutex
+	through    string // the URL of the recorder
+	url        string // of the API
+	logMapping string // the mapping of the log queue
+	// compileMapping is that of the compile queue.
+	compileMapping string
+	dir            string     // of documents
+	deployer       *home.Home // whose requests are counted as a deploy
+	exports        int
+	models         string // where functions unpack models
 }
 
 func newSite(t *testing.T) *site {
@@ -85,8 +85,8 @@ func (s *site) environment(name string) []string {
 		home.EnvCompile + "=" + s.through + "/" + account + "/" + s.compiles(),
 		"TMPDIR=" + s.models,
 		"AWS_LAMBDA_FUNCTION_NAME=" + c.Prefix + "-" + name, home.EnvIdleDays + "=0.0000001",
-		home.EnvExportURL + "=" + s.url + "/export", "SOUTHBOUND_LOG_MAPPING=" + s.tap,
-		"SOUTHBOUND_COMPILE_MAPPING=" + s.compileTap}
+		home.EnvExportURL + "=" + s.url + "/export", "SOUTHBOUND_LOG_MAPPING=" + s.logMapping,
+		"SOUTHBOUND_COMPILE_MAPPING=" + s.compileMapping}
 }
 
 // resources makes what a stack has beside what all tests need, what documents manage, and the queue
@@ -115,8 +115,8 @@ func (s *site) resources() {
 		Bucket: aws.String(s.managed())}); err != nil {
 		s.t.Fatal(err)
 	}
-	s.tap = s.mapping(calls, "log", c.Table+"-log")
-	s.compileTap = s.mapping(calls, "compile", s.compiles())
+	s.logMapping = s.mapping(calls, "log", c.Table+"-log")
+	s.compileMapping = s.mapping(calls, "compile", s.compiles())
 }
 
 // mapping makes one that is disabled, and returns its UUID.

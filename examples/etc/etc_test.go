@@ -85,7 +85,7 @@ func compare(t *testing.T, a, b string) {
 		}
 		seen++
 		rel, _ := filepath.Rel(a, path)
-		if x, y := look(t, path), look(t, filepath.Join(b, rel)); x != y {
+		if x, y := statOf(t, path), statOf(t, filepath.Join(b, rel)); x != y {
 			t.Errorf("%s: %.200s, copy has %.200s", rel, x, y)
 		}
 		return nil
@@ -102,7 +102,7 @@ func compare(t *testing.T, a, b string) {
 	}
 }
 
-func look(t *testing.T, path string) string {
+func statOf(t *testing.T, path string) string {
 	t.Helper()
 	info, err := os.Lstat(path)
 	if err != nil {

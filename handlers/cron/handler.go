@@ -19,7 +19,7 @@ type handler struct {
 
 // newHandler returns a handler; crontab is the program and what it is always given.
 func newHandler(e fs.Editor, crontab ...string) handler {
-	return handler{fs.Texts{Store: store{e, crontab}, Place: placeOf, Look: look, Change: changed}, defaultPlaces()}
+	return handler{fs.Texts{Store: store{e, crontab}, Place: placeOf, Observe: observe, Change: changed}, defaultPlaces()}
 }
 
 // properties are the attributes that are compared.
@@ -59,7 +59,7 @@ func wantedOf(r provider.Resource) (job, error) {
 	return j, nil
 }
 
-func look(r provider.Resource, t fs.Text) (provider.Observation, error) {
+func observe(r provider.Resource, t fs.Text) (provider.Observation, error) {
 	j, err := wantedOf(r)
 	if err != nil {
 		return provider.Observation{}, err
@@ -73,7 +73,7 @@ func look(r provider.Resource, t fs.Text) (provider.Observation, error) {
 	at := -1
 	if !ok {
 		if i := j.unmarked(ls); i >= 0 {
-			return lookUnmarked(r, normal(ls.At(i), j.file != ""), j.file != ""), nil
+			return observeUnmarked(r, normal(ls.At(i), j.file != ""), j.file != ""), nil
 		}
 		if at = j.foreign(ls); at < 0 || r.Purged {
 			return provider.Observation{}, nil // a line of somebody else is not purged
@@ -107,9 +107,9 @@ func look(r provider.Resource, t fs.Text) (provider.Observation, error) {
 	return obs, nil
 }
 
-// lookUnmarked returns what a line of somebody else is that has the name of a job. While it is as
+// observeUnmarked returns what a line of somebody else is that has the name of a job. While it is as
 // wanted it stays as it is, without the lines around it.
-func lookUnmarked(r provider.Resource, line string, inFile bool) provider.Observation {
+func observeUnmarked(r provider.Resource, line string, inFile bool) provider.Observation {
 	obs := provider.Observation{Exists: true, Attributes: parse([]string{line}, inFile)}
 	if len(differing(r, obs)) > 0 {
 		obs.Attributes["lines"] = []any{strings.ToValidUTF8(line, "?")}

@@ -38,11 +38,11 @@ func (h archive) Read(ctx *provider.Context, req provider.ReadRequest) (provider
 			return provider.Observation{}, explain("look for what it creates", err)
 		}
 	}
-	obs, err := h.look(ctx, r)
+	obs, err := h.observe(ctx, r)
 	return obs, explain("read what was unpacked into "+text(r, "path"), err)
 }
 
-func (h archive) look(ctx *provider.Context, r provider.Resource) (provider.Observation, error) {
+func (h archive) observe(ctx *provider.Context, r provider.Resource) (provider.Observation, error) {
 	if dir, base, err := place(r); err == nil && !ctx.DryRun() {
 		if err := h.tidyTarget(dir, base, manifestName(r)); err != nil {
 			return provider.Observation{}, err

@@ -46,7 +46,7 @@ type spooled struct {
 	hash   string // SHA-256
 	sha512 string
 	format string
-	most   int64 // bytes that it may have unpacked, with all that is around files
+	limit  int64 // bytes that it may have unpacked, with all that is around files
 }
 
 func (s *spooled) close() { _ = s.file.Close() }
@@ -58,7 +58,7 @@ func spool(ctx *provider.Context, r provider.Resource) (*spooled, error) {
 	maxSize, _ := r.Attributes["max_size"].(int64)
 	maxFiles, _ := r.Attributes["max_files"].(int64)
 	const around = 4 << 10 // bytes of an archive that belong to a file and are not in it
-	s.most = maxSize + min(maxFiles, 10_000_000)*around + 1<<20
+	s.limit = maxSize + min(maxFiles, 10_000_000)*around + 1<<20
 	sums := map[string]hash.Hash{"sha256": sha256.New(), "sha512": sha512.New()}
 	both := io.MultiWriter(sums["sha256"], sums["sha512"])
 	var err error
@@ -66,7 +66,7 @@ func spool(ctx *provider.Context, r provider.Resource) (*spooled, error) {
 	case string:
 		if isURL(source) {
 			if s.file, err = nameless(); err == nil {
-				s.size, err = fetch(ctx, r, io.MultiWriter(both, spoolWriter{s.file}), s.most)
+				s.size, err = fetch(ctx, r, io.MultiWriter(both, spoolWriter{s.file}), s.limit)
 			}
 			break
 		}
@@ -209,7 +209,7 @@ func (s *spooled) each(ctx context.Context, f func(unit) error) error {
 		return damaged(s.format, err)
 	}
 	defer done()
-	limited := &limiter{ctx: ctx, from: r, left: s.most}
+	limited := &limiter{ctx: ctx, from: r, left: s.limit}
 	return damaged(s.format, eachTar(limited, f))
 }
 

@@ -280,8 +280,8 @@ func TestKilled(t *testing.T) {
 	c := change{name: "replace", handler: withFile, before: func(g *rig) { g.write("a", "old", 0o640) }, attrs: func(g *rig) map[string]any {
 		return map[string]any{"path": g.path("a"), "content": strings.Repeat("new ", 50_000), "backup": true}
 	}}
-	usual := func(string) error { return nil }
-	before, after, steps := c.uninterrupted(t, usual)
+	fallback := func(string) error { return nil }
+	before, after, steps := c.uninterrupted(t, fallback)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -295,6 +295,6 @@ func TestKilled(t *testing.T) {
 			t.Fatalf("step %d of %d: %v %s", n, steps, err, out)
 		}
 		c.whole(t, g, before, after, n)
-		c.again(t, g, r, after, usual, n)
+		c.again(t, g, r, after, fallback, n)
 	}
 }

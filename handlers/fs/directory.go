@@ -71,8 +71,8 @@ func (d directory) ReadBatch(ctx context.Context, items []provider.BatchRead) []
 	return readAll(ctx, d, items)
 }
 
-// look implements looker.
-func (directory) look(rd *reader, _ *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error) {
+// observe implements observer.
+func (directory) observe(rd *reader, _ *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error) {
 	var st unix.Stat_t
 	if err := rd.dir.stat(base, &st); err != nil {
 		return provider.Observation{}, err

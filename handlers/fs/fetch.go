@@ -45,7 +45,7 @@ func validURL(attrs map[string]any) []diag.Problem {
 
 // fetch reads an archive from a server. It goes to w as it comes: who calls compares its checksum
 // before anything is made of it.
-func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, most int64) (int64, error) {
+func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, limit int64) (int64, error) {
 	source := text(r, "source")
 	if p := validURL(r.Attributes); len(p) > 0 {
 		return 0, provider.Errorf(provider.NeedsChange, "%s: %s; %s", p[0].Attribute, p[0].Message, p[0].Hint)
@@ -70,12 +70,12 @@ func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, most int64) 
 	if res.StatusCode != http.StatusOK {
 		return 0, answered(req.URL.Host, res.StatusCode)
 	}
-	if res.ContentLength > most {
+	if res.ContentLength > limit {
 		return 0, refused("it has %d bytes, more than max_size and max_files allow", res.ContentLength)
 	}
-	n, err := copyAll(ctx, w, io.LimitReader(res.Body, most+1))
+	n, err := copyAll(ctx, w, io.LimitReader(res.Body, limit+1))
 	switch {
-	case n > most:
+	case n > limit:
 		return n, refused("it has more bytes than max_size and max_files allow")
 	case err != nil && ctx.Err() == nil && !errors.Is(err, errSpool):
 		return n, unreached(req.URL.Host, err)

@@ -65,8 +65,8 @@ func (f file) ReadBatch(ctx context.Context, items []provider.BatchRead) []provi
 // symbolicLink is what kind says of one.
 const symbolicLink = "symbolic link"
 
-// look implements looker.
-func (file) look(rd *reader, ctx *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error) {
+// observe implements observer.
+func (file) observe(rd *reader, ctx *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error) {
 	if !ctx.DryRun() {
 		if err := rd.dir.tidyBackup(base, suffixOf(r)); err != nil && !errors.Is(err, unix.EROFS) {
 			return provider.Observation{}, err

@@ -43,8 +43,8 @@ func ownerAttributes() []schema.Attribute {
 	}
 }
 
-func modeAttribute(usual string) schema.Attribute {
-	return schema.Attribute{Name: "mode", Type: modeType, Description: `permissions in octal, in quotes: "0644"; left out, they stay as they are, and what is made gets ` + usual}
+func modeAttribute(fallback string) schema.Attribute {
+	return schema.Attribute{Name: "mode", Type: modeType, Description: `permissions in octal, in quotes: "0644"; left out, they stay as they are, and what is made gets ` + fallback}
 }
 
 // validPath refuses paths that can be written in another way, as the same file under two names

@@ -54,7 +54,7 @@ func validIni(attrs map[string]any) []diag.Problem {
 type ini struct{ Texts }
 
 func newIni(e Editor) ini {
-	return ini{Texts{Store: e, Place: pathOf, Look: lookAtSetting, Change: changeSetting, Manner: mannerOf}}
+	return ini{Texts{Store: e, Place: pathOf, Observe: observeSetting, Change: changeSetting, Manner: mannerOf}}
 }
 
 // Diff implements provider.Differ.
@@ -149,7 +149,7 @@ func (s setting) single(lines []int) error {
 	return provider.Errorf(provider.NeedsChange, "%s is there more than once %s (%s); remove all but one", s.name, where, places(lines))
 }
 
-func lookAtSetting(r provider.Resource, t Text) (provider.Observation, error) {
+func observeSetting(r provider.Resource, t Text) (provider.Observation, error) {
 	s, err := settingOf(r)
 	if err != nil || !t.Exists {
 		return provider.Observation{}, err

@@ -96,10 +96,10 @@ func validLine(attrs map[string]any) []diag.Problem {
 type line struct{ Texts }
 
 func newLine(e Editor) line {
-	return line{Texts{Store: e, Place: pathOf, Look: lookAt, Change: changeLine, Manner: mannerOf}}
+	return line{Texts{Store: e, Place: pathOf, Observe: observeLine, Change: changeLine, Manner: mannerOf}}
 }
 
-func lookAt(r provider.Resource, text Text) (provider.Observation, error) {
+func observeLine(r provider.Resource, text Text) (provider.Observation, error) {
 	rule, err := ruleOf(r)
 	if err != nil || !text.Exists {
 		return provider.Observation{}, err
@@ -107,7 +107,7 @@ func lookAt(r provider.Resource, text Text) (provider.Observation, error) {
 	if strings.IndexByte(text.Bytes, 0) >= 0 {
 		return provider.Observation{}, noText()
 	}
-	obs, err := rule.look(LinesOf(text.Bytes))
+	obs, err := rule.observe(LinesOf(text.Bytes))
 	return obs, rule.explain(err)
 }
 

@@ -110,15 +110,15 @@ func TestHiddenNames(t *testing.T) {
 }
 
 func TestLongPaths(t *testing.T) {
-	const most = 4095 // bytes of a path
+	const limit = 4095 // bytes of a path
 	for _, tc := range []struct {
 		why       string
 		dir, base int // how long the path of the directory is, and the name in it
 		fails     string
 	}{
-		{"as long as the system allows", most - 101, 100, ""},
-		{"the directory alone is that long, and nobody else could name the file", most, 100, ""},
-		{"longer", most + 1, 1, "name too long"},
+		{"as long as the system allows", limit - 101, 100, ""},
+		{"the directory alone is that long, and nobody else could name the file", limit, 100, ""},
+		{"longer", limit + 1, 1, "name too long"},
 		{"much longer", 10_000, 100, "name too long"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {

@@ -10,36 +10,36 @@ import (
 )
 
 // Noop implements provider.Nooper: whether its directory may be written.
-func (f file) Noop(_ *provider.Context, would provider.BatchChange) error {
-	if _, bytes := would.Changes["content"]; would.Change == plan.Updated && !bytes {
+func (f file) Noop(_ *provider.Context, planned provider.BatchChange) error {
+	if _, bytes := planned.Changes["content"]; planned.Change == plan.Updated && !bytes {
 		return nil // it stays where it is
 	}
-	return wouldWrite(f.sys, would)
+	return wouldWrite(f.sys, planned)
 }
 
 // Noop implements provider.Nooper: whether the directory it is in may be written, or it itself
 // where something in it would go.
-func (d directory) Noop(_ *provider.Context, would provider.BatchChange) error {
-	_, surplus := would.Changes["surplus"]
+func (d directory) Noop(_ *provider.Context, planned provider.BatchChange) error {
+	_, surplus := planned.Changes["surplus"]
 	switch {
-	case would.Change == plan.Updated && !surplus:
+	case planned.Change == plan.Updated && !surplus:
 		return nil
 	case surplus:
-		t := task{BatchChange: &would, path: text(would.Resource, "path")}
+		t := task{BatchChange: &planned, path: text(planned.Resource, "path")}
 		return explain(t.verb(), mayWrite(d.sys, t.path))
 	}
-	return wouldWrite(d.sys, would)
+	return wouldWrite(d.sys, planned)
 }
 
 // Noop implements provider.Nooper: whether its directory may be written.
-func (s symlink) Noop(_ *provider.Context, would provider.BatchChange) error {
-	return wouldWrite(s.sys, would)
+func (s symlink) Noop(_ *provider.Context, planned provider.BatchChange) error {
+	return wouldWrite(s.sys, planned)
 }
 
 // Noop implements provider.Nooper: whether the directory of the file may be written.
-func (h Texts) Noop(_ *provider.Context, would provider.BatchChange) error {
+func (h Texts) Noop(_ *provider.Context, planned provider.BatchChange) error {
 	if w, ok := h.Store.(interface{ Writable(path string) error }); ok {
-		return w.Writable(h.Place(would.Resource))
+		return w.Writable(h.Place(planned.Resource))
 	}
 	return nil
 }
@@ -55,12 +55,12 @@ func (e Editor) Writable(path string) error {
 
 // wouldWrite reports why nothing could be put into the directory of a thing, or taken out of it.
 // One that is missing may be made before.
-func wouldWrite(sys *system, would provider.BatchChange) error {
-	dir, _, err := place(would.Resource)
+func wouldWrite(sys *system, planned provider.BatchChange) error {
+	dir, _, err := place(planned.Resource)
 	if err != nil {
 		return err
 	}
-	t := task{BatchChange: &would, path: text(would.Resource, "path")}
+	t := task{BatchChange: &planned, path: text(planned.Resource, "path")}
 	return explain(t.verb(), mayWrite(sys, dir))
 }
 

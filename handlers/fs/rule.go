@@ -103,8 +103,8 @@ func (u *rule) goes(ls *Lines) []int {
 	})
 }
 
-// look describes what is there.
-func (u *rule) look(ls *Lines) (provider.Observation, error) {
+// observe describes what is there.
+func (u *rule) observe(ls *Lines) (provider.Observation, error) {
 	obs := provider.Observation{Exists: true, Attributes: map[string]any{}}
 	if u.isBlock {
 		have, ok, err := u.markers.Lines(ls)

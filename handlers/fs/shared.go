@@ -20,8 +20,8 @@ type Texts struct {
 	Store Store
 	// Place says where a thing is, in the words of the store.
 	Place func(provider.Resource) string
-	// Look describes a thing in the text of its place.
-	Look func(provider.Resource, Text) (provider.Observation, error)
+	// Observe describes a thing in the text of its place.
+	Observe func(provider.Resource, Text) (provider.Observation, error)
 	// Change returns what becomes of a text. When it fails, only its own item does.
 	Change func(provider.BatchChange, Text) (Text, error)
 	// Manner says how a resource wants its file to be changed; nil: as AnyFile.
@@ -67,7 +67,7 @@ func (h Texts) ReadBatch(ctx context.Context, items []provider.BatchRead) []prov
 			files[where] = f
 		}
 		if out[i].Err = f.err; f.err == nil {
-			out[i].Observation, out[i].Err = h.Look(item.Resource, f.text)
+			out[i].Observation, out[i].Err = h.Observe(item.Resource, f.text)
 		}
 	}
 	return out

@@ -57,8 +57,8 @@ func (s symlink) ReadBatch(ctx context.Context, items []provider.BatchRead) []pr
 	return readAll(ctx, s, items)
 }
 
-// look implements looker.
-func (symlink) look(rd *reader, _ *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error) {
+// observe implements observer.
+func (symlink) observe(rd *reader, _ *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error) {
 	var st unix.Stat_t
 	if err := rd.dir.stat(base, &st); err != nil {
 		return provider.Observation{}, err

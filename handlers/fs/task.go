@@ -219,10 +219,10 @@ type reader struct {
 	buf   []byte
 }
 
-// looker reads the things of one type.
-type looker interface {
-	// look describes what stands under base in rd.dir.
-	look(rd *reader, ctx *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error)
+// observer reads the things of one type.
+type observer interface {
+	// observe describes what stands under base in rd.dir.
+	observe(rd *reader, ctx *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error)
 	// system is what is tidied up with.
 	system() *system
 }
@@ -260,7 +260,7 @@ func (rd *reader) enter(path string) error {
 	return err
 }
 
-func (rd *reader) read(ctx *provider.Context, l looker, r provider.Resource) (provider.Observation, error) {
+func (rd *reader) read(ctx *provider.Context, l observer, r provider.Resource) (provider.Observation, error) {
 	dir, base, err := place(r)
 	if err != nil {
 		return provider.Observation{}, err
@@ -280,7 +280,7 @@ func (rd *reader) read(ctx *provider.Context, l looker, r provider.Resource) (pr
 			return provider.Observation{}, explain("remove what a crash left beside "+text(r, "path"), err)
 		}
 	}
-	obs, err := l.look(rd, ctx, r, base, want)
+	obs, err := l.observe(rd, ctx, r, base, want)
 	if gone(err) {
 		return provider.Observation{}, nil
 	}
@@ -288,7 +288,7 @@ func (rd *reader) read(ctx *provider.Context, l looker, r provider.Resource) (pr
 }
 
 // readAll reads many things, some at a time.
-func readAll(ctx context.Context, l looker, items []provider.BatchRead) []provider.Reading {
+func readAll(ctx context.Context, l observer, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	parts := (len(items) + part - 1) / part
 	spread(parts, workers, func(n int) {

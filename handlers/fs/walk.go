@@ -63,7 +63,7 @@ func walk(path string, flags, self int) (fd int, err error) {
 		}
 	}
 	for _, d := range w.doubts {
-		if err := w.settle(d); err != nil {
+		if err := w.refuseDoubtful(d); err != nil {
 			return -1, err
 		}
 	}

@@ -276,9 +276,9 @@ func (g *runner) removable() error {
 }
 
 // Noop implements provider.Nooper: whether what is here would be refused to be lost.
-func (h handler) Noop(ctx *provider.Context, would provider.BatchChange) error {
-	w, err := wantedOf(would.Resource)
-	if err != nil || would.Change == plan.Created {
+func (h handler) Noop(ctx *provider.Context, planned provider.BatchChange) error {
+	w, err := wantedOf(planned.Resource)
+	if err != nil || planned.Change == plan.Created {
 		return err
 	}
 	g, err := h.runner(ctx, w)
@@ -289,7 +289,7 @@ func (h handler) Noop(ctx *provider.Context, would provider.BatchChange) error {
 	if exists, err := g.there(); err != nil || !exists {
 		return err
 	}
-	if would.Change == plan.Purged {
+	if planned.Change == plan.Purged {
 		return g.removable()
 	}
 	if g.isBare || g.bare || g.revision == "" {
@@ -299,7 +299,7 @@ func (h handler) Noop(ctx *provider.Context, would provider.BatchChange) error {
 	if err != nil {
 		return err
 	}
-	if _, moves := would.Changes["revision"]; !moves {
+	if _, moves := planned.Changes["revision"]; !moves {
 		return nil
 	}
 	to, err := g.target()

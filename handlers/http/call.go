@@ -235,10 +235,10 @@ func (a *api) excerpt(body []byte) string {
 func (a *api) redact(s string) string { return a.hidden.Clean(s, plan.Redacted) }
 
 // clean returns a text on one line, bounded.
-func clean(s string, most int) string {
+func clean(s string, limit int) string {
 	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "") + "…"
 	}
 	return s
 }

@@ -224,7 +224,7 @@ func (o object) FindCreated(ctx *provider.Context, req provider.CreateRequest) (
 	end := time.Now().Add(min(a.settle(), findMost))
 	known := !remembers(a.want.Attributes) || ctx.Known(idFact) != ""
 	for known {
-		t, err := a.look(&lists{})
+		t, err := a.observe(&lists{})
 		if err != nil || t != nil {
 			return t != nil, err
 		}

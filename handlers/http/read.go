@@ -63,7 +63,7 @@ func (o object) ReadBatch(ctx context.Context, items []provider.BatchRead) []pro
 
 // read observes the object.
 func (a *api) read(shared *lists) (provider.Observation, error) {
-	t, err := a.look(shared)
+	t, err := a.observe(shared)
 	if err != nil || t == nil {
 		return provider.Observation{}, err
 	}
@@ -124,15 +124,15 @@ func (o object) Facts(ctx *provider.Context, req provider.ReadRequest) (map[stri
 	if err != nil {
 		return nil, err
 	}
-	t, err := a.look(&lists{})
+	t, err := a.observe(&lists{})
 	if err != nil || t == nil {
 		return nil, err
 	}
 	return a.facts(t), nil
 }
 
-// look returns the object, nil when there is none.
-func (a *api) look(shared *lists) (*thing, error) {
+// observe returns the object, nil when there is none.
+func (a *api) observe(shared *lists) (*thing, error) {
 	id := ""
 	if a.want.Attributes["find"] != nil {
 		t, err := a.find(shared)

@@ -89,7 +89,7 @@ func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provi
 		return a.await(p)
 	}
 	if a.want.Attributes["find"] != nil || remembers(a.want.Attributes) && ctx.Known(idFact) != "" { // a second object would be as good as the first to the API
-		if t, err := a.look(&lists{}); err != nil || t != nil {
+		if t, err := a.observe(&lists{}); err != nil || t != nil {
 			return a.adopt(t, err)
 		}
 	}
@@ -105,7 +105,7 @@ func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provi
 	case err != nil:
 		return provider.Result{}, err
 	case r.Status == http.StatusConflict || r.Status == http.StatusPreconditionFailed:
-		t, err := a.look(&lists{})
+		t, err := a.observe(&lists{})
 		if err == nil && t == nil {
 			err = provider.With(provider.Errorf(provider.NeedsChange, "%w%s", a.refused(method, r), a.hintFind()), provider.ErrNothingMade)
 		}
@@ -263,7 +263,7 @@ func overlay(under, over any) any {
 // overtaken settles an update that was refused because the object is not what it was: by an earlier
 // try of the same update, or by someone else.
 func (a *api) overtaken(r *answer) (provider.Result, error) {
-	t, err := a.look(&lists{})
+	t, err := a.observe(&lists{})
 	if err != nil {
 		return provider.Result{}, err
 	}
@@ -284,7 +284,7 @@ func (a *api) await(p *progress) (provider.Result, error) {
 	if a.settle() == 0 && a.want.Attributes["ready"] == nil {
 		return provider.Result{}, nil
 	}
-	t, err := a.look(&lists{})
+	t, err := a.observe(&lists{})
 	if err != nil {
 		return provider.Result{}, err
 	}
@@ -320,7 +320,7 @@ func (o object) Delete(ctx *provider.Context, req provider.DeleteRequest) (provi
 	}
 	id, _ := req.Observed.Attributes["object_id"].(string)
 	if id == "" && a.needsID() {
-		t, err := a.look(&lists{})
+		t, err := a.observe(&lists{})
 		switch {
 		case err != nil:
 			return provider.Result{}, err
@@ -346,7 +346,7 @@ func (a *api) awaitGone(p *progress) (provider.Result, error) {
 	if a.settle() == 0 {
 		return a.gone()
 	}
-	t, err := a.look(&lists{})
+	t, err := a.observe(&lists{})
 	switch {
 	case err != nil:
 		return provider.Result{}, err

@@ -14,7 +14,7 @@ type handler struct {
 }
 
 func newHandler(e fs.Editor) handler {
-	return handler{fs.Texts{Store: e, Place: fileOf, Look: look, Change: changed}, defaultFile}
+	return handler{fs.Texts{Store: e, Place: fileOf, Observe: observe, Change: changed}, defaultFile}
 }
 
 func fileOf(r provider.Resource) string {
@@ -22,12 +22,12 @@ func fileOf(r provider.Resource) string {
 	return s
 }
 
-func look(r provider.Resource, text fs.Text) (provider.Observation, error) {
+func observe(r provider.Resource, text fs.Text) (provider.Observation, error) {
 	w, err := wantedOf(r)
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	return w.look(r, fs.LinesOf(text.Bytes)), nil
+	return w.observe(r, fs.LinesOf(text.Bytes)), nil
 }
 
 func changed(item provider.BatchChange, t fs.Text) (fs.Text, error) {

@@ -240,8 +240,8 @@ func (w wanted) over(e entry) entry {
 	return e
 }
 
-// look describes the lines of this name, in the words of the resource where they say the same.
-func (w wanted) look(r provider.Resource, ls *fs.Lines) provider.Observation {
+// observe describes the lines of this name, in the words of the resource where they say the same.
+func (w wanted) observe(r provider.Resource, ls *fs.Lines) provider.Observation {
 	own := w.own(ls)
 	if len(own) == 0 {
 		return provider.Observation{}

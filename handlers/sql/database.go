@@ -149,7 +149,7 @@ func (d database) Create(ctx *provider.Context, req provider.CreateRequest) (pro
 	if err != nil && !is(err, duplicateDatabase, uniqueViolation) {
 		return provider.Result{}, failure("create the database "+text(r, "name"), err)
 	}
-	return provider.Result{}, d.settle(ctx, c, r)
+	return provider.Result{}, d.reconcile(ctx, c, r)
 }
 
 // knownEncoding refuses encodings that the server has none of: of one it says what it says of a
@@ -201,12 +201,12 @@ func (d database) Update(ctx *provider.Context, req provider.UpdateRequest) (pro
 	if err := printable(text(r, "owner"), text(r, "comment")); err != nil {
 		return provider.Result{}, err
 	}
-	return provider.Result{}, d.settle(ctx, c, r)
+	return provider.Result{}, d.reconcile(ctx, c, r)
 }
 
-// settle reads the database once more, so that what it does is about what is there now, and changes
+// reconcile reads the database once more, so that what it does is about what is there now, and changes
 // what differs.
-func (d database) settle(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
+func (d database) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
 	have, err := d.Read(ctx, provider.ReadRequest{Resource: r})
 	if err != nil {
 		return err

@@ -96,7 +96,7 @@ func (e extension) Create(ctx *provider.Context, req provider.CreateRequest) (pr
 	if err := change(ctx, c, text(r, "database"), statement+" CASCADE"); err != nil {
 		return provider.Result{}, failure("add the extension "+text(r, "name"), err)
 	}
-	return provider.Result{}, e.settle(ctx, c, r)
+	return provider.Result{}, e.reconcile(ctx, c, r)
 }
 
 // Update implements provider.Handler.
@@ -108,11 +108,11 @@ func (e extension) Update(ctx *provider.Context, req provider.UpdateRequest) (pr
 	if err := printable(text(req.Resource, "schema"), text(req.Resource, "version")); err != nil {
 		return provider.Result{}, err
 	}
-	return provider.Result{}, e.settle(ctx, c, req.Resource)
+	return provider.Result{}, e.reconcile(ctx, c, req.Resource)
 }
 
-// settle reads the extension once more and changes what differs.
-func (e extension) settle(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
+// reconcile reads the extension once more and changes what differs.
+func (e extension) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
 	have, err := e.Read(ctx, provider.ReadRequest{Resource: r})
 	if err != nil {
 		return err

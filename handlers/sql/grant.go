@@ -210,25 +210,25 @@ func seen(r provider.Resource, objects []held) provider.Observation {
 
 // Create implements provider.Handler.
 func (g grant) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-	return provider.Result{}, g.settle(ctx, req.Resource)
+	return provider.Result{}, g.reconcile(ctx, req.Resource)
 }
 
 // Update implements provider.Handler.
 func (g grant) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-	return provider.Result{}, g.settle(ctx, req.Resource)
+	return provider.Result{}, g.reconcile(ctx, req.Resource)
 }
 
 // Delete implements provider.Handler.
 func (g grant) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
 	r := req.Resource
 	r.Purged = true
-	err := g.settle(ctx, r)
+	err := g.reconcile(ctx, r)
 	return provider.Result{}, err
 }
 
-// settle reads what the role may do, and changes all objects for which that differs, all of them or
+// reconcile reads what the role may do, and changes all objects for which that differs, all of them or
 // none.
-func (grant) settle(ctx *provider.Context, r provider.Resource) error {
+func (grant) reconcile(ctx *provider.Context, r provider.Resource) error {
 	c, err := connection(ctx)
 	if err != nil {
 		return err

@@ -129,7 +129,7 @@ func (ro role) Create(ctx *provider.Context, req provider.CreateRequest) (provid
 	}
 	err = change(ctx, c, "", append([]string{"CREATE ROLE " + ident(name)}, todo...)...)
 	if is(err, duplicateObject, uniqueViolation) {
-		return provider.Result{}, ro.settle(ctx, c, r)
+		return provider.Result{}, ro.reconcile(ctx, c, r)
 	}
 	return provider.Result{}, failure("create the role "+name, err)
 }
@@ -140,12 +140,12 @@ func (ro role) Update(ctx *provider.Context, req provider.UpdateRequest) (provid
 	if err != nil {
 		return provider.Result{}, err
 	}
-	return provider.Result{}, ro.settle(ctx, c, req.Resource)
+	return provider.Result{}, ro.reconcile(ctx, c, req.Resource)
 }
 
-// settle reads the role once more, so that what it does is about what is there now, and changes
+// reconcile reads the role once more, so that what it does is about what is there now, and changes
 // what differs, all of it or nothing.
-func (ro role) settle(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
+func (ro role) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
 	have, err := ro.Read(ctx, provider.ReadRequest{Resource: r})
 	if err != nil {
 		return err

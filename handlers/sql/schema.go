@@ -94,7 +94,7 @@ func (s space) Create(ctx *provider.Context, req provider.CreateRequest) (provid
 	}
 	err = change(ctx, c, text(r, "database"), todo...)
 	if is(err, duplicateSchema, uniqueViolation) {
-		return provider.Result{}, s.settle(ctx, c, r)
+		return provider.Result{}, s.reconcile(ctx, c, r)
 	}
 	return provider.Result{}, failure("create the schema "+text(r, "name"), err)
 }
@@ -108,11 +108,11 @@ func (s space) Update(ctx *provider.Context, req provider.UpdateRequest) (provid
 	if err := printable(text(req.Resource, "owner"), text(req.Resource, "comment")); err != nil {
 		return provider.Result{}, err
 	}
-	return provider.Result{}, s.settle(ctx, c, req.Resource)
+	return provider.Result{}, s.reconcile(ctx, c, req.Resource)
 }
 
-// settle reads the schema once more and changes what differs.
-func (s space) settle(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
+// reconcile reads the schema once more and changes what differs.
+func (s space) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
 	have, err := s.Read(ctx, provider.ReadRequest{Resource: r})
 	if err != nil {
 		return err

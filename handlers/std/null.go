@@ -39,7 +39,7 @@ type null struct{}
 
 // Read implements provider.Handler.
 func (null) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	return look(ctx, req.Resource)
+	return observe(ctx, req.Resource)
 }
 
 // ReadBatch implements provider.BatchReader. Those that take their time take it side by side.
@@ -49,10 +49,10 @@ func (null) ReadBatch(ctx context.Context, items []provider.BatchRead) []provide
 	for i := range items {
 		r := items[i].Resource
 		if delayOf(r) == 0 {
-			out[i].Observation, out[i].Err = look(ctx, r)
+			out[i].Observation, out[i].Err = observe(ctx, r)
 			continue
 		}
-		wg.Go(func() { out[i].Observation, out[i].Err = look(ctx, r) })
+		wg.Go(func() { out[i].Observation, out[i].Err = observe(ctx, r) })
 	}
 	wg.Wait()
 	return out
@@ -68,7 +68,7 @@ func delayOf(r provider.Resource) time.Duration {
 	return time.Duration(max(ms, 0)) * time.Millisecond
 }
 
-func look(ctx context.Context, r provider.Resource) (provider.Observation, error) {
+func observe(ctx context.Context, r provider.Resource) (provider.Observation, error) {
 	if d := delayOf(r); d > 0 {
 		if err := (machine.Clock{}).Sleep(ctx, d); err != nil {
 			return provider.Observation{}, provider.Errorf(provider.Retryable, "wait: %w", err)

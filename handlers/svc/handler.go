@@ -27,7 +27,7 @@ func (h handler) of(r provider.Resource) system {
 func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
 	known, err := h.of(req.Resource).states(ctx, []string{nameOf(req.Resource)})
 	if err != nil {
-		return provider.Observation{}, provider.Errorf(provider.Retryable, "look at the service: %w", err)
+		return provider.Observation{}, provider.Errorf(provider.Retryable, "read the service: %w", err)
 	}
 	return observe(req.Resource, known), nil
 }
@@ -75,7 +75,7 @@ func (h handler) ReadBatch(ctx context.Context, items []provider.BatchRead) []pr
 			switch {
 			case !is(items[i].Resource, scope):
 			case err != nil:
-				out[i].Err = provider.Errorf(provider.Retryable, "look at the services: %w", err)
+				out[i].Err = provider.Errorf(provider.Retryable, "read the services: %w", err)
 			default:
 				out[i].Observation = observe(items[i].Resource, known)
 			}
@@ -103,21 +103,21 @@ func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (prov
 // system first takes notice of what defines it now.
 func (h handler) fresh(ctx *provider.Context, r provider.Resource, starts func(state) bool) (now state, defined bool, err error) {
 	of, name := h.of(r), nameOf(r)
-	look := func() {
+	read := func() {
 		var known map[string]state
 		if known, err = of.states(ctx, []string{name}); err == nil {
 			now, defined = known[name]
 			now = now.seenBy(r)
 		}
 	}
-	look()
+	read()
 	if told, can := of.(refresher); can && err == nil && (!defined || now.problem != "" || starts(now)) {
 		if err = told.refresh(ctx); err == nil {
-			look()
+			read()
 		}
 	}
 	if err != nil {
-		err = provider.Errorf(provider.Retryable, "look at the service: %w", err)
+		err = provider.Errorf(provider.Retryable, "read the service: %w", err)
 	}
 	return now, defined, err
 }

@@ -147,7 +147,7 @@ func (r runit) start(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	return r.settle(ctx, "up", name, true)
+	return r.tellUntil(ctx, "up", name, true)
 }
 
 func (r runit) link(ctx context.Context, name, dir string) error {
@@ -157,13 +157,13 @@ func (r runit) link(ctx context.Context, name, dir string) error {
 	}
 	limit := time.NewTimer(watchFor)
 	defer limit.Stop()
-	for look := time.NewTicker(20 * time.Millisecond); ; {
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
 		if _, err := tool.Run(ctx, nil, r.program(), "status", to); err == nil || tool.Code(err) > 0 && exists(filepath.Join(to, "supervise", "ok")) {
-			look.Stop()
+			tick.Stop()
 			return nil
 		}
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-limit.C:
 			return errors.New("runit has not taken notice of it: does runsvdir run and watch " + r.services() + "?")
 		case <-ctx.Done():
@@ -173,21 +173,21 @@ func (r runit) link(ctx context.Context, name, dir string) error {
 }
 
 func (r runit) stop(ctx context.Context, name string) error {
-	return r.settle(ctx, "down", name, false)
+	return r.tellUntil(ctx, "down", name, false)
 }
 
-// settleFor is how long a service may take to start or to stop.
-const settleFor = 30 * time.Second
+// changeTimeout is how long a service may take to start or to stop.
+const changeTimeout = 30 * time.Second
 
-// settle tells a service something until it is so. Once is not enough: runsv sleeps a second when a
+// tellUntil tells a service something until it is so. Once is not enough: runsv sleeps a second when a
 // service ended soon after its start, and sv, which looks at what runsv said before, then takes a
 // service for stopped that is about to start, or leaves out a command that seems to be given
 // already.
-func (r runit) settle(ctx context.Context, verb, name string, running bool) error {
-	limit := time.NewTimer(settleFor)
+func (r runit) tellUntil(ctx context.Context, verb, name string, running bool) error {
+	limit := time.NewTimer(changeTimeout)
 	defer limit.Stop()
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
 	dir := filepath.Join(r.services(), name)
 	down := 0
 	for n := 0; ; n++ {
@@ -207,7 +207,7 @@ func (r runit) settle(ctx context.Context, verb, name string, running bool) erro
 			down = now
 		}
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-limit.C:
 			if err == nil {
 				err = errors.New("it does not stay so: " + strings.TrimSpace(line))
@@ -238,9 +238,9 @@ func downFor(line string) (int, bool) {
 // stays watches whether a service that was started is still the same process after a while: one
 // that ends at once is begun again each second.
 func (r runit) stays(ctx context.Context, dir string) error {
-	limit, look := time.NewTimer(cmp.Or(r.watch, watchStart)), time.NewTicker(lookEach)
+	limit, tick := time.NewTimer(cmp.Or(r.watch, watchStart)), time.NewTicker(pollEvery)
 	defer limit.Stop()
-	defer look.Stop()
+	defer tick.Stop()
 	first := ""
 	for {
 		out, _ := tool.Run(ctx, nil, r.program(), "status", dir)
@@ -254,7 +254,7 @@ func (r runit) stays(ctx context.Context, dir string) error {
 			return errors.New("it was started and does not stay up: " + strings.TrimSpace(line))
 		}
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-limit.C:
 			return nil
 		case <-ctx.Done():
@@ -299,10 +299,10 @@ func mark(path string) error {
 }
 
 func (r runit) restart(ctx context.Context, name string) error {
-	if err := r.settle(ctx, "down", name, false); err != nil {
+	if err := r.tellUntil(ctx, "down", name, false); err != nil {
 		return err
 	}
-	return r.settle(ctx, "up", name, true)
+	return r.tellUntil(ctx, "up", name, true)
 }
 
 func (r runit) reload(ctx context.Context, name string) error { return r.tell(ctx, "hup", name) }

@@ -177,9 +177,9 @@ func (s supervisor) start(ctx context.Context, name string) error {
 // stays waits until a program runs that was started: one that is on its way counts as started for
 // supervisorctl, and so does one that ends each time.
 func (s supervisor) stays(ctx context.Context, name string) error {
-	limit, look := time.NewTimer(cmp.Or(s.wait, waitFor)), time.NewTicker(10*lookEach)
+	limit, tick := time.NewTimer(cmp.Or(s.wait, waitFor)), time.NewTicker(10*pollEvery)
 	defer limit.Stop()
-	defer look.Stop()
+	defer tick.Stop()
 	for {
 		all, err := s.status(ctx)
 		now, _ := called(all, name)
@@ -192,7 +192,7 @@ func (s supervisor) stays(ctx context.Context, name string) error {
 			return now.ended
 		}
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-limit.C:
 			return errBusy{}
 		case <-ctx.Done():

@@ -49,12 +49,12 @@ func supervised(t *testing.T) (string, supervisor) {
 		_ = cmd.Wait()
 	})
 	s := supervisor{before: []string{"env", "PATH=" + filepath.Dir(bin) + ":" + os.Getenv("PATH")}, flags: []string{"-c", filepath.Join(dir, "conf")}}
-	limit, look := time.NewTimer(2*time.Minute), time.NewTicker(100*time.Millisecond)
+	limit, tick := time.NewTimer(2*time.Minute), time.NewTicker(100*time.Millisecond)
 	defer limit.Stop()
-	defer look.Stop()
+	defer tick.Stop()
 	for s.lack(providertest.NewHost(nil).Context(t.Context(), provider.Options{})) != "" {
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-limit.C:
 			log, _ := os.ReadFile(filepath.Join(dir, "log"))
 			t.Fatalf("supervisord does not start:\n%s", log)

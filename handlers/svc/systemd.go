@@ -31,7 +31,7 @@ const (
 	// watchStart is how long one that cannot say that it is ready is watched: what is set up wrong
 	// ends at once, and all that was asked for is that it begins.
 	watchStart = 500 * time.Millisecond
-	lookEach   = 25 * time.Millisecond
+	pollEvery  = 25 * time.Millisecond
 )
 
 func (s systemd) ofUser() system {
@@ -228,9 +228,9 @@ const autoRestart = "auto-restart"
 
 // stays waits until it is known that a service that was started runs.
 func (s systemd) stays(ctx context.Context, name string) error {
-	limit, look := time.NewTimer(cmp.Or(s.watch, watchStart)), time.NewTicker(lookEach)
+	limit, tick := time.NewTimer(cmp.Or(s.watch, watchStart)), time.NewTicker(pollEvery)
 	defer limit.Stop()
-	defer look.Stop()
+	defer tick.Stop()
 	for {
 		p, err := s.show(ctx, name)
 		if err != nil {
@@ -246,7 +246,7 @@ func (s systemd) stays(ctx context.Context, name string) error {
 			return nil // it has said that it is ready
 		}
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-limit.C:
 			return nil
 		case <-ctx.Done():

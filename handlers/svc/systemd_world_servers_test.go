@@ -83,8 +83,8 @@ func newBooted(t *testing.T) *booted {
 	t.Cleanup(stop)
 	limit := time.NewTimer(2 * time.Minute)
 	defer limit.Stop()
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
 	for {
 		if child, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", cmd.Process.Pid, cmd.Process.Pid)); err == nil && len(bytes.TrimSpace(child)) > 0 {
 			b.before = []string{"nsenter", "-t", string(bytes.TrimSpace(child)), "-m", "-p", "env", "HOME=" + dir + "/home", "XDG_RUNTIME_DIR=" + fmt.Sprintf("/run/user/%d", os.Getuid())}
@@ -93,7 +93,7 @@ func newBooted(t *testing.T) *booted {
 			}
 		}
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-limit.C:
 			stop()
 			t.Fatalf("systemd does not start, which takes root and control groups that can be written:\n%s", log)
@@ -130,9 +130,9 @@ func ownGroup(t *testing.T) string {
 // emptied removes a control group with all below it, once what was in them has ended.
 func emptied(t *testing.T, dir string) {
 	t.Helper()
-	limit, look := time.NewTimer(time.Minute), time.NewTicker(10*time.Millisecond)
+	limit, tick := time.NewTimer(time.Minute), time.NewTicker(10*time.Millisecond)
 	defer limit.Stop()
-	defer look.Stop()
+	defer tick.Stop()
 	for {
 		var all []string
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
@@ -149,7 +149,7 @@ func emptied(t *testing.T, dir string) {
 			return
 		}
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-limit.C:
 			t.Errorf("%s stays", dir)
 			return

@@ -90,34 +90,34 @@ func (s sysvinit) enabled(name string) bool {
 }
 
 func (s sysvinit) start(ctx context.Context, name string) error {
-	return s.settle(ctx, name, "start", true)
+	return s.tellAndWait(ctx, name, "start", true)
 }
 
 func (s sysvinit) stop(ctx context.Context, name string) error {
-	return s.settle(ctx, name, "stop", false)
+	return s.tellAndWait(ctx, name, "stop", false)
 }
 
 func (s sysvinit) restart(ctx context.Context, name string) error {
-	return s.settle(ctx, name, "restart", true)
+	return s.tellAndWait(ctx, name, "restart", true)
 }
 
 func (s sysvinit) reload(ctx context.Context, name string) error { return s.tell(ctx, name, "reload") }
 
-// settle tells a script something, and waits until it says that it is so: many return before.
-func (s sysvinit) settle(ctx context.Context, name, verb string, running bool) error {
+// tellAndWait tells a script something, and waits until it says that it is so: many return before.
+func (s sysvinit) tellAndWait(ctx context.Context, name, verb string, running bool) error {
 	if err := s.tell(ctx, name, verb); err != nil {
 		return err
 	}
-	limit, look := time.NewTimer(waitFor), time.NewTicker(lookEach)
+	limit, tick := time.NewTimer(waitFor), time.NewTicker(pollEvery)
 	defer limit.Stop()
-	defer look.Stop()
+	defer tick.Stop()
 	for {
 		_, err := s.run(ctx, s.script(name), "status")
 		if (err == nil) == running {
 			return nil
 		}
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-limit.C:
 			if running {
 				return fmt.Errorf("after %s its script says of status that it does not run: %w", verb, err)

@@ -77,12 +77,12 @@ func (m *machine) free(name string) bool {
 
 func (m *machine) until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	limit, look := time.NewTimer(time.Minute), time.NewTicker(10*time.Millisecond)
+	limit, tick := time.NewTimer(time.Minute), time.NewTicker(10*time.Millisecond)
 	defer limit.Stop()
-	defer look.Stop()
+	defer tick.Stop()
 	for !done() {
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-limit.C:
 			t.Errorf("waited too long for %s", what)
 			return

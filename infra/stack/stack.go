@@ -129,8 +129,8 @@ func (s *Stack) sam(ctx context.Context, args ...string) error {
 
 // tail returns the end of what a program said.
 func tail(text string) string {
-	const most = 6000
-	return text[max(0, len(text)-most):]
+	const limit = 6000
+	return text[max(0, len(text)-limit):]
 }
 
 // FindRoot returns the folder of template.yaml: the working directory or one above it.

@@ -126,11 +126,11 @@ func purged(t *testing.T, w *world) {
 	}
 	release()
 	w.sweep(t) // the minute would do it, too
-	u.settled(t, "b", 20)
+	u.waitDeployed(t, "b", 20)
 }
 
-// settled waits until all of a series are deployed.
-func (u *user) settled(t *testing.T, name string, n int) {
+// waitDeployed waits until all of a series are deployed.
+func (u *user) waitDeployed(t *testing.T, name string, n int) {
 	t.Helper()
 	type row struct{ ID, Status string }
 	until(t, fmt.Sprintf("%d resources %s are deployed", n, name), 6*time.Minute, func() bool {
@@ -173,7 +173,7 @@ func doubled(t *testing.T, w *world) {
 		}
 	}
 	release()
-	u.settled(t, "b", 20)
+	u.waitDeployed(t, "b", 20)
 	type line struct{ Resource, Action, Outcome string }
 	times := map[string]int{}
 	for _, l := range decode[line](t, u.run(t, 0, "logs", "--all", "--json", "--limit", "1000")) {

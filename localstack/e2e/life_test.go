@@ -219,11 +219,11 @@ func archive(t *testing.T, w *world) {
 }
 
 // deployed waits until so many resources are deployed, and nothing else is there.
-func (u *user) deployed(t *testing.T, n int, most time.Duration) {
+func (u *user) deployed(t *testing.T, n int, limit time.Duration) {
 	t.Helper()
 	type row struct{ ID, Status, Reason string }
 	var last string
-	until(t, fmt.Sprintf("%d resources are deployed", n), most, func() bool {
+	until(t, fmt.Sprintf("%d resources are deployed", n), limit, func() bool {
 		out, err := u.command(t.Context(), "resources", "--json").Output()
 		if err != nil {
 			return false

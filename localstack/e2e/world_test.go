@@ -222,14 +222,14 @@ func decode[T any](t *testing.T, data []byte) []T {
 }
 
 // until asks until something is so.
-func until(t *testing.T, what string, most time.Duration, so func() bool) {
+func until(t *testing.T, what string, limit time.Duration, so func() bool) {
 	t.Helper()
-	end, tick := time.After(most), time.NewTicker(250*time.Millisecond)
+	end, tick := time.After(limit), time.NewTicker(250*time.Millisecond)
 	defer tick.Stop()
 	for !so() {
 		select {
 		case <-end:
-			t.Fatalf("after %v it is not so that %s", most, what)
+			t.Fatalf("after %v it is not so that %s", limit, what)
 		case <-t.Context().Done():
 			t.Fatal(t.Context().Err())
 		case <-tick.C:

@@ -181,9 +181,9 @@ func run(ctx context.Context, dir, name string, args ...string) error {
 
 // tail returns the end of what a program said.
 func tail(out []byte) []byte {
-	const most = 4000
-	if len(out) > most {
-		out = out[len(out)-most:]
+	const limit = 4000
+	if len(out) > limit {
+		out = out[len(out)-limit:]
 	}
 	return out
 }

@@ -183,9 +183,9 @@ const (
 	firstPause = 100 * time.Millisecond
 	longPause  = 5 * time.Second
 	maxAnswer  = 64 << 20
-	// lookTime and actTime bound one request: a function may work for a quarter of an hour.
-	lookTime = 2 * time.Minute
-	actTime  = 16 * time.Minute
+	// readTimeout and writeTimeout bound one request: a function may work for a quarter of an hour.
+	readTimeout  = 2 * time.Minute
+	writeTimeout = 16 * time.Minute
 )
 
 // Identity identifies the home that the server keeps environments in; "" if the server does not say.
@@ -261,9 +261,9 @@ func (c *Client) once(ctx context.Context, base *url.URL, method, path string, b
 func (c *Client) request(
 	ctx context.Context, base *url.URL, method, path string, header http.Header, body []byte, out any,
 ) error {
-	limit := actTime
+	limit := writeTimeout
 	if method == http.MethodGet {
-		limit = lookTime
+		limit = readTimeout
 	}
 	once, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -49,17 +49,17 @@ func (c *Client) Export(ctx context.Context, env string, x deploy.Export, told f
 }
 
 // Plan implements Home. Files are sent only when reality is to be compared.
-func (c *Client) Plan(ctx context.Context, env string, x deploy.Export, look deploy.Look) (deploy.DryRun, error) {
+func (c *Client) Plan(ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions) (deploy.DryRun, error) {
 	p, err := pack(x.Model)
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
 	var done ReadDone
 	var left []string
-	err = c.commit(ctx, env, x.Model, p, look.Read, nil, func(int) error {
-		asked := planAsked{bundleOf(x, p), look.Read, look.Whole}
-		if look.Read {
-			job := jobAsked{Plan: &planRead{asked.Bundle, look.Whole}}
+	err = c.commit(ctx, env, x.Model, p, opts.Read, nil, func(int) error {
+		asked := planAsked{bundleOf(x, p), opts.Read, opts.Whole}
+		if opts.Read {
+			job := jobAsked{Plan: &planRead{asked.Bundle, opts.Whole}}
 			done, left, err = c.read(ctx, env, job, "plans", asked)
 			return err
 		}
@@ -69,8 +69,8 @@ func (c *Client) Plan(ctx context.Context, env string, x deploy.Export, look dep
 		return deploy.DryRun{Left: left}, err
 	}
 	out, err := c.gather(ctx, env, done)
-	if err == nil && !look.Read {
-		c.texts(ctx, env, x.Model, look, out.Planned)
+	if err == nil && !opts.Read {
+		c.texts(ctx, env, x.Model, opts, out.Planned)
 	}
 	return out, err
 }

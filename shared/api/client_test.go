@@ -198,7 +198,7 @@ func TestNoSecrets(t *testing.T) {
 		d.Planned[0].Action != "update" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if d, err := c.Plan(ctx, "e", deploy.Export{Model: modelOf()}, deploy.Look{Read: true}); err != nil ||
+	if d, err := c.Plan(ctx, "e", deploy.Export{Model: modelOf()}, deploy.CompareOptions{Read: true}); err != nil ||
 		len(d.Planned) != 1 {
 		t.Errorf("%+v, %v", d, err)
 	}

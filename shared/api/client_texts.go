@@ -21,7 +21,7 @@ func (c *Client) texts(
 	ctx context.Context,
 	env string,
 	m *model.Model,
-	look deploy.Look,
+	opts deploy.CompareOptions,
 	planned []deploy.PlannedChange,
 ) {
 	number, left := 0, maxTexts
@@ -42,7 +42,7 @@ func (c *Client) texts(
 			now, err := c.VersionFile(ctx, env, number, old)
 			desired, readable := textOf(wanted)
 			if err == nil && readable && diffview.IsText(now) {
-				d.Unified = run.UnifiedFiles(string(now), desired, look.Whole)
+				d.Unified = run.UnifiedFiles(string(now), desired, opts.Whole)
 				planned[i].Changes[name] = d
 			}
 		}

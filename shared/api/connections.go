@@ -13,22 +13,22 @@ const maxConnections = 512
 // Bound keeps a server within maxConnections, and within half of the files that this process may have open. For a new connection over that, one goes
 // that nothing is asked over: the one that has waited longest. If something is asked over all of them, the new one goes.
 func Bound(s *http.Server) {
-	most := maxConnections
+	limit := maxConnections
 	var files syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) == nil {
-		most = int(min(uint64(most), max(files.Cur/2, 8))) //nolint:gosec // at most 512
+		limit = int(min(uint64(limit), max(files.Cur/2, 8))) //nolint:gosec // at most 512
 	}
-	bound(s, most)
+	bound(s, limit)
 }
 
-func bound(s *http.Server, most int) {
-	c := &connections{most: most, waiting: map[net.Conn]uint64{}}
+func bound(s *http.Server, limit int) {
+	c := &connections{limit: limit, waiting: map[net.Conn]uint64{}}
 	s.ConnState = c.changed
 }
 
 // connections are those of a server.
 type connections struct {
-	most    int
+	limit   int
 	mu      sync.Mutex
 	busy    int
 	turn    uint64
@@ -47,7 +47,7 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 		}
 		c.turn++
 		c.waiting[conn] = c.turn
-		if len(c.waiting)+c.busy > c.most {
+		if len(c.waiting)+c.busy > c.limit {
 			c.drop()
 		}
 	case http.StateActive:

@@ -11,10 +11,10 @@ import (
 )
 
 // bounds is a server of which everything asks for a token, with few connections.
-func bounds(t *testing.T, most int) *httptest.Server {
+func bounds(t *testing.T, limit int) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(nil)
-	bound(s.Config, most)
+	bound(s.Config, limit)
 	s.Config.Handler = Guard{Token: "right", Hosts: []string{s.Listener.Addr().String()}}.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, "fine")

@@ -80,9 +80,9 @@ func (s *Settings) engine() (*state.Settings, error) {
 	if s.Strict != "" && s.Strict != string(provider.StrictWarning) && s.Strict != string(provider.StrictError) {
 		return nil, fault.New(fault.Invalid, "read settings", "strict is warning or error")
 	}
-	most := longest.Milliseconds()
-	if min(s.RetryBaseMS, s.RetryMaxMS, s.KeepActionsMS) < 0 || max(s.RetryBaseMS, s.RetryMaxMS, s.KeepActionsMS) > most || s.KeepVersions < 0 {
-		return nil, fault.New(fault.Invalid, "read settings", "a length of time is from 0 to %d ms", most)
+	limit := longest.Milliseconds()
+	if min(s.RetryBaseMS, s.RetryMaxMS, s.KeepActionsMS) < 0 || max(s.RetryBaseMS, s.RetryMaxMS, s.KeepActionsMS) > limit || s.KeepVersions < 0 {
+		return nil, fault.New(fault.Invalid, "read settings", "a length of time is from 0 to %d ms", limit)
 	}
 	if s.RetryMaxMS != 0 && s.RetryBaseMS > s.RetryMaxMS {
 		return nil, fault.New(fault.Invalid, "read settings", "retry_max_ms is less than retry_base_ms")

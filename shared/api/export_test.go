@@ -92,15 +92,15 @@ func (c *counter) wrap(next http.Handler) http.Handler {
 }
 
 // puts returns how many files were sent, and how often the one that was sent most.
-func (c *counter) puts() (files, most int) {
+func (c *counter) puts() (files, limit int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for what, n := range c.n {
 		if strings.HasPrefix(what, "PUT /v1/files/") {
-			files, most = files+1, max(most, n)
+			files, limit = files+1, max(limit, n)
 		}
 	}
-	return files, most
+	return files, limit
 }
 
 // TestExport stores a model with files through the API, twice.
@@ -154,8 +154,8 @@ func TestSameAsEmbedded(t *testing.T) {
 	}} {
 		for _, partial := range []bool{false, true} {
 			x := deploy.Export{Model: modelOf(), Partial: partial && n == 0}
-			a, errA := there.client(t).Plan(ctx, "e", x, deploy.Look{})
-			b, errB := here.service.Plan(ctx, "e", deploy.Export{Model: modelOf(), Partial: x.Partial}, deploy.Look{})
+			a, errA := there.client(t).Plan(ctx, "e", x, deploy.CompareOptions{})
+			b, errB := here.service.Plan(ctx, "e", deploy.Export{Model: modelOf(), Partial: x.Partial}, deploy.CompareOptions{})
 			if errA != nil || errB != nil {
 				t.Fatal(errA, errB)
 			}
@@ -225,8 +225,8 @@ func TestInterruptedExport(t *testing.T) {
 		ctx = next
 	}
 	// What was under way when it was broken may be sent again, and nothing else.
-	if _, most := count.puts(); broken < 3 || most > 3 {
-		t.Errorf("broken %d times, and a file was sent %d times", broken, most)
+	if _, limit := count.puts(); broken < 3 || limit > 3 {
+		t.Errorf("broken %d times, and a file was sent %d times", broken, limit)
 	}
 	cancel()
 }
@@ -311,8 +311,8 @@ func TestCollectedMeanwhile(t *testing.T) {
 	if out, err := w.client(t).Export(context.Background(), "e", deploy.Export{Model: nulls(10)}, nil); err != nil || out.Version != 1 {
 		t.Errorf("%+v, %v", out, err)
 	}
-	if _, most := count.puts(); most != 2 {
-		t.Errorf("sent %d times", most)
+	if _, limit := count.puts(); limit != 2 {
+		t.Errorf("sent %d times", limit)
 	}
 }
 

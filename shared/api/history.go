@@ -70,7 +70,7 @@ func (s *Service) Release(ctx context.Context, env string, number int) (deploy.E
 
 // Compare implements Home.
 func (s *Service) Compare(ctx context.Context, env string, from, to int, whole bool) (deploy.DryRun, error) {
-	planned, err := s.Engine.Compare(ctx, env, from, to, deploy.Look{Whole: whole})
+	planned, err := s.Engine.Compare(ctx, env, from, to, deploy.CompareOptions{Whole: whole})
 	return deploy.DryRun{Version: to, Planned: planned}, err
 }
 

@@ -79,7 +79,7 @@ type Home interface {
 	// Environments returns the names of all environments, sorted.
 	Environments(ctx context.Context) ([]string, error)
 	// Plan says all that an apply would do; see deploy.Engine.Preview.
-	Plan(ctx context.Context, env string, x deploy.Export, look deploy.Look) (deploy.DryRun, error)
+	Plan(ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions) (deploy.DryRun, error)
 	// Offer makes services those of an environment, which are compiled with a model bundle from then
 	// on, and says what became of each. See definition.Store.
 	Offer(ctx context.Context, env string, bundle state.Blob,

@@ -167,7 +167,7 @@ func TestJobInSlices(t *testing.T) {
 	if err != nil || len(actions) != 24 {
 		t.Errorf("%d actions of two dry runs of 12, %v", len(actions), err)
 	}
-	if d, err := c.Plan(t.Context(), "e", deploy.Export{Model: runs(12)}, deploy.Look{Read: true}); err != nil ||
+	if d, err := c.Plan(t.Context(), "e", deploy.Export{Model: runs(12)}, deploy.CompareOptions{Read: true}); err != nil ||
 		len(d.Planned) != 12 ||
 		d.State == "" {
 		t.Errorf("%+v, %v", d, err)

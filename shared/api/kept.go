@@ -28,7 +28,7 @@ type Kept struct {
 	HomeID      string // identifies that; "": it did not exist yet
 	Last        int    // the highest version stored
 	Released    int    // the version in force
-	Look        deploy.Look
+	Compare     deploy.CompareOptions
 	// Export is what is to be done. Its Expect is the State of a preview that did not look at reality.
 	Export  deploy.Export
 	Planned []deploy.PlannedChange // what was shown
@@ -75,7 +75,7 @@ func (k *Kept) Write(to io.Writer) error {
 		return err
 	}
 	h := keptPlan{Format: keptFormat, Made: k.Made.UTC(), Program: k.Program, Environment: k.Environment, Home: k.Home, HomeID: k.HomeID, Last: k.Last,
-		Released: k.Released, Read: k.Look.Read, Whole: k.Look.Whole, Bundle: bundleOf(k.Export, p), Blobs: []FileSize{},
+		Released: k.Released, Read: k.Compare.Read, Whole: k.Compare.Whole, Bundle: bundleOf(k.Export, p), Blobs: []FileSize{},
 		Files: slices.Sorted(maps.Keys(k.Export.Model.Files))}
 	blobs := blobsOf(k.Export.Model, p)
 	total := int64(0)

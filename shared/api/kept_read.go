@@ -23,8 +23,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// LooksKept reports whether a file that begins with head may be a plan that is kept, or another zip file.
-func LooksKept(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
+// MayBeKept reports whether a file that begins with head may be a plan that is kept, or another zip file.
+func MayBeKept(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
 // ReadKept reads a plan of so many bytes and checks all of it. What is not one, or not whole, is Damaged or Foreign. The files of the
 // model are read from it later, so it must stay open until they are not needed any more. wrong says what is wrong with an agent, as Config.Agent does.
@@ -57,7 +57,7 @@ func ReadKept(ctx context.Context, from io.ReaderAt, size int64, types *schema.R
 		x.Model.Files[hash] = state.Blob{Hash: hash, Size: int64(z.UncompressedSize64), Open: z.Open} //nolint:gosec // bounded before
 	}
 	return &Kept{Made: h.Made, Program: h.Program, Environment: h.Environment, Home: h.Home, HomeID: h.HomeID, Last: h.Last, Released: h.Released,
-		Look: deploy.Look{Read: h.Read, Whole: h.Whole}, Export: x, Planned: k.planned}, nil
+		Compare: deploy.CompareOptions{Read: h.Read, Whole: h.Whole}, Export: x, Planned: k.planned}, nil
 }
 
 func damagedPlan(format string, args ...any) *fault.Error {
@@ -144,18 +144,18 @@ func (k *keptReader) header() error {
 }
 
 // read returns the bytes of an entry that has at most so many.
-func (k *keptReader) read(z *zip.File, most int64) ([]byte, error) {
+func (k *keptReader) read(z *zip.File, limit int64) ([]byte, error) {
 	r, err := z.Open()
 	if err != nil {
 		return nil, damagedPlan("%.100q cannot be read: %v", z.Name, err)
 	}
 	defer func() { _ = r.Close() }()
-	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	b, err := io.ReadAll(io.LimitReader(r, limit+1))
 	switch {
 	case err != nil:
 		return nil, damagedPlan("%.100q cannot be read: %v", z.Name, err)
-	case int64(len(b)) > most:
-		return nil, fault.New(fault.Unsupported, "read plan", "%.100q has more than %d bytes", z.Name, most)
+	case int64(len(b)) > limit:
+		return nil, fault.New(fault.Unsupported, "read plan", "%.100q has more than %d bytes", z.Name, limit)
 	}
 	return b, nil
 }

@@ -93,7 +93,7 @@ func TestPartsOfRunners(t *testing.T) {
 		for _, ask := range []func() (any, error){
 			func() (any, error) { return c.DryRun(t.Context(), "e", 0, nil, true) },
 			func() (any, error) {
-				return c.Plan(t.Context(), "e", deploy.Export{Model: toB(runs(13))}, deploy.Look{Read: true})
+				return c.Plan(t.Context(), "e", deploy.Export{Model: toB(runs(13))}, deploy.CompareOptions{Read: true})
 			},
 			func() (any, error) {
 				return c.Discover(t.Context(), "e", api.Discover{Type: "acct::Group", Agent: "b/1"})

@@ -71,8 +71,8 @@ func (s *Service) DryRun(ctx context.Context, env string, version int, filter []
 }
 
 // Plan implements Home.
-func (s *Service) Plan(ctx context.Context, env string, x deploy.Export, look deploy.Look) (deploy.DryRun, error) {
-	return s.Engine.Preview(ctx, env, x, look)
+func (s *Service) Plan(ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions) (deploy.DryRun, error) {
+	return s.Engine.Preview(ctx, env, x, opts)
 }
 
 // ReadHere makes a comparison with the handlers of this process. It is what Config.Elsewhere of another service leads to.
@@ -120,7 +120,7 @@ func (s *Service) planned(ctx context.Context, env string, asked planAsked) (Rea
 	if err != nil {
 		return ReadDone{}, err
 	}
-	d, err := s.Engine.Preview(ctx, env, x, deploy.Look{Whole: asked.Whole})
+	d, err := s.Engine.Preview(ctx, env, x, deploy.CompareOptions{Whole: asked.Whole})
 	if err != nil {
 		return ReadDone{}, err
 	}

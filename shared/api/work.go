@@ -66,7 +66,7 @@ func (s *Service) Work(ctx context.Context, env, id string, until time.Time) err
 	if lost {
 		return nil
 	}
-	return w.settle(context.WithoutCancel(ctx), d, done, err, ctx.Err() != nil)
+	return w.recordSlice(context.WithoutCancel(ctx), d, done, err, ctx.Err() != nil)
 }
 
 // working is a job with its worker.
@@ -157,24 +157,24 @@ func (s *Service) compare(
 	job ReadJob,
 	from deploy.Reading,
 ) (deploy.DryRun, error) {
-	look := deploy.Look{Read: true, Whole: job.Whole, From: from}
+	opts := deploy.CompareOptions{Read: true, Whole: job.Whole, From: from}
 	if job.Bundle != nil {
 		x, err := s.unpack(ctx, *job.Bundle)
 		if err != nil {
 			return deploy.DryRun{}, err
 		}
-		return s.Engine.Preview(ctx, job.Environment, x, look)
+		return s.Engine.Preview(ctx, job.Environment, x, opts)
 	}
 	only, err := state.ParseFilter(job.Filter)
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
-	return s.Engine.DryRunOf(ctx, job.Environment, job.Version, only, look)
+	return s.Engine.DryRunOf(ctx, job.Environment, job.Version, only, opts)
 }
 
-// settle records what came of a slice. stopped: the process ends, and nothing is wrong with the
+// recordSlice records what came of a slice. stopped: the process ends, and nothing is wrong with the
 // job.
-func (w *working) settle(
+func (w *working) recordSlice(
 	ctx context.Context,
 	d deploy.DryRun,
 	done *ReadDone,

@@ -116,7 +116,7 @@ func (a *app) work(ctx context.Context, work api.Work, f workFlags) error {
 
 func (a *app) workNow(ctx context.Context, work api.Work, f workFlags) error {
 	began := time.Now()
-	if err := a.lookAt(ctx); err != nil {
+	if err := a.openExisting(ctx); err != nil {
 		return err
 	}
 	of, err := a.mark(ctx)
@@ -301,7 +301,7 @@ func (a *app) gcCommand() *cobra.Command {
 			if err := notNegative("gc", "grace", grace); err != nil {
 				return err
 			}
-			if err := a.lookAt(cmd.Context()); err != nil {
+			if err := a.openExisting(cmd.Context()); err != nil {
 				return err
 			}
 			// None is said by the shortest there is: 0 stands for the default.

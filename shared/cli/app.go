@@ -189,13 +189,13 @@ func (a *app) registry() (*schema.Registry, error) {
 }
 
 // pick returns the first value that is set: by a flag, an environment variable, the project file, or the default.
-func pick(flag, variable, project, usual string) string {
+func pick(flag, variable, project, fallback string) string {
 	for _, s := range []string{flag, os.Getenv(variable), project} {
 		if s != "" {
 			return s
 		}
 	}
-	return usual
+	return fallback
 }
 
 // locate finds out which environment and data directory a command is to use that works on path ("" if it works on none).
@@ -227,8 +227,8 @@ func (a *app) fresh() bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// look opens the home for a command that only reads. If there is no data directory, it opens an empty temporary one.
-func (a *app) look(path string) error {
+// openToRead opens the home for a command that only reads. If there is no data directory, it opens an empty temporary one.
+func (a *app) openToRead(path string) error {
 	if err := a.locate(path); err != nil {
 		return err
 	}

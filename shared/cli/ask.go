@@ -35,7 +35,7 @@ func (a *app) limited(ctx context.Context, x deploy.Export, f exportFlags, sent 
 		}
 		var d deploy.DryRun
 		x.Expect, x.Limits = "", bound
-		if d, err = a.home.Plan(ctx, a.env, x, deploy.Look{}); err != nil {
+		if d, err = a.home.Plan(ctx, a.env, x, deploy.CompareOptions{}); err != nil {
 			return out, err
 		}
 		gone := deleted(d.Planned)

@@ -103,9 +103,9 @@ func newScene(t *testing.T, seed uint64) *scene {
 		agent: "a",
 		lanes: 1,
 	} //nolint:gosec // a test
-	usual := len(sceneForms) - 2*min(s.IntN(4), 1)
+	fallback := len(sceneForms) - 2*min(s.IntN(4), 1)
 	for i := range 5 + s.IntN(6) {
-		s.items = append(s.items, sceneItem{name: i, form: s.IntN(usual)})
+		s.items = append(s.items, sceneItem{name: i, form: s.IntN(fallback)})
 	}
 	return s
 }

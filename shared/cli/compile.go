@@ -110,9 +110,9 @@ func (a *app) model(
 	}
 	// A model lives for moments and little of it is garbage: collecting as often as a server does
 	// takes half of the time of large ones. The limit keeps what is not collected in bounds.
-	const percent, most = 1000, 640 << 20
+	const percent, limit = 1000, 640 << 20
 	defer debug.SetGCPercent(debug.SetGCPercent(percent))
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(most))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 	return compile.Model(ctx, o)
 }
 

@@ -14,7 +14,7 @@ import (
 func (a *app) complete(c *cobra.Command, list func(ctx context.Context, word string) []string) {
 	c.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []cobra.Completion
-		if len(args) > 0 || a.look("") != nil {
+		if len(args) > 0 || a.openToRead("") != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		for _, s := range list(cmd.Context(), word) {

@@ -26,7 +26,7 @@ func (a *app) discoverCommand() *cobra.Command {
 			"  southbound discover svc::Service --agent web1 > site/web1-services.yaml\n" +
 			"  southbound discover aws::s3::Object --agent site bucket=my-bucket\n" +
 			"  southbound discover http::Object --agent shop collection=/users path=/users/{name} name=/login",
-		Args: atLeastOne("a type"), RunE: after(a.look, func(ctx context.Context, args []string) error { return a.discover(ctx, args, agent) })}
+		Args: atLeastOne("a type"), RunE: after(a.openToRead, func(ctx context.Context, args []string) error { return a.discover(ctx, args, agent) })}
 	cmd.Flags().StringVar(&agent, "agent", "local", "agent to look at; one that the environment does not have is this machine")
 	return cmd
 }

@@ -15,8 +15,8 @@ import (
 // overlap is how far back a follower looks for what it has not seen: what was finished first may be recorded last.
 const overlap = 2 * time.Second
 
-// lastLook is how long the last look of a follower may take.
-const lastLook = 5 * time.Second
+// lastPollTimeout is how long the last look of a follower may take.
+const lastPollTimeout = 5 * time.Second
 
 // maxServed is how many agents are named of an environment that is served.
 const maxServed = 10
@@ -45,9 +45,9 @@ func (a *app) serve(ctx context.Context, env, label string) {
 	<-callbacks
 	end()
 	<-ended
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPollTimeout)
 	defer cancel()
-	f.look(last)
+	f.poll(last)
 }
 
 // serving says how an environment is that is to be served.
@@ -99,12 +99,12 @@ func (f *follower) follow(ctx context.Context) {
 		}
 		f.again = ran != f.ran
 		f.ran = ran
-		f.look(ctx)
+		f.poll(ctx)
 	}
 }
 
-// look tells what is new.
-func (f *follower) look(ctx context.Context) {
+// poll tells what is new.
+func (f *follower) poll(ctx context.Context) {
 	actions, err := f.a.home.Actions(ctx, f.env, api.ActionQuery{Since: f.from, Notable: true})
 	if err != nil {
 		return // it looks again

@@ -45,9 +45,9 @@ func (a *app) there(ctx context.Context) error {
 	return e.WithHint("`southbound environments` lists them; `southbound apply PATH` makes it")
 }
 
-// lookAt is look for a command that needs an environment that exists.
-func (a *app) lookAt(ctx context.Context) error {
-	if err := a.look(""); err != nil {
+// openExisting is openToRead for a command that needs an environment that exists.
+func (a *app) openExisting(ctx context.Context) error {
+	if err := a.openToRead(""); err != nil {
 		return err
 	}
 	return a.there(ctx)
@@ -57,7 +57,7 @@ func (a *app) lookAt(ctx context.Context) error {
 // exists.
 func (a *app) reading(run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := a.lookAt(cmd.Context()); err != nil {
+		if err := a.openExisting(cmd.Context()); err != nil {
 			return err
 		}
 		return run(cmd.Context(), args)
@@ -67,7 +67,7 @@ func (a *app) reading(run func(ctx context.Context, args []string) error) func(*
 func (a *app) environmentsCommand() *cobra.Command {
 	return &cobra.Command{Use: "environments", Short: "List environments",
 		Example: "  southbound environments\n  southbound environments --json",
-		Args:    exactArgs(0, "nothing more"), RunE: after(a.look, a.environments)}
+		Args:    exactArgs(0, "nothing more"), RunE: after(a.openToRead, a.environments)}
 }
 
 func (a *app) environments(ctx context.Context, _ []string) error {

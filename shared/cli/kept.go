@@ -32,7 +32,7 @@ func keeps(path string) bool {
 	}
 	head := make([]byte, 4)
 	n, _ := io.ReadFull(f, head)
-	return api.LooksKept(head[:n]) || filepath.Ext(path) == planExt
+	return api.MayBeKept(head[:n]) || filepath.Ext(path) == planExt
 }
 
 // mayKeep refuses to write a plan over a file that is none.
@@ -57,20 +57,20 @@ type previewed struct {
 }
 
 // preview makes the plan of an export as a plan that is kept is made and compared.
-func (a *app) preview(ctx context.Context, x deploy.Export, look deploy.Look) (previewed, error) {
+func (a *app) preview(ctx context.Context, x deploy.Export, opts deploy.CompareOptions) (previewed, error) {
 	var out previewed
 	var err error
 	if out.at, err = a.home.Progress(ctx, a.env); err != nil {
 		return out, err
 	}
 	x.Expect, x.Limits = "", nil
-	d, err := a.home.Plan(ctx, a.env, x, deploy.Look{Whole: look.Whole})
+	d, err := a.home.Plan(ctx, a.env, x, deploy.CompareOptions{Whole: opts.Whole})
 	if err != nil {
 		return out, err
 	}
 	out.state, out.planned = d.State, d.Planned
-	if look.Read {
-		if d, err = a.home.Plan(ctx, a.env, x, look); err != nil {
+	if opts.Read {
+		if d, err = a.home.Plan(ctx, a.env, x, opts); err != nil {
 			return out, err
 		}
 		out.planned = d.Planned
@@ -83,10 +83,10 @@ func (a *app) keep(
 	ctx context.Context,
 	file string,
 	x deploy.Export,
-	look deploy.Look,
+	opts deploy.CompareOptions,
 ) ([]deploy.PlannedChange, error) {
-	x.Check, x.RetryFailed = look.Read, !look.Read
-	now, err := a.preview(ctx, x, look)
+	x.Check, x.RetryFailed = opts.Read, !opts.Read
+	now, err := a.preview(ctx, x, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (a *app) keep(
 	}
 	x.Expect = now.state
 	k := &api.Kept{Made: time.Now(), Program: machine.Build(), Environment: a.env, Home: a.where(),
-		HomeID: id, Last: now.at.Last, Released: now.at.Released, Look: look, Export: x,
+		HomeID: id, Last: now.at.Last, Released: now.at.Released, Compare: opts, Export: x,
 		Planned: now.planned}
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".southbound-plan-*") // mode 0600
 	if err != nil {
@@ -116,11 +116,11 @@ func (a *app) keep(
 }
 
 // showKept makes a plan, keeps it in a file, and shows it.
-func (a *app) showKept(ctx context.Context, path, file string, x deploy.Export, look deploy.Look, exitCode bool) error {
+func (a *app) showKept(ctx context.Context, path, file string, x deploy.Export, opts deploy.CompareOptions, exitCode bool) error {
 	m := *x.Model
 	m.Fingerprint = a.fingerprint(m.Fingerprint)
 	x.Model, x.Origin = &m, originOf(ctx, path, state.Origin{})
-	planned, err := a.keep(ctx, file, x, look)
+	planned, err := a.keep(ctx, file, x, opts)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (a *app) applyKeptNow(ctx context.Context, path string, f exportFlags) erro
 	x := k.Export
 	x.Origin.Author = cmp.Or(f.origin.Author, applier())
 	x.Origin.Message, x.Origin.Commit = cmp.Or(f.origin.Message, x.Origin.Message), cmp.Or(f.origin.Commit, x.Origin.Commit)
-	now, err := a.preview(ctx, x, k.Look)
+	now, err := a.preview(ctx, x, k.Compare)
 	if err != nil {
 		return cutShort(ctx, err)
 	}

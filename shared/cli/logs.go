@@ -42,7 +42,7 @@ func (a *app) logsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			open := a.look
+			open := a.openToRead
 			if f.follow {
 				open = a.open // new actions never appear in a temporary directory
 			}

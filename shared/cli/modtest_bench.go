@@ -130,7 +130,7 @@ func (b *bench) DryRun(ctx context.Context, filter []string) (*modtest.Ran, erro
 	if err != nil {
 		return nil, err
 	}
-	d, err := b.app.home.Plan(ctx, b.app.env, x, deploy.Look{Read: true, Whole: true})
+	d, err := b.app.home.Plan(ctx, b.app.env, x, deploy.CompareOptions{Read: true, Whole: true})
 	if err != nil {
 		return nil, err
 	}

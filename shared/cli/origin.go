@@ -83,11 +83,11 @@ func userName() string {
 }
 
 // firstBytes cuts a text at a character so that it has at most so many bytes.
-func firstBytes(s string, most int) string {
-	if len(s) <= most {
+func firstBytes(s string, limit int) string {
+	if len(s) <= limit {
 		return strings.ToValidUTF8(s, "�")
 	}
-	return strings.ToValidUTF8(s[:most], "")
+	return strings.ToValidUTF8(s[:limit], "")
 }
 
 // gitOrigin asks git about the work tree that path is in. Changes that are not committed show at

@@ -68,7 +68,7 @@ func (a *app) planCommand() *cobra.Command {
 // that an error has kept from being compared with reality.
 func (a *app) planNow(ctx context.Context, path, out string, f exportFlags,
 	read, exitCode bool) (left []string, err error) {
-	if err := a.look(path); err != nil {
+	if err := a.openToRead(path); err != nil {
 		return nil, err
 	}
 	if err := a.there(ctx); fault.Is(err, fault.NotFound) {
@@ -88,11 +88,11 @@ func (a *app) planNow(ctx context.Context, path, out string, f exportFlags,
 	target, _ := state.ParseFilter(f.filter)
 	x := deploy.Export{Model: in.model, Target: target, Partial: f.partial,
 		DeleteSets: f.deleteSets, Settings: a.project.Settings}
-	look := deploy.Look{Read: read, Whole: a.full}
+	opts := deploy.CompareOptions{Read: read, Whole: a.full}
 	if out != "" {
-		return nil, a.showKept(ctx, path, out, x, look, exitCode)
+		return nil, a.showKept(ctx, path, out, x, opts, exitCode)
 	}
-	d, err := a.home.Plan(ctx, a.env, x, look)
+	d, err := a.home.Plan(ctx, a.env, x, opts)
 	if err == nil {
 		err = a.inOrder(d.Planned, f.waves)
 	}

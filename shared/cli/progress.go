@@ -24,10 +24,10 @@ const (
 
 // count notes how much is left on each agent. It is called under the lock.
 func (p *progress) count(now api.Progress) {
-	if now.Left == nil && p.a.home != nil && time.Since(p.looked) >= countEvery {
+	if now.Left == nil && p.a.home != nil && time.Since(p.counted) >= countEvery {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		p.looked = time.Now()
+		p.counted = time.Now()
 		if whole, err := p.a.home.Progress(ctx, p.a.env); err == nil {
 			now.Left = whole.Left
 		}
@@ -35,32 +35,32 @@ func (p *progress) count(now api.Progress) {
 	if now.Left == nil {
 		return
 	}
-	if p.most == nil {
-		p.most = map[string]int{}
+	if p.totals == nil {
+		p.totals = map[string]int{}
 	}
-	p.least = now.Left
+	p.remaining = now.Left
 	for name, n := range now.Left {
-		p.most[name] = max(p.most[name], n)
+		p.totals[name] = max(p.totals[name], n)
 	}
 }
 
 // slowest names the agents with the most to do, where there are several.
 func (p *progress) slowest() string {
-	if len(p.most) < 2 {
+	if len(p.totals) < 2 {
 		return ""
 	}
-	names := slices.SortedFunc(maps.Keys(p.least), func(a, b string) int {
-		return cmp.Or(cmp.Compare(p.least[b], p.least[a]), strings.Compare(a, b))
+	names := slices.SortedFunc(maps.Keys(p.remaining), func(a, b string) int {
+		return cmp.Or(cmp.Compare(p.remaining[b], p.remaining[a]), strings.Compare(a, b))
 	})
-	names = slices.DeleteFunc(names, func(name string) bool { return p.least[name] == 0 })
+	names = slices.DeleteFunc(names, func(name string) bool { return p.remaining[name] == 0 })
 	if len(names) == 0 {
 		return ""
 	}
 	var parts []string
 	for _, name := range names[:min(len(names), maxSlow)] {
-		parts = append(parts, fmt.Sprintf("%s %d of %d", oneLine(name), p.most[name]-p.least[name], p.most[name]))
+		parts = append(parts, fmt.Sprintf("%s %d of %d", oneLine(name), p.totals[name]-p.remaining[name], p.totals[name]))
 	}
-	text := fmt.Sprintf(", %d of %d agents done, slowest: %s", len(p.most)-len(names), len(p.most), strings.Join(parts, ", "))
+	text := fmt.Sprintf(", %d of %d agents done, slowest: %s", len(p.totals)-len(names), len(p.totals), strings.Join(parts, ", "))
 	if more := len(names) - maxSlow; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

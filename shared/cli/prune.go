@@ -11,7 +11,7 @@ func (a *app) pruneCommand() *cobra.Command {
 			"scheduled; with --yes it removes them. An agent that comes back gets new ones. Only the AWS home makes queues.",
 		Example: "  southbound agents prune\n  southbound agents prune --yes",
 		Args:    exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.look(""); err != nil {
+			if err := a.openToRead(""); err != nil {
 				return err
 			}
 			pruned, err := a.home.Prune(cmd.Context(), a.env, yes)

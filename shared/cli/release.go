@@ -27,7 +27,7 @@ func (a *app) releaseCommand() *cobra.Command {
 			if f.allowDelete < -1 {
 				return fault.New(fault.Usage, "release", "--allow-delete is negative").WithHint("write how many may be deleted; -1: any number")
 			}
-			if err := a.lookAt(cmd.Context()); err != nil {
+			if err := a.openExisting(cmd.Context()); err != nil {
 				return err
 			}
 			if err := a.mayRelease(cmd.Context(), number, f); err != nil {

@@ -141,7 +141,7 @@ func (a *app) comment(ctx context.Context, r *render.Report, f reportFlags) erro
 		c.Marker = f.title
 	}
 	if f.limit == 0 {
-		f.limit = render.MostComment
+		f.limit = render.MaxComment
 	}
 	var text strings.Builder
 	if err := r.Markdown(io.Writer(&text), f.limit); err != nil {

@@ -93,7 +93,7 @@ func (a *app) serveAPI(ctx context.Context, f serveFlags) error {
 	api.Bound(server)
 	a.say("listening on http://%s; the token is in %s", l.Addr(), filepath.Join(a.data, tokenFile)) // first: scripts wait for it
 	keep.serve(a.env)
-	keep.wg.Go(keep.look)
+	keep.wg.Go(keep.discover)
 	done := context.AfterFunc(ctx, func() {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
@@ -137,11 +137,11 @@ func (k *keeper) serve(env string) {
 	k.wg.Go(func() { k.a.serve(k.ctx, env, env+": ") })
 }
 
-// lookEvery is how often to look for environments that other processes have made.
-const lookEvery = 2 * time.Second
+// discoverEvery is how often to look for environments that other processes have made.
+const discoverEvery = 2 * time.Second
 
-// look begins to serve all environments that exist.
-func (k *keeper) look() {
+// discover begins to serve all environments that exist.
+func (k *keeper) discover() {
 	for {
 		envs, err := k.a.own.Envs(k.ctx)
 		if err != nil && k.ctx.Err() == nil {
@@ -150,7 +150,7 @@ func (k *keeper) look() {
 		for _, env := range envs {
 			k.serve(env)
 		}
-		if (local.Clock{}).Sleep(k.ctx, lookEvery) != nil {
+		if (local.Clock{}).Sleep(k.ctx, discoverEvery) != nil {
 			return
 		}
 	}

@@ -215,13 +215,13 @@ func bounds(l definition.Limits) string {
 
 // shortJSON returns a value as JSON, shortened for a line.
 func shortJSON(v any) string {
-	const most = 60
+	const limit = 60
 	b, err := json.Marshal(v)
 	if err != nil {
 		return "?"
 	}
-	if r := []rune(string(b)); len(r) > most {
-		return string(r[:most]) + "…"
+	if r := []rune(string(b)); len(r) > limit {
+		return string(r[:limit]) + "…"
 	}
 	return string(b)
 }

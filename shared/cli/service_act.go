@@ -276,7 +276,7 @@ func (a *app) placed(
 			a.say("%s: %s, as version %d of %s", called(&all[n]), all[n].State, all[n].Version, all[n].ID)
 		}
 		var err error
-		if all, err = a.settle(ctx, o, f.timeout, all); err != nil {
+		if all, err = a.waitForTransfers(ctx, o, f.timeout, all); err != nil {
 			return err
 		}
 	}

@@ -65,7 +65,7 @@ func (a *app) callbackList() *cobra.Command {
 			"be called is tried again, later and later, for a day; then its events are dropped.",
 		Example: "  southbound service callback list --json",
 		Args:    exactArgs(0, "nothing more"),
-		RunE:    a.ordered(a.look, a.listCallbacks),
+		RunE:    a.ordered(a.openToRead, a.listCallbacks),
 	}
 }
 

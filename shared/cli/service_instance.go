@@ -34,7 +34,7 @@ func (a *app) serviceInstance() *cobra.Command {
 			"  southbound service instance site/www.example --diagnose\n" +
 			"  southbound service instance 2f1c0f9e-5f0a-4a57-9d5c-0a9b1b1f8f11 --history",
 		Args: exactArgs(1, "one id"),
-		RunE: a.ordered(a.look, func(ctx context.Context, o api.Orders, args []string) error {
+		RunE: a.ordered(a.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
 			return a.instance(ctx, o, reference(args[0]), f)
 		}),
 	}

@@ -118,7 +118,7 @@ func (a *app) serviceOrderList() *cobra.Command {
 			"they are. An order is kept for a year.",
 		Example: "  southbound service order list --limit 10\n  southbound service order list --json",
 		Args:    exactArgs(0, "nothing more"),
-		RunE: a.ordered(a.look, func(ctx context.Context, o api.Orders, _ []string) error {
+		RunE: a.ordered(a.openToRead, func(ctx context.Context, o api.Orders, _ []string) error {
 			return a.listOrders(ctx, o, limit)
 		}),
 	}
@@ -178,7 +178,7 @@ func (a *app) serviceOrderShow() *cobra.Command {
 			"what `service order` and `service order list` say.",
 		Example: "  southbound service order show 2f1c0f9e-5f0a-4a57-9d5c-0a9b1b1f8f11 --json",
 		Args:    exactArgs(1, "one id"),
-		RunE: a.ordered(a.look, func(ctx context.Context, o api.Orders, args []string) error {
+		RunE: a.ordered(a.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
 			p, err := o.PlacedOrder(ctx, a.env, args[0])
 			if err != nil {
 				return err

@@ -10,9 +10,9 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// settle waits until no transfer of instances is under way, and returns them as they are then. In an
+// waitForTransfers waits until no transfer of instances is under way, and returns them as they are then. In an
 // embedded home it does what they wait for, unless `southbound run` does.
-func (a *app) settle(
+func (a *app) waitForTransfers(
 	ctx context.Context, o api.Orders, limit time.Duration, all []orders.Instance,
 ) ([]orders.Instance, error) {
 	ctx, cancel := withTimeout(ctx, limit)

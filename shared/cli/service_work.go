@@ -50,8 +50,8 @@ func (a *app) worksOnOrders(ctx context.Context) (end func()) {
 	}
 }
 
-// lookForServices is how often an environment without services is asked whether it has got some.
-const lookForServices = time.Second
+// pollServicesEvery is how often an environment without services is asked whether it has got some.
+const pollServicesEvery = time.Second
 
 // serveOrders works on the orders of an environment until ctx ends, from when it has services.
 func (a *app) serveOrders(ctx context.Context, env, label string) {
@@ -66,7 +66,7 @@ func (a *app) serveOrders(ctx context.Context, env, label string) {
 		if err != nil && fault.KindOf(err) != fault.NotFound {
 			a.say("southbound: %sorders: %v", label, err)
 		}
-		if (local.Clock{}).Sleep(ctx, lookForServices) != nil {
+		if (local.Clock{}).Sleep(ctx, pollServicesEvery) != nil {
 			return
 		}
 	}
@@ -88,6 +88,6 @@ func (a *app) callCallbacks(ctx context.Context, env, label string) {
 			free()
 			return
 		}
-		_ = (local.Clock{}).Sleep(ctx, lookForServices) // what cuts it short ends the loop
+		_ = (local.Clock{}).Sleep(ctx, pollServicesEvery) // what cuts it short ends the loop
 	}
 }

@@ -124,14 +124,14 @@ func ill(counts map[state.Status]int) bool {
 }
 
 // wrong lists the resources that something is wrong with: first those that failed by themselves, each with what was skipped because of it.
-func (a *app) wrong(ctx context.Context, w io.Writer, most int) error {
+func (a *app) wrong(ctx context.Context, w io.Writer, limit int) error {
 	trouble, err := a.home.Trouble(ctx, a.env)
 	if err != nil {
 		return err
 	}
 	out := &app{out: w, noColor: a.noColor, described: a.described}
 	for i, g := range trouble.Groups {
-		if i == most {
+		if i == limit {
 			out.printf("… and more; see `southbound resources status=failed`\n")
 			break
 		}

@@ -29,9 +29,9 @@ type progress struct {
 	left  int
 	total int
 	wrote bool
-	// By agent: how much was to do, and is left. looked says when all of it was counted.
-	most, least map[string]int
-	looked      time.Time
+	// By agent: how much was to do, and is left. counted says when all of it was counted.
+	totals, remaining map[string]int
+	counted           time.Time
 }
 
 func (a *app) progress() *progress {
@@ -116,10 +116,10 @@ func waitsFor(now api.Progress, still time.Duration) string {
 	}
 	slices.Sort(agents)
 	agents = slices.Compact(agents)
-	const most = 3
-	text := strings.Join(agents[:min(most, len(agents))], ", ")
-	if len(agents) > most {
-		text += fmt.Sprintf(" and %d more", len(agents)-most)
+	const limit = 3
+	text := strings.Join(agents[:min(limit, len(agents))], ", ")
+	if len(agents) > limit {
+		text += fmt.Sprintf(" and %d more", len(agents)-limit)
 	}
 	return ", waits for somebody to serve " + text
 }

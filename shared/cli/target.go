@@ -94,7 +94,7 @@ func (a *app) applyInWaves(ctx context.Context, path string, f exportFlags, read
 		return cutShort(ctx, err)
 	}
 	x := a.asExport(ctx, path, f, read)
-	plan, err := a.home.Plan(ctx, a.env, x, deploy.Look{})
+	plan, err := a.home.Plan(ctx, a.env, x, deploy.CompareOptions{})
 	if err == nil {
 		x.Limits, err = a.allowed(ctx, plan, f)
 	}
@@ -149,7 +149,7 @@ func (a *app) allowed(ctx context.Context, plan deploy.DryRun, f exportFlags) (*
 }
 
 func (a *app) dryRunNow(ctx context.Context, number int, terms []string, waves waveFlags, exitCode bool) error {
-	if err := a.lookAt(ctx); err != nil {
+	if err := a.openExisting(ctx); err != nil {
 		return err
 	}
 	if p, err := a.home.Progress(ctx, a.env); err != nil {

@@ -153,8 +153,8 @@ func (a *app) fullFlag(cmd *cobra.Command) {
 }
 
 // firstIDs names the first few of ids.
-func firstIDs(ids []resource.ID, most int) string {
-	return moreIDs(ids[:min(len(ids), most)], len(ids))
+func firstIDs(ids []resource.ID, limit int) string {
+	return moreIDs(ids[:min(len(ids), limit)], len(ids))
 }
 
 // moreIDs names ids, which are the first few of a greater number.

@@ -85,14 +85,14 @@ func TestNextPoll(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		takes time.Duration
-		most  int
+		limit int
 	}{{time.Second, 18}, {10 * time.Second, 38}, {140 * time.Second, 62}, {time.Hour, 430}} {
 		asked, at := 1, time.Duration(0)
 		for ; at < c.takes; asked++ {
 			at += nextPoll(at)
 		}
-		if late := at - c.takes; asked > c.most || late > max(c.takes/pollEvery, firstPoll) {
-			t.Errorf("in %v a server is asked %d times, want at most %d; the end is seen %v late", c.takes, asked, c.most, late)
+		if late := at - c.takes; asked > c.limit || late > max(c.takes/pollEvery, firstPoll) {
+			t.Errorf("in %v a server is asked %d times, want at most %d; the end is seen %v late", c.takes, asked, c.limit, late)
 		}
 	}
 }

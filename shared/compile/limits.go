@@ -56,7 +56,7 @@ func (c *Compiled) deployable(given eval.Limits) error {
 
 // steps returns a setting as a number of steps.
 func steps(v any) (int, error) {
-	const most = 1 << 40 // days of work, and far from an overflow
+	const limit = 1 << 40 // days of work, and far from an overflow
 	n := 0.0
 	switch v := v.(type) {
 	case int:
@@ -68,8 +68,8 @@ func steps(v any) (int, error) {
 	default:
 		return 0, fmt.Errorf("that is not a number")
 	}
-	if n != math.Trunc(n) || n < 1 || n > most {
-		return 0, fmt.Errorf("it is a whole number from 1 to %d", most)
+	if n != math.Trunc(n) || n < 1 || n > limit {
+		return 0, fmt.Errorf("it is a whole number from 1 to %d", limit)
 	}
 	return int(n), nil
 }

@@ -50,13 +50,13 @@ type Reading struct {
 // DryRun compares a version with reality and changes nothing. Number 0 stands for the released version. A lane is held while its resources
 // are read, so nothing runs in it meanwhile. Each comparison is recorded as an action.
 func (e *Engine) DryRun(ctx context.Context, env string, number int) (DryRun, error) {
-	return e.DryRunOf(ctx, env, number, state.Filter{}, Look{})
+	return e.DryRunOf(ctx, env, number, state.Filter{}, CompareOptions{})
 }
 
-// DryRunOf is DryRun of those resources of a version that a filter selects. With look.Whole it
+// DryRunOf is DryRun of those resources of a version that a filter selects. With opts.Whole it
 // answers with values as long as they are; what it records is bounded all the same.
 func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only state.Filter,
-	look Look) (DryRun, error) {
+	opts CompareOptions) (DryRun, error) {
 	stored, err := e.State.Env(ctx, env)
 	if err != nil {
 		return DryRun{}, fault.Wrap(fault.Unknown, "read environment", err)
@@ -77,7 +77,7 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only stat
 		return DryRun{}, err
 	}
 	d := &dryRunner{e: e, runs: e.runner(), env: env, version: number, agents: v.Agents, record: true,
-		whole: look.Whole, from: look.From, strict: stored.Settings.Strict}
+		whole: opts.Whole, from: opts.From, strict: stored.Settings.Strict}
 	d.only = func(r *resource.Resource) bool { return only.Picks(r.ID, r.Set) && (status == nil || status[r.ID]) }
 	return d.run(ctx, version.SortedEntries(byID))
 }

@@ -47,7 +47,7 @@ func TestFileStandsForItsText(t *testing.T) {
 	r.took()
 	r.drain()
 	r.same("what has the text is as wanted", r.took("create", "update"))
-	if d, err := r.e.Preview(context.Background(), "e", deploy.Export{Model: m}, deploy.Look{Read: true}); err != nil ||
+	if d, err := r.e.Preview(context.Background(), "e", deploy.Export{Model: m}, deploy.CompareOptions{Read: true}); err != nil ||
 		d.Planned[0].Action != "none" {
 		t.Errorf("a preview: %+v, %v", d.Planned, err)
 	}

@@ -24,12 +24,12 @@ func (e *Engine) VersionOf(ctx context.Context, env string, number int) (state.V
 }
 
 // Compare says for each resource of two versions what going from the one to the other would do to
-// it. It does not look at reality; of look, only whether values are to be whole matters.
+// it. It does not look at reality; of opts, only whether values are to be whole matters.
 func (e *Engine) Compare(
 	ctx context.Context,
 	env string,
 	from, to int,
-	look Look,
+	opts CompareOptions,
 ) ([]planner.PlannedChange, error) {
 	old, err := e.VersionOf(ctx, env, from)
 	if err != nil {
@@ -48,7 +48,7 @@ func (e *Engine) Compare(
 	if err != nil {
 		return nil, err
 	}
-	return e.planner().CompareEntries(before, version.SortedEntries(after), look.Whole, run.FewTexts(run.TextsOf(ctx, e.Files)))
+	return e.planner().CompareEntries(before, version.SortedEntries(after), opts.Whole, run.FewTexts(run.TextsOf(ctx, e.Files)))
 }
 
 // Part is a part of the resources of a version, in order of id.

@@ -23,7 +23,7 @@ type clever struct {
 	handler
 	list     func(found func(provider.Found) error) error
 	inSync   func(attribute string, desired, observed any) provider.Verdict
-	noop     func(c *provider.Context, would provider.BatchChange) error
+	noop     func(c *provider.Context, planned provider.BatchChange) error
 	flush    func(done []provider.BatchChange) error
 	generate func(r provider.Resource) ([]provider.Generated, error)
 	create   func(c *provider.Context)
@@ -55,8 +55,8 @@ func (c syncer) InSync(_ *provider.Context, attribute string, desired, observed 
 	return c.inSync(attribute, desired, observed), nil
 }
 
-func (c nooper) Noop(ctx *provider.Context, would provider.BatchChange) error {
-	return c.noop(ctx, would)
+func (c nooper) Noop(ctx *provider.Context, planned provider.BatchChange) error {
+	return c.noop(ctx, planned)
 }
 
 func (c flusher) Flush(_ context.Context, done []provider.BatchChange) error { return c.flush(done) }
@@ -149,11 +149,11 @@ func TestDryRunReachesTheProvider(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.w.things["c"] = "v"
-	r.e.Handlers["t::T"] = nooper{clever{handler: handler{r.w}, noop: func(c *provider.Context, would provider.BatchChange) error {
+	r.e.Handlers["t::T"] = nooper{clever{handler: handler{r.w}, noop: func(c *provider.Context, planned provider.BatchChange) error {
 		if !c.DryRun() {
 			return errors.New("not a dry run")
 		}
-		if nameOf(would.Resource) == "b" {
+		if nameOf(planned.Resource) == "b" {
 			return errors.New("no room")
 		}
 		c.Changed("serial", nil, "would be 7")

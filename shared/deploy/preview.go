@@ -10,8 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Look says how closely a preview looks.
-type Look struct {
+// CompareOptions says what a comparison looks at.
+type CompareOptions struct {
 	// Read compares with reality too, which tells what has drifted.
 	Read bool
 	// Whole keeps values as long as they are.
@@ -20,21 +20,21 @@ type Look struct {
 	From Reading
 }
 
-// Preview says all that an apply of a model would do, and, with look.Read, what of reality it
+// Preview says all that an apply of a model would do, and, with opts.Read, what of reality it
 // would set right. It makes the plan that an export makes and stores nothing of it; see
 // docs/design/preview.md.
-func (e *Engine) Preview(ctx context.Context, env string, x planner.Export, look Look) (DryRun, error) {
-	d, err := e.planner().Draft(ctx, env, x, look.Whole)
+func (e *Engine) Preview(ctx context.Context, env string, x planner.Export, opts CompareOptions) (DryRun, error) {
+	d, err := e.planner().Draft(ctx, env, x, opts.Whole)
 	if err != nil {
 		return DryRun{}, err
 	}
 	out := DryRun{State: d.State, Planned: d.Planned}
-	if !look.Read {
+	if !opts.Read {
 		return out, nil
 	}
 	r := &dryRunner{e: e, runs: e.runner(), env: env, agents: d.Agents, files: x.Model.Files,
-		whole: look.Whole, from: look.From, strict: d.Strict}
-	if look.From.State != out.State {
+		whole: opts.Whole, from: opts.From, strict: d.Strict}
+	if opts.From.State != out.State {
 		r.from.Known = nil // of another plan
 	}
 	r.out.State = out.State

@@ -95,7 +95,7 @@ func (a author) last() string {
 }
 
 func (a author) preview(x deploy.Export, read bool) deploy.DryRun {
-	d, err := a.e.Preview(a.t.Context(), "e", x, deploy.Look{Read: read})
+	d, err := a.e.Preview(a.t.Context(), "e", x, deploy.CompareOptions{Read: read})
 	if err != nil {
 		a.t.Fatal(err)
 	}

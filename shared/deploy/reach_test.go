@@ -131,7 +131,7 @@ func TestPurgeIsNotStranded(t *testing.T) {
 	}
 	_, err := r.e.Export(t.Context(), "e", over("http"))
 	refused("an export", "apply once with the agent as it was", err)
-	_, err = r.e.Preview(t.Context(), "e", over("http"), deploy.Look{})
+	_, err = r.e.Preview(t.Context(), "e", over("http"), deploy.CompareOptions{})
 	refused("a plan", "apply once with the agent as it was", err)
 	_, err = r.e.Release(t.Context(), "e", 1)
 	refused("a release", "apply once with the agent as it was", err)

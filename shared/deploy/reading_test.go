@@ -47,11 +47,11 @@ func TestReadingInSlices(t *testing.T) {
 	delete(r.w.things, "b0")
 	for what, compare := range map[string]func(from deploy.Reading) (deploy.DryRun, error){
 		"a dry run": func(from deploy.Reading) (deploy.DryRun, error) {
-			return r.e.DryRunOf(t.Context(), "e", 0, state.Filter{}, deploy.Look{From: from})
+			return r.e.DryRunOf(t.Context(), "e", 0, state.Filter{}, deploy.CompareOptions{From: from})
 		},
 		"a plan": func(from deploy.Reading) (deploy.DryRun, error) {
 			return r.e.Preview(t.Context(), "e", deploy.Export{Model: several()},
-				deploy.Look{Read: true, From: from})
+				deploy.CompareOptions{Read: true, From: from})
 		},
 	} {
 		whole, err := compare(deploy.Reading{})
@@ -91,11 +91,11 @@ func TestReadingElsewhere(t *testing.T) {
 	t.Parallel()
 	for what, compare := range map[string]func(r *rig, from deploy.Reading) (deploy.DryRun, error){
 		"a dry run": func(r *rig, from deploy.Reading) (deploy.DryRun, error) {
-			return r.e.DryRunOf(t.Context(), "e", 1, state.Filter{}, deploy.Look{From: from})
+			return r.e.DryRunOf(t.Context(), "e", 1, state.Filter{}, deploy.CompareOptions{From: from})
 		},
 		"a plan": func(r *rig, from deploy.Reading) (deploy.DryRun, error) {
 			return r.e.Preview(t.Context(), "e", deploy.Export{Model: several()},
-				deploy.Look{Read: true, From: from})
+				deploy.CompareOptions{Read: true, From: from})
 		},
 	} {
 		r := newRig(t)
@@ -156,7 +156,7 @@ func TestReadingOfAnotherPlan(t *testing.T) {
 	r.export(deploy.Export{Model: several()})
 	preview := func(from deploy.Reading) deploy.DryRun {
 		d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: several()},
-			deploy.Look{Read: true, From: from})
+			deploy.CompareOptions{Read: true, From: from})
 		if err != nil {
 			t.Fatal(err)
 		}

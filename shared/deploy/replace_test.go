@@ -185,7 +185,7 @@ func TestReplaceDeletesFirst(t *testing.T) {
 			t.Context(),
 			"e",
 			deploy.Export{Model: zoneB},
-			deploy.Look{Read: read},
+			deploy.CompareOptions{Read: read},
 		)
 		if err != nil || len(d.Planned) != 1 || d.Planned[0].Action != "update" ||
 			!d.Planned[0].Replace {
@@ -313,7 +313,7 @@ func TestPreventDestroy(t *testing.T) {
 	moved := disk(map[string]any{"zone": "b"}, keep)
 	const says = "zone can only be changed by replacing the thing, and prevent_destroy forbids that"
 	for _, read := range []bool{false, true} {
-		d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: moved}, deploy.Look{Read: read})
+		d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: moved}, deploy.CompareOptions{Read: read})
 		if err != nil || !d.Planned[0].Failed || !strings.Contains(d.Planned[0].Reason, says) {
 			t.Errorf("the plan, with reality read %v: %+v, %v", read, d.Planned, err)
 		}
@@ -374,7 +374,7 @@ func TestWriteOnly(t *testing.T) {
 	if a := r.lastOf(diskID); len(a.Changes) != 1 {
 		t.Errorf("the record: %+v", a.Changes)
 	}
-	read := deploy.Look{Read: true}
+	read := deploy.CompareOptions{Read: true}
 	if d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: key("k3", int64(2))}, read); err != nil ||
 		d.Planned[0].Action != "update" ||
 		len(d.Planned[0].Changes) != 1 {

@@ -100,7 +100,7 @@ func (a author) targeted(name string) int {
 	m, f := a.spread(a.model()), a.target()
 	x := func() deploy.Export { return deploy.Export{Model: m(), Target: f, Check: true} }
 	before, things, since := a.rows(), maps.Clone(a.w.things), a.last()
-	read, err := a.e.Preview(ctx, "e", x(), deploy.Look{Read: true})
+	read, err := a.e.Preview(ctx, "e", x(), deploy.CompareOptions{Read: true})
 	out, again := a.e.Export(ctx, "e", x())
 	if (err == nil) != (again == nil) {
 		t.Fatalf("%s: the plan says %v, the export %v", name, err, again)

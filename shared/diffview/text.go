@@ -63,12 +63,12 @@ func Visible(s, keep string) string {
 }
 
 // cut returns at most so many characters of s, and shows that it was longer.
-func cut(s string, most int) string {
-	if len(s) <= most {
+func cut(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit-1]) + "…"
 	}
 	return s
 }

@@ -12,7 +12,7 @@ import (
 func Short(v any) string { return Visible(short(v, maxValue), "") }
 
 // short returns a value on one line of at most so many characters; 0: as many as it takes.
-func short(v any, most int) string {
+func short(v any, limit int) string {
 	if v == nil {
 		return "nothing"
 	}
@@ -26,10 +26,10 @@ func short(v any, most int) string {
 	if err != nil {
 		text = fmt.Append(nil, v)
 	}
-	if most == 0 {
+	if limit == 0 {
 		return string(text)
 	}
-	return cut(string(text), most)
+	return cut(string(text), limit)
 }
 
 func bytesText(n int64) string {

@@ -32,7 +32,7 @@ type world struct {
 	rows map[resource.ID]state.Row
 }
 
-const most = 3 * maxInBlock
+const limit = 3 * maxInBlock
 
 // TestBlocks compares rows in blocks with a map, while random commits add, change, move and remove
 // some, few or many of them, in random order and in that of their ids.
@@ -51,8 +51,8 @@ func TestBlocks(t *testing.T) {
 func (w *world) step() {
 	c := state.Commit{Guard: w.g, Plan: w.rnd.IntN(2) == 0}
 	removes := w.rnd.IntN(3)
-	some := min(most, w.rnd.IntN(2)*w.rnd.IntN(most)+w.rnd.IntN(4))
-	for _, n := range w.rnd.Perm(most)[:some] {
+	some := min(limit, w.rnd.IntN(2)*w.rnd.IntN(limit)+w.rnd.IntN(4))
+	for _, n := range w.rnd.Perm(limit)[:some] {
 		row := w.rows[resource.ID(fmt.Sprintf("std::Null[a%d,name=%d]", n%3, n))]
 		if row.ID == "" && removes > 0 {
 			row = w.fresh(n)

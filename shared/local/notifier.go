@@ -69,16 +69,16 @@ func (b *Notifier) wake(key laneKey, notified bool) bool {
 	return waits
 }
 
-// Notified returns up to most lanes of env that were notified and are not busy, without answering
+// Notified returns up to limit lanes of env that were notified and are not busy, without answering
 // them, and a channel that is closed at the next notice that nobody awaits.
 func (b *Notifier) Notified(
-	env string, most int, busy map[string]bool,
+	env string, limit int, busy map[string]bool,
 ) ([]string, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var lanes []string
 	for key := range b.lanes {
-		if len(lanes) >= most {
+		if len(lanes) >= limit {
 			break
 		}
 		if key.env == env && !busy[key.lane] {

@@ -114,7 +114,7 @@ func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progr
 	l := r.lanesOf(env)
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
-	defer func() { l.settle(ctx) }()
+	defer func() { l.drain(ctx) }()
 	first, err := r.Engine.Progress(ctx, env)
 	if err != nil {
 		return Drained{}, err
@@ -171,9 +171,9 @@ func (r *Runner) notifyReady(ctx context.Context, env string) error {
 // lastWords is how long what runs may take to finish once the time to wait is over, and then to be ended.
 const lastWords = time.Second
 
-// settle waits until no lane is served any more. What runs is ended if it takes longer than Grace, or, if it was the time to wait that ran
+// drain waits until no lane is served any more. What runs is ended if it takes longer than Grace, or, if it was the time to wait that ran
 // out, if it takes long at all.
-func (l *lanes) settle(ctx context.Context) {
+func (l *lanes) drain(ctx context.Context) {
 	var over <-chan time.Time
 	switch timeout := fault.Is(context.Cause(ctx), fault.Timeout); {
 	case l.r.Abandon == nil:
@@ -258,7 +258,7 @@ func (r *Runner) quiet(ctx context.Context, l *lanes, report func(deploy.Progres
 // and do not end it.
 func (r *Runner) Serve(ctx context.Context, env string, failed func(error)) {
 	l := r.lanesOf(env)
-	defer func() { l.settle(ctx) }()
+	defer func() { l.drain(ctx) }()
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	sweep := func() {

@@ -39,8 +39,8 @@ type Key struct {
 // Cache keeps values across runs. It may be used by any number of goroutines. What has ended is
 // closed when the cache is next used.
 type Cache struct {
-	now  func() time.Time
-	most int
+	now   func() time.Time
+	limit int
 
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -72,7 +72,7 @@ type entry struct {
 
 // NewCache returns an empty cache that tells the time by now.
 func NewCache(now func() time.Time) *Cache {
-	c := &Cache{now: now, most: maxCached, entries: map[string]*entry{}}
+	c := &Cache{now: now, limit: maxCached, entries: map[string]*entry{}}
 	c.idle = sync.NewCond(&c.mu)
 	return c
 }
@@ -299,7 +299,7 @@ func (c *Cache) take(key string, e *entry) {
 
 // bound takes out what was used least recently when there are too many.
 func (c *Cache) bound() {
-	for len(c.entries) > c.most {
+	for len(c.entries) > c.limit {
 		oldest := ""
 		for key, e := range c.entries {
 			if e.lent == 0 && (oldest == "" || e.use < c.entries[oldest].use) {

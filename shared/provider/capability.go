@@ -49,7 +49,7 @@ type Found struct{ Attributes map[string]any }
 // go well. It changes nothing; what it reports through its context (log lines, changes) is kept
 // with the dry run, and its error is shown as the reason why a deploy would fail.
 type Nooper interface {
-	Noop(ctx *Context, would BatchChange) error
+	Noop(ctx *Context, planned BatchChange) error
 }
 
 // InSyncer compares one attribute where equality of values is not what counts.

@@ -102,13 +102,13 @@ func (c *Choice) FindCreated(ctx *Context, req CreateRequest) (bool, error) {
 }
 
 // Noop implements Nooper.
-func (c *Choice) Noop(ctx *Context, would BatchChange) error {
-	p, err := c.choose(ctx, would.Resource)
+func (c *Choice) Noop(ctx *Context, planned BatchChange) error {
+	p, err := c.choose(ctx, planned.Resource)
 	if err != nil {
 		return err
 	}
 	if n, ok := As[Nooper](p.Handler); ok {
-		return n.Noop(ctx, would)
+		return n.Noop(ctx, planned)
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (c *Choice) Remembers(r Resource) []string {
 // List implements Lister: what all that suit and can list find. Things found by another than the
 // one that is chosen by default are named with their provider.
 func (c *Choice) List(ctx *Context, found func(Found) error) error {
-	usual, _, err := c.pick(ctx, Resource{Type: ctx.ID().Type()})
+	fallback, _, err := c.pick(ctx, Resource{Type: ctx.ID().Type()})
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (c *Choice) List(ctx *Context, found func(Found) error) error {
 			continue
 		}
 		err := l.List(ctx, func(f Found) error {
-			if p != usual {
+			if p != fallback {
 				named := make(map[string]any, len(f.Attributes)+1)
 				for k, v := range f.Attributes {
 					named[k] = v

@@ -37,8 +37,8 @@ func Plain(v any) any {
 // Observed returns an attribute that a handler has read as a value of a resource: as Plain, with
 // bounds that only a fault reaches.
 func Observed(v any) any {
-	const most = 1 << 20
-	p := plainer{left: most, deepest: resource.MaxDepth - 1}
+	const limit = 1 << 20
+	p := plainer{left: limit, deepest: resource.MaxDepth - 1}
 	return p.value(v, 0)
 }
 

@@ -110,7 +110,7 @@ func TestPlainIsBounded(t *testing.T) {
 	for why, v := range map[string]any{"wide": wide, "a wide map": hash, "deep": deep, "both": fan, "bytes": make([]byte, 1<<20)} {
 		for of, f := range map[string]func(any) any{"plain": provider.Plain, "observed": provider.Observed} {
 			b, err := json.Marshal(f(v))
-			if most := 32 << 10; err != nil || of == "plain" && len(b) > most {
+			if limit := 32 << 10; err != nil || of == "plain" && len(b) > limit {
 				t.Errorf("%s, %s: %d bytes, %v", why, of, len(b), err)
 			}
 		}

@@ -53,7 +53,7 @@ func TestWithinBase64(t *testing.T) {
 				s.Add("hunter22~~??")
 				text := enc.EncodeToString([]byte(user + ":hunter22~~??" + behind))
 				left := strings.ReplaceAll(s.Clean(text, "|"), "|", "")
-				if most := len(enc.EncodeToString([]byte(user+":"+behind))) + 4; len(left) > most {
+				if limit := len(enc.EncodeToString([]byte(user+":"+behind))) + 4; len(left) > limit {
 					t.Errorf("%q: %s is left of %s", user, left, text)
 				}
 			}

@@ -11,9 +11,9 @@ import (
 	"southbound/shared/plan"
 )
 
-// MostComment bounds the length of a comment, in bytes, safely below what GitHub accepts; Markdown
+// MaxComment bounds the length of a comment, in bytes, safely below what GitHub accepts; Markdown
 // says how much did not fit.
-const MostComment = 60_000
+const MaxComment = 60_000
 
 // Markdown writes the report for people, in at most limit bytes (0: as many as it takes).
 func (r *Report) Markdown(w io.Writer, limit int) error {

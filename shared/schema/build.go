@@ -62,7 +62,7 @@ func (b *builder) named(n *node) *DataType {
 	case kindSemVer:
 		b.versions(d, n)
 	case kindIterable:
-		if b.most(n.params, 1) && len(n.params) == 1 {
+		if b.atMost(n.params, 1) && len(n.params) == 1 {
 			d.of = []*DataType{b.typ(&n.params[0])}
 		}
 	case kindString, kindCollection:
@@ -143,10 +143,10 @@ func (b *builder) integerOf(n *node, what string) *big.Int {
 	return nil
 }
 
-// most refuses more parameters than most.
-func (b *builder) most(params []node, most int) bool {
-	if len(params) > most {
-		b.fail(&params[most], "", "expected no more parameters")
+// atMost refuses more parameters than limit.
+func (b *builder) atMost(params []node, limit int) bool {
+	if len(params) > limit {
+		b.fail(&params[limit], "", "expected no more parameters")
 		return false
 	}
 	return true
@@ -154,7 +154,7 @@ func (b *builder) most(params []node, most int) bool {
 
 // rangeOf reads min and max.
 func (b *builder) rangeOf(params []node, what string) (lo, hi *big.Int) {
-	if !b.most(params, 2) {
+	if !b.atMost(params, 2) {
 		return nil, nil
 	}
 	if len(params) > 0 {
@@ -188,7 +188,7 @@ func (b *builder) sized(d *DataType, params []node, clamp bool) {
 }
 
 func (b *builder) float(d *DataType, n *node) {
-	if !b.most(n.params, 2) {
+	if !b.atMost(n.params, 2) {
 		return
 	}
 	for i, end := range []*float64{&d.low, &d.high} {
@@ -215,7 +215,7 @@ func (b *builder) float(d *DataType, n *node) {
 }
 
 func (b *builder) boolean(d *DataType, n *node) {
-	if !b.most(n.params, 1) || len(n.params) == 0 {
+	if !b.atMost(n.params, 1) || len(n.params) == 0 {
 		return
 	}
 	if n.params[0].kind != nodeBool {

@@ -14,7 +14,7 @@ func (b *builder) wrapper(d *DataType, n *node) {
 		b.needs(n, "a type")
 		return
 	}
-	if !b.most(n.params, 1) {
+	if !b.atMost(n.params, 1) {
 		return
 	}
 	inner := &DataType{kind: kindAny, undef: true}
@@ -137,7 +137,7 @@ func (b *builder) memberKey(n *node) member {
 
 // times reads the range of a Timestamp or Timespan.
 func (b *builder) times(d *DataType, n *node) {
-	if !b.most(n.params, 2) {
+	if !b.atMost(n.params, 2) {
 		return
 	}
 	ends := [2]*float64{&d.low, &d.high}

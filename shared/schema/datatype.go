@@ -292,9 +292,9 @@ func sprintf(format string, args []any) string {
 }
 
 // shorten cuts a text for messages.
-func shorten(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
+func shorten(s string, limit int) string {
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "…"
 	}
 	return s
 }

@@ -74,8 +74,8 @@ func anyOf(schemas ...map[string]any) map[string]any {
 // referenceSchema accepts the forms of documents that stand for something else; literal is the
 // schema of a value that is wrapped, nil for none.
 func referenceSchema(file bool, literal map[string]any) map[string]any {
-	form := func(most int, keys ...any) map[string]any {
-		return map[string]any{"required": keys, "maxProperties": most}
+	form := func(limit int, keys ...any) map[string]any {
+		return map[string]any{"required": keys, "maxProperties": limit}
 	}
 	forms := []any{form(2, "secret"), form(1, "parameter"), form(2, "fact", "of")}
 	if file {
@@ -151,12 +151,12 @@ func (d *DataType) takesFile() bool {
 }
 
 // sizes adds to a schema how many characters or items are allowed.
-func (d *DataType) sizes(s map[string]any, least, most string) map[string]any {
+func (d *DataType) sizes(s map[string]any, least, limit string) map[string]any {
 	if lo := d.size.min; lo != nil && lo.Sign() > 0 {
 		s[least] = lo
 	}
 	if hi := d.size.max; hi != nil {
-		s[most] = hi
+		s[limit] = hi
 	}
 	return s
 }

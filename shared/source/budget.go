@@ -34,7 +34,7 @@ const (
 
 // budget is what one document may take.
 type budget struct {
-	most   int64 // bytes, for messages
+	limit  int64 // bytes, for messages
 	size   int64
 	atOnce int64 // what reading a part of it may take
 	kept   atomic.Int64
@@ -43,15 +43,15 @@ type budget struct {
 }
 
 func newBudget(size int) *budget {
-	b := &budget{size: int64(size), most: min(max(timesSize*int64(size), minMemory), maxMemory)}
-	b.atOnce = b.most / 2
-	b.gate.init(b.most / 8)
+	b := &budget{size: int64(size), limit: min(max(timesSize*int64(size), minMemory), maxMemory)}
+	b.atOnce = b.limit / 2
+	b.gate.init(b.limit / 8)
 	b.again()
 	return b
 }
 
 // again is for reading the document once more.
-func (b *budget) again() { b.kept.Store(max(b.most/2, minKept)) }
+func (b *budget) again() { b.kept.Store(max(b.limit/2, minKept)) }
 
 // values is how many values, each of which costs so much, may be read at once.
 func (b *budget) values(cost int64) int64 { return b.atOnce / cost }
@@ -64,7 +64,7 @@ func (b *budget) expansions() int64 {
 	if b == nil {
 		return maxExpanded
 	}
-	return min(maxExpanded, b.most/4/costNode)
+	return min(maxExpanded, b.limit/4/costNode)
 }
 
 // refuses reports a text in YAML that can hold more values than may be read at once.
@@ -72,16 +72,16 @@ func (b *budget) refuses(r *report, at place, text []byte) bool {
 	if b == nil {
 		return false
 	}
-	most := b.values(costYAML)
-	n := maxValues(text, most)
-	if n > most {
+	limit := b.values(costYAML)
+	n := maxValues(text, limit)
+	if n > limit {
 		b.tooMany(r, at, costYAML)
 	}
-	return n > most
+	return n > limit
 }
 
 // reserve takes from what may be kept what reading the largest part takes, if that is much.
-func (b *budget) reserve(n int64) { b.kept.Add(-max(0, min(n, b.atOnce)-b.most/8)) }
+func (b *budget) reserve(n int64) { b.kept.Add(-max(0, min(n, b.atOnce)-b.limit/8)) }
 
 // keep notes that so much is kept; false when it is too much.
 func (b *budget) keep(n int64) bool {
@@ -93,7 +93,7 @@ func (b *budget) keep(n int64) bool {
 		b.over.Store(true)
 	}
 	// Much is kept: collect what is not, before the heap has doubled.
-	if step := b.most / 10; left < b.most/2 && left/step != (left+n)/step {
+	if step := b.limit / 10; left < b.limit/2 && left/step != (left+n)/step {
 		runtime.GC()
 	}
 	return !b.over.Load()
@@ -102,7 +102,7 @@ func (b *budget) keep(n int64) bool {
 // tooMuch is the problem that a document as a whole is beyond its budget.
 func (b *budget) tooMuch(r *report) {
 	r.add(place{1, 1}, "split it into several files of a directory, and put long lists into several resources",
-		"reading this document would take more than %d MB of memory: it has %s, but says too much in few bytes", b.most>>20, megabytes(b.size))
+		"reading this document would take more than %d MB of memory: it has %s, but says too much in few bytes", b.limit>>20, megabytes(b.size))
 }
 
 // tooMany is the problem that one part of a document holds too many values.

@@ -52,7 +52,7 @@ func (in *Inputs) Changes(ctx context.Context, opts Options) (Changes, bool) {
 		agent:    opts.Agent,
 		tree:     t,
 		files:    newFiles(t),
-		defaults: usual,
+		defaults: documentDefaults,
 		note:     true,
 	}
 	l.copies.max = maxCopies

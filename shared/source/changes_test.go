@@ -106,11 +106,11 @@ func (x *texts) edit() {
 
 func newTexts(rnd *rand.Rand) *texts {
 	x := &texts{rnd: rnd, files: []int{1, 2}}
-	usual := len(forms) - rnd.IntN(2)*3 // half of them can be cut everywhere
+	fallback := len(forms) - rnd.IntN(2)*3 // half of them can be cut everywhere
 	for d := range 1 + rnd.IntN(3) {
 		doc := docText{form: rnd.IntN(2)}
 		for i := range 1 + rnd.IntN(6) {
-			doc.items = append(doc.items, itemText{name: 10*d + i, form: rnd.IntN(usual)})
+			doc.items = append(doc.items, itemText{name: 10*d + i, form: rnd.IntN(fallback)})
 		}
 		x.docs = append(x.docs, doc)
 	}

@@ -255,7 +255,7 @@ type defaults struct {
 	badAgent bool // the default for the agent is wrong
 }
 
-var usual = defaults{managed: true, flags: resource.Flags{ReceiveEvents: true}}
+var documentDefaults = defaults{managed: true, flags: resource.Flags{ReceiveEvents: true}}
 
 const (
 	keySouthbound = "southbound"

@@ -120,7 +120,7 @@ func TestMemory(t *testing.T) {
 			t.Fatalf("%s: %v\n%.2000s", name, err, out)
 		}
 		t.Logf("%-24s %4.1f MB: %4d MB, %.150s", name, float64(len(text))/(1<<20), kb>>10, strings.TrimSpace(said))
-		if most := max(timesSize*int64(len(text)), minMemory); kb<<10 > min(most, maxMemory)+program {
+		if limit := max(timesSize*int64(len(text)), minMemory); kb<<10 > min(limit, maxMemory)+program {
 			t.Errorf("%s: it takes %d MB for %d bytes", name, kb>>10, len(text))
 		}
 		return kb, said

@@ -94,10 +94,10 @@ func (r *report) append(members []node, seen map[string]int, m node) ([]node, ma
 
 // short shortens a text that is shown in a message.
 func short(s string) string {
-	const most = 60
+	const limit = 60
 	n := 0
 	for i := range s {
-		if n++; n > most {
+		if n++; n > limit {
 			return s[:i] + "…"
 		}
 	}

@@ -63,7 +63,7 @@ func FindProject(path string) (Project, error) {
 type projectReader struct{ taker }
 
 func newProjectReader(file string) *projectReader {
-	return &projectReader{taker{part: &part{report: report{file: file}}, defaults: usual, texts: map[string]string{}}}
+	return &projectReader{taker{part: &part{report: report{file: file}}, defaults: documentDefaults, texts: map[string]string{}}}
 }
 
 // read reads the text of a project file.

@@ -52,7 +52,7 @@ func load(ctx context.Context, opts Options, size int) (*model.Model, Inputs, er
 		return nil, Inputs{}, err
 	}
 	defer t.close()
-	l := &loader{types: opts.Types, agent: opts.Agent, tree: t, files: newFiles(t), pieceSize: size, defaults: usual, note: opts.Note}
+	l := &loader{types: opts.Types, agent: opts.Agent, tree: t, files: newFiles(t), pieceSize: size, defaults: documentDefaults, note: opts.Note}
 	l.copies.max = cmp.Or(opts.maxCopies, maxCopies)
 	projects := l.readProjects(ctx)
 	read := make([]result, len(t.docs), len(t.docs)+len(projects))

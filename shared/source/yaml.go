@@ -163,10 +163,10 @@ func (c *converter) bad(n *yaml.Node, hint, format string, args ...any) node {
 
 func (c *converter) convert(n *yaml.Node, depth int) node {
 	if len(c.open) > 0 {
-		most := c.budget.expansions()
-		if count := c.expanded.Add(1); count > most {
-			if count == most+1 {
-				c.add(c.aliasAt, "write out what the aliases (*name) stand for", "the aliases up to this one stand for more than %d values", most)
+		limit := c.budget.expansions()
+		if count := c.expanded.Add(1); count > limit {
+			if count == limit+1 {
+				c.add(c.aliasAt, "write out what the aliases (*name) stand for", "the aliases up to this one stand for more than %d values", limit)
 			}
 			return node{at: c.place(n), bad: true}
 		}
@@ -196,8 +196,8 @@ func (c *converter) convert(n *yaml.Node, depth int) node {
 }
 
 // tag refuses every tag except one that states what the value is anyway.
-func (c *converter) tag(n *yaml.Node, usual string) {
-	if n.Style&yaml.TaggedStyle != 0 && n.Tag != usual {
+func (c *converter) tag(n *yaml.Node, fallback string) {
+	if n.Style&yaml.TaggedStyle != 0 && n.Tag != fallback {
 		c.bad(n, "remove the tag", "the tag %s has no meaning here", short(n.Tag))
 	}
 }

@@ -150,11 +150,11 @@ func (b brought) hint(p diag.Problem) string {
 }
 
 // limit is how long connecting may take.
-func (b brought) limit(usual time.Duration) time.Duration {
+func (b brought) limit(fallback time.Duration) time.Duration {
 	if b.Limit > 0 {
 		return b.Limit
 	}
-	return usual
+	return fallback
 }
 
 // connect opens the connection of an agent with options whose references are resolved.

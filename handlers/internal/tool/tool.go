@@ -27,7 +27,7 @@ func Run(ctx context.Context, env []string, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // running programs is what it is for
 	cmd.Env = append(append(os.Environ(), "LC_ALL=C", "LANG=C", "LANGUAGE="), env...)
 	cmd.WaitDelay = afterKill
-	out, says := &capped{most: maxOutput}, &capped{most: maxError, last: true}
+	out, says := &capped{limit: maxOutput}, &capped{limit: maxError, last: true}
 	cmd.Stdout, cmd.Stderr = out, says
 	own(cmd)
 	err := cmd.Run()
@@ -84,8 +84,8 @@ func (e *Error) Said() string {
 }
 
 // Tail returns the last bytes of a text, at most so many, behind an ellipsis if there are more.
-func Tail(text string, most int) string {
-	if over := len(text) - most; over > 0 {
+func Tail(text string, limit int) string {
+	if over := len(text) - limit; over > 0 {
 		return "… " + strings.ToValidUTF8(text[over:], "")
 	}
 	return text
@@ -106,10 +106,10 @@ func Code(err error) int {
 // capped keeps the first bytes that are written to it, or the last. It must not embed its Buffer:
 // io.Copy would go past Write by the Buffer's ReadFrom, and nothing would be bounded.
 type capped struct {
-	kept bytes.Buffer
-	most int
-	last bool
-	cut  bool // not everything was kept
+	kept  bytes.Buffer
+	limit int
+	last  bool
+	cut   bool // not everything was kept
 }
 
 // String returns what was kept.
@@ -126,11 +126,11 @@ func (c *capped) end() string {
 // Write implements io.Writer; it never fails.
 func (c *capped) Write(p []byte) (int, error) {
 	n := len(p)
-	if room := c.most - c.kept.Len(); !c.last && n > room {
+	if room := c.limit - c.kept.Len(); !c.last && n > room {
 		p, c.cut = p[:room], true
 	}
 	_, _ = c.kept.Write(p)
-	if over := c.kept.Len() - c.most; c.last && over > 0 {
+	if over := c.kept.Len() - c.limit; c.last && over > 0 {
 		c.kept.Next(over)
 		c.cut = true
 	}

@@ -56,13 +56,13 @@ func TestCutsAreRedacted(t *testing.T) {
 // TestTooMuchOutput pins that a program's output is either whole or an error.
 func TestTooMuchOutput(t *testing.T) {
 	t.Parallel()
-	const most = 64 << 20
-	write := fmt.Sprintf("head -c %d /dev/zero", most)
-	if out, err := tool.Run(t.Context(), nil, "sh", "-c", write); err != nil || len(out) != most {
+	const limit = 64 << 20
+	write := fmt.Sprintf("head -c %d /dev/zero", limit)
+	if out, err := tool.Run(t.Context(), nil, "sh", "-c", write); err != nil || len(out) != limit {
 		t.Errorf("%d bytes, %.200v", len(out), err)
 	}
 	out, err := tool.Run(t.Context(), nil, "sh", "-c", write+"; echo x")
-	if err == nil || len(out) != most || !strings.Contains(err.Error(), "more than 64 MiB") {
+	if err == nil || len(out) != limit || !strings.Contains(err.Error(), "more than 64 MiB") {
 		t.Errorf("%d bytes, %.200v", len(out), err)
 	}
 	if err != nil && !strings.HasSuffix(err.Error(), "…") {

@@ -71,7 +71,7 @@ func call[T any](r *run, name string, in any, f func(ctx context.Context) (T, er
 	r.log = append(r.log, event{kind: returned, op: o})
 	r.say("%s returns %s, %v", o, text(out), errText(err))
 	if r.chance.IntN(4) == 0 {
-		r.look()
+		r.audit()
 	}
 	return out, err
 }
@@ -133,8 +133,8 @@ func (r *run) wrote(p dynamo.Purpose, items []types.TransactWriteItem) {
 	r.log = append(r.log, e)
 }
 
-// look audits what is stored, at this instant.
-func (r *run) look() {
+// audit checks what is stored, at this instant.
+func (r *run) audit() {
 	was, cur := r.still, r.cur
 	r.still, r.cur = true, nil
 	defer func() { r.still, r.cur = was, cur }()

@@ -67,9 +67,9 @@ func (a *actorState) keepLog() {
 	if a.chance(40) {
 		lanes = nil
 	}
-	most := 1 + a.t.rng.IntN(4)
+	limit := 1 + a.t.rng.IntN(4)
 	u, err := call(a.r, "Unlogged", lanes, func(ctx context.Context) (*dynamo.Unlogged, error) {
-		return a.s.p.state.Unlogged(ctx, env, lanes, most)
+		return a.s.p.state.Unlogged(ctx, env, lanes, limit)
 	})
 	if err != nil || u.Empty() {
 		return

@@ -102,7 +102,7 @@ func (r *run) last(chance *rand.Rand) {
 		_, _ = a.s.agents()
 		_, _ = a.s.versions()
 		_, _ = a.s.actions(state.ActionQuery{})
-		r.look()
+		r.audit()
 	})
 	r.play()
 }

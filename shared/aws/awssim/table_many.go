@@ -34,9 +34,9 @@ func (t *Table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dyn
 	if err != nil {
 		return nil, err
 	}
-	most := t.page(len(sorts))
+	limit := t.page(len(sorts))
 	if in.Limit != nil {
-		most = min(most, int(*in.Limit))
+		limit = min(limit, int(*in.Limit))
 	}
 	out, writes := &dynamodb.QueryOutput{}, t.sees(in.ConsistentRead)
 	for _, sort := range sorts {
@@ -45,7 +45,7 @@ func (t *Table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dyn
 		}
 		if i := t.at(part, sort, writes); i != nil {
 			out.Items = append(out.Items, i)
-			if len(out.Items) == most {
+			if len(out.Items) == limit {
 				out.LastEvaluatedKey = item{attrPart: i[attrPart], attrSort: i[attrSort]}
 				break
 			}

@@ -97,8 +97,8 @@ func hashes(from, to int) []string {
 func TestMissingOfMany(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		reason             string
-		stored, want, most int
+		reason              string
+		stored, want, limit int
 	}{
 		{"all of a small store: one page", 900, 600, 1},
 		{"all of a large store: a page for each thousand stored", 10000, 9000, 13},
@@ -122,8 +122,8 @@ func TestMissingOfMany(t *testing.T) {
 		if c.stored > 0 && !slices.Equal(got, missing) {
 			t.Errorf("%s: %d missing, want %d", c.reason, len(got), len(missing))
 		}
-		if n := f.calls["LIST"] + f.calls["HEAD"]; n > c.most {
-			t.Errorf("%s: %d requests, want at most %d", c.reason, n, c.most)
+		if n := f.calls["LIST"] + f.calls["HEAD"]; n > c.limit {
+			t.Errorf("%s: %d requests, want at most %d", c.reason, n, c.limit)
 		}
 	}
 }

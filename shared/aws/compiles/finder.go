@@ -86,12 +86,12 @@ func (f *Finder) Ran(ctx context.Context, env string, sets []string) error {
 
 // offers reports whether an environment has services. That it has does not change; that it has not
 // is remembered for a time.
-func (f *Finder) offers(ctx context.Context, env string, most time.Duration) (bool, error) {
+func (f *Finder) offers(ctx context.Context, env string, limit time.Duration) (bool, error) {
 	f.mu.Lock()
 	have, ok := f.known[env]
 	f.mu.Unlock()
 	now := f.Now()
-	if ok && (have.some || now.Sub(have.at) < most) {
+	if ok && (have.some || now.Sub(have.at) < limit) {
 		return have.some, nil
 	}
 	_, err := f.Definitions.Bundle(ctx, env)

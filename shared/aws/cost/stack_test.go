@@ -239,10 +239,10 @@ const hidden = 5 * time.Second
 
 // receive takes messages as Lambda's pollers do, and counts their requests: those that receive and
 // delete, not those that find nothing.
-func (s *stack) receive(url string, most int) []sqstypes.Message {
+func (s *stack) receive(url string, limit int) []sqstypes.Message {
 	s.t.Helper()
 	var all []sqstypes.Message
-	for len(all) < most {
+	for len(all) < limit {
 		out, err := s.sqs.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 10, VisibilityTimeout: int32(hidden / time.Second)})
 		if awserr.NoQueue(err) {
 			return nil // not made yet

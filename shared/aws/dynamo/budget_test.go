@@ -154,7 +154,7 @@ func TestLargerThanItems(t *testing.T) {
 	if err != nil || !out.Started {
 		t.Fatalf("%v: %+v", err, out)
 	}
-	w := look(t, other, env)
+	w := snapshot(t, other, env)
 	i := slices.IndexFunc(w.Rows, func(r state.Row) bool { return r.ID == big.ID })
 	if i < 0 || !bytes.Equal(w.Rows[i].Body, big.Body) || w.Versions[1].Digest != text || w.Agents["z"].Options["x"] != text ||
 		w.Params[0].Value != text || w.Actions[0].Reason != text {

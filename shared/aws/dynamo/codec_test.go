@@ -82,7 +82,7 @@ func TestAnyRowComesBack(t *testing.T) {
 // TestImageIsSmall bounds what a row takes in memory beside its intent: functions hold lanes of a
 // hundred thousand.
 func TestImageIsSmall(t *testing.T) {
-	const n, most = 20000, 330
+	const n, limit = 20000, 330
 	m := newImage("a/0")
 	body := []byte("{}")
 	used := func() int64 {
@@ -101,8 +101,8 @@ func TestImageIsSmall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if each := (used() - before) / n; each > most {
-		t.Errorf("a row of an image takes %d bytes, at most %d are expected", each, most)
+	if each := (used() - before) / n; each > limit {
+		t.Errorf("a row of an image takes %d bytes, at most %d are expected", each, limit)
 	}
 	runtime.KeepAlive(m)
 }

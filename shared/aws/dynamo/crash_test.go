@@ -54,7 +54,7 @@ type world struct {
 	Next     time.Time
 }
 
-func look(t *testing.T, s *dynamo.State, env string) world {
+func snapshot(t *testing.T, s *dynamo.State, env string) world {
 	t.Helper()
 	var w world
 	ctx := t.Context()
@@ -195,13 +195,13 @@ func (c *crash) run() (whole, reached bool) {
 	a := open(t, through)
 	c.prepare(a)
 	g := before(t, a, c.env)
-	was := look(t, fresh(), c.env)
+	was := snapshot(t, fresh(), c.env)
 	armed.Store(true)
 	_, err := a.Commit(context.WithoutCancel(t.Context()), c.env, change(g, c.env))
 	if reached = dead.Load(); !reached && err != nil {
 		t.Fatal(err)
 	}
-	now := look(t, fresh(), c.env)
+	now := snapshot(t, fresh(), c.env)
 	if different(was, now) == "" {
 		if err == nil {
 			t.Errorf("point %d: a commit that succeeded changed nothing", c.point)
@@ -213,7 +213,7 @@ func (c *crash) run() (whole, reached bool) {
 	} else {
 		whole = true
 	}
-	wantWhole(t, c.point, g, look(t, fresh(), c.env))
+	wantWhole(t, c.point, g, snapshot(t, fresh(), c.env))
 	return whole, reached
 }
 

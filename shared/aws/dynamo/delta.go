@@ -176,13 +176,13 @@ func (d *delta) section(
 		d.run, d.whole, d.epoch = true, in.Bool(), in.Int()
 	case rowSection:
 		n := in.Len()
-		most := min(n, len(in.B)/16) // a row takes more bytes than that
+		limit := min(n, len(in.B)/16) // a row takes more bytes than that
 		for ; n > 0; n-- {
 			r := in.row()
 			if in.Bad {
 				break
 			}
-			if err := take(d, most, &r); err != nil {
+			if err := take(d, limit, &r); err != nil {
 				return err
 			}
 		}

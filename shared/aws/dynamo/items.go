@@ -95,10 +95,10 @@ func (s *State) get(ctx context.Context, part, sort string) (item, error) {
 
 // getMany reads items strongly, in any order; those that do not exist are left out.
 func (s *State) getMany(ctx context.Context, keys []item) ([]item, error) {
-	const most = 100
+	const limit = 100
 	var out []item
 	for len(keys) > 0 {
-		n := min(most, len(keys))
+		n := min(limit, len(keys))
 		ask := map[string]types.KeysAndAttributes{s.Table: {Keys: keys[:n], ConsistentRead: aws.Bool(true)}}
 		keys = keys[n:]
 		for try := 0; len(ask) > 0; try++ {
@@ -121,9 +121,9 @@ func (s *State) getMany(ctx context.Context, keys []item) ([]item, error) {
 
 // deleteMany removes items; absent ones are no error.
 func (s *State) deleteMany(ctx context.Context, keys []item) error {
-	const most = 25
+	const limit = 25
 	for len(keys) > 0 {
-		n := min(most, len(keys))
+		n := min(limit, len(keys))
 		var reqs []types.WriteRequest
 		for _, k := range keys[:n] {
 			reqs = append(reqs, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: k}})
@@ -148,14 +148,14 @@ func (s *State) deleteMany(ctx context.Context, keys []item) error {
 
 // again waits before another try of what DynamoDB left unprocessed, and gives up after a few without progress.
 func (s *State) again(ctx context.Context, try int, op string) error {
-	const most = 8
+	const limit = 8
 	switch {
 	case try == 0:
 		return nil
-	case try > most:
+	case try > limit:
 		return fault.New(fault.Unavailable, op, "DynamoDB left requests unprocessed %d times", try)
 	}
-	return s.Host.Sleep(ctx, maxPause>>max(most-2*try, 0))
+	return s.Host.Sleep(ctx, maxPause>>max(limit-2*try, 0))
 }
 
 // query calls f for the items of a partition that in asks for; more than one page when there are. It stops when f returns false.

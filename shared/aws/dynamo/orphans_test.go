@@ -44,18 +44,18 @@ func TestOrphansGoAndNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	was, have := look(t, open(t, c), env), objects.Len()
+	was, have := snapshot(t, open(t, c), env), objects.Len()
 	if n, err := s.DropOrphans(t.Context(), time.Now()); err != nil || n < 3 || n > 6 || objects.Len() != have-n {
 		t.Errorf("%v: %d objects removed, want the 3 that nothing names and the few that are left of what was merged", err, n)
 	}
-	if diff := different(was, look(t, open(t, c), env)); diff != "" {
+	if diff := different(was, snapshot(t, open(t, c), env)); diff != "" {
 		t.Errorf("something else is gone (-was +is):\n%s", diff)
 	}
 	if n, err := s.DropActions(t.Context(), env, start.Add(time.Hour)); err != nil || n != 21 {
 		t.Errorf("%v: %d actions dropped, want 21", err, n)
 	}
 	was.Actions = nil
-	if diff := different(was, look(t, open(t, c), env)); diff != "" {
+	if diff := different(was, snapshot(t, open(t, c), env)); diff != "" {
 		t.Errorf("more than actions is gone (-was +is):\n%s", diff)
 	}
 	if n, err := s.DropOrphans(t.Context(), time.Now()); err != nil || n > 3 {

@@ -36,15 +36,15 @@ func (s *State) eachFound(ctx context.Context, env string, ids []resource.ID, f 
 	}
 	for _, rec := range recs {
 		lane, _ := laneOf(rec.key)
-		look := byAgent[state.AgentOf(lane)]
+		wanted := byAgent[state.AgentOf(lane)]
 		if rec.foreign {
-			look = ids
+			wanted = ids
 		}
-		if len(look) == 0 || rec.total() == 0 {
+		if len(wanted) == 0 || rec.total() == 0 {
 			continue
 		}
 		if err := s.withImage(ctx, env, rec, func(m *image) error {
-			for _, id := range look {
+			for _, id := range wanted {
 				if r, has := m.row(id); has && !found[id] {
 					found[id] = true
 					f(m, &r)

@@ -45,13 +45,13 @@ type page struct {
 	entries    []entry
 }
 
-// Unlogged returns what was committed in lanes, and of parameters and facts, and is not in the log: about as many actions as most, the
+// Unlogged returns what was committed in lanes, and of parameters and facts, and is not in the log: about as many actions as limit, the
 // oldest of each lane first. Without lanes it looks at all of the environment. What it costs when there is nothing is one read, and with
 // nil lanes three.
-func (s *State) Unlogged(ctx context.Context, env string, lanes []string, most int) (*Unlogged, error) {
+func (s *State) Unlogged(ctx context.Context, env string, lanes []string, limit int) (*Unlogged, error) {
 	const tries = 5
 	for try := 1; ; try++ {
-		out, err := s.unlogged(ctx, env, lanes, most)
+		out, err := s.unlogged(ctx, env, lanes, limit)
 		if fault.Is(err, fault.NotFound) && try < tries { // somebody else logged it meanwhile, and it was removed
 			continue
 		}
@@ -59,12 +59,12 @@ func (s *State) Unlogged(ctx context.Context, env string, lanes []string, most i
 	}
 }
 
-func (s *State) unlogged(ctx context.Context, env string, lanes []string, most int) (*Unlogged, error) {
+func (s *State) unlogged(ctx context.Context, env string, lanes []string, limit int) (*Unlogged, error) {
 	out := &Unlogged{Env: env}
 	if err := s.behind(ctx, lanes, out); err != nil || len(out.tablets) == 0 {
 		return out, err
 	}
-	left := room{most, maxBytes}
+	left := room{limit, maxBytes}
 	for i := range out.tablets {
 		b := &out.tablets[i]
 		if left.full() {

@@ -209,9 +209,9 @@ func damaged(format string, args ...any) error {
 
 // put writes items; those that are there are overwritten.
 func (s *Store) put(ctx context.Context, items []item) error {
-	const most, tries = 25, 8
+	const limit, tries = 25, 8
 	for len(items) > 0 {
-		n := min(most, len(items))
+		n := min(limit, len(items))
 		var reqs []types.WriteRequest
 		for _, i := range items[:n] {
 			reqs = append(reqs, types.WriteRequest{PutRequest: &types.PutRequest{Item: i}})

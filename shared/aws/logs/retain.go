@@ -70,13 +70,13 @@ var errEnough = errors.New("enough")
 // the order of the days on which that is so; items expire by themselves.
 func (s *Store) Expire(ctx context.Context, env string) error {
 	folder, today := objectFolder(env), s.Now().UTC().Format(dayFormat)
-	const most = 1000
+	const limit = 1000
 	var names []string
 	err := s.Objects.ListPrefix(ctx, folder, func(name string, _ time.Time) error {
 		if day, _, _ := strings.Cut(strings.TrimPrefix(name, folder), "/"); day >= today {
 			return errEnough
 		}
-		if names = append(names, name); len(names) < most {
+		if names = append(names, name); len(names) < limit {
 			return nil
 		}
 		some := names

@@ -60,10 +60,10 @@ func TestManyActions(t *testing.T) {
 			pages(t, w, state.ActionQuery{Limit: page}, all, "of the environment")
 			pages(t, w, state.ActionQuery{Limit: page, Resource: id("a", 0)}, ofResource(all, id("a", 0)), "of the resource")
 			for _, q := range []struct {
-				name string
-				q    state.ActionQuery
-				want []state.Action
-				most int // requests
+				name  string
+				q     state.ActionQuery
+				want  []state.Action
+				limit int // requests
 			}{
 				{"newest", state.ActionQuery{Limit: 20}, all[:20], 12},
 				{"newest of a resource", state.ActionQuery{Resource: id("a", 0), Limit: 1}, ofResource(all, id("a", 0))[:1], 6},
@@ -81,8 +81,8 @@ func TestManyActions(t *testing.T) {
 				w.meter.Take()
 				want(t, p, q.q, q.want, q.name)
 				got := w.meter.Take().Sum()
-				if got.Calls > q.most {
-					t.Errorf("%s: %d requests, want at most %d", q.name, got.Calls, q.most)
+				if got.Calls > q.limit {
+					t.Errorf("%s: %d requests, want at most %d", q.name, got.Calls, q.limit)
 				}
 				t.Logf("%-22s %3d requests, %6.1f RCU", q.name, got.Calls, got.RCU)
 			}

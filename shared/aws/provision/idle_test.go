@@ -133,7 +133,7 @@ func TestSleepThatNobodyNoted(t *testing.T) {
 	p.export(1, "web1")
 	p.serve()
 	w.heard("web1")
-	w.settle("web1")
+	w.finishMapping("web1")
 	w.disable("web1")
 	p.export(2, "web1")
 	if got := w.states("web1"); got != "Disabled" {
@@ -184,11 +184,11 @@ func TestMappingOnItsWay(t *testing.T) {
 		if err := sweep.Wake(t.Context(), "prod", "web1"); (err != nil) != c.fails {
 			t.Errorf("%s: %v", c.reason, err)
 		}
-		w.settle("web1")
+		w.finishMapping("web1")
 		if err := sweep.Wake(t.Context(), "prod", "web1"); err != nil || w.states("web1") != "Enabled" {
 			t.Errorf("%s: %v: %q", c.reason, err, w.states("web1"))
 		}
-		w.settle("web1")
+		w.finishMapping("web1")
 		p.export(c.slow, "web1")
 		p.serve()
 	}

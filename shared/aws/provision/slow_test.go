@@ -112,7 +112,7 @@ func (a *account) GetEventSourceMapping(_ context.Context, in *lambda.GetEventSo
 func (a *account) busiest() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	most := 0
+	limit := 0
 	for i, at := range a.asked {
 		n := 0
 		for _, other := range a.asked[i:] {
@@ -120,7 +120,7 @@ func (a *account) busiest() int {
 				n++
 			}
 		}
-		most = max(most, n)
+		limit = max(limit, n)
 	}
-	return most
+	return limit
 }

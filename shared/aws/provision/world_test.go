@@ -299,8 +299,8 @@ func (w *world) disable(agent string) {
 	}
 }
 
-// settle lets a change of the mapping of an agent come to its end.
-func (w *world) settle(agent string) {
+// finishMapping lets a change of the mapping of an agent come to its end.
+func (w *world) finishMapping(agent string) {
 	w.t.Helper()
 	api := lambda.NewFromConfig(awstest.Config(mini.URL, w.rules))
 	for _, m := range w.mappings(agent) {

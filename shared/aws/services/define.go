@@ -117,10 +117,10 @@ func (d *Definitions) before(env string, now, next *offer, bodies map[string][]b
 
 // write writes items that never change, in as many requests as they need: 25 items and 4 MB each.
 func (d *Definitions) write(ctx context.Context, items []item) error {
-	const most, bytes = 25, 4 << 20
+	const limit, bytes = 25, 4 << 20
 	for len(items) > 0 {
 		var reqs []types.WriteRequest
-		for size := 0; len(items) > 0 && len(reqs) < most; items = items[1:] {
+		for size := 0; len(items) > 0 && len(reqs) < limit; items = items[1:] {
 			if size += len(attr.BytesOf(items[0], attrBody)); size > bytes && len(reqs) > 0 {
 				break
 			}

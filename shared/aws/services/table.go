@@ -45,10 +45,10 @@ func (t *table) get(ctx context.Context, part, sort string) (item, error) {
 
 // getMany reads items, in any order; those that do not exist are left out.
 func (t *table) getMany(ctx context.Context, keys []item) ([]item, error) {
-	const most = 100
+	const limit = 100
 	var out []item
 	for len(keys) > 0 {
-		n := min(most, len(keys))
+		n := min(limit, len(keys))
 		ask := map[string]types.KeysAndAttributes{
 			t.Table: {Keys: keys[:n], ConsistentRead: aws.Bool(true)},
 		}

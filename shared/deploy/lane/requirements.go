@@ -73,11 +73,11 @@ func (p *part) unready(c *claim) []resource.ID {
 	return causes
 }
 
-// joinIDs lists ids for a message: at most the first most of them, and whether there are more.
-func joinIDs(ids []resource.ID, most int) string {
+// joinIDs lists ids for a message: the first of them up to limit, and whether there are more.
+func joinIDs(ids []resource.ID, limit int) string {
 	var b strings.Builder
 	for i, id := range ids {
-		if i == most {
+		if i == limit {
 			b.WriteString(" and more")
 			break
 		}

@@ -100,7 +100,7 @@ func (r *recording) first(ctx context.Context) state.Commit {
 func (c *claim) asItWas() bool {
 	same := c.result.Outcome == state.StatusDeployed && c.result.Change == plan.NoChange &&
 		!c.result.Notified
-	return same && c.row.Settled() && len(c.result.Facts) == 0
+	return same && c.row.Clean() && len(c.result.Facts) == 0
 }
 
 // unwritten counts the claims whose rows a commit leaves out.
@@ -349,7 +349,7 @@ func (r *recording) allFollow(c *claim) bool {
 func (r *recording) doubt(ctx context.Context) {
 	var nodes []int32
 	for _, c := range r.done {
-		asItWas := c.row.Settled() && c.result.Outcome == state.StatusDeployed &&
+		asItWas := c.row.Clean() && c.result.Outcome == state.StatusDeployed &&
 			c.result.Change == plan.NoChange
 		if c.node < 0 || !c.waved || asItWas {
 			continue

@@ -11,13 +11,13 @@ import (
 )
 
 // UnsetSecrets returns a problem for each place where a model refers to a secret that does not
-// exist: one of which look says that it is NotFound. What look cannot tell is not a problem.
-func (m *Model) UnsetSecrets(look func(resource.Secret) error) diag.Problems {
+// exist: one of which lookup says that it is NotFound. What lookup cannot tell is not a problem.
+func (m *Model) UnsetSecrets(lookup func(resource.Secret) error) diag.Problems {
 	known := map[resource.Secret]error{}
 	find := func(ref resource.Secret) error {
 		err, asked := known[ref]
 		if !asked {
-			if err = look(ref); !fault.Is(err, fault.NotFound) {
+			if err = lookup(ref); !fault.Is(err, fault.NotFound) {
 				err = nil
 			}
 			known[ref] = err

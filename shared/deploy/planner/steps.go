@@ -354,7 +354,7 @@ func (p *forecast) guard(ctx context.Context, x Export, fresh bool) error {
 }
 
 // tooMany refuses an export for what would become of ids.
-func tooMany(ids []resource.ID, what string, most int) error {
+func tooMany(ids []resource.ID, what string, limit int) error {
 	var problems diag.Problems
 	slices.Sort(ids)
 	for _, id := range ids {
@@ -365,7 +365,7 @@ func tooMany(ids []resource.ID, what string, most int) error {
 		noun = "resource"
 	}
 	return &fault.Error{Kind: fault.Refused, Err: problems.Err(),
-		Message: fmt.Sprintf("%d %s %s, and %d may; nothing was done", len(ids), noun, what, most)}
+		Message: fmt.Sprintf("%d %s %s, and %d may; nothing was done", len(ids), noun, what, limit)}
 }
 
 // CompareEntries says for each resource of two versions what the second would do to it; "none" if

@@ -301,7 +301,7 @@ func (x applier) noop(ctx context.Context) {
 		if !ok || r.act == plan.NoChange {
 			continue
 		}
-		would := provider.BatchChange{
+		planned := provider.BatchChange{
 			Change:   r.act,
 			Resource: r.want,
 			Observed: r.seen,
@@ -309,8 +309,8 @@ func (x applier) noop(ctx context.Context) {
 			Token:    r.createToken(),
 		}
 		err, answered := call(ctx, x.Executor, r, func(c *provider.Context) error {
-			would.Context = c
-			return n.Noop(c, would)
+			planned.Context = c
+			return n.Noop(c, planned)
 		})
 		if answered && err != nil {
 			x.fail(r, fmt.Errorf("a deploy would fail: %w", err))

@@ -130,7 +130,7 @@ func (x applier) applySteps(ctx context.Context, r *Run) {
 // step makes one call of a run that takes several; false means that the run is over, or that it was
 // not made.
 func (x applier) step(ctx context.Context, r *Run, s step) (provider.Result, bool) {
-	handler, would := r.handler, provider.BatchChange{
+	handler, planned := r.handler, provider.BatchChange{
 		Change:   s.change,
 		Resource: r.want,
 		Observed: s.observed,
@@ -138,8 +138,8 @@ func (x applier) step(ctx context.Context, r *Run, s step) (provider.Result, boo
 		Token:    r.createToken(),
 	}
 	got, ok := call(ctx, x.Executor, r, func(c *provider.Context) (out provider.Applied) {
-		would.Context = c
-		out.Result, out.Err = provider.Apply(handler, would)
+		planned.Context = c
+		out.Result, out.Err = provider.Apply(handler, planned)
 		return out
 	})
 	if ok && got.Err != nil {

@@ -14,30 +14,30 @@ import (
 // books are what the checks know on their own, beside what the models hold: a model may be wrong as
 // well as the engine.
 type books struct {
-	leases    map[string]*held // by key: who took it last
-	paused    map[string]bool  // agents
-	halted    bool
-	haltedAt  time.Duration
-	active    []activity // handler calls under way
-	actions   map[string]bool
-	visible   map[int]*content // versions that have become visible
-	events    map[resource.ID]owed
-	sched     schedBook
-	forgotten map[resource.ID]bool                 // that were let go of: nobody knows any more in which lane they run
-	removing  map[resource.ID]map[resource.ID]bool // what a resource that left the model was required by
-	moved     map[resource.ID]bool                 // that have been in another lane: a run of them there may end between their being read and claimed
-	released  *content
-	inForce   []int                // versions, in the order in which they were released
-	effect    *effective           // of what is released
-	freed     map[resource.ID]bool // by the last release: they wait for less than before
-	last      int
-	ticket    int64 // the greatest so far
-	law       *law
-	prints    map[string]*op                       // exports, by their fingerprints
-	removed   time.Duration                        // when files were removed last
-	known     map[state.ParameterKey]time.Duration // parameters and facts that are gone: until when they were known
-	exported  time.Duration                        // when the last export that released what is in force began
-	settled   time.Duration                        // when the environment got the settings of the plan; 0: not yet
+	leases     map[string]*held // by key: who took it last
+	paused     map[string]bool  // agents
+	halted     bool
+	haltedAt   time.Duration
+	active     []activity // handler calls under way
+	actions    map[string]bool
+	visible    map[int]*content // versions that have become visible
+	events     map[resource.ID]owed
+	sched      schedBook
+	forgotten  map[resource.ID]bool                 // that were let go of: nobody knows any more in which lane they run
+	removing   map[resource.ID]map[resource.ID]bool // what a resource that left the model was required by
+	moved      map[resource.ID]bool                 // that have been in another lane: a run of them there may end between their being read and claimed
+	released   *content
+	inForce    []int                // versions, in the order in which they were released
+	effect     *effective           // of what is released
+	freed      map[resource.ID]bool // by the last release: they wait for less than before
+	last       int
+	ticket     int64 // the greatest so far
+	law        *law
+	prints     map[string]*op                       // exports, by their fingerprints
+	removed    time.Duration                        // when files were removed last
+	known      map[state.ParameterKey]time.Duration // parameters and facts that are gone: until when they were known
+	exported   time.Duration                        // when the last export that released what is in force began
+	configured time.Duration                        // when the environment got the settings of the plan; 0: not yet
 }
 
 // owed is a reload that is to come, for a change of something required.
@@ -79,7 +79,7 @@ type taskBooks struct {
 	stale    map[string]resource.ID    // of these, those that have to be marked as stale
 	follows  []follow                  // that it does under the plan
 	planned  int                       // when it took the plan, in steps of the law
-	settles  int64                     // fence under which it does what follows from runs
+	answers  int64                     // fence under which it does what follows from runs
 	open     int                       // connections
 	way      string                    // to the agent that it is connected with
 	connects int                       // that were tried since something was claimed
@@ -293,7 +293,7 @@ func (b *books) started(r *run, t *task, what string, c *provider.Context, res p
 		if what == "reload" {
 			r.checkReload(t, id)
 		}
-		if l := r.state.look(env).leases[t.books.lane]; l != nil && !slices.Contains(l.Running, id) {
+		if l := r.state.read(env).leases[t.books.lane]; l != nil && !slices.Contains(l.Running, id) {
 			r.violate("D4", "%s calls %s of %s, and whoever takes over after a crash is not told", t.name, what, id)
 		}
 		claimed, known := t.books.claims[id]
@@ -331,7 +331,7 @@ func (b *books) changed(r *run, id resource.ID, what string) {
 	if !ok {
 		return
 	}
-	e := r.state.look(env)
+	e := r.state.read(env)
 	for j, d := range b.effect.ids {
 		row := e.rows[d]
 		if b.effect.needs[j]&(1<<i) == 0 || row == nil || d.Type() != typeThing || row.SucceededAt.IsZero() || r.says(d, `"receive_events":false`) || !all && !b.hears(d, id) {
@@ -353,7 +353,7 @@ func (b *books) hears(d, id resource.ID) bool {
 
 // says reports whether a text is in the intent of a resource.
 func (r *run) says(id resource.ID, text string) bool {
-	row := r.state.look(env).rows[id]
+	row := r.state.read(env).rows[id]
 	return row != nil && strings.Contains(string(row.Body), text)
 }
 

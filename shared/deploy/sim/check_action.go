@@ -46,7 +46,7 @@ func (r *run) checkAction(t *task, a *state.Action) {
 		claimed = c.at // whether to try was decided then
 	}
 	tried := t.books.connects+t.books.open > 0 || claimed.Before(t.books.spared)
-	over := r.state.look(env).agents[a.Resource.Agent()].Transport
+	over := r.state.read(env).agents[a.Resource.Agent()].Transport
 	if a.Outcome == state.StatusUnavailable && !tried && reached(a.Resource.Type(), over) {
 		r.violate("transport", "%s says that the agent of %s cannot be reached (%s), and has not tried", t.name, a.Resource, a.Reason)
 	}
@@ -119,7 +119,7 @@ func (r *run) checkOutcome(row, was *state.Row, c *state.Commit) {
 		r.violate("D2", "%s has been run, and counts as perhaps still being run in %v", row.ID, row.Left)
 	case row.Reason != a.Reason && row.Blocked != state.BlockedYes:
 		r.violate("L1", "the record of a run of %s gives as reason %q, and its row %q", row.ID, a.Reason, row.Reason)
-	case was.Ticket == 0 && a.Outcome == state.StatusDeployed && a.Change == plan.NoChange && settled(was) &&
+	case was.Ticket == 0 && a.Outcome == state.StatusDeployed && a.Change == plan.NoChange && clean(was) &&
 		!slices.ContainsFunc(c.Parameters, func(p state.Parameter) bool { return p.Of == row.ID }) && !r.heardOf(was):
 		r.violate("C1", "%s was checked, is as it was, and is written", row.ID)
 	}
@@ -138,9 +138,9 @@ func (r *run) checkOutcome(row, was *state.Row, c *state.Commit) {
 	}
 }
 
-// settled reports whether a row has nothing about it that a check without findings would have to
+// clean reports whether a row has nothing about it that a check without findings would have to
 // write.
-func settled(r *state.Row) bool {
+func clean(r *state.Row) bool {
 	return asWanted(r) && r.Blocked == state.NotBlocked && r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.PossiblyChanged &&
 		!r.Removing && !r.Orphaned && r.Reason == "" && len(r.Left) == 0
 }
@@ -163,7 +163,7 @@ func (r *run) expectStale(t *task, c *state.Commit, out *state.Committed) {
 
 // checkReload checks that something has changed, or may have, that is to be reloaded for.
 func (r *run) checkReload(t *task, id resource.ID) {
-	eff, e := t.books.effect, r.state.look(env)
+	eff, e := t.books.effect, r.state.read(env)
 	row := e.rows[id]
 	if eff == nil || eff != r.books.effect || row == nil {
 		return
@@ -189,7 +189,7 @@ func (r *run) heardOf(row *state.Row) bool {
 // heardChange reports whether something that a row requires and hears has changed since its last
 // success, or may have.
 func (r *run) heardChange(t *task, i int, row *state.Row) bool {
-	eff, e := r.books.effect, r.state.look(env)
+	eff, e := r.books.effect, r.state.read(env)
 	for j, q := range eff.ids {
 		of := e.rows[q]
 		if eff.needs[i]&(1<<j) == 0 || of == nil || !r.says(q, `"send_event":true`) && !r.books.hears(row.ID, q) {

@@ -42,7 +42,7 @@ func (r *run) checkCommit(c *state.Commit, out *state.Committed, b before) {
 // counts as scheduled for all others until the lane where it is has recorded that it is left out.
 // Until then a run of it that began before may make it something that the wave asks for.
 func (r *run) checkShrinks(t *task) {
-	e, was := r.state.look(env), r.books.sched
+	e, was := r.state.read(env), r.books.sched
 	if r.books.effect == nil {
 		return
 	}
@@ -77,7 +77,7 @@ func (r *run) checkFence(t *task, c *state.Commit) {
 // checkWritten checks that rows were written under their condition, and that what was acknowledged
 // is there (D3, D4).
 func (r *run) checkWritten(c *state.Commit, out *state.Committed, b before) {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	for i := range c.Rows {
 		row := &c.Rows[i]
 		was, had := b.rows[row.ID]
@@ -234,7 +234,7 @@ func (r *run) longestPause(t *task) time.Duration {
 // it.
 func (r *run) checkInherited(t *task, key string) {
 	for _, id := range t.books.inherits[key] {
-		if row := r.state.look(env).rows[id]; row != nil && row.Lane == key && !row.Orphaned &&
+		if row := r.state.read(env).rows[id]; row != nil && row.Lane == key && !row.Orphaned &&
 			!row.PossiblyChanged &&
 			row.ChangedAt.Equal(t.books.changed[id]) &&
 			r.tells(id) {
@@ -246,7 +246,7 @@ func (r *run) checkInherited(t *task, key string) {
 
 // tells reports whether others are told of the changes of a resource.
 func (r *run) tells(id resource.ID) bool {
-	row := r.state.look(env).rows[id]
+	row := r.state.read(env).rows[id]
 	if row == nil {
 		return false
 	}

@@ -29,7 +29,7 @@ func (r *run) restDryRun() bool {
 		return r.violation == nil
 	}
 	recorded := map[resource.ID]bool{}
-	for _, a := range r.state.look(env).actions {
+	for _, a := range r.state.read(env).actions {
 		if a.Action == state.ActionDryRun && a.Version == c.number && !a.Started.Before(began) {
 			recorded[a.Resource] = true
 		}

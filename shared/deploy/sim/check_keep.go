@@ -20,7 +20,7 @@ const (
 // used returns the files that something refers to: what is in force, a visible version, or a
 // resource that has left its version behind.
 func (r *run) used() map[string]bool {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	used := map[string]bool{e.env.Graph: true}
 	for n, v := range e.versions {
 		if n <= e.env.Last {
@@ -75,7 +75,7 @@ func (r *run) restCollected() bool {
 	if r.finish(); r.violation != nil {
 		return false
 	}
-	e := r.state.look(env)
+	e := r.state.read(env)
 	keep := e.env.Settings.KeepVersions
 	if keep == 0 {
 		keep = versionsKept
@@ -97,7 +97,7 @@ func (r *run) restCollected() bool {
 
 // checkForgotten checks that only versions go that need not be kept.
 func (r *run) checkForgotten(t *task, c *state.Commit) {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	keep := e.env.Settings.KeepVersions
 	if keep == 0 {
 		keep = versionsKept

@@ -90,7 +90,7 @@ func (r *run) changedBefore(t *task, id resource.ID) bool {
 
 // running reports whether somebody has claimed a row and holds its lane.
 func (r *run) running(row *state.Row) bool {
-	l := r.state.look(env).leases[row.Lane]
+	l := r.state.read(env).leases[row.Lane]
 	return l != nil && l.Holder != "" && r.time().Before(l.Until) && slices.Contains(l.Running, row.ID)
 }
 
@@ -100,7 +100,7 @@ func (r *run) reasonPlanned(t *task, row, was *state.Row, had bool, entries []fo
 	blocked := was.Blocked == state.BlockedTemp || was.Blocked == state.BlockedYes || was.Blocked == state.NeedsPerson
 	same := had && row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
 	asked := row.Ticket != 0 && row.Ticket != was.Ticket
-	deploys := (t.books.asks == state.PriorityUserDeploy || t.books.retries) && !t.looksAt(row.ID.Agent())
+	deploys := (t.books.asks == state.PriorityUserDeploy || t.books.retries) && !t.checksAgent(row.ID.Agent())
 	switch {
 	case row.Ticket == 0:
 	case !had, row.Hash != was.Hash, row.Lane != was.Lane, was.Orphaned, was.Compliance == state.Undefined:
@@ -124,7 +124,7 @@ func (r *run) reasonPlanned(t *task, row, was *state.Row, had bool, entries []fo
 // that comes, since something is gone. Whether a run that is under way was claimed before that, and
 // skips it for what it does not wait for any more, cannot be told: it may run once more.
 func (r *run) freed(id resource.ID) bool {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	return r.books.effect.gone(id, e.rows) || e.env.Releasing != 0 && r.books.freed[id]
 }
 
@@ -181,8 +181,8 @@ func (r *run) reasonFollows(row, was *state.Row, entries []follow) {
 	}
 }
 
-// settled returns the entries of the outbox that a commit does.
-func (l *law) settled(c *state.Commit) []follow {
+// answered returns the entries of the outbox that a commit does.
+func (l *law) answered(c *state.Commit) []follow {
 	var out []follow
 	for _, id := range c.DropOutbox {
 		if f, known := l.follows[id]; known {
@@ -245,7 +245,7 @@ func (r *run) reasonOutbox(c *state.Commit) {
 		if l.follows[o.ID].tells {
 			continue
 		}
-		row := r.state.look(env).rows[o.Of]
+		row := r.state.read(env).rows[o.Of]
 		tells := o.Kind != state.OutboxEvent || row == nil || row.ChangedAt.Equal(o.At)
 		l.follows[o.ID] = follow{o, l.step, tells}
 	}
@@ -253,7 +253,7 @@ func (r *run) reasonOutbox(c *state.Commit) {
 
 // reasonWave notes that everything is to be checked.
 func (r *run) reasonWave() {
-	for id := range r.state.look(env).rows {
+	for id := range r.state.read(env).rows {
 		r.books.law.add(id, "a check of everything", false)
 	}
 }

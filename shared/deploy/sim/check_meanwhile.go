@@ -51,13 +51,13 @@ func (r *run) checkUnwritten(t *task, c *state.Commit) {
 	for i := range c.Actions {
 		a := &c.Actions[i]
 		claimed, known := t.books.claims[a.Resource]
-		row := r.state.look(env).rows[a.Resource]
+		row := r.state.read(env).rows[a.Resource]
 		// A row that was let go of and has come back may have the same revision, but not the
 		// ticket.
 		if !known || row == nil || row.Rev != claimed.rev || row.Ticket != claimed.ticket || a.Stale || a.Outcome != state.StatusDeployed || a.Action == state.ActionDryRun || row.LastAction == a.ID {
 			continue
 		}
-		if a.Change != plan.NoChange || !settled(row) {
+		if a.Change != plan.NoChange || !clean(row) {
 			r.violate(
 				"D4",
 				"the outcome of a run of %s is not written: its row is %s (possibly changed: %v, create: %q, %d attempts)",
@@ -122,14 +122,14 @@ func (r *run) checkReplaced(t *task, row, was *state.Row) {
 
 // runs reports whether a row is being run, or was when whoever ran it was lost.
 func (r *run) runs(row *state.Row) bool {
-	l := r.state.look(env).leases[row.Lane]
+	l := r.state.read(env).leases[row.Lane]
 	return l != nil && l.Holder != "" && slices.Contains(l.Running, row.ID)
 }
 
 // checkMoved checks what a planner makes of a row that keeps its intent and gets other
 // requirements, or another lane.
 func (r *run) checkMoved(t *task, row, was *state.Row) {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	if row.Hash != was.Hash || row.Orphaned || was.Orphaned || row.Compliance == state.Undefined || row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson {
 		return
 	}

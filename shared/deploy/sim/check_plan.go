@@ -11,8 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// settles reports whether a commit does what entries of the outbox ask for.
-func settles(c *state.Commit) bool {
+// answers reports whether a commit does what entries of the outbox ask for.
+func answers(c *state.Commit) bool {
 	return slices.ContainsFunc(c.DropOutbox, func(id string) bool {
 		return !slices.ContainsFunc(c.AddOutbox, func(o state.Outbox) bool { return o.ID == id })
 	})
@@ -21,11 +21,11 @@ func settles(c *state.Commit) bool {
 // checkPlan checks what a planner commits.
 func (r *run) checkPlan(t *task, c *state.Commit, out *state.Committed, b before) {
 	last := r.books.ticket
-	if settles(c) {
-		t.books.settles = c.Guard.Fence
+	if answers(c) {
+		t.books.answers = c.Guard.Fence
 	}
-	follows := t.books.settles == c.Guard.Fence // what is asked for follows from a run, whatever that was for
-	if now := r.books.law.settled(c); len(now) > 0 || !follows {
+	follows := t.books.answers == c.Guard.Fence // what is asked for follows from a run, whatever that was for
+	if now := r.books.law.answered(c); len(now) > 0 || !follows {
 		t.books.follows = now
 	}
 	written(c, out, func(row *state.Row) {
@@ -68,7 +68,7 @@ func (r *run) checkPlan(t *task, c *state.Commit, out *state.Committed, b before
 	r.checkUntouched(t, old, c, out, b)
 	r.checkNotTargeted(t, old, c, out, b)
 	r.checkPrefix(t, c)
-	if c.Env != nil && c.Plan && b.env.Releasing == 0 && !settles(c) {
+	if c.Env != nil && c.Plan && b.env.Releasing == 0 && !answers(c) {
 		r.checkAsked(t, c, b)
 	}
 	r.checkForgotten(t, c)
@@ -76,7 +76,7 @@ func (r *run) checkPlan(t *task, c *state.Commit, out *state.Committed, b before
 
 // checkAsked checks that a request asks for all that it is for, and for nothing else.
 func (r *run) checkAsked(t *task, c *state.Commit, b before) {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	for id, rev := range t.books.failing {
 		row := e.rows[id]
 		if row == nil || row.Rev != rev {
@@ -165,7 +165,9 @@ func (r *run) checkRetried(t *task, row, was *state.Row) {
 
 // knowsSettings reports whether a task knows the settings of the plan: an environment has them once
 // a whole model has been exported to it.
-func (r *run) knowsSettings(t *task) bool { return r.books.settled != 0 && t.began > r.books.settled }
+func (r *run) knowsSettings(t *task) bool {
+	return r.books.configured != 0 && t.began > r.books.configured
+}
 
 // checkFingerprint checks that an export is only remembered as one that need not be done again when
 // it is what the last version holds and will be.
@@ -186,10 +188,10 @@ func (r *run) checkFingerprint(t *task, now *state.Env) {
 
 // checkEnv checks what happens to the environment as a whole: invariants V1 and V2.
 func (r *run) checkEnv(t *task, was *state.Env) {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	now := &e.env
-	if r.books.settled == 0 && now.Settings.RetryMax > 0 {
-		r.books.settled = r.sched.now
+	if r.books.configured == 0 && now.Settings.RetryMax > 0 {
+		r.books.configured = r.sched.now
 	}
 	if now.Last != was.Last {
 		r.checkVisible(t, e, was.Last, now.Last)

@@ -11,7 +11,7 @@ import (
 
 // checkClaim checks what a worker is allowed to start: pauses, and invariant D1.
 func (r *run) checkClaim(t *task, c *state.Commit) {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	b := r.books
 	agent := state.AgentOf(c.Guard.Key)
 	switch {
@@ -97,7 +97,7 @@ func (r *run) checkHeld(t *task, c *state.Commit) {
 	for _, id := range c.Next {
 		each = max(each, limitOf(id))
 	}
-	if held := r.since(r.state.look(env).leases[c.Guard.Key].Until) - r.sched.now; t.faults+t.slows == 0 && r.jumped <= t.began && held <= longest+each {
+	if held := r.since(r.state.read(env).leases[c.Guard.Key].Until) - r.sched.now; t.faults+t.slows == 0 && r.jumped <= t.began && held <= longest+each {
 		r.violate("D2", "%s starts %v and holds its lane for %s only", t.name, c.Next, held)
 	}
 }
@@ -229,7 +229,7 @@ func (r *run) checkCovered(t *task, limit time.Duration) {
 	if t.books.lane == "" || t.books.dry || !r.books.live(r, t) {
 		return
 	}
-	if left := r.state.look(env).leases[t.books.lane].Until.Sub(r.time()); left < limit {
+	if left := r.state.read(env).leases[t.books.lane].Until.Sub(r.time()); left < limit {
 		r.violate("D2", "%s begins a call that may take %s, and holds its lane for %s more", t.name, limit, left)
 	}
 }
@@ -261,7 +261,7 @@ func (r *run) checkStart(t *task, id resource.ID, what string) {
 			before |= 1 << j
 		}
 	}
-	if why := t.books.unready[id]; why != "" && eff == b.effect && r.unready(r.state.look(env), i, before) != "" && !t.books.compares[id] {
+	if why := t.books.unready[id]; why != "" && eff == b.effect && r.unready(r.state.read(env), i, before) != "" && !t.books.compares[id] {
 		r.violate("D6", "%s calls %s of %s, which requires %s", t.name, what, id, why)
 	}
 	for n, other := range t.books.claimed {
@@ -294,7 +294,7 @@ func (r *run) checkCreate(t *thing, id resource.ID, token string) {
 	if !r.books.live(r, who) {
 		return
 	}
-	if row := r.state.look(env).rows[id]; row != nil && row.Creating != token {
+	if row := r.state.read(env).rows[id]; row != nil && row.Creating != token {
 		r.violate("D8", "%s creates %s as %q, and what is noted of a create is %q", who.name, id, token, row.Creating)
 	}
 	have := who.books.runs[id]

@@ -63,11 +63,11 @@ func (q *fifo) put(notice state.Notice, id int) {
 	}
 	q.seen[id] = q.r.sched.now
 	q.messages = append(q.messages, &message{notice: notice})
-	q.look(0)
+	q.schedule(0)
 }
 
-// look plans a look at the queue by the poller of the function.
-func (q *fifo) look(in time.Duration) {
+// schedule plans a look at the queue by the poller of the function.
+func (q *fifo) schedule(in time.Duration) {
 	if q.planned && in == 0 {
 		return
 	}
@@ -89,9 +89,9 @@ func (q *fifo) poll() {
 		return // when one is free again it looks
 	}
 	if take := q.take(); len(take) > 0 {
-		q.look(r.plan.Functions.Visibility)
+		q.schedule(r.plan.Functions.Visibility)
 		r.invoke(&batch{queue: q, messages: take, proc: p, began: r.sched.now})
-		q.look(0)
+		q.schedule(0)
 	}
 }
 
@@ -198,14 +198,14 @@ func (r *run) answer(b *batch, i int) {
 			b.queue.drop(m)
 		}
 	}
-	r.lookAll()
+	r.pollAll()
 }
 
-// lookAll lets all queues be looked at: there is a process for them.
-func (r *run) lookAll() {
+// pollAll lets all queues be looked at: there is a process for them.
+func (r *run) pollAll() {
 	for _, q := range sortedQueues(r.queues) {
 		if len(q.messages) > 0 {
-			q.look(0)
+			q.schedule(0)
 		}
 	}
 }

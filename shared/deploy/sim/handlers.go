@@ -291,7 +291,7 @@ func (h slowHandler) begin(c *provider.Context, what string, res provider.Resour
 			t.busyUntil = now + time.Duration(h.r.sched.rng.Int64N(int64(40*time.Second)))
 			h.r.books.changed(h.r, res.ID, what)
 		}
-		if t.settle(now); t.pending != nil {
+		if t.complete(now); t.pending != nil {
 			out.Again = &provider.Again{After: t.busyUntil - now + time.Millisecond, State: []byte(slowState)}
 		}
 		return nil

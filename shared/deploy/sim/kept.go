@@ -52,7 +52,7 @@ func (r *run) planFirst(book *exportBook) bool {
 	r.task(p, "Preview", func(t *task) error {
 		t.books.dry = true
 		moves := r.moves
-		out, err := p.engine.Preview(taskContext{t}, env, r.exportOf(o), deploy.Look{Read: o.reads})
+		out, err := p.engine.Preview(taskContext{t}, env, r.exportOf(o), deploy.CompareOptions{Read: o.reads})
 		if err != nil || p.dead {
 			if refusable(o, err) || len(o.partial) > 0 || o.refused() || r.strands(o) {
 				return nil
@@ -177,7 +177,7 @@ func (r *run) checkListed(t *task, book *exportBook, row, was *state.Row, had bo
 
 // checkAllDone checks that an export does all that its plan lists.
 func (r *run) checkAllDone(t *task, book *exportBook, out *state.Committed) {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	later := map[resource.ID]bool{} // planned again in the next commit
 	for i := range out.Conflicts {
 		later[out.Conflicts[i].ID] = true

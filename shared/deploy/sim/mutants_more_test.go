@@ -70,7 +70,7 @@ type saysNotRunning struct {
 
 func (m *saysNotRunning) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
 	out, err := m.State.Commit(ctx, env, c)
-	if l := m.s.look(env).leases[c.Guard.Key]; err == nil && l != nil {
+	if l := m.s.read(env).leases[c.Guard.Key]; err == nil && l != nil {
 		l.Running = nil
 	}
 	return out, err

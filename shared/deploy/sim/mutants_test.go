@@ -55,7 +55,7 @@ func (m *mutantCommit) Commit(ctx context.Context, env string, c state.Commit) (
 func leaseMutants() []mutant {
 	return []mutant{
 		commits("FenceNotChecked", "the fence of a commit is not compared with the lease's", "", 2000, func(c *state.Commit, s *State) {
-			if l := s.look(env).leases[c.Guard.Key]; l != nil {
+			if l := s.read(env).leases[c.Guard.Key]; l != nil {
 				c.Guard.Fence = l.Fence
 				if l.Holder == "" {
 					l.Holder = "nobody"
@@ -64,7 +64,7 @@ func leaseMutants() []mutant {
 		}, nil),
 		stateMutant("LeaseNotConditional", "a lease is taken although another holds it", "D2", 100, func(to state.State, _ *State) state.State { return &takesLeases{to} }),
 		commits("PauseNotLookedAt", "work starts although the agent is paused", "pause", 300, func(c *state.Commit, s *State) {
-			if e := s.look(env); len(c.Next) > 0 && c.SeenPlan == e.env.PlanSeq {
+			if e := s.read(env); len(c.Next) > 0 && c.SeenPlan == e.env.PlanSeq {
 				for name, a := range e.agents {
 					a.Paused = false
 					e.agents[name] = a
@@ -72,7 +72,7 @@ func leaseMutants() []mutant {
 			}
 		}, nil).in("stops"),
 		commits("HaltNotLookedAt", "work starts although the environment is halted", "", 300, func(c *state.Commit, s *State) {
-			if e := s.look(env); len(c.Next) > 0 && e.env.Halted {
+			if e := s.read(env); len(c.Next) > 0 && e.env.Halted {
 				e.env.Halted, c.SeenPlan = false, e.env.PlanSeq
 			}
 		}, nil).in("stops"),
@@ -111,10 +111,10 @@ func (m *forgetsRunning) Acquire(ctx context.Context, env, key, holder string, n
 
 func claimMutants() []mutant {
 	return []mutant{
-		commits("ClaimNotConditional", "a claim is accepted on a schedule that has changed", "", 3000, func(c *state.Commit, s *State) { c.SeenPlan = s.look(env).env.PlanSeq }, nil),
+		commits("ClaimNotConditional", "a claim is accepted on a schedule that has changed", "", 3000, func(c *state.Commit, s *State) { c.SeenPlan = s.read(env).env.PlanSeq }, nil),
 		commits("RevisionNotChecked", "a row is written although somebody else has changed it", "", 1000, func(c *state.Commit, s *State) {
 			for i := range c.Rows {
-				if have := s.look(env).rows[c.Rows[i].ID]; have != nil {
+				if have := s.read(env).rows[c.Rows[i].ID]; have != nil {
 					c.Rows[i].Rev = have.Rev
 				}
 			}
@@ -126,7 +126,7 @@ func claimMutants() []mutant {
 		}),
 		commits("WaveEndsEarly", "a check of everything counts as done in a lane that has begun it", "", 2000, func(c *state.Commit, s *State) {
 			if c.Guard.Key != planKey {
-				c.WaveDone = s.look(env).env.Wave.Epoch
+				c.WaveDone = s.read(env).env.Wave.Epoch
 			}
 		}, nil),
 	}
@@ -145,7 +145,7 @@ func (m *acceptsStale) Commit(ctx context.Context, env string, c state.Commit) (
 	c.Rows = slices.Clone(c.Rows)
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		if have := m.s.look(env).rows[r.ID]; have != nil && have.Rev != r.Rev && r.LastRun == state.RunSuccess {
+		if have := m.s.read(env).rows[r.ID]; have != nil && have.Rev != r.Rev && r.LastRun == state.RunSuccess {
 			r.Rev, r.Hash, r.Version, r.Body, r.Lane, r.Orphaned, r.Deployed = have.Rev, have.Hash, have.Version, have.Body, have.Lane, have.Orphaned, have.Hash
 		}
 	}
@@ -202,7 +202,7 @@ func crashMutants() []mutant {
 			if n < 0 || c.Guard.Key == planKey || c.Rows[n].Ticket != 0 {
 				return
 			}
-			if have := s.look(env).rows[c.Rows[n].ID]; have != nil && have.Rev == c.Rows[n].Rev {
+			if have := s.read(env).rows[c.Rows[n].ID]; have != nil && have.Rev == c.Rows[n].Rev {
 				c.Rows[n] = *have
 				c.Rows[n].Ticket = 0
 			}

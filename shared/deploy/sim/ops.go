@@ -97,9 +97,9 @@ func (r *run) ask(p *process, o *op) {
 	case opRepair:
 		r.task(p, "Repair", func(t *task) error {
 			t.books.only = o.id
-			was := r.lookOf(o.id)
+			was := r.fingerprintOf(o.id)
 			_, err := p.engine.Repair(taskContext{t}, env, deploy.Request{Filter: state.Filter{ID: string(o.id)}})
-			if now := r.lookOf(o.id); err == nil && was.rev != 0 && now == was {
+			if now := r.fingerprintOf(o.id); err == nil && was.rev != 0 && now == was {
 				r.violate("order", "%s was to ask for %s, and has not", t.name, o.id)
 			}
 			return err
@@ -109,7 +109,7 @@ func (r *run) ask(p *process, o *op) {
 			t.books.dry = true
 			if last := r.books.last; last > 0 {
 				_, err := p.engine.DryRun(taskContext{t}, env, last)
-				if r.state.look(env).versions[last].Number == 0 {
+				if r.state.read(env).versions[last].Number == 0 {
 					return nil // it was collected meanwhile
 				}
 				return err
@@ -143,21 +143,21 @@ func (r *run) ask(p *process, o *op) {
 	}
 }
 
-// look is what tells whether a row was written; of a row that is gone and has come back its
+// fingerprint is what tells whether a row was written; of a row that is gone and has come back its
 // revision alone does not.
-type look struct {
+type fingerprint struct {
 	rev, ticket int64
 	action      string
 }
 
-// lookOf returns the look of the row of a resource; its zero value: it has none, or is not to be
+// fingerprintOf returns the fingerprint of the row of a resource; its zero value: it has none, or is not to be
 // run.
-func (r *run) lookOf(id resource.ID) look {
-	row := r.state.look(env).rows[id]
+func (r *run) fingerprintOf(id resource.ID) fingerprint {
+	row := r.state.read(env).rows[id]
 	if row == nil || row.Orphaned || row.Compliance == state.Undefined || row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson {
-		return look{}
+		return fingerprint{}
 	}
-	return look{row.Rev, row.Ticket, row.LastAction}
+	return fingerprint{row.Rev, row.Ticket, row.LastAction}
 }
 
 func (r *run) sweep(p *process) {
@@ -256,7 +256,7 @@ func (r *run) try(book *exportBook, tries int) {
 	name := "Export"
 	t := r.task(p, name, func(t *task) error {
 		t.books.inForce = len(r.books.inForce)
-		was := r.looks(book.op)
+		was := r.fingerprints(book.op)
 		x := r.exportOf(book.op)
 		x.Expect, x.Limits = book.expect, book.op.limits
 		out, err := p.engine.Export(taskContext{t}, env, x)
@@ -277,7 +277,7 @@ func (r *run) try(book *exportBook, tries int) {
 			r.again(book, tries)
 		default:
 			r.checkExported(t, book, out)
-			r.checkLooks(t, was)
+			r.checkFingerprints(t, was)
 			r.onceMore(book)
 			if book.then != nil {
 				book.then()
@@ -410,7 +410,7 @@ func (r *run) checkExported(t *task, book *exportBook, out deploy.Exported) {
 	if whole {
 		r.checkContent(t, book, c)
 	}
-	if have := r.state.look(env).env.Settings; whole && book.op.partial == nil && have != r.plan.Settings {
+	if have := r.state.read(env).env.Settings; whole && book.op.partial == nil && have != r.plan.Settings {
 		r.violate("V1", "%s ends, and the settings are %+v, not %+v", t.name, have, r.plan.Settings)
 	}
 	if whole && book.op.check && book.op.at != nil && t.books.waved {

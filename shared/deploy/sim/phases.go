@@ -67,7 +67,7 @@ func (r *run) prompt() bool {
 	if p.Procs != 1 || !p.Await || !p.Dead || p.Functions != nil || p.laneFor <= time.Second {
 		return false
 	}
-	for id, row := range r.state.look(env).rows {
+	for id, row := range r.state.read(env).rows {
 		if t := r.world.thing(id); !row.Orphaned && (!asWanted(row) || row.Blocked != state.NotBlocked || row.WantFacts || t.drifted || t.broken != "") {
 			return false
 		}
@@ -77,7 +77,7 @@ func (r *run) prompt() bool {
 
 // checkPrompt checks that nothing that could run waits for a sweep.
 func (r *run) checkPrompt() {
-	e, eff := r.state.look(env), r.books.effect
+	e, eff := r.state.read(env), r.books.effect
 	if eff == nil {
 		return
 	}
@@ -96,7 +96,7 @@ func (r *run) checkPrompt() {
 // allFree reports whether nobody holds a lease, not even one who is dead, which not every home can
 // tell.
 func (r *run) allFree() bool {
-	for _, l := range r.state.look(env).leases {
+	for _, l := range r.state.read(env).leases {
 		if l.Holder != "" && r.time().Before(l.Until) {
 			return false
 		}
@@ -107,7 +107,7 @@ func (r *run) allFree() bool {
 // checkLate checks, once a sweep has notified whoever had work, no message is lost any more and no
 // time has to pass, that nothing waits for another sweep.
 func (r *run) checkLate() {
-	e, eff := r.state.look(env), r.books.effect
+	e, eff := r.state.read(env), r.books.effect
 	if eff == nil {
 		return
 	}
@@ -126,7 +126,7 @@ func (r *run) checkLate() {
 
 // restDecided lets a person who has looked say what became of creates that nobody can look up.
 func (r *run) restDecided() bool {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	var ids []resource.ID
 	for _, id := range e.ids {
 		if row := e.rows[id]; row.Blocked == state.NeedsPerson && !row.Orphaned {
@@ -163,13 +163,13 @@ func (r *run) restDecided() bool {
 
 // restUnfinished lets the deploy timer ask for what is not as it is wanted.
 func (r *run) restUnfinished() bool {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	if r.plan.Settings.DeployTimer == "0" || e.env.Settings != r.plan.Settings || r.books.released == nil {
 		return true
 	}
 	last := map[resource.ID]time.Time{}
 	for _, id := range e.ids {
-		if row := e.rows[id]; r.lookOf(id).rev != 0 && !asWanted(row) && !forGood(row) {
+		if row := e.rows[id]; r.fingerprintOf(id).rev != 0 && !asWanted(row) && !forGood(row) {
 			last[id] = row.LastAt
 		}
 	}
@@ -182,7 +182,7 @@ func (r *run) restUnfinished() bool {
 		return false
 	}
 	for _, id := range slices.Sorted(maps.Keys(last)) {
-		if row := e.rows[id]; row != nil && r.lookOf(id).rev != 0 && !row.LastAt.After(last[id]) {
+		if row := e.rows[id]; row != nil && r.fingerprintOf(id).rev != 0 && !row.LastAt.After(last[id]) {
 			r.violate("timer", "%s is %s, and the deploy timer does not ask for it", id, row.Status())
 		}
 	}
@@ -191,7 +191,7 @@ func (r *run) restUnfinished() bool {
 
 // restTimer lets the repair timer find what somebody has changed.
 func (r *run) restTimer() bool {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	if r.plan.Settings.RepairTimer == "0" || e.env.Settings != r.plan.Settings || r.books.released == nil {
 		return true
 	}
@@ -225,7 +225,7 @@ func (r *run) heal() {
 			r.procs[i] = r.newProcess()
 		}
 	}
-	r.lookAll()
+	r.pollAll()
 	r.finish() // what was under way
 	r.healed = r.sched.now
 	p := r.process()
@@ -255,7 +255,7 @@ func (r *run) finish() {
 
 // forgetDrift: a check of everything puts right what somebody else has changed.
 func (r *run) forgetDrift() {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	for id, t := range r.world.things {
 		if row := e.rows[id]; row != nil && !row.Orphaned { // of others nobody takes care
 			t.drifted = false
@@ -266,9 +266,9 @@ func (r *run) forgetDrift() {
 // rest sweeps until nothing is scheduled any more. It returns false when that does not happen,
 // which is a violation of D4.
 func (r *run) rest() bool {
-	const most = 100 // the seeds that need most need a dozen
+	const limit = 100 // the seeds that need most need a dozen
 	free := false
-	for range most {
+	for range limit {
 		r.finish()
 		if free {
 			r.checkLate()
@@ -276,7 +276,7 @@ func (r *run) rest() bool {
 		if r.violation != nil {
 			return false
 		}
-		free = r.allFree() && len(r.state.look(env).outbox) <= r.plan.sizes.Sweep // a sweep takes on no more
+		free = r.allFree() && len(r.state.read(env).outbox) <= r.plan.sizes.Sweep // a sweep takes on no more
 		r.sweep(r.process())
 		r.finish()
 		if r.violation != nil {
@@ -288,21 +288,21 @@ func (r *run) rest() bool {
 		}
 		r.sched.now += wait
 	}
-	e := r.state.look(env)
+	e := r.state.read(env)
 	r.traceRest()
 	for _, id := range e.ids {
 		if row := e.rows[id]; row.Ticket != 0 || !row.NextAt.IsZero() || r.inWave(e, row) {
-			r.violate("D4", "after %d sweeps %s is still scheduled (%s, ticket %d, not before %s, next %s)", most, id, row.Status(), row.Ticket, row.NotBefore, row.NextAt)
+			r.violate("D4", "after %d sweeps %s is still scheduled (%s, ticket %d, not before %s, next %s)", limit, id, row.Status(), row.Ticket, row.NotBefore, row.NextAt)
 			return false
 		}
 	}
-	r.violate("D4", "after %d sweeps something is still to be done: %d entries of the outbox, release of %d", most, len(e.outbox), e.env.Releasing)
+	r.violate("D4", "after %d sweeps something is still to be done: %d entries of the outbox, release of %d", limit, len(e.outbox), e.env.Releasing)
 	return false
 }
 
 // traceRest shows what is left.
 func (r *run) traceRest() {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	for key, l := range e.leases {
 		checked := []resource.ID(nil)
 		if c := e.checks[key]; c != nil {
@@ -318,7 +318,7 @@ func (r *run) traceRest() {
 
 // quiet reports whether nothing is scheduled, and else how long to wait before the next sweep.
 func (r *run) quiet() (time.Duration, bool) {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	busy, first := len(e.outbox) > 0 || e.env.Releasing != 0, time.Duration(0)
 	next := func(at time.Time) {
 		if d := max(at.Sub(r.time()), 0) + time.Millisecond; first == 0 || d < first {

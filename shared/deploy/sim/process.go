@@ -178,7 +178,7 @@ func (r *run) crash(p *process, where string) {
 				}
 				r.procs[i] = r.newProcess()
 				r.tracef("%s starts", r.procs[i].holder)
-				r.lookAll()
+				r.pollAll()
 			})
 		}
 	}

@@ -39,7 +39,7 @@ func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, un
 	}
 	t.books.inherits[key] = slices.DeleteFunc(slices.Clone(l.Running), func(id resource.ID) bool { return !r.tells(id) })
 	for _, id := range t.books.inherits[key] {
-		if row := r.state.look(env).rows[id]; row != nil {
+		if row := r.state.read(env).rows[id]; row != nil {
 			t.books.changed[id] = row.ChangedAt
 		}
 	}
@@ -48,13 +48,13 @@ func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, un
 	if key == planKey {
 		t.books.removes, t.books.planned = l.Until, r.books.law.step
 		t.books.failing = map[resource.ID]int64{}
-		for id, row := range r.state.look(env).rows {
+		for id, row := range r.state.read(env).rows {
 			if t.books.retries && row.LastRun == state.RunFailed && !r.running(row) {
 				t.books.failing[id] = row.Rev
 			}
 		}
 	}
-	if e := r.state.look(env); key == planKey && !t.books.waving {
+	if e := r.state.read(env); key == planKey && !t.books.waving {
 		t.books.waving = slices.ContainsFunc(slices.Collect(maps.Values(e.rows)), func(row *state.Row) bool { return e.waveLeft(row.Lane) })
 	}
 	r.tracef("%s takes %q, fence %d, until %s", t.name, key, l.Fence, r.since(l.Until))
@@ -151,7 +151,7 @@ func (c *recorder) Commit(ctx context.Context, name string, in state.Commit) (st
 		return out, err
 	}
 	r.traceCommit(&in, &out)
-	r.books.learned(r.sched.now, r.state.look(name), before.known)
+	r.books.learned(r.sched.now, r.state.read(name), before.known)
 	r.moves++
 	r.listsAsked(&in, &out, before)
 	if t := r.sched.cur; t.books.dry && in.Guard.Key == planKey {
@@ -168,7 +168,7 @@ func (r *run) touch(c *state.Commit) {
 	if !r.faulty || len(c.Rows) == 0 || r.plan.touches == 0 || r.sched.rng.Float64() >= r.plan.touches {
 		return
 	}
-	e := r.state.look(env)
+	e := r.state.read(env)
 	if row := e.rows[c.Rows[r.sched.rng.IntN(len(c.Rows))].ID]; row != nil {
 		row.Rev++
 		if c.Guard.Key != planKey {
@@ -186,7 +186,7 @@ type before struct {
 }
 
 func (r *run) snapshot(c *state.Commit) before {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	b := before{env: e.env, rows: make(map[resource.ID]state.Row, len(c.Rows)), known: map[state.ParameterKey]bool{}}
 	for _, k := range c.DropParameters {
 		_, b.known[k] = e.parameters[k]

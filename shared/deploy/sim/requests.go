@@ -73,10 +73,10 @@ func (r *run) filtered(t *task, e *deploy.Engine, o *op, terms []string) error {
 	if o.kind == opDeploy {
 		t.books.lenient, t.books.asks = !o.retryFailed, state.PriorityUserDeploy
 	}
-	was := map[resource.ID]look{}
-	for id, row := range r.state.look(env).rows {
+	was := map[resource.ID]fingerprint{}
+	for id, row := range r.state.read(env).rows {
 		if o.kind == opRepair && terms[0] != "status=failed" && asksFor(terms, row) { // what fails meanwhile is not known
-			was[id] = r.lookOf(id)
+			was[id] = r.fingerprintOf(id)
 		}
 	}
 	key, _, said := strings.Cut(terms[0], "=")
@@ -90,7 +90,7 @@ func (r *run) filtered(t *task, e *deploy.Engine, o *op, terms []string) error {
 		_, err = e.Deploy(taskContext{t}, env, req)
 	}
 	for id, before := range was {
-		if err == nil && before.rev != 0 && r.lookOf(id) == before {
+		if err == nil && before.rev != 0 && r.fingerprintOf(id) == before {
 			r.violate("order", "%s was to ask for %v, and has not asked for %s", t.name, terms, id)
 		}
 	}
@@ -100,7 +100,7 @@ func (r *run) filtered(t *task, e *deploy.Engine, o *op, terms []string) error {
 // agentsInTurn asks for the work of some agents at a time, and waits for it, as the program does
 // with --max-parallel: one request after the other.
 func (r *run) agentsInTurn(t *task, e *deploy.Engine, o *op) error {
-	rows := r.state.look(env).rows
+	rows := r.state.read(env).rows
 	var agents []string
 	for id := range rows {
 		agents = append(agents, id.Agent())
@@ -126,7 +126,7 @@ func (r *run) agentsInTurn(t *task, e *deploy.Engine, o *op) error {
 
 // restsAt reports whether nothing is asked for at some agents.
 func (r *run) restsAt(agents []string) bool {
-	for id, row := range r.state.look(env).rows {
+	for id, row := range r.state.read(env).rows {
 		if row.Ticket != 0 && slices.Contains(agents, id.Agent()) {
 			return false
 		}

@@ -12,7 +12,7 @@ import (
 
 // checkRows checks that every resource has ended, with its reason: invariants D4 and D6.
 func (r *run) checkRows() {
-	e, eff := r.state.look(env), r.books.effect
+	e, eff := r.state.read(env), r.books.effect
 	if eff == nil {
 		return
 	}
@@ -99,7 +99,7 @@ func (r *run) checkRow(row *state.Row, i int) {
 // and has come back while the version was planned: to wait for the new one, too, is cautious and no
 // fault.
 func (r *run) waitsForNamesake(row *state.Row) bool {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	return slices.ContainsFunc(row.Causes, func(id resource.ID) bool {
 		c := e.rows[id]
 		return c != nil && r.books.released.entries[id] != nil && !asWanted(c)
@@ -108,7 +108,7 @@ func (r *run) waitsForNamesake(row *state.Row) bool {
 
 // lacking returns what a node requires, directly or not, of which something is not known.
 func (r *run) lacking(i int) resource.ID {
-	e, eff := r.state.look(env), r.books.effect
+	e, eff := r.state.read(env), r.books.effect
 	for j, id := range eff.ids {
 		if row := e.rows[id]; eff.all[i]&(1<<j) != 0 && row != nil && row.Compliance == state.Undefined && !row.Orphaned {
 			return id
@@ -119,7 +119,7 @@ func (r *run) lacking(i int) resource.ID {
 
 // checkUndefined checks that something is in fact not known.
 func (r *run) checkUndefined(row *state.Row) {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	res, err := resource.Decode(row.Body)
 	if err != nil {
 		r.violate("V1", "what %s wants does not decode: %v", row.ID, err)
@@ -150,7 +150,7 @@ func (r *run) checkUndefined(row *state.Row) {
 // unknown returns what the released version says that a resource refers to and that was known
 // neither when it was last exported nor since; "": nothing.
 func (r *run) unknown(id resource.ID) string {
-	it, e := r.books.released.entries[id], r.state.look(env)
+	it, e := r.books.released.entries[id], r.state.read(env)
 	if it == nil {
 		return ""
 	}
@@ -174,7 +174,7 @@ func (r *run) unknown(id resource.ID) string {
 
 // checkFacts checks that no fact outlives what it was learned from.
 func (r *run) checkFacts() {
-	e := r.state.look(env)
+	e := r.state.read(env)
 	for k := range e.parameters {
 		row := e.rows[k.Of]
 		if k.Of != "" && (row == nil || asWanted(row) && strings.Contains(string(row.Body), `"purged":true`)) {
@@ -186,7 +186,7 @@ func (r *run) checkFacts() {
 // checkSkipped is invariant D6: what is skipped names a root cause, and something it requires is in
 // fact not deployed.
 func (r *run) checkSkipped(row *state.Row, i int) {
-	e, eff := r.state.look(env), r.books.effect
+	e, eff := r.state.read(env), r.books.effect
 	if r.unready(e, i, 0) == "" {
 		r.violate("D6", "%s stays skipped (for %v), and all it requires is deployed", row.ID, row.Causes)
 	}
@@ -231,7 +231,7 @@ func sameIDs(sorted, others []resource.ID) bool {
 // checkBlocked checks that what is blocked names something that it requires, directly or not, and
 // of which something is not known.
 func (r *run) checkBlocked(row *state.Row, i int) {
-	e, eff := r.state.look(env), r.books.effect
+	e, eff := r.state.read(env), r.books.effect
 	if len(row.Causes) == 1 {
 		j, known := eff.index[row.Causes[0]]
 		c := e.rows[row.Causes[0]]
@@ -244,14 +244,14 @@ func (r *run) checkBlocked(row *state.Row, i int) {
 
 // checkDeployed compares the world with what is released.
 func (r *run) checkDeployed() {
-	e, eff := r.state.look(env), r.books.effect
+	e, eff := r.state.read(env), r.books.effect
 	if eff == nil {
 		return
 	}
 	for _, id := range eff.ids {
 		row, it := e.rows[id], r.books.released.entries[id]
 		t := r.world.thing(id)
-		t.settle(r.sched.now)
+		t.complete(r.sched.now)
 		switch {
 		case row == nil && it == nil:
 			if n := t.countable(); n > 0 && !t.drifted {
@@ -328,7 +328,7 @@ func (r *run) checkThing(row *state.Row, t *thing) {
 // succeeded again: a person has to say what became of it, or it has failed since and its row
 // remembers that.
 func (r *run) keepsBack(id resource.ID) bool {
-	row := r.state.look(env).rows[id]
+	row := r.state.read(env).rows[id]
 	return row != nil &&
 		(row.Blocked == state.NeedsPerson || row.LastRun == state.RunFailed && row.PossiblyChanged)
 }

@@ -60,8 +60,8 @@ func (s *State) touch(env string) *environment {
 	return e
 }
 
-// look returns an environment to read; an unknown one is empty and not kept.
-func (s *State) look(env string) *environment {
+// read returns an environment to read; an unknown one is empty and not kept.
+func (s *State) read(env string) *environment {
 	if e := s.envs[env]; e != nil {
 		return e
 	}
@@ -69,7 +69,7 @@ func (s *State) look(env string) *environment {
 }
 
 // Env implements deploy.State.
-func (s *State) Env(_ context.Context, env string) (state.Env, error) { return s.look(env).env, nil }
+func (s *State) Env(_ context.Context, env string) (state.Env, error) { return s.read(env).env, nil }
 
 func envConflict() error {
 	return fault.New(fault.Conflict, "write environment", "it was changed by somebody else")
@@ -86,7 +86,7 @@ func (s *State) Envs(context.Context) ([]string, error) { return slices.Sorted(m
 
 // Versions implements deploy.State.
 func (s *State) Versions(_ context.Context, env string, numbers ...int) ([]state.Version, error) {
-	e := s.look(env)
+	e := s.read(env)
 	if len(numbers) == 0 {
 		numbers = slices.Sorted(maps.Keys(e.versions))
 	}
@@ -101,7 +101,7 @@ func (s *State) Versions(_ context.Context, env string, numbers ...int) ([]state
 
 // Agents implements deploy.State.
 func (s *State) Agents(_ context.Context, env string, names ...string) (map[string]state.Agent, error) {
-	e := s.look(env)
+	e := s.read(env)
 	out := make(map[string]state.Agent, len(e.agents))
 	maps.Copy(out, e.agents)
 	maps.DeleteFunc(out, func(name string, _ state.Agent) bool { return len(names) > 0 && !slices.Contains(names, name) })
@@ -130,7 +130,7 @@ func (s *State) Halt(_ context.Context, env string, halted bool) error {
 
 // Acquire implements deploy.State.
 func (s *State) Acquire(_ context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
-	if l := s.look(env).leases[key]; l != nil && l.Holder != "" && l.Holder != holder && now.Before(l.Until) && (s.Dead == nil || !s.Dead(l.Holder)) {
+	if l := s.read(env).leases[key]; l != nil && l.Holder != "" && l.Holder != holder && now.Before(l.Until) && (s.Dead == nil || !s.Dead(l.Holder)) {
 		return state.Lease{}, fault.New(fault.Busy, "take lease", "%s is served by another", key)
 	}
 	e := s.touch(env)
@@ -146,7 +146,7 @@ func (s *State) Acquire(_ context.Context, env, key, holder string, now, until t
 
 // Release implements deploy.State.
 func (s *State) Release(_ context.Context, env string, l state.Lease) error {
-	if have := s.look(env).leases[l.Key]; have != nil && have.Fence == l.Fence {
+	if have := s.read(env).leases[l.Key]; have != nil && have.Fence == l.Fence {
 		have.Holder, have.Running = "", nil
 	}
 	return nil
@@ -154,7 +154,7 @@ func (s *State) Release(_ context.Context, env string, l state.Lease) error {
 
 // Leases implements deploy.State.
 func (s *State) Leases(_ context.Context, env string) ([]state.Lease, error) {
-	e := s.look(env)
+	e := s.read(env)
 	out := make([]state.Lease, 0, len(e.leases))
 	for _, key := range slices.Sorted(maps.Keys(e.leases)) {
 		out = append(out, *e.leases[key])
@@ -164,7 +164,7 @@ func (s *State) Leases(_ context.Context, env string) ([]state.Lease, error) {
 
 // Outbox implements deploy.State.
 func (s *State) Outbox(_ context.Context, env string, limit int) ([]state.Outbox, error) {
-	e := s.look(env)
+	e := s.read(env)
 	out := slices.Collect(maps.Values(e.outbox))
 	slices.SortFunc(out, func(a, b state.Outbox) int { return strings.Compare(a.ID, b.ID) })
 	return out[:min(max(limit, 0), len(out))], nil
@@ -172,7 +172,7 @@ func (s *State) Outbox(_ context.Context, env string, limit int) ([]state.Outbox
 
 // Parameters implements deploy.State.
 func (s *State) Parameters(_ context.Context, env string, q state.ParameterQuery) ([]state.Parameter, error) {
-	e := s.look(env)
+	e := s.read(env)
 	var out []state.Parameter
 	add := func(p state.Parameter) {
 		if q.Of == "" || p.Of == q.Of {

@@ -14,7 +14,7 @@ import (
 
 // Actions implements deploy.State.
 func (s *State) Actions(_ context.Context, env string, q state.ActionQuery) ([]state.Action, error) {
-	e := s.look(env)
+	e := s.read(env)
 	ids := slices.Sorted(maps.Keys(e.actions))
 	slices.Reverse(ids)
 	var out []state.Action
@@ -60,7 +60,7 @@ func severity(l provider.Level) int {
 
 // DropActions implements deploy.State.
 func (s *State) DropActions(_ context.Context, env string, before time.Time) (int, error) {
-	e := s.look(env)
+	e := s.read(env)
 	n := len(e.actions)
 	maps.DeleteFunc(e.actions, func(_ string, a state.Action) bool { return a.Finished.Before(before) })
 	return n - len(e.actions), nil

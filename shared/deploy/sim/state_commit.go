@@ -11,7 +11,7 @@ import (
 
 // Commit implements deploy.State.
 func (s *State) Commit(_ context.Context, env string, c state.Commit) (state.Committed, error) {
-	e := s.look(env)
+	e := s.read(env)
 	if err := e.mayCommit(&c); err != nil {
 		return state.Committed{}, err
 	}

@@ -12,7 +12,7 @@ import (
 
 // Rows implements deploy.State.
 func (s *State) Rows(_ context.Context, env string, ids []resource.ID) ([]state.Row, error) {
-	e := s.look(env)
+	e := s.read(env)
 	out := make([]state.Row, 0, len(ids))
 	for _, id := range ids {
 		if r := e.rows[id]; r != nil {
@@ -24,7 +24,7 @@ func (s *State) Rows(_ context.Context, env string, ids []resource.ID) ([]state.
 
 // LaneRows implements deploy.State.
 func (s *State) LaneRows(_ context.Context, env, lane string, all bool) ([]state.Row, error) {
-	e := s.look(env)
+	e := s.read(env)
 	var out []state.Row
 	for _, id := range e.ids {
 		if r := e.rows[id]; r.Lane == lane && (all || r.Ticket != 0) {
@@ -36,7 +36,7 @@ func (s *State) LaneRows(_ context.Context, env, lane string, all bool) ([]state
 
 // ScanRows implements deploy.State.
 func (s *State) ScanRows(_ context.Context, env string, after resource.ID, limit int) ([]state.Row, error) {
-	e := s.look(env)
+	e := s.read(env)
 	from := sort.Search(len(e.ids), func(i int) bool { return e.ids[i] > after })
 	ids := e.ids[from:min(from+limit, len(e.ids))]
 	out := make([]state.Row, len(ids))
@@ -48,7 +48,7 @@ func (s *State) ScanRows(_ context.Context, env string, after resource.ID, limit
 
 // Schedule implements deploy.State.
 func (s *State) Schedule(_ context.Context, env string, agents ...string) (state.Schedule, error) {
-	e := s.look(env)
+	e := s.read(env)
 	out := state.Schedule{PlanSeq: e.env.PlanSeq, Graph: e.env.Graph, Wave: e.env.Wave, Halted: e.env.Halted}
 	for _, id := range e.ids {
 		r := e.rows[id]
@@ -84,7 +84,7 @@ func (e *environment) checkedIn(lane string) []resource.ID {
 
 // Due implements deploy.State.
 func (s *State) Due(_ context.Context, env string, at time.Time, limit int) ([]resource.ID, time.Time, error) {
-	e := s.look(env)
+	e := s.read(env)
 	var due []*state.Row
 	var next time.Time
 	for _, id := range e.ids {
@@ -107,7 +107,7 @@ func (s *State) Due(_ context.Context, env string, at time.Time, limit int) ([]r
 // Counts implements deploy.State.
 func (s *State) Counts(_ context.Context, env string) (map[state.Status]int, error) {
 	out := map[state.Status]int{}
-	for _, r := range s.look(env).rows {
+	for _, r := range s.read(env).rows {
 		out[r.Status()]++
 	}
 	return out, nil
@@ -115,7 +115,7 @@ func (s *State) Counts(_ context.Context, env string) (map[state.Status]int, err
 
 // Finished implements deploy.State.
 func (s *State) Finished(_ context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error) {
-	e := s.look(env)
+	e := s.read(env)
 	var out []resource.ID
 	for _, id := range ids {
 		r := e.rows[id]

@@ -94,24 +94,24 @@ func refusable(o *op, err error) bool {
 	return o.target != "" && (errors.As(err, new(diag.Problems)) || fault.Is(err, fault.Invalid))
 }
 
-// looks returns the looks of the rows that a targeted export is to have checked in any case.
-func (r *run) looks(o *op) map[resource.ID]look {
-	out := map[resource.ID]look{}
+// fingerprints returns those of the rows that a targeted export is to have checked in any case.
+func (r *run) fingerprints(o *op) map[resource.ID]fingerprint {
+	out := map[resource.ID]fingerprint{}
 	if !o.check {
 		return out
 	}
 	for i := range o.model {
 		if s := &o.model[i]; o.checked(s) {
-			out[s.id] = r.lookOf(s.id)
+			out[s.id] = r.fingerprintOf(s.id)
 		}
 	}
 	return out
 }
 
-// checkLooks checks that all was asked for that was to be checked.
-func (r *run) checkLooks(t *task, was map[resource.ID]look) {
+// checkFingerprints checks that all was asked for that was to be checked.
+func (r *run) checkFingerprints(t *task, was map[resource.ID]fingerprint) {
 	for id, before := range was {
-		if before.rev != 0 && r.lookOf(id) == before {
+		if before.rev != 0 && r.fingerprintOf(id) == before {
 			r.violate("target", "%s was to have %s checked, and has not asked for it", t.name, id)
 		}
 	}
@@ -158,7 +158,7 @@ func (r *run) checkTargeted(t *task, o *op, number int, c *content) {
 
 // checkOthers checks what a targeted export makes of what was in force.
 func (r *run) checkOthers(t *task, o *op, base, c *content, about, mine map[resource.ID]bool) {
-	rows := r.state.look(env).rows
+	rows := r.state.read(env).rows
 	for id, was := range base.entries {
 		now := c.entries[id]
 		switch {

@@ -33,7 +33,7 @@ func (r *run) release(p *process, o *op) {
 		t.books.inForce = len(r.books.inForce)
 		out, err := p.engine.Release(taskContext{t}, env, number)
 		switch {
-		case fault.Is(err, fault.NotFound) && r.state.look(env).versions[number].Number == 0:
+		case fault.Is(err, fault.NotFound) && r.state.read(env).versions[number].Number == 0:
 			return nil // it was collected meanwhile
 		case err != nil:
 			return err

@@ -37,7 +37,7 @@ func (r *run) inTurn(o *op) {
 	for i := range o.model {
 		agents = append(agents, o.model[i].id.Agent())
 	}
-	for id, row := range r.state.look(env).rows {
+	for id, row := range r.state.read(env).rows {
 		if !row.Orphaned {
 			agents = append(agents, id.Agent())
 		}
@@ -79,7 +79,7 @@ func (r *run) nextWave(o *op, agents []string, times int) {
 
 // wellAt reports whether all is as wanted at an agent.
 func (r *run) wellAt(agent string) bool {
-	for id, row := range r.state.look(env).rows {
+	for id, row := range r.state.read(env).rows {
 		if id.Agent() == agent && !row.Orphaned && row.Status() != state.StatusDeployed {
 			return false
 		}
@@ -94,8 +94,8 @@ func (t *task) spared(agent string) bool {
 	return x != nil && x.op.at != nil && !x.op.retryFailed && !slices.Contains(x.op.at, agent)
 }
 
-// looksAt reports whether an export is the last wave of one that has what is at an agent checked.
-func (t *task) looksAt(agent string) bool {
+// checksAgent reports whether an export is the last wave of one that has what is at an agent checked.
+func (t *task) checksAgent(agent string) bool {
 	x := t.books.export
 	return x != nil && x.op.check && x.op.at != nil && slices.Contains(x.op.at, agent)
 }

@@ -66,8 +66,8 @@ func (w *world) thing(id resource.ID) *thing {
 	return t
 }
 
-// settle ends a long operation whose time has come.
-func (t *thing) settle(now time.Duration) {
+// complete ends a long operation whose time has come.
+func (t *thing) complete(now time.Duration) {
 	if t.pending != nil && now >= t.busyUntil {
 		t.parts, t.exists, t.pending = *t.pending, true, nil
 	}
@@ -75,7 +75,7 @@ func (t *thing) settle(now time.Duration) {
 
 // observe returns what reading shows.
 func (t *thing) observe(now time.Duration) (parts, bool) {
-	t.settle(now)
+	t.complete(now)
 	if t.pending != nil {
 		p := t.parts
 		p.v = -1 // on its way to something else

@@ -25,8 +25,8 @@ func (r *Row) Runnable() bool {
 		r.Blocked != NeedsPerson
 }
 
-// Settled reports whether a check that finds nothing to do would leave a row as it is.
-func (r *Row) Settled() bool {
+// Clean reports whether a check that finds nothing to do would leave a row as it is.
+func (r *Row) Clean() bool {
 	return r.Ticket == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess && r.Blocked == NotBlocked && r.Deployed == r.Hash &&
 		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" &&
 		!r.WantFacts &&

@@ -104,8 +104,8 @@ func (e *engine) work(n int, at *diag.Pos) *fail {
 	return nil
 }
 
-// look counts the work of looking through n items.
-func (e *engine) look(n int, at *diag.Pos) *fail { return e.work(n/itemsEach, at) }
+// scan counts the work of looking through n items.
+func (e *engine) scan(n int, at *diag.Pos) *fail { return e.work(n/itemsEach, at) }
 
 // breadth is how much has to be looked through to compare a value.
 func breadth(v types.Value) int {
@@ -138,7 +138,7 @@ func (e *engine) tooMuch(at *diag.Pos) *fail {
 
 // roomier adds that the bound is that of whoever compiles, if it is.
 func (e *engine) roomier(f *fail) *fail {
-	if usual := DefaultLimits(); e.limits.Memory == usual.Memory {
+	if fallback := DefaultLimits(); e.limits.Memory == fallback.Memory {
 		return f
 	}
 	if f.hint != "" {
@@ -154,8 +154,8 @@ const RoomierHint = "the bound is that of whoever compiles the model, and grows 
 // going adds the places of what still went on.
 func (e *engine) going(f *fail) *fail {
 	f.hint = "look for loops in loops over long lists"
-	const most = 5
-	for u, n := e.first, 0; u != nil && len(f.related) < most && n < portion; u, n = u.next, n+1 {
+	const limit = 5
+	for u, n := e.first, 0; u != nil && len(f.related) < limit && n < portion; u, n = u.next, n+1 {
 		at := u.task.pos()
 		if at == nil || f.at != nil && *at == *f.at {
 			continue
@@ -199,7 +199,7 @@ func (e *engine) spend(bytes int, at *diag.Pos) *fail {
 			e.limits.Bytes>>20,
 		).heavy(1))
 	}
-	return e.look(bytes/itemSize, at)
+	return e.scan(bytes/itemSize, at)
 }
 
 // made counts a value that was computed.
@@ -220,7 +220,7 @@ func (e *engine) made(v types.Value, at *diag.Pos) *fail {
 		for _, k := range v.Keys() {
 			item, _ := v.Get(k)
 			if l, ok := item.(*types.List); ok {
-				if f := e.look(len(l.Items), at); f != nil {
+				if f := e.scan(len(l.Items), at); f != nil {
 					return f
 				}
 			}

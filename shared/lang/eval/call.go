@@ -238,7 +238,7 @@ type boundPlugin struct {
 // call calls the plugin, and checks what it returns.
 func (p *boundPlugin) call(c *Context, args Args, at *diag.Pos) (types.Value, *fail) {
 	if c != nil && c.engine != nil {
-		if x := c.engine.look(args.size(), at); x != nil {
+		if x := c.engine.scan(args.size(), at); x != nil {
 			return nil, x
 		}
 	}

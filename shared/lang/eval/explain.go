@@ -56,8 +56,8 @@ func (v *variable) overFull(value types.Value, at *diag.Pos) *fail {
 		r.Target.Name, types.Short(value))
 	f.hint = fmt.Sprintf("leave one out, or let the relation take more where it is defined: [%d:]",
 		r.Low)
-	const most = 3
-	for _, item := range items[:min(len(items), r.High, most)] {
+	const limit = 3
+	for _, item := range items[:min(len(items), r.High, limit)] {
 		if o, ok := item.(*Instance); ok {
 			f.with(o.lastAt(), "this one is in it")
 		}
@@ -185,8 +185,8 @@ func (e *engine) lacking(o *Instance, vars []*variable) *fail {
 // madeAlsoAt adds the other constructors that stand for an instance: what it lacks may be missing
 // in any of them.
 func (f *fail) madeAlsoAt(o *Instance) *fail {
-	const most = 10
-	for _, at := range o.at[:min(len(o.at)-1, most)] {
+	const limit = 10
+	for _, at := range o.at[:min(len(o.at)-1, limit)] {
 		f.with(at, "this constructor stands for the same instance")
 	}
 	return f

@@ -224,11 +224,11 @@ func (e *engine) data(entity *types.Entity) *entityData { return &e.perEntity[en
 // keysHint says which keys of an index are near to one, or which there are.
 func (d *entityData) keysHint(key string) string {
 	keys := slices.Sorted(maps.Keys(d.index))
-	const most = 1000
+	const limit = 1000
 	if len(keys) == 0 {
 		return "there is no instance yet that the index knows"
 	}
-	if near := DidYouMean(key, keys[:min(len(keys), most)]); near != "" {
+	if near := DidYouMean(key, keys[:min(len(keys), limit)]); near != "" {
 		return near
 	}
 	const few = 3

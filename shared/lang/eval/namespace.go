@@ -261,9 +261,9 @@ func nearest(name string, names []string) string {
 
 // distance counts the letters in which two names differ.
 func distance(a, b string) int {
-	const most = 64
-	if len(a) > most || len(b) > most {
-		return most
+	const limit = 64
+	if len(a) > limit || len(b) > limit {
+		return limit
 	}
 	row := make([]int, len(b)+1)
 	for j := range row {

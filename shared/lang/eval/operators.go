@@ -44,7 +44,7 @@ func (n *binaryNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	if x != nil {
 		return nil, x
 	}
-	if x := e.look(breadth(a)+breadth(b), n.at); x != nil {
+	if x := e.scan(breadth(a)+breadth(b), n.at); x != nil {
 		return nil, x
 	}
 	v, err := operate(n.op, a, b)
@@ -78,7 +78,7 @@ func (n *inNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	if x != nil {
 		return nil, x
 	}
-	if x := e.look(breadth(b), n.at); x != nil {
+	if x := e.scan(breadth(b), n.at); x != nil {
 		return nil, x
 	}
 	v, ok := contains(a, b)

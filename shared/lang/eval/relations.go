@@ -78,12 +78,12 @@ func (p *program) end(
 
 // bound returns a multiplicity; none where there is no number, or it is larger than any list.
 func bound(n *big.Int, none int) int {
-	const most = 1 << 40
+	const limit = 1 << 40
 	if n == nil {
 		return none
 	}
-	if !n.IsInt64() || n.Int64() > most {
-		return most
+	if !n.IsInt64() || n.Int64() > limit {
+		return limit
 	}
 	return int(n.Int64())
 }

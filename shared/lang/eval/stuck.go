@@ -36,8 +36,8 @@ func (e *engine) stuck() *fail {
 	}
 	chain, circle := longest(statements, makers)
 	f := told(chain, circle)
-	const most = 20
-	for _, u := range statements[:min(len(statements), most)] {
+	const limit = 20
+	for _, u := range statements[:min(len(statements), limit)] {
 		f.with(u.task.pos(), "this waits too")
 	}
 	return f
@@ -76,8 +76,8 @@ func (e *engine) why(f *fail, v *variable) {
 // is waited for, and whether it is a circle: its links alone then.
 func longest(from []*unit, makers map[*variable]*unit) ([]wait, bool) {
 	var best []wait
-	const most = 100
-	for _, u := range from[:min(len(from), most)] {
+	const limit = 100
+	for _, u := range from[:min(len(from), limit)] {
 		var chain []wait
 		for u != nil {
 			at := slices.IndexFunc(chain, func(w wait) bool { return w.unit == u })
@@ -175,9 +175,9 @@ func told(chain []wait, circle bool) *fail {
 		}
 		f.with(chain[i].unit.task.pos(), title+" waits for "+next)
 	}
-	const most = 5
-	if len(titles) > most {
-		titles = append(titles[:most], fmt.Sprintf("%d more", len(titles)-most))
+	const limit = 5
+	if len(titles) > limit {
+		titles = append(titles[:limit], fmt.Sprintf("%d more", len(titles)-limit))
 	}
 	text := "never gets a value, because it waits for "
 	if len(titles) == 1 && circle {

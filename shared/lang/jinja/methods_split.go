@@ -47,13 +47,13 @@ func joinMethod(s *state, a []types.Value) (types.Value, error) {
 
 func split(a []types.Value, fromEnd bool) (types.Value, error) {
 	text, _ := stringOf(a[0])
-	most, err := whole("maxsplit", a[2])
+	limit, err := whole("maxsplit", a[2])
 	if err != nil {
 		return nil, err
 	}
 	var parts []string
 	if a[1] == (types.Null{}) {
-		parts = fields(text, most, fromEnd)
+		parts = fields(text, limit, fromEnd)
 	} else {
 		sep, err := textArg("the separator", a[1])
 		if err != nil {
@@ -62,7 +62,7 @@ func split(a []types.Value, fromEnd bool) (types.Value, error) {
 		if sep == "" {
 			return nil, failf("the separator of split is empty")
 		}
-		parts = splitBy(text, sep, most, fromEnd)
+		parts = splitBy(text, sep, limit, fromEnd)
 	}
 	out := make([]types.Value, len(parts))
 	for i, p := range parts {
@@ -71,15 +71,15 @@ func split(a []types.Value, fromEnd bool) (types.Value, error) {
 	return newList(out), nil
 }
 
-func splitBy(text, sep string, most int, fromEnd bool) []string {
-	if most < 0 {
+func splitBy(text, sep string, limit int, fromEnd bool) []string {
+	if limit < 0 {
 		return strings.Split(text, sep)
 	}
 	if !fromEnd {
-		return strings.SplitN(text, sep, most+1)
+		return strings.SplitN(text, sep, limit+1)
 	}
 	var out []string
-	for ; most > 0; most-- {
+	for ; limit > 0; limit-- {
 		i := strings.LastIndex(text, sep)
 		if i < 0 {
 			break
@@ -92,14 +92,14 @@ func splitBy(text, sep string, most int, fromEnd bool) []string {
 }
 
 // fields splits at blanks, at most so often.
-func fields(text string, most int, fromEnd bool) []string {
+func fields(text string, limit int, fromEnd bool) []string {
 	all := strings.Fields(text)
-	if most < 0 || len(all) <= most {
+	if limit < 0 || len(all) <= limit {
 		return all
 	}
 	var out []string
 	if fromEnd {
-		for ; most > 0; most-- {
+		for ; limit > 0; limit-- {
 			text = strings.TrimRightFunc(text, unicode.IsSpace)
 			i := strings.LastIndexFunc(text, unicode.IsSpace)
 			_, n := utf8.DecodeRuneInString(text[i:])
@@ -109,7 +109,7 @@ func fields(text string, most int, fromEnd bool) []string {
 		slices.Reverse(out)
 		return out
 	}
-	for ; most > 0; most-- {
+	for ; limit > 0; limit-- {
 		text = strings.TrimLeftFunc(text, unicode.IsSpace)
 		i := strings.IndexFunc(text, unicode.IsSpace)
 		out, text = append(out, text[:i]), text[i:]

@@ -97,13 +97,13 @@ func (s *server) modules(v *view) []string {
 
 // namespaces returns those of a module by the folder of its texts.
 func namespaces(model string) []string {
-	const most = 1000
+	const limit = 1000
 	var out []string
 	_ = filepath.WalkDir(model, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return nil //nolint:nilerr // what cannot be read is not there
-		case len(out) >= most:
+		case len(out) >= limit:
 			return fs.SkipAll
 		case filepath.Ext(path) == ".cf" && !d.IsDir():
 			out = append(out, namespaceOf(path))

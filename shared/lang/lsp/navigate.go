@@ -219,7 +219,7 @@ func (s *server) tree(t *text.Text, outline []names.Outline) []documentSymbol {
 // workspaceSymbol returns what the models that are in use define under names that have the letters
 // of the query in their order.
 func (s *server) workspaceSymbol(ctx context.Context, p queryParams) (any, error) {
-	const most = 500
+	const limit = 500
 	out := []symbolInformation{}
 	seen := map[string]bool{}
 	for _, v := range s.inUse() {
@@ -230,7 +230,7 @@ func (s *server) workspaceSymbol(ctx context.Context, p queryParams) (any, error
 			seen[f.Path] = true
 			t := s.textOf(f)
 			for _, o := range v.names.Outline(f) {
-				if len(out) < most && matches(o.Symbol.Name, p.Query) {
+				if len(out) < limit && matches(o.Symbol.Name, p.Query) {
 					r := t.Range(o.Symbol.From, o.Symbol.To, s.encoding)
 					l, _ := s.location(f.Path, t, r)
 					out = append(out, symbolInformation{

@@ -81,7 +81,7 @@ func client() *http.Client { return &http.Client{Timeout: 5 * time.Minute} }
 func get(
 	ctx context.Context,
 	address, accept string,
-	most int64,
+	limit int64,
 ) (body []byte, kind string, found bool, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -124,9 +124,9 @@ func get(
 			res.Status,
 		)
 	}
-	body, err = io.ReadAll(io.LimitReader(res.Body, most+1))
-	if err == nil && int64(len(body)) > most {
-		err = fault.New(fault.Full, doing, "it is larger than %d bytes", most)
+	body, err = io.ReadAll(io.LimitReader(res.Body, limit+1))
+	if err == nil && int64(len(body)) > limit {
+		err = fault.New(fault.Full, doing, "it is larger than %d bytes", limit)
 	}
 	return body, res.Header.Get("Content-Type"), true, fault.Wrap(fault.Unavailable, doing, err)
 }

@@ -183,10 +183,10 @@ func hide(text string) string { return credentials().ReplaceAllString(text, "$1"
 
 // last returns the last lines of a text.
 func last(text string) string {
-	const most = 12
+	const limit = 12
 	lines := strings.Split(text, "\n")
-	if len(lines) > most {
-		lines = lines[len(lines)-most:]
+	if len(lines) > limit {
+		lines = lines[len(lines)-limit:]
 	}
 	return strings.Join(lines, "\n")
 }

@@ -193,13 +193,13 @@ func (d *Demands) Conflict(name string, versions []string) diag.Problem {
 
 // short names the first and the last of many.
 func short(names []string) string {
-	const most = 8
+	const limit = 8
 	text := ""
 	for i, n := range names {
-		if len(names) > most && i == most/2 {
+		if len(names) > limit && i == limit/2 {
 			text += ", ..."
 		}
-		if len(names) > most && i >= most/2 && i < len(names)-most/2 {
+		if len(names) > limit && i >= limit/2 && i < len(names)-limit/2 {
 			continue
 		}
 		if text != "" {

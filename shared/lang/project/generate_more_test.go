@@ -347,7 +347,7 @@ func (g *generator) statement() {
 	case 7:
 		g.condition(nil)
 	case 8:
-		g.look()
+		g.lookups()
 	}
 }
 
@@ -427,8 +427,8 @@ func (g *generator) loop() {
 	g.line("end")
 }
 
-// look reads relations and indexes.
-func (g *generator) look() {
+// lookups reads relations and indexes.
+func (g *generator) lookups() {
 	for _, k := range g.kinds {
 		if len(k.index) > 0 && g.chance(2) {
 			name := g.name("l")

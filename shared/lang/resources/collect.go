@@ -230,8 +230,8 @@ func (c *collector) agent(o *eval.Instance) {
 
 // flag is a member of resources that is true or false, with what it is unless said.
 type flag struct {
-	name  string
-	usual bool
+	name    string
+	initial bool
 }
 
 func flags() []flag {
@@ -265,7 +265,7 @@ func (c *collector) resource(o *eval.Instance, t *schema.Compiled) {
 		if f.name == "managed" && !b {
 			return
 		}
-		if e.Places[f.name] = o.Place(f.name); b != f.usual {
+		if e.Places[f.name] = o.Place(f.name); b != f.initial {
 			e.Members[f.name] = b
 		}
 	}

@@ -80,16 +80,16 @@ func (c *collector) made(r *python.Resource, ids map[string]resource.ID) Entry {
 		At: o.Pos(), Places: map[string]diag.Pos{}, foreign: true,
 		Members: map[string]any{"type": r.Type, "agent": r.Agent, "attributes": attributes},
 	}
-	usual := map[string]bool{}
+	fallback := map[string]bool{}
 	for _, f := range flags() {
-		usual[f.name] = f.usual
+		fallback[f.name] = f.initial
 	}
 	for _, name := range r.Fields.Keys() {
 		v, _ := r.Fields.Get(name)
 		if o.Type().Attribute(name) != nil {
 			e.Places[name] = o.Place(name)
 		}
-		if normal, flag := usual[name]; flag {
+		if normal, flag := fallback[name]; flag {
 			c.flag(&e, name, v, normal)
 			continue
 		}
@@ -158,13 +158,13 @@ func textOf(d *types.Dict, key string) string {
 }
 
 // flag sets a member of resources that is true or false.
-func (c *collector) flag(e *Entry, name string, v types.Value, usual bool) {
+func (c *collector) flag(e *Entry, name string, v types.Value, fallback bool) {
 	b, ok := v.(bool)
 	switch {
 	case !ok:
 		c.bad(e.At, name, "compute it from what is known",
 			"%s of a resource is %s, and has to be true or false", name, types.Kind(v))
-	case b != usual && name != "managed": // a class leaves out what is not managed
+	case b != fallback && name != "managed": // a class leaves out what is not managed
 		e.Members[name] = b
 	}
 }

@@ -135,7 +135,7 @@ func (c *collector) fromMapping(r *entity.Resource) Entry {
 		},
 	}
 	for _, f := range flags() {
-		if is, said := r.Flags[f.name]; said && is != f.usual {
+		if is, said := r.Flags[f.name]; said && is != f.initial {
 			e.Members[f.name] = is
 		}
 	}

@@ -54,7 +54,7 @@ func checkString(v types.Value, params *types.Dict) (types.Value, error) {
 	if least, ok := params.Get("min_length"); ok && less(n, least) {
 		return false, nil
 	}
-	if most, ok := params.Get("max_length"); ok && less(most, n) {
+	if limit, ok := params.Get("max_length"); ok && less(limit, n) {
 		return false, nil
 	}
 	for _, name := range []string{"regex", "pattern"} {
@@ -149,14 +149,14 @@ func digits(text string, params *types.Dict) (bool, error) {
 		"max_digits":     len(strings.TrimLeft(whole, "0")) + len(fraction),
 	}
 	for name, n := range sizes {
-		most, ok := params.Get(name)
-		if !ok || most == (types.Null{}) {
+		limit, ok := params.Get(name)
+		if !ok || limit == (types.Null{}) {
 			continue
 		}
-		if !isInt(most) {
+		if !isInt(limit) {
 			return false, errors.New("the validation parameter " + name + " is a whole number")
 		}
-		if less(most, int64(n)) {
+		if less(limit, int64(n)) {
 			return false, nil
 		}
 	}

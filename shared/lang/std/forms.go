@@ -114,9 +114,9 @@ func isNameEmail(s string) bool {
 var schemes = pattern.Lazy(`^[a-zA-Z][a-zA-Z0-9+.-]*$`)
 
 // isURL accepts a URL of one of some schemes, or of any, up to a length if it is not 0.
-func isURL(s string, most int, of ...string) bool {
+func isURL(s string, limit int, of ...string) bool {
 	s = strings.TrimSpace(s)
-	if most > 0 && len(s) > most {
+	if limit > 0 && len(s) > limit {
 		return false
 	}
 	scheme, rest, ok := strings.Cut(s, ":")

@@ -108,13 +108,13 @@ func (p *parser) expected(what, hint string) {
 
 // shown is a token as messages show it.
 func shown(t *Token) string {
-	const most = 40
+	const limit = 40
 	text := t.Text
 	if i := strings.IndexAny(text, "\r\n"); i >= 0 {
 		text = text[:i] + "…"
 	}
-	if r := []rune(text); len(r) > most {
-		text = string(r[:most]) + "…"
+	if r := []rune(text); len(r) > limit {
+		text = string(r[:limit]) + "…"
 	}
 	if t.Kind == EOF {
 		return t.Kind.String()

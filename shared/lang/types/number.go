@@ -153,10 +153,10 @@ func Arithmetic(op string, a, b Value) (Value, error) {
 
 // quick computes with small whole numbers, where the result is one.
 func quick(op string, a, b Value) (Value, bool) {
-	const most = 1 << 31
+	const limit = 1 << 31
 	x, okX := small(a)
 	y, okY := small(b)
-	if !okX || !okY || x <= -most || x >= most || y <= -most || y >= most {
+	if !okX || !okY || x <= -limit || x >= limit || y <= -limit || y >= limit {
 		return nil, false
 	}
 	switch op {

@@ -111,13 +111,13 @@ func shown(v Value) string {
 
 // Short returns the Repr of a value, shortened for a message.
 func Short(v Value) string {
-	const most = 60
+	const limit = 60
 	if o, ok := v.(Object); ok {
 		return o.String()
 	}
 	s := Repr(v)
-	if utf8.RuneCountInString(s) > most {
-		s = string([]rune(s)[:most]) + "…"
+	if utf8.RuneCountInString(s) > limit {
+		s = string([]rune(s)[:limit]) + "…"
 	}
 	return s
 }

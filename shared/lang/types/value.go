@@ -78,19 +78,19 @@ func (d *Dict) Len() int { return len(d.keys) }
 // Weight returns how many values a value holds all told, itself among them and what is in several
 // places as often: so many are written when it is shown. Each 64 bytes of a text count like one.
 func Weight(v Value) int {
-	const most = math.MaxInt / 4 // a sum of two is not too large
+	const limit = math.MaxInt / 4 // a sum of two is not too large
 	n := 1
 	switch v := v.(type) {
 	case string:
 		return 1 + len(v)/64
 	case *List:
 		for _, item := range v.Items {
-			n = min(n+Weight(item), most)
+			n = min(n+Weight(item), limit)
 		}
 	case *Dict:
 		if v.weight == 0 {
 			for _, k := range v.keys {
-				n = min(n+1+len(k)/64+Weight(v.values[k]), most)
+				n = min(n+1+len(k)/64+Weight(v.values[k]), limit)
 			}
 			v.weight = n
 		}

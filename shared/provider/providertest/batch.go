@@ -88,7 +88,7 @@ func (e *env) round(single *env, change map[string]any, purge bool) error {
 		return err
 	}
 	for _, r := range here {
-		if err := e.settled(r); err != nil {
+		if err := e.converged(r); err != nil {
 			return fmt.Errorf("after the batch: %w", err)
 		}
 	}

@@ -131,7 +131,7 @@ func creates(e *env) error {
 		return err
 	}
 	if e.Present {
-		return e.settled(r)
+		return e.converged(r)
 	}
 	obs, err := e.read(r, false)
 	if err != nil || obs.Exists {
@@ -189,7 +189,7 @@ func createsTwice(e *env) error {
 			return errNotApplicable // the target takes its time
 		}
 	}
-	if err := e.settled(r); err != nil || e.Lasting {
+	if err := e.converged(r); err != nil || e.Lasting {
 		return err
 	}
 	if err := e.expect(purged(r), plan.Purged); err != nil {
@@ -226,14 +226,14 @@ func updates(e *env) error {
 		if _, err := e.act(provider.BatchChange{Change: plan.Updated, Resource: r, Observed: obs, Changes: diffs}, nil); err != nil {
 			return fmt.Errorf("update %d, repeated: %w", i+1, err)
 		}
-		if err := e.settled(r); err != nil {
+		if err := e.converged(r); err != nil {
 			return fmt.Errorf("update %d, repeated: %w", i+1, err)
 		}
 	}
 	if r, err = e.made(); err != nil {
 		return fmt.Errorf("back to what was there first: %w", err)
 	}
-	if err := e.settled(r); err != nil {
+	if err := e.converged(r); err != nil {
 		return fmt.Errorf("back to what was there first: %w", err)
 	}
 	return nil
@@ -279,7 +279,7 @@ func updateGone(e *env) error {
 	if _, err := e.apply(r); err != nil {
 		return err
 	}
-	return e.settled(r)
+	return e.converged(r)
 }
 
 func initOnly(e *env) error {

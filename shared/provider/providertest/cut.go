@@ -35,7 +35,7 @@ func canceled(e *env) error {
 	if _, err := e.apply(r); err != nil {
 		return err
 	}
-	if err := e.settled(r); err != nil {
+	if err := e.converged(r); err != nil {
 		return err
 	}
 	return e.laterGivenUp(r)
@@ -108,7 +108,7 @@ func (e *env) givenUp(r provider.Resource, after time.Duration) error {
 	ctx, cancel := context.WithTimeout(e.ctx, after)
 	defer cancel()
 	cut.ctx = ctx
-	most := after + cmp.Or(e.subject.grace, grace)
+	limit := after + cmp.Or(e.subject.grace, grace)
 	for _, act := range []func() error{
 		func() error { _, err := cut.apply(r); return err },
 		func() error {
@@ -121,7 +121,7 @@ func (e *env) givenUp(r provider.Resource, after time.Duration) error {
 	} {
 		began := time.Now()
 		said := act()
-		if took := time.Since(began); took > most {
+		if took := time.Since(began); took > limit {
 			return tooLong(after, took)
 		}
 		if err := e.honest(r, said, "after it was cut off"); err != nil { // it may fail, or have been faster
@@ -255,7 +255,7 @@ func (e *env) stopped(t transition, n int) (more bool, end string, err error) {
 		_, err = place.apply(after)
 	}
 	if err == nil {
-		err = place.settled(after)
+		err = place.converged(after)
 	}
 	if err != nil {
 		return more, "", err

@@ -363,12 +363,12 @@ func (e *env) expect(r provider.Resource, want plan.Change) error {
 	if change != want {
 		return fmt.Errorf("apply did %q, expected %q", change, want)
 	}
-	return e.settled(r)
+	return e.converged(r)
 }
 
-// settled demands that a dry run and another apply have nothing to do, and that the apply leaves
+// converged demands that a dry run and another apply have nothing to do, and that the apply leaves
 // the world as it is.
-func (e *env) settled(r provider.Resource) error {
+func (e *env) converged(r provider.Resource) error {
 	before, err := e.world()
 	if err != nil {
 		return err

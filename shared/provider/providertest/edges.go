@@ -96,7 +96,7 @@ func (e *env) edge(a *schema.CompiledAttribute, v any) (made bool, err error) {
 		}
 		return true, e.unchanged(before, "a value that was refused")
 	}
-	return change != plan.NoChange, e.settled(r)
+	return change != plan.NoChange, e.converged(r)
 }
 
 func shown(v any, sensitive bool) string {

@@ -50,7 +50,7 @@ func reload(e *env) error {
 		if err := e.call(r, func() error { return h.Reload(ctx, provider.ReadRequest{Resource: r}) }); err != nil {
 			return err
 		}
-		if err := e.settled(r); err != nil {
+		if err := e.converged(r); err != nil {
 			return err
 		}
 	}

@@ -53,7 +53,7 @@ func parallel(e *env) error {
 		return err
 	}
 	for _, r := range all {
-		if err := e.settled(r); err != nil {
+		if err := e.converged(r); err != nil {
 			return err
 		}
 	}
@@ -87,7 +87,7 @@ func (e *env) interleaved(all []provider.Resource) error {
 				_, err = e.applyFrom(c.Resource, c.Token, out.Again.State)
 			}
 			if err == nil {
-				err = e.settled(c.Resource)
+				err = e.converged(c.Resource)
 			}
 			if err != nil {
 				return fmt.Errorf("all were read before the first was changed: %w", err)

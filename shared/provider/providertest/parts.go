@@ -74,7 +74,7 @@ func (e *env) part(name string, from, to any) error {
 			return nil // refused
 		}
 		if err == nil {
-			err = e.settled(r)
+			err = e.converged(r)
 		}
 		if err != nil {
 			return err

@@ -327,11 +327,11 @@ func (s *shelf) List(_ *provider.Context, found func(provider.Found) error) erro
 }
 
 // Noop implements provider.Nooper.
-func (s *shelf) Noop(_ *provider.Context, would provider.BatchChange) error {
+func (s *shelf) Noop(_ *provider.Context, planned provider.BatchChange) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.noopWrites {
-		s.boxes[nameOf(would.Resource)] = map[string]any{"size": int64(0)}
+		s.boxes[nameOf(planned.Resource)] = map[string]any{"size": int64(0)}
 	}
 	return nil
 }

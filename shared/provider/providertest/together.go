@@ -82,7 +82,7 @@ func (e *env) least() error {
 		}
 		return fmt.Errorf("with nothing but what has to be given: %w", err)
 	}
-	if err := e.settled(r); err != nil {
+	if err := e.converged(r); err != nil {
 		return fmt.Errorf("with nothing but what has to be given: %w", err)
 	}
 	_, err = e.apply(purged(r))
@@ -165,7 +165,7 @@ func (e *env) brings(r provider.Resource) (refused bool, err error) {
 		}
 		return false, err
 	}
-	return false, e.settled(r)
+	return false, e.converged(r)
 }
 
 // alone sets some attributes of r back to what they are in the case, and then to what r has, while

@@ -26,7 +26,7 @@ type twist struct {
 	remove   func(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error)
 	form     func(attrs map[string]any) (map[string]any, error)
 	list     func(ctx *provider.Context, found func(provider.Found) error) error
-	noop     func(ctx *provider.Context, would provider.BatchChange) error
+	noop     func(ctx *provider.Context, planned provider.BatchChange) error
 	answers  func(ctx context.Context, out []provider.Applied) []provider.Applied
 	readings func(ctx context.Context, out []provider.Reading) []provider.Reading
 	diff     func(desired provider.Resource, observed provider.Observation) map[string]plan.Diff
@@ -92,11 +92,11 @@ func (w *twist) List(ctx *provider.Context, found func(provider.Found) error) er
 	return w.shelf.List(ctx, found)
 }
 
-func (w *twist) Noop(ctx *provider.Context, would provider.BatchChange) error {
+func (w *twist) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	if w.noop != nil {
-		return w.noop(ctx, would)
+		return w.noop(ctx, planned)
 	}
-	return w.shelf.Noop(ctx, would)
+	return w.shelf.Noop(ctx, planned)
 }
 
 func (w *twist) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {

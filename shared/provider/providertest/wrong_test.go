@@ -212,11 +212,11 @@ func wrongSteps() []wrong {
 			}
 		}},
 		{"a noop that does what it is told of", "noop", "a noop of a updated resource changed the world", "only ask", func(w *twist) {
-			w.noop = func(ctx *provider.Context, would provider.BatchChange) error {
-				if len(would.Changes) == 0 {
+			w.noop = func(ctx *provider.Context, planned provider.BatchChange) error {
+				if len(planned.Changes) == 0 {
 					return nil
 				}
-				_, err := provider.Apply(w.shelf, provider.BatchChange{Context: ctx, Change: would.Change, Resource: would.Resource, Observed: would.Observed, Changes: would.Changes})
+				_, err := provider.Apply(w.shelf, provider.BatchChange{Context: ctx, Change: planned.Change, Resource: planned.Resource, Observed: planned.Observed, Changes: planned.Changes})
 				return err
 			}
 		}},

@@ -309,9 +309,9 @@ func write(root *os.Root, name string, text []byte) error {
 }
 
 // link gives a model the folder in which it keeps data.
-func link(dir, own, usual string) error {
+func link(dir, own, fallback string) error {
 	if own == "" {
-		own = usual
+		own = fallback
 		if err := os.MkdirAll(own, 0o700); err != nil {
 			return err
 		}

@@ -68,12 +68,12 @@ type collector struct {
 
 // binding is an offer of an entity: a binding, or a version of one.
 type binding struct {
-	name    string
-	version int
-	usual   bool
-	at      *eval.Instance // what says which entity
-	named   *eval.Instance // what says the name and the owner
-	entity  *types.Entity
+	name     string
+	version  int
+	standard bool
+	at       *eval.Instance // what says which entity
+	named    *eval.Instance // what says the name and the owner
+	entity   *types.Entity
 }
 
 // bad adds a problem. Entities of main.cf have their names without a namespace in it.
@@ -135,9 +135,9 @@ func (c *collector) binding(o *eval.Instance) {
 	name := text(o, "service_entity_name")
 	switch {
 	case is(o.Type(), "ServiceEntityBinding"):
-		c.offer(binding{name: name, usual: true, at: o, named: o})
+		c.offer(binding{name: name, standard: true, at: o, named: o})
 	case is(o.Type(), "ServiceBinding"):
-		usual, found := number(o, "default_version"), false
+		standard, found := number(o, "default_version"), false
 		seen := map[int]*eval.Instance{}
 		for _, v := range list(o, "versions") {
 			n := number(v, "version")
@@ -154,12 +154,12 @@ func (c *collector) binding(o *eval.Instance) {
 					n,
 				)
 			}
-			seen[n], found = v, found || n == usual
-			c.offer(binding{name: name, version: n, usual: n == usual, at: v, named: o})
+			seen[n], found = v, found || n == standard
+			c.offer(binding{name: name, version: n, standard: n == standard, at: v, named: o})
 		}
 		if !found {
 			c.bad(o.Place("default_version"), "default_version", "name one of its versions",
-				"%s has no version %d, which is its default_version", name, usual)
+				"%s has no version %d, which is its default_version", name, standard)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func (c *collector) names() {
 func (c *collector) service(b *binding) {
 	strict, _ := b.at.Value("strict_modifier_enforcement")
 	s := definition.Service{
-		Name: b.name, Version: b.version, Default: b.usual, Config: map[string]bool{},
+		Name: b.name, Version: b.version, Default: b.standard, Config: map[string]bool{},
 		OwnedEntities: []string{}, Strict: strict == true,
 	}
 	e := &entity{collector: c, of: b.entity, strict: s.Strict}

@@ -58,7 +58,7 @@ func CheckPut(bundle string, services []Service) error {
 		return fault.New(fault.Invalid, opPut, "the model has %d versions of services, and may have %d",
 			len(services), MaxServices).WithHint("split the model into environments")
 	}
-	seen, usual := map[string]bool{}, map[string]bool{}
+	seen, fallback := map[string]bool{}, map[string]bool{}
 	for i := range services {
 		s := &services[i]
 		key := fmt.Sprintf("%s version %d", s.Name, s.Version)
@@ -72,10 +72,10 @@ func CheckPut(bundle string, services []Service) error {
 				s.Name, s.Version)
 		case seen[key]:
 			return fault.New(fault.Invalid, opPut, "there are two definitions of %s", key)
-		case s.Default && usual[s.Name]:
+		case s.Default && fallback[s.Name]:
 			return fault.New(fault.Invalid, opPut, "%s has two default versions", s.Name)
 		}
-		seen[key], usual[s.Name] = true, usual[s.Name] || s.Default
+		seen[key], fallback[s.Name] = true, fallback[s.Name] || s.Default
 	}
 	return nil
 }

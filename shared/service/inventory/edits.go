@@ -110,14 +110,14 @@ func (e *editor) attribute(a *definition.Attribute, at Path, in map[string]any) 
 	e.value(at, in, a.Name, plainNumber(a.Default))
 }
 
-// value changes the value of a name. usual is what it is without one.
-func (e *editor) value(at Path, in map[string]any, name string, usual any) {
+// value changes the value of a name. fallback is what it is without one.
+func (e *editor) value(at Path, in map[string]any, name string, fallback any) {
 	given := plainNumber(e.edit.Value)
 	switch e.edit.Operation {
 	case Replace:
 		in[name] = given
 	case Remove:
-		in[name] = usual
+		in[name] = fallback
 	case Merge:
 		if out, ok := merged(in[name], given); ok {
 			in[name] = out

@@ -217,7 +217,7 @@ func invalidText(p map[string]any, s string) string {
 	if least, ok := number(plainNumber(p["min_length"])); ok && n.Cmp(least) < 0 {
 		return fmt.Sprintf("it has less than %v characters", p["min_length"])
 	}
-	if most, ok := number(plainNumber(p["max_length"])); ok && n.Cmp(most) > 0 {
+	if limit, ok := number(plainNumber(p["max_length"])); ok && n.Cmp(limit) > 0 {
 		return fmt.Sprintf("it has more than %v characters", p["max_length"])
 	}
 	text, ok := p["regex"].(string)

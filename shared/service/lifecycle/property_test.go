@@ -257,14 +257,14 @@ func (p *player) exports(was lifecycle.Instance, r lifecycle.Result) {
 // settle holds that what begins by itself comes to an end, whatever compiles say.
 func (p *player) settle() {
 	p.t.Helper()
-	steps, most := 0, 4*len(p.m.States)+8
+	steps, limit := 0, 4*len(p.m.States)+8
 	for p.open = []lifecycle.Event{lifecycle.Auto{}}; len(p.open) > 0; steps++ {
 		e := p.open[0]
 		p.open = p.open[1:]
 		if _, deployed := e.(lifecycle.Resources); deployed {
 			continue
 		}
-		if p.do(e); steps > most {
+		if p.do(e); steps > limit {
 			p.t.Errorf("%s goes on for ever: %+v", p.i.State, p.m.Transfers)
 			return
 		}

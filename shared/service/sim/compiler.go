@@ -135,11 +135,11 @@ func (c *compiler) instance(i *lsm.Instance) error {
 	if !c.offers(i.Service) {
 		return nil
 	}
-	text := func(name, usual string) string {
+	text := func(name, fallback string) string {
 		if v, ok := i.Attributes[name]; ok {
 			return fmt.Sprint(v)
 		}
-		return usual
+		return fallback
 	}
 	if i.Service == "site" {
 		port, err := c.port(i)

@@ -87,9 +87,9 @@ func Draw(seed uint64) *Plan {
 	}
 	p.Visits = rng.IntN(2) == 0
 	d := &drawer{Rand: rng}
-	at, most := time.Duration(0), 8+rng.IntN(20)
+	at, limit := time.Duration(0), 8+rng.IntN(20)
 	pace := []time.Duration{300 * time.Millisecond, 2 * time.Second, 8 * time.Second}[rng.IntN(3)]
-	for len(p.Ops) < most {
+	for len(p.Ops) < limit {
 		next := d.next()
 		for _, op := range next {
 			switch {

@@ -263,9 +263,9 @@ func (r *run) serve(lane string) {
 	if x == nil {
 		return // nobody is there: the message is lost
 	}
-	const most = 30 * time.Second
+	const limit = 30 * time.Second
 	x.Go("serves "+lane, func(ctx context.Context) {
-		out, err := x.engine.RunLane(ctx, env, lane, r.bench.Time().Add(most))
+		out, err := x.engine.RunLane(ctx, env, lane, r.bench.Time().Add(limit))
 		if err != nil {
 			r.bench.Tracef("a run of %s ends: %v", lane, err)
 		}

@@ -130,13 +130,13 @@ func TestSameSeedSameRun(t *testing.T) {
 // faults can do comes about in them.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	kinds := campaign(t, 1, usual)
+	kinds := campaign(t, 1, seedCount)
 	for _, k := range slices.Sorted(maps.Keys(kinds)) {
 		t.Logf("%6d %s", kinds[k], k)
 	}
 	for _, k := range wanted() {
-		if kinds[k] == 0 && usual > few {
-			t.Errorf("%q never happens in %d seeds", k, usual)
+		if kinds[k] == 0 && seedCount > few {
+			t.Errorf("%q never happens in %d seeds", k, seedCount)
 		}
 	}
 }

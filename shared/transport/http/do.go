@@ -228,8 +228,8 @@ func (in *session) repeatable(r Request) bool {
 // backoff is how long to wait after a try, counted from 0: longer each time, up to some seconds,
 // and never the same for two.
 func backoff(try int) time.Duration {
-	const first, most = 200 * time.Millisecond, 5 * time.Second
-	d := min(first<<min(try, 10), most)
+	const first, limit = 200 * time.Millisecond, 5 * time.Second
+	d := min(first<<min(try, 10), limit)
 	return d/2 + rand.N(d/2) //nolint:gosec // no secret
 }
 

@@ -144,10 +144,10 @@ func (s *settings) fill(values map[string]any) {
 
 // Wait returns how long connecting may take, by the options of an agent.
 func Wait(options map[string]any) time.Duration {
-	const usual = 10
+	const fallback = 10
 	n, known := options["timeout"].(int64)
 	if !known {
-		n = usual
+		n = fallback
 	}
 	return time.Duration(n) * time.Second
 }

@@ -49,8 +49,8 @@ func (f *forwarder) InSync(ctx *provider.Context, attribute string, desired, see
 }
 
 // Noop implements provider.Nooper.
-func (f *forwarder) Noop(ctx *provider.Context, would provider.BatchChange) error {
-	_, err := f.one(ctx, callNoop, changeOf(would))
+func (f *forwarder) Noop(ctx *provider.Context, planned provider.BatchChange) error {
+	_, err := f.one(ctx, callNoop, changeOf(planned))
 	return err
 }
 

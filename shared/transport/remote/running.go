@@ -43,7 +43,7 @@ const (
 	// endLimit is how long a program gets to end what it runs: as long as it takes for that by
 	// itself, and a little more.
 	endLimit = 6 * time.Second
-	endLook  = 5 * time.Millisecond
+	endPoll  = 5 * time.Millisecond
 )
 
 // end ends a program and waits for it. Busy: it did not end.
@@ -66,7 +66,7 @@ func (r Running) end(ctx context.Context) error {
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
-			case <-time.After(endLook):
+			case <-time.After(endPoll):
 			}
 		}
 	}

@@ -109,8 +109,8 @@ func (c *scene) bring() []error {
 	return errs
 }
 
-// settled checks that all is there, nothing else is, and the command ran as often as it was called.
-func (c *scene) settled(most int) {
+// checkEnd checks that all is there, nothing else is, and the command ran as often as it was called.
+func (c *scene) checkEnd(limit int) {
 	c.t.Helper()
 	entries, err := os.ReadDir(c.dir)
 	if err != nil || len(entries) != len(c.items)+3 {
@@ -125,8 +125,8 @@ func (c *scene) settled(most int) {
 	if text, err := os.ReadFile(filepath.Join(c.dir, "large")); err != nil || !bytes.Equal(text, noise(256<<10)) {
 		c.t.Errorf("the large file: %d bytes, %v", len(text), err)
 	}
-	if text, _ := os.ReadFile(filepath.Join(c.dir, "ran")); len(text) < 4 || len(text) > 4*most {
-		c.t.Errorf("the command ran %d times, expected 1 to %d", len(text)/4, most)
+	if text, _ := os.ReadFile(filepath.Join(c.dir, "ran")); len(text) < 4 || len(text) > 4*limit {
+		c.t.Errorf("the command ran %d times, expected 1 to %d", len(text)/4, limit)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestCutAnywhere(t *testing.T) {
 	if errs := whole.bring(); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	whole.settled(1)
+	whole.checkEnd(1)
 	up, down := line.counted()
 	for _, c := range []struct {
 		why   string
@@ -167,7 +167,7 @@ func TestCutAnywhere(t *testing.T) {
 				if errs := scene.bring(); len(errs) > 0 {
 					t.Errorf("the second time: %v", errs)
 				}
-				scene.settled(2)
+				scene.checkEnd(2)
 			})
 		}
 	}

@@ -17,14 +17,14 @@ import (
 
 // methods returns the ways to log in, and what is to be called when it is done.
 func (h *hop) methods() ([]ssh.AuthMethod, func(), error) {
-	usual := h.key == "" && h.keyFile == "" && h.password == ""
+	fallback := h.key == "" && h.keyFile == "" && h.password == ""
 	held := &agentKeys{wanted: h.agent}
 	signers, err := h.named(held)
 	if err != nil {
 		held.close()
 		return nil, nil, err
 	}
-	if h.agent != nil && *h.agent || h.agent == nil && usual {
+	if h.agent != nil && *h.agent || h.agent == nil && fallback {
 		all, err := held.all()
 		if err != nil && h.agent != nil {
 			held.close()
@@ -32,7 +32,7 @@ func (h *hop) methods() ([]ssh.AuthMethod, func(), error) {
 		}
 		signers = append(signers, all...)
 	}
-	if usual && h.agent == nil {
+	if fallback && h.agent == nil {
 		signers = append(signers, defaultKeys()...)
 	}
 	var methods []ssh.AuthMethod

@@ -137,8 +137,8 @@ func (wholeHandler) InSync(_ *provider.Context, attribute string, desired, seen 
 	return provider.Verdict{}, nil
 }
 
-func (wholeHandler) Noop(ctx *provider.Context, would provider.BatchChange) error {
-	ctx.Info("it would", "change", string(would.Change), "dry", ctx.DryRun())
+func (wholeHandler) Noop(ctx *provider.Context, planned provider.BatchChange) error {
+	ctx.Info("it would", "change", string(planned.Change), "dry", ctx.DryRun())
 	return nil
 }
 

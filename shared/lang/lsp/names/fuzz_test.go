@@ -24,8 +24,8 @@ func FuzzNames(f *testing.F) {
 		f.Add(seed, uint16(len(seed)))
 	}
 	f.Fuzz(func(t *testing.T, text string, at uint16) {
-		const most = 2000
-		text = text[:min(len(text), most)]
+		const limit = 2000
+		text = text[:min(len(text), limit)]
 		tree, problems := syntax.Parse(text)
 		file := &names.File{Path: "/main.cf", Namespace: eval.Main, Tree: tree}
 		p := names.New([]*names.File{file}, std.Plugins(), nil)

@@ -106,8 +106,8 @@ func (t *Text) At(line, column int) int {
 	if line < 1 || column < 1 {
 		return 0
 	}
-	const most = 1 << 30
-	return t.Offset(Position{uint32(min(line, most) - 1), uint32(min(column, most) - 1)}, UTF32)
+	const limit = 1 << 30
+	return t.Offset(Position{uint32(min(line, limit) - 1), uint32(min(column, limit) - 1)}, UTF32)
 }
 
 // Replace returns the text with what stands in a range replaced. A range that ends before it begins

@@ -65,8 +65,8 @@ func FuzzEdit(f *testing.F) {
 	f.Add("é𝕊\r\n𝕊", "\r", uint16(1), uint16(1))
 	f.Add("a\rb\n\r\nc", "\n", uint16(2), uint16(3))
 	f.Fuzz(func(t *testing.T, before, with string, a, b uint16) {
-		const most = 500 // every place is tried
-		before, with = before[:min(len(before), most)], with[:min(len(with), most)]
+		const limit = 500 // every place is tried
+		before, with = before[:min(len(before), limit)], with[:min(len(with), limit)]
 		before, with = strings.ToValidUTF8(before, "?"), strings.ToValidUTF8(with, "?")
 		units := utf16.Encode([]rune(before))
 		from, to := whole(units, int(a)), whole(units, int(b))

@@ -53,7 +53,7 @@ func bundle(n int) string { return fmt.Sprintf("%064x", n) }
 
 // service returns a definition with something in every corner.
 func service(name string, version int) definition.Service {
-	text, most, kind := "A site.", 3, "int"
+	text, limit, kind := "A site.", 3, "int"
 	return definition.Service{
 		Name: name, Description: &text, Version: version, Default: version == 0,
 		Part: definition.Part{
@@ -64,7 +64,7 @@ func service(name string, version int) definition.Service {
 			}},
 			Embedded: []definition.Embedded{{
 				Name: "databases", Modifier: definition.ReadWrite,
-				Limits: definition.Limits{Lower: 1, Upper: &most},
+				Limits: definition.Limits{Lower: 1, Upper: &limit},
 				Part:   definition.Part{Entity: "__config__::Database", KeyAttributes: []string{"name"}},
 			}},
 			Annotations: map[string]any{"on": true, "list": []any{"a", nil}},

@@ -58,7 +58,7 @@ func (a *app) serviceList() *cobra.Command {
 			"instances there are of each, by state.",
 		Example: "  southbound service list\n  southbound service list --json",
 		Args:    exactArgs(0, "nothing more"),
-		RunE:    a.ordered(a.look, a.listServices),
+		RunE:    a.ordered(a.openToRead, a.listServices),
 	}
 }
 
@@ -196,7 +196,7 @@ func (a *app) serviceShow() *cobra.Command {
 			"  southbound service show site --lifecycle | dot -Tsvg > site.svg",
 		Args: exactArgs(1, "the name of a service"),
 	}
-	cmd.RunE = a.ordered(a.look, func(ctx context.Context, o api.Orders, args []string) error {
+	cmd.RunE = a.ordered(a.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
 		if f.schema && f.dot {
 			return fault.New(fault.Usage, "service show", "--schema and --lifecycle are two things").
 				WithHint("use one of them")
@@ -271,7 +271,7 @@ func (a *app) serviceInstances() *cobra.Command {
 			"  southbound service instances site state=failed state=rejected\n" +
 			"  southbound service instances site quota=5 --sort last_updated --descending --json",
 		Args: atLeastOne("the name of a service"),
-		RunE: a.ordered(a.look, func(ctx context.Context, o api.Orders, args []string) error {
+		RunE: a.ordered(a.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
 			return a.listInstances(ctx, o, args, f)
 		}),
 	}

@@ -1,0 +1,9 @@
+//go:build !race
+
+package sim
+
+const (
+	seedCount = 600  // seeds of TestSeeds
+	compiles  = 150  // compiles that TestCompiler does twice
+	deep      = 1000 // how many seeds a mutant may need to be looked for
+)

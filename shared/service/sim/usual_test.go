@@ -1,9 +1,0 @@
-//go:build !race
-
-package sim
-
-const (
-	usual    = 600  // seeds of TestSeeds
-	compiles = 150  // compiles that TestCompiler does twice
-	deep     = 1000 // how many seeds a mutant may need to be looked for
-)
