@@ -14,7 +14,7 @@ import (
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
-	"southbound/shared/transport/option"
+	"southbound/shared/transport/options"
 )
 
 // Packs are the transports that packs bring, by their names. The zero value has none. It may be
@@ -103,7 +103,7 @@ func (p Packs) Check(a resource.Agent) []diag.Problem {
 	if !ok {
 		return check(a, p.Names())
 	}
-	problems := option.Unknown(b.Name, a.Options, b.names())
+	problems := options.Unknown(b.Name, a.Options, b.names())
 	_, wrong := b.options.Check(b.known(a))
 	for _, w := range wrong {
 		w.Hint = b.hint(w)

@@ -16,7 +16,7 @@ import (
 	"southbound/shared/schema"
 	"southbound/shared/transport/aws"
 	"southbound/shared/transport/http"
-	"southbound/shared/transport/option"
+	"southbound/shared/transport/options"
 	"southbound/shared/transport/postgresql"
 	"southbound/shared/transport/ssh"
 )
@@ -199,7 +199,7 @@ func check(a resource.Agent, names []string) []diag.Problem {
 	var problems []diag.Problem
 	switch a.Transport {
 	case NameLocal:
-		problems = option.Unknown(NameLocal, a.Options, nil)
+		problems = options.Unknown(NameLocal, a.Options, nil)
 	case NameAWS:
 		problems = aws.Check(a.Options)
 	case NameHTTP:

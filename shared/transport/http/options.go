@@ -15,23 +15,13 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"southbound/shared/diag"
-	"southbound/shared/fault"
-	"southbound/shared/resource"
-	"southbound/shared/schema"
-	"southbound/shared/transport/option"
+	"southbound/shared/transport/options"
 )
 
-// Option is one of the options of an agent with the transport http.
-type Option struct {
-	Name, Type, Description string
-	Secret                  bool // must be a reference to a secret
-	Default                 any
-}
-
-// Options are all of them, in the order in which people think of them.
-func Options() []Option {
-	return []Option{
-		{Name: "url", Type: `Pattern[/\Ahttps?:\/\/[^\/?#@\s]+(\/[^?#\s]*)?\z/]`, Description: "the base of all paths, such as https://api.example.com/v2"},
+// declared are all options, in the order in which people think of them.
+func declared() []options.Option {
+	return []options.Option{
+		{Name: "url", Type: `Pattern[/\Ahttps?:\/\/[^\/?#@\s]+(\/[^?#\s]*)?\z/]`, Example: "{transport: http, url: https://api.example.com}", Description: "the base of all paths, such as https://api.example.com/v2"},
 		{Name: "user", Type: "Optional[String[1]]", Description: "the user of basic authentication"},
 		{Name: "password", Type: "Optional[String[1]]", Secret: true, Description: "its password"},
 		{Name: "token", Type: "Optional[String[1]]", Secret: true, Description: "the token of bearer authentication"},
@@ -75,18 +65,17 @@ type settings struct {
 	roots                          *x509.CertPool
 	client                         *tls.Certificate
 	secretHeaders                  []string
-	unknown                        bool // some are references, so not all can be checked
 }
 
 // Wait returns how long one request may be waited for with all its tries, by the options of an
 // agent.
-func Wait(options map[string]any) time.Duration {
+func Wait(given map[string]any) time.Duration {
 	sum := time.Duration(0)
-	for _, o := range Options() {
+	for _, o := range declared() {
 		if o.Name != "timeout" && o.Name != "retry" {
 			continue
 		}
-		n, known := options[o.Name].(int64)
+		n, known := given[o.Name].(int64)
 		if !known {
 			n, _ = o.Default.(int64)
 		}
@@ -97,83 +86,30 @@ func Wait(options map[string]any) time.Duration {
 
 // Check returns what is wrong with options; Attribute of a problem is the name of one. References
 // are right.
-func Check(options map[string]any) []diag.Problem {
-	_, problems := read(options)
-	return problems
-}
+func Check(given map[string]any) []diag.Problem { return read(given).Problems() }
 
 // parse reads options whose references are resolved.
-func parse(options map[string]any) (*settings, error) {
-	s, problems := read(options)
-	if s.unknown && len(problems) == 0 {
-		return nil, fault.New(fault.Invalid, "connect", "the options of the agent hold a reference that has no meaning there")
-	}
-	if err := option.Refuse(problems); err != nil {
+func parse(given map[string]any) (*settings, error) {
+	r := read(given)
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return r.out, nil
 }
 
+// reader adds to the options one by one what they mean together.
 type reader struct {
-	out      *settings
-	values   map[string]any
-	problems []diag.Problem
+	*options.Reader
+
+	out *settings
 }
 
-func (r *reader) bad(option, hint, format string, args ...any) {
-	r.problems = append(r.problems, diag.Problem{Attribute: option, Message: fmt.Sprintf(format, args...), Hint: hint})
-}
-
-func read(options map[string]any) (*settings, []diag.Problem) {
-	r := &reader{out: &settings{headers: http.Header{}}, values: map[string]any{}}
-	var names []string
-	for _, o := range Options() {
-		names = append(names, o.Name)
-		r.take(o, options[o.Name])
-	}
-	r.problems = append(r.problems, option.Unknown("http", options, names)...)
-	if options["url"] == nil {
-		r.bad("", "write it such as {transport: http, url: https://api.example.com}", "an agent with the transport http needs a url")
-	}
+func read(given map[string]any) *reader {
+	r := &reader{options.Read("http", declared(), given), &settings{headers: http.Header{}}}
 	r.fill()
-	r.together(options)
-	slices.SortStableFunc(r.problems, func(a, b diag.Problem) int { return strings.Compare(a.Attribute, b.Attribute) })
-	return r.out, r.problems
-}
-
-// take checks one option by itself.
-func (r *reader) take(o Option, v any) {
-	if v == nil {
-		if o.Default != nil {
-			r.values[o.Name] = o.Default
-		}
-		return
-	}
-	for _, ref := range resource.References(v) {
-		if _, file := ref.(resource.File); file {
-			r.bad(o.Name, `write the text itself, or {secret: "file:PATH"} for a file of the machine that connects`, "uploaded files have no meaning in the options of an agent")
-			return
-		}
-	}
-	if option.IsReference(v) {
-		r.out.unknown = true
-		return
-	}
-	d, err := schema.ParseDataType(o.Type)
-	if err == nil {
-		err = d.Check(v)
-	}
-	switch {
-	case err != nil && o.Secret:
-		r.bad(o.Name, "it is "+o.Description, "the value of %s is not valid", o.Name)
-	case err != nil:
-		r.bad(o.Name, "it is "+o.Description, "the value of %s is not valid: %v", o.Name, err)
-	case o.Secret:
-		r.bad(o.Name, `write {secret: "env:NAME"}, or another secret`, option.LiteralSecret)
-		r.values[o.Name] = v
-	default:
-		r.values[o.Name] = v
-	}
+	headers, _ := given["headers"].(map[string]any)
+	r.together(headers)
+	return r
 }
 
 // fill moves values that are known to the settings.
@@ -182,30 +118,30 @@ func (r *reader) fill() {
 	for name, p := range map[string]*string{"user": &s.user, "password": &s.password, "token": &s.token, "ca": &s.ca, "certificate": &s.certificate, "key": &s.key,
 		"server_name": &s.server, "idempotency_header": &s.idempotencyHeader, "probe": &s.probe,
 		"token_url": &s.tokenURL, "client_id": &s.clientID, "client_secret": &s.clientSecret, "audience": &s.audience} {
-		*p, _ = r.values[name].(string)
+		*p = r.Text(name)
 	}
 	for name, p := range map[string]*int64{"timeout": &s.timeout, "retry": &s.retry, "burst": &s.burst, "max_body": &s.maxBody} {
-		*p, _ = r.values[name].(int64)
+		*p = r.Number(name)
 	}
-	s.insecure, _ = r.values["insecure"].(bool)
-	scopes, _ := r.values["scopes"].([]any)
+	s.insecure, _ = r.Value("insecure").(bool)
+	scopes, _ := r.Value("scopes").([]any)
 	for _, scope := range scopes {
 		text, _ := scope.(string)
 		s.scopes = append(s.scopes, text)
 	}
-	switch v := r.values["rate"].(type) {
+	switch v := r.Value("rate").(type) {
 	case float64:
 		s.rate = v
 	case int64:
 		s.rate = float64(v)
 	}
-	if r.values["rate"] != nil && (s.rate < 0.001 || s.rate > 1e6) {
-		r.bad("rate", "write a number from 0.001 to 1000000", "the value of rate is not valid")
+	if r.Value("rate") != nil && (s.rate < 0.001 || s.rate > 1e6) {
+		r.Bad("rate", "write a number from 0.001 to 1000000", "the value of rate is not valid")
 	}
-	if text, ok := r.values["url"].(string); ok {
+	if text, ok := r.Value("url").(string); ok {
 		u, err := url.Parse(text)
 		if err != nil || u.Host == "" || u.Hostname() == "" || dotted(u.EscapedPath()) {
-			r.bad("url", "write it such as https://api.example.com/v2", "the value of url is not valid")
+			r.Bad("url", "write it such as https://api.example.com/v2", "the value of url is not valid")
 		} else {
 			s.base = u
 		}
@@ -215,26 +151,26 @@ func (r *reader) fill() {
 }
 
 func (r *reader) fillHeaders() {
-	m, _ := r.values["headers"].(map[string]any)
+	m, _ := r.Value("headers").(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		text, known := m[name].(string)
 		switch {
 		case !httpguts.ValidHeaderFieldName(name) || known && !httpguts.ValidHeaderFieldValue(text):
-			r.bad("headers", "names are letters, digits and -, values are on one line", "%q is not a header", name)
+			r.Bad("headers", "names are letters, digits and -, values are on one line", "%q is not a header", name)
 		case slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection"}, http.CanonicalHeaderKey(name)):
-			r.bad("headers", "leave it out", "the header %s is made by the connection itself", name)
+			r.Bad("headers", "leave it out", "the header %s is made by the connection itself", name)
 		case !known:
-			r.out.unknown = true
+			r.Pending()
 		default:
 			if authenticates(name) {
 				r.out.secretHeaders = append(r.out.secretHeaders, text)
-				r.bad("headers", fmt.Sprintf(`write %s: {secret: "env:NAME"}, or another secret`, name), option.LiteralSecret)
+				r.Literal("headers", fmt.Sprintf(`write %s: {secret: "env:NAME"}, or another secret`, name))
 			}
 			r.out.headers.Set(name, text)
 		}
 	}
 	if n := r.out.idempotencyHeader; n != "" && !httpguts.ValidHeaderFieldName(n) {
-		r.bad("idempotency_header", "write it such as Idempotency-Key", "%q is not a header", n)
+		r.Bad("idempotency_header", "write it such as Idempotency-Key", "%q is not a header", n)
 	}
 }
 
@@ -254,41 +190,40 @@ func (r *reader) certificates() {
 	if s.ca != "" {
 		s.roots = x509.NewCertPool()
 		if !s.roots.AppendCertsFromPEM([]byte(s.ca)) {
-			r.bad("ca", "write certificates in PEM: -----BEGIN CERTIFICATE----- and so on", "there is no certificate in the value of ca")
+			r.Bad("ca", "write certificates in PEM: -----BEGIN CERTIFICATE----- and so on", "there is no certificate in the value of ca")
 		}
 	}
 	if s.certificate != "" && s.key != "" {
 		pair, err := tls.X509KeyPair([]byte(s.certificate), []byte(s.key))
 		if err != nil {
-			r.bad("certificate", "write both in PEM", "the client's certificate and its key do not fit together")
+			r.Bad("certificate", "write both in PEM", "the client's certificate and its key do not fit together")
 		}
 		s.client = &pair
 	}
 }
 
 // together checks what one option alone cannot say.
-func (r *reader) together(options map[string]any) {
-	given := func(name string) bool { return options[name] != nil }
+func (r *reader) together(headers map[string]any) {
+	given := r.Given
 	for _, pair := range [][2]string{{"user", "password"}, {"certificate", "key"}} {
 		if given(pair[0]) != given(pair[1]) {
 			has, lacks := pair[0], pair[1]
 			if given(lacks) {
 				has, lacks = lacks, has
 			}
-			r.bad(has, "add "+lacks, "%s is of no use without %s", has, lacks)
+			r.Bad(has, "add "+lacks, "%s is of no use without %s", has, lacks)
 		}
 	}
-	headers, _ := options["headers"].(map[string]any)
 	own := false
 	for name := range headers {
 		own = own || http.CanonicalHeaderKey(name) == "Authorization"
 	}
-	r.oauth(given)
+	r.oauth()
 	if n := count(given("user"), given("token"), given("token_url"), own); n > 1 {
-		r.bad("", "keep one of user with password, token, token_url, and the header Authorization", "the agent has %d ways to authenticate, and there is room for one", n)
+		r.Bad("", "keep one of user with password, token, token_url, and the header Authorization", "the agent has %d ways to authenticate, and there is room for one", n)
 	}
 	if given("burst") && !given("rate") {
-		r.bad("burst", "add rate, the most requests a second", "burst is of no use without rate")
+		r.Bad("burst", "add rate, the most requests a second", "burst is of no use without rate")
 	}
 	s := r.out
 	if s.base == nil || s.base.Scheme == "https" {
@@ -296,28 +231,29 @@ func (r *reader) together(options map[string]any) {
 	}
 	for _, name := range []string{"ca", "certificate", "server_name"} {
 		if given(name) {
-			r.bad(name, "write the url with https://", "%s is of no use without TLS", name)
+			r.Bad(name, "write the url with https://", "%s is of no use without TLS", name)
 		}
 	}
 	if (given("user") || given("token") || given("token_url") || own || secretIn(headers)) && !s.insecure && !loopback(s.base.Hostname()) {
-		r.bad("url", "write it with https://, or say `insecure: true`", "credentials would go over the network in the open")
+		r.Bad("url", "write it with https://, or say `insecure: true`", "credentials would go over the network in the open")
 	}
 }
 
 // oauth checks what a client of OAuth 2 needs.
-func (r *reader) oauth(given func(string) bool) {
+func (r *reader) oauth() {
+	given := r.Given
 	for _, name := range []string{"client_id", "client_secret"} {
 		if given("token_url") && !given(name) {
-			r.bad("token_url", "add "+name, "a token is given out for client_id and client_secret")
+			r.Bad("token_url", "add "+name, "a token is given out for client_id and client_secret")
 		}
 	}
 	for _, name := range []string{"client_id", "client_secret", "scopes", "audience"} {
 		if given(name) && !given("token_url") {
-			r.bad(name, "add token_url", "%s is of no use without token_url", name)
+			r.Bad(name, "add token_url", "%s is of no use without token_url", name)
 		}
 	}
 	if u, err := url.Parse(r.out.tokenURL); err == nil && u.Scheme == "http" && !r.out.insecure && !loopback(u.Hostname()) {
-		r.bad("token_url", "write it with https://, or say `insecure: true`", "credentials would go over the network in the open")
+		r.Bad("token_url", "write it with https://, or say `insecure: true`", "credentials would go over the network in the open")
 	}
 }
 
@@ -333,7 +269,7 @@ func count(all ...bool) (n int) {
 // secretIn reports whether headers have a secret among them, or had, before it was resolved.
 func secretIn(headers map[string]any) bool {
 	for name, v := range headers {
-		if option.IsReference(v) || authenticates(name) {
+		if options.IsReference(v) || authenticates(name) {
 			return true
 		}
 	}

@@ -3,24 +3,13 @@ package postgresql
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
-	"southbound/shared/resource"
-	"southbound/shared/schema"
-	"southbound/shared/transport/option"
+	"southbound/shared/transport/options"
 )
-
-// Option is one of the options of an agent with the transport postgresql.
-type Option struct {
-	Name, Type, Description string
-	Secret                  bool // must be a reference to a secret
-	Default                 any
-}
 
 // The ways to use TLS.
 const (
@@ -29,10 +18,10 @@ const (
 	tlsNone    = "none"
 )
 
-// Options are all of them, in the order in which people think of them.
-func Options() []Option {
-	return []Option{
-		{Name: "host", Type: `Pattern[/\A[^\s,@]+\z/]`, Description: "the name or address of the server, or the absolute path of the directory of its socket"},
+// declared are all options, in the order in which people think of them.
+func declared() []options.Option {
+	return []options.Option{
+		{Name: "host", Type: `Pattern[/\A[^\s,@]+\z/]`, Example: "{transport: postgresql, host: db.example.com}", Description: "the name or address of the server, or the absolute path of the directory of its socket"},
 		{Name: "port", Type: "Integer[1, 65535]", Default: int64(5432), Description: "its port"},
 		{Name: "user", Type: "String[1]", Default: "postgres", Description: "the role to connect as"},
 		{Name: "password", Type: "Optional[String[1]]", Secret: true, Description: "its password"},
@@ -49,103 +38,57 @@ func Options() []Option {
 type settings struct {
 	host, user, password, database, tls, ca, certificate, key string
 	port, timeout                                             int64
-	unknown                                                   bool
 }
 
 // Check returns what is wrong with options; Attribute of a problem is the name of one. References
 // are right.
-func Check(options map[string]any) []diag.Problem {
-	_, problems := read(options)
-	return problems
+func Check(given map[string]any) []diag.Problem {
+	_, r := read(given)
+	return r.Problems()
 }
 
 // parse reads options whose references are resolved.
-func parse(options map[string]any) (*settings, error) {
-	s, problems := read(options)
-	if s.unknown && len(problems) == 0 {
-		return nil, fault.New(fault.Invalid, "connect", "the options of the agent hold a reference that has no meaning there")
-	}
-	if err := option.Refuse(problems); err != nil {
+func parse(given map[string]any) (*settings, error) {
+	s, r := read(given)
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func read(options map[string]any) (*settings, []diag.Problem) {
-	s, values := &settings{}, map[string]any{}
-	var problems []diag.Problem
-	bad := func(option, hint, format string, args ...any) {
-		problems = append(problems, diag.Problem{Attribute: option, Message: fmt.Sprintf(format, args...), Hint: hint})
+func read(given map[string]any) (*settings, *options.Reader) {
+	r := options.Read("postgresql", declared(), given)
+	s := &settings{
+		host: r.Text("host"), user: r.Text("user"), password: r.Text("password"),
+		database: r.Text("database"), tls: r.Text("tls"), ca: r.Text("ca"),
+		certificate: r.Text("certificate"), key: r.Text("key"),
+		port: r.Number("port"), timeout: r.Number("timeout"),
 	}
-	var names []string
-	for _, o := range Options() {
-		names = append(names, o.Name)
-		v := options[o.Name]
-		if v == nil {
-			values[o.Name] = o.Default
-			continue
-		}
-		switch v.(type) {
-		case resource.Secret, resource.Parameter, resource.Fact:
-			s.unknown = true
-			continue
-		case resource.File:
-			bad(o.Name, `write the text itself, or {secret: "file:PATH"}`, "uploaded files have no meaning in the options of an agent")
-			continue
-		}
-		d, err := schema.ParseDataType(o.Type)
-		if err == nil {
-			err = d.Check(v)
-		}
-		switch values[o.Name] = v; {
-		case err != nil && o.Secret:
-			bad(o.Name, "it is "+o.Description, "the value of %s is not valid", o.Name)
-		case err != nil:
-			bad(o.Name, "it is "+o.Description, "the value of %s is not valid: %v", o.Name, err)
-		case o.Secret:
-			bad(o.Name, `write {secret: "env:NAME"}, or another secret`, option.LiteralSecret)
-		}
+	if r.Given("certificate") != r.Given("key") {
+		r.Bad("certificate", "give both", "certificate and key are of use only together")
 	}
-	problems = append(problems, option.Unknown("postgresql", options, names)...)
-	if options["host"] == nil {
-		bad("", "write it such as {transport: postgresql, host: db.example.com}", "an agent with the transport postgresql needs a host")
-	}
-	if (options["certificate"] == nil) != (options["key"] == nil) {
-		bad("certificate", "give both", "certificate and key are of use only together")
-	}
-	s.fill(values)
 	if socket := strings.HasPrefix(s.host, "/"); s.tls == "" && socket {
 		s.tls = tlsNone
 	} else if s.tls == "" {
 		s.tls = tlsFull
 	} else if socket && s.tls != tlsNone {
-		bad("tls", "leave it out", "there is no TLS on a socket")
+		r.Bad("tls", "leave it out", "there is no TLS on a socket")
 	}
 	for _, name := range []string{"ca", "certificate"} {
-		if options[name] != nil && s.tls == tlsNone {
-			bad(name, "leave it out, or say `tls: full`", "%s is of no use without TLS", name)
+		if r.Given(name) && s.tls == tlsNone {
+			r.Bad(name, "leave it out, or say `tls: full`", "%s is of no use without TLS", name)
 		}
 	}
 	if _, err := s.tlsConfig(); err != nil {
-		bad(fault.HintOf(err), "write it in PEM", "%v", err)
+		r.Bad(fault.HintOf(err), "write it in PEM", "%v", err)
 	}
-	slices.SortStableFunc(problems, func(a, b diag.Problem) int { return strings.Compare(a.Attribute, b.Attribute) })
-	return s, problems
-}
-
-func (s *settings) fill(values map[string]any) {
-	for name, p := range map[string]*string{"host": &s.host, "user": &s.user, "password": &s.password, "database": &s.database, "tls": &s.tls, "ca": &s.ca,
-		"certificate": &s.certificate, "key": &s.key} {
-		*p, _ = values[name].(string)
-	}
-	s.port, _ = values["port"].(int64)
-	s.timeout, _ = values["timeout"].(int64)
+	return s, r
 }
 
 // Wait returns how long connecting may take, by the options of an agent.
-func Wait(options map[string]any) time.Duration {
+func Wait(given map[string]any) time.Duration {
 	const fallback = 10
-	n, known := options["timeout"].(int64)
+	n, known := given["timeout"].(int64)
 	if !known {
 		n = fallback
 	}

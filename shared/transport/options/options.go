@@ -1,0 +1,251 @@
+// Package options reads the options of agents by what their transport declares. A transport lists
+// its options (Option), has them read one by one (Read), and adds what one option alone cannot say
+// (Reader.Bad). Authors of documents are told all Problems; who connects, with references resolved,
+// gets an error of the first (Reader.Err).
+package options
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// Option declares one option of a transport.
+type Option struct {
+	Name, Type, Description string
+	// Default is what stands for it where it is not given; nil: nothing does.
+	Default any
+	// Example shows how an option that every agent needs is written; "": it may be left out.
+	Example string
+	// Hint says what to write in place of a value that is not valid; "": the description does.
+	Hint string
+	// Secret is set where only a reference to a secret may stand. Its value is not shown.
+	Secret bool
+	// Nested is set where a place that an option leads to, such as a bastion, has the option too.
+	Nested bool
+	// Valid checks a value in place of Type, where it holds options itself. It is not shown.
+	Valid func(v any) bool
+}
+
+// Reader holds the options of one agent, or of one place that an option of it leads to.
+type Reader struct {
+	transport string
+	given     map[string]any
+	values    map[string]any
+	// at is the option that a place belongs to, and where begins its messages; "": the agent itself.
+	at, where string
+	found     *found
+}
+
+// found is what reading an agent has found, with all places.
+type found struct {
+	problems []problem
+	pending  bool // a reference stands for something, so that not all could be checked
+}
+
+type problem struct {
+	diag.Problem
+	// literal is set for a secret that stands in a document. Once references are resolved, every
+	// secret looks like that, and it is no problem any more.
+	literal bool
+}
+
+// Read reads options by their declarations. What it finds to be wrong is kept with it.
+func Read(transport string, declared []Option, given map[string]any) *Reader {
+	r := &Reader{transport: transport, given: given, found: &found{}}
+	r.read(declared)
+	return r
+}
+
+// Place reads the options of a place that the option at leads to, of those that are Nested. Its
+// problems, which begin with where, are kept with those of r.
+func (r *Reader) Place(declared []Option, given map[string]any, at, where string) *Reader {
+	nested := slices.DeleteFunc(slices.Clone(declared), func(o Option) bool { return !o.Nested })
+	p := &Reader{transport: r.transport, given: given, at: at, where: where, found: r.found}
+	p.read(nested)
+	return p
+}
+
+func (r *Reader) read(declared []Option) {
+	r.values = map[string]any{}
+	var names []string
+	for _, o := range declared {
+		names = append(names, o.Name)
+		if v := r.given[o.Name]; v != nil {
+			r.take(o, v)
+		} else if o.Default != nil {
+			r.values[o.Name] = o.Default
+		}
+	}
+	for _, p := range Unknown(r.transport, r.given, names) {
+		r.Bad(p.Attribute, p.Hint, "%s", p.Message)
+	}
+	for _, o := range declared {
+		if o.Example == "" || r.given[o.Name] != nil {
+			continue
+		}
+		who := "an agent with the transport " + r.transport
+		if r.at != "" {
+			who = "it"
+		}
+		r.Bad("", "write it such as "+o.Example, "%s needs a %s", who, o.Name)
+	}
+}
+
+// take checks one option by itself.
+func (r *Reader) take(o Option, v any) {
+	for _, ref := range resource.References(v) {
+		if _, file := ref.(resource.File); file {
+			r.Bad(o.Name, `write the text itself, or {secret: "file:PATH"} for a file of the machine that connects`,
+				"uploaded files have no meaning in the options of an agent")
+			return
+		}
+	}
+	if IsReference(v) {
+		r.Pending()
+		return
+	}
+	if text := o.wrong(v); text != "" {
+		hint := o.Hint
+		if hint == "" {
+			hint = "it is " + o.Description
+		}
+		r.Bad(o.Name, hint, "%s", text)
+		return
+	}
+	r.values[o.Name] = v
+	if o.Secret {
+		r.Literal(o.Name, `write {secret: "env:NAME"}, or another secret`)
+	}
+}
+
+// wrong says what is wrong with a value, "" when nothing is.
+func (o Option) wrong(v any) string {
+	text := fmt.Sprintf("the value of %s is not valid", o.Name)
+	if o.Valid != nil {
+		if o.Valid(v) {
+			return ""
+		}
+		return text
+	}
+	d, err := schema.ParseDataType(o.Type)
+	if err == nil {
+		err = d.Check(v)
+	}
+	switch {
+	case err == nil:
+		return ""
+	case o.Secret:
+		return text
+	}
+	return fmt.Sprintf("%s: %v", text, err)
+}
+
+// Bad adds a problem of an option; "" stands for all of them.
+func (r *Reader) Bad(name, hint, format string, args ...any) {
+	r.add(name, hint, r.where+fmt.Sprintf(format, args...), false)
+}
+
+// Literal adds that a secret stands in the document.
+func (r *Reader) Literal(name, hint string) {
+	r.add(name, hint, "the value stands in the document, where anyone can read it", true)
+}
+
+func (r *Reader) add(name, hint, message string, literal bool) {
+	if r.at != "" {
+		name = r.at
+	}
+	p := diag.Problem{Attribute: name, Message: message, Hint: hint}
+	r.found.problems = append(r.found.problems, problem{p, literal})
+}
+
+// Pending notes that a reference stands for something, so that not all could be checked.
+func (r *Reader) Pending() { r.found.pending = true }
+
+// Given reports whether an option has been given, also by a reference.
+func (r *Reader) Given(name string) bool { return r.given[name] != nil }
+
+// Value returns the value of an option, or its default. It is nil where that is not known or not
+// valid.
+func (r *Reader) Value(name string) any { return r.values[name] }
+
+// Text returns the value of an option that is text; "" for none.
+func (r *Reader) Text(name string) string {
+	s, _ := r.values[name].(string)
+	return s
+}
+
+// Number returns the value of an option that is a whole number; 0 for none.
+func (r *Reader) Number(name string) int64 {
+	n, _ := r.values[name].(int64)
+	return n
+}
+
+// Problems returns what is wrong, in the order of the names of options; Attribute of a problem is
+// the name of one.
+func (r *Reader) Problems() []diag.Problem {
+	var out []diag.Problem
+	for _, p := range r.sorted() {
+		out = append(out, p.Problem)
+	}
+	return out
+}
+
+// Err returns what is wrong with options whose references are resolved: the first problem, or that
+// a reference is left. nil: nothing is.
+func (r *Reader) Err() error {
+	for _, p := range r.sorted() {
+		if p.literal {
+			continue
+		}
+		text := p.Message
+		if p.Attribute != "" && !strings.Contains(text, p.Attribute) {
+			text = p.Attribute + ": " + text
+		}
+		return fault.New(fault.Invalid, "connect", "%s", text).WithHint("%s", p.Hint)
+	}
+	if r.found.pending {
+		return fault.New(fault.Invalid, "connect",
+			"the options of the agent hold a reference that has no meaning there")
+	}
+	return nil
+}
+
+func (r *Reader) sorted() []problem {
+	return slices.SortedStableFunc(slices.Values(r.found.problems), func(a, b problem) int {
+		return strings.Compare(a.Attribute, b.Attribute)
+	})
+}
+
+// Unknown returns a problem for each option that a transport does not have, in the order of their
+// names.
+func Unknown(transport string, given map[string]any, known []string) []diag.Problem {
+	var out []diag.Problem
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		known := append(slices.Clip(known), "transport", "lanes") // what all agents have
+		hint := "there are " + strings.Join(known, ", ")
+		if near := schema.Nearest(name, known); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		out = append(out, diag.Problem{Attribute: name, Message: fmt.Sprintf("the transport %s has no option %q", transport, name), Hint: hint})
+	}
+	return out
+}
+
+// IsReference reports whether a value is known only later.
+func IsReference(v any) bool {
+	switch v.(type) {
+	case resource.Secret, resource.Parameter, resource.Fact:
+		return true
+	}
+	return false
+}
