@@ -235,7 +235,7 @@ func FuzzRequest(f *testing.F) {
 	h := Handler(New(Config{Engine: deploy.New(deploy.Config{Types: types, Files: nothing{}})}))
 	for _, seed := range [][3]string{
 		{"POST", "/v1/environments/e/uploads", `{"files":[{"hash":"0","size":1}]}`}, {"POST", "/v1/environments/e/exports", `{"chunks":["x"]}`},
-		{"PUT", "/v1/files/x", "x"}, {"GET", "/v1/type?name=fs::File", ""}, {"GET", "/v1/types?cursor=-1&limit=0", ""}, {"GET", "/v1/environments/e/results/x", ""},
+		{"PUT", "/v1/files/x", "x"}, {"GET", "/v1/types/fs::File", ""}, {"GET", "/v1/types?cursor=-1&limit=0", ""}, {"GET", "/v1/environments/e/results/x", ""},
 	} {
 		f.Add(seed[0], seed[1], []byte(seed[2]))
 	}

@@ -54,9 +54,9 @@ func (c *Client) Progress(ctx context.Context, env string) (Progress, error) {
 	return ask[Progress](ctx, c, http.MethodGet, envPath(env, "progress"), nil)
 }
 
-// Trouble implements Home.
-func (c *Client) Trouble(ctx context.Context, env string) (Trouble, error) {
-	return ask[Trouble](ctx, c, http.MethodGet, envPath(env, "trouble"), nil)
+// Health implements Home.
+func (c *Client) Health(ctx context.Context, env string) (Health, error) {
+	return ask[Health](ctx, c, http.MethodGet, envPath(env, "health"), nil)
 }
 
 // Resources implements Home.
@@ -195,7 +195,7 @@ func (c *Client) Prune(ctx context.Context, env string, remove bool) ([]Pruned, 
 
 // Collect implements Home.
 func (c *Client) Collect(ctx context.Context, env string, grace time.Duration) (deploy.Collected, error) {
-	return ask[deploy.Collected](ctx, c, http.MethodPost, envPath(env, "collect"), map[string]int64{"grace_ms": grace.Milliseconds()})
+	return ask[deploy.Collected](ctx, c, http.MethodPost, envPath(env, "gc"), map[string]int64{"grace_ms": grace.Milliseconds()})
 }
 
 // DryRun implements Home.

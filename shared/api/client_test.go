@@ -206,7 +206,7 @@ func TestNoSecrets(t *testing.T) {
 	if err != nil || len(actions) < 2 {
 		t.Errorf("%+v, %v", actions, err)
 	}
-	for _, what := range []string{"progress", "trouble", "resources", "versions", "agents", "parameters", "facts"} {
+	for _, what := range []string{"progress", "health", "resources", "versions", "agents", "parameters", "facts"} {
 		if resp, _ := w.ask(t, "GET", "/v1/environments/e/"+what, ""); resp.StatusCode != 200 {
 			t.Errorf("%s: %d", what, resp.StatusCode)
 		}

@@ -16,11 +16,13 @@ import (
 
 // Home is what the command line works through. Filters are the terms that deploy.ParseFilter reads. Errors are faults, or diag.Problems where
 // a model is handed in.
+//
+// It has so many methods because it is a door: one for each request of the HTTP API.
 type Home interface {
 	// Progress returns how far an environment is.
 	Progress(ctx context.Context, env string) (Progress, error)
-	// Trouble returns what is not well.
-	Trouble(ctx context.Context, env string) (Trouble, error)
+	// Health returns what is not well.
+	Health(ctx context.Context, env string) (Health, error)
 	// Resources calls f for every resource that matches, in order of id, until f returns an error.
 	Resources(ctx context.Context, env string, filter []string, f func(*Resource) error) error
 	// Resource returns one.

@@ -81,7 +81,7 @@ func (r *routes) acts() {
 	}) (*out[Done], error) {
 		return answer(Done{true}, r.s.Halt(ctx, i.Env, i.Body.Halted))
 	})
-	serve(r, http.MethodPost, inEnv+"/collect", "collect", "Remove old versions, actions and unused files", func(ctx context.Context, i *struct {
+	serve(r, http.MethodPost, inEnv+"/gc", "collect", "Remove old versions, actions and unused files", func(ctx context.Context, i *struct {
 		InEnvironment
 		Body struct {
 			GraceMS int64 `json:"grace_ms,omitempty" minimum:"0" maximum:"31536000000" doc:"keep unused files that are younger; 0: a day"`

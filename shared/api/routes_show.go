@@ -225,8 +225,8 @@ func (r *routes) actions(ctx context.Context, i *actionsIn) (*out[Page[Action]],
 }
 
 func (r *routes) single() {
-	serve(r, http.MethodGet, "/v1/type", "type", "One resource type", func(ctx context.Context, i *struct {
-		Name string `query:"name" required:"true" minLength:"1" maxLength:"1000"`
+	serve(r, http.MethodGet, "/v1/types/{name}", "type", "One resource type", func(ctx context.Context, i *struct {
+		Name string `path:"name" minLength:"1" maxLength:"1000" pattern:"^[A-Za-z0-9_:]+$"`
 	}) (*out[Type], error) {
 		t, ok := r.s.Engine.Types.Type(i.Name)
 		if !ok {
@@ -241,8 +241,8 @@ func (r *routes) single() {
 	serve(r, http.MethodGet, inEnv+"/progress", "progress", "How far it is", func(ctx context.Context, i *InEnvironment) (*out[Progress], error) {
 		return answer(r.s.Progress(ctx, i.Env))
 	})
-	serve(r, http.MethodGet, inEnv+"/trouble", "trouble", "What is not well, causes first", func(ctx context.Context, i *InEnvironment) (*out[Trouble], error) {
-		t, err := r.s.Trouble(ctx, i.Env)
+	serve(r, http.MethodGet, inEnv+"/health", "health", "What is not well, causes first", func(ctx context.Context, i *InEnvironment) (*out[Health], error) {
+		t, err := r.s.Health(ctx, i.Env)
 		t.bound()
 		return answer(t, err)
 	})
@@ -258,7 +258,7 @@ func (r *routes) single() {
 const maxNamed = 20_000
 
 // bound leaves out ids beyond the first maxNamed.
-func (t *Trouble) bound() {
+func (t *Health) bound() {
 	room := maxNamed
 	for i := range t.Single {
 		p := &t.Single[i]

@@ -22,6 +22,7 @@ import (
 )
 
 // Config is what a service is made of.
+// It has so many fields because this is where a server is put together.
 type Config struct {
 	Engine *deploy.Engine
 	// Sign, when not nil, makes requests that store files where files are, so that their bytes do not pass through the API.

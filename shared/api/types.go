@@ -165,8 +165,8 @@ type ActionQuery struct {
 	Limit    int  // 0: all
 }
 
-// Trouble is what is not well, causes first.
-type Trouble struct {
+// Health is what is not well, causes first.
+type Health struct {
 	// Groups are put together by reason, the largest first.
 	Groups []Group `json:"groups"`
 	// Single are the first of all, one by one.

@@ -108,11 +108,11 @@ func (a *app) statusJSON(ctx context.Context, p api.Progress, counts map[state.S
 	l := statusLine{Environment: a.env, Version: p.Released, LatestVersion: p.Last, Counts: counts, Scheduled: p.Scheduled,
 		Running: p.RunningCount, Halted: p.Halted, PausedAgents: p.Paused, Waiting: p.Waiting, Agents: agents, Problems: []api.Problem{}}
 	if ill(counts) {
-		trouble, err := a.home.Trouble(ctx, a.env)
+		health, err := a.home.Health(ctx, a.env)
 		if err != nil {
 			return err
 		}
-		l.Problems = trouble.Single
+		l.Problems = health.Single
 	}
 	a.line(l)
 	return nil
@@ -125,12 +125,12 @@ func ill(counts map[state.Status]int) bool {
 
 // wrong lists the resources that something is wrong with: first those that failed by themselves, each with what was skipped because of it.
 func (a *app) wrong(ctx context.Context, w io.Writer, limit int) error {
-	trouble, err := a.home.Trouble(ctx, a.env)
+	health, err := a.home.Health(ctx, a.env)
 	if err != nil {
 		return err
 	}
 	out := &app{out: w, noColor: a.noColor, described: a.described}
-	for i, g := range trouble.Groups {
+	for i, g := range health.Groups {
 		if i == limit {
 			out.printf("… and more; see `southbound resources status=failed`\n")
 			break

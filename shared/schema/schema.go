@@ -40,6 +40,8 @@ type Attribute struct {
 }
 
 // Type declares a resource type.
+//
+// It has so many fields because it is a declaration: most types set a few of them.
 type Type struct {
 	Name        string // fs::File
 	Description string

@@ -11,6 +11,7 @@ import (
 )
 
 // record is what the item of a tablet holds.
+// Its fields are those of a stored format, which stand side by side in the item.
 type record struct {
 	key   string
 	seq   int64  // of changes; 0: there is no item

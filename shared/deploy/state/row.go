@@ -29,8 +29,7 @@ type Row struct {
 	// Schedule.
 
 	// Ticket is 0 if it is not scheduled, unless a wave asks; else that of the commit that
-	// scheduled
-	// it. Later commits of planners have greater ones.
+	// scheduled it. Later commits of planners have greater ones.
 	Ticket    int64
 	Priority  Priority  // of what asked for it last, or more urgently; means nothing without a ticket
 	NotBefore time.Time // in progress: not before then

@@ -27,6 +27,7 @@ const (
 func Operators() []string { return []string{"~=", "==", ">="} }
 
 // Project is a project.yml.
+// There is a field for each key of the file.
 type Project struct {
 	File        string
 	Name        string

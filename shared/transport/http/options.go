@@ -50,6 +50,7 @@ func declared() []options.Option {
 }
 
 // settings are options that have been read.
+// There is a field for each option.
 type settings struct {
 	base                           *url.URL
 	user, password, token          string

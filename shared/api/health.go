@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// maxGroups and maxSingle bound what Trouble returns.
+	// maxGroups and maxSingle bound what Health returns.
 	maxGroups = 100
 	maxSingle = 100
 	// maxNotDone is how many of those that are not done because of a group are named.
@@ -22,8 +22,8 @@ func Unhealthy() []state.Status {
 	return []state.Status{state.StatusFailed, state.StatusUnavailable, state.StatusSkipped, state.StatusBlocked, state.StatusUndefined}
 }
 
-// Trouble implements Home.
-func (s *Service) Trouble(ctx context.Context, env string) (Trouble, error) {
+// Health implements Home.
+func (s *Service) Health(ctx context.Context, env string) (Health, error) {
 	var rows []state.Row
 	because := map[resource.ID][]resource.ID{}
 	unhealthy := Unhealthy()
@@ -41,7 +41,7 @@ func (s *Service) Trouble(ctx context.Context, env string) (Trouble, error) {
 		}
 		return nil
 	})
-	out := Trouble{Groups: []Group{}, Single: []Problem{}}
+	out := Health{Groups: []Group{}, Single: []Problem{}}
 	if err != nil {
 		return out, err
 	}
