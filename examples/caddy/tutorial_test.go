@@ -83,7 +83,7 @@ type program struct {
 
 func (p program) run(name string, args ...string) string {
 	p.Helper()
-	ctx, cancel := context.WithTimeout(p.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(p.Context(), 20*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = p.dir

@@ -64,7 +64,7 @@ func TestCronRunsIt(t *testing.T) {
 	if roottest.Limited() {
 		return // a cron gives up its groups before it runs anything, which a user name space may forbid
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	daemon := exec.CommandContext(ctx, within[0], append(within[1:len(within):len(within)], cron, "-f")...)
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)
