@@ -353,21 +353,13 @@ func TestWithoutLibrary(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	path, _ := python.Find(filepath.Join(dir, ".env"))
-	none, err := exec.LookPath("false") // a program that is not Python
+	h, err := python.Start(t.Context(), python.Options{Python: path, Dir: dir, Shown: "."})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{
-		path: "has no package inmanta, which modules with Python code need",
-		none: none + " is not a Python that can be used (exit status 1); make the virtual environment anew",
-	} {
-		h, err := python.Start(t.Context(), python.Options{Python: path, Dir: dir, Shown: "."})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer h.Close()
-		if _, err := h.Load(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v", err)
-		}
+	defer h.Close()
+	if _, err := h.Load(); err == nil ||
+		!strings.Contains(err.Error(), "has no package inmanta, which modules with Python code need") {
+		t.Errorf("got %v", err)
 	}
 }
