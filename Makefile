@@ -2,7 +2,7 @@
 GO ?= go
 BIN := bin/southbound
 
-.PHONY: help build vscode install uninstall quickstart test test-fast test-aws e2e verify docs sim sim-aws fuzz-api bench bench-models bench-peers bench-aws local local-down deploy variables destroy clean
+.PHONY: help build vscode install uninstall quickstart test test-fast test-aws e2e verify docs sim sim-aws fuzz-api bench bench-models bench-orders bench-peers bench-aws local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -80,6 +80,9 @@ bench: build ## time the program against the floor, in one run; over ssh, too, w
 
 bench-models: build ## time models beside the reference compiler, which is installed in the cache of the user
 	$(GO) run ./shared/bench -bin $(BIN) -models
+
+bench-orders: ## time one order of a service among some that are there; those among 10,000 take minutes to be made
+	$(GO) test ./shared/service/fulfil -run XXX -bench BenchmarkOrder -benchtime 20x -timeout 30m
 
 bench-peers: build ## the same with Puppet, installed from Debian
 	command -v puppet >/dev/null || { apt-get update && apt-get install -y --no-install-recommends puppet; }

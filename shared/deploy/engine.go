@@ -80,6 +80,7 @@ func defaultSizes(s Sizes) Sizes {
 type Engine struct {
 	Config
 	graphs *version.Graphs
+	known  *planner.Contents
 	views  *lane.Views
 	caches run.Caches
 }
@@ -87,7 +88,8 @@ type Engine struct {
 // New returns an engine.
 func New(c Config) *Engine {
 	c.Sizes = defaultSizes(c.Sizes)
-	return &Engine{Config: c, graphs: version.NewGraphs(c.Files), views: lane.NewViews()}
+	return &Engine{Config: c, graphs: version.NewGraphs(c.Files), known: planner.NewContents(),
+		views: lane.NewViews()}
 }
 
 // Close closes what handlers keep between runs. It is meant for the end of a process, but the
@@ -107,7 +109,7 @@ func (e *Engine) client() *state.Client {
 // planner returns what plans for this engine.
 func (e *Engine) planner() *planner.Planner {
 	return planner.New(
-		planner.Config{Client: e.client(), Files: e.Files, Secrets: e.Secrets, Graphs: e.graphs,
+		planner.Config{Client: e.client(), Files: e.Files, Secrets: e.Secrets, Graphs: e.graphs, Contents: e.known,
 			Checker: e.checker(), Runs: e.runner(), Types: e.Types, Handlers: e.Handlers, Pack: e.Pack,
 			NewID: e.NewID, ChunkSize: e.Sizes.Chunk, SweepSize: e.Sizes.Sweep, Owned: e.Owned, Keep: e.Keep},
 	)

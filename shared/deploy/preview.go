@@ -42,6 +42,11 @@ func (e *Engine) Preview(ctx context.Context, env string, x planner.Export, opts
 	return r.out, err
 }
 
+// Check says why an export would be refused, and does nothing. Its error is that of Export.
+func (e *Engine) Check(ctx context.Context, env string, x planner.Export) error {
+	return e.planner().Check(ctx, env, x)
+}
+
 // read compares what would be in force with reality, and adds what leaves.
 func (d *dryRunner) read(ctx context.Context, s *planner.Draft) error {
 	agents, err := d.e.State.Agents(ctx, d.env)

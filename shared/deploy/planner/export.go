@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -207,7 +208,8 @@ type next struct {
 	entries       []version.Entry
 	blobs         []state.Blob
 	volatile      bool
-	delta         *delta // what differs, when that is known; then there are no entries
+	delta         *delta    // what differs, when that is known; then there are no entries
+	contents      *contents // what is remembered of it; nil: nothing
 }
 
 // exporting is the part of an export that is serialised with other exports.
@@ -215,6 +217,7 @@ type exporting struct {
 	*planning
 	retry   bool     // what failed is asked for, too
 	targets *targets // what the export is about; nil: everything
+	all     bool     // all entries of the version are wanted
 }
 
 // next makes the version that follows from an export, and stores nothing.
@@ -227,6 +230,9 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	if x.Since != nil {
 		return p.nextSince(ctx, x, last)
 	}
+	if n, err := p.nextAdded(ctx, x, last); !errors.Is(err, ErrWhole) {
+		return n, err
+	}
 	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported once more
 		x.Model = x.Model.Clone()
 	}
@@ -237,9 +243,9 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	if x.Settings != nil && (x.Target.Empty() || p.env.Released == 0) {
 		p.env.Settings = *x.Settings
 	}
-	blobs, digest := version.Chunks(set.entries, p.pl.ChunkSize)
+	blobs, sums := version.Chunks(set.entries, p.pl.ChunkSize)
 	v := state.Version{Number: p.env.Last + 1, At: p.pl.Clock.Now(), Resources: len(set.entries),
-		Digest: version.Digest(digest, set.agents), Agents: set.agents, Sets: sets, Base: base,
+		Digest: version.Digest(version.SumsDigest(sums), set.agents), Agents: set.agents, Sets: sets, Base: base,
 		Pack: p.pl.Pack, Files: set.files, Origin: x.Origin}
 	for _, b := range blobs {
 		v.Chunks = append(v.Chunks, b.Hash)
@@ -249,7 +255,12 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	if !fresh {
 		v = last
 	}
-	return next{v, last, fresh, set.entries, blobs, set.volatile, nil}, nil
+	out := next{version: v, last: last, fresh: fresh, entries: set.entries, blobs: blobs,
+		volatile: set.volatile}
+	if x.Partial && !set.volatile {
+		out.contents = contentsOf(p.pl.Checker, set.resources, sums)
+	}
+	return out, nil
 }
 
 // content returns what the version after last holds, its sets, and the version that the rest was
@@ -279,6 +290,7 @@ func (p *exporting) content(
 		return intents{}, nil, 0, err
 	}
 	set, err = (&resolver{p.planning}).resolveModel(ctx, m)
+	set.resources = m.Resources
 	return set, setsOf(m.Resources), base, err
 }
 
@@ -328,6 +340,7 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 	if err := p.storeVersion(ctx, next); err != nil {
 		return Exported{}, err
 	}
+	p.pl.Contents.keep(v.Digest, next.contents, p.pl.Checker)
 	out.Changed, out.Removed = diff.changed, diff.removed
 	out.Left, out.LeftFirst = p.leftBehind()
 	out.Unchanged = v.Resources - diff.changed

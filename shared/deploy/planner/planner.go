@@ -23,6 +23,7 @@ type Config struct {
 	Files     state.Files
 	Secrets   state.Secrets
 	Graphs    *version.Graphs
+	Contents  *Contents
 	Checker   *model.Checker
 	Runs      *run.Runner
 	Types     *schema.Registry

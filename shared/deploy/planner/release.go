@@ -64,7 +64,7 @@ func (p *releasing) releaseNext(ctx context.Context, n next) (released, error) {
 		return released{}, nil
 	}
 	r := &releaser{p: p, v: n.version, agents: n.last.Agents, before: n.delta.before,
-		after: n.delta.after, stays: true}
+		after: n.delta.after, next: n.delta.graph, stays: n.delta.graph == nil}
 	return r.plan(ctx)
 }
 

@@ -21,6 +21,7 @@ type releaser struct {
 	before  map[resource.ID]version.Entry // what may differ in the version in force
 	after   []version.Entry               // what may differ in v; load adds what moves to another lane
 	all     []version.Entry               // the whole of v
+	next    *version.Graph                // the graph, if that is known; then all is not
 	stays   bool                          // the graph and the agents stay as they are, and all is not known
 	skipped []resource.ID                 // rows that may not have to be skipped any more, after an interrupted release
 	unasked map[resource.ID]bool          // resources that may not have been asked for their facts, after an interrupted release
@@ -85,6 +86,9 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 func (r *releaser) graph(ctx context.Context) (*version.Graph, error) {
 	if r.stays {
 		return r.p.inForce(ctx)
+	}
+	if r.next != nil {
+		return r.next, nil
 	}
 	return r.p.effectiveGraph(ctx, r)
 }

@@ -19,9 +19,10 @@ import (
 
 // intents is a model whose references have been resolved as far as they can be.
 type intents struct {
-	entries []version.Entry // sorted by id
-	agents  []resource.Agent
-	files   []string
+	entries   []version.Entry // sorted by id
+	resources []resource.Resource
+	agents    []resource.Agent
+	files     []string
 	// volatile says that the same documents may mean something else next time.
 	volatile bool
 }

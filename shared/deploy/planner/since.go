@@ -90,10 +90,12 @@ func known(r *resource.Resource) bool {
 	return true
 }
 
-// delta is what a version changes of the one before, if no id, no edge and no agent differs.
+// delta is what a version changes of the one before, if no agent differs, nor any edge between what
+// was there before.
 type delta struct {
 	before map[resource.ID]version.Entry
 	after  []version.Entry
+	graph  *version.Graph // nil: it stays
 }
 
 // nextSince makes the version that follows from last by what x says has changed since.

@@ -267,7 +267,7 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 		return nil, problems.Err()
 	}
 	p.mending = !pl.Intact(ctx, stored)
-	of := &exporting{planning: p}
+	of := &exporting{planning: p, all: true}
 	next, err := of.next(ctx, x)
 	if err != nil {
 		return nil, err
@@ -283,6 +283,25 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 	texts := run.FewTexts(run.TextsOf(ctx, run.FilesOf(pl.Files, x.Model.Files)))
 	f := &forecast{exporting: of, wholeValues: whole, texts: texts}
 	return f.draft(ctx, next.version.Agents)
+}
+
+// Check says why an export would be refused, with all its problems, and does nothing.
+func (pl *Planner) Check(ctx context.Context, env string, x Export) error {
+	if problems := pl.validateExport(x); len(problems) > 0 {
+		return problems.Err()
+	}
+	stored, err := pl.State.Env(ctx, env)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	p := &planning{pl: pl, env: stored, was: stored, dry: true}
+	p.reset()
+	if problems := x.Model.UnsetSecrets(pl.lookUp(ctx)); len(problems) > 0 {
+		return problems.Err()
+	}
+	p.mending = !pl.Intact(ctx, stored)
+	_, err = (&exporting{planning: p}).next(ctx, x)
+	return err
 }
 
 // draft says what is planned.

@@ -21,10 +21,10 @@ import (
 // changes ten of a hundred thousand resources shares all but at most ten chunks with
 // the version before; these are neither written nor, when the two versions are compared, read.
 
-// buckets returns how many chunks of about size resources a version of n has: a power of two, so
+// Buckets returns how many chunks of about size resources a version of n has: a power of two, so
 // that the number
 // seldom changes.
-func buckets(n, size int) int {
+func Buckets(n, size int) int {
 	b := 1
 	for b*size < n {
 		b *= 2
@@ -40,10 +40,9 @@ func ChunkOf(id resource.ID, of int) int {
 }
 
 // Chunks splits entries, which are sorted by id, into blobs of about size resources and returns
-// these with the digest
-// of the whole.
-func Chunks(entries []Entry, size int) ([]state.Blob, string) {
-	of := buckets(len(entries), size)
+// these with the sums of their texts.
+func Chunks(entries []Entry, size int) ([]state.Blob, [][sha256.Size]byte) {
+	of := Buckets(len(entries), size)
 	parts := make([]bytes.Buffer, of)
 	for i := range entries {
 		e := &entries[i]
@@ -56,7 +55,7 @@ func Chunks(entries []Entry, size int) ([]state.Blob, string) {
 		sums[i] = sha256.Sum256(parts[i].Bytes())
 		blobs[i] = ChunkFile(parts[i].Bytes())
 	})
-	return blobs, wholeDigest(sums)
+	return blobs, sums
 }
 
 // ChunkText returns the text of a chunk with entries, which are sorted by id.
@@ -75,11 +74,11 @@ func ChunkFile(text []byte) state.Blob { return blobOf(compress(text)) }
 func ContentDigest(texts [][]byte) string {
 	sums := make([][sha256.Size]byte, len(texts))
 	parallel.For(len(sums), func(i int) { sums[i] = sha256.Sum256(texts[i]) })
-	return wholeDigest(sums)
+	return SumsDigest(sums)
 }
 
-// wholeDigest returns the digest of all chunks of a version, of which it gets those of their texts.
-func wholeDigest(sums [][sha256.Size]byte) string {
+// SumsDigest returns the digest of all chunks of a version, of which it gets the sums of their texts.
+func SumsDigest(sums [][sha256.Size]byte) string {
 	whole := sha256.New()
 	for _, s := range sums {
 		whole.Write(s[:])

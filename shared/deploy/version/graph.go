@@ -114,6 +114,18 @@ func NewGraph(nodes []Node) *Graph {
 	return g
 }
 
+// With returns the graph with more nodes, which no node of it requires.
+func (g *Graph) With(more []Node) *Graph {
+	nodes := make([]Node, len(g.IDs), len(g.IDs)+len(more))
+	for i, id := range g.IDs {
+		nodes[i] = Node{ID: id, Lane: g.Lane(int32(i)), Removing: g.Removing[i]} //nolint:gosec // see Node
+		for _, q := range g.Requires(int32(i)) {                                 //nolint:gosec // see Node
+			nodes[i].Requires = append(nodes[i].Requires, g.IDs[q])
+		}
+	}
+	return NewGraph(append(nodes, more...))
+}
+
 const graphFormat = 1
 
 // encode returns the stored form: the format, the lanes, and then for each node its id, its lane

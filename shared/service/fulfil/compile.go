@@ -225,7 +225,7 @@ func (r *round) fits(ctx context.Context, c *compiled) error {
 	if err != nil || len(m.Resources) == 0 {
 		return err
 	}
-	_, err = r.Engine.Preview(ctx, r.Env, deploy.Export{Model: m, Partial: true}, deploy.CompareOptions{})
+	err = r.Engine.Check(ctx, r.Env, deploy.Export{Model: m, Partial: true})
 	return r.taken(ctx, c, err)
 }
 

@@ -1,0 +1,228 @@
+package deploy_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/local"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+	"southbound/shared/transport"
+)
+
+// readFiles counts the files that are read.
+type readFiles struct {
+	state.Files
+	read atomic.Int64
+}
+
+// Get implements state.Files.
+func (f *readFiles) Get(ctx context.Context, hashes []string) ([][]byte, error) {
+	f.read.Add(int64(len(hashes)))
+	return f.Files.Get(ctx, hashes)
+}
+
+// setsRig is a rig with types that are related, whose versions have several chunks.
+type setsRig struct {
+	*rig
+	files *readFiles
+}
+
+func newSetsRig(t *testing.T) *setsRig {
+	t.Helper()
+	r := &setsRig{rig: newRig(t)}
+	attrs := []schema.Attribute{
+		{Name: "name", Type: "String[1]", Behaviour: schema.Namevar},
+		{Name: "value", Type: "String", Default: "v"}, {Name: "in", Type: "Optional[String]"},
+		{Name: "tells", Type: "Optional[String]"},
+	}
+	r.types = must(schema.NewRegistry(schema.Type{
+		Name: "t::T", Attributes: attrs, Space: "things",
+		Thing: func(a map[string]any) string { s, _ := a["value"].(string); return s },
+		Auto: []schema.Relation{
+			{Kind: schema.Require, Type: "t::T", Keys: map[string]string{"name": "$in"}},
+			{Kind: schema.Notify, Type: "t::T", Keys: map[string]string{"name": "$tells"}},
+		},
+	}))(t)
+	r.files = &readFiles{Files: r.home.Files()}
+	r.fresh()
+	return r
+}
+
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// fresh gives the rig an engine that remembers nothing.
+func (r *setsRig) fresh() {
+	r.e = deploy.New(deploy.Config{
+		State: r.home, Files: r.files, Notifier: r.home.Notifier, Clock: r.clock,
+		Caller: local.Caller{}, Secrets: r.home.Secrets(),
+		Connector: &transport.Connector{Local: true}, Types: r.types,
+		Handlers: map[string]provider.Handler{"t::T": handler{r.w}}, Pack: "test",
+		Holder: r.home.Holder(), NewID: r.home.NewID, Jitter: func() float64 { return 0.5 },
+		Sizes: deploy.Sizes{Chunk: 4},
+	})
+}
+
+// setModel makes up what a partial export has; each call of its result gives a copy.
+func setModel(rng *rand.Rand, set string) func() *model.Model {
+	one := func(of int) bool { return rng.IntN(of) == 0 }
+	other := func() string { return fmt.Sprintf("s%d.%d", rng.IntN(6), rng.IntN(3)) }
+	var rs []resource.Resource
+	add := func(name, set string) {
+		r := res(name)
+		r.Set, r.Attributes["value"] = set, "thing of "+name
+		switch {
+		case one(12):
+			r.Attributes["value"] = "thing of " + other()
+		case one(25):
+			r.Attributes["value"] = resource.Parameter{Name: "p"}
+		}
+		if one(6) {
+			r.Attributes["in"] = other()
+		}
+		if one(12) {
+			r.Attributes["tells"] = other()
+		}
+		if one(5) {
+			r.Requires = append(r.Requires, id(other()))
+		}
+		if one(5) {
+			r.Requires = append(r.Requires, id("top"))
+		}
+		r.PurgeOnDelete, r.Purged, r.SendEvent = one(6), one(15), one(6)
+		rs = append(rs, r)
+	}
+	for i := range 1 + rng.IntN(3) {
+		name := fmt.Sprintf("%s.%d", set, i)
+		if one(20) {
+			name = other()
+		}
+		add(name, set)
+	}
+	if !one(3) {
+		r := res("top")
+		r.Attributes["value"] = "top"
+		rs = append(rs, r)
+	}
+	return func() *model.Model {
+		out := slices.Clone(rs)
+		for i := range out {
+			out[i].Attributes = maps.Clone(out[i].Attributes)
+			out[i].Requires = slices.Clone(out[i].Requires)
+		}
+		return modelOf(out...)
+	}
+}
+
+// stored returns all that an export leaves.
+func (r *setsRig) stored() string {
+	r.t.Helper()
+	env, err := r.home.Env(r.t.Context(), "e")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	vs, err := r.home.Versions(r.t.Context(), "e", env.Last)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	rows, err := r.home.ScanRows(r.t.Context(), "e", "", 1000)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	out := fmt.Sprintf("%d %d %s\n", env.Last, env.Released, env.Graph)
+	for i := range vs {
+		v := &vs[i]
+		out += fmt.Sprintln(v.Number, v.Resources, v.Digest, v.Chunks, v.Sets, v.Base, v.Files, v.Agents)
+	}
+	for i := range rows {
+		row := &rows[i]
+		out += fmt.Sprintln(row.ID, row.Hash, string(row.Body), row.Lane, row.Status(), row.Version,
+			row.Ticket != 0, row.Removing, row.PossiblyChanged)
+	}
+	return out
+}
+
+// TestAddedAsWhole makes partial exports by an engine that knows what is in the version before, and
+// by one that has to read it each time, and wants the same to come of both.
+func TestAddedAsWhole(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
+			knows, reads := newSetsRig(t), newSetsRig(t)
+			for step := range 30 {
+				set := fmt.Sprintf("s%d", rng.IntN(6))
+				m := setModel(rng, set)
+				x := deploy.Export{Partial: true}
+				if rng.IntN(10) == 0 {
+					x.DeleteSets = []string{fmt.Sprintf("s%d", rng.IntN(6))}
+				}
+				export := func(r *setsRig) string {
+					x := x
+					x.Model = m()
+					checked := fmt.Sprint(r.e.Check(t.Context(), "e", x))
+					x.Model = m()
+					out, err := r.e.Export(t.Context(), "e", x)
+					if got := fmt.Sprint(err); got != checked {
+						t.Errorf("step %d: the export says %s, and the check %s", step, got, checked)
+					}
+					return fmt.Sprintf("%+v %v\n%s", out, err, r.stored())
+				}
+				reads.fresh()
+				if diff := cmp.Diff(export(reads), export(knows)); diff != "" {
+					t.Fatalf("step %d: as a whole (-), and by what is added (+): %s", step, diff)
+				}
+				if rng.IntN(3) == 0 {
+					knows.drain()
+					reads.drain()
+				}
+			}
+		})
+	}
+}
+
+// TestAddedReadsLittle pins that what is added to a large version costs little: one chunk is read of
+// many.
+func TestAddedReadsLittle(t *testing.T) {
+	t.Parallel()
+	r := newSetsRig(t)
+	export := func(set string, n int) {
+		t.Helper()
+		var rs []resource.Resource
+		for i := range n {
+			one := res(fmt.Sprintf("%s.%d", set, i))
+			one.Set, one.Attributes["value"] = set, fmt.Sprintf("%s.%d", set, i)
+			rs = append(rs, one)
+		}
+		x := deploy.Export{Partial: true, Model: modelOf(rs...)}
+		if _, err := r.e.Export(t.Context(), "e", x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	export("many", 100)
+	before := r.files.read.Load()
+	export("one", 1)
+	if n := r.files.read.Load() - before; n > 1 {
+		t.Errorf("%d files are read to add a resource", n)
+	}
+}
