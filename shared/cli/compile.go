@@ -108,12 +108,27 @@ func (a *app) model(
 	if say {
 		o.Print = func(text string) { fmt.Fprint(a.err, text) }
 	}
-	// A model lives for moments and little of it is garbage: collecting as often as a server does
-	// takes half of the time of large ones. The limit keeps what is not collected in bounds.
-	const percent, limit = 1000, 640 << 20
-	defer debug.SetGCPercent(debug.SetGCPercent(percent))
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
+	defer collectSeldom()()
 	return compile.Model(ctx, o)
+}
+
+// collectSeldom has the collector run less often until the function that it returns is called: a
+// model lives for moments and little of it is garbage, so collecting as often as a server does
+// takes half of the time of large ones. A limit keeps what is not collected in bounds. Whoever
+// started the program and said how to collect knows better.
+func collectSeldom() (undo func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	const percent, memory = 1000, 640 << 20
+	before, limit := debug.SetGCPercent(percent), debug.SetMemoryLimit(-1)
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memory)
+	}
+	return func() {
+		debug.SetGCPercent(before)
+		debug.SetMemoryLimit(limit)
+	}
 }
 
 // loadModel compiles a model and returns what is deployed. Its warnings are told.

@@ -127,7 +127,8 @@ func (b *binder) attr(x *syntax.Attr) node {
 	dot := b.file.onLine(x, x.Name.From-1)
 	of := b.root(x.Of, nil)
 	return &attrNode{
-		shape: shape{at: dot}, of: of, name: x.Name.Text, mark: b.file.pos(&x.Name), slot: b.slot(),
+		shape:  shape{at: dot},
+		member: member{of: of, name: x.Name.Text, mark: b.file.pos(&x.Name)}, slot: b.slot(),
 	}
 }
 
@@ -142,7 +143,7 @@ func (b *binder) path(path []string, s shape) node {
 		n.fit(from, b.slots)
 		return n
 	})
-	return &attrNode{shape: s, of: n, name: path[len(path)-1], slot: b.slot()}
+	return &attrNode{shape: s, member: member{of: n, name: path[len(path)-1]}, slot: b.slot()}
 }
 
 func (b *binder) format(parts []syntax.Part, python bool, s shape) node {
@@ -238,8 +239,8 @@ func (b *binder) defined(x *syntax.Defined) node {
 		dot := b.file.onLine(of, of.Name.From-1)
 		n := b.root(of.Of, nil)
 		return &definedNode{
-			shape: shape{at: dot}, of: n, name: of.Name.Text, mark: b.file.pos(&of.Name),
-			slot: b.slot(),
+			shape:  shape{at: dot},
+			member: member{of: n, name: of.Name.Text, mark: b.file.pos(&of.Name)}, slot: b.slot(),
 		}
 	case *syntax.Lookup:
 		return b.definedEntry(x, of)

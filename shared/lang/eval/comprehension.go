@@ -31,7 +31,7 @@ func (n *comprehensionNode) value(_ *engine, _ *scope, f frame) (types.Value, *f
 
 func (n *comprehensionNode) start(e *engine, s *scope, f frame, c collector) *fail {
 	w := &comprehending{node: n, engine: e, scope: s, to: c, result: &variable{}}
-	g := newFrame(n.in)
+	g := e.frame(n.in)
 	tells := false
 	if c == nil {
 		if x := n.in.emit(e, s, g); x != nil {

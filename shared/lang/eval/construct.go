@@ -15,13 +15,26 @@ type constructNode struct {
 	entity  *types.Entity
 	direct  []argument // what is part of an index: needed before there is an instance
 	others  []argument // set when there is one; in frames of their own, in a scope that holds it
+	nested  bool       // the others need that scope
+	*beside            // nil for most
+}
+
+// beside is what a constructor takes besides its own arguments.
+type beside struct {
 	spreads []argument
-	nested  bool // the others need that scope
 	// missing are attributes of indexes that have to come from a dictionary, or from the other end
 	// of the relation that it is made for.
 	missing []string
 	forOf   node // the instance whose attribute this value is for; nil if it is not needed
 	forName string
+}
+
+// also returns beside, and makes it if it is not there yet.
+func (n *constructNode) also() *beside {
+	if n.beside == nil {
+		n.beside = &beside{}
+	}
+	return n.beside
 }
 
 // construct binds a constructor.
@@ -38,7 +51,8 @@ func (b *binder) construct(x *syntax.Construct, h *hint) node {
 			if hasValue(n.entity, x.Args, name) {
 				indexed = append(indexed, name)
 			} else {
-				n.missing = append(n.missing, name)
+				more := n.also()
+				more.missing = append(more.missing, name)
 			}
 		}
 	}
@@ -68,7 +82,7 @@ func (b *binder) bindAll(args []syntax.Arg) {
 
 // fromOtherEnd binds what a constructor needs of what its value is for.
 func (b *binder) fromOtherEnd(n *constructNode, h *hint, x *syntax.Construct) {
-	if len(n.missing) == 0 {
+	if n.beside == nil || len(n.missing) == 0 {
 		return
 	}
 	if len(n.spreads) == 0 && (h == nil || len(n.missing) > 1) {
@@ -192,15 +206,15 @@ func (b *binder) constructArgs(n *constructNode, args []syntax.Arg, indexed []st
 	if n.nested {
 		in = &block{parent: b.block, names: map[string]int{"": 0}, ns: b.block.ns}
 	}
-	defaults := n.entity.AllDefaults()
-	all := make([]argument, len(defaults), len(defaults)+len(args))
-	for i, d := range defaults {
-		all[i].name = d.Name
+	defaults, first := n.entity.AllDefaults(), len(b.args)
+	for _, d := range defaults {
+		b.args = append(b.args, argument{name: d.Name})
 	}
 	for i := range args {
 		a := &args[i]
 		if a.Spread {
-			n.spreads = append(n.spreads, argument{spread: true, of: b.node(a.Value, nil)})
+			more := n.also()
+			more.spreads = append(more.spreads, argument{spread: true, of: b.node(a.Value, nil)})
 			continue
 		}
 		name := a.Name.Text
@@ -209,19 +223,22 @@ func (b *binder) constructArgs(n *constructNode, args []syntax.Arg, indexed []st
 			b.unknownArg(n, a)
 			continue
 		}
-		of := b.arg(a, attribute, slices.Contains(indexed, name), in)
+		of, all := b.arg(a, attribute, slices.Contains(indexed, name), in), b.args[first:]
 		at := slices.IndexFunc(all, func(a argument) bool { return a.name == name })
-		if at < 0 {
-			at, all = len(all), append(all, argument{name: name})
+		if at >= 0 {
+			all[at].of = of
+			continue
 		}
-		all[at].of = of
+		b.args = append(b.args, argument{name: name, of: of})
 	}
+	all := b.args[first:]
 	for i, d := range defaults {
 		if all[i].of == nil {
 			all[i].of = &constant{shape: shape{at: n.at}, result: d.Value}
 		}
 	}
 	n.share(all, indexed)
+	b.args = b.args[:first]
 }
 
 // arg binds the value of an attribute. One that is not indexed has a frame of its own, in a block
@@ -240,17 +257,19 @@ func (b *binder) arg(a *syntax.Arg, of *types.Attribute, indexed bool, in *block
 
 // share takes arguments, those that are part of an index by themselves.
 func (n *constructNode) share(all []argument, indexed []string) {
-	if len(indexed) == 0 {
-		n.others = all
-		return
-	}
-	is := func(a argument) bool { return slices.Contains(indexed, a.name) }
-	for i, a := range all {
-		if is(a) {
-			n.direct = append(n.direct, all[i])
+	out := make([]argument, 0, len(all))
+	for _, a := range all {
+		if slices.Contains(indexed, a.name) {
+			out = append(out, a)
 		}
 	}
-	n.others = slices.DeleteFunc(all, is)
+	n.direct = out[:len(out):len(out)]
+	for _, a := range all {
+		if !slices.Contains(indexed, a.name) {
+			out = append(out, a)
+		}
+	}
+	n.others = out[len(n.direct):]
 }
 
 // unknownArg says that an entity has no attribute of the name of an argument.

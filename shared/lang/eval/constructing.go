@@ -18,6 +18,9 @@ func (n *constructNode) emit(e *engine, s *scope, f frame) *fail {
 			return x
 		}
 	}
+	if n.beside == nil {
+		return nil
+	}
 	for i := range n.spreads {
 		if x := n.spreads[i].of.emit(e, s, f); x != nil {
 			return x
@@ -67,7 +70,7 @@ func overridden(values, late []named) []named {
 
 // late returns what dictionaries and the other end of a relation give.
 func (n *constructNode) late(e *engine, s *scope, f frame) ([]named, *fail) {
-	if len(n.spreads) == 0 && n.forOf == nil {
+	if n.beside == nil || len(n.spreads) == 0 && n.forOf == nil {
 		return nil, nil
 	}
 	out := []named{}
@@ -229,7 +232,8 @@ func (n *constructNode) instance(e *engine, s *scope, values []named) (*Instance
 	if found == nil {
 		return e.make(n.entity, values, n.at, s.depth())
 	}
-	found.at = append(found.at, n.at)
+	before := found.made
+	found.made = made{n.at, &before}
 	for _, v := range values {
 		if x := found.setAttribute(v.name, v.value, n.at, true); x != nil {
 			return nil, x
@@ -272,8 +276,9 @@ func (n *constructNode) setOthers(e *engine, s *scope, o *Instance, late []named
 // setLater starts the computation of the value of an attribute.
 func (e *engine) setLater(o *Instance, name string, of node, s *scope, by *diag.Pos) *fail {
 	v := o.variable(name)
-	f := newFrame(of)
-	c := &compute{node: of, scope: s, by: by, instance: o, name: name}
+	f := e.frame(of)
+	c := e.spare.compute()
+	*c = compute{node: of, scope: s, by: by, instance: o, name: name}
 	if v.kind == many {
 		c.collect = &filling{v: v, instance: o, name: name, at: by}
 		own, x := of.gradual(e, s, f, c.collect)

@@ -14,7 +14,8 @@ type engine struct {
 	program   *program
 	ctx       context.Context
 	limits    Limits
-	queue     ring[*unit]
+	ready     line // units that can run
+	spare     spare
 	waiting   candidates
 	idle      idle
 	stirred   []*variable // idle ones that may have become of interest
@@ -42,7 +43,7 @@ func (e *engine) print(text string) {
 // loop runs all that can be run, and freezes what may be complete when nothing else goes on, until
 // nothing is left.
 func (e *engine) loop() *fail {
-	for round := 0; e.queue.len()+e.waiting.n+e.idle.n > 0; round++ {
+	for round := 0; e.ready.first != nil || e.waiting.n+len(e.idle) > 0; round++ {
 		if round >= e.limits.Rounds {
 			return e.endless()
 		}
@@ -55,17 +56,15 @@ func (e *engine) loop() *fail {
 		if e.freezeOne() || e.freezeStirred() || e.freezeCycle() {
 			continue
 		}
-		for v := e.idle.pop(); v != nil; v = e.idle.pop() {
-			v.freeze()
-		}
+		e.freezeAll()
 	}
 	return nil
 }
 
 // drain runs all units that are ready.
 func (e *engine) drain() *fail {
-	for e.queue.len() > 0 {
-		u := e.queue.pop()
+	for e.ready.first != nil {
+		u := e.ready.pop()
 		e.now = u
 		if f := e.work(1, u.task.pos()); f != nil {
 			return f
@@ -99,27 +98,57 @@ func (e *engine) again(u *unit, vars []*variable) {
 
 // freezeOne freezes the first candidate for which somebody waits and nothing is announced.
 func (e *engine) freezeOne() bool {
+	e.waiting.settle()
 	for e.waiting.n > 0 {
 		v := e.waiting.pop()
 		switch {
 		case v.ready:
 		case v.potential() <= 0:
 			e.idle.push(v)
-		case v.late != nil && v.late.promised > 0:
+		case v.late.promised > 0:
 			v.queued = false // it comes back with its next value
 		default:
 			v.freeze()
 			return true
 		}
 	}
+	e.waiting.passAll()
 	return false
 }
+
+// freezeAll freezes what nobody waits for, those that were set aside last first.
+func (e *engine) freezeAll() {
+	e.waiting.frozen = e.waiting.turn
+	for _, v := range e.idle.drain() {
+		v.freeze()
+	}
+}
+
+// enlist puts a variable that was made only when somebody asked for it where it would be if it had
+// always been there.
+func (e *engine) enlist(v *variable, turn int64) {
+	v.queued, v.late.turn = true, turn
+	switch {
+	case e.waiting.isOrdered(v.attr):
+		e.waiting.push(v)
+	case e.isFrozen(turn):
+		v.ready = true
+	case turn <= e.waiting.passed:
+		e.idle.push(v)
+	default:
+		e.waiting.ask(v)
+	}
+}
+
+// isFrozen reports whether an open relation is frozen that has this turn and that nobody has asked
+// for.
+func (e *engine) isFrozen(turn int64) bool { return turn <= e.waiting.frozen }
 
 // freezeStirred looks again at those for which nobody waited.
 func (e *engine) freezeStirred() bool {
 	slices.SortFunc(
 		e.stirred,
-		func(a, b *variable) int { return cmp.Compare(a.order, b.order) },
+		func(a, b *variable) int { return cmp.Compare(a.late.turn, b.late.turn) },
 	)
 	for _, v := range e.stirred {
 		if !v.idle || v.ready || v.potential() <= 0 {
@@ -143,22 +172,23 @@ func (e *engine) freezeStirred() bool {
 
 // freezeCycle freezes one of the variables that wait for each other.
 func (e *engine) freezeCycle() bool {
-	found := newCandidates(e.waiting.order)
+	var first *variable
 	for u := e.first; u != nil; u = u.next {
 		e.used.steps++
 		for _, v := range u.frame.vars {
 			if v = v.real(); v == nil || v.late == nil || v.ready {
 				continue
 			}
-			if v.late.promised > 0 && v.potential() > 0 {
-				found.push(v)
+			if v.late.promised > 0 && v.potential() > 0 &&
+				(first == nil || e.waiting.rank(v) < e.waiting.rank(first)) {
+				first = v
 			}
 		}
 	}
-	if found.n == 0 {
+	if first == nil {
 		return false
 	}
-	found.pop().freeze()
+	first.freeze()
 	return true
 }
 
@@ -182,6 +212,7 @@ func (e *engine) finish() []*fail {
 		}
 		out = append(out, e.annotations(entity)...)
 	}
+	e.waiting.frozen = e.waiting.turn
 	for _, o := range e.instances {
 		out = append(out, e.complete(o)...)
 	}
@@ -226,7 +257,7 @@ func (e *engine) annotations(entity *types.Entity) []*fail {
 // complete freezes what an instance holds, and looks for what it lacks.
 func (e *engine) complete(o *Instance) []*fail {
 	var out []*fail
-	if len(o.done) == 0 {
+	if o.done.last == nil {
 		f := failed(
 			CodeNoImplement,
 			o.lastAt(),
@@ -240,14 +271,15 @@ func (e *engine) complete(o *Instance) []*fail {
 		out = append(out, f.with(o.entity.At, "the entity is defined here").madeAlsoAt(o))
 	}
 	var without []*variable
-	for i := range o.vars {
-		v := &o.vars[i]
-		switch {
+	for i, v := range o.vars {
+		if v == nil && o.entity.All()[i].Relation.Low <= 0 {
+			continue
+		}
+		switch v = o.ask(i); {
 		case v.isReady():
 		case v.isOpen() && v.complete():
 			v.freeze()
 		default:
-			o.ask(v)
 			without = append(without, v)
 		}
 	}

@@ -186,7 +186,8 @@ func (e *engine) lacking(o *Instance, vars []*variable) *fail {
 // in any of them.
 func (f *fail) madeAlsoAt(o *Instance) *fail {
 	const limit = 10
-	for _, at := range o.at[:min(len(o.at)-1, limit)] {
+	all := o.made.all()
+	for _, at := range all[:min(len(all)-1, limit)] {
 		f.with(at, "this constructor stands for the same instance")
 	}
 	return f

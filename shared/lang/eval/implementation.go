@@ -1,8 +1,6 @@
 package eval
 
 import (
-	"slices"
-
 	"southbound/shared/diag"
 	"southbound/shared/lang/syntax"
 	"southbound/shared/lang/types"
@@ -31,7 +29,7 @@ func (e *engine) build(o *Instance) *fail {
 	for _, sub := range e.program.builders(o.entity) {
 		var f frame
 		if sub.when != nil {
-			f = newFrame(sub.when)
+			f = e.frame(sub.when)
 			if x := sub.when.emit(e, &o.scope, f); x != nil {
 				return x.in(sub.at, false)
 			}
@@ -75,10 +73,9 @@ func (b *building) work(u *unit) *fail {
 	}
 	o := b.instance
 	for _, i := range b.sub.implementations {
-		if slices.Contains(o.done, i) {
+		if !o.done.add(i) {
 			continue
 		}
-		o.done = append(o.done, i)
 		if x := i.body.emit(u.engine, i.body.block.open(&o.scope)); x != nil {
 			return x
 		}

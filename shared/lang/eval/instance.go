@@ -14,17 +14,52 @@ import (
 type Instance struct {
 	engine *engine
 	entity *types.Entity
+	vars   []*variable // of its attributes; nil for an open relation as long as nobody asks for it
+	self   *variable   // nil as long as nobody asks for it
+	turn   int64       // of the first attribute, among what can be frozen
 	number int32
 	depth  int32 // how many implementations were one in the other where it was made
-	vars   []variable
-	self   variable
-	at     []*diag.Pos // where it was made, and made again
-	done   []*implementation
+	made   made
+	done   applied
 	scope  scope
+}
 
-	// The first of at and done. Most instances have no more.
-	firstAt   [1]*diag.Pos
-	firstDone [1]*implementation
+// made is where an instance was made last, and before that.
+type made struct {
+	at     *diag.Pos
+	before *made
+}
+
+// all returns the places in order.
+func (m *made) all() []*diag.Pos {
+	var out []*diag.Pos
+	for ; m != nil; m = m.before {
+		out = append(out, m.at)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// applied are implementations that were applied to an instance. Most instances have one.
+type applied struct {
+	last   *implementation
+	before *applied
+}
+
+// add adds an implementation; false if it is there already.
+func (a *applied) add(i *implementation) bool {
+	if a.last == nil {
+		a.last = i
+		return true
+	}
+	for b := a; b != nil; b = b.before {
+		if b.last == i {
+			return false
+		}
+	}
+	before := *a
+	a.last, a.before = i, &before
+	return true
 }
 
 // Type implements types.Object.
@@ -35,60 +70,68 @@ func (o *Instance) Number() int { return int(o.number) }
 
 // String implements types.Object.
 func (o *Instance) String() string {
-	places := make([]string, len(o.at))
-	for i, at := range o.at {
-		places[i] = at.String()
+	var places []string
+	for _, at := range o.made.all() {
+		places = append(places, at.String())
 	}
 	return o.entity.FullName() + " (made at " + strings.Join(places, ", ") + ")"
 }
 
 // Text implements types.Object: what the reference compiler puts into texts.
 func (o *Instance) Text() string {
-	places := make([]string, len(o.at))
-	for i, at := range o.at {
-		places[i] = at.File + ":" + strconv.Itoa(at.Line)
+	var places []string
+	for _, at := range o.made.all() {
+		places = append(places, at.File+":"+strconv.Itoa(at.Line))
 	}
 	return o.entity.FullName() + " (instantiated at " + strings.Join(places, ",") + ")"
 }
 
 // Pos returns where the instance was made.
-func (o *Instance) Pos() diag.Pos { return *o.at[len(o.at)-1] }
+func (o *Instance) Pos() diag.Pos { return *o.made.at }
 
 // variable returns the variable of an attribute, or self; nil if there is none.
 func (o *Instance) variable(name string) *variable {
-	v := o.known(name)
-	if v != nil && v.late == nil {
-		o.ask(v)
+	if i := o.entity.Place(name); i >= 0 {
+		return o.ask(i)
+	}
+	if name != "self" {
+		return nil
+	}
+	if o.self == nil {
+		o.self = known(o)
+	}
+	return o.self
+}
+
+// ask returns the variable of an attribute, by its number. That of an open relation is made when
+// somebody asks for it first, as few do; it stands among what can be frozen as if it had always
+// been there.
+func (o *Instance) ask(i int) *variable {
+	if v := o.vars[i]; v != nil {
+		return v
+	}
+	a := o.entity.All()[i]
+	v := newOpen(o.engine, variable{kind: kindOf(a), attr: a, owner: o})
+	o.vars[i] = v
+	if v.complete() {
+		o.engine.enlist(v, o.turn+int64(i))
 	}
 	return v
 }
 
-// ask makes what an open relation has more.
-func (o *Instance) ask(v *variable) {
-	if v.late == nil && v.isOpen() {
-		v.late = &late{engine: o.engine}
-	}
-}
-
-// known is variable for what only looks at it.
-func (o *Instance) known(name string) *variable {
-	if i := o.entity.Place(name); i >= 0 {
-		return &o.vars[i]
-	}
-	if name == "self" {
-		return &o.self
-	}
-	return nil
-}
-
 // Value returns what an attribute holds; false if there is no such attribute, or it holds nothing.
 func (o *Instance) Value(name string) (types.Value, bool) {
-	v := o.known(name)
-	if v == nil || !v.isReady() {
+	i := o.entity.Place(name)
+	if i < 0 {
 		return nil, false
 	}
-	if v.kind == many && v.late == nil {
-		return &types.List{}, true
+	v := o.vars[i]
+	if v == nil {
+		empty := kindOf(o.entity.All()[i]) == many && o.engine.isFrozen(o.turn+int64(i))
+		return &types.List{}, empty
+	}
+	if !v.isReady() {
+		return nil, false
 	}
 	out, f := v.get()
 	return out, f == nil
@@ -97,14 +140,16 @@ func (o *Instance) Value(name string) (types.Value, bool) {
 // Place returns where an attribute got its value, or where the instance was made if that is not
 // known.
 func (o *Instance) Place(name string) diag.Pos {
-	if v := o.known(name).real(); v != nil && v.at != nil && v.at.Line > 0 {
-		return *v.at
+	if i := o.entity.Place(name); i >= 0 {
+		if v := o.vars[i].real(); v != nil && v.at != nil && v.at.Line > 0 {
+			return *v.at
+		}
 	}
 	return o.Pos()
 }
 
 // lastAt returns where the instance was made last.
-func (o *Instance) lastAt() *diag.Pos { return o.at[len(o.at)-1] }
+func (o *Instance) lastAt() *diag.Pos { return o.made.at }
 
 func (o *Instance) setAttribute(name string, value types.Value, at *diag.Pos, turn bool) *fail {
 	v := o.variable(name)
@@ -130,17 +175,12 @@ func (e *engine) make(
 	if f := e.room(depth, len(entity.All()), at); f != nil {
 		return nil, f
 	}
-	all := entity.All()
 	o := &Instance{
-		engine: e, entity: entity, vars: make([]variable, len(all)),
+		engine: e, entity: entity, made: made{at: at}, turn: e.waiting.reserve(len(entity.All())),
 		number: int32(len(e.instances)), depth: int32(depth), //nolint:gosec // bounded by room
 	}
-	o.at, o.done = append(o.firstAt[:0], at), o.firstDone[:0]
-	o.self = variable{value: o, ready: true}
 	o.scope.instance = o
-	for i, a := range all {
-		e.initialise(&o.vars[i], a, o)
-	}
+	e.furnish(o)
 	for _, n := range values {
 		if f := o.setAttribute(n.name, n.value, at, true); f != nil {
 			return nil, f
@@ -150,23 +190,43 @@ func (e *engine) make(
 	return o, e.register(o)
 }
 
-// initialise makes the variable of an attribute. What a relation that is open has more is made when
-// somebody asks for it: few are used.
-func (e *engine) initialise(v *variable, a *types.Attribute, o *Instance) {
-	v.attr, v.owner = a, o
-	switch r := a.Relation; {
-	case r == nil:
-	case r.Low == 1 && r.High == 1:
-		v.kind = single
-	default:
-		if v.kind = many; r.Low == 0 && r.High == 1 {
-			v.kind = option
-		}
-		if v.complete() {
-			v.queued = true
-			e.waiting.push(v)
+// furnish makes the variables of an instance, but for open relations. One that a policy orders has
+// to be among what can be frozen from the start.
+func (e *engine) furnish(o *Instance) {
+	d, all := e.data(o.entity), o.entity.All()
+	if d.closed == 0 {
+		for _, a := range all {
+			if k := kindOf(a); k == plain || k == single {
+				d.closed++
+			}
 		}
 	}
+	o.vars = make([]*variable, len(all))
+	closed := make([]variable, d.closed)
+	for i, a := range all {
+		switch k := kindOf(a); k {
+		case plain, single:
+			closed[0] = variable{kind: k, attr: a, owner: o}
+			o.vars[i], closed = &closed[0], closed[1:]
+		default:
+			if e.waiting.isOrdered(a) {
+				o.ask(i)
+			}
+		}
+	}
+}
+
+// kindOf returns the kind of the variable of an attribute.
+func kindOf(a *types.Attribute) kind {
+	switch r := a.Relation; {
+	case r == nil:
+		return plain
+	case r.Low == 1 && r.High == 1:
+		return single
+	case r.Low == 0 && r.High == 1:
+		return option
+	}
+	return many
 }
 
 // named is a value with the name of an attribute.
@@ -208,6 +268,7 @@ func lineOf(entity *types.Entity, line []*types.Entity) []*types.Entity {
 type entityData struct {
 	line    []*types.Entity // itself, and those that it extends
 	count   int
+	closed  int // how many of its attributes are not open relations
 	index   map[string]*Instance
 	lookups map[string][]lookup
 	keys    []string // of lookups, in order
@@ -271,11 +332,12 @@ func (e *engine) indexKey(
 func (e *engine) enter(o *Instance, entity *types.Entity, d *entityData) *fail {
 	for _, names := range entity.Indexes {
 		key, ok, f := e.indexKey(names, func(name string) (types.Value, bool) {
-			v := o.variable(name)
-			if v == nil || !v.ready {
+			i := o.entity.Place(name)
+			if i < 0 || o.vars[i] == nil || !o.vars[i].ready {
 				return nil, false
 			}
-			return v.value, v.value != nil
+			v := o.vars[i].value
+			return v, v != nil
 		})
 		if f != nil {
 			return f

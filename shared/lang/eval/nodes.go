@@ -49,9 +49,7 @@ func (n *refNode) value(
 // attrNode is an attribute of what another node leads to.
 type attrNode struct {
 	shape
-	of   node // in a frame of its own
-	name string
-	mark *diag.Pos // of the name
+	member
 	slot int
 }
 
@@ -68,7 +66,7 @@ func (n *attrNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
 // start makes a proxy, and connects it as soon as the instance is known.
 func (n *attrNode) start(e *engine, s *scope, f frame, c collector, unset bool) *fail {
 	p := newProxy(c, n.at)
-	by, x := hook(e, s, member{n.of, n.name, n.at, n.mark}, unset, p.connect)
+	by, x := e.hook(hook{&n.member, n.at, s, p, unset})
 	if x != nil {
 		return x
 	}
@@ -81,38 +79,55 @@ func (n *attrNode) start(e *engine, s *scope, f frame, c collector, unset bool) 
 type member struct {
 	of   node // in a frame of its own
 	name string
-	at   *diag.Pos // where problems are reported
 	mark *diag.Pos // the name; nil if that is not known
 }
 
-// hook calls use with the variable of an attribute as soon as the instance is known. With unset, an
-// optional relation on the way that is
-// empty is given instead. It returns what waits for the instance.
-func hook(
-	e *engine,
-	s *scope,
-	m member,
-	unset bool,
-	use func(*variable) *fail,
-) (*unit, *fail) {
-	f := newFrame(m.of)
-	if x := emitPath(e, s, m.of, f, unset); x != nil {
+// hook is a task that gives the variable of an attribute to a user as soon as the instance is
+// known. With unset, an optional relation on the way that is empty is given instead.
+type hook struct {
+	member *member
+	at     *diag.Pos // where problems are reported
+	scope  *scope
+	user   user
+	unset  bool
+}
+
+// user is what a variable is found for.
+type user interface{ use(*variable) *fail }
+
+// hook starts a hook. It returns what waits for the instance.
+func (e *engine) hook(h hook) (*unit, *fail) {
+	f := e.frame(h.member.of)
+	if x := emitPath(e, h.scope, h.member.of, f, h.unset); x != nil {
 		return nil, x
 	}
-	return e.start(&later{at: m.at, replace: true, do: func(u *unit) *fail {
-		if unset {
-			for _, v := range u.frame.vars {
-				if r := v.real(); r.kind == option && r.value == nil {
-					return use(r)
-				}
+	return e.start(&h, f), nil
+}
+
+func (h *hook) pos() *diag.Pos { return h.at }
+
+func (h *hook) run(u *unit) *fail {
+	f := h.find(u)
+	if f != nil && len(f.unset) == 0 {
+		f.in(h.at, true)
+		f.at = h.at
+	}
+	return f
+}
+
+func (h *hook) find(u *unit) *fail {
+	if h.unset {
+		for _, v := range u.frame.vars {
+			if r := v.real(); r.kind == option && r.value == nil {
+				return h.user.use(r)
 			}
 		}
-		v, x := m.attribute(u, s)
-		if x != nil {
-			return x
-		}
-		return use(v)
-	}}, f), nil
+	}
+	v, x := h.attribute(u)
+	if x != nil {
+		return x
+	}
+	return h.user.use(v)
 }
 
 // emitPath is emit of a variable or of an attribute of one, with the unset of hook.
@@ -123,12 +138,13 @@ func emitPath(e *engine, s *scope, of node, f frame, unset bool) *fail {
 	return of.emit(e, s, f)
 }
 
-// attribute returns the variable of an attribute of what its node leads to.
-func (m member) attribute(u *unit, s *scope) (*variable, *fail) {
+// attribute returns the variable of the attribute.
+func (h *hook) attribute(u *unit) (*variable, *fail) {
 	if x := u.take(); x != nil {
 		return nil, x
 	}
-	value, x := m.of.value(u.engine, s, u.frame)
+	m := h.member
+	value, x := m.of.value(u.engine, h.scope, u.frame)
 	if x != nil {
 		return nil, x
 	}
@@ -136,7 +152,7 @@ func (m member) attribute(u *unit, s *scope) (*variable, *fail) {
 	if !ok {
 		return nil, failed(
 			CodeNotEntity,
-			m.at,
+			h.at,
 			"there is no attribute %s: this is %s, not an instance",
 			m.name,
 			types.Kind(value),
@@ -146,7 +162,7 @@ func (m member) attribute(u *unit, s *scope) (*variable, *fail) {
 	if v == nil {
 		x := failed(
 			CodeUnknownAttr,
-			m.at,
+			h.at,
 			"%s has no attribute %s",
 			o.entity.FullName(),
 			m.name,
@@ -239,7 +255,7 @@ func (n *listNode) gradual(e *engine, s *scope, f frame, c collector) (bool, *fa
 	if len(n.items) == 0 {
 		return true, nil
 	}
-	v := &variable{kind: literal, late: &late{engine: e}}
+	v := newOpen(e, variable{kind: literal})
 	v.offer()
 	for _, item := range n.items {
 		if x := e.gradually(item, s, v, n.at, c); x != nil {

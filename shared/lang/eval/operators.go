@@ -200,7 +200,7 @@ func (n *lazyNode) name() string {
 
 func (n *lazyNode) emit(e *engine, s *scope, f frame) *fail {
 	result := &variable{kind: truth}
-	g := newFrame(n.left)
+	g := e.frame(n.left)
 	if x := n.left.emit(e, s, g); x != nil {
 		return x
 	}
@@ -257,7 +257,7 @@ func (n *choiceNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
 
 func (n *choiceNode) start(e *engine, s *scope, f frame, c collector) *fail {
 	result := &variable{}
-	g := newFrame(n.test)
+	g := e.frame(n.test)
 	if x := n.test.emit(e, s, g); x != nil {
 		return x
 	}
@@ -293,7 +293,7 @@ func (n *choiceNode) start(e *engine, s *scope, f frame, c collector) *fail {
 
 // follow computes a node for a result, and for a consumer that takes values one by one.
 func (e *engine) follow(n node, s *scope, c collector, at *diag.Pos, result *variable) *fail {
-	f := newFrame(n)
+	f := e.frame(n)
 	tells := false
 	if c == nil {
 		if x := n.emit(e, s, f); x != nil {
@@ -327,11 +327,9 @@ func (e *engine) follow(n node, s *scope, c collector, at *diag.Pos, result *var
 // definedNode is `is defined` of a variable or of an attribute.
 type definedNode struct {
 	shape
-	where spot // of a variable
-	of    node // the instance, in a frame of its own; nil for a variable
-	name  string
-	mark  *diag.Pos // of the name
-	slot  int
+	where  spot // of a variable
+	member      // of nothing for a variable
+	slot   int
 }
 
 func (n *definedNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
@@ -345,7 +343,7 @@ func (n *definedNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
 func (n *definedNode) emit(e *engine, s *scope, f frame) *fail {
 	d := &definedness{node: n, engine: e, result: &variable{}}
 	if n.of != nil {
-		if _, x := hook(e, s, member{n.of, n.name, n.at, n.mark}, false, d.ask); x != nil {
+		if _, x := e.hook(hook{member: &n.member, at: n.at, scope: s, user: d}); x != nil {
 			return x.in(n.at, false)
 		}
 	} else {
@@ -353,7 +351,7 @@ func (n *definedNode) emit(e *engine, s *scope, f frame) *fail {
 		if x != nil {
 			return x.in(n.at, false)
 		}
-		if x := d.ask(v); x != nil {
+		if x := d.use(v); x != nil {
 			return x.in(n.at, false)
 		}
 	}
@@ -378,7 +376,7 @@ func (d *definedness) receive(v types.Value, _ *diag.Pos) (bool, *fail) {
 	return true, d.result.set(true, d.node.at, true)
 }
 
-func (d *definedness) ask(v *variable) *fail {
+func (d *definedness) use(v *variable) *fail {
 	if v.isReady() {
 		return d.decide(v)
 	}

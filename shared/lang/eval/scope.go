@@ -143,7 +143,8 @@ type binder struct {
 	file    *file
 	block   *block
 	slots   int
-	at      *diag.Pos // of the variable of the loop at hand
+	args    []argument // of the constructors at hand
+	at      *diag.Pos  // of the variable of the loop at hand
 	problem func(*fail)
 }
 

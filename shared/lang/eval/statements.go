@@ -222,12 +222,24 @@ type setStatement struct {
 func (st *setStatement) pos() *diag.Pos { return st.at }
 
 func (st *setStatement) emit(e *engine, s *scope) *fail {
-	f := newFrame(st.of)
+	f := e.frame(st.of)
 	if x := st.of.emit(e, s, f); x != nil {
 		return x
 	}
-	e.start(&later{at: st.at, do: func(u *unit) *fail { return st.set(u, s) }}, f)
+	e.start(&assigning{st, s}, f)
 	return nil
+}
+
+// assigning is a setStatement at work.
+type assigning struct {
+	statement *setStatement
+	scope     *scope
+}
+
+func (t *assigning) pos() *diag.Pos { return t.statement.at }
+
+func (t *assigning) run(u *unit) *fail {
+	return t.statement.set(u, t.scope).in(t.statement.at, true)
 }
 
 func (st *setStatement) set(u *unit, s *scope) *fail {
@@ -294,16 +306,15 @@ func (st *bareStatement) emit(e *engine, s *scope) *fail {
 // hold is what a body that has not begun may assign: as long as that is open, the attribute is not
 // complete.
 type hold struct {
-	of   node
-	name string
-	at   *diag.Pos
+	member
+	at *diag.Pos
 }
 
 // promises binds planned assignments in the block around their body.
 func (b *binder) promises(plans []planned) []hold {
 	out := make([]hold, 0, len(plans))
 	for _, p := range plans {
-		out = append(out, hold{of: b.root(p.of, nil), name: p.name, at: p.at})
+		out = append(out, hold{member{of: b.root(p.of, nil), name: p.name}, p.at})
 	}
 	return out
 }
@@ -314,19 +325,20 @@ type held struct {
 	over    bool
 }
 
+func (h *held) use(v *variable) *fail {
+	if !h.over {
+		h.promise = v.announce()
+	}
+	return nil
+}
+
 // hold makes attributes wait for what may be assigned to them.
 func (e *engine) hold(holds []hold, s *scope) ([]*held, *fail) {
 	out := make([]*held, 0, len(holds))
 	for i := range holds {
 		h := &held{}
 		out = append(out, h)
-		of := member{holds[i].of, holds[i].name, holds[i].at, nil}
-		_, x := hook(e, s, of, true, func(v *variable) *fail {
-			if !h.over {
-				h.promise = v.announce()
-			}
-			return nil
-		})
+		_, x := e.hook(hook{&holds[i].member, holds[i].at, s, h, true})
 		if x != nil {
 			return nil, x
 		}
@@ -358,7 +370,7 @@ func (st *ifStatement) emit(e *engine, s *scope) *fail {
 	if x != nil {
 		return x
 	}
-	f := newFrame(st.test)
+	f := e.frame(st.test)
 	if x := st.test.emit(e, s, f); x != nil {
 		return x
 	}
@@ -419,7 +431,7 @@ func (st *forStatement) emit(e *engine, s *scope) *fail {
 		return x
 	}
 	c := &each{statement: st, engine: e, scope: s}
-	f := newFrame(st.in)
+	f := e.frame(st.in)
 	own, x := st.in.gradual(e, s, f, c)
 	if x != nil {
 		return x

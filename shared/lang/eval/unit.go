@@ -13,7 +13,8 @@ type unit struct {
 	frame      frame
 	task       task
 	engine     *engine
-	prev, next *unit // among all that are not done
+	prev, next *unit // among all that are not done; next also among those that are
+	behind     *unit // the next one that is ready
 }
 
 // task is what a unit does when its variables are ready.
@@ -43,7 +44,8 @@ func (f frame) get(slot int) types.Value {
 
 // start makes a unit. Its frame is filled.
 func (e *engine) start(t task, f frame) *unit {
-	u := &unit{wait: 1, frame: f, task: t, engine: e}
+	u := e.spare.unit()
+	*u = unit{wait: 1, frame: f, task: t, engine: e}
 	e.link(u)
 	e.used.live += u.size()
 	for _, v := range f.vars {
@@ -62,8 +64,26 @@ func (u *unit) size() int64 { return unitSize + slotSize*int64(len(u.frame.vars)
 // done says that one of the things that the unit waits for is there.
 func (u *unit) done() {
 	if u.wait--; u.wait == 0 {
-		u.engine.queue.push(u)
+		u.engine.ready.push(u)
 	}
+}
+
+// line is a queue of units.
+type line struct{ first, last *unit }
+
+func (l *line) push(u *unit) {
+	if l.first == nil {
+		l.first = u
+	} else {
+		l.last.behind = u
+	}
+	l.last = u
+}
+
+func (l *line) pop() *unit {
+	u := l.first
+	l.first, u.behind = u.behind, nil
+	return u
 }
 
 func (e *engine) link(u *unit) {
@@ -87,6 +107,80 @@ func (e *engine) unlink(u *unit) {
 	} else {
 		e.last = u.prev
 	}
+	e.spare.keep(u)
+}
+
+// spare is what units had that are done, to be used again: a model runs millions of them.
+type spare struct {
+	units    *unit
+	computes []*compute
+	frames   [4][][]*variable // by their size, less one
+	vars     []*variable      // not given yet
+}
+
+// together is how much of a kind is made at once, and maxSpare how much is kept.
+const together, maxSpare = 64, 1024
+
+// unit returns a unit for a new piece of work.
+func (s *spare) unit() *unit {
+	if s.units == nil {
+		block := make([]unit, together)
+		for i := range block[1:] {
+			block[i].next = &block[i+1]
+		}
+		s.units = &block[0]
+	}
+	u := s.units
+	s.units = u.next
+	return u
+}
+
+// compute returns a task for a new piece of work.
+func (s *spare) compute() *compute {
+	if len(s.computes) == 0 {
+		block := make([]compute, together)
+		for i := range block {
+			s.computes = append(s.computes, &block[i])
+		}
+	}
+	last := len(s.computes) - 1
+	c := s.computes[last]
+	s.computes = s.computes[:last]
+	return c
+}
+
+// frame returns places for so many variables.
+func (s *spare) frame(size int) []*variable {
+	if size > len(s.frames) {
+		return make([]*variable, size)
+	}
+	if of := &s.frames[size-1]; len(*of) > 0 {
+		last := len(*of) - 1
+		vars := (*of)[last]
+		*of = (*of)[:last]
+		return vars
+	}
+	if len(s.vars) < size {
+		s.vars = make([]*variable, together)
+	}
+	vars := s.vars[:size:size]
+	s.vars = s.vars[size:]
+	return vars
+}
+
+// keep takes what a unit had that is done.
+func (s *spare) keep(u *unit) {
+	vars := u.frame.vars[:cap(u.frame.vars)]
+	if n := len(vars); n > 0 && n <= len(s.frames) && len(s.frames[n-1]) < maxSpare {
+		clear(vars)
+		s.frames[n-1] = append(s.frames[n-1], vars)
+	}
+	if c, ok := u.task.(*compute); ok && len(s.computes) < maxSpare {
+		*c = compute{}
+		s.computes = append(s.computes, c)
+	}
+	*u = unit{next: s.units}
+	s.units = u
 }
 
 // take reads all variables of the frame: what is wrong with one of them, and values for those that
@@ -171,11 +265,12 @@ func (e *engine) compute(n node, s *scope, to *variable, by *diag.Pos) *fail {
 
 // assign is compute for a variable that has a name.
 func (e *engine) assign(n node, s *scope, to *variable, by *diag.Pos, name string) *fail {
-	f := newFrame(n)
+	f := e.frame(n)
 	if x := n.emit(e, s, f); x != nil {
 		return x
 	}
-	c := &compute{node: n, scope: s, by: by, name: name}
+	c := e.spare.compute()
+	*c = compute{node: n, scope: s, by: by, name: name}
 	if to != nil {
 		c.result = to.announce()
 	}
@@ -188,21 +283,24 @@ func (e *engine) gradually(n node, s *scope, to *variable, by *diag.Pos, c colle
 	if c == nil {
 		return e.compute(n, s, to, by)
 	}
-	f := newFrame(n)
+	f := e.frame(n)
 	own, x := n.gradual(e, s, f, c)
 	if x != nil {
 		return x
 	}
-	e.start(&compute{node: n, scope: s, by: by, result: to.announce(), collect: c, tells: !own}, f)
+	t := e.spare.compute()
+	*t = compute{node: n, scope: s, by: by, result: to.announce(), collect: c, tells: !own}
+	e.start(t, f)
 	return nil
 }
 
-func newFrame(n node) frame {
+// frame returns a frame for a node that has one of its own.
+func (e *engine) frame(n node) frame {
 	from, size := n.slots()
 	if size == 0 {
 		return frame{base: from}
 	}
-	return frame{vars: make([]*variable, size), base: from}
+	return frame{vars: e.spare.frame(size), base: from}
 }
 
 // later is a task that is a function.

@@ -29,8 +29,7 @@ type variable struct {
 	waiters *waiter          // the last one
 	attr    *types.Attribute // what it is of an instance; nil for what is not an attribute
 	owner   *Instance        // of a relation
-	late    *late            // for option, many and literal; nil while nobody has asked for it
-	order   int32            // among those without effective waiters
+	late    *late            // for option, many and literal
 	kind    kind
 	ready   bool
 	queued  bool
@@ -49,9 +48,21 @@ type late struct {
 	list      types.List // of many and literal
 	seen      map[types.Value]struct{}
 	listeners []collector
-	waiting   int // how many waiters there are
-	quiet     int // waiters that a freeze does not help: those of listeners
-	promised  int // values that were announced and have not come
+	turn      int64 // its place among what can be frozen, and among those without effective waiters
+	place     int   // among those without effective waiters, where they are kept
+	waiting   int   // how many waiters there are
+	quiet     int   // waiters that a freeze does not help: those of listeners
+	promised  int   // values that were announced and have not come
+}
+
+// newOpen returns a variable with what it has more when it is not clear how many values will come.
+func newOpen(e *engine, v variable) *variable {
+	out := &struct {
+		variable
+		late
+	}{v, late{engine: e}}
+	out.variable.late = &out.late
+	return &out.variable
 }
 
 // far is what a proxy has more.
@@ -179,15 +190,15 @@ func (v *variable) add(u *unit) {
 
 // stir notes that an idle variable may have become of interest.
 func (v *variable) stir() {
-	if v.idle && v.late != nil && v.late.engine != nil {
+	if v.idle {
 		v.late.engine.stirred = append(v.late.engine.stirred, v)
 	}
 }
 
-// connect makes a proxy stand for a variable.
-func (v *variable) connect(to *variable) *fail {
+// use makes a proxy stand for a variable.
+func (v *variable) use(to *variable) *fail {
 	far := v.far()
-	far.to = to
+	far.to, far.by = to, nil
 	if far.listen != nil {
 		heard, f := to.listen(far.listen, far.at)
 		if f != nil {
@@ -365,12 +376,9 @@ func (v *variable) setLiteral(value types.Value) {
 func (v *variable) complete() bool {
 	switch v.kind {
 	case many:
-		if v.late == nil {
-			return v.attr.Relation.Low <= 0
-		}
 		return len(v.late.list.Items) >= v.attr.Relation.Low && v.late.promised <= 0
 	case option, literal:
-		return v.late == nil || v.late.promised <= 0
+		return v.late.promised <= 0
 	}
 	return v.ready
 }
@@ -389,10 +397,7 @@ func (v *variable) potential() int {
 	if v.kind == literal {
 		return 0
 	}
-	n := 0
-	if v.late != nil {
-		n = v.late.waiting - v.late.quiet
-	}
+	n := v.late.waiting - v.late.quiet
 	if v.attr.Relation.First {
 		n++
 	}
