@@ -85,13 +85,23 @@ const (
 
 // work counts pieces of work, and reports that there were too many or that the run has to end.
 func (e *engine) work(n int, at *diag.Pos) *fail {
+	if e.used.steps += int64(n); e.due() {
+		return e.judge(at)
+	}
+	return nil
+}
+
+// due reports whether it is time to look at the bounds.
+func (e *engine) due() bool {
 	u := &e.used
-	u.steps += int64(n)
+	return u.live+u.bytes > e.limits.Memory || u.steps-u.asked >= askEach
+}
+
+// judge looks at the bounds.
+func (e *engine) judge(at *diag.Pos) *fail {
+	u := &e.used
 	if u.live+u.bytes > e.limits.Memory {
 		return e.tooMuch(at)
-	}
-	if u.steps-u.asked < askEach {
-		return nil
 	}
 	u.asked = u.steps
 	if err := e.ctx.Err(); err != nil {

@@ -280,12 +280,14 @@ func (e *engine) setLater(o *Instance, name string, of node, s *scope, by *diag.
 	c := e.spare.compute()
 	*c = compute{node: of, scope: s, by: by, instance: o, name: name}
 	if v.kind == many {
-		c.collect = &filling{v: v, instance: o, name: name, at: by}
-		own, x := of.gradual(e, s, f, c.collect)
+		values := &filling{v: v, instance: o, name: name, at: by}
+		own, x := of.gradual(e, s, f, values)
 		if x != nil {
 			return x
 		}
-		c.tells = !own
+		if !own {
+			c.collect = values
+		}
 	} else if x := of.emit(e, s, f); x != nil {
 		return x
 	}

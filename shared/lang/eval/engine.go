@@ -66,8 +66,10 @@ func (e *engine) drain() *fail {
 	for e.ready.first != nil {
 		u := e.ready.pop()
 		e.now = u
-		if f := e.work(1, u.task.pos()); f != nil {
-			return f
+		if e.used.steps++; e.due() {
+			if f := e.judge(u.task.pos()); f != nil {
+				return f
+			}
 		}
 		f := u.task.run(u)
 		switch {

@@ -73,7 +73,7 @@ func (b *building) work(u *unit) *fail {
 	}
 	o := b.instance
 	for _, i := range b.sub.implementations {
-		if !o.done.add(i) {
+		if !o.done.add(i) || len(i.body.statements) == 0 {
 			continue
 		}
 		if x := i.body.emit(u.engine, i.body.block.open(&o.scope)); x != nil {

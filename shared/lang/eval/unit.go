@@ -202,8 +202,7 @@ type compute struct {
 	node     node
 	scope    *scope
 	result   promise
-	collect  collector // what takes values one by one; nil for none
-	tells    bool      // the node does not tell them by itself
+	collect  collector // what takes values one by one, if the node does not tell it by itself
 	by       *diag.Pos // the statement that it belongs to
 	instance *Instance // whose attribute is set; nil for anything else
 	name     string    // of that attribute, or of the variable
@@ -243,7 +242,7 @@ func (c *compute) work(u *unit) *fail {
 	if v == nil {
 		return nil
 	}
-	if c.tells {
+	if c.collect != nil {
 		if f := tell(c.collect, v, c.node.pos()); f != nil {
 			return f
 		}
@@ -289,7 +288,10 @@ func (e *engine) gradually(n node, s *scope, to *variable, by *diag.Pos, c colle
 		return x
 	}
 	t := e.spare.compute()
-	*t = compute{node: n, scope: s, by: by, result: to.announce(), collect: c, tells: !own}
+	*t = compute{node: n, scope: s, by: by, result: to.announce()}
+	if !own {
+		t.collect = c
+	}
 	e.start(t, f)
 	return nil
 }

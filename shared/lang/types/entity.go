@@ -25,7 +25,8 @@ type Entity struct {
 
 	full      string
 	all       []*Attribute
-	place     map[string]int
+	names     []string       // of all
+	place     map[string]int // in all, by the name
 	defaults  []Default
 	ancestors []*Entity
 }
@@ -102,7 +103,9 @@ func (e *Entity) Ancestors() []*Entity {
 }
 
 // Forget drops what was derived from the definition, which goes on.
-func (e *Entity) Forget() { e.ancestors, e.all, e.place, e.defaults = nil, nil, nil, nil }
+func (e *Entity) Forget() {
+	e.ancestors, e.all, e.names, e.place, e.defaults = nil, nil, nil, nil, nil
+}
 
 // All returns all attributes, also those of the entities that this one extends.
 func (e *Entity) All() []*Attribute {
@@ -121,7 +124,7 @@ func (e *Entity) layOut() {
 				continue
 			}
 			e.place[a.Name] = len(e.all)
-			e.all = append(e.all, a)
+			e.all, e.names = append(e.all, a), append(e.names, a.Name)
 		}
 	}
 }
@@ -135,10 +138,16 @@ func (e *Entity) Attribute(name string) *Attribute {
 	return nil
 }
 
+// fewNames is how many names are looked through sooner than in a map.
+const fewNames = 12
+
 // Place returns the number of an attribute in All; -1 if there is none of this name.
 func (e *Entity) Place(name string) int {
 	if e.place == nil {
 		e.layOut()
+	}
+	if len(e.names) <= fewNames {
+		return slices.Index(e.names, name)
 	}
 	if i, ok := e.place[name]; ok {
 		return i
