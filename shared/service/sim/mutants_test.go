@@ -301,7 +301,7 @@ func definitionMutants() []mutantCase {
 		{Mutant{
 			Name: "a service is left out of which there are instances", Check: "I6", Removes: true,
 			Why: "an export does not look at instances",
-		}, 200},
+		}, 1000},
 	}
 }
 
