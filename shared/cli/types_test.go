@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"southbound/examples/keys/handlers/keys"
-	"southbound/shared/provider"
+	"southbound/handlers"
 	"southbound/shared/schema"
 	"southbound/shared/typefile"
 )
@@ -30,7 +30,7 @@ func registryOf(t *testing.T) *schema.Registry {
 func TestTypeShowsTheTransport(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	code := MainWith([]provider.Definition{keys.Entry()}, []string{"type", "keys::Entry"},
+	code := MainWith(append(handlers.All(), keys.Entry()), []string{"type", "keys::Entry"},
 		strings.NewReader(""), &out, io.Discard)
 	want := []string{"Options of agents with the transport keys"}
 	for _, o := range keys.Entry().Transport.Options {
