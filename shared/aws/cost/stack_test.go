@@ -66,7 +66,7 @@ type stack struct {
 	lost   time.Time   // when an answer with messages may have been lost last; the emulator does not know ids of attempts
 	lines  lines
 	plain  bool
-	slow   state.Clock
+	clock  state.Clock
 	bytes  int // of what functions keep in memory; 0: as much as they like
 
 	handler *awshome.Home
@@ -173,8 +173,8 @@ func (s *stack) open(makes bool) *awshome.Home {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if s.slow != nil {
-		h.Engine.Clock = s.slow
+	if s.clock != nil {
+		h.Engine.Clock = s.clock
 	}
 	return h
 }
