@@ -39,7 +39,7 @@ programs=(./cmd/southbound ./examples/caddy ./examples/etc ./examples/fleet ./ex
 seeds=(./shared/deploy/sim ./shared/service/sim ./shared/aws/awssim)
 # Packages that start no goroutines, nor does what they use: there is nothing to watch. A test holds that.
 quiet=(./handlers/internal/tool ./shared/dag ./shared/diffview ./shared/lang/jinja ./shared/lang/metadata ./shared/lang/module
-  ./shared/lang/pep440 ./shared/lang/pep508 ./shared/lang/project ./shared/lang/pysource ./shared/lang/std ./shared/lang/syntax ./shared/resource
+  ./shared/lang/pep440 ./shared/lang/pep508 ./shared/lang/project ./shared/lang/std ./shared/lang/syntax ./shared/resource
   ./shared/schema ./shared/service/inventory ./shared/service/lifecycle ./shared/typefile)
 # Counts of requests, by one test after the other.
 counts=(./shared/aws/cost)

@@ -15,7 +15,7 @@ type CallbackBody struct {
 	URL     string   `json:"callback_url" minLength:"1" maxLength:"2048" doc:"http or https"`
 	ID      *string  `json:"callback_id,omitempty" format:"uuid" pattern:"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" nullable:"true" doc:"the same callback again is no other one"`
 	Service *string  `json:"service_entity,omitempty" maxLength:"255" nullable:"true" doc:"null: all"`
-	Level   *string  `json:"minimal_log_level,omitempty" maxLength:"20" nullable:"true" doc:"INFO, or ERROR for what went wrong"`
+	Level   *string  `json:"minimal_log_level,omitempty" enum:"TRACE,DEBUG,INFO,WARNING,ERROR,CRITICAL" nullable:"true" doc:"INFO, or ERROR for what went wrong"`
 	Events  []string `json:"event_types,omitempty" maxItems:"50" nullable:"true" doc:"null: all"`
 }
 

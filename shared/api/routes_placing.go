@@ -135,7 +135,7 @@ type ordersIn struct {
 	InTenant
 	linked
 	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"of orders in a page"`
-	After string `query:"after" minLength:"1" maxLength:"4096" doc:"metadata.next of the page before"`
+	After string `query:"after" pattern:"^[0-9]{1,16}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" doc:"metadata.next of the page before"`
 	Sort  string `query:"sort" pattern:"^created_at(\\.(asc|desc))?$" doc:"the newest first, unless it is created_at.asc"`
 }
 

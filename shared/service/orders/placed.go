@@ -3,10 +3,11 @@ package orders
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"southbound/shared/fault"
@@ -372,7 +373,7 @@ func together(items []Accepted) OrderState {
 // OrderQuery asks for orders.
 type OrderQuery struct {
 	Descending bool
-	After      string // Next of the page before
+	After      string // Next of the page before: microseconds since 1970, "_", and the id of an order
 	Limit      int    // 0: as many as a page holds
 }
 
@@ -391,13 +392,13 @@ func (s *Service) PlacedOrders(ctx context.Context, env string, q OrderQuery) (O
 	limit := inventory.OrderPage(q.Limit)
 	ask := inventory.OrderQuery{NewestFirst: q.Descending, Limit: limit}
 	if q.After != "" {
-		p := place{}
-		b, err := base64.RawURLEncoding.DecodeString(q.After)
-		if err != nil || json.Unmarshal(b, &p) != nil {
+		created, id, _ := strings.Cut(q.After, "_")
+		micros, err := strconv.ParseInt(created, 10, 64)
+		if err != nil || !isID(id) {
 			return OrderPage{}, fault.New(fault.Usage, "", "this is not a place in this list").
 				WithHint("begin at the beginning")
 		}
-		ask.After = &inventory.Order{ID: p.ID, Created: time.UnixMicro(p.Created).UTC()}
+		ask.After = &inventory.Order{ID: id, Created: time.UnixMicro(micros).UTC()}
 	}
 	found, err := s.Book.Orders(ctx, env, ask)
 	if err != nil {
@@ -406,7 +407,7 @@ func (s *Service) PlacedOrders(ctx context.Context, env string, q OrderQuery) (O
 	var page OrderPage
 	if len(found) == limit {
 		last := &found[limit-1]
-		page.Next = (&place{Created: last.Created.UnixMicro(), ID: last.ID}).text()
+		page.Next = strconv.FormatInt(last.Created.UnixMicro(), 10) + "_" + last.ID
 	}
 	found = slices.DeleteFunc(found, func(o inventory.Order) bool { return s.over(&o) })
 	page.Items, err = s.shownOrders(ctx, env, found)
