@@ -46,7 +46,7 @@ func TestMachines(t *testing.T) {
 	})
 	for _, name := range []string{"function", "runner", "asked"} {
 		if records := s.receive(name); len(records) > 0 {
-			s.invoke(f, name, records, time.Minute)
+			s.invoke(f, name, records, 10*time.Minute)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if by := name == "function"; by != (string(text) == "by a function\n") || !by && !os.IsNotExist(err) {
