@@ -3,6 +3,7 @@
 package handler
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,6 +17,8 @@ import (
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
+	"southbound/shared/transport"
+	"southbound/shared/transport/ssh"
 	"southbound/shared/transport/ssh/sshtest"
 )
 
@@ -39,6 +42,7 @@ func TestMachines(t *testing.T) {
 		return resource.Agent{Name: name, Transport: "ssh", Lanes: 1,
 			Options: machine.Options(append([]any{"key_file", nil, "key", key, "directory", filepath.Join(dir, "programs")}, more...)...)}
 	}
+	carry(t, agent("runner", "key", nil, "key_file", machine.User.File))
 	s.export(&model.Model{Agents: []resource.Agent{agent("function"), agent("runner", "key", nil, "key_file", machine.User.File), agent("asked", "runner", true)},
 		Resources: []resource.Resource{file("function"), file("runner"), file("asked")}})
 	f := s.begin(func(c *home.Config) {
@@ -55,5 +59,21 @@ func TestMachines(t *testing.T) {
 	}
 	if p, err := f.Home.Engine.Progress(t.Context(), "prod"); err != nil || p.Counts[state.StatusDeployed] != 1 || p.Scheduled != 2 {
 		t.Errorf("%v: %v, %d scheduled", err, p.Counts, p.Scheduled)
+	}
+}
+
+// carry puts the program on a machine, which takes longer than a login may where the race detector
+// made it large and slow.
+func carry(t *testing.T, a resource.Agent) {
+	t.Helper()
+	sessions := &ssh.Sessions{Retry: 10 * time.Minute}
+	conn, err := (&transport.Connector{SSH: sessions}).Connect(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, ok := conn.(io.Closer); ok {
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
