@@ -3,7 +3,6 @@
 package handler
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,7 +16,6 @@ import (
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
-	"southbound/shared/transport"
 	"southbound/shared/transport/ssh"
 	"southbound/shared/transport/ssh/sshtest"
 )
@@ -66,14 +64,16 @@ func TestMachines(t *testing.T) {
 // made it large and slow.
 func carry(t *testing.T, a resource.Agent) {
 	t.Helper()
-	sessions := &ssh.Sessions{Retry: 10 * time.Minute}
-	conn, err := (&transport.Connector{SSH: sessions}).Connect(t.Context(), a)
+	sessions := &ssh.Sessions{}
+	defer func() { _ = sessions.Close() }()
+	held, err := sessions.Connect(t.Context(), a.Options)
+	for tries := 0; err != nil && tries < 20; tries++ { // it goes on while nobody waits, and is joined
+		held, err = sessions.Connect(t.Context(), a.Options)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, ok := conn.(io.Closer); ok {
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
