@@ -53,11 +53,11 @@ func guard(loopback bool) func(network, address string, _ syscall.RawConn) error
 	return func(_, address string, _ syscall.RawConn) error {
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {
-			return fmt.Errorf("%s is no address: %w", address, err)
+			return fmt.Errorf("%s is not a valid address: %w", address, err)
 		}
 		ip, err := netip.ParseAddr(host)
 		if err != nil {
-			return fmt.Errorf("%s is no address: %w", host, err)
+			return fmt.Errorf("%s is not a valid address: %w", host, err)
 		}
 		why := never(ip)
 		if why == "" && ip.Unmap().IsLoopback() && !loopback {
