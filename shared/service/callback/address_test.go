@@ -23,7 +23,7 @@ func TestGuard(t *testing.T) {
 		"10.0.0.1:80":                  "",
 		"203.0.113.7:443":              "",
 		"[2001:db8::1]:443":            "",
-		"a name that was not resolved": "is no address",
+		"a name that was not resolved": "is not a valid address",
 	} {
 		got := ""
 		if err := guard(false)("tcp", address, nil); err != nil {
