@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/big"
 	"strings"
 
 	"southbound/shared/diag"
@@ -72,17 +74,31 @@ type Args struct {
 // Text returns an argument that is a string; "" for null.
 func (a Args) Text(i int) string { s, _ := a.Values[i].(string); return s }
 
-// Int returns an argument that is an int; 0 for null or what is beyond int64.
+// Int returns an argument that is an int, or the int64 nearest to it; 0 for null. Number returns
+// all of it.
 func (a Args) Int(i int) int64 {
+	switch n := a.Number(i); {
+	case n.IsInt64():
+		return n.Int64()
+	case n.Sign() < 0:
+		return math.MinInt64
+	}
+	return math.MaxInt64
+}
+
+// Number returns an argument that is an int, which the caller may change; 0 for null.
+func (a Args) Number(i int) *big.Int {
 	switch v := a.Values[i].(type) {
 	case int64:
-		return v
+		return big.NewInt(v)
+	case *big.Int:
+		return new(big.Int).Set(v)
 	case bool:
 		if v {
-			return 1
+			return big.NewInt(1)
 		}
 	}
-	return 0
+	return new(big.Int)
 }
 
 // Bool returns an argument that is a bool; false for null.

@@ -43,6 +43,10 @@ func firstFree(c *eval.Context, a eval.Args) (types.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !a.Number(2).IsInt64() || !a.Number(3).IsInt64() {
+		return nil, fmt.Errorf("values are allocated from numbers of 64 bits, not from %d to %d",
+			a.Number(2), a.Number(3))
+	}
 	from, to := a.Int(2), a.Int(3)
 	if from > to {
 		return nil, fmt.Errorf("range_start is %d, and range_end is %d: there is nothing between",

@@ -43,6 +43,12 @@ func checkString(v types.Value, params *types.Dict) (types.Value, error) {
 		"strip_whitespace", "to_upper", "to_lower"); err != nil {
 		return nil, err
 	}
+	for _, name := range params.Keys() {
+		x, _ := params.Get(name)
+		if want := wantOf(name, x); want != "" {
+			return nil, fmt.Errorf("the validation parameter %s is %s", name, want)
+		}
+	}
 	s, ok := v.(string)
 	if !ok {
 		return false, nil
@@ -59,9 +65,12 @@ func checkString(v types.Value, params *types.Dict) (types.Value, error) {
 	}
 	for _, name := range []string{"regex", "pattern"} {
 		x, ok := params.Get(name)
-		text, isText := x.(string)
-		if !ok || !isText {
+		if !ok {
 			continue
+		}
+		text, ok := x.(string)
+		if !ok {
+			return false, nil
 		}
 		if name == "pattern" {
 			text = `[\s\S]*?` + text // anywhere in the string

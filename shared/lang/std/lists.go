@@ -140,20 +140,28 @@ func sequence(_ *eval.Context, a eval.Args) (types.Value, error) {
 	n := a.Int(0)
 	if n > maxSequence {
 		const text = "a sequence has at most %d numbers, not %d"
-		return nil, eval.OverLimit(text, maxSequence, n)
+		return nil, eval.OverLimit(text, maxSequence, a.Number(0))
 	}
 	out := &types.List{Items: make([]types.Value, 0, max(n, 0))}
+	start, end := a.Number(1), a.Number(1)
+	if end.Add(end, big.NewInt(n)); start.IsInt64() && end.IsInt64() {
+		for i := range n {
+			out.Items = append(out.Items, start.Int64()+i)
+		}
+		return out, nil
+	}
 	for i := range n {
-		out.Items = append(out.Items, a.Int(1)+i)
+		item := big.NewInt(i)
+		out.Items = append(out.Items, types.Integer(item.Add(item, start)))
 	}
 	return out, nil
 }
 
 // indexed returns the item at an index, counted from the end if it is negative.
-func indexed(items []types.Value, i int64) (types.Value, error) {
-	n := int64(len(items))
+func indexed(items []types.Value, a eval.Args, index int) (types.Value, error) {
+	i, n := a.Int(index), int64(len(items))
 	if i < -n || i >= n {
-		return nil, fmt.Errorf("there is no item %d: the list has %d", i, n)
+		return nil, fmt.Errorf("there is no item %d: the list has %d", a.Number(index), n)
 	}
 	if i < 0 {
 		i += n
@@ -162,7 +170,7 @@ func indexed(items []types.Value, i int64) (types.Value, error) {
 }
 
 func at(_ *eval.Context, a eval.Args) (types.Value, error) {
-	return indexed(a.List(0).Items, a.Int(1))
+	return indexed(a.List(0).Items, a, 1)
 }
 
 // parts returns the items of a list, the characters of a string, or the keys of a dict.
@@ -197,7 +205,7 @@ func item(_ *eval.Context, a eval.Args) (types.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		v, err := indexed(items, a.Int(1))
+		v, err := indexed(items, a, 1)
 		if err != nil {
 			return nil, err
 		}

@@ -142,7 +142,7 @@ func lengthToMask(_ *eval.Context, a eval.Args) (types.Value, error) {
 	}
 	n := a.Int(0)
 	if n < 0 || n > 32 {
-		return nil, fmt.Errorf("a prefix of IPv4 has 0 to 32 bits, not %d", n)
+		return nil, fmt.Errorf("a prefix of IPv4 has 0 to 32 bits, not %d", a.Number(0))
 	}
 	return mask(netip.PrefixFrom(netip.IPv4Unspecified(), int(n))).String(), nil
 }
@@ -155,12 +155,12 @@ func ipIndex(_ *eval.Context, a eval.Args) (types.Value, error) {
 	if p.Masked() != p {
 		return nil, fmt.Errorf("%q is not a network: bits of the host are set", a.Text(0))
 	}
-	from, n := p.Addr(), big.NewInt(a.Int(1))
+	from, n := p.Addr(), a.Number(1)
 	if n.Sign() < 0 {
 		n.Add(n, ones(from.BitLen()-p.Bits())).Add(n, big.NewInt(1))
 	}
 	if n.Sign() < 0 || n.Cmp(ones(from.BitLen()-p.Bits())) > 0 {
-		return nil, fmt.Errorf("the network %s has no address %d", a.Text(0), a.Int(1))
+		return nil, fmt.Errorf("the network %s has no address %d", a.Text(0), a.Number(1))
 	}
 	out, _ := address(n.Add(n, number(from)), from)
 	if a.Bool(2) {
@@ -174,9 +174,10 @@ func addToIP(_ *eval.Context, a eval.Args) (types.Value, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q is not an address", a.Text(0))
 	}
-	out, ok := address(new(big.Int).Add(number(from), big.NewInt(a.Int(1))), from)
+	n := a.Number(1)
+	out, ok := address(n.Add(n, number(from)), from)
 	if !ok {
-		return nil, fmt.Errorf("there is no address %d behind %s", a.Int(1), a.Text(0))
+		return nil, fmt.Errorf("there is no address %d behind %s", a.Number(1), a.Text(0))
 	}
 	return out.String(), nil
 }

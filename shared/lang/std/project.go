@@ -137,7 +137,7 @@ func generatePassword(c *eval.Context, a eval.Args) (types.Value, error) {
 	}
 	n := a.Int(1)
 	if n < 1 || n > 1000 {
-		return nil, fmt.Errorf("a password has 1 to 1000 characters, not %d", n)
+		return nil, fmt.Errorf("a password has 1 to 1000 characters, not %d", a.Number(1))
 	}
 	made := random(int(n))
 	p.lines = append(slices.Clip(p.lines), a.Text(0)+"="+made)

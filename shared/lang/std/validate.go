@@ -64,7 +64,7 @@ func validated() map[string]check {
 		"pydantic.NonPositiveInt": intThat(func(sign int) bool { return sign <= 0 }),
 		"pydantic.StrictStr":      func(v types.Value) bool { _, ok := v.(string); return ok },
 		"pydantic.StrictBool":     func(v types.Value) bool { _, ok := v.(bool); return ok },
-		"pydantic.StrictFloat":    func(v types.Value) bool { _, ok := v.(float64); return ok },
+		"pydantic.StrictFloat":    func(v types.Value) bool { _, ok := seconds(v); return ok },
 		"pydantic.StrictInt":      isInt,
 		"pydantic.Base64Str":      asText1(func(s string) bool { return isBase64(s) }),
 		"pydantic.Json":           asText1(isJSON),
@@ -120,6 +120,9 @@ func validateType(_ *eval.Context, a eval.Args) (types.Value, error) {
 	f, ok := validated()[name]
 	if !ok {
 		return nil, fmt.Errorf("there is no type %s to validate", name)
+	}
+	if of := numbered[name]; of != nil && params.Len() == 0 && of(v) {
+		return true, nil
 	}
 	return params.Len() == 0 && f(v), nil
 }
