@@ -10,6 +10,10 @@ import (
 // MaxText is the longest text that is read, in bytes.
 const MaxText = 32 << 20
 
+// MaxTokens is how many tokens a text may have, comments among them: each takes some hundred bytes
+// until the text is read.
+const MaxTokens = 8 << 20
+
 // Problem is what is wrong with a text, or doubtful: Warning.
 type Problem struct {
 	Code     string // a stable word, such as syntax
@@ -42,10 +46,13 @@ const (
 
 // Scan returns the tokens of a text, with the comments among them, and what is wrong. The last
 // token is an EOF. What cannot be a token is reported, and is an Unknown.
-func Scan(text string) ([]Token, []Problem) {
+func Scan(text string) ([]Token, []Problem) { return scan(text, MaxTokens) }
+
+// scan is Scan for texts of at most so many tokens. Nothing of a text that has more is read.
+func scan(text string, most int) ([]Token, []Problem) {
 	const perToken = 3 // bytes of text, about
 	s := &scanner{
-		text: text, at: Pos{Line: 1, Column: 1},
+		text: text, at: Pos{Line: 1, Column: 1}, most: most,
 		tokens: make([]Token, 0, min(len(text), sample)/perToken+1),
 	}
 	switch {
@@ -66,6 +73,7 @@ func Scan(text string) ([]Token, []Problem) {
 
 type scanner struct {
 	text     string
+	most     int // tokens
 	at       Pos
 	tokens   []Token
 	problems []Problem
@@ -104,6 +112,12 @@ const sample = 16 << 10
 
 func (s *scanner) token(k Kind, n int) {
 	from := s.at
+	if k != EOF && len(s.tokens) == s.most {
+		s.problem(CodeTooLarge, from, from, "divide it into several files",
+			"the file has more than %d words and signs", s.most)
+		s.text, s.tokens = s.text[:from.Offset], nil
+		return
+	}
 	switch k {
 	case Name, TypeName, Keyword, Int, Float, Rel, Compare, Punct: // ASCII, on a line
 		s.at.Offset += int32(n) //nolint:gosec // texts are bounded by MaxText
@@ -115,7 +129,8 @@ func (s *scanner) token(k Kind, n int) {
 		const spare = 16 // the part of what is expected that is added to it
 		left := len(s.text) - int(from.Offset)
 		more := len(s.tokens) * left / max(int(from.Offset), 1)
-		s.tokens = slices.Grow(s.tokens, min(more+more/spare+spare, left+1))
+		more = min(more+more/spare+spare, left+1, s.most-len(s.tokens)+1)
+		s.tokens = slices.Grow(s.tokens, more)
 	}
 	s.tokens = append(s.tokens, Token{Kind: k, Text: s.text[from.Offset:s.at.Offset], Pos: from})
 }

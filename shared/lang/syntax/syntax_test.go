@@ -308,6 +308,22 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestTokens holds that a text of more tokens than there may be is refused as a whole, with the
+// place of the first that is too many.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	tokens, problems := scan("a = [1, 2]\nb = 1 # one\n", 11)
+	if len(tokens) != 12 || len(problems) > 0 {
+		t.Errorf("as many tokens as there may be: %v, %v", tokens, problems)
+	}
+	tokens, problems = scan("a = [1, 2]\nb = 1 # one\n", 10)
+	if len(tokens) != 1 || len(problems) != 1 || problems[0].Code != CodeTooLarge ||
+		problems[0].Pos.String() != "2:7" ||
+		problems[0].Message != "the file has more than 10 words and signs" {
+		t.Errorf("one token more: %v, %v", tokens, problems)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for i, c := range reference(f) {
 		if i%20 == 0 {
