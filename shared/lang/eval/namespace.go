@@ -162,7 +162,10 @@ func (n *namespace) elsewhere(name string, near []string) string {
 			return fmt.Sprintf("did you mean %s? write `import %s` at the top of the file", full, ns)
 		}
 	}
-	if hint := DidYouMean(name, near); hint != "" {
+	if hint, ok := foreign[name]; ok {
+		return hint
+	}
+	if hint := DidYouMean(name, append(near, types.Builtins()...)); hint != "" {
 		return hint
 	}
 	if hint := nearestLast(name, all); hint != "" {
@@ -173,6 +176,22 @@ func (n *namespace) elsewhere(name string, near []string) string {
 		return fmt.Sprintf("did you mean %s? write `import %s` at the top of the file", hint, ns)
 	}
 	return ""
+}
+
+// foreign says what other languages' names of types are here.
+var foreign = map[string]string{
+	"any": "an attribute has one type: string, int, float, bool, dict, an entity or a typedef; only " +
+		"parameters of plugins are of any",
+	"array":   "did you mean a list, such as string[]?",
+	"boolean": "did you mean bool?",
+	"char":    "did you mean string?",
+	"double":  "did you mean float?",
+	"integer": "did you mean int?",
+	"long":    "did you mean int?",
+	"map":     "did you mean dict?",
+	"object":  "did you mean dict? What is known of its members is better told by an entity",
+	"str":     "did you mean string?",
+	"text":    "did you mean string?",
 }
 
 // nearestLast returns the full name whose last part is nearest to a name; "" if none is near.

@@ -30,6 +30,11 @@ var (
 	Bool   = &Primitive{"bool"}
 )
 
+// Builtins returns the names of the types that the language itself has.
+func Builtins() []string {
+	return []string{"string", "int", "float", "number", "bool", "list", "dict"}
+}
+
 // Builtin returns the type that the language itself gives a name: the primitive ones, list and
 // dict. nil if there is none.
 func Builtin(name string) Type {
