@@ -66,6 +66,8 @@ func (Variables) HasFilter(string) bool { return false }
 type Environment struct {
 	// Load returns the text of a template. The error of one that does not exist is fs.ErrNotExist.
 	Load func(name string) (string, error)
+	// Missing says why there is no template of a name, for people; it may be nil.
+	Missing func(name string) string
 
 	mu     sync.Mutex
 	loaded map[string]*Template

@@ -51,14 +51,24 @@ func (s *state) load(name types.Value) (*Template, error) {
 	}
 	t, err := s.tpl.env.Get(text)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &missingTemplate{text}
+		missing := &missingTemplate{name: text}
+		if s.tpl.env.Missing != nil {
+			missing.why = s.tpl.env.Missing(text)
+		}
+		return nil, missing
 	}
 	return t, err
 }
 
-type missingTemplate struct{ name string }
+type missingTemplate struct{ name, why string }
 
-func (e *missingTemplate) Error() string { return fmt.Sprintf("there is no template %q", e.name) }
+func (e *missingTemplate) Error() string {
+	text := fmt.Sprintf("there is no template %q", e.name)
+	if e.why != "" {
+		text += ": " + e.why
+	}
+	return text
+}
 
 // choose returns the first template that exists of a name or of a list of names.
 func (s *state) choose(names types.Value) (*Template, error) {
@@ -73,7 +83,7 @@ func (s *state) choose(names types.Value) (*Template, error) {
 			return t, err
 		}
 	}
-	return nil, &missingTemplate{"any of the list"}
+	return nil, &missingTemplate{name: "any of the list"}
 }
 
 func (n *includeNode) exec(s *state) error {

@@ -187,6 +187,12 @@ func kindOf(v types.Value) string {
 		return "a function"
 	case *loop:
 		return "a loop"
+	case *module:
+		return "an imported template"
+	case *self:
+		return "the template itself"
+	case *cycle:
+		return "a cycler"
 	}
 	return types.Kind(v)
 }

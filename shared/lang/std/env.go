@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"southbound/shared/lang/eval"
@@ -40,7 +42,7 @@ var ownTemplates embed.FS
 // NewEnv returns the surroundings of a project in a folder.
 func NewEnv(dir string, modules map[string]string) *Env {
 	e := &Env{Dir: dir, Modules: modules}
-	e.templates = &jinja.Environment{Load: e.template}
+	e.templates = &jinja.Environment{Load: e.template, Missing: e.missing}
 	return e
 }
 
@@ -61,6 +63,31 @@ func (e *Env) template(name string) (string, error) {
 		return string(text), err
 	}
 	return "", fs.ErrNotExist
+}
+
+// missing says why there is no template of a name, which is not ./path any more.
+func (e *Env) missing(name string) string {
+	module, rest, ok := strings.Cut(name, "/")
+	dir := e.folder(module)
+	switch {
+	case !ok:
+		return "the path of a template begins with the name of a module, with ./ for the module " +
+			"that calls, or with / for the project: module/" + name
+	case module == ".":
+		return "in templates, a path begins with the name of a module, or with / for the project"
+	case dir == "" && module == "":
+		return "there is no project with a folder templates"
+	case dir == "":
+		near := eval.DidYouMean(module, slices.Sorted(maps.Keys(e.Modules)))
+		return strings.TrimSuffix("there is no module "+module+" here; "+near, "; ")
+	case !filepath.IsLocal(rest):
+		return "the path leads out of the folder templates"
+	}
+	path := filepath.Join(dir, "templates", rest)
+	if of, err := filepath.Rel(e.Dir, path); err == nil && filepath.IsLocal(of) {
+		path = of
+	}
+	return "there is no file " + path
 }
 
 // folder returns that of a module; that of the project for "".

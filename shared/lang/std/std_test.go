@@ -160,7 +160,24 @@ func TestFaults(t *testing.T) {
 	for _, k := range []struct{ call, want, why string }{
 		{`std::template("foo/bad.j2")`, "foo/bad.j2:2: ", "a syntax error has the line"},
 		{`std::template("foo/missing.j2")`, `"missing" is not defined`, "an undefined variable"},
-		{`std::template("foo/none.j2")`, "there is no template foo/none.j2", "no such template"},
+		{
+			`std::template("foo/none.j2")`,
+			"there is no template foo/none.j2: there is no file libs/foo/templates/none.j2",
+			"no such template",
+		},
+		{`std::template("none.j2")`, "for the project: module/none.j2", "a path without a module"},
+		{`std::template("fo/t.j2")`, "no module fo here; did you mean foo?", "no such module"},
+		{`std::template("foo/../t.j2")`, "leads out of the folder templates", "out of templates"},
+		{
+			`std::template("foo/include.j2")`,
+			`foo/include.j2:1: there is no template "./part.j2": in templates, a path begins with`,
+			"an include of a path from here",
+		},
+		{
+			`std::template("foo/self.j2")`,
+			`self is the template in a template, and has no block "name"`,
+			"self in a template",
+		},
 		{`std::template("./t.j2")`, "not in a module", "./ outside of a module"},
 		{`std::source("foo/none")`, "there is no file foo/none", "no such file"},
 		{`std::source("foo/../../../../etc/passwd")`, "leads out of the module", "a way out"},
@@ -175,6 +192,8 @@ func TestFaults(t *testing.T) {
 			"project.yml": "modulepath: libs\n", "libs/foo/model/_init.cf": module,
 			"libs/foo/templates/bad.j2":     "a\n{{ 1 + }}",
 			"libs/foo/templates/missing.j2": "{{ missing }}",
+			"libs/foo/templates/include.j2": "{% include './part.j2' %}",
+			"libs/foo/templates/self.j2":    "{{ self.name }}",
 			"main.cf":                       "import foo\nt = " + k.call + "\n",
 		})
 		var p diag.Problems

@@ -2,6 +2,7 @@ package std
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 
@@ -30,7 +31,7 @@ func template(c *eval.Context, a eval.Args) (types.Value, error) {
 	}
 	t, err := e.templates.Get(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("there is no template " + a.Text(0))
+		return nil, fmt.Errorf("there is no template %s: %s", a.Text(0), e.missing(name))
 	}
 	if err != nil {
 		return nil, err
