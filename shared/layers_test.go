@@ -42,8 +42,8 @@ var layers = [][]string{
 	{"examples"}, // programs like those of users
 }
 
-// TestImportsGoDown pins that imports go down, that the core knows no AWS, and that handlers know
-// no engine.
+// TestImportsGoDown pins that imports go down, that the core knows no AWS, that handlers know no
+// engine, and that no shared package knows the handlers.
 func TestImportsGoDown(t *testing.T) {
 	t.Parallel()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -85,6 +85,9 @@ func check(t *testing.T, path, dir, what string) {
 	}
 	if tree == "handlers" && strings.HasPrefix(own+"/", "shared/deploy/") {
 		t.Errorf("%s imports %s: handlers know no engine", path, what)
+	}
+	if strings.HasPrefix(dir, "shared/") && strings.HasPrefix(own+"/", "handlers/") {
+		t.Errorf("%s imports %s: programs say which handlers they have, and pass them", path, what)
 	}
 	if to, other := layerOf(own); to >= from && other != tree {
 		t.Errorf("%s imports %s, which does not stand in a lower layer", path, what)

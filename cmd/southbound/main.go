@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 
+	"southbound/handlers"
 	"southbound/shared/cli"
 )
 
@@ -14,7 +15,7 @@ func main() {
 	if os.Getenv("GOGC") == "" { // whoever sets it knows better
 		collectSeldom()
 	}
-	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(cli.Main(handlers.All(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // spare is how much garbage may at least pile up between two collections. To collect it sooner

@@ -72,7 +72,7 @@ func shown(t *testing.T, example string) []string {
 func TestSchemaAcceptsWhatIsShown(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if code := cli.Main([]string{"schema"}, strings.NewReader(""), &out, io.Discard); code != 0 {
+	if code := cli.Main(handlers.All(), []string{"schema"}, strings.NewReader(""), &out, io.Discard); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 	s := compile(t, out.Bytes())

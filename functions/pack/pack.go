@@ -27,7 +27,7 @@ const EnvFunction = "SOUTHBOUND_FUNCTION"
 // of this module returns those that it has. It does not return.
 func Main(definitions []provider.Definition) {
 	if os.Getenv("AWS_LAMBDA_RUNTIME_API") == "" {
-		os.Exit(cli.MainWith(definitions, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(cli.Main(definitions, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	function(os.Getenv)(definitions)
 }

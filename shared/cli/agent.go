@@ -114,7 +114,7 @@ func (a *app) openRunner(ctx context.Context, c *home.Config, log *slog.Logger) 
 	if err := os.MkdirAll(a.data, 0o700); err != nil { // it holds the key for the versions of secrets
 		return nil, fault.Wrap(fault.Unavailable, "make data directory", err)
 	}
-	c.Definitions, c.Packs, c.Log, c.Machine = a.definitions(), a.packs, log, (&local.Home{Dir: a.data}).Secrets()
+	c.Definitions, c.Packs, c.Log, c.Machine = a.definitions, a.packs, log, (&local.Home{Dir: a.data}).Secrets()
 	c.Connector = a.connector
 	return home.Open(ctx, *c)
 }

@@ -20,7 +20,6 @@ import (
 	"syscall"
 	"time"
 
-	"southbound/handlers"
 	"southbound/shared/api"
 	"southbound/shared/aws/secrets"
 	"southbound/shared/compile"
@@ -80,10 +79,10 @@ type app struct {
 	// projectDir is where commands that work on no path look for the project file; "": the working directory.
 	projectDir string
 
-	with   []provider.Definition // the types of this program with their handlers; nil: all that there are
-	types  *schema.Registry      // made by registry
-	mapper *entity.Mapper        // of entities of models, made by registry; nil: nothing is mapped
-	packs  transport.Packs       // the transports that come with them
+	definitions []provider.Definition // the types of this program with their handlers
+	types       *schema.Registry      // made by registry
+	mapper      *entity.Mapper        // of entities of models, made by registry; nil: nothing is mapped
+	packs       transport.Packs       // the transports that come with them
 
 	home    api.Home       // what all commands work through
 	own     *local.Home    // the embedded home; nil with --api
@@ -112,22 +111,20 @@ type app struct {
 	sql  postgresql.Sessions
 }
 
-// Main runs the program with arguments and returns its exit code.
-func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return MainWith(handlers.All(), args, stdin, stdout, stderr)
-}
-
-// MainWith is Main for a program with other types.
-func MainWith(definitions []provider.Definition, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// Main runs the program that has the types of definitions, with arguments, and returns its exit
+// code.
+func Main(
+	definitions []provider.Definition, args []string, stdin io.Reader, stdout, stderr io.Writer,
+) int {
 	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
-	a := &app{stdin: stdin, out: stdout, err: stderr, with: definitions, grace: graceOf()}
+	a := &app{stdin: stdin, out: stdout, err: stderr, definitions: definitions, grace: graceOf()}
 	defer a.watch(ctx)()
 	a.ssh.Programs = &remote.Programs{Dir: os.Getenv("SOUTHBOUND_PROGRAMS")}
 	root := a.root()
 	root.SetArgs(args)
 	var err error
-	if a.packs, err = transport.BroughtBy(a.definitions()); err == nil {
+	if a.packs, err = transport.BroughtBy(a.definitions); err == nil {
 		err = root.ExecuteContext(ctx)
 	}
 	a.close()
@@ -151,18 +148,10 @@ func stopSignals() []os.Signal {
 	return signals
 }
 
-// definitions returns the types of this program with their handlers.
-func (a *app) definitions() []provider.Definition {
-	if a.with == nil {
-		return handlers.All()
-	}
-	return a.with
-}
-
 // handlers returns the handlers by type.
 func (a *app) handlers() map[string]provider.Handler {
 	out := map[string]provider.Handler{}
-	for _, d := range a.definitions() {
+	for _, d := range a.definitions {
 		out[d.Type.Name] = d.Handler
 	}
 	return out
@@ -174,14 +163,14 @@ func (a *app) registry() (*schema.Registry, error) {
 		return a.types, nil
 	}
 	var types []schema.Type
-	for _, d := range a.definitions() {
+	for _, d := range a.definitions {
 		types = append(types, d.Type)
 	}
 	known, err := schema.NewRegistry(types...)
 	if err != nil {
 		return nil, err
 	}
-	if a.mapper, err = provider.Mapper(known, a.definitions()); err != nil {
+	if a.mapper, err = provider.Mapper(known, a.definitions); err != nil {
 		return nil, err
 	}
 	a.types = known

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"southbound/handlers"
 	"southbound/shared/cli"
 	"southbound/shared/deploy/state"
 	"southbound/shared/local"
@@ -34,7 +35,7 @@ func exportTo(t *testing.T, data, path string, args ...string) stored {
 	t.Helper()
 	var out, errs bytes.Buffer
 	args = append([]string{"export", "--data", data, path}, args...)
-	s := stored{Code: cli.Main(args, strings.NewReader(""), &out, &errs)}
+	s := stored{Code: cli.Main(handlers.All(), args, strings.NewReader(""), &out, &errs)}
 	s.Out = out.String() + errs.String()
 	home, err := local.Open(data)
 	if err != nil {

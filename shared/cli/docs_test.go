@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"southbound/handlers"
 	"southbound/shared/source"
 )
 
@@ -62,7 +63,7 @@ func TestPagesShowWhatIsRight(t *testing.T) {
 			var errors strings.Builder
 			// With an API, whether secrets are set is for the server to say.
 			args := []string{"validate", filepath.Join(dir, name), "--api", "http://127.0.0.1:1"}
-			if code := Main(args, strings.NewReader(""), io.Discard, &errors); code != 0 {
+			if code := Main(handlers.All(), args, strings.NewReader(""), io.Discard, &errors); code != 0 {
 				t.Errorf("%s: exit code %d\n%s", page, code, errors.String())
 			}
 		}

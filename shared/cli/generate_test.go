@@ -43,7 +43,7 @@ func TestGeneratedIsValidated(t *testing.T) {
 		}
 		for _, command := range [][]string{{"validate", dir}, {"plan", dir, "--data", filepath.Join(t.TempDir(), "data")}} {
 			var out bytes.Buffer
-			code := MainWith(all, command, strings.NewReader(""), &out, &out)
+			code := Main(all, command, strings.NewReader(""), &out, &out)
 			if (code == 0) != (name == "a") || command[0] == "validate" && !strings.Contains(out.String(), want) {
 				t.Errorf("%s of %s ends with %d: %s", command[0], name, code, out.String())
 			}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"southbound/handlers"
 )
 
 // TestHelpFits wants the help of every command to fit into a terminal of 80 columns, but for examples, which are copied.
@@ -14,7 +16,8 @@ func TestHelpFits(t *testing.T) {
 	var visit func(words []string, cmd *cobra.Command)
 	visit = func(words []string, cmd *cobra.Command) {
 		var out, err bytes.Buffer
-		if code := Main(append(words[1:len(words):len(words)], "--help"), strings.NewReader(""), &out, &err); code != 0 {
+		args := append(words[1:len(words):len(words)], "--help")
+		if code := Main(handlers.All(), args, strings.NewReader(""), &out, &err); code != 0 {
 			t.Errorf("%v: exit code %d: %s", words, code, err.String())
 		}
 		for line := range strings.Lines(out.String()) {

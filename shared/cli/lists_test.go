@@ -50,7 +50,7 @@ func TestListOfAnAPIIsReadOnceARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if code := MainWith(handlers.All(), []string{"apply", dir, "--data", filepath.Join(dir, "data")}, strings.NewReader(""), &out, &out); code != 0 {
+	if code := Main(handlers.All(), []string{"apply", dir, "--data", filepath.Join(dir, "data")}, strings.NewReader(""), &out, &out); code != 0 {
 		t.Fatal(code, out.String())
 	}
 	if lists.Load() != 1 || reads.Load() != n {

@@ -13,7 +13,7 @@ func (a *app) machineCommand() *cobra.Command {
 		Example: "  southbound remote",
 		Long:    "remote is started by the transport ssh and speaks with it over standard input and output.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return transport.ServeMachine(cmd.Context(), a.definitions(), Version, a.stdin, a.out)
+			return transport.ServeMachine(cmd.Context(), a.definitions, Version, a.stdin, a.out)
 		},
 	}
 }

@@ -40,7 +40,7 @@ func (t *moduleTests) bench(dir string) (modtest.Bench, error) {
 	}
 	sub := &app{
 		stdin: new(bytes.Buffer), out: io.Discard, err: io.Discard, quiet: true, env: "default",
-		data: filepath.Join(filepath.Dir(dir), "home"), with: t.app.with, types: t.app.types,
+		data: filepath.Join(filepath.Dir(dir), "home"), definitions: t.app.definitions, types: t.app.types,
 		packs: t.app.packs, grace: t.app.grace, modules: []*module.Module{t.module},
 	}
 	sub.ssh.Programs = t.app.ssh.Programs

@@ -43,7 +43,7 @@ func TestTestingPage(t *testing.T) {
 	t.Setenv("VIRTUAL_ENV", "")
 	var out bytes.Buffer
 	args := []string{"module", "test", "tests/page.txtar"}
-	if code := MainWith(handlers.All(), args, strings.NewReader(""), &out, &out); code != 0 {
+	if code := Main(handlers.All(), args, strings.NewReader(""), &out, &out); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out.String())
 	}
 	want := testConsole.FindStringSubmatch(text)

@@ -21,7 +21,7 @@ func TestPytestPage(t *testing.T) {
 	t.Setenv("VIRTUAL_ENV", env)
 	var out bytes.Buffer
 	args := []string{"module", "test", "--module", "shelf"}
-	if code := MainWith(handlers.All(), args, strings.NewReader(""), &out, &out); code != 0 ||
+	if code := Main(handlers.All(), args, strings.NewReader(""), &out, &out); code != 0 ||
 		!strings.Contains(out.String(), "2 tests: 2 passed") {
 		t.Fatalf("exit code %d\n%s", code, out.String())
 	}

@@ -35,9 +35,9 @@ var watched = []string{
 
 func TestMain(m *testing.M) {
 	testscript.Main(hangsUp{m}, map[string]func(){
-		"southbound": func() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"southbound": func() { os.Exit(cli.Main(handlers.All(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"demo": func() {
-			os.Exit(cli.MainWith(append(handlers.All(), disks()...), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+			os.Exit(cli.Main(append(handlers.All(), disks()...), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 		},
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"southbound/handlers"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
@@ -21,7 +22,7 @@ func TestLostOutput(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"version"}, {"version", "--json"}, {"types"}, {"types", "--json"}, {"schema"}, {"help"}, {"types", "--help"}, {"completion", "bash"}} {
 		var said bytes.Buffer
-		if code := Main(args, strings.NewReader(""), fullDisk{}, &said); code != exitFault || !strings.Contains(said.String(), "write to standard output: no space left on device") {
+		if code := Main(handlers.All(), args, strings.NewReader(""), fullDisk{}, &said); code != exitFault || !strings.Contains(said.String(), "write to standard output: no space left on device") {
 			t.Errorf("%q: exit code %d, %q", args, code, &said)
 		}
 	}

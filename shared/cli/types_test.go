@@ -18,7 +18,7 @@ import (
 
 func registryOf(t *testing.T) *schema.Registry {
 	t.Helper()
-	r, err := (&app{}).registry()
+	r, err := (&app{definitions: handlers.All()}).registry()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func registryOf(t *testing.T) *schema.Registry {
 func TestTypeShowsTheTransport(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	code := MainWith(append(handlers.All(), keys.Entry()), []string{"type", "keys::Entry"},
+	code := Main(append(handlers.All(), keys.Entry()), []string{"type", "keys::Entry"},
 		strings.NewReader(""), &out, io.Discard)
 	want := []string{"Options of agents with the transport keys"}
 	for _, o := range keys.Entry().Transport.Options {
@@ -97,7 +97,7 @@ func TestWritePages(t *testing.T) {
 	run := func() {
 		t.Helper()
 		var errs bytes.Buffer
-		if code := Main([]string{"types", "--markdown", dir}, strings.NewReader(""), io.Discard, &errs); code != 0 {
+		if code := Main(handlers.All(), []string{"types", "--markdown", dir}, strings.NewReader(""), io.Discard, &errs); code != 0 {
 			t.Fatalf("exit code %d: %s", code, errs.String())
 		}
 	}

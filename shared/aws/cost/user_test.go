@@ -17,6 +17,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
+	"southbound/handlers"
 	"southbound/shared/api"
 	awshome "southbound/shared/aws/home"
 	"southbound/shared/cli"
@@ -69,7 +70,7 @@ func (s *stack) run(at *site, agents int, args ...string) (requests, calls int64
 	at.calls.Store(0)
 	var said bytes.Buffer
 	code := make(chan int)
-	go func() { code <- cli.Main(args, strings.NewReader(""), &said, &said) }()
+	go func() { code <- cli.Main(handlers.All(), args, strings.NewReader(""), &said, &said) }()
 	for {
 		select {
 		case got := <-code:

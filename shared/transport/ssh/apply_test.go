@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/handlers"
 	"southbound/shared/cli"
 	"southbound/shared/transport/ssh/sshtest"
 )
@@ -32,7 +33,7 @@ resources:
 	apply := func(code int, parts ...string) {
 		t.Helper()
 		var out, say bytes.Buffer
-		if got := cli.Main([]string{"apply", site, "--data", filepath.Join(dir, "data"), "--no-color"}, nil, &out, &say); got != code {
+		if got := cli.Main(handlers.All(), []string{"apply", site, "--data", filepath.Join(dir, "data"), "--no-color"}, nil, &out, &say); got != code {
 			t.Errorf("exit code %d, expected %d", got, code)
 		}
 		for _, part := range parts {
@@ -77,7 +78,7 @@ func TestApplyCut(t *testing.T) {
 		says string
 	}{{3, "the connection with the machine of agent web is lost"}, {0, "51 deployed"}, {0, "51 deployed"}} {
 		var out, say bytes.Buffer
-		code := cli.Main([]string{"apply", site, "--data", filepath.Join(dir, "data"), "--no-color"}, nil, &out, &say)
+		code := cli.Main(handlers.All(), []string{"apply", site, "--data", filepath.Join(dir, "data"), "--no-color"}, nil, &out, &say)
 		if code != c.code || !strings.Contains(out.String()+say.String(), c.says) {
 			t.Errorf("apply %d: exit code %d, expected %d, and %q:\n%.2000s%.2000s", i, code, c.code, c.says, out.String(), say.String())
 		}

@@ -177,7 +177,7 @@ func TestWhole(t *testing.T) {
 		run := func(code int, args ...string) {
 			t.Helper()
 			var out, say bytes.Buffer
-			if got := cli.MainWith(types, append(args, "--data", filepath.Join(dir, "data"), "--no-color", "--json"), nil, &out, &say); got != code {
+			if got := cli.Main(types, append(args, "--data", filepath.Join(dir, "data"), "--no-color", "--json"), nil, &out, &say); got != code {
 				t.Errorf("%v: exit code %d, expected %d\n%s%s", args, got, code, &out, &say)
 			}
 			all.WriteString(strings.Join(args[:1], " ") + "\n" + plain(out.String()))
