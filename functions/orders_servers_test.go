@@ -75,6 +75,7 @@ func (s *site) orders() {
 	s.fulfil()
 	s.page(1, "up", "one", "hello")
 	s.counted()
+	s.called()
 
 	// The function is killed before what it has exported is written at the instance.
 	s.command("service", "update", id(2), "text=more")
@@ -91,7 +92,7 @@ func (s *site) orders() {
 
 	// A whole export leaves what instances have.
 	s.command("export", s.dir)
-	s.page(1, "up", "one", "hello")
+	s.page(1, "up", "one", "called")
 
 	path := filepath.Join(s.t.TempDir(), "file")
 	s.command("service", "create", "page", "name=three", "path="+path, "--id", id(3))
@@ -102,6 +103,26 @@ func (s *site) orders() {
 	})
 	s.fulfil()
 	s.page(3, "up", "three", "hello")
+}
+
+// called has a callback for what happens to an instance. Nothing is of the level that it wants, so
+// that nobody is called.
+func (s *site) called() {
+	s.t.Helper()
+	s.command("service", "callback", "add", "https://shop.example/x", "--level", "CRITICAL", "--id", id(9))
+	s.command("service", "update", id(1), "text=called")
+	if waits, err := s.home.Callbacks.Waits(s.t.Context(), "prod"); !waits || err != nil {
+		s.t.Errorf("%v: nothing is to be told", err)
+	}
+	s.heard(s.compiles()) // the notices are lost
+	s.sweep("none")
+	s.fulfil()
+	s.page(1, "up", "one", "called")
+	if waits, err := s.home.Callbacks.Waits(s.t.Context(), "prod"); waits || err != nil {
+		s.t.Errorf("%v: something is left to be told", err)
+	}
+	s.command("service", "callback", "list")
+	s.command("service", "callback", "remove", id(9))
 }
 
 // counted counts what an order over HTTP asks of AWS, by functions that have begun, and holds that

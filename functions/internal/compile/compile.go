@@ -29,6 +29,7 @@ import (
 	"southbound/shared/lang/eval"
 	"southbound/shared/provider"
 	"southbound/shared/service/bundle"
+	"southbound/shared/service/callback"
 	"southbound/shared/service/fulfil"
 )
 
@@ -44,6 +45,8 @@ func Main(definitions []provider.Definition) {
 			Function: f, dir: filepath.Join(os.TempDir(), "southbound-models"),
 			limits:  limits(os.Getenv),
 			workers: map[string]*fulfil.Worker{},
+			// Nothing of the machine itself is called: there Lambda's runtime listens.
+			caller: callback.NewCaller(false, 0),
 		}
 		c.mapper, err = provider.Mapper(f.Home.Types, definitions)
 		return c.serve, err
@@ -57,6 +60,7 @@ type function struct {
 	limits  eval.Limits
 	mapper  *entity.Mapper
 	workers map[string]*fulfil.Worker // by environment: they know which models are unpacked
+	caller  *callback.Caller
 }
 
 // limits returns what a model may take of the memory that the function has: one that would take
@@ -105,7 +109,7 @@ func (f *function) serve(
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-spare))
 	defer cancel()
 	defer f.hide(ctx, cancel, e.Records)()
-	byEnv := f.byEnv(ctx, e.Records)
+	byEnv, calls := f.byEnv(ctx, e.Records)
 	for _, env := range slices.Sorted(maps.Keys(byEnv)) {
 		// What is begun in the first half has the other one to end in.
 		n := byEnv[env]
@@ -121,6 +125,8 @@ func (f *function) serve(
 				events.SQSBatchItemFailure{ItemIdentifier: id})
 		}
 	}
+	out.BatchItemFailures = append(out.BatchItemFailures,
+		f.calls(ctx, calls, len(byEnv) > 0, total)...)
 	return out, nil
 }
 
@@ -137,14 +143,23 @@ func (r *notices) ids() []string {
 	return slices.Compact(r.instances)
 }
 
-// byEnv reads messages.
-func (f *function) byEnv(ctx context.Context, records []events.SQSMessage) map[string]*notices {
-	out := map[string]*notices{}
+// byEnv reads messages: those of orders, and those of calls.
+func (f *function) byEnv(
+	ctx context.Context, records []events.SQSMessage,
+) (out map[string]*notices, calls map[string]*callNotices) {
+	out, calls = map[string]*notices{}, map[string]*callNotices{}
 	for i := range records {
 		m, err := compiles.Decode(records[i].Body)
 		if err != nil {
 			f.Log.ErrorContext(ctx, "a message was passed over",
 				"message", records[i].MessageId, "error", err.Error())
+			continue
+		}
+		if m.Calls {
+			if calls[m.Env] == nil {
+				calls[m.Env] = &callNotices{}
+			}
+			calls[m.Env].add(records[i].MessageId, m.Late)
 			continue
 		}
 		r := out[m.Env]
@@ -156,7 +171,7 @@ func (f *function) byEnv(ctx context.Context, records []events.SQSMessage) map[s
 		r.instances = append(r.instances, m.Instances...)
 		r.all = r.all || len(m.Instances) == 0
 	}
-	return out
+	return out, calls
 }
 
 // work works on the orders of an environment. Of what there is no time for, the function is
@@ -174,6 +189,11 @@ func (f *function) work(ctx context.Context, env string, n *notices, total time.
 	f.Metrics.Sample("CompileTime", emf.Milliseconds, float64(took.Milliseconds()))
 	f.Log.InfoContext(ctx, "worked on orders", "environment", env, "named", len(ids),
 		"left", len(left), "ms", took.Milliseconds())
+	if f.Home.Callbacks.Noted(env) {
+		if err := f.Home.Compiles.NotifyCalls(context.WithoutCancel(ctx), env, 0); err != nil {
+			f.Log.WarnContext(ctx, "calls are left to the sweep", "error", err.Error())
+		}
+	}
 	if p := f.Home.Provisioner; p != nil {
 		if jobs := p.Take(); len(jobs) > 0 {
 			if _, err := p.Prepare(ctx, jobs, f.Home.Engine.Clock.Now().Add(spare)); err != nil {

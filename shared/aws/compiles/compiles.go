@@ -1,7 +1,8 @@
 // Package compiles notifies the compile function, which works on the orders of services in AWS: through
 // one FIFO queue, with a message group for each environment, so that one function at a time is at
 // work in it. A message names instances that may have something to do; what there is to do stands in
-// the instances, so one that is lost, late or doubled changes nothing but when it is done.
+// the instances, so one that is lost, late or doubled changes nothing but when it is done. Calls of
+// callbacks are another message group, so that no order waits for them.
 // docs/design/functions.md describes it.
 //
 //	compiles.go  messages, and what sends them
@@ -42,6 +43,10 @@ type Message struct {
 	Env    string `json:"env"`
 	// Instances are their ids; none: all that have something to do.
 	Instances []string `json:"instances,omitempty"`
+	// Calls says that callbacks are to be told something, and nothing of instances.
+	Calls bool `json:"calls,omitempty"`
+	// Late is how often the calls were put off, as orders came with them.
+	Late int `json:"late,omitempty"`
 }
 
 const (
@@ -60,19 +65,29 @@ func (b *Notifier) Notify(ctx context.Context, env string, instances ...string) 
 	size := 0
 	for _, id := range unique(instances) { // one that has nothing to do is looked at only if named
 		if len(ids) == maxIDs || size+len(id) > maxBytes {
-			if err := b.send(ctx, env, ids); err != nil {
+			if err := b.send(ctx, env, Message{Env: env, Instances: ids}); err != nil {
 				return err
 			}
 			ids, size = nil, 0
 		}
 		ids, size = append(ids, id), size+len(id)
 	}
-	return b.send(ctx, env, ids)
+	return b.send(ctx, env, Message{Env: env, Instances: ids})
 }
 
+// NotifyCalls says that callbacks of an environment are to be told something, which was put off some
+// times. That it fails loses nothing: the sweep looks.
+func (b *Notifier) NotifyCalls(ctx context.Context, env string, late int) error {
+	return b.send(ctx, env+callsGroup, Message{Env: env, Calls: true, Late: late})
+}
+
+// callsGroup is what the message group of the calls has behind the name of the environment, in which
+// there is no slash.
+const callsGroup = "/calls"
+
 // send sends one message.
-func (b *Notifier) send(ctx context.Context, env string, ids []string) error {
-	m := Message{Format: format, Env: env, Instances: ids}
+func (b *Notifier) send(ctx context.Context, group string, m Message) error {
+	m.Format = format
 	body, err := json.Marshal(m)
 	if err != nil {
 		return fault.Wrap(fault.Internal, opNotify, err)
@@ -80,7 +95,7 @@ func (b *Notifier) send(ctx context.Context, env string, ids []string) error {
 	var raw [16]byte
 	_, _ = rand.Read(raw[:]) // it never fails
 	_, err = b.API.SendMessage(ctx, &sqs.SendMessageInput{
-		QueueUrl: &b.URL, MessageBody: aws.String(string(body)), MessageGroupId: &env,
+		QueueUrl: &b.URL, MessageBody: aws.String(string(body)), MessageGroupId: &group,
 		// Messages are not merged by SQS, which remembers one for minutes after it was received.
 		MessageDeduplicationId: aws.String(hex.EncodeToString(raw[:])),
 	})

@@ -16,7 +16,9 @@ import (
 	"southbound/shared/aws/compiles"
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/home/hometest"
+	"southbound/shared/service/callback"
 	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
 	"southbound/shared/service/orders"
 )
@@ -34,6 +36,16 @@ func TestMain(m *testing.M) {
 func notified(t *testing.T, h *home.Home) [][]string {
 	t.Helper()
 	var out [][]string
+	for _, m := range messages(t, h) {
+		out = append(out, m.Instances)
+	}
+	return out
+}
+
+// messages takes those sent so far.
+func messages(t *testing.T, h *home.Home) []compiles.Message {
+	t.Helper()
+	var out []compiles.Message
 	for {
 		got, err := h.SQS.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{
 			QueueUrl: &h.Config.CompileQueue, MaxNumberOfMessages: 10,
@@ -49,7 +61,7 @@ func notified(t *testing.T, h *home.Home) [][]string {
 			if err != nil || said.Env != "prod" {
 				t.Errorf("%v: %+v", err, said)
 			}
-			out = append(out, said.Instances)
+			out = append(out, said)
 			if _, err := h.SQS.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{
 				QueueUrl: &h.Config.CompileQueue, ReceiptHandle: m.ReceiptHandle,
 			}); err != nil {
@@ -168,4 +180,59 @@ func TestLost(t *testing.T) {
 	if ok, err := h.Instances.Waits(t.Context(), "prod"); !ok || err != nil {
 		t.Errorf("nothing waits: %v", err)
 	}
+}
+
+// TestCalls pins who sends notices of calls: whoever takes an order, and the sweep, when a callback
+// may be called; and that an environment does not rest before all is told.
+func TestCalls(t *testing.T) {
+	h := hometest.New(t, url, handlers.All()).Open(t, nil)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(h.Definitions.Put(t.Context(), "prod", "bundle", []definition.Service{customer(t)}))
+	must(h.State.Wake(t.Context(), "prod"))
+	must(h.Callbacks.Register(t.Context(), "prod", callback.Callback{ID: "a"}))
+	finder := h.OrderFinder()
+	calls := func(why string, want int) {
+		t.Helper()
+		got := 0
+		for _, m := range messages(t, h) {
+			if m.Calls {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %d notices of calls, expected %d", why, got, want)
+		}
+	}
+	rests := func(why string, want bool) {
+		t.Helper()
+		ok, err := h.State.MarkQuiet(t.Context(), "prod", time.Now().Add(time.Hour))
+		if ok != want || err != nil {
+			t.Errorf("%s: %v: it rests: %v", why, err, ok)
+		}
+	}
+	i, err := h.Orders().Create(t.Context(), "prod", orders.Creation{Service: "customer"})
+	must(err)
+	calls("an order", 1)
+	r, err := h.Instances.Instance(t.Context(), "prod", i.ID)
+	must(err)
+	r.Tasks = nil // it is done
+	_, err = h.Instances.Write(t.Context(), "prod", []inventory.Change{{Record: r}})
+	must(err)
+	rests("nothing was told", false)
+	must(finder.Sweep(t.Context(), "prod"))
+	calls("the notice was lost", 1)
+	must(h.Callbacks.Report(t.Context(), "prod", "a",
+		callback.Health{Failures: 1, Next: time.Now().Add(time.Hour)}))
+	must(finder.Sweep(t.Context(), "prod"))
+	calls("it failed a moment ago", 0)
+	rests("it failed a moment ago", false)
+	must(h.Callbacks.Told(t.Context(), "prod", i.ID, "a", 1, []string{"a"}))
+	must(finder.Sweep(t.Context(), "prod"))
+	calls("all was told", 0)
+	rests("all was told", true)
 }

@@ -18,6 +18,7 @@ type Finder struct {
 	Notifier    *Notifier
 	Definitions definition.Store
 	Instances   inventory.Store
+	Calls       Calls
 	Now         func() time.Time
 	// Serve, when not nil, has the queue listened to: environments with services need it.
 	Serve func(ctx context.Context) error
@@ -25,6 +26,12 @@ type Finder struct {
 	mu     sync.Mutex
 	known  map[string]offers    // by environment
 	looked map[string]time.Time // when a sweep has had all instances of an environment looked at
+}
+
+// Calls are what callbacks are to be told; *services.Callbacks has it.
+type Calls interface {
+	// Due reports whether something is to be told that some callback can be told now.
+	Due(ctx context.Context, env string, now time.Time) (bool, error)
 }
 
 // LookAgain is how often all instances of an environment are looked at, in case that a notice of
@@ -50,6 +57,13 @@ func (f *Finder) Sweep(ctx context.Context, env string) error {
 		if err := f.Serve(ctx); err != nil {
 			return err
 		}
+	}
+	calls, err := f.Calls.Due(ctx, env, f.Now())
+	if err == nil && calls {
+		err = f.Notifier.NotifyCalls(ctx, env, 0)
+	}
+	if err != nil {
+		return err
 	}
 	due, err := f.Instances.Due(ctx, env, f.Now(), 1)
 	if err != nil || len(due) == 0 && !f.again(env) {

@@ -21,6 +21,9 @@ type Store struct {
 	inventory.OrderBook
 	Notifier *Notifier
 	Waker    Waker
+	// Noted reports whether something was written in an environment that callbacks are to be told,
+	// since it was asked last.
+	Noted func(env string) bool
 	// Lost, when not nil, is told of a notice that failed: the sweep sends one in its stead.
 	Lost func(ctx context.Context, env string, err error)
 }
@@ -59,13 +62,20 @@ func (s *Store) written(
 			ids = append(ids, changes[i].Record.ID)
 		}
 	}
-	if len(ids) == 0 {
+	noted := s.Noted(env)
+	if len(ids) == 0 && !noted {
 		return revs, nil
 	}
 	if err := s.Waker.Wake(ctx, env); err != nil {
 		return nil, err
 	}
-	if err := s.Notifier.Notify(ctx, env, ids...); err != nil && s.Lost != nil {
+	if noted {
+		err = s.Notifier.NotifyCalls(ctx, env, 0)
+	}
+	if len(ids) > 0 {
+		err = errors.Join(err, s.Notifier.Notify(ctx, env, ids...))
+	}
+	if err != nil && s.Lost != nil {
 		s.Lost(ctx, env, err)
 	}
 	return revs, nil

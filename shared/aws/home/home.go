@@ -49,6 +49,8 @@ type Home struct {
 	// Instances and Definitions are the services of environments, and their instances.
 	Instances   *services.Instances
 	Definitions *services.Definitions
+	// Callbacks are who is called for what happens to instances.
+	Callbacks *services.Callbacks
 	// Compiles notifies the compile function; nil where there is none.
 	Compiles *compiles.Notifier
 

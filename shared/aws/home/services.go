@@ -14,11 +14,14 @@ import (
 // services opens the stores of services.
 func (h *Home) services(api *dynamodb.Client) error {
 	var err error
-	c := services.Config{API: api, Table: h.Config.Table}
+	c := services.Config{API: api, Table: h.Config.Table, Heard: &services.Heard{}}
 	if h.Instances, err = services.New(c); err != nil {
 		return err
 	}
 	if h.Definitions, err = services.NewDefinitions(c); err != nil {
+		return err
+	}
+	if h.Callbacks, err = services.NewCallbacks(c); err != nil {
 		return err
 	}
 	if h.Config.CompileQueue != "" {
@@ -27,7 +30,8 @@ func (h *Home) services(api *dynamodb.Client) error {
 	return nil
 }
 
-// waits reports whether instances of an environment have something to do, which then does not rest.
+// waits reports whether instances of an environment have something to do, or callbacks are to be told
+// something. It does not rest then.
 func (h *Home) waits(ctx context.Context, env string) (bool, error) {
 	_, err := h.Definitions.Bundle(ctx, env)
 	switch {
@@ -36,7 +40,12 @@ func (h *Home) waits(ctx context.Context, env string) (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	return h.Instances.Waits(ctx, env)
+	waits, err := h.Instances.Waits(ctx, env)
+	if waits || err != nil {
+		return waits, err
+	}
+	// Asked last: what an instance had to do last is noted, for callbacks, as it is done.
+	return h.Callbacks.Waits(ctx, env)
 }
 
 // Orders returns what takes orders of services: what it writes is told to the compile function. It
@@ -53,9 +62,11 @@ func (h *Home) Orders() *orders.Service {
 	}
 	store := &compiles.Store{
 		Store: h.Instances, OrderBook: h.Instances, Notifier: h.Compiles, Waker: h.State, Lost: lost,
+		Noted: h.Callbacks.Noted,
 	}
 	return orders.New(orders.Config{
 		Definitions: h.Definitions, Now: h.clock.Now, Instances: store, Book: store,
+		Callbacks: h.Callbacks,
 	})
 }
 
@@ -66,6 +77,7 @@ func (h *Home) OrderFinder() *compiles.Finder {
 		return nil
 	}
 	return &compiles.Finder{
-		Notifier: h.Compiles, Definitions: h.Definitions, Instances: h.Instances, Now: h.clock.Now,
+		Notifier: h.Compiles, Definitions: h.Definitions, Instances: h.Instances,
+		Calls: h.Callbacks, Now: h.clock.Now,
 	}
 }

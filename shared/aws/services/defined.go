@@ -64,13 +64,14 @@ type offered struct {
 	Digest  string `json:"digest"`
 }
 
-// offer reads what an environment offers.
+// offer reads what an environment offers. Who takes an order reads it first, and so knows whether
+// the environment has callbacks.
 func (d *Definitions) offer(ctx context.Context, env string) (*offer, error) {
-	i, err := d.get(ctx, offerPart, env)
-	if err != nil || i == nil {
+	items, err := d.getHeard(ctx, env, []item{key(offerPart, env)})
+	if err != nil || len(items) == 0 {
 		return &offer{}, err
 	}
-	return d.offerOf(i)
+	return d.offerOf(items[0])
 }
 
 func (d *Definitions) offerOf(i item) (*offer, error) {

@@ -23,6 +23,7 @@ type plan struct {
 	before  []facets       // of each change; nothing where the instance is new
 	after   []facets
 	targets map[string]bool // that exist, as was read
+	noted   bool            // callbacks are to be told something
 	items   []types.TransactWriteItem
 	roles   []role
 }
@@ -84,7 +85,13 @@ func (p *plan) prepare(ctx context.Context) error {
 	if err := p.identities(); err != nil {
 		return err
 	}
-	return p.references(ctx)
+	if err := p.references(ctx); err != nil {
+		return err
+	}
+	if err := p.pending(ctx); err != nil {
+		return err
+	}
+	return p.fits()
 }
 
 // load finds out what the instances were, and whether what they lead to exists: what this process

@@ -14,15 +14,15 @@ import (
 
 // Instance implements inventory.Store.
 func (n *Instances) Instance(ctx context.Context, env, id string) (inventory.Record, error) {
-	i, err := n.get(ctx, instancePart(env, id), recordSort)
+	found, err := n.records(ctx, env, []string{id})
 	if err != nil {
 		return inventory.Record{}, err
 	}
-	if i == nil {
+	r, ok := found[id]
+	if !ok {
 		return inventory.Record{}, fault.New(fault.NotFound, opRead, "there is no instance %s", id)
 	}
-	r, err := n.decode(env, i)
-	return r.Record, err
+	return r.Record, nil
 }
 
 // ByIdentity implements inventory.Store.

@@ -86,7 +86,8 @@ func (n *Instances) decode(env string, i item) (stored, error) {
 	return out, nil
 }
 
-// records reads records, by their ids; those that do not exist are left out.
+// records reads records, by their ids; those that do not exist are left out. With them it reads
+// whether the environment has callbacks.
 func (n *Instances) records(
 	ctx context.Context, env string, ids []string,
 ) (map[string]stored, error) {
@@ -94,7 +95,10 @@ func (n *Instances) records(
 	for _, id := range ids {
 		keys = append(keys, key(instancePart(env, id), recordSort))
 	}
-	items, err := n.getMany(ctx, keys)
+	if len(keys) == 0 {
+		return map[string]stored{}, nil
+	}
+	items, err := n.getHeard(ctx, env, keys)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,9 @@
 //	list.go      lists of instances, and of those with tasks
 //	defined.go   definitions of services
 //	define.go    how they are replaced
+//	callbacks.go who is called for what happens to instances
+//	pending.go   what they are to be told
+//	heard.go     whether anybody is to be told
 package services
 
 import (
@@ -55,6 +58,8 @@ type API interface {
 type Config struct {
 	API   API
 	Table string // one that dynamo.Table describes
+	// Heard is shared by the stores of a process; nil: this one has its own.
+	Heard *Heard
 	// Sleep waits d or until ctx is done; nil: as the machine does.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
@@ -83,6 +88,9 @@ func New(c Config) (*Instances, error) {
 
 func newTable(c Config) (table, error) {
 	p, err := pack.New(dictID, dictionary)
+	if c.Heard == nil {
+		c.Heard = &Heard{}
+	}
 	if c.Sleep == nil {
 		c.Sleep = machine.Clock{}.Sleep
 	}
@@ -120,6 +128,8 @@ const (
 	attrDue    = "d" // microseconds since 1970
 	attrGuard  = "v" // changes with each write of a guard
 	attrShut   = "c" // of a guard: nobody may refer to the instance
+	// of what is to be told: the service of the instance
+	attrService = "j"
 )
 
 // Keys. Each partition begins with what kind of items it has; names of environments have no slash,

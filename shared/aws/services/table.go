@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -68,6 +69,21 @@ func (t *table) getMany(ctx context.Context, keys []item) ([]item, error) {
 		}
 	}
 	return out, nil
+}
+
+// getHeard reads items, and with them whether the environment has callbacks.
+func (t *table) getHeard(ctx context.Context, env string, keys []item) ([]item, error) {
+	items, err := t.getMany(ctx, append([]item{callbacksKey(env)}, keys...))
+	if err != nil {
+		return nil, err
+	}
+	n := slices.IndexFunc(items, func(i item) bool { return attr.TextOf(i, attrPart) == callbacksPart })
+	if n < 0 {
+		t.Heard.note(env, nil)
+		return items, nil
+	}
+	t.Heard.note(env, items[n])
+	return slices.Delete(items, n, n+1), nil
 }
 
 // batch makes requests that depend on nothing, at most 25, some of which may be done if it fails.

@@ -70,7 +70,8 @@ const (
 )
 
 // Store keeps callbacks, and what they are to be told. Whoever writes instances (inventory.Store)
-// notes those with new events, in the same transaction, if the environment has callbacks.
+// notes those with new events, in the same transaction, if the environment has callbacks: now, or
+// at least when this process has read the definition or the instance that it goes by.
 type Store interface {
 	// Register adds a callback. It is fault.Conflict where there is another one of the id, nothing
 	// where it is the same, and fault.Full where there are MaxCallbacks.

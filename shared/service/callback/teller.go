@@ -97,7 +97,7 @@ func (t *Teller) follow(ctx context.Context, id string) {
 			if n < 0 {
 				return
 			}
-			worked, err = t.round(ctx, &all[n], ids(all))
+			worked, err = t.round(ctx, &all[n], ids(all), time.Time{})
 		}
 		if err != nil && ctx.Err() == nil {
 			t.Failed(err)
@@ -111,18 +111,34 @@ func (t *Teller) follow(ctx context.Context, id string) {
 // Once calls all callbacks that may be called now, side by side, for what is pending. It returns
 // when nothing is left that can be told now.
 func (t *Teller) Once(ctx context.Context) error {
+	_, err := t.Visit(ctx, time.Time{})
+	return err
+}
+
+// Visit is Once, but begins no call after a time, unless that is zero. It reports whether something
+// was left for that.
+func (t *Teller) Visit(ctx context.Context, until time.Time) (left bool, err error) {
 	all, err := t.Store.Callbacks(ctx, t.Env)
 	if err != nil {
-		return err
+		return false, err
 	}
+	late := make([]bool, len(all))
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
 	for i := range all {
-		wg.Go(func() { _, errs[i] = t.round(ctx, &all[i], ids(all)) })
+		wg.Go(func() {
+			_, errs[i] = t.round(ctx, &all[i], ids(all), until)
+			if late[i] = errors.Is(errs[i], errLate); late[i] {
+				errs[i] = nil
+			}
+		})
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	return slices.Contains(late, true), errors.Join(errs...)
 }
+
+// errLate is the error of a round that had no more time.
+var errLate = errors.New("no more calls are begun")
 
 func ids(all []Callback) []string {
 	out := make([]string, len(all))
@@ -133,8 +149,10 @@ func ids(all []Callback) []string {
 }
 
 // round calls a callback for all that is pending, until a call fails, and reports whether it told
-// anything. all are the ids of all callbacks.
-func (t *Teller) round(ctx context.Context, c *Callback, all []string) (worked bool, err error) {
+// anything. all are the ids of all callbacks. No call is begun after a time, unless that is zero.
+func (t *Teller) round(
+	ctx context.Context, c *Callback, all []string, until time.Time,
+) (worked bool, err error) {
 	if c.Health.Next.After(t.Clock.Now()) {
 		return false, nil
 	}
@@ -146,7 +164,7 @@ func (t *Teller) round(ctx context.Context, c *Callback, all []string) (worked b
 		}
 		for i := range page {
 			p := &page[i]
-			told, ok, err := t.instance(ctx, c, p, all)
+			told, ok, err := t.instance(ctx, c, p, all, until)
 			worked = worked || told
 			if err != nil || !ok {
 				return worked, err
@@ -162,7 +180,7 @@ func (t *Teller) round(ctx context.Context, c *Callback, all []string) (worked b
 // instance tells a callback what has happened to an instance. It returns false, without an error,
 // when a call has failed.
 func (t *Teller) instance(
-	ctx context.Context, c *Callback, p *Pending, all []string,
+	ctx context.Context, c *Callback, p *Pending, all []string, until time.Time,
 ) (told, ok bool, err error) {
 	at := p.Of(c.ID)
 	if at >= p.Last {
@@ -177,7 +195,7 @@ func (t *Teller) instance(
 			return told, false, err
 		}
 		dropped := c.Health.Dropped
-		seq, called := t.events(ctx, c, p, events)
+		seq, called := t.events(ctx, c, p, events, until)
 		if seq > at {
 			told = true
 			// What was told is noted even when the work ends: it is told again otherwise.
@@ -185,6 +203,9 @@ func (t *Teller) instance(
 			if err != nil {
 				return told, false, err
 			}
+		}
+		if errors.Is(called, errLate) {
+			return told, false, errLate
 		}
 		if called != nil || ctx.Err() != nil {
 			return told, false, t.failed(ctx, c, called)
@@ -205,7 +226,7 @@ func (t *Teller) instance(
 // events calls a callback for events until a call fails, and returns the last one that it was told
 // or did not want, with what is wrong.
 func (t *Teller) events(
-	ctx context.Context, c *Callback, p *Pending, events []inventory.Event,
+	ctx context.Context, c *Callback, p *Pending, events []inventory.Event, until time.Time,
 ) (seq int64, err error) {
 	for i := range events {
 		e := &events[i]
@@ -213,6 +234,8 @@ func (t *Teller) events(
 		case !c.Wants(p.Service, e):
 		case t.Clock.Now().Sub(e.At) > tellFor:
 			c.Health.Dropped++
+		case !until.IsZero() && t.Clock.Now().After(until):
+			return seq, errLate
 		default:
 			b, err := body(t.Env, c, p, e)
 			if err == nil {

@@ -41,12 +41,13 @@ func CheckChanges(changes []Change) error {
 		return fault.New(fault.Invalid, opWrite,
 			"the instances have %d bytes of JSON together, which are kept twice, and may have %d",
 			sum/2, MaxBytes/2).
-			WithHint(hintFewer)
+			WithHint(HintFewer)
 	}
 	return nil
 }
 
-const hintFewer = "order fewer instances at once"
+// HintFewer is what to do where too much is written at once.
+const HintFewer = "order fewer instances at once"
 
 // checkNames refuses an instance that cannot be found again by its names.
 func checkNames(r *Record) error {
@@ -124,7 +125,7 @@ func checkWeight(most, changes, come, gone int) error {
 	}
 	return fault.New(fault.Invalid, opWrite,
 		"%d instances that lead to %d others anew, and no more to %d, are too many at once",
-		changes, come, gone).WithHint(hintFewer)
+		changes, come, gone).WithHint(HintFewer)
 }
 
 // Kept refuses a change of what an instance keeps: its service and when it was created.

@@ -40,7 +40,7 @@ type NewCallback struct {
 // noCallbacks is the error of a home that calls nobody.
 func noCallbacks() error {
 	return fault.New(fault.Unsupported, "", "callbacks are not called here").
-		WithHint("`southbound run` calls those of an embedded home")
+		WithHint("`southbound run` and the functions of a stack call them")
 }
 
 // Register has an address called for what happens from now on. The same callback again is no other

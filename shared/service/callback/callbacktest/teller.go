@@ -96,8 +96,15 @@ func (e *ear) takes() string {
 	return out
 }
 
+// teller returns one whose calls end when the test does, however slow the machine is.
 func (s *suite) teller(clock *hand, store callback.Store) *callback.Teller {
-	const limit = 200 * time.Millisecond
+	const limit = 10 * time.Minute
+	return s.within(limit, clock, store)
+}
+
+func (s *suite) within(
+	limit time.Duration, clock *hand, store callback.Store,
+) *callback.Teller {
 	return callback.New(callback.Config{
 		Env: env, Store: store, Instances: s.h.Instances, Clock: clock,
 		Caller: callback.NewCaller(true, limit),
@@ -219,12 +226,18 @@ func (s *suite) hanging() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.teller(clock, s.h.B).Run(ctx)
+		const limit = 200 * time.Millisecond
+		s.within(limit, clock, s.h.B).Run(ctx)
 	}()
 	<-reached
+	failures := 0
 	for got := ""; got == ""; got = e.takes() {
 		if s.ctx.Err() != nil {
 			s.Fatal("the other one is not called")
+		}
+		if n := s.all()[1].Health.Failures; n > failures { // on a slow machine
+			failures = n
+			clock.add(time.Hour / 6)
 		}
 	}
 	for s.all()[0].Health.Failures == 0 {
@@ -235,6 +248,25 @@ func (s *suite) hanging() {
 	s.same("why", "call: it did not answer in time", s.all()[0].Health.Error)
 	cancel()
 	<-done
+}
+
+// late begins no call after a time, and says that something is left.
+func (s *suite) late() {
+	e, clock := s.ear(), &hand{now: began.Add(time.Minute)}
+	one := of("a")
+	one.URL = e.URL
+	s.register(one)
+	s.happens("i", "create", "auto")
+	t := s.teller(clock, s.h.B)
+	left, err := t.Visit(s.ctx, began)
+	s.must(err)
+	s.same("it is too late", true, left)
+	s.same("what is told", "", e.takes())
+	left, err = t.Visit(s.ctx, began.Add(time.Hour))
+	s.must(err)
+	s.same("there is time", false, left)
+	s.same("what is told", "i/1 create, i/2 auto", e.takes())
+	s.same("what is left", 0, len(s.waits()))
 }
 
 // dropped gives up what could not be told for a day, and says how much.

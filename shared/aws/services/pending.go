@@ -1,0 +1,212 @@
+package services
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"southbound/shared/aws/attr"
+	"southbound/shared/fault"
+	"southbound/shared/service/callback"
+	"southbound/shared/service/inventory"
+)
+
+// maxItems is how many items a transaction has.
+const maxItems = 100
+
+// hearsOf reports whether the environment of a plan has callbacks, and reads that where this process
+// does not know of the environment.
+func (p *plan) hearsOf(ctx context.Context) (bool, error) {
+	some, ok := p.Heard.known(p.env)
+	if ok {
+		return some, nil
+	}
+	i, err := p.get(ctx, callbacksPart, p.env)
+	if err != nil {
+		return false, err
+	}
+	p.Heard.note(p.env, i)
+	some, _ = p.Heard.known(p.env)
+	return some, nil
+}
+
+// pending notes what callbacks are to be told, if there are callbacks.
+func (p *plan) pending(ctx context.Context) error {
+	some, err := p.hearsOf(ctx)
+	if !some || err != nil {
+		return err
+	}
+	for i := range p.changes {
+		if len(p.changes[i].Events) == 0 {
+			continue
+		}
+		r, last := &p.changes[i].Record, p.after[i].events
+		it := key(pendingPart(p.env), pendingSort(r.ID, last))
+		it[attrService], it[attrSeq] = attr.Text(r.Service), attr.Number(p.before[i].events)
+		p.put(it, role{}, "", nil)
+		p.noted = true
+	}
+	return nil
+}
+
+// fits refuses what a transaction cannot hold.
+func (p *plan) fits() error {
+	if len(p.items) <= maxItems {
+		return nil
+	}
+	return fault.New(fault.Invalid, opWrite,
+		"%d instances, with what callbacks are to be told of them, are %d items of the table, and "+
+			"may be %d", len(p.changes), len(p.items), maxItems).WithHint(inventory.HintFewer)
+}
+
+// waiting is what is to be told of an instance, as it stands in the table.
+type waiting struct {
+	callback.Pending
+	rows []int64 // the last event of each
+	seq  int64   // of the item with what was told; 0: there is none
+}
+
+// add takes an item.
+func (w *waiting) add(t *table, i item) error {
+	id, end, _ := strings.Cut(attr.TextOf(i, attrSort), "/")
+	w.Instance = id
+	if end == "t" {
+		w.seq = attr.NumberOf(i, attrSeq)
+		return t.unpack(i, &w.Told)
+	}
+	last, err := strconv.ParseInt(end, 16, 64)
+	if err != nil {
+		return fault.New(fault.Damaged, opRead, "the item %s of %s is none of a callback",
+			attr.TextOf(i, attrSort), attr.TextOf(i, attrPart)).
+			WithHint("the table was changed by something else; restore it to a point in time")
+	}
+	if len(w.rows) == 0 {
+		w.From, w.Service = attr.NumberOf(i, attrSeq), attr.TextOf(i, attrService)
+	}
+	w.Last, w.rows = last, append(w.rows, last) // they come in their order
+	return nil
+}
+
+// gather reads what is to be told, by instances, and calls f for each until it returns false.
+func (t *table) gather(
+	ctx context.Context, in *dynamodb.QueryInput, env, from, to string, f func(w *waiting) bool,
+) error {
+	var now *waiting
+	var damaged error
+	on := true
+	flush := func() {
+		if on && now != nil && len(now.rows) > 0 {
+			on = f(now)
+		}
+		now = nil
+	}
+	err := t.query(ctx, in, pendingPart(env), from, to, func(i item) bool {
+		id, _, _ := strings.Cut(attr.TextOf(i, attrSort), "/")
+		if now != nil && now.Instance != id {
+			flush()
+		}
+		if now == nil {
+			now = &waiting{Pending: callback.Pending{Told: map[string]int64{}}}
+		}
+		damaged = now.add(t, i)
+		return on && damaged == nil
+	})
+	if err != nil || damaged != nil {
+		return firstOf(err, damaged)
+	}
+	flush()
+	return nil
+}
+
+// Pending implements callback.Store.
+func (b *Callbacks) Pending(
+	ctx context.Context, env, after string,
+) ([]callback.Pending, error) {
+	return b.pending(ctx, env, after, callback.MaxPending)
+}
+
+func (b *Callbacks) pending(
+	ctx context.Context, env, after string, limit int,
+) ([]callback.Pending, error) {
+	from, to := "", ""
+	if after != "" {
+		from, to = after+"0", string(rune(0x10ffff)) // behind all items of the instance
+	}
+	in := &dynamodb.QueryInput{Limit: aws.Int32(int32(2*limit + 1))} //nolint:gosec // at most a page
+	var out []callback.Pending
+	err := b.gather(ctx, in, env, from, to, func(w *waiting) bool {
+		out = append(out, w.Pending)
+		return len(out) < limit
+	})
+	return out, err
+}
+
+// Told implements callback.Store. Items of events that all were told go, and the one of what was
+// told with the last of them.
+func (b *Callbacks) Told(
+	ctx context.Context, env, instance, id string, seq int64, all []string,
+) error {
+	for try := 0; ; try++ {
+		if err := b.pause(ctx, opWrite, try); err != nil {
+			return err
+		}
+		var w *waiting
+		err := b.gather(ctx, nil, env, instance+"/", instance+"/~", func(found *waiting) bool {
+			w = found
+			return true
+		})
+		if err != nil || w == nil {
+			return err
+		}
+		later := seq > w.Of(id)
+		w.Told[id] = max(w.Told[id], seq)
+		items, err := b.tell(env, w, all)
+		if err != nil || len(items) == 0 || len(items) == 1 && items[0].Put != nil && !later {
+			return err
+		}
+		if again, err := b.transactOne(ctx, items...); !again {
+			return err
+		}
+	}
+}
+
+// tell returns what becomes of the items of an instance, when callbacks were told some of it.
+func (b *Callbacks) tell(
+	env string, w *waiting, all []string,
+) ([]types.TransactWriteItem, error) {
+	lowest := w.Last
+	for _, id := range all {
+		lowest = min(lowest, w.Of(id))
+	}
+	var out []types.TransactWriteItem
+	remove := func(sort string) *types.Delete {
+		d := &types.Delete{TableName: &b.Table, Key: key(pendingPart(env), sort)}
+		out = append(out, types.TransactWriteItem{Delete: d})
+		return d
+	}
+	for _, last := range w.rows {
+		if last <= lowest && len(out) < maxItems-1 {
+			remove(pendingSort(w.Instance, last))
+		}
+	}
+	if len(out) == len(w.rows) {
+		if w.seq > 0 {
+			d := remove(toldSort(w.Instance))
+			d.ConditionExpression = aws.String("n = :n")
+			d.ExpressionAttributeValues = item{":n": attr.Number(w.seq)}
+		}
+		return out, nil
+	}
+	i, err := b.pack(w.Told)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(i, key(pendingPart(env), toldSort(w.Instance)))
+	i[attrSeq] = attr.Number(w.seq + 1)
+	return append(out, put(b.Table, i, w.seq)), nil
+}
