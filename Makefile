@@ -2,7 +2,7 @@
 GO ?= go
 BIN := bin/southbound
 
-.PHONY: help build vscode install uninstall quickstart test test-fast test-aws e2e verify docs sim sim-aws fuzz-api bench bench-models bench-orders bench-peers bench-aws local local-down deploy variables destroy clean
+.PHONY: help build vscode install uninstall quickstart test test-fast test-aws e2e verify docs sim sim-services sim-aws sim-mutants fuzz-api bench bench-models bench-orders bench-peers bench-aws local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -71,6 +71,9 @@ sim-services: ## N= seeds of the simulator of services
 sim-aws: ## N= seeds of the simulator of the state on AWS
 	$(GO) test ./shared/aws/awssim -run TestLong -seeds $(N) -timeout 24h -v
 
+sim-mutants: ## look for each fault that is built into the simulators from several first seeds; the test looks for some from one
+	$(GO) test ./shared/deploy/sim ./shared/service/sim -run Mutants -every -timeout 24h -v
+
 EXAMPLES ?= 200
 fuzz-api: ## EXAMPLES= requests of each kind for an operation of the HTTP API, made up from its description
 	$(GO) test -count 1 -timeout 10h -tags servers -v ./cmd/southbound -run TestSchemathesis -examples $(EXAMPLES) -api-seed $$$$
@@ -82,7 +85,7 @@ bench-models: build ## time models beside the reference compiler, which is insta
 	$(GO) run ./shared/bench -bin $(BIN) -models
 
 bench-orders: ## time one order of a service among some that are there; those among 10,000 take minutes to be made
-	$(GO) test ./shared/service/fulfil -run XXX -bench BenchmarkOrder -benchtime 20x -timeout 30m
+	$(GO) test ./shared/service/fulfil -run '^$$' -bench BenchmarkOrder -benchtime 20x -timeout 30m
 
 bench-peers: build ## the same with Puppet, installed from Debian
 	command -v puppet >/dev/null || { apt-get update && apt-get install -y --no-install-recommends puppet; }

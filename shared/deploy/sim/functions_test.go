@@ -10,9 +10,13 @@ import (
 )
 
 // TestFunctionsHappen pins that what the model of queues and functions can do is done in few seeds:
-// a model in which nothing ever happens checks nothing.
+// a model in which nothing ever happens checks nothing. Not with the race detector: one run after
+// the other, it takes ten times as long there, and shows nothing that the seeds do not.
 func TestFunctionsHappen(t *testing.T) {
 	t.Parallel()
+	if defaultSeeds < 1000 {
+		return
+	}
 	for what, text := range map[string]string{
 		"a function gets a batch":        "is invoked with",
 		"of several messages":            "is invoked with 2",

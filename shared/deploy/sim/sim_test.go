@@ -16,6 +16,7 @@ var (
 	whole = flag.Bool("whole", false, "do not look for a shorter trace of what fails")
 	name  = flag.String("mutant", "", "the mutant that TestSeed runs with; empty: none")
 	focus = flag.String("focus", "", "the focus of the plans of TestSeed and TestLong; empty: none")
+	every = flag.Bool("every", false, "look for each mutant from several first seeds, however many it needs")
 )
 
 // TestMain collects garbage less often: what a run leaves behind is garbage as a whole, and a third
@@ -107,9 +108,17 @@ func TestSeed(t *testing.T) {
 	t.Errorf("seed %d: %s", *seed, res.Violation)
 }
 
-// starts are seeds from which mutants are looked for: that one is found is to depend on none of
-// them.
-var starts = []uint64{1, 100001, 200001}
+// starts returns the seeds from which a mutant is looked for that needs so many seeds: that it is
+// found is to depend on none of them. Those that few seeds find are looked for from each; the others
+// take most of the time, and are looked for from the first, unless -every is given.
+func starts(within uint64) []uint64 {
+	const few = 100
+	all := []uint64{1, 100001, 200001}
+	if within > few && !*every {
+		return all[:1]
+	}
+	return all
+}
 
 // TestMutants pins that the simulation can fail: each fault that is built in on purpose is found
 // within so many seeds, by the check that is for it.
@@ -119,7 +128,7 @@ func TestMutants(t *testing.T) {
 		if m.within > deep {
 			continue
 		}
-		for _, first := range starts {
+		for _, first := range starts(m.within) {
 			t.Run(fmt.Sprintf("%s/%d", m.Name, first), func(t *testing.T) {
 				t.Parallel()
 				m.find(t, first)

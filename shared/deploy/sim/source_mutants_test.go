@@ -190,7 +190,7 @@ func TestSourceMutants(t *testing.T) {
 	}
 	program := mutated(t)
 	for _, m := range sourceMutants() {
-		for _, first := range starts {
+		for _, first := range starts(uint64(m.within)) {
 			t.Run(fmt.Sprintf("%s/%d", m.name, first), func(t *testing.T) {
 				t.Parallel()
 				m.find(t, program, first)

@@ -21,6 +21,7 @@ var (
 	first = flag.Uint64("first", 1, "the seed that TestLong begins with")
 	seed  = flag.Uint64("seed", 0, "the seed that TestSeed shows; 0: none")
 	name  = flag.String("mutant", "", "the mutant that TestSeed runs with; empty: none")
+	every = flag.Bool("every", false, "look for each mutant from several first seeds, however many it needs")
 )
 
 // TestMain collects garbage less often: what a run leaves behind is garbage as a whole.
@@ -141,7 +142,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// few seeds have not everything happen.
+// few seeds have not everything happen, and take no time.
 const few = 100
 
 // wanted are the kinds of things that are to happen.
