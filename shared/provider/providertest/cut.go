@@ -13,7 +13,7 @@ import (
 
 // grace is how long a call may go on after its caller has given up. It is long, since it is not a
 // measure of speed, not on a slow machine either.
-const grace = 15 * time.Second
+const grace = time.Minute
 
 // canceled makes calls whose caller has given up already, or does so meanwhile.
 func canceled(e *env) error {

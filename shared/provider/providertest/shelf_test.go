@@ -15,6 +15,9 @@ import (
 	"southbound/shared/schema"
 )
 
+// hungKey is the key of what is called when a call begins to hang.
+type hungKey struct{}
+
 // faults are ways in which the handler of this test can be wrong.
 type faults struct {
 	createTwiceFails, deleteGoneFails, readWrites, dryReadWrites, ignoresSize, alwaysDiffers, missesFixed, leavesTrace, tellsSecret,
@@ -172,6 +175,9 @@ func (s *shelf) Read(ctx *provider.Context, req provider.ReadRequest) (provider.
 
 func (s *shelf) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	if s.hangsWhenCanceled && ctx.Err() != nil {
+		if told, ok := ctx.Value(hungKey{}).(context.CancelFunc); ok {
+			told()
+		}
 		select {}
 	}
 	if s.oneAtATime {

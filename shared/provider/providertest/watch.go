@@ -1,18 +1,29 @@
 package providertest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // underWay are the calls of a handler that have begun and not ended.
 type underWay struct {
 	mu    sync.Mutex
 	calls []string
-	back  func() // takes back what the last one had for itself
+	back  func()        // takes back what the last one had for itself
+	moved chan struct{} // has something when one has begun or ended
+}
+
+// move notes that a call has begun or ended.
+func (u *underWay) move() {
+	select {
+	case u.moved <- struct{}{}:
+	default: // it is noted
+	}
 }
 
 // lend notes what takes back what a call has for itself.
@@ -38,13 +49,35 @@ func (u *underWay) begin(call string) (end func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.calls = append(u.calls, call)
+	u.move()
 	return func() {
+		u.move()
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		if i := slices.Index(u.calls, call); i >= 0 {
 			u.calls = slices.Delete(u.calls, i, i+1)
 		}
 	}
+}
+
+// wait returns what a check comes to, or that one of its calls hangs.
+func (u *underWay) wait(ctx context.Context, done <-chan error) error {
+	var why error
+	for idle := time.NewTimer(limit); why == nil; {
+		select {
+		case err := <-done:
+			return err
+		case <-u.moved:
+			idle.Reset(limit)
+		case <-idle.C:
+			why = context.DeadlineExceeded
+		case <-ctx.Done():
+			why = ctx.Err()
+		}
+	}
+	u.abandon()
+	return advise("let every wait of the call end with its context: select on Done, and hand the context on to what takes time",
+		"the handler hangs in %s: %w", u, why)
 }
 
 // String names the calls.

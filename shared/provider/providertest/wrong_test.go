@@ -24,7 +24,9 @@ func TestWrongHandlers(t *testing.T) {
 		t.Run(tc.check+" finds "+tc.why, func(t *testing.T) {
 			t.Parallel()
 			s := twisted(tc.change)
-			s.grace = time.Second
+			if strings.Contains(tc.says, "cut off after") {
+				s.grace = time.Second // elsewhere, how long something takes is not to be what is found
+			}
 			says, fix := only(t.Context(), t, s, tc.check)
 			if !strings.Contains(says, tc.says) {
 				t.Fatalf("found: %q", says)
