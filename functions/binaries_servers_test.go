@@ -141,13 +141,13 @@ func (r *lambda) invoke(event string) answer {
 	case r.events <- event:
 	case a := <-r.answers:
 		r.t.Fatalf("it answered without an event: %+v", a)
-	case <-time.After(time.Minute):
+	case <-time.After(10 * time.Minute):
 		r.t.Fatal("it asks for no event")
 	}
 	select {
 	case a := <-r.answers:
 		return a
-	case <-time.After(time.Minute):
+	case <-time.After(10 * time.Minute):
 		r.t.Fatal("no answer")
 	}
 	return answer{}
@@ -246,7 +246,7 @@ func TestHandler(t *testing.T) {
 	// The lease of the dead process is not waited for here: that it is held says the answer, which
 	// leaves the lane to the sweep.
 	next := start(t, stack, "handler")
-	next.timeout = 5 * time.Second
+	next.timeout = 20 * time.Second
 	if a := next.invoke(event); a.body != done {
 		t.Errorf("%+v", a)
 	}

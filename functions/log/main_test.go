@@ -67,7 +67,7 @@ func TestFunction(t *testing.T) {
 	if err := notifier.Notify(t.Context(), "prod", "web1/0"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	for empty := false; !empty; {
 		u, err := records.Unlogged(ctx, "prod", []string{"web1/0"}, 1)

@@ -158,7 +158,7 @@ func freePort() (string, error) {
 
 // ready waits for the server.
 func ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	var sessions conn.Sessions
 	defer sessions.Close()

@@ -152,7 +152,7 @@ func doubled(t *testing.T, w *world) {
 	u.nulls(t, "b", 2, 20)
 	u.run(t, 0, "export", ".")
 	heard := map[string]types.Message{}
-	until(t, "there is a message", time.Minute, func() bool {
+	until(t, "there is a message", 5*time.Minute, func() bool {
 		out, err := w.sqs.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 10, WaitTimeSeconds: 1, VisibilityTimeout: 1,
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameMessageGroupId}})
 		if err != nil {
@@ -221,7 +221,7 @@ func killed(t *testing.T, w *world) {
 	u.nulls(t, "a", 4, 2000)
 	u.run(t, 0, "export", ".")
 	kills := 0
-	until(t, "the handler was killed while there was work", time.Minute, func() bool {
+	until(t, "the handler was killed while there was work", 5*time.Minute, func() bool {
 		for _, pid := range processes(w.out["HandlerFunction"]) {
 			if syscall.Kill(pid, syscall.SIGKILL) == nil {
 				kills++

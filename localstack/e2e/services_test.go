@@ -54,7 +54,7 @@ func services(t *testing.T, w *world) {
 		if len(got) != 1 || got[0].State != state {
 			t.Errorf("%s: %+v, expected %s", step, got, state)
 		}
-		until(t, step+" is in the bucket", time.Minute, func() bool {
+		until(t, step+" is in the bucket", 5*time.Minute, func() bool {
 			is, there := w.object(t, bucket, "index.html")
 			return is == text && there == (text != "")
 		})

@@ -141,7 +141,7 @@ func holds(t *testing.T, name string, text []byte) {
 	}
 	began := time.Now()
 	m, whole := at(pieceSize)
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it takes %v to read %d bytes", took, len(text))
 	}
 	for _, size := range []int{1, 64} {

@@ -172,7 +172,7 @@ func TestLost(t *testing.T) {
 	if err := h.Definitions.Put(t.Context(), "prod", "bundle", []definition.Service{customer(t)}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	if _, err := h.Orders().Create(ctx, "prod", orders.Creation{Service: "customer"}); err != nil {
 		t.Error(err)

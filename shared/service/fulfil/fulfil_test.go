@@ -199,7 +199,7 @@ func (c *crash) Write(
 // such write.
 func (w *world) crashes(at int, written bool) bool {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.Context(), 10*time.Minute)
 	defer cancel()
 	store := &crash{Store: w.store, at: at, written: written, end: cancel}
 	worker := w.worker(store)

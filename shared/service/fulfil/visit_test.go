@@ -222,7 +222,7 @@ func TestVisitEnds(t *testing.T) {
 	w.order("site", "one", map[string]any{"host_name": "a"})
 	visit := func(elsewhere bool) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		store := &crash{Store: w.store, at: 20, end: cancel} // it needs a few writes
 		worker := w.visitor(store, func(c *fulfil.Config) {

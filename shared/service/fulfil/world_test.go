@@ -129,7 +129,7 @@ func (w *world) running() *fulfil.Worker {
 // rounds does rounds, at least one, and deploys after each, until no instance has tasks.
 func (w *world) rounds(worker *fulfil.Worker) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.Context(), 10*time.Minute)
 	defer cancel()
 	began := false
 	err := worker.Run(ctx, func(ctx context.Context) (bool, error) {
@@ -150,7 +150,7 @@ func (w *world) rounds(worker *fulfil.Worker) {
 // work works until no instance has tasks.
 func (w *world) work() {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.Context(), 10*time.Minute)
 	defer cancel()
 	if err := w.worker(w.store).Run(ctx, w.settled); err != nil {
 		w.Fatalf("%v: %s", err, w.states())

@@ -231,7 +231,7 @@ func TestCut(t *testing.T) {
 // await waits for a file with a number.
 func await(t *testing.T, path string) int {
 	t.Helper()
-	for end := time.Now().Add(45 * time.Second); time.Now().Before(end); <-time.After(5 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); <-time.After(5 * time.Millisecond) {
 		text, _ := os.ReadFile(path)
 		if n, err := strconv.Atoi(string(text)); err == nil {
 			return n
@@ -244,7 +244,7 @@ func await(t *testing.T, path string) int {
 // gone waits for a process to end, and for what it removes when it ends in order.
 func gone(t *testing.T, pid int, path string) {
 	t.Helper()
-	for end := time.Now().Add(45 * time.Second); time.Now().Before(end); <-time.After(5 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); <-time.After(5 * time.Millisecond) {
 		_, err := os.Stat(path)
 		if stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); os.IsNotExist(err) && (len(stat) == 0 || bytes.Contains(stat, []byte(") Z "))) {
 			return
