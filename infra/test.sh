@@ -31,8 +31,7 @@ cores=$(getconf _NPROCESSORS_ONLN)
 many=$((cores + 1)) # packages at a time: most of them wait now and then
 
 # What takes longest is begun first, so that none of it runs alone at the end.
-long=(./shared/cli ./shared/aws/dynamo ./shared/aws/logs ./handlers/aws ./handlers/sql ./handlers/pkg
-  ./handlers/svc ./handlers/fs ./functions/internal/handler ./shared/api ./shared/lang/python)
+long=(./shared/cli ./shared/aws/dynamo ./shared/aws/logs ./handlers/pkg ./handlers/svc ./functions/internal/handler ./shared/api ./shared/lang/python)
 # Tests of programs that they build themselves, and of files: what runs at once there is not in the test.
 programs=(./cmd/southbound ./examples/caddy ./examples/etc ./examples/fleet ./examples/services ./functions ./functions/log ./infra/... ./shared/scaffold)
 # Many seeds.
@@ -41,6 +40,10 @@ seeds=(./shared/deploy/sim ./shared/service/sim ./shared/aws/awssim)
 quiet=(./handlers/internal/tool ./shared/dag ./shared/diffview ./shared/lang/jinja ./shared/lang/metadata ./shared/lang/module
   ./shared/lang/pep440 ./shared/lang/pep508 ./shared/lang/project ./shared/lang/std ./shared/lang/syntax ./shared/resource
   ./shared/schema ./shared/service/inventory ./shared/service/lifecycle ./shared/typefile)
+# Handlers in which nothing runs at once but their calls. The race detector watches those, in the checks of the suite of handlers that
+# make several at a time; the rest, which asks a disk or a server for one thing after the other, takes many times as long with it.
+calls=(./handlers/aws ./handlers/fs ./handlers/sql)
+at_once='Batch|Panics|Meanwhile|EditorsDoNotLose|Conformance$/^(usual|text|ministack|parallel|batch|canceled)$/^(parallel|batch|canceled)$'
 # Counts of requests, by one test after the other.
 counts=(./shared/aws/cost)
 # Suites of which the race detector watches a part: each way through the code, but not with each server,
@@ -49,7 +52,7 @@ parts=(./shared/aws/dynamo ./shared/aws/logs)
 
 # raced lists the packages that are watched by the race detector: all others. The simulators run in both ways, with fewer seeds there.
 raced() {
-  $go list -tags servers "${programs[@]}" "${counts[@]}" "${quiet[@]}" ./localstack/e2e | grep -vxFf - <($go list -tags servers ./...)
+  $go list -tags servers "${programs[@]}" "${counts[@]}" "${quiet[@]}" "${calls[@]}" ./localstack/e2e | grep -vxFf - <($go list -tags servers ./...)
 }
 
 # tests runs go test; a line for each package when it is done, and what a test that fails says as soon as it does.
@@ -84,7 +87,7 @@ end_to_end() { # says little while it runs
 }
 
 as_shipped() { # many seeds and programs, the rest of what is watched in part, and what holds much
-  phase 'tests as shipped: seeds, programs, counts' shipped -p "$cores" "${counts[@]}" "${seeds[@]}" "${programs[@]}" "${quiet[@]}"
+  phase 'tests as shipped: seeds, programs, counts' shipped -p "$cores" "${counts[@]}" "${seeds[@]}" "${calls[@]}" "${programs[@]}" "${quiet[@]}"
   SOUTHBOUND_TEST_REST=1 phase 'tests as shipped: what is watched in part' shipped -p "$cores" -run 'TestCrash|TestConformance' "${parts[@]}"
   phase 'tests that hold much, one after the other' shipped -p 1 -run 'Many|Large|Cost|TestMemory' ./shared/aws/logs ./shared/source
 }
@@ -120,6 +123,9 @@ phase 'compile with the race detector, and vet' nice -n 5 $go vet -race -tags se
 begin shipped as_shipped
 log=$logs/race.log
 phase 'tests with the race detector' tests -race -vet=off -tags servers -p "$many" "$limit" "${long[@]}" $(raced)
+log=$logs/calls.log
+phase 'handlers that are called several times at once, with the race detector' \
+  tests -race -vet=off -tags servers -p "$cores" "$limit" -run "$at_once" "${calls[@]}"
 wait
 failed=$(paste -sd ';' "$logs/failed" 2>/dev/null)
 [ -z "$failed" ] || failures
