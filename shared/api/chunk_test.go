@@ -54,6 +54,7 @@ func hashesOf(blobs []state.Blob) []string {
 }
 
 // TestPack wants all resources back from the chunks, each where order says, in chunks that are small and stay the same.
+// The race detector watches what is small: the test command runs all of it as shipped.
 func TestPack(t *testing.T) {
 	t.Parallel()
 	types := registry(t)
@@ -68,6 +69,9 @@ func TestPack(t *testing.T) {
 		{"large ones", modelOf(300, func(i int) any { return strings.Repeat(fmt.Sprint(i%10), 100_000) }), 32},
 		{"a huge one", modelOf(3, func(int) any { return strings.Repeat("x", 5<<20) }), 3},
 	} {
+		if raced && len(c.model.Resources) > 1 {
+			continue
+		}
 		for i := range c.model.Resources {
 			if v, ok := c.model.Resources[i].Attributes["value"].(int); ok {
 				c.model.Resources[i].Attributes["value"] = int64(v)
