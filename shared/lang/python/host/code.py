@@ -1,5 +1,5 @@
 """The code of a version: modules that are imported from what was sent, and from nowhere else."""
-import importlib.abc, importlib.machinery, importlib.util, linecache, re, sys, types
+import ast, importlib.abc, importlib.machinery, importlib.util, linecache, re, sys, types, warnings
 
 PACKAGE = "inmanta_plugins"
 
@@ -64,13 +64,6 @@ def loaded():
             out[name] = [spec.submodule_search_locations is not None, source]
     return out
 
-# Where a source names others: whole names, what is imported from their package, and relative names that lead out
-# of a module.
-_NAMED = re.compile(PACKAGE + r"\.(\w+)")
-_LIST = r"(\((?:#[^\n]*|[^)#])*\)|(?:\\\r?\n|[^\n])*)"
-_FROM = re.compile(r"from\s+" + PACKAGE + r"\s+import\s+" + _LIST)
-_RELATIVE = re.compile(r"from\s+(\.{2,}[\w.]*)\s+import\s+" + _LIST)
-
 def top(name):
     """Returns the module of a model that a module of Python is part of; "" if there is none."""
     parts = name.split(".")
@@ -81,30 +74,113 @@ class Parts:
 
     def __init__(self):
         self.modules = loaded()
+        self.files = {}  # of each module of a model: its modules of Python
+        for name in self.modules:
+            self.files.setdefault(top(name), []).append(name)
         self.uses = {}
-        for name, (package, source) in self.modules.items():
-            used = self.uses.setdefault(top(name), set())
-            used.update(_named(name if package else name.rpartition(".")[0], source))
 
     def of(self, tops):
         """Returns the source of modules and of all that they use."""
-        todo, seen = set(tops), set()
+        todo, seen = set(tops) & self.files.keys(), set()
         while todo:
             seen |= todo
-            todo = set().union(*(self.uses.get(t, ()) for t in todo)) & self.uses.keys() - seen
+            todo = set().union(*(self._used(t) for t in todo)) & self.files.keys() - seen
         return {name: m for name, m in self.modules.items() if top(name) in seen}
 
-def _named(package, source):
-    """Yields the modules that a source names, which may be a few too many: texts and comments count."""
-    yield from _NAMED.findall(source)
-    for names in _FROM.findall(source):
-        yield from re.findall(r"\w+", names)
-    for name, names in _RELATIVE.findall(source):
+    def _used(self, module):
+        """Returns the modules of models that one uses."""
+        if module not in self.uses:
+            used = self.uses[module] = set()
+            for name in self.files[module]:
+                package, source = self.modules[name]
+                used |= uses(name, package, source, self.files)
+        return self.uses[module]
+
+# A source without any of these uses no other module.
+_OUTSIDE = re.compile(PACKAGE + r"|PLUGINS_PACKAGE|\bfrom[\s\\]*\.\s*\.|[\"']\.\.")
+_NAMED = re.compile(PACKAGE + r"\.(\w+)")
+
+def uses(name, package, source, known):
+    """Returns which of the known modules of models a module of Python names, however it imports them."""
+    if not _OUTSIDE.search(source):
+        return set()
+    reader = _Reader(name if package else name.rpartition(".")[0], known)
+    with warnings.catch_warnings(action="ignore"):  # of strange texts: it was imported
+        reader.read(ast.parse(source))
+    return reader.found & set(known)
+
+class _Reader:
+    """Finds the modules of models that a source names: in imports, as attributes of their package, and in texts."""
+
+    def __init__(self, package, known):
+        self.package, self.known = package, known
+        self.found = set()
+        self.names = {PACKAGE}  # what the source calls the package of all modules
+
+    def read(self, tree):
+        nodes = list(ast.walk(tree))
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                self._import(node)
+            elif isinstance(node, ast.ImportFrom):
+                self._import_from(node)
+        told = set()  # nodes that were looked at with what they are part of
+        for node in nodes:
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                told.add(node.value)  # a docstring uses nothing
+            elif isinstance(node, ast.Attribute) and self._is_package(node.value):
+                told.add(node.value)
+                self.found.add(node.attr)
+            elif isinstance(node, ast.Call) and _gets(node) and self._is_package(node.args[0]):
+                told.add(node.args[0])
+                self.found.add(node.args[1].value)
+            elif node in told:
+                pass
+            elif self._is_package(node):
+                if isinstance(node.ctx, ast.Load):
+                    self._all()  # whoever gets the package may take anything of it
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                self._text(node.value)
+            elif "PLUGINS_PACKAGE" in (getattr(node, "id", None), getattr(node, "attr", None)):
+                self._all()  # what the library calls it
+
+    def _is_package(self, node):
+        return isinstance(node, ast.Name) and node.id in self.names
+
+    def _all(self):
+        self.found.update(self.known)
+
+    def _import(self, node):
+        for alias in node.names:
+            if alias.name == PACKAGE:
+                self.names.add(alias.asname or PACKAGE)
+            self.found.add(top(alias.name))
+
+    def _import_from(self, node):
         try:
-            whole = importlib.util.resolve_name(name, package)
+            whole = importlib.util.resolve_name("." * node.level + (node.module or ""), self.package)
         except ImportError:
-            continue
-        if top(whole):
-            yield top(whole)
-        else:
-            yield from re.findall(r"\w+", names)
+            return
+        if whole != PACKAGE:
+            self.found.add(top(whole))
+            return
+        for alias in node.names:
+            if alias.name == "*":
+                self._all()
+            self.found.add(alias.name)
+
+    def _text(self, text):
+        """Takes a text that may be given to importlib, or be an annotation."""
+        if text.rstrip(".") == PACKAGE:
+            self._all()  # what follows is put together later
+        self.found.update(_NAMED.findall(text))
+        if text.startswith(".."):
+            try:
+                self.found.add(top(importlib.util.resolve_name(text, self.package)))
+            except ImportError:
+                pass
+
+def _gets(call):
+    """Reports whether a call is getattr with a name that is written there."""
+    return (isinstance(call.func, ast.Name) and call.func.id == "getattr" and len(call.args) > 1
+            and isinstance(call.args[1], ast.Constant) and isinstance(call.args[1].value, str))
