@@ -341,6 +341,7 @@ func mayBeNull(schemas map[string]*huma.Schema) {
 		"CreationBody":        "metadata config",
 		"OrderedCallback":     "event_types",
 		"MigrationBody":       "candidate_attributes active_attributes rollback_attributes",
+		"SuggestedBody":       "values",
 		"LifecycleState": "validate_self validate_others previous_attr_set_on_validate " +
 			"previous_attr_set_on_export",
 	} {
@@ -360,6 +361,11 @@ func mayBeNull(schemas map[string]*huma.Schema) {
 				AnyOf: []*huma.Schema{s.Properties[member], {Type: "null"}},
 			}
 		}
+	}
+	if s := schemas["SettingBody"]; s != nil { // null as a second type would let anything through
+		metadata := *schemas["SuggestedBody"]
+		metadata.Nullable = true
+		s.Properties["metadata"] = &metadata
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
 )
 
 // KnownParameter is a parameter as the public clients read it.
@@ -88,12 +89,67 @@ func (r *routes) knownParameters() {
 		InTenant
 		ID string `path:"id" minLength:"1" maxLength:"1024" doc:"the name"`
 	}
-	serve(r, http.MethodGet, "/api/v1/parameter/{id}", "knownParameter",
+	serve(r, http.MethodGet, onePath, "knownParameter",
 		"A parameter, with the values that a model suggests",
 		func(ctx context.Context, i *oneIn) (*out[OneParameter], error) {
 			p, err := r.s.Parameter(ctx, i.Env, i.ID)
 			return answer(OneParameter{knownParameter(i.Env, &p)}, err)
 		}, about)
+	serve(r, http.MethodPut, onePath, "setKnownParameter",
+		"Set a parameter, or the values that it suggests",
+		func(ctx context.Context, i *settingIn) (*out[OneParameter], error) {
+			p, err := r.setKnown(ctx, i)
+			return answer(OneParameter{knownParameter(i.Env, &p)}, err)
+		}, about)
+	serve(r, http.MethodDelete, onePath, "deleteKnownParameter", "Delete a parameter",
+		func(ctx context.Context, i *oneIn) (*out[Done], error) {
+			_, err := r.s.Parameter(ctx, i.Env, i.ID)
+			if err == nil {
+				err = r.s.DeleteParameter(ctx, i.Env, i.ID)
+			}
+			return answer(Done{true}, err)
+		}, about)
+}
+
+// onePath is where one parameter is.
+const onePath = "/api/v1/parameter/{id}"
+
+type settingIn struct {
+	InTenant
+	ID   string `path:"id" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$" doc:"the name"`
+	Body SettingBody
+}
+
+// SettingBody sets a parameter, as the public clients write it. Of what they always send, Source,
+// Recompile and Expires change nothing.
+type SettingBody struct {
+	nulls
+	Value    string         `json:"value" doc:"the value; kept unless metadata.values has others"`
+	Metadata *SuggestedBody `json:"metadata,omitempty"`
+	ID       *string        `json:"id,omitempty" nullable:"true" doc:"as in the path, which counts"`
+	Source   *string        `json:"source,omitempty" nullable:"true" maxLength:"255"`
+	Of       *string        `json:"resource_id,omitempty" nullable:"true" maxLength:"0" doc:"facts are learned, and not set"`
+	Renew    *bool          `json:"recompile,omitempty" nullable:"true"`
+	Expires  *bool          `json:"expires,omitempty" nullable:"true"`
+}
+
+// SuggestedBody is what is told of a parameter beside its value.
+type SuggestedBody struct {
+	Values []value `json:"values,omitempty" maxItems:"1000" doc:"what forms suggest: strings, or objects with label and value"`
+}
+
+// setKnown stores a parameter. Values that it suggests take the place of its value, as those do that
+// a model suggests.
+func (r *routes) setKnown(ctx context.Context, i *settingIn) (state.Parameter, error) {
+	m := i.Body.Metadata
+	if m == nil || m.Values == nil {
+		return r.s.SetParameter(ctx, i.Env, i.ID, i.Body.Value)
+	}
+	text, err := json.Marshal(m.Values)
+	if err != nil {
+		return state.Parameter{}, fault.Wrap(fault.Invalid, "set parameter", err)
+	}
+	return r.s.suggest(ctx, i.Env, i.ID, string(text))
 }
 
 // OneParameter is the answer with one parameter.
