@@ -14,6 +14,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/lang/metadata"
 	"southbound/shared/lang/module"
+	"southbound/shared/pattern"
 )
 
 // mark is the file that says that an installation is under way, or was interrupted.
@@ -103,12 +104,22 @@ func (i *installer) runPip(ctx context.Context, env string, args []string) error
 			full[again] = "--reinstall"
 		}
 	}
-	_, err := run(ctx, i.Dir, variables, name, full...)
+	out, err := run(ctx, i.Dir, variables, name, full...)
 	if err == nil {
 		return nil
 	}
+	if refused(out) || refused(err.Error()) {
+		return fault.New(fault.Denied, "install packages of Python", "the index refuses: %v", err).
+			WithHint("put a name and password for it into the file .netrc of your home directory, and " +
+				"see that they may read its packages")
+	}
 	return fault.Wrap(fault.KindOf(err), "install packages of Python", err)
 }
+
+// refusal is how pip and uv say that an index wants other credentials, or does not allow something.
+var refusal = pattern.Lazy(`(?i)\b(401|403) (client )?(error|unauthorized|forbidden)|\berror (401|403)\b`)
+
+func refused(text string) bool { return refusal().MatchString(text) }
 
 // pipEnvironment returns the environment in which pip runs: addresses and passwords are in it, and
 // not on the command line. It also says whether pip's own configuration holds.

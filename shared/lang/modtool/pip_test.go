@@ -48,3 +48,20 @@ func TestBasePython(t *testing.T) {
 		}
 	}
 }
+
+// TestRefused holds that it is seen in what pip and uv say that an index refuses.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"WARNING: 401 Error, Credentials not correct for https://index.example/simple/net/":             true,
+		"Could not fetch URL https://index.example/: 403 Client Error: Forbidden for url: - skipping":   true,
+		"ERROR: HTTP error 403 while getting https://index.example/net-1.0-py3-none-any.whl":            true,
+		"hint: An index URL could not be queried due to a lack of valid credentials (401 Unauthorized)": true,
+		"ERROR: No matching distribution found for net==401":                                            false,
+		"ERROR: HTTP error 404 while getting https://index.example/403-1.0.tar.gz":                      false,
+	} {
+		if refused(text) != want {
+			t.Errorf("%s: %v", text, !want)
+		}
+	}
+}
