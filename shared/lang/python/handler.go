@@ -153,8 +153,8 @@ func (h *handler) run(
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range out.Facts {
-		ctx.Fact(name, value)
+	for _, name := range slices.Sorted(maps.Keys(out.Facts)) {
+		ctx.Fact(name, out.Facts[name])
 	}
 	return out, out.err()
 }

@@ -114,7 +114,9 @@ class Client:
 
     async def discovered_resource_create_batch(self, tid, discovered_resources):
         for found in discovered_resources:
-            self.ctx.info("discovered %(discovered)s", discovered=found.discovered_resource_id, values=found.values)
+            name, values = str(found.discovered_resource_id), _plain(found.values)
+            self.ctx.info("discovered %(discovered)s", discovered=name, values=values)
+            self.ctx.set_fact(name, json.dumps(values, separators=(",", ":"), sort_keys=True), expires=False)
         return Result(code=200, result={})
 
 class Facts:
