@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"southbound/shared/diag"
 	"southbound/shared/lang/eval"
@@ -39,6 +40,10 @@ type exporting struct {
 	model *eval.Result
 	types map[string]*types.Entity
 	out   *Export
+
+	alike map[*types.Entity][]*eval.Instance // instances by their exact types; nil: not asked for yet
+	place map[*eval.Instance]int             // where they are among these
+	told  map[*eval.Instance]bool            // of which all was told
 }
 
 // Export makes resources of what a model has come to, with the classes of its modules. What is
@@ -92,12 +97,10 @@ func (e *exporting) answer(kind string, v []types.Value, b []byte) ([]byte, bool
 	switch kind {
 	case "print":
 		return e.host.quiet(kind, v, b)
-	case "file":
-		content, err := base64.StdEncoding.DecodeString(text(v[1]))
-		e.out.Files[text(v[0])] = content
-		return nil, true, err
-	case "resource":
-		return nil, true, e.take(v)
+	case "files":
+		return nil, true, e.takeFiles(items(v[0]))
+	case "resources":
+		return nil, true, e.takeAll(items(v[0]))
 	case "code":
 		e.out.Codes = append(e.out.Codes, []byte(text(v[0])))
 		return nil, true, nil
@@ -111,8 +114,6 @@ func (e *exporting) answer(kind string, v []types.Value, b []byte) ([]byte, bool
 		return append(b, "]]"...), true, nil
 	case "all":
 		return e.all(b, v)
-	case "get":
-		return e.get(b, v)
 	}
 	return e.host.common(b, kind, v, func(name string) types.Type {
 		if t := e.types[name]; t != nil {
@@ -133,34 +134,83 @@ func (e *exporting) instances(name string) []types.Object {
 	return out
 }
 
-// all answers with all that an instance holds.
+// batch is how many bytes an answer has about when no more instances are added to it.
+const batch = 64 << 10
+
+// all answers with all that an instance holds, and with what those of its type hold that come after it
+// and were not told yet: they are likely to be asked for next.
 func (e *exporting) all(b []byte, v []types.Value) ([]byte, bool, error) {
 	o, ok := e.host.object(v).(*eval.Instance)
 	if !ok {
 		return nil, false, errFrame
 	}
-	d := types.NewDict(0)
-	for _, a := range o.Type().All() {
-		if value, ok := o.Value(a.Name); ok {
-			d.Set(a.Name, e.host.seen(value))
+	if e.alike == nil {
+		e.arrange()
+	}
+	b = e.whole(append(b, `["v",[`...), o)
+	alike := e.alike[o.Type()]
+	for i := e.place[o] + 1; i < len(alike) && len(b) < batch; i++ {
+		if next := alike[i]; !e.told[next] {
+			b = e.whole(append(b, ','), next)
 		}
 	}
-	return append(appendValue(append(b, `["v",`...), d), ']'), true, nil
+	return append(b, "]]"...), true, nil
 }
 
-// get answers with one attribute, which holds nothing if it was not among all.
-func (e *exporting) get(b []byte, v []types.Value) ([]byte, bool, error) {
-	o, ok := e.host.object(v).(*eval.Instance)
-	switch {
-	case !ok:
-		return nil, false, errFrame
-	case o.Type().Attribute(text(v[1])) == nil:
-		return append(b, `["none"]`...), true, nil
+// arrange notes which instances are of each type.
+func (e *exporting) arrange() {
+	e.alike = map[*types.Entity][]*eval.Instance{}
+	e.place, e.told = map[*eval.Instance]int{}, map[*eval.Instance]bool{}
+	for _, o := range e.model.Instances {
+		t := o.Type()
+		e.place[o] = len(e.alike[t])
+		e.alike[t] = append(e.alike[t], o)
 	}
-	if value, ok := o.Value(text(v[1])); ok {
-		return append(appendValue(append(b, `["v",`...), e.host.seen(value)), ']'), true, nil
+}
+
+// whole adds an instance with all that it holds.
+func (e *exporting) whole(b []byte, o *eval.Instance) []byte {
+	e.told[o] = true
+	e.host.seen(o)
+	b = strconv.AppendInt(append(b, '['), int64(o.Number()), 10)
+	b = append(appendText(append(b, ','), o.Type().FullName()), `,{"d":{`...)
+	n := 0
+	for _, a := range o.Type().All() {
+		value, ok := o.Value(a.Name)
+		if !ok {
+			continue
+		}
+		b = append(appendText(comma(b, n), a.Name), ':')
+		b = appendValue(b, e.host.seen(value))
+		n++
 	}
-	return append(b, `["missing"]`...), true, nil
+	return append(b, "}}]"...)
+}
+
+// takeFiles takes the contents of files.
+func (e *exporting) takeFiles(files []types.Value) error {
+	for _, f := range files {
+		pair := items(f)
+		if len(pair) != 2 {
+			return errFrame
+		}
+		content, err := base64.StdEncoding.DecodeString(text(pair[1]))
+		if err != nil {
+			return fmt.Errorf("read the file %s: %w", text(pair[0]), err)
+		}
+		e.out.Files[text(pair[0])] = content
+	}
+	return nil
+}
+
+// takeAll takes resources.
+func (e *exporting) takeAll(all []types.Value) error {
+	for _, r := range all {
+		if err := e.take(items(r)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // take takes a resource.

@@ -12,38 +12,55 @@ from southbound_host import code, model, plugins, wire
 
 last = None  # the exporter of the last model
 
+class Whole(Exporter):
+    """The exporter of the library, which sends nothing itself."""
+
+    def resources_to_list(self):
+        return []
+
 def run():
     """Sends the files and the resources that the model has come to."""
     global last
     model.whole = True
-    exporter = last = Exporter()
+    exporter = last = Whole()
     try:
         exporter.run(model.types, model.root, no_commit=True)
+        files = wire.Batch("files")
         for digest, content in exporter._file_store.items():
-            wire.send(["file", digest, base64.b64encode(content).decode()])
+            files.add([digest, base64.b64encode(content).decode()])
+        files.send()
         parts, sent = code.Parts() if exporter._resources else None, {}
+        resources, known = wire.Batch("resources"), {}
         for res in exporter._resources.values():
-            tops = _brought(res)
+            tops = _brought(res, known)
             if tops not in sent:
                 sent[tops] = len(sent)
                 modules = {"format": 1, "modules": parts.of(tops)}
                 wire.send(["code", json.dumps(modules, separators=(",", ":"), sort_keys=True)])
-            wire.send(["resource", *_resource(exporter, res), sent[tops]])
+            resources.add([*_resource(exporter, res), sent[tops]])
+        resources.send()
         wire.send(["ok", None])
     except wire.TooLarge as e:
         wire.send(["failed", f"a resource has {e.args[0]} bytes; at most {wire.LIMIT} are taken", [], None])
     except BaseException as e:
         wire.send(["failed", _said(e), plugins.frames(e), _instance(e)])
 
-def _brought(res):
+def _brought(res, known):
     """Returns the modules that bring the class of a resource, its handler, and the classes of its references."""
-    classes = [type(res), library.Commander.get_handlers().get(res.id.entity_type)]
-    for kind, all_classes in ((reference, res.references), (mutator, res.mutators)):
-        for used in all_classes:
-            try:
-                classes.append(kind.get_class(used["type"] if isinstance(used, dict) else used.type))
-            except (ReferenceMissingError, MutatorMissingError):
-                pass
+    used = [(reference, r) for r in res.references or ()] + [(mutator, m) for m in res.mutators or ()]
+    kinds = frozenset((kind, r["type"] if isinstance(r, dict) else r.type) for kind, r in used)
+    key = type(res), res.id.entity_type, kinds
+    if key not in known:
+        known[key] = _modules(*key)
+    return known[key]
+
+def _modules(cls, name, kinds):
+    classes = [cls, library.Commander.get_handlers().get(name)]
+    for kind, of in kinds:
+        try:
+            classes.append(kind.get_class(of))
+        except (ReferenceMissingError, MutatorMissingError):
+            pass
     tops = {code.top(c.__module__) for cls in classes if cls is not None for c in cls.__mro__}
     return frozenset(tops - {""})
 
@@ -66,18 +83,23 @@ def _instance(e):
         at = at.tb_next
     return None
 
+_PLAIN = {str, int, bool, type(None)}
+
 def _resource(exporter, res):
     fields = {}
     plain = res.serialize()
     for name in res.fields:
-        value = getattr(res, name)
-        if isinstance(value, Unknown):
+        value = plain[name]
+        if type(value) in _PLAIN:
+            fields[name] = value
+            continue
+        if isinstance(getattr(res, name), Unknown):
             fields[name] = {"u": f"{name} of {res.id.resource_str()}"}
             continue
         try:
-            fields[name] = wire.encode(plain[name])
+            fields[name] = wire.encode(value)
         except wire.Unfit:
-            fields[name] = wire.encode(json.loads(protocol.common.json_encode(plain[name])))
+            fields[name] = wire.encode(json.loads(protocol.common.json_encode(value)))
     text = res.id.resource_str()
     requires = sorted(r.resource_str() for r in res.requires)
     return [res.model._get_instance().number, res.id.entity_type, res.id.agent_name, res.id.attribute,

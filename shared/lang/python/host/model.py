@@ -152,10 +152,11 @@ class Sent:
 
 class Instance(runtime.Instance):
     """An instance of an entity. What it holds is asked for once."""
-    __slots__ = ("number", "held", "of", "where", "over")
+    __slots__ = ("number", "held", "of", "where", "over", "full")
 
     def __init__(self, number, of):
         self.number, self.of, self.held, self.where = number, of, {}, None
+        self.full = False  # all that it holds is here
         self.dataclass_self, self.over = None, False
         self.locations = []
         self.sid = number
@@ -189,12 +190,15 @@ class Instance(runtime.Instance):
             return self.known(name)
         if self.over:
             raise inmanta.ast.RuntimeException(None, f"{self} is of an earlier model")
-        if whole and not held:
-            held.update((k, Sent(v)) for k, v in wire.ask(["all", self.number])[1]["d"].items())
+        if whole:
+            if not self.full:
+                _fill(self.number)
             if name in held:
                 return self.known(name)
-        answer = wire.ask(["get", self.number, name])
-        kind = answer[0]
+            kind = "none" if self.type.get_attribute(name) is None else "missing"
+        else:
+            answer = wire.ask(["get", self.number, name])
+            kind = answer[0]
         if kind == "v":
             value = held[name] = wire.decode(answer[1])
             return value
@@ -225,6 +229,14 @@ class Instance(runtime.Instance):
         return f"{self.of} (instance {self.number})"
 
     __str__ = __repr__
+
+def _fill(number):
+    """Reads what an instance holds, and others with it that are likely to be read next."""
+    for other, of, held in wire.ask(["all", number])[1]:
+        found = instance((other, of))
+        found.full = True
+        for name, value in held["d"].items():
+            found.held.setdefault(name, Sent(value))
 
 def instance(x):
     number, of = x

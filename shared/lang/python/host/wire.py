@@ -83,6 +83,32 @@ def send(message):
         flush()
         _write(data)
 
+class Batch:
+    """Messages of one kind, which are sent together."""
+    SIZE = 256 << 10  # bytes, about
+
+    def __init__(self, kind):
+        self.kind, self.texts, self.size = kind, [], 0
+
+    def add(self, data):
+        """Adds plain data."""
+        text = _dumps(data)
+        if len(text) > LIMIT - 100:
+            raise TooLarge(len(text))
+        if self.size + len(text) > self.SIZE:
+            self.send()
+        self.texts.append(text)
+        self.size += len(text)
+
+    def send(self):
+        """Sends what was added since the last time."""
+        if self.texts:
+            data = f'["{self.kind}",[{",".join(self.texts)}]]'.encode()
+            self.texts, self.size = [], 0
+            with _lock:
+                flush()
+                _write(data)
+
 def receive():
     """Returns the next message; None at the end."""
     head = _source.read(4)
