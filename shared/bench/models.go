@@ -100,7 +100,10 @@ func (m *models) run() error {
 	if err := m.growth(); err != nil {
 		return err
 	}
-	return m.quickstart()
+	if err := m.quickstart(); err != nil {
+		return err
+	}
+	return m.pythonRows()
 }
 
 // project writes a model and its template.
