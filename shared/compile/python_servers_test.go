@@ -103,6 +103,9 @@ n = shop::double(p)
 n2 = shop::double(shop::Point(x=4, label=null))
 kinds = shop::kinds([p, shop::later(9)], p, p)
 u = shop::add(int(std::get_env("NOT_SET_ANYWHERE")))
+f = shop::adder(2)
+f5 = shop::applied(f, 5)
+f6 = shop::applied(shop::adder(1), 5)
 k = shop::known(std::get_env("NOT_SET_ANYWHERE"))
 entity E:
     shop::even v
@@ -120,7 +123,7 @@ r = shop::said()
 		"o":  "{'x': null, 'y': 'd', 'f': 1.5, 'n': null, 't': [1, 2], 'big': 1000000000000000000000000000000}",
 		"o2": "{'x': 5, 'y': ['a', 'é\\n'], 'f': 1.5, 'n': null, 't': [1, 2], 'big': 1000000000000000000000000000000}",
 		"w":  "'__config__:13 True'", "pl": "'p7'", "n": "14", "n2": "8",
-		"kinds": "['Point', 'LaterPoint', 'Point', 'DynamicProxy']", "k": "False",
+		"f5": "7", "f6": "6", "kinds": "['Point', 'LaterPoint', 'Point', 'DynamicProxy']", "k": "False",
 		"t": `"3 h1 a-q{'z': 3}+b"`, "r": "'x'",
 	})
 	if !types.IsUnknown(c.Variables["u"]) {

@@ -78,6 +78,7 @@ func (l *loader) module(name string) (m *module.Module, known bool, err error) {
 	}
 	m = found.Module
 	if name == "std" && (m == nil || m.Generation == 2) {
+		l.std = m
 		return nil, true, nil // its plugins are part of the program, and so is its model
 	}
 	if !l.done["\x00"+name] {

@@ -92,6 +92,9 @@ func Load(path string, o Options) (*Project, error) {
 		return nil, err
 	}
 	l.check()
+	if l.testing && l.std != nil && l.std.HasCode() {
+		l.project.Modules = append(l.project.Modules, l.std)
+	}
 	return l.project, l.problems.Err()
 }
 
@@ -105,6 +108,8 @@ type loader struct {
 	modules  []string // in the order in which they were found
 	sources  map[string][]eval.Source
 	problems diag.Problems
+	std      *module.Module // that of the environment, if there is one
+	testing  bool           // the part of std whose resources only that one has was read
 }
 
 // imported is an import that was not followed yet.
@@ -288,6 +293,7 @@ func (l *loader) builtIn(parts []string) (string, *syntax.File, error) {
 	if err != nil {
 		return "", nil, nil //nolint:nilerr // there is no such part
 	}
+	l.testing = l.testing || name == "model/testing.cf"
 	path := "std/" + name
 	return path, l.parse(path, string(text)), nil
 }

@@ -21,6 +21,11 @@ func (h *Host) tag(tag string, v types.Value) (types.Value, error) {
 		return &types.Unknown{Why: text(v)}, nil
 	case "x":
 		return omitted{}, nil
+	case "p":
+		if f := items(v); len(f) == 2 { //nolint:mnd // a number and a name
+			n, _ := f[0].(int64)
+			return function{n, text(f[1])}, nil
+		}
 	case "r":
 		if r := items(v); len(r) == 3 {
 			n, _ := r[0].(int64)

@@ -34,6 +34,17 @@ func (r *reference) ReferenceName() string { return r.class }
 // Of implements types.Reference.
 func (r *reference) Of() types.Type { return r.of }
 
+// function is a function that Python code has returned. It stays there; this stands for it.
+type function struct {
+	index int64
+	name  string
+}
+
+// MarshalJSON implements json.Marshaler.
+func (f function) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]string{"function": f.name})
+}
+
 // omitted stands for an argument whose default only Python knows.
 type omitted struct{}
 
@@ -77,6 +88,8 @@ func appendValue(b []byte, v types.Value) []byte {
 		return tagged(b, "u", func(b []byte) []byte { return appendText(b, v.Why) })
 	case *reference:
 		return tagged(b, "r", func(b []byte) []byte { return strconv.AppendInt(b, v.index, 10) })
+	case function:
+		return tagged(b, "p", func(b []byte) []byte { return strconv.AppendInt(b, v.index, 10) })
 	case types.Reference:
 		return tagged(b, "o", func(b []byte) []byte { return appendOther(b, v) })
 	case omitted:

@@ -1,5 +1,5 @@
 """The model as Python code sees it: entities, instances, the project and the context of a call."""
-import inspect, os
+import collections.abc, inspect, os
 
 import inmanta.ast
 from inmanta.ast import Location, MultiUnsetException, Namespace, NotFoundException
@@ -270,6 +270,18 @@ def _reference(r):
     return {"r": [i, getattr(type(r), "type", type(r).__name__), of.type_string_internal() if of else ""]}
 
 wire.register(Reference, _reference)
+
+_functions = []
+
+def _function(f):
+    """Keeps a function that plugins hand on to others."""
+    if whole:
+        raise wire.Unfit("a function, which a resource cannot hold")
+    _functions.append(f)
+    return {"p": [len(_functions) - 1, getattr(f, "__qualname__", type(f).__name__)]}
+
+wire.decoder("p", lambda i: _functions[i])
+wire.register(collections.abc.Callable, _function)
 
 def _built_in(x):
     """Returns a reference that a plugin of std in the program has made, as std in Python has it."""

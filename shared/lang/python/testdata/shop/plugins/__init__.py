@@ -37,6 +37,16 @@ def add(a: "int", b: int = 2) -> "int":
     return a + b
 
 
+@plugin
+def adder(n: int) -> "any":
+    return lambda v: v + n
+
+
+@plugin
+def applied(f: "any", v: int) -> int:
+    return f(v)
+
+
 @plugin("is_even")
 def even(a: "int") -> "bool":
     return a % 2 == 0
