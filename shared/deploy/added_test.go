@@ -8,12 +8,14 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/local"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -148,7 +150,18 @@ func (r *setsRig) stored() string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	out := fmt.Sprintf("%d %d %s\n", env.Last, env.Released, env.Graph)
+	g, err := version.NewGraphs(r.home.Files()).Get(r.t.Context(), env.Graph)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	out := fmt.Sprintf("%d %d\n", env.Last, env.Released)
+	for n, id := range g.IDs {
+		out += fmt.Sprint(id, g.Lane(int32(n)), g.Removing[n]) //nolint:gosec // small
+		for _, q := range g.Requires(int32(n)) {               //nolint:gosec // small
+			out += " " + string(g.IDs[q])
+		}
+		out += "\n"
+	}
 	for i := range vs {
 		v := &vs[i]
 		out += fmt.Sprintln(v.Number, v.Resources, v.Digest, v.Chunks, v.Sets, v.Base, v.Files, v.Agents)
@@ -202,7 +215,7 @@ func TestAddedAsWhole(t *testing.T) {
 }
 
 // TestAddedReadsLittle pins that what is added to a large version costs little: one chunk is read of
-// many.
+// many, and the graph is not stored anew. What it is an addition to outlives a collection.
 func TestAddedReadsLittle(t *testing.T) {
 	t.Parallel()
 	r := newSetsRig(t)
@@ -225,4 +238,16 @@ func TestAddedReadsLittle(t *testing.T) {
 	if n := r.files.read.Load() - before; n > 1 {
 		t.Errorf("%d files are read to add a resource", n)
 	}
+	env, err := r.home.Env(t.Context(), "e")
+	if err != nil || len(version.GraphFiles(env.Graph)) != 2 {
+		t.Errorf("the graph is stored as %q: %v", env.Graph, err)
+	}
+	r.clock.advance(50 * 365 * 24 * time.Hour) // past when the files were stored, by any clock
+	if _, err := r.e.Collect(t.Context(), "e", time.Nanosecond); err != nil {
+		t.Fatal(err)
+	}
+	r.fresh()
+	export("two", 1)
+	r.drain()
+	r.want("two.0", state.StatusDeployed)
 }

@@ -71,7 +71,7 @@ func (p *exporting) nextAdded(ctx context.Context, x Export, last state.Version)
 	}
 	last.Agents = agents.list
 	a := &adder{exporting: p, last: last, known: known, graph: graph, agents: agents.byName,
-		read: map[int][]version.Entry{}, added: map[resource.ID]*resource.Resource{}}
+		read: map[int]*version.Lines{}, added: map[resource.ID]*resource.Resource{}}
 	if err := a.take(ctx, x.Model); err != nil {
 		return next{}, err
 	}
@@ -85,7 +85,7 @@ type adder struct {
 	known  *contents
 	graph  *version.Graph // in force
 	agents map[string]resource.Agent
-	read   map[int][]version.Entry // the chunks that were read
+	read   map[int]*version.Lines // the chunks that were read
 	added  map[resource.ID]*resource.Resource
 	list   []resource.Resource // those that are added
 }
@@ -96,29 +96,25 @@ func (a *adder) entry(ctx context.Context, id resource.ID) (*version.Entry, erro
 		return nil, nil //nolint:nilnil // there is none
 	}
 	b := version.ChunkOf(id, len(a.last.Chunks))
-	if err := a.chunk(ctx, b); err != nil {
+	lines, err := a.chunk(ctx, b)
+	if err != nil {
 		return nil, err
 	}
-	for i := range a.read[b] {
-		if a.read[b][i].ID == id {
-			return &a.read[b][i], nil
-		}
-	}
-	return nil, nil //nolint:nilnil // as above
+	return lines.Find(id)
 }
 
-// chunk reads a chunk.
-func (a *adder) chunk(ctx context.Context, b int) error {
-	if a.read[b] != nil {
-		return nil
+// chunk returns the lines of a chunk.
+func (a *adder) chunk(ctx context.Context, b int) (*version.Lines, error) {
+	if lines := a.read[b]; lines != nil {
+		return lines, nil
 	}
 	hash := a.last.Chunks[b]
 	texts, err := version.ReadTexts(ctx, a.pl.Files, []string{hash})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	a.read[b], err = version.ParseChunk(texts[0], hash)
-	return err
+	a.read[b] = version.LinesOf(texts[0], hash)
+	return a.read[b], nil
 }
 
 // take looks at all resources of a model: those of no set are to be as they are, and the others
@@ -222,6 +218,9 @@ func (a *adder) next(ctx context.Context, x Export) (next, error) {
 	if err != nil {
 		return next{}, ErrWhole
 	}
+	if a.check {
+		return next{}, nil
+	}
 	v := a.last
 	v.Resources += len(entries)
 	if version.Buckets(v.Resources, a.pl.ChunkSize) != len(v.Chunks) {
@@ -238,7 +237,7 @@ func (a *adder) next(ctx context.Context, x Export) (next, error) {
 	}
 	v.Digest = version.Digest(version.SumsDigest(sums), v.Agents)
 	return next{version: v, last: a.last, fresh: true, blobs: blobs,
-		delta:    &delta{after: entries, graph: a.withNodes()},
+		delta:    &delta{after: entries, nodes: a.nodes()},
 		contents: &contents{a.known.index, sums, a.list}}, nil
 }
 
@@ -271,12 +270,14 @@ func (a *adder) chunks(
 	sums := slices.Clone(a.known.sums)
 	var blobs []state.Blob
 	for b, more := range changed {
-		if err := a.chunk(ctx, b); err != nil {
+		lines, err := a.chunk(ctx, b)
+		if err != nil {
 			return nil, nil, err
 		}
-		all := slices.Concat(a.read[b], more)
-		slices.SortFunc(all, func(x, y version.Entry) int { return cmp.Compare(x.ID, y.ID) })
-		text := version.ChunkText(all)
+		text, err := lines.With(more)
+		if err != nil {
+			return nil, nil, err
+		}
 		sums[b] = sha256.Sum256(text)
 		blob := version.ChunkFile(text)
 		v.Chunks[b], blobs = blob.Hash, append(blobs, blob)
@@ -284,8 +285,8 @@ func (a *adder) chunks(
 	return sums, blobs, nil
 }
 
-// withNodes returns the graph in force with what is added.
-func (a *adder) withNodes() *version.Graph {
+// nodes returns the nodes of what is added.
+func (a *adder) nodes() []version.Node {
 	lanes := state.LanesOf(a.last.Agents)
 	var more []version.Node
 	for i := range a.list {
@@ -294,5 +295,5 @@ func (a *adder) withNodes() *version.Graph {
 			ID: r.ID, Lane: state.LaneOf(r.ID, r.Agent, lanes[r.Agent]), Requires: r.Requires,
 		})
 	}
-	return a.graph.With(more)
+	return more
 }

@@ -218,6 +218,7 @@ type exporting struct {
 	retry   bool     // what failed is asked for, too
 	targets *targets // what the export is about; nil: everything
 	all     bool     // all entries of the version are wanted
+	check   bool     // only what is wrong is wanted, and no version
 }
 
 // next makes the version that follows from an export, and stores nothing.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -172,7 +173,9 @@ func (pl *collector) usedFiles(ctx context.Context, env string, used map[string]
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	used[stored.Graph] = true
+	for _, h := range version.GraphFiles(stored.Graph) {
+		used[h] = true
+	}
 	vs, err := pl.State.Versions(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read versions", err)

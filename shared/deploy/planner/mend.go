@@ -34,10 +34,7 @@ func (pl *Config) Intact(ctx context.Context, stored state.Env) bool {
 	if err != nil {
 		return true // whatever comes next says what is wrong
 	}
-	var hashes []string
-	if stored.Graph != "" {
-		hashes = append(hashes, stored.Graph)
-	}
+	hashes := version.GraphFiles(stored.Graph)
 	for i := range versions {
 		hashes = append(hashes, versions[i].Chunks...)
 	}

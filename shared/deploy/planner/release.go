@@ -64,7 +64,14 @@ func (p *releasing) releaseNext(ctx context.Context, n next) (released, error) {
 		return released{}, nil
 	}
 	r := &releaser{p: p, v: n.version, agents: n.last.Agents, before: n.delta.before,
-		after: n.delta.after, next: n.delta.graph, stays: n.delta.graph == nil}
+		after: n.delta.after, stays: n.delta.nodes == nil}
+	if !r.stays {
+		g, err := p.inForce(ctx)
+		if err != nil {
+			return released{}, err
+		}
+		r.next = g.With(p.env.Graph, n.delta.nodes)
+	}
 	return r.plan(ctx)
 }
 
@@ -116,14 +123,14 @@ func (p *releasing) releaseWhole(
 
 // storeGraph stores the graph that will be in force.
 func (p *planning) storeGraph(ctx context.Context) error {
-	blob := p.graph.Blob()
-	if (blob.Hash != p.env.Graph || p.mending) && !p.dry {
-		if err := p.pl.putFiles(ctx, []state.Blob{blob}); err != nil {
+	name, file := p.graph.Stored()
+	if (name != p.env.Graph || p.mending) && !p.dry {
+		if err := p.pl.putFiles(ctx, []state.Blob{file}); err != nil {
 			return err
 		}
-		p.pl.Graphs.Keep(blob.Hash, p.graph)
+		p.pl.Graphs.Keep(name, p.graph)
 	}
-	p.env.Graph = blob.Hash
+	p.env.Graph = name
 	return nil
 }
 

@@ -95,7 +95,7 @@ func known(r *resource.Resource) bool {
 type delta struct {
 	before map[resource.ID]version.Entry
 	after  []version.Entry
-	graph  *version.Graph // nil: it stays
+	nodes  []version.Node // that are added to the graph; nil: it stays
 }
 
 // nextSince makes the version that follows from last by what x says has changed since.

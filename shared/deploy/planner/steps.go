@@ -300,7 +300,7 @@ func (pl *Planner) Check(ctx context.Context, env string, x Export) error {
 		return problems.Err()
 	}
 	p.mending = !pl.Intact(ctx, stored)
-	_, err = (&exporting{planning: p}).next(ctx, x)
+	_, err = (&exporting{planning: p, check: true}).next(ctx, x)
 	return err
 }
 

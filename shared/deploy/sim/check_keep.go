@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/resource"
 )
 
@@ -21,7 +22,10 @@ const (
 // resource that has left its version behind.
 func (r *run) used() map[string]bool {
 	e := r.state.read(env)
-	used := map[string]bool{e.env.Graph: true}
+	used := map[string]bool{}
+	for _, h := range version.GraphFiles(e.env.Graph) {
+		used[h] = true
+	}
 	for n, v := range e.versions {
 		if n <= e.env.Last {
 			for _, list := range [][]string{v.Chunks, v.Files, {v.Graph}} {

@@ -96,17 +96,26 @@ func blobOf(data []byte) state.Blob {
 func ParseChunk(text []byte, hash string) ([]Entry, error) {
 	var out []Entry
 	for line := range bytes.Lines(text) {
-		intent, body, ok := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("\t"))
-		if !ok {
-			return nil, DamagedChunk(hash)
-		}
-		r, err := resource.Decode(body)
+		en, err := parseLine(line, hash)
 		if err != nil {
-			return nil, DamagedChunk(hash)
+			return nil, err
 		}
-		out = append(out, Entry{ID: r.ID, Hash: string(intent), Body: body})
+		out = append(out, en)
 	}
 	return out, nil
+}
+
+// parseLine returns the entry of a line of a chunk.
+func parseLine(line []byte, hash string) (Entry, error) {
+	intent, body, ok := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("\t"))
+	if !ok {
+		return Entry{}, DamagedChunk(hash)
+	}
+	r, err := resource.Decode(body)
+	if err != nil {
+		return Entry{}, DamagedChunk(hash)
+	}
+	return Entry{ID: r.ID, Hash: string(intent), Body: body}, nil
 }
 
 // DamagedChunk is the error of a chunk that does not decode.

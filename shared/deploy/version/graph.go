@@ -8,8 +8,6 @@ import (
 
 	"southbound/shared/binform"
 	"southbound/shared/dag"
-	"southbound/shared/deploy/state"
-	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -27,6 +25,9 @@ type Graph struct {
 
 	agentsOnce sync.Once
 	agentIndex *AgentIndex
+
+	base  string // the stored graph of which this is an addition; "": of none
+	added []Node // what it adds to that, sorted by id
 }
 
 // EmptyGraph returns the graph of an environment in which nothing is released.
@@ -114,18 +115,6 @@ func NewGraph(nodes []Node) *Graph {
 	return g
 }
 
-// With returns the graph with more nodes, which no node of it requires.
-func (g *Graph) With(more []Node) *Graph {
-	nodes := make([]Node, len(g.IDs), len(g.IDs)+len(more))
-	for i, id := range g.IDs {
-		nodes[i] = Node{ID: id, Lane: g.Lane(int32(i)), Removing: g.Removing[i]} //nolint:gosec // see Node
-		for _, q := range g.Requires(int32(i)) {                                 //nolint:gosec // see Node
-			nodes[i].Requires = append(nodes[i].Requires, g.IDs[q])
-		}
-	}
-	return NewGraph(append(nodes, more...))
-}
-
 const graphFormat = 1
 
 // encode returns the stored form: the format, the lanes, and then for each node its id, its lane
@@ -152,13 +141,9 @@ func (g *Graph) encode() []byte {
 	return compress(w.B)
 }
 
-// Blob returns the file of a graph; its hash names the graph.
-func (g *Graph) Blob() state.Blob { return blobOf(g.encode()) }
-
 // decodeGraph reads a stored graph. Its error is Damaged.
 func decodeGraph(stored []byte) (*Graph, error) {
-	damaged := fault.New(fault.Damaged, "read graph", "the stored graph does not decode").
-		WithHint("the data directory was changed by something else; restore it, or export again")
+	damaged := damagedGraph()
 	b, err := decompress(stored)
 	if err != nil {
 		return nil, damaged

@@ -15,44 +15,68 @@ const maxGraphs = 4
 type Graphs struct {
 	files  state.Files
 	mu     sync.Mutex
-	byHash map[string]*Graph
+	byName map[string]*Graph
 }
 
 // NewGraphs returns a cache of the graphs in files.
 func NewGraphs(files state.Files) *Graphs {
-	return &Graphs{files: files, byHash: map[string]*Graph{}}
+	return &Graphs{files: files, byName: map[string]*Graph{}}
 }
 
-// Get returns the graph with that hash; "" stands for the empty graph. Its errors are those of
+// Get returns the graph with that name; "" stands for the empty graph. Its errors are those of
 // Files.Get, and Damaged.
-func (c *Graphs) Get(ctx context.Context, hash string) (*Graph, error) {
-	if hash == "" {
+func (c *Graphs) Get(ctx context.Context, name string) (*Graph, error) {
+	if name == "" {
 		return EmptyGraph(), nil
 	}
-	c.mu.Lock()
-	g := c.byHash[hash]
-	c.mu.Unlock()
-	if g != nil {
+	if g := c.kept(name); g != nil {
 		return g, nil
 	}
-	blobs, err := c.files.Get(ctx, []string{hash})
+	hashes := GraphFiles(name)
+	g := c.kept(hashes[0])
+	if g != nil {
+		hashes = hashes[1:]
+	}
+	blobs, err := c.files.Get(ctx, hashes)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read graph", err)
 	}
-	g, err = decodeGraph(blobs[0])
-	if err != nil {
-		return nil, err
+	for i, blob := range blobs {
+		if g == nil {
+			g, err = decodeGraph(blob)
+		} else {
+			g, err = decodeAddition(g, GraphFiles(name)[0], blob)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if i < len(blobs)-1 {
+			c.Keep(hashes[i], g)
+		}
 	}
-	c.Keep(hash, g)
+	c.Keep(name, g)
 	return g, nil
 }
 
-// Keep caches a graph. Few are in use at a time, so the cache is simply emptied when it is full.
-func (c *Graphs) Keep(hash string, g *Graph) {
+// kept returns a graph that is cached; nil: it is not.
+func (c *Graphs) kept(name string) *Graph {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.byHash) >= maxGraphs {
-		clear(c.byHash)
+	return c.byName[name]
+}
+
+// Keep caches a graph. Few are in use at a time, so the cache is simply emptied when it is full,
+// but for what the graph is an addition to.
+func (c *Graphs) Keep(name string, g *Graph) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.byName) >= maxGraphs {
+		base := GraphFiles(name)[0]
+		was := c.byName[base]
+		clear(c.byName)
+		if was != nil {
+			c.byName[base] = was
+		}
 	}
-	c.byHash[hash] = g
+	c.byName[name] = g
 }

@@ -81,12 +81,15 @@ func Rewired(old, now *Graph) []resource.ID {
 		return nil
 	}
 	var out []resource.ID
+	m := 0
 	for n, id := range now.IDs {
-		m := old.Node(id)
-		if m < 0 {
+		for m < len(old.IDs) && old.IDs[m] < id {
+			m++
+		}
+		if m == len(old.IDs) || old.IDs[m] != id {
 			continue
 		}
-		was, is := old.Requires(m), now.Requires(int32(n)) //nolint:gosec // nodes are int32
+		was, is := old.dag.Requires(m), now.dag.Requires(n)
 		if !slices.EqualFunc(was, is, func(a, b int32) bool { return old.IDs[a] == now.IDs[b] }) {
 			out = append(out, id)
 		}

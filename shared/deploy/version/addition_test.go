@@ -1,0 +1,173 @@
+package version
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// heldFiles holds files, and counts those that are read.
+type heldFiles struct {
+	state.Files
+	byHash map[string][]byte
+	read   int
+}
+
+// Get implements state.Files.
+func (f *heldFiles) Get(_ context.Context, hashes []string) ([][]byte, error) {
+	var out [][]byte
+	for _, h := range hashes {
+		if f.byHash[h] == nil {
+			return nil, fault.New(fault.NotFound, "read file", "%s is not there", h)
+		}
+		out = append(out, f.byHash[h])
+	}
+	f.read += len(hashes)
+	return out, nil
+}
+
+// nodesAt makes up nodes that are not in a graph, which may require what is.
+func nodesAt(rng *rand.Rand, g *Graph, n int) []Node {
+	var out []Node
+	seen := map[resource.ID]bool{}
+	for len(out) < n {
+		id := resource.ID(fmt.Sprintf("t::T[a%d,n=%d]", rng.IntN(3), rng.IntN(1000)))
+		if seen[id] || g.Node(id) >= 0 {
+			continue
+		}
+		seen[id] = true
+		one := Node{ID: id, Lane: fmt.Sprintf("a%d/%d", rng.IntN(3), rng.IntN(4)), Removing: rng.IntN(9) == 0}
+		for range rng.IntN(3) {
+			if rng.IntN(2) == 0 && len(out) > 0 {
+				one.Requires = append(one.Requires, out[rng.IntN(len(out))].ID)
+			} else if len(g.IDs) > 0 {
+				one.Requires = append(one.Requires, g.IDs[rng.IntN(len(g.IDs))])
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// TestAdditions adds to graphs at random, and wants what is made, stored and read to be what a graph
+// of all nodes is.
+func TestAdditions(t *testing.T) {
+	t.Parallel()
+	additions := 0
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
+		files := &heldFiles{byHash: map[string][]byte{}}
+		var all []Node
+		g, name := EmptyGraph(), ""
+		for step := range 12 {
+			more := nodesAt(rng, g, 1+rng.IntN(5))
+			all = append(all, more...)
+			g = g.With(name, more)
+			var file state.Blob
+			name, file = g.Stored()
+			files.byHash[file.Hash] = file.Data
+			if got := len(GraphFiles(name)); got == 2 {
+				additions++
+			} else if got != 1 || !strings.HasSuffix(name, file.Hash) {
+				t.Fatalf("a graph is named %s, and its file %s", name, file.Hash)
+			}
+			want := NewGraph(slices.Clone(all)).encode()
+			if !bytes.Equal(g.encode(), want) {
+				t.Fatalf("seed %d, step %d: the graph differs from that of all nodes", seed, step)
+			}
+			read, err := NewGraphs(files).Get(t.Context(), name)
+			if err != nil || !bytes.Equal(read.encode(), want) {
+				t.Fatalf("seed %d, step %d: it is read as another one: %v", seed, step, err)
+			}
+			if again, _ := read.Stored(); again != name {
+				t.Errorf("what was read is named %s, and not %s", again, name)
+			}
+			if rng.IntN(2) == 0 {
+				g = read
+			}
+		}
+	}
+	if additions < 50 {
+		t.Errorf("%d graphs were stored as additions", additions)
+	}
+}
+
+// TestAdditionsFold pins that a graph is stored whole again once much was added to it.
+func TestAdditionsFold(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // a test
+	g := NewGraph(nodesAt(rng, EmptyGraph(), 400))
+	base, _ := g.Stored()
+	name, most := base, 0
+	for range 20 {
+		g = g.With(name, nodesAt(rng, g, 1))
+		if name, _ = g.Stored(); GraphFiles(name)[0] == base {
+			most++
+		}
+	}
+	if most < leastAdded || most > 2*400/addedShare {
+		t.Errorf("%d nodes were added to 400 before the graph was stored whole", most)
+	}
+}
+
+// TestGraphsKeepBase pins that what an addition is to is read once.
+func TestGraphsKeepBase(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // a test
+	files := &heldFiles{byHash: map[string][]byte{}}
+	g := NewGraph(nodesAt(rng, EmptyGraph(), 300))
+	name, file := g.Stored()
+	files.byHash[file.Hash] = file.Data
+	graphs := NewGraphs(files)
+	for i := range 2 * maxGraphs {
+		g = g.With(name, nodesAt(rng, g, 1))
+		name, file = g.Stored()
+		files.byHash[file.Hash] = file.Data
+		if _, err := graphs.Get(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		if files.read != 2+i {
+			t.Fatalf("%d files were read for %d graphs of one base", files.read, i+1)
+		}
+	}
+}
+
+// TestDamagedAddition refuses additions that are cut, and those of nodes that are there.
+func TestDamagedAddition(t *testing.T) {
+	t.Parallel()
+	base := NewGraph([]Node{{ID: "a", Lane: "x/0"}})
+	stored := base.With("base", []Node{{ID: "b", Lane: "y/0", Requires: []resource.ID{"a"}}}).encodeAdded()
+	for i := range stored {
+		if _, err := decodeAddition(base, "base", stored[:i]); !fault.Is(err, fault.Damaged) {
+			t.Errorf("an addition cut at byte %d: %v", i, err)
+		}
+	}
+	has := NewGraph([]Node{{ID: "b", Lane: "x/0"}})
+	if _, err := decodeAddition(has, "base", stored); !fault.Is(err, fault.Damaged) {
+		t.Errorf("an addition of what is there: %v", err)
+	}
+	if _, err := decodeAddition(base, "base", base.encode()); !fault.Is(err, fault.Damaged) {
+		t.Errorf("a whole graph as an addition: %v", err)
+	}
+	if _, err := decodeGraph(stored); !fault.Is(err, fault.Damaged) {
+		t.Errorf("an addition as a whole graph: %v", err)
+	}
+}
+
+// TestRewired compares it with a search for each node.
+func TestRewired(t *testing.T) {
+	t.Parallel()
+	a := NewGraph([]Node{{ID: "a"}, {ID: "b", Requires: []resource.ID{"a"}}, {ID: "d"}, {ID: "e"}})
+	b := NewGraph([]Node{{ID: "b"}, {ID: "c"}, {ID: "d", Requires: []resource.ID{"c"}}, {ID: "e"}, {ID: "f"}})
+	if got := Rewired(a, b); !slices.Equal(got, []resource.ID{"b", "d"}) {
+		t.Errorf("rewired: %v", got)
+	}
+}

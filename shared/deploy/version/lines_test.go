@@ -1,0 +1,57 @@
+package version
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// entriesOf returns entries of resources with numbers, sorted by id.
+func entriesOf(t *testing.T, numbers ...int) []Entry {
+	t.Helper()
+	var out []resource.Resource
+	for _, n := range numbers {
+		out = append(out, resource.Resource{ID: resource.ID(fmt.Sprintf("t::T[a,n=%03d]", n)),
+			Type: "t::T", Agent: "a", Attributes: map[string]any{"n": "x"}})
+	}
+	entries, err := NewEntries(out, map[string]resource.Agent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
+
+// TestLines finds entries in a chunk, and adds some.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	numbers := []int{2, 3, 5, 8, 13, 21, 34}
+	for n := range len(numbers) + 1 {
+		has := entriesOf(t, numbers[:n]...)
+		l := LinesOf(ChunkText(has), "hash")
+		for i := range 36 {
+			want := slices.Contains(numbers[:n], i)
+			en, err := l.Find(entriesOf(t, i)[0].ID)
+			if err != nil || (en != nil) != want || want && !en.Same(&entriesOf(t, i)[0]) {
+				t.Errorf("%d of %v: %v, %v", i, numbers[:n], en, err)
+			}
+		}
+		for _, more := range [][]int{{1}, {4, 9}, {40, 6, 7}, {}} {
+			got, err := l.With(entriesOf(t, more...))
+			want := ChunkText(entriesOf(t, append(slices.Clone(numbers[:n]), more...)...))
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%v and %v: %v\n%s", numbers[:n], more, err, got)
+			}
+		}
+	}
+	l := LinesOf([]byte("what is no resource\n"), "hash")
+	if _, err := l.Find("t::T[a,n=1]"); !fault.Is(err, fault.Damaged) {
+		t.Errorf("a line that is no resource: %v", err)
+	}
+	if _, err := l.With(entriesOf(t, 1)); !fault.Is(err, fault.Damaged) {
+		t.Errorf("a line that is no resource: %v", err)
+	}
+}
