@@ -33,6 +33,8 @@ type Home struct {
 
 	wavesMu sync.Mutex
 	waves   map[waveKey]*seenChecks
+
+	versions knownVersions
 }
 
 // Open opens the data directory dir, and makes it if it is missing. Its errors are of the kinds Foreign, Damaged, Denied and Full; with any

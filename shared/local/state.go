@@ -136,31 +136,6 @@ func putVersion(c *sqlite.Conn, env string, v *state.Version) error {
 	return err
 }
 
-// Versions implements deploy.State.
-func (h *Home) Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error) {
-	var out []state.Version
-	err := h.read(ctx, "read versions", func(c *sqlite.Conn) error {
-		each := func(s *sqlite.Stmt) error {
-			var v state.Version
-			if err := fromJSON(s.ColumnText(0), &v); err != nil {
-				return err
-			}
-			out = append(out, v)
-			return nil
-		}
-		if len(numbers) == 0 {
-			return query(c, "SELECT record FROM versions WHERE env = ? ORDER BY number", each, env)
-		}
-		for _, n := range numbers {
-			if err := query(c, "SELECT record FROM versions WHERE env = ? AND number = ?", each, env, n); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return out, err
-}
-
 // Agents implements deploy.State.
 func (h *Home) Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error) {
 	out := map[string]state.Agent{}

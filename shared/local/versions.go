@@ -1,0 +1,114 @@
+package local
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"zombiezen.com/go/sqlite"
+
+	"southbound/shared/deploy/state"
+)
+
+// A version names all of its sets, which are as many as there are instances of services, and it is
+// read several times by each export. It never changes, and no other one gets its number, so one
+// that was read before is not decoded again, as long as it is stored.
+
+// maxVersions is how many versions a process remembers.
+const maxVersions = 4
+
+// knownVersions remembers versions that were read.
+type knownVersions struct {
+	mu    sync.Mutex
+	byKey map[versionKey]knownVersion
+}
+
+type versionKey struct {
+	env    string
+	number int
+}
+
+// knownVersion is a version but for its agents, which are kept as they are stored: whoever gets
+// them may change their values.
+type knownVersion struct {
+	state.Version
+	agents string
+}
+
+// get returns a version as if it were read.
+func (k *knownVersions) get(key versionKey) (v state.Version, known bool, err error) {
+	k.mu.Lock()
+	have, known := k.byKey[key]
+	k.mu.Unlock()
+	if !known {
+		return v, false, nil
+	}
+	v = have.Version
+	v.Chunks, v.Sets, v.Files = slices.Clone(v.Chunks), slices.Clone(v.Sets), slices.Clone(v.Files)
+	return v, true, fromJSON(have.agents, &v.Agents)
+}
+
+// keep remembers a version. Few are read again, so the memory is simply emptied when it is full.
+func (k *knownVersions) keep(key versionKey, v state.Version) {
+	have := knownVersion{v, toJSON(v.Agents)}
+	have.Agents = nil
+	have.Chunks, have.Sets, have.Files = slices.Clone(v.Chunks), slices.Clone(v.Sets), slices.Clone(v.Files)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.byKey == nil || len(k.byKey) >= maxVersions {
+		k.byKey = map[versionKey]knownVersion{}
+	}
+	k.byKey[key] = have
+}
+
+// Versions implements deploy.State.
+func (h *Home) Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error) {
+	var out []state.Version
+	err := h.read(ctx, "read versions", func(c *sqlite.Conn) error {
+		if len(numbers) == 0 {
+			const all = "SELECT record FROM versions WHERE env = ? ORDER BY number"
+			return query(c, all, func(s *sqlite.Stmt) error {
+				var v state.Version
+				err := fromJSON(s.ColumnText(0), &v)
+				out = append(out, v)
+				return err
+			}, env)
+		}
+		for _, n := range numbers {
+			v, there, err := h.version(c, versionKey{env, n})
+			if err != nil {
+				return err
+			}
+			if there {
+				out = append(out, v)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// version reads a version.
+func (h *Home) version(c *sqlite.Conn, key versionKey) (v state.Version, there bool, err error) {
+	v, known, err := h.versions.get(key)
+	if err != nil {
+		return v, false, err
+	}
+	if known {
+		const exists = "SELECT 1 FROM versions WHERE env = ? AND number = ?"
+		err := query(c, exists, func(*sqlite.Stmt) error {
+			there = true
+			return nil
+		}, key.env, key.number)
+		return v, there, err
+	}
+	const one = "SELECT record FROM versions WHERE env = ? AND number = ?"
+	err = query(c, one, func(s *sqlite.Stmt) error {
+		there = true
+		return fromJSON(s.ColumnText(0), &v)
+	}, key.env, key.number)
+	if there && err == nil {
+		h.versions.keep(key, v)
+	}
+	return v, there, err
+}
