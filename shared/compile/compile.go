@@ -44,6 +44,8 @@ type Options struct {
 	// Services are the instances of services that the model is compiled for; nil for none. What the
 	// model says of them is there afterwards.
 	Services *lsm.Services
+	// Passwords keeps the passwords that the model has made; nil: a file of the project does.
+	Passwords std.Passwords
 	// Limits bound what the model may take; the zero value: what is usual.
 	Limits eval.Limits
 }
@@ -78,6 +80,7 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 	}
 	out.Project = p
 	p.Env.Environment, p.Env.Later = o.Environment, resources.Facts(o.Mapper)
+	p.Env.Passwords = o.Passwords
 	program := eval.Program{
 		Sources: p.Sources, Rules: p.Rules, Env: p.Env, Print: o.Print,
 		Plugins: std.Plugins(), Importable: importable,

@@ -91,14 +91,15 @@ func counting(t *testing.T, m *meter.Meter) *stand {
 		// Whoever does not answer in this test does so until it ends.
 		caller: callback.NewCaller(true, time.Hour),
 	}}
-	s.offer(filepath.Join(t.TempDir(), "main.cf"))
+	s.offer(sites)
 	return s
 }
 
-// offer offers the service.
-func (s *stand) offer(main string) {
+// offer offers the service of a model.
+func (s *stand) offer(model string) {
 	s.Helper()
-	s.must(os.WriteFile(main, []byte(sites), 0o600))
+	main := filepath.Join(s.TempDir(), "main.cf")
+	s.must(os.WriteFile(main, []byte(model), 0o600))
 	c, err := compile.Model(s.Context(), compile.Options{Path: main, Types: s.f.Home.Types})
 	s.must(err)
 	services, err := catalog.Of(c.Result)

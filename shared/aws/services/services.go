@@ -14,6 +14,7 @@
 //	define.go    how they are replaced
 //	callbacks.go who is called for what happens to instances
 //	pending.go   what they are to be told
+//	passwords.go what models have made
 //	heard.go     whether anybody is to be told
 package services
 

@@ -1,6 +1,7 @@
 package std
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -32,8 +33,18 @@ type Env struct {
 	Later func(of types.Object, name string) (types.Reference, bool)
 	// Services is what the module lsm knows of instances of services (lsm.Services); nil for none.
 	Services any
+	// Passwords keeps the passwords that are made; nil: a file in the folder of the project does.
+	Passwords Passwords
 
 	templates *jinja.Environment
+}
+
+// Passwords keeps passwords by their names. They never change.
+type Passwords interface {
+	// Password returns the password of a name; "" if there is none.
+	Password(ctx context.Context, name string) (string, error)
+	// Make keeps a password, unless there is one of the name, and returns the one that is kept.
+	Make(ctx context.Context, name, password string) (string, error)
 }
 
 //go:embed templates

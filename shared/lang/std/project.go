@@ -1,6 +1,7 @@
 package std
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -36,7 +37,8 @@ func projectPlugins() []eval.Plugin {
 		{
 			Name: "std::generate_password", Result: "string", InContext: true,
 			Doc: "Returns the password of the name pw_id. One of length letters and digits is " +
-				"made the first time, and kept in data/std/passwordfile.txt of the project.",
+				"made the first time, and kept in data/std/passwordfile.txt of the project; for " +
+				"orders of services in AWS, in the table.",
 			Params: []eval.Param{
 				{Name: "pw_id", Type: "string"},
 				{Name: "length", Type: "int", Default: int64(20)},
@@ -103,35 +105,55 @@ type passwords struct {
 	lines []string
 }
 
-func (e *Env) passwords(id string) (*passwords, string, error) {
-	if strings.ContainsAny(id, "=\r\n") {
-		return nil, "", fmt.Errorf("the name of a password has no = and is one line, unlike %q", id)
-	}
-	p := &passwords{path: filepath.Join(e.Dir, "data", "std", "passwordfile.txt")}
+// Password implements Passwords: the password as it stands in the file.
+func (p *passwords) Password(_ context.Context, id string) (string, error) {
 	text, err := read(p.path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, "", err
+		return "", err
 	}
+	p.lines = nil
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		p.lines = append(p.lines, line)
 		if name, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(name) == id {
-			return p, strings.TrimSpace(value), nil
+			return strings.TrimSpace(value), nil
 		}
 	}
-	return p, "", nil
+	return "", nil
+}
+
+// Make implements Passwords, after Password has found none.
+func (p *passwords) Make(_ context.Context, id, made string) (string, error) {
+	p.lines = append(slices.Clip(p.lines), id+"="+made)
+	return made, p.save()
+}
+
+// passwords returns who keeps passwords, and the one of a name; "" if there is none.
+func (e *Env) passwords(ctx context.Context, id string) (Passwords, string, error) {
+	if strings.ContainsAny(id, "=\r\n") {
+		return nil, "", fmt.Errorf("the name of a password has no = and is one line, unlike %q", id)
+	}
+	p := e.Passwords
+	if p == nil {
+		p = &passwords{path: filepath.Join(e.Dir, "data", "std", "passwordfile.txt")}
+	}
+	found, err := p.Password(ctx, id)
+	return p, found, err
 }
 
 func password(c *eval.Context, a eval.Args) (types.Value, error) {
-	p, found, err := of(c).passwords(a.Text(0))
-	if err == nil && found == "" {
-		err = fmt.Errorf("there is no password %s in %s", a.Text(0), p.path)
+	p, found, err := of(c).passwords(c.Ctx, a.Text(0))
+	if err != nil || found != "" {
+		return asText(found, err)
 	}
-	return asText(found, err)
+	if file, ok := p.(*passwords); ok {
+		return nil, fmt.Errorf("there is no password %s in %s", a.Text(0), file.path)
+	}
+	return nil, fmt.Errorf("there is no password %s in this environment", a.Text(0))
 }
 
 func generatePassword(c *eval.Context, a eval.Args) (types.Value, error) {
-	p, found, err := of(c).passwords(a.Text(0))
+	p, found, err := of(c).passwords(c.Ctx, a.Text(0))
 	if err != nil || found != "" {
 		return asText(found, err)
 	}
@@ -139,9 +161,8 @@ func generatePassword(c *eval.Context, a eval.Args) (types.Value, error) {
 	if n < 1 || n > 1000 {
 		return nil, fmt.Errorf("a password has 1 to 1000 characters, not %d", a.Number(1))
 	}
-	made := random(int(n))
-	p.lines = append(slices.Clip(p.lines), a.Text(0)+"="+made)
-	return asText(made, p.save())
+	made, err := p.Make(c.Ctx, a.Text(0), random(int(n)))
+	return asText(made, err)
 }
 
 func random(n int) string {

@@ -99,16 +99,20 @@ func (r *round) compileOnce(
 	}
 	within, cancel := r.limited(ctx)
 	defer cancel()
+	passwords, lost := r.passwords()
 	out.Compiled, err = compile.Model(within, compile.Options{
 		Path: out.model.Main, Environment: r.Env, Types: r.Types, Mapper: r.Mapper, Print: r.Print,
 		VirtualEnv: out.model.Env, Beside: out.model.Beside, Services: out.services,
-		Limits: r.Limits,
+		Limits: r.Limits, Passwords: passwords,
 	})
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		return nil, &tooLong{diag.Problems{{
 			Message: fmt.Sprintf("the compile took longer than %v", r.Limit),
 			Hint:    "a smaller model, or more time and memory for whoever compiles it",
 		}}}
+	}
+	if err != nil && *lost != nil {
+		return nil, *lost
 	}
 	return out, out.placed(err)
 }

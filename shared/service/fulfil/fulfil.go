@@ -24,6 +24,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/lsm"
+	"southbound/shared/lang/std"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 	"southbound/shared/service/bundle"
@@ -63,6 +64,8 @@ type Config struct {
 	// Elsewhere, when not nil, says why a model is not compiled here; what is to be done with it is
 	// left for whoever can.
 	Elsewhere func(bundle.Opened) []diag.Problem
+	// Passwords keeps the passwords that models have made; nil: a file in Dir does.
+	Passwords std.Passwords
 	// Limit is how long a compile may take; 0: as long as it does.
 	Limit time.Duration
 	// Limits bound what a model may take; the zero value: what is usual.
