@@ -35,8 +35,8 @@ type Program struct {
 	// them.
 	Sources []Source
 	Plugins []Plugin
-	// Dataclasses are the full names of entities that have a class in Python.
-	Dataclasses []string
+	// Dataclasses are the classes in Python that stand for entities.
+	Dataclasses []Dataclass
 	// Types are types that texts cannot define, by their names with the namespace of a text.
 	Types map[string]types.Type
 	Rules []Rule

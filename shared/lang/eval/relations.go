@@ -245,32 +245,10 @@ func (p *program) check() {
 				p.shadows(e, a)
 			}
 		}
-		if e.FullName() != dataclass &&
-			slices.ContainsFunc(
-				e.Ancestors(),
-				func(o *types.Entity) bool { return o.FullName() == dataclass },
-			) &&
-			!p.hasDataclass(e) {
-			f := failed(
-				CodeDataclass,
-				e.At,
-				"%s extends %s and has no class in Python",
-				e.FullName(),
-				dataclass,
-			).heavy(9)
-			p.problem(
-				f.advise("write a frozen dataclass of the same name in the plugins of its module"),
-			)
+		if isDataclass(e) {
+			p.checkDataclass(e)
 		}
 	}
-}
-
-// dataclass is the entity whose children have a class in Python.
-const dataclass = "std::Dataclass"
-
-// hasDataclass reports whether an entity has a class in Python.
-func (p *program) hasDataclass(e *types.Entity) bool {
-	return slices.Contains(p.input.Dataclasses, e.FullName())
 }
 
 // shadows refuses a relation of a name that an entity inherits.

@@ -94,7 +94,7 @@ type program struct {
 	env     any
 	rules   []eval.Rule
 	python  []eval.Plugin
-	classes []string // the entities that have dataclasses in Python
+	classes []eval.Dataclass // without their fields: differing tells of them
 }
 
 // first tells of what is found at once, and returns what has to be evaluated.

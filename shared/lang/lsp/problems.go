@@ -26,7 +26,7 @@ func (s *server) diagnose(v *view) map[string][]diagnostic {
 		}
 	}
 	all := append(problems(v.found, severityError), v.evaluated...)
-	all = append(all, problems(differing(v), severityWarning)...)
+	all = append(all, problems(differing(v), severityError)...)
 	for path := range s.docs {
 		f := v.names.File(path)
 		if f == nil || f.BuiltIn {

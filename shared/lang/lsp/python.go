@@ -193,19 +193,18 @@ func (v *view) hasClass(x *names.Symbol) bool {
 	return base != nil && x.Kind == names.Entity && x != base && x.Is(base)
 }
 
-// frozen returns the entities that classes in Python stand for.
-func (v *view) frozen() []string {
-	var out []string
+// frozen returns what stands for entities in Python.
+func (v *view) frozen() []eval.Dataclass {
+	var out []eval.Dataclass
 	for full, c := range v.classes {
 		if c.Frozen {
-			out = append(out, full)
+			out = append(out, eval.Dataclass{Entity: full})
 		}
 	}
 	return out
 }
 
-// differing returns what differs between entities and the classes in Python that stand for them: a
-// model would find it out when it makes an instance of one.
+// differing returns what differs between entities and the classes in Python that stand for them.
 func differing(v *view) diag.Problems {
 	var out diag.Problems
 	for _, full := range slices.Sorted(maps.Keys(v.classes)) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,7 +99,8 @@ func TestSignatures(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got[name], want)
 		}
 	}
-	if len(code.Dataclasses) != 1 || code.Dataclasses[0] != "shop::Point" {
+	if len(code.Dataclasses) != 1 || code.Dataclasses[0].Entity != "shop::Point" ||
+		!slices.Equal(code.Dataclasses[0].Fields, []string{"x", "label"}) {
 		t.Errorf("the dataclasses are %v", code.Dataclasses)
 	}
 }

@@ -21,8 +21,8 @@ const (
 // Code is what modules have in Python.
 type Code struct {
 	Plugins []eval.Plugin
-	// Dataclasses are the full names of the entities that they have classes for.
-	Dataclasses []string
+	// Dataclasses are what they have classes for.
+	Dataclasses []eval.Dataclass
 }
 
 // Load imports the modules, and returns what they have. What is wrong with their code are
@@ -60,8 +60,13 @@ func (h *Host) Load() (*Code, error) {
 	for i, s := range items(v[1]) {
 		out.Plugins = append(out.Plugins, h.plugin(i, items(s)))
 	}
-	for _, name := range items(v[2]) {
-		out.Dataclasses = append(out.Dataclasses, text(name))
+	for _, c := range items(v[2]) {
+		f := items(c)
+		class := eval.Dataclass{Entity: text(f[0]), Fields: []string{}}
+		for _, name := range f[1:] {
+			class.Fields = append(class.Fields, text(name))
+		}
+		out.Dataclasses = append(out.Dataclasses, class)
 	}
 	return out, nil
 }

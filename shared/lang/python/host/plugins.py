@@ -235,7 +235,7 @@ class Paired:
         return getattr(model.entity(self.name), attribute)
 
 def _pair():
-    """Pairs dataclasses with the entities of their names, and returns these names."""
+    """Pairs dataclasses with the entities of their names, and returns these names, each with its fields."""
     for name, module in sorted(sys.modules.items()):
         if not name.startswith(const.PLUGINS_PACKAGE + "."):
             continue
@@ -244,7 +244,7 @@ def _pair():
                 cls._paired_inmanta_entity = Paired(entity_of(cls))
                 if cls.__dataclass_params__.frozen:
                     _paired[entity_of(cls)] = cls
-    return list(_paired)
+    return [[name, *(f.name for f in dataclasses.fields(cls))] for name, cls in _paired.items()]
 
 def _load(name, at, failed):
     """Imports a module with all that it holds."""
