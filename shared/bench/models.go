@@ -103,7 +103,10 @@ func (m *models) run() error {
 	if err := m.quickstart(); err != nil {
 		return err
 	}
-	return m.pythonRows()
+	if err := m.pythonRows(); err != nil {
+		return err
+	}
+	return m.editor(m.runs)
 }
 
 // project writes a model and its template.
