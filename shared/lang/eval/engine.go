@@ -25,7 +25,8 @@ type engine struct {
 	perEntity []entityData
 	out       strings.Builder
 	used      used
-	key       []byte // of an index, to be written over
+	key       []byte                 // of an index, to be written over
+	unknowns  map[*types.Unknown]int // those in keys of indexes
 	params    []named
 	now       *unit               // the unit at work
 	left      map[*variable]*unit // what makers returns, when nothing goes on any more

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -102,10 +103,27 @@ func (e *engine) indexKey(
 			key = append(key, ", "...)
 		}
 		key = append(append(key, name...), '=')
+		if u, ok := v.(*types.Unknown); ok {
+			key = fmt.Appendf(key, "<unknown %d>", e.numberOf(u))
+			continue
+		}
 		key = types.AppendRepr(key, v)
 	}
 	e.key = key
 	return key, true, nil
+}
+
+// numberOf tells unknown values apart: each equals itself alone.
+func (e *engine) numberOf(u *types.Unknown) int {
+	n, ok := e.unknowns[u]
+	if !ok {
+		if e.unknowns == nil {
+			e.unknowns = map[*types.Unknown]int{}
+		}
+		n = len(e.unknowns) + 1
+		e.unknowns[u] = n
+	}
+	return n
 }
 
 // enter enters an instance in the indexes of an entity.
