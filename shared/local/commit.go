@@ -20,6 +20,9 @@ func (h *Home) Commit(ctx context.Context, env string, in state.Commit) (state.C
 			blocks: blocks{c: c, env: env}}
 		return t.run()
 	})
+	if err == nil && in.Version != nil {
+		h.versions.written(versionKey{env, in.Version.Number}, *in.Version)
+	}
 	return out, err
 }
 

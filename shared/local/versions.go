@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"zombiezen.com/go/sqlite"
 
@@ -12,7 +13,7 @@ import (
 
 // A version names all of its sets, which are as many as there are instances of services, and it is
 // read several times by each export. It never changes, and no other one gets its number, so one
-// that was read before is not decoded again, as long as it is stored.
+// that was read or written before is not decoded again, as long as it is stored.
 
 // maxVersions is how many versions a process remembers.
 const maxVersions = 4
@@ -59,6 +60,19 @@ func (k *knownVersions) keep(key versionKey, v state.Version) {
 		k.byKey = map[versionKey]knownVersion{}
 	}
 	k.byKey[key] = have
+}
+
+// written remembers a version that was stored, as it is read.
+func (k *knownVersions) written(key versionKey, v state.Version) {
+	lists := v
+	v.Chunks, v.Sets, v.Files = nil, nil, nil
+	var read state.Version
+	changes := func(set string) bool { return !utf8.ValidString(set) } // when it is encoded
+	if slices.ContainsFunc(lists.Sets, changes) || fromJSON(toJSON(v), &read) != nil {
+		return
+	}
+	read.Chunks, read.Sets, read.Files = lists.Chunks, lists.Sets, lists.Files
+	k.keep(key, read)
 }
 
 // Versions implements deploy.State.

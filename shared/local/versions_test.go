@@ -42,6 +42,7 @@ func TestVersionsKnown(t *testing.T) {
 		got[0].Chunks[0], got[0].Sets[0], got[0].Files[0] = "", "", ""
 		got[0].Agents[0].Name, got[0].Agents[0].Options["k"] = "", ""
 	}
+	checkWritten(t, h, v)
 	if err := h.write(t.Context(), "write", func(c *sqlite.Conn) error {
 		return query(c, "DELETE FROM versions", nil)
 	}); err != nil {
@@ -49,5 +50,28 @@ func TestVersionsKnown(t *testing.T) {
 	}
 	if got := read(); len(got) != 0 {
 		t.Errorf("a version that is forgotten is read as %+v", got)
+	}
+}
+
+// checkWritten pins that a version is the same to the process that wrote it and to others.
+func checkWritten(t *testing.T, h *Home, v state.Version) {
+	t.Helper()
+	other, err := Open(h.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Close() })
+	for i, sets := range [][]string{nil, {}, {"a", "\u00e4<&>"}, {"\xff"}} {
+		v.Number, v.At, v.Sets = 10+i, time.Now(), sets
+		err := h.write(t.Context(), "write", func(c *sqlite.Conn) error { return putVersion(c, "e", &v) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.versions.written(versionKey{"e", v.Number}, v)
+		own, err := h.Versions(t.Context(), "e", v.Number)
+		read, otherErr := other.Versions(t.Context(), "e", v.Number)
+		if err != nil || otherErr != nil || !reflect.DeepEqual(own, read) {
+			t.Errorf("%q: %v, %v\nit has written %+v\nothers read %+v", sets, err, otherErr, own, read)
+		}
 	}
 }
