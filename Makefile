@@ -51,7 +51,7 @@ test: formatted ## everything, with the race detector: real servers and the end-
 
 test-fast: verify ## what needs no servers
 	$(GO) test -race -timeout 15m ./...
-	$(GO) test -timeout 10m ./shared/deploy/sim ./shared/service/sim ./shared/aws/awssim # many seeds
+	$(GO) test -timeout 10m ./shared/deploy ./shared/deploy/sim ./shared/service/sim ./shared/aws/awssim # many seeds
 
 test-aws: ## what needs servers, but not the whole stack
 	$(GO) vet -tags servers ./...

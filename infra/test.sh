@@ -89,7 +89,9 @@ end_to_end() { # says little while it runs
 as_shipped() { # many seeds and programs, the rest of what is watched in part, and what holds much
   phase 'tests as shipped: seeds, programs, counts' shipped -p "$cores" "${counts[@]}" "${seeds[@]}" "${calls[@]}" "${programs[@]}" "${quiet[@]}"
   SOUTHBOUND_TEST_REST=1 phase 'tests as shipped: what is watched in part' shipped -p "$cores" -run 'TestCrash|TestConformance' "${parts[@]}"
-  phase 'tests that hold much, one after the other' shipped -p 1 -run 'Many|Large|Cost|TestMemory|TestBounds|TestPack' ./shared/aws/logs ./shared/source ./shared/api
+  phase 'tests of what is large or long, one after the other' shipped -p 1 \
+    -run 'Many|Large|Cost|TestMemory|TestBounds|TestPack|TestPlanIsWhatApplyDoes|TestTargetIsAllThatChanges' \
+    ./shared/aws/logs ./shared/source ./shared/api ./shared/deploy
 }
 
 beside=()

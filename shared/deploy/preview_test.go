@@ -132,7 +132,7 @@ func (a author) status(ss ...state.Status) map[resource.ID]bool {
 // reality read that is the same; without, all that is done although nothing has drifted was said.
 func TestPlanIsWhatApplyDoes(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(20) {
+	for seed := range uint64(worlds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			a := author{newRig(t), rand.New(rand.NewPCG(seed, 1)), seed%2 == 0} //nolint:gosec // a test
 			for range 6 {

@@ -67,13 +67,13 @@ func (a author) rows() map[resource.ID]state.Row {
 func TestTargetIsAllThatChanges(t *testing.T) {
 	t.Parallel()
 	done := 0
-	for seed := range uint64(20) {
+	for seed := range uint64(worlds) {
 		a := author{newRig(t), rand.New(rand.NewPCG(seed, 7)), true} //nolint:gosec // a test
 		for range 6 {
 			done += a.targeted(fmt.Sprintf("seed %d", seed))
 		}
 	}
-	if done < 40 {
+	if done < 2*worlds {
 		t.Errorf("only %d targeted exports were made", done)
 	}
 }

@@ -1,0 +1,7 @@
+//go:build race
+
+package deploy_test
+
+// worlds is how many random worlds a test makes. The race detector watches a few of them, since it
+// takes ten times as long: the test command makes all as shipped.
+const worlds = 4
