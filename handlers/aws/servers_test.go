@@ -23,6 +23,7 @@ import (
 var servers map[server.Kind]*server.Server
 
 func TestMain(m *testing.M) {
+	server.Load("s3")
 	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
 		servers = s
 		return m.Run()

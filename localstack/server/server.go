@@ -75,6 +75,13 @@ func Start(ctx context.Context, kind Kind) (*Server, error) {
 	}
 }
 
+// services are those of AWS that LocalStack loads.
+var services = []string{"s3", "sqs", "sts", "ssm", "secretsmanager", "kms"}
+
+// Load has LocalStack load these services of AWS only, wherever it is started from now on: each that
+// nobody asks takes its time, too.
+func Load(names ...string) { services = names }
+
 // Tests starts servers, calls run with them and stops them. It returns what run returns, or 1 when
 // a server does not start, and says why on standard error: it is what TestMain does around its
 // tests.
@@ -191,7 +198,7 @@ func (k Kind) command(dir, work string, port int) (command, env []string) {
 		return []string{python, "-m", "ministack"}, []string{"GATEWAY_PORT=" + p, "BIND_HOST=127.0.0.1",
 			"IOT_MTLS_ENABLED=0", "SFTP_ENABLED=0"} // these would listen on all addresses, on ports of their own
 	default:
-		return []string{python, "-m", "localstack.runtime.main"}, []string{"SERVICES=s3,sqs,sts,ssm,secretsmanager,kms", "EAGER_SERVICE_LOADING=1", "SKIP_SSL_CERT_DOWNLOAD=1",
+		return []string{python, "-m", "localstack.runtime.main"}, []string{"SERVICES=" + strings.Join(services, ","), "EAGER_SERVICE_LOADING=1", "SKIP_SSL_CERT_DOWNLOAD=1",
 			"DISABLE_EVENTS=1", "DNS_ADDRESS=0", "OVERRIDE_IN_DOCKER=0", "GATEWAY_LISTEN=127.0.0.1:" + p, "LOCALSTACK_HOST=127.0.0.1:" + p,
 			"SQS_ENDPOINT_STRATEGY=path", "S3_SKIP_SIGNATURE_VALIDATION=0", "FILESYSTEM_ROOT=" + filepath.Join(work, "root")}
 	}

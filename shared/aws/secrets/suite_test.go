@@ -29,6 +29,7 @@ import (
 var servers map[server.Kind]*server.Server
 
 func TestMain(m *testing.M) {
+	server.Load("ssm", "secretsmanager", "kms")
 	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
 		servers = s
 		return m.Run()
