@@ -57,6 +57,7 @@ test-aws: ## what needs servers, but not the whole stack
 	$(GO) vet -tags servers ./...
 	$(GO) test -race -timeout 15m -tags servers ./shared/aws/... ./shared/transport/... ./handlers/aws ./handlers/http ./handlers/sql ./functions/... ./infra/... ./localstack/server
 	$(ALONE) ./shared/aws/logs
+	$(SHIPPED) -run TestModel ./shared/aws/awssim
 
 e2e: ## build and deploy the stack, use it, break it, destroy it; SOUTHBOUND_E2E_ENDPOINT= for AWS or another emulator
 	$(SHIPPED) -count=1 -timeout 40m -parallel 6 -v ./localstack/e2e
