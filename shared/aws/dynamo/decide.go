@@ -319,6 +319,9 @@ func (c *commit) running(ctx context.Context, e *edit) error {
 		return nil
 	}
 	ran, err := c.ran(ctx, e.rec)
+	if isLost(err) {
+		ran, err = c.derived(ctx, e.rec)
+	}
 	if fault.Is(err, fault.NotFound) {
 		return c.outdated(c.guard)
 	}
@@ -344,6 +347,25 @@ func (c *commit) ran(ctx context.Context, rec *record) ([]resource.ID, error) {
 		return c.s.idsOf(ctx, rec.running)
 	}
 	return c.s.ran(ctx, rec)
+}
+
+// derived returns what may be running when the list of that is lost: what the commit is about, as a
+// commit has all that has run. It is NotFound when the record has changed.
+func (c *commit) derived(ctx context.Context, rec *record) ([]resource.ID, error) {
+	now, err := c.s.readRecord(ctx, c.env, c.guard)
+	if err != nil {
+		return nil, err
+	}
+	if !now.running.is(rec.running) || !now.before.is(rec.before) {
+		return nil, fault.New(fault.NotFound, "commit", "what runs was written anew")
+	}
+	out := slices.Clone(c.in.Next)
+	for i := range c.in.Rows {
+		if id := c.in.Rows[i].ID; !slices.Contains(c.in.Next, id) {
+			out = append(out, id)
+		}
+	}
+	return out, nil
 }
 
 func (c *commit) parameters(ctx context.Context) error {

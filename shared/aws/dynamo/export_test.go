@@ -11,3 +11,6 @@ func (s *State) Squeeze() {
 func (s *State) SqueezeItems() {
 	s.limits = limits{inline: 300 << 10, record: 1, refs: 2, objects: 2, released: 1, together: 1, ids: 8 << 10, forget: 20, sources: 90}
 }
+
+// ListsApart has every list of ids stored in an object.
+func (s *State) ListsApart() { s.limits.ids = 0 }

@@ -77,6 +77,35 @@ func (s *State) ran(ctx context.Context, rec *record) ([]resource.ID, error) {
 	return out, nil
 }
 
+// isLost reports whether an error says that a list is not there or does not decode.
+func isLost(err error) bool { return fault.Is(err, fault.NotFound) || fault.Is(err, fault.Damaged) }
+
+// mayHaveRun returns what may have run when the holder of a lease ended, also when the list of that is
+// lost: then it may be any row of the lane. It is NotFound when another holder says by now what runs.
+func (s *State) mayHaveRun(ctx context.Context, env string, rec *record) ([]resource.ID, error) {
+	out, err := s.ran(ctx, rec)
+	if !isLost(err) {
+		return out, err
+	}
+	now, failed := s.readRecord(ctx, env, rec.key)
+	if failed != nil {
+		return nil, failed
+	}
+	if !now.running.is(rec.running) || !now.before.is(rec.before) {
+		return nil, fault.New(fault.NotFound, "take lease", "what runs was written anew")
+	}
+	lane, _ := laneOf(rec.key)
+	rows, failed := s.LaneRows(ctx, env, lane, true)
+	if failed != nil {
+		return nil, failed
+	}
+	out = make([]resource.ID, len(rows))
+	for i := range rows {
+		out[i] = rows[i].ID
+	}
+	return out, nil
+}
+
 // is reports whether two lists are the same.
 func (l idList) is(o idList) bool { return l.object == o.object && slices.Equal(l.ids, o.ids) }
 

@@ -34,7 +34,7 @@ func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until
 			return state.Lease{}, err
 		}
 	}
-	running, err := s.ran(ctx, rec)
+	running, err := s.mayHaveRun(ctx, env, rec)
 	if fault.Is(err, fault.NotFound) { // it took so long that another holds the lease and says what runs
 		err = fault.New(fault.Unavailable, "take lease", "%s was taken over meanwhile", key)
 	}
@@ -75,7 +75,9 @@ func (s *State) leasesIn(ctx context.Context, recs []*record) ([]state.Lease, er
 	for _, r := range recs {
 		if key, ok := laneOf(r.key); ok && r.fence > 0 {
 			running, err := s.idsOf(ctx, r.running)
-			if err != nil && !fault.Is(err, fault.NotFound) { // not found: it ran before, and does not now
+			// Not found: it ran before, and does not now, or it is lost, as it is when it does not decode.
+			// Who takes the lease next says anew what may have run.
+			if err != nil && !isLost(err) {
 				return nil, err
 			}
 			out = append(out, state.Lease{Key: key, Holder: r.holder, Fence: r.fence, Until: r.until, Running: running, Wave: r.wave})
