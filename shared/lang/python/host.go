@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -67,7 +66,7 @@ type Host struct {
 	whole   bool // the last conversation has come to its end
 	spoken  bool // it has said something: it is a Python that can be used
 	mark    string
-	since   atomic.Int64           // what was started since ends with the process, wherever it went
+	since   atomic.Pointer[moment] // what was started since ends with the process, wherever it went
 	doing   atomic.Pointer[string] // what goes on; nil: nothing
 }
 
@@ -200,7 +199,7 @@ func (h *Host) begin() {
 func (h *Host) end() {
 	h.whole = true
 	if h.o.Daemons {
-		h.since.Store(math.MaxInt64)
+		h.since.Store(&never)
 	}
 }
 

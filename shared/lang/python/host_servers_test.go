@@ -192,7 +192,7 @@ func TestEnds(t *testing.T) {
 // daemon is a process that has left the session of whoever started it. It says back what it is told.
 type daemon struct {
 	path  string
-	calls net.Listener
+	calls *net.UnixListener
 }
 
 func listen(t *testing.T) daemon {
@@ -203,7 +203,7 @@ func listen(t *testing.T) daemon {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "s")
-	l, err := net.Listen("unix", path) //nolint:noctx // of the test
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,21 +211,38 @@ func listen(t *testing.T) daemon {
 	return daemon{path, l}
 }
 
+// connected waits until the daemon has been started and returns its connection, with which it ends.
+// What it returns in vain is an error: it may be called where t is not.
+func (d daemon) connected() (net.Conn, error) {
+	if err := d.calls.SetDeadline(time.Now().Add(hangs)); err != nil {
+		return nil, err
+	}
+	return d.calls.Accept()
+}
+
+// hangs is how long is waited for what never comes. A slow machine takes what it takes.
+const hangs = 5 * time.Minute
+
 // lives reports whether the daemon lives after something has happened.
 func (d daemon) lives(t *testing.T, happens func()) bool {
 	t.Helper()
-	c, err := d.calls.Accept()
+	c, err := d.connected()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = c.Close() }() // it ends with that
+	defer func() { _ = c.Close() }()
 	happens()
-	answer := make([]byte, 1)
-	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	return answers(t, c)
+}
+
+// answers reports whether the daemon at the other end of a connection lives.
+func answers(t *testing.T, c net.Conn) bool {
+	t.Helper()
+	if err := c.SetDeadline(time.Now().Add(hangs)); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = c.Write([]byte("?"))
-	_, err = c.Read(answer)
+	_, err := c.Read(make([]byte, 1))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatal("it neither lives nor ends")
 	}

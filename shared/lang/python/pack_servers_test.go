@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -140,7 +141,7 @@ func (r *running) readIn(ctx context.Context, t *testing.T, how string) (string,
 // TestHandlerHangs holds that a handler that does not end is ended, with the line at which it was,
 // and that the next run goes well.
 func TestHandlerHangs(t *testing.T) {
-	r := serve(t, python.PackOptions{Call: 20 * time.Second}, slow)
+	r := serve(t, python.PackOptions{Call: hangs}, slow)
 	if said, err := r.read(t, "fine"); err != nil || said != "read fine" {
 		t.Fatalf("%q, %v", said, err)
 	}
@@ -151,7 +152,7 @@ func TestHandlerHangs(t *testing.T) {
 		strings.Contains(err.Error(), "<southbound>") {
 		t.Errorf("it says %v", err)
 	}
-	r.pack.Limit(20 * time.Second)
+	r.pack.Limit(hangs)
 	if said, err := r.read(t, "fine"); err != nil || said != "read fine" {
 		t.Errorf("%q, %v", said, err)
 	}
@@ -173,21 +174,35 @@ func TestProcessIsGoneAndItsPipesAreNot(t *testing.T) {
 // TestDaemonsOfHandlers holds that a daemon outlives the process of the handler that was to start it,
 // and that one which a run has left that was ended does not.
 func TestDaemonsOfHandlers(t *testing.T) {
-	r := serve(t, python.PackOptions{Call: 20 * time.Second}, slow)
+	r := serve(t, python.PackOptions{Call: hangs}, slow)
 	d := listen(t)
 	if _, err := r.read(t, "daemon "+d.path); err != nil {
 		t.Fatal(err)
 	}
 	again := listen(t)
-	if !d.lives(t, func() {
-		r.pack.Limit(time.Second)
-		if _, err := r.read(t, "daemon "+again.path+" and hangs"); err == nil {
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	var c net.Conn
+	lives := d.lives(t, func() {
+		connected := make(chan error, 1)
+		go func() {
+			defer end() // when the daemon is there, the run is ended; if it does not come, too
+			var err error
+			c, err = again.connected()
+			connected <- err
+		}()
+		if _, err := r.readIn(ctx, t, "daemon "+again.path+" and hangs"); err == nil {
 			t.Error("it was not ended")
 		}
-	}) {
+		if err := <-connected; err != nil {
+			t.Fatal(err)
+		}
+	})
+	defer func() { _ = c.Close() }()
+	if !lives {
 		t.Error("the daemon of a run that went well was ended")
 	}
-	if again.lives(t, func() {}) {
+	if answers(t, c) {
 		t.Error("a daemon has outlived a run that was ended")
 	}
 }

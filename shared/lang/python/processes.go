@@ -91,12 +91,44 @@ func marked(pid int, mark string) bool {
 	})
 }
 
-// now returns the time as processes tell when they were started.
-func now() int64 {
-	text, _ := os.ReadFile(filepath.Join(procDir, "uptime"))
-	up, _, _ := strings.Cut(string(text), " ")
-	seconds, _ := strconv.ParseFloat(up, 64)
-	return int64(math.Round(seconds * 100))
+// moment is a time to which processes are compared. Many runs begin and end within a hundredth of a
+// second, which is all that the system tells of when a process was started. Those of one hundredth
+// are told apart by their numbers, which are given in turn.
+type moment struct {
+	hundredths int64 // since the system was started
+	last       int   // the number that was given last; 0: not known
+}
+
+// never is a moment that does not come.
+var never = moment{hundredths: math.MaxInt64}
+
+// now returns the moment that it is.
+func now() *moment {
+	var m moment
+	if f := procFields("uptime"); len(f) > 0 {
+		seconds, _ := strconv.ParseFloat(f[0], 64)
+		m.hundredths = int64(math.Round(seconds * 100))
+	}
+	const last = 4
+	if f := procFields("loadavg"); len(f) > last {
+		m.last, _ = strconv.Atoi(f[last])
+	}
+	return &m
+}
+
+// procFields returns the fields of a file of the system; none where it cannot be read.
+func procFields(name string) []string {
+	text, _ := os.ReadFile(filepath.Join(procDir, name))
+	return strings.Fields(string(text))
+}
+
+// before reports whether a process was started before a moment; nil: none was. Where the numbers of
+// processes began anew in the very hundredth, it may take a later one for one from before.
+func (p process) before(m *moment) bool {
+	if m == nil || p.started != m.hundredths {
+		return m != nil && p.started < m.hundredths
+	}
+	return p.pid <= m.last
 }
 
 // mostRounds is how often it is looked for what processes that are about to end have started meanwhile.
@@ -119,7 +151,7 @@ func (h *Host) kill() {
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
 		all := processes()
 		left := slices.DeleteFunc(all, func(p process) bool {
-			return p.group == pid || p.started < h.since.Load() ||
+			return p.group == pid || p.before(h.since.Load()) ||
 				!slices.ContainsFunc(family, p.is) && !marked(p.pid, h.mark)
 		})
 		if len(left) == 0 {

@@ -37,3 +37,28 @@ func TestFamily(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+// TestBefore holds which processes are from before a run: all that were there when it began, however
+// soon after the run before.
+func TestBefore(t *testing.T) {
+	t.Parallel()
+	m := &moment{hundredths: 500, last: 70}
+	for _, c := range []struct {
+		p    process
+		m    *moment
+		want bool
+		why  string
+	}{
+		{process{pid: 90, started: 499}, m, true, "its number was given again since"},
+		{process{pid: 70, started: 500}, m, true, "the last of the run before"},
+		{process{pid: 71, started: 500}, m, false, "the first of the run"},
+		{process{pid: 9, started: 501}, m, false, "numbers have begun anew"},
+		{process{pid: 9, started: 500}, &moment{hundredths: 500}, false, "numbers are not known"},
+		{process{pid: 9, started: 500}, nil, false, "nothing outlives the process"},
+		{process{pid: 9, started: 500}, &never, true, "no run goes on"},
+	} {
+		if got := c.p.before(c.m); got != c.want {
+			t.Errorf("%+v: %v, but %s", c.p, got, c.why)
+		}
+	}
+}
