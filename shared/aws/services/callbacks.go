@@ -56,7 +56,7 @@ func (b *Callbacks) read(ctx context.Context, env string) (all []kept, seq int64
 	if err != nil {
 		return nil, 0, err
 	}
-	b.Heard.note(env, i)
+	b.Cache.note(env, i)
 	if i == nil {
 		return nil, 0, nil
 	}
@@ -90,7 +90,7 @@ func (b *Callbacks) change(
 		again, err := b.transactOne(ctx, put(b.Table, i, seq))
 		if !again {
 			if err == nil {
-				b.Heard.note(env, i)
+				b.Cache.note(env, i)
 			}
 			return err
 		}
@@ -193,7 +193,7 @@ func (b *Callbacks) Report(ctx context.Context, env, id string, h callback.Healt
 
 // Noted reports whether this process has written something that callbacks of an environment are to
 // be told, since it was asked last.
-func (b *Callbacks) Noted(env string) bool { return b.Heard.take(env) }
+func (b *Callbacks) Noted(env string) bool { return b.Cache.take(env) }
 
 // Waits reports whether something is to be told in an environment.
 func (b *Callbacks) Waits(ctx context.Context, env string) (bool, error) {

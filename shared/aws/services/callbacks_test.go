@@ -26,7 +26,7 @@ func stores(
 ) (*services.Callbacks, *services.Instances) {
 	t.Helper()
 	one := services.Config{
-		API: dynamodb.NewFromConfig(c), Table: table, Heard: &services.Heard{},
+		API: dynamodb.NewFromConfig(c), Table: table, Cache: &services.CallbackCache{},
 	}
 	b, err := services.NewCallbacks(one)
 	if err != nil {
@@ -87,8 +87,8 @@ func TestHeard(t *testing.T) {
 	t.Parallel()
 	table, c := newTable(t, server.DynamoDB), awstest.Config(servers[server.DynamoDB].URL, nil)
 	here, _ := stores(t, c, table)
-	heard := &services.Heard{}
-	config := services.Config{API: dynamodb.NewFromConfig(c), Table: table, Heard: heard}
+	cache := &services.CallbackCache{}
+	config := services.Config{API: dynamodb.NewFromConfig(c), Table: table, Cache: cache}
 	other, err := services.New(config)
 	if err != nil {
 		t.Fatal(err)

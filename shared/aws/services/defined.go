@@ -67,7 +67,7 @@ type offered struct {
 // offer reads what an environment offers. Who takes an order reads it first, and so knows whether
 // the environment has callbacks.
 func (d *Definitions) offer(ctx context.Context, env string) (*offer, error) {
-	items, err := d.getHeard(ctx, env, []item{key(offerPart, env)})
+	items, err := d.getWithCallbacks(ctx, env, []item{key(offerPart, env)})
 	if err != nil || len(items) == 0 {
 		return &offer{}, err
 	}

@@ -19,10 +19,10 @@ import (
 // maxItems is how many items a transaction has.
 const maxItems = 100
 
-// hearsOf reports whether the environment of a plan has callbacks, and reads that where this process
-// does not know of the environment.
-func (p *plan) hearsOf(ctx context.Context) (bool, error) {
-	some, ok := p.Heard.known(p.env)
+// hasCallbacks reports whether the environment of a plan has callbacks, and reads that where this
+// process does not know of the environment.
+func (p *plan) hasCallbacks(ctx context.Context) (bool, error) {
+	some, ok := p.Cache.known(p.env)
 	if ok {
 		return some, nil
 	}
@@ -30,14 +30,14 @@ func (p *plan) hearsOf(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	p.Heard.note(p.env, i)
-	some, _ = p.Heard.known(p.env)
+	p.Cache.note(p.env, i)
+	some, _ = p.Cache.known(p.env)
 	return some, nil
 }
 
 // pending notes what callbacks are to be told, if there are callbacks.
 func (p *plan) pending(ctx context.Context) error {
-	some, err := p.hearsOf(ctx)
+	some, err := p.hasCallbacks(ctx)
 	if !some || err != nil {
 		return err
 	}

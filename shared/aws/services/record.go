@@ -98,7 +98,7 @@ func (n *Instances) records(
 	if len(keys) == 0 {
 		return map[string]stored{}, nil
 	}
-	items, err := n.getHeard(ctx, env, keys)
+	items, err := n.getWithCallbacks(ctx, env, keys)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@
 //	callbacks.go who is called for what happens to instances
 //	pending.go   what they are to be told
 //	passwords.go what models have made
-//	heard.go     whether anybody is to be told
+//	cache.go     whether anybody is to be told
 package services
 
 import (
@@ -59,8 +59,8 @@ type API interface {
 type Config struct {
 	API   API
 	Table string // one that dynamo.Table describes
-	// Heard is shared by the stores of a process; nil: this one has its own.
-	Heard *Heard
+	// Cache is shared by the stores of a process; nil: this one has its own.
+	Cache *CallbackCache
 	// Sleep waits d or until ctx is done; nil: as the machine does.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
@@ -89,8 +89,8 @@ func New(c Config) (*Instances, error) {
 
 func newTable(c Config) (table, error) {
 	p, err := pack.New(dictID, dictionary)
-	if c.Heard == nil {
-		c.Heard = &Heard{}
+	if c.Cache == nil {
+		c.Cache = &CallbackCache{}
 	}
 	if c.Sleep == nil {
 		c.Sleep = machine.Clock{}.Sleep

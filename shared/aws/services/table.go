@@ -71,18 +71,18 @@ func (t *table) getMany(ctx context.Context, keys []item) ([]item, error) {
 	return out, nil
 }
 
-// getHeard reads items, and with them whether the environment has callbacks.
-func (t *table) getHeard(ctx context.Context, env string, keys []item) ([]item, error) {
+// getWithCallbacks reads items, and with them whether the environment has callbacks.
+func (t *table) getWithCallbacks(ctx context.Context, env string, keys []item) ([]item, error) {
 	items, err := t.getMany(ctx, append([]item{callbacksKey(env)}, keys...))
 	if err != nil {
 		return nil, err
 	}
 	n := slices.IndexFunc(items, func(i item) bool { return attr.TextOf(i, attrPart) == callbacksPart })
 	if n < 0 {
-		t.Heard.note(env, nil)
+		t.Cache.note(env, nil)
 		return items, nil
 	}
-	t.Heard.note(env, items[n])
+	t.Cache.note(env, items[n])
 	return slices.Delete(items, n, n+1), nil
 }
 

@@ -46,7 +46,7 @@ func (n *Instances) write(
 // done remembers what was written, and returns the revisions.
 func (p *plan) done() []int64 {
 	if p.noted {
-		p.Heard.noted(p.env)
+		p.Cache.noted(p.env)
 	}
 	revs := make([]int64, len(p.changes))
 	for i := range p.changes {

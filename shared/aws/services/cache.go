@@ -6,60 +6,60 @@ import (
 	"southbound/shared/aws/attr"
 )
 
-// Heard is what a process knows of which environments have callbacks. It comes with what is read
+// CallbackCache is what a process knows of which environments have callbacks. It comes with what is read
 // anyway: a definition, before an instance is ordered, and an instance, before it is changed. The
 // stores of a process share one.
-type Heard struct {
+type CallbackCache struct {
 	mu   sync.Mutex
-	envs map[string]hears
+	envs map[string]cachedCallbacks
 }
 
-// hears is what is known of an environment.
-type hears struct {
+// cachedCallbacks is what is known of an environment.
+type cachedCallbacks struct {
 	seq   int64 // the revision of its callbacks
 	some  bool  // it has callbacks
 	noted bool  // something was noted that they are to be told
 }
 
 // note keeps what an item says that was read; nil: there is none.
-func (h *Heard) note(env string, i item) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.envs == nil {
-		h.envs = map[string]hears{}
+func (c *CallbackCache) note(env string, i item) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.envs == nil {
+		c.envs = map[string]cachedCallbacks{}
 	}
-	now, ok := h.envs[env]
+	now, ok := c.envs[env]
 	if seq := attr.NumberOf(i, attrSeq); !ok || seq >= now.seq {
 		now.seq, now.some = seq, attr.NumberOf(i, attrEvents) > 0
-		h.envs[env] = now
+		c.envs[env] = now
 	}
 }
 
 // known reports whether an environment has callbacks, if that was read.
-func (h *Heard) known(env string) (some, ok bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now, ok := h.envs[env]
+func (c *CallbackCache) known(env string) (some, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, ok := c.envs[env]
 	return now.some, ok
 }
 
 // noted keeps that callbacks of an environment are to be told something.
-func (h *Heard) noted(env string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now := h.envs[env]
+func (c *CallbackCache) noted(env string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.envs[env]
 	now.noted = true
-	h.envs[env] = now
+	c.envs[env] = now
 }
 
 // take reports whether something was noted for callbacks of an environment since it was asked last.
-func (h *Heard) take(env string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now := h.envs[env]
+func (c *CallbackCache) take(env string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.envs[env]
 	out := now.noted
 	if now.noted = false; out {
-		h.envs[env] = now
+		c.envs[env] = now
 	}
 	return out
 }
