@@ -46,7 +46,7 @@ formatted:
 SHIPPED := CGO_ENABLED=0 $(GO) test -trimpath -vet=off -tags servers
 ALONE := $(SHIPPED) -timeout 40m -run 'Many|Large|Cost' # tests that hold much and share nothing, in files of their own
 
-test: formatted ## everything, with the race detector: real servers and the end-to-end suite included; installs what is missing
+test: formatted ## everything, most with the race detector: real servers and the end-to-end suite included; installs what is missing
 	@GO="$(GO)" infra/test.sh
 
 test-fast: verify ## what needs no servers
