@@ -80,17 +80,17 @@ fuzz-api: ## EXAMPLES= requests of each kind for an operation of the HTTP API, m
 	$(GO) test -count 1 -timeout 10h -tags servers -v ./cmd/southbound -run TestSchemathesis -examples $(EXAMPLES) -api-seed $$$$
 
 bench: build ## time the program against the floor, in one run; over ssh, too, where there is a server of OpenSSH
-	$(GO) run ./shared/bench -bin $(BIN) $(if $(wildcard /usr/sbin/sshd),-ssh)
+	$(GO) run ./infra/bench -bin $(BIN) $(if $(wildcard /usr/sbin/sshd),-ssh)
 
 bench-models: build ## time models beside the reference compiler, which is installed in the cache of the user
-	$(GO) run ./shared/bench -bin $(BIN) -models
+	$(GO) run ./infra/bench -bin $(BIN) -models
 
 bench-orders: ## time one order of a service among some that are there; those among 10,000 take minutes to be made
 	$(GO) test ./shared/service/fulfil -run '^$$' -bench BenchmarkOrder -benchtime 20x -timeout 30m
 
 bench-peers: build ## the same with Puppet, installed from Debian
 	command -v puppet >/dev/null || { apt-get update && apt-get install -y --no-install-recommends puppet; }
-	$(GO) run ./shared/bench -bin $(BIN) -puppet
+	$(GO) run ./infra/bench -bin $(BIN) -puppet
 
 STACK ?= southbound
 PARAMETERS ?=
@@ -112,7 +112,7 @@ destroy: ## STACK= DATA=yes: remove agents' queues and the stack; with DATA=yes 
 	@$(DEPLOY) destroy -stack $(STACK) $(if $(filter yes,$(DATA)),-data)
 
 bench-aws: ## count what the AWS home asks for, hold it against the budgets, and print what a million resources cost: the tables of docs/costs.md
-	$(GO) test -count 1 -timeout 15m -tags servers -v ./shared/aws/cost -whole
+	$(GO) test -count 1 -timeout 15m -tags servers -v ./infra/aws/cost -whole
 
 clean: ## remove what was built
 	rm -rf bin .aws-sam/build

@@ -45,7 +45,7 @@ quiet=(./handlers/internal/tool ./shared/dag ./shared/diffview ./shared/lang/jin
 calls=(./handlers/aws ./handlers/fs ./handlers/sql)
 at_once='Batch|Panics|Meanwhile|EditorsDoNotLose|Conformance$/^(usual|text|ministack|parallel|batch|canceled)$/^(parallel|batch|canceled)$'
 # Counts of requests, by one test after the other.
-counts=(./shared/aws/cost)
+counts=(./infra/aws/cost)
 # Suites of which the race detector watches a part: each way through the code, but not with each server,
 # and not each point of a crash. SOUTHBOUND_TEST_REST has them leave out the servers that it watches.
 parts=(./shared/aws/dynamo ./shared/aws/logs)

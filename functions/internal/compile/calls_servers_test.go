@@ -20,11 +20,11 @@ import (
 
 	"southbound/functions/internal/run"
 	"southbound/handlers"
+	"southbound/infra/aws/meter"
 	"southbound/localstack/server"
 	"southbound/shared/aws/compiles"
 	"southbound/shared/aws/emf"
 	"southbound/shared/aws/home/hometest"
-	"southbound/shared/aws/meter"
 	"southbound/shared/compile"
 	"southbound/shared/deploy/state"
 	"southbound/shared/lang/eval"

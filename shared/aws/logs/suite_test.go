@@ -19,13 +19,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"southbound/infra/aws/meter"
 	"southbound/localstack/server"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/bucket"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/aws/logs"
-	"southbound/shared/aws/meter"
 	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
 )

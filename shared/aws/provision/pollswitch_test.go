@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"southbound/infra/aws/meter"
 	"southbound/shared/aws/awstest"
-	"southbound/shared/aws/meter"
 	"southbound/shared/aws/provision"
 )
 

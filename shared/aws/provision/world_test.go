@@ -23,11 +23,11 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"southbound/handlers"
+	"southbound/infra/aws/meter"
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/bucket"
 	"southbound/shared/aws/dynamo"
-	"southbound/shared/aws/meter"
 	"southbound/shared/aws/provision"
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"

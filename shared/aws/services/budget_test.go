@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"southbound/infra/aws/meter"
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
-	"southbound/shared/aws/meter"
 	"southbound/shared/aws/services"
 	"southbound/shared/service/inventory"
 )

@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
+	"southbound/infra/aws/meter"
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
-	"southbound/shared/aws/meter"
 	"southbound/shared/aws/services"
 	"southbound/shared/fault"
 	"southbound/shared/service/callback"

@@ -12,12 +12,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"southbound/handlers"
+	"southbound/infra/aws/meter"
 	"southbound/localstack/server"
 	"southbound/shared/aws/emf"
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/home/hometest"
 	"southbound/shared/aws/logs"
-	"southbound/shared/aws/meter"
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"

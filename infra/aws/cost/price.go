@@ -5,7 +5,7 @@ package cost
 import (
 	"strings"
 
-	"southbound/shared/aws/meter"
+	"southbound/infra/aws/meter"
 )
 
 // List prices in us-east-1, in dollars, without free tiers. docs/costs.md says when and where they

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/aws/cost"
+	"southbound/infra/aws/cost"
 	"southbound/shared/deploy/model"
 	"southbound/shared/machine"
 	"southbound/shared/resource"

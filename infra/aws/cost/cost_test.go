@@ -22,12 +22,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"southbound/handlers"
+	"southbound/infra/aws/meter"
 	"southbound/localstack/server"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/bucket"
 	"southbound/shared/aws/dynamo"
-	"southbound/shared/aws/meter"
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
