@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	edit "southbound/handlers/fs"
+	"southbound/handlers/internal/textfile"
+
 	"southbound/shared/provider"
 )
 
@@ -87,28 +88,28 @@ func (h user) keys(r provider.Resource, a *account) keys {
 func (k keys) file() string { return filepath.Join(k.home, ".ssh", "authorized_keys") }
 
 // block is where keys stand that are not all.
-func (keys) block() edit.Block {
-	return edit.Block{Begin: "# BEGIN keys of the model", End: "# END keys of the model"}
+func (keys) block() textfile.Block {
+	return textfile.Block{Begin: "# BEGIN keys of the model", End: "# END keys of the model"}
 }
 
-func (k keys) editor() edit.Editor {
+func (k keys) editor() textfile.Editor {
 	if k.host.before == nil {
-		return edit.Editor{}
+		return textfile.Editor{}
 	}
-	return edit.NewEditor(func(call string) error { return k.host.before([]string{call}) })
+	return textfile.NewEditor(func(call string) error { return k.host.before([]string{call}) })
 }
 
 // read returns the keys that are there, as they are compared.
 func (k keys) read(ctx *provider.Context) ([]any, error) {
-	t, err := edit.Editor{}.Read(ctx, k.file())
+	t, err := textfile.Editor{}.Read(ctx, k.file())
 	if err != nil {
 		return nil, err
 	}
-	have, err := k.have(edit.LinesOf(t.Bytes))
+	have, err := k.have(textfile.LinesOf(t.Bytes))
 	return values(have), err
 }
 
-func (k keys) have(ls *edit.Lines) ([]string, error) {
+func (k keys) have(ls *textfile.Lines) ([]string, error) {
 	if !k.exact {
 		have, _, err := k.block().Lines(ls)
 		return have, err
@@ -140,18 +141,18 @@ func (k keys) write(ctx *provider.Context) error {
 	if err := k.directory(uid, gid); err != nil {
 		return err
 	}
-	return k.editor().Edit(ctx, k.file(), edit.Manner{UID: uid, GID: gid, Mode: 0o600}, func(t edit.Text) (edit.Text, error) {
+	return k.editor().Edit(ctx, k.file(), textfile.Manner{UID: uid, GID: gid, Mode: 0o600}, func(t textfile.Text) (textfile.Text, error) {
 		if k.exact {
 			after := strings.Join(append(slices.Clone(k.want), ""), "\n")
-			return edit.Text{Exists: t.Exists || after != "", Bytes: after}, nil
+			return textfile.Text{Exists: t.Exists || after != "", Bytes: after}, nil
 		}
-		ls := edit.LinesOf(t.Bytes)
+		ls := textfile.LinesOf(t.Bytes)
 		if len(k.want) == 0 {
 			err := k.block().Drop(ls)
-			return edit.Text{Exists: t.Exists, Bytes: ls.Text()}, err
+			return textfile.Text{Exists: t.Exists, Bytes: ls.Text()}, err
 		}
 		err := k.block().Put(ls, ls.Len(), k.want...)
-		return edit.Text{Exists: true, Bytes: ls.Text()}, err
+		return textfile.Text{Exists: true, Bytes: ls.Text()}, err
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"southbound/handlers/fs"
+	"southbound/handlers/internal/disk"
 	"southbound/shared/provider"
 )
 
@@ -42,7 +42,7 @@ func (h host) run(ctx *provider.Context, rooted, input string, argv ...string) e
 	if program == "" {
 		return provider.Errorf(provider.Terminal, "there is no program %s; install shadow-utils (the package passwd, or shadow)", argv[0])
 	}
-	unlock, err := fs.Lock(ctx, h.path("/etc/login.defs")) // the programs fail, or wait in whole seconds, when another one is at work
+	unlock, err := disk.Lock(ctx, h.path("/etc/login.defs")) // the programs fail, or wait in whole seconds, when another one is at work
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/handlers/fs"
+	"southbound/handlers/internal/textfile"
+
 	"southbound/shared/diag"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -52,7 +53,7 @@ func Job() provider.Definition {
 				return out
 			},
 		},
-		Handler: newHandler(fs.Editor{}, "crontab"),
+		Handler: newHandler(textfile.Editor{}, "crontab"),
 	}
 }
 

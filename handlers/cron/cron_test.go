@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"southbound/handlers/fs"
+	"southbound/handlers/internal/textfile"
+
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
@@ -28,7 +29,7 @@ func updates() []map[string]any {
 func TestFileConformance(t *testing.T) {
 	s := &providertest.Stopper{}
 	d := Job()
-	d.Handler = newHandler(fs.NewEditor(func(string) error { return s.Before() }), "crontab")
+	d.Handler = newHandler(textfile.NewEditor(func(string) error { return s.Before() }), "crontab")
 	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
 		file := filepath.Join(dir, "jobs")
 		put := func() error { return os.WriteFile(file, []byte(before), 0o644) }
@@ -60,7 +61,7 @@ func TestCrontabConformance(t *testing.T) {
 	dir := t.TempDir()
 	d := Job()
 	within := append(private(t, dir), crontab)
-	d.Handler = newHandler(fs.Editor{}, within...)
+	d.Handler = newHandler(textfile.Editor{}, within...)
 	providertest.Run(t, providertest.Subject{Definition: d, New: func(string, *providertest.Host) (providertest.Case, error) {
 		file := filepath.Join(dir, "spool/cron/crontabs/root")
 		put := func() error {
@@ -128,7 +129,7 @@ func must(t *testing.T, h handler, r provider.Resource, want plan.Change) {
 func TestLastJobTakesItsFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "job")
 	r := resourceOf(t, map[string]any{"name": "x", "file": file, "schedule": "1  2 * *  *", "command": "a"})
-	must(t, newHandler(fs.Editor{}, "crontab"), r, plan.Created)
+	must(t, newHandler(textfile.Editor{}, "crontab"), r, plan.Created)
 	want := "# BEGIN job x of root\n1 2 * * * root a\n# END job x of root\n"
 	for _, spoiled := range []string{want, "# BEGIN job x of root\n# END job x of root\n", "# BEGIN job x of root\nMAILTO=\"z\"\n1 2 * * * root a\n# END job x of root\n",
 		"# BEGIN job x of root\n1 2 * * * nobody a\n# END job x of root\n", "# BEGIN job x of root\n\xff%\\\n# END job x of root\n"} {
@@ -136,15 +137,15 @@ func TestLastJobTakesItsFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if spoiled != want {
-			must(t, newHandler(fs.Editor{}, "crontab"), r, plan.Updated)
+			must(t, newHandler(textfile.Editor{}, "crontab"), r, plan.Updated)
 		}
-		must(t, newHandler(fs.Editor{}, "crontab"), r, plan.NoChange)
+		must(t, newHandler(textfile.Editor{}, "crontab"), r, plan.NoChange)
 		if data, err := os.ReadFile(file); err != nil || string(data) != want {
 			t.Fatalf("%q %v", data, err)
 		}
 	}
 	r.Purged = true
-	must(t, newHandler(fs.Editor{}, "crontab"), r, plan.Purged)
+	must(t, newHandler(textfile.Editor{}, "crontab"), r, plan.Purged)
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func TestLastJobTakesItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Purged = false
-	must(t, newHandler(fs.Editor{}, "crontab"), r, plan.Created)
+	must(t, newHandler(textfile.Editor{}, "crontab"), r, plan.Created)
 	if data, err := os.ReadFile(file); err != nil || string(data) != "1 2 * * * root other\n"+want {
 		t.Fatalf("a last line without an end: %q %v", data, err)
 	}
@@ -162,7 +163,7 @@ func TestLastJobTakesItsFile(t *testing.T) {
 // written in more than one way.
 func TestOnlyWhatDiffersIsReported(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "job")
-	h := newHandler(fs.Editor{}, "crontab")
+	h := newHandler(textfile.Editor{}, "crontab")
 	r := resourceOf(t, map[string]any{"name": "x", "file": file, "schedule": "1  2 * *  mon", "command": " a 5% ", "input": "one\ntwo 5%\n", "environment": map[string]any{"A": "it's", "MAILTO": ""}})
 	must(t, h, r, plan.Created)
 	for part, name := range map[string]string{" mon ": "schedule", " a 5": "command", "two": "input", "it'": "environment"} {
@@ -243,7 +244,7 @@ func TestDeclaration(t *testing.T) {
 }
 
 func TestNoCrontabProgram(t *testing.T) {
-	h := newHandler(fs.Editor{}, "there-is-no-such-program")
+	h := newHandler(textfile.Editor{}, "there-is-no-such-program")
 	ctx := providertest.NewHost(nil).Context(t.Context(), provider.Options{})
 	_, err := h.Read(ctx, provider.ReadRequest{Resource: resourceOf(t, map[string]any{"name": "x", "schedule": "@daily", "command": "true"})})
 	if err == nil || !strings.Contains(err.Error(), "install cron") {

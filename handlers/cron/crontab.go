@@ -9,32 +9,34 @@ import (
 	"os/user"
 	"strings"
 
-	"southbound/handlers/fs"
+	"southbound/handlers/internal/disk"
+	"southbound/handlers/internal/textfile"
+
 	"southbound/shared/provider"
 )
 
 // store is where jobs are: a place that begins with / is a file, any other is the crontab of the
 // user of that name, which only the program crontab may read and write.
 type store struct {
-	fs.Editor
+	textfile.Editor
 	crontab []string
 }
 
 // Read implements fs.Store.
-func (s store) Read(ctx *provider.Context, place string) (fs.Text, error) {
+func (s store) Read(ctx *provider.Context, place string) (textfile.Text, error) {
 	if strings.HasPrefix(place, "/") {
 		return s.Editor.Read(ctx, place)
 	}
 	text, err := s.run(ctx, place, "", "-l")
 	var failed *failure
 	if errors.As(err, &failed) && (strings.Contains(failed.said, "no crontab for") || strings.Contains(failed.said, "No such file or directory")) {
-		return fs.Text{}, nil
+		return textfile.Text{}, nil
 	}
-	return fs.Text{Exists: err == nil, Bytes: text}, err
+	return textfile.Text{Exists: err == nil, Bytes: text}, err
 }
 
 // Edit implements fs.Store.
-func (s store) Edit(ctx *provider.Context, place string, m fs.Manner, change func(fs.Text) (fs.Text, error)) error {
+func (s store) Edit(ctx *provider.Context, place string, m textfile.Manner, change func(textfile.Text) (textfile.Text, error)) error {
 	if strings.HasPrefix(place, "/") {
 		return s.Editor.Edit(ctx, place, m, change)
 	}
@@ -65,7 +67,7 @@ func (s store) lock(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, missing(err)
 	}
-	return fs.Lock(ctx, path)
+	return disk.Lock(ctx, path)
 }
 
 func missing(err error) error {

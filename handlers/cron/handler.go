@@ -6,20 +6,21 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/handlers/fs"
+	"southbound/handlers/internal/textfile"
+
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
 type handler struct {
-	fs.Texts
+	textfile.Texts
 	places places // that are listed
 }
 
 // newHandler returns a handler; crontab is the program and what it is always given.
-func newHandler(e fs.Editor, crontab ...string) handler {
-	return handler{fs.Texts{Store: store{e, crontab}, Place: placeOf, Observe: observe, Change: changed}, defaultPlaces()}
+func newHandler(e textfile.Editor, crontab ...string) handler {
+	return handler{textfile.Texts{Store: store{e, crontab}, Place: placeOf, Observe: observe, Change: changed}, defaultPlaces()}
 }
 
 // properties are the attributes that are compared.
@@ -41,12 +42,12 @@ const (
 	endJob   = "# END job "
 )
 
-func (j job) block() fs.Block {
+func (j job) block() textfile.Block {
 	of := j.name
 	if j.file != "" {
 		of += " of " + j.user
 	}
-	return fs.Block{Begin: beginJob + of, End: endJob + of}
+	return textfile.Block{Begin: beginJob + of, End: endJob + of}
 }
 
 // wantedOf is jobOf with its errors for people.
@@ -59,12 +60,12 @@ func wantedOf(r provider.Resource) (job, error) {
 	return j, nil
 }
 
-func observe(r provider.Resource, t fs.Text) (provider.Observation, error) {
+func observe(r provider.Resource, t textfile.Text) (provider.Observation, error) {
 	j, err := wantedOf(r)
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	ls := fs.LinesOf(t.Bytes)
+	ls := textfile.LinesOf(t.Bytes)
 	have, ok, err := j.block().Lines(ls)
 	if err != nil {
 		return provider.Observation{}, err
@@ -196,12 +197,12 @@ func (handler) Diff(_ *provider.Context, desired provider.Resource, observed pro
 }
 
 // changed returns a crontab after a change. A file that held nothing but the job goes with it.
-func changed(item provider.BatchChange, t fs.Text) (fs.Text, error) {
+func changed(item provider.BatchChange, t textfile.Text) (textfile.Text, error) {
 	j, err := wantedOf(item.Resource)
 	if err != nil {
 		return t, err
 	}
-	ls := fs.LinesOf(t.Bytes)
+	ls := textfile.LinesOf(t.Bytes)
 	if item.Change == plan.Purged {
 		if i := j.unmarked(ls); i >= 0 {
 			ls.Replace(i, i+1)
@@ -210,10 +211,10 @@ func changed(item provider.BatchChange, t fs.Text) (fs.Text, error) {
 			return t, err
 		}
 		after := ls.Text()
-		return fs.Text{Exists: t.Exists && (after != "" || t.Bytes == ""), Bytes: after}, nil
+		return textfile.Text{Exists: t.Exists && (after != "" || t.Bytes == ""), Bytes: after}, nil
 	}
 	if t.Bytes != "" && !strings.HasSuffix(t.Bytes, "\n") {
-		ls = fs.LinesOf(t.Bytes + "\n") // cron ignores a last line that has no end
+		ls = textfile.LinesOf(t.Bytes + "\n") // cron ignores a last line that has no end
 	}
 	at := ls.Len()
 	if _, ok, err := j.block().Lines(ls); err == nil && !ok {
@@ -229,5 +230,5 @@ func changed(item provider.BatchChange, t fs.Text) (fs.Text, error) {
 	if err := j.block().Put(ls, at, j.lines...); err != nil {
 		return t, err
 	}
-	return fs.Text{Exists: true, Bytes: ls.Text()}, nil
+	return textfile.Text{Exists: true, Bytes: ls.Text()}, nil
 }

@@ -8,7 +8,8 @@ import (
 	"regexp"
 	"strings"
 
-	"southbound/handlers/fs"
+	"southbound/handlers/internal/textfile"
+
 	"southbound/shared/provider"
 )
 
@@ -94,7 +95,7 @@ func (h handler) listed(ctx *provider.Context, place string, found func(provider
 		return err
 	}
 	inFile := filepath.IsAbs(place)
-	for _, p := range parts(fs.LinesOf(t.Bytes), inFile) {
+	for _, p := range parts(textfile.LinesOf(t.Bytes), inFile) {
 		attrs := parse(p.lines, inFile)
 		attrs["name"], attrs["user"] = p.name, place
 		if inFile {
@@ -120,7 +121,7 @@ type part struct {
 }
 
 // parts returns the jobs of a crontab.
-func parts(ls *fs.Lines, inFile bool) []part {
+func parts(ls *textfile.Lines, inFile bool) []part {
 	var out []part
 	for i := 0; i < ls.Len(); i++ {
 		of, ours := strings.CutPrefix(ls.At(i), beginJob)
@@ -192,7 +193,7 @@ func normal(line string, inFile bool) string {
 }
 
 // foreign returns the line of somebody else that does what a job does, -1 for none.
-func (j job) foreign(ls *fs.Lines) int {
+func (j job) foreign(ls *textfile.Lines) int {
 	inFile := j.file != ""
 	if len(j.lines) != 1 || normal(j.lines[0], inFile) == "" {
 		return -1
@@ -203,7 +204,7 @@ func (j job) foreign(ls *fs.Lines) int {
 // unmarked returns the line of somebody else that has the name of a job, -1 for none or if the job
 // itself is there. A line without the lines around it that say a name is named by its command, as
 // List does.
-func (j job) unmarked(ls *fs.Lines) int {
+func (j job) unmarked(ls *textfile.Lines) int {
 	if _, ours, err := j.block().Lines(ls); ours || err != nil {
 		return -1
 	}
@@ -215,7 +216,7 @@ func (j job) unmarked(ls *fs.Lines) int {
 }
 
 // outside returns the first line outside of all jobs for which f is true, -1 for none.
-func outside(ls *fs.Lines, f func(line string) bool) int {
+func outside(ls *textfile.Lines, f func(line string) bool) int {
 	end := ""
 	for i := range ls.Len() {
 		line := ls.At(i)

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"southbound/handlers/fs"
+	"southbound/handlers/internal/textfile"
+
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
@@ -27,7 +28,7 @@ func list(t *testing.T, h handler) (out []map[string]any) {
 // TestList lists jobs as they were described, and lines of others by their commands.
 func TestList(t *testing.T) {
 	dir := t.TempDir()
-	h := newHandler(fs.Editor{}, "there-is-no-such-program")
+	h := newHandler(textfile.Editor{}, "there-is-no-such-program")
 	h.places = places{files: []string{filepath.Join(dir, "cron.d", "*")}}
 	file := filepath.Join(dir, "cron.d", "jobs")
 	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
@@ -73,7 +74,7 @@ func TestList(t *testing.T) {
 func TestForeign(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "cron.d", "jobs")
-	h := newHandler(fs.Editor{}, "there-is-no-such-program")
+	h := newHandler(textfile.Editor{}, "there-is-no-such-program")
 	h.places = places{files: []string{filepath.Join(dir, "cron.d", "*")}}
 	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
@@ -106,7 +107,7 @@ func TestForeign(t *testing.T) {
 // not to be touched.
 func TestTakesOver(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs")
-	h := newHandler(fs.Editor{}, "there-is-no-such-program")
+	h := newHandler(textfile.Editor{}, "there-is-no-such-program")
 	const other = "1 2 * * * root other\n"
 	if err := os.WriteFile(file, []byte("# mine\n*/5 \t* * * MON  root   do it\n"+other), 0o600); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"southbound/handlers/fs"
+	"southbound/handlers/internal/textfile"
+
 	"southbound/handlers/internal/roottest"
 	"southbound/localstack/server"
 )
@@ -47,7 +48,7 @@ func TestCronRunsIt(t *testing.T) {
 	crontab, cron := realCron(t)
 	dir := t.TempDir()
 	within := private(t, dir)
-	h := newHandler(fs.Editor{}, append(within[:len(within):len(within)], crontab)...)
+	h := newHandler(textfile.Editor{}, append(within[:len(within):len(within)], crontab)...)
 	const odd = `it's 100% "of" $HOME`
 	want := map[string]string{}
 	for name, attrs := range map[string]map[string]any{

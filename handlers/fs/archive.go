@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"southbound/handlers/internal/disk"
+
 	"southbound/shared/diag"
 	"southbound/shared/pattern"
 	"southbound/shared/plan"
@@ -82,7 +84,7 @@ func validArchive(attrs map[string]any) []diag.Problem {
 }
 
 // archive is the handler of fs::Archive.
-type archive struct{ sys *system }
+type archive struct{ sys *disk.System }
 
 // entry is one thing in an archive, and in the list of what was unpacked.
 type entry struct {

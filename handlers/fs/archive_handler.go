@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/handlers/internal/disk"
+
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/provider"
@@ -23,7 +25,7 @@ const maxDrifted = 20
 // Read implements provider.Handler.
 func (h archive) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
 	r := req.Resource
-	if _, _, err := place(r); err != nil {
+	if _, _, err := disk.Place(text(r, "path")); err != nil {
 		return provider.Observation{}, err
 	}
 	if c := text(r, "creates"); c != "" && !r.Purged {
@@ -34,23 +36,23 @@ func (h archive) Read(ctx *provider.Context, req provider.ReadRequest) (provider
 		if err == nil {
 			return provider.Observation{Exists: true, Attributes: map[string]any{"source": r.Attributes["source"]}}, nil
 		}
-		if !gone(err) {
-			return provider.Observation{}, explain("look for what it creates", err)
+		if !disk.Gone(err) {
+			return provider.Observation{}, disk.Explain("look for what it creates", err)
 		}
 	}
 	obs, err := h.observe(ctx, r)
-	return obs, explain("read what was unpacked into "+text(r, "path"), err)
+	return obs, disk.Explain("read what was unpacked into "+text(r, "path"), err)
 }
 
 func (h archive) observe(ctx *provider.Context, r provider.Resource) (provider.Observation, error) {
-	if dir, base, err := place(r); err == nil && !ctx.DryRun() {
+	if dir, base, err := disk.Place(text(r, "path")); err == nil && !ctx.DryRun() {
 		if err := h.tidyTarget(dir, base, manifestName(r)); err != nil {
 			return provider.Observation{}, err
 		}
 	}
 	t, err := h.openTree(ctx, r, text(r, "path"))
 	if err != nil {
-		return provider.Observation{}, unlessGone(err)
+		return provider.Observation{}, disk.UnlessGone(err)
 	}
 	defer t.close()
 	m, err := t.manifest()
@@ -123,7 +125,7 @@ func hashOfSource(ctx context.Context, r provider.Resource) (string, error) {
 // Create implements provider.Handler.
 func (h archive) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	err := h.apply(ctx, req.Resource)
-	return provider.Result{}, explain("unpack into "+text(req.Resource, "path"), err)
+	return provider.Result{}, disk.Explain("unpack into "+text(req.Resource, "path"), err)
 }
 
 // Update implements provider.Handler.
@@ -132,7 +134,7 @@ func (h archive) Update(ctx *provider.Context, req provider.UpdateRequest) (prov
 }
 
 func (h archive) apply(ctx *provider.Context, r provider.Resource) error {
-	dir, base, err := place(r)
+	dir, base, err := disk.Place(text(r, "path"))
 	if err != nil {
 		return err
 	}
@@ -149,7 +151,7 @@ func (h archive) apply(ctx *provider.Context, r provider.Resource) error {
 		return err
 	}
 	t, err := h.openTree(ctx, r, text(r, "path"))
-	if gone(err) {
+	if disk.Gone(err) {
 		if err := h.makeTarget(ctx, r, dir, base); err != nil {
 			return err
 		}
@@ -159,7 +161,7 @@ func (h archive) apply(ctx *provider.Context, r provider.Resource) error {
 		return err
 	}
 	defer t.close()
-	if err := t.folder.writable(); err != nil {
+	if err := t.folder.Writable(); err != nil {
 		return err
 	}
 	old, err := t.manifest()
@@ -172,23 +174,23 @@ func (h archive) apply(ctx *provider.Context, r provider.Resource) error {
 // makeTarget makes the directory that is unpacked into. It appears with the list in it that says
 // so.
 func (h archive) makeTarget(ctx *provider.Context, r provider.Resource, dir, base string) error {
-	d, err := openFolder(h.sys, dir)
+	d, err := disk.OpenFolder(h.sys, dir)
 	if err != nil {
 		return err
 	}
-	defer d.close()
-	if err := d.makeDir(leftover(base)); err != nil {
+	defer d.Close()
+	if err := d.MakeDir(disk.Leftover(base)); err != nil {
 		return err
 	}
-	f, err := d.openDir(leftover(base))
+	f, err := d.OpenDir(disk.Leftover(base))
 	if err != nil {
 		return err
 	}
-	defer f.close()
-	if err := f.chmod(defaultDirMode); err != nil {
+	defer f.Close()
+	if err := f.Chmod(defaultDirMode); err != nil {
 		return err
 	}
-	t, err := h.openTree(ctx, r, path.Join(dir, leftover(base)))
+	t, err := h.openTree(ctx, r, path.Join(dir, disk.Leftover(base)))
 	if err != nil {
 		return err
 	}
@@ -196,52 +198,52 @@ func (h archive) makeTarget(ctx *provider.Context, r provider.Resource, dir, bas
 	if err := t.writeManifest(&manifest{Format: manifestFormat, Made: true}); err != nil {
 		return err
 	}
-	if err := d.rename(leftover(base), base); err != nil {
+	if err := d.Rename(disk.Leftover(base), base); err != nil {
 		return err
 	}
-	return d.sync()
+	return d.Sync()
 }
 
 // tidyTarget removes what a crash left of a directory that was being made or removed.
 func (h archive) tidyTarget(dir, base, list string) error {
-	d, err := openFolder(h.sys, dir)
+	d, err := disk.OpenFolder(h.sys, dir)
 	if err != nil {
-		return unlessGone(err)
+		return disk.UnlessGone(err)
 	}
-	defer d.close()
+	defer d.Close()
 	var st unix.Stat_t
-	if err := d.stat(leftover(base), &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return unlessGone(err)
+	if err := d.Stat(disk.Leftover(base), &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return disk.UnlessGone(err)
 	}
-	f, err := d.openDir(leftover(base))
+	f, err := d.OpenDir(disk.Leftover(base))
 	if err != nil {
-		return unlessGone(err)
+		return disk.UnlessGone(err)
 	}
-	defer f.close()
-	within := &folder{sys: h.sys, fd: f.fd}
-	for _, name := range []string{leftover(list), list} {
-		if err := within.remove(name); err != nil {
+	defer f.Close()
+	within := &disk.Folder{Sys: h.sys, FD: f.FD}
+	for _, name := range []string{disk.Leftover(list), list} {
+		if err := within.Remove(name); err != nil {
 			return err
 		}
 	}
-	return d.removeDir(leftover(base))
+	return d.RemoveDir(disk.Leftover(base))
 }
 
 // Delete implements provider.Handler: what was unpacked goes, and the directory when it was made
 // for it and is empty then.
 func (h archive) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-	return provider.Result{}, explain("remove what was unpacked into "+text(req.Resource, "path"), h.purge(ctx, req.Resource))
+	return provider.Result{}, disk.Explain("remove what was unpacked into "+text(req.Resource, "path"), h.purge(ctx, req.Resource))
 }
 
 func (h archive) purge(ctx *provider.Context, r provider.Resource) error {
-	dir, base, err := place(r)
+	dir, base, err := disk.Place(text(r, "path"))
 	if err != nil {
 		return err
 	}
 	r.Purged = true
 	t, err := h.openTree(ctx, r, text(r, "path"))
 	if err != nil {
-		return unlessGone(err)
+		return disk.UnlessGone(err)
 	}
 	defer t.close()
 	m, err := t.manifest()
@@ -269,25 +271,25 @@ func (h archive) purge(ctx *provider.Context, r provider.Resource) error {
 	if err := t.remove(t.list); err != nil {
 		return err
 	}
-	return t.folder.sync()
+	return t.folder.Sync()
 }
 
 // removeTarget removes the directory that was made for an archive, with the list in it; a crash
 // leaves nothing under its name.
 func (h archive) removeTarget(dir, base, list string) error {
-	d, err := openFolder(h.sys, dir)
+	d, err := disk.OpenFolder(h.sys, dir)
 	if err != nil {
-		return unlessGone(err)
+		return disk.UnlessGone(err)
 	}
-	defer d.close()
+	defer d.Close()
 	if err := h.tidyTarget(dir, base, list); err != nil {
 		return err
 	}
-	if err := d.rename(base, leftover(base)); err != nil {
-		return unlessGone(err)
+	if err := d.Rename(base, disk.Leftover(base)); err != nil {
+		return disk.UnlessGone(err)
 	}
 	if err := h.tidyTarget(dir, base, list); err != nil {
 		return err
 	}
-	return d.sync()
+	return d.Sync()
 }

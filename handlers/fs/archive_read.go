@@ -20,6 +20,8 @@ import (
 	"strings"
 	"time"
 
+	"southbound/handlers/internal/disk"
+
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 
@@ -94,7 +96,7 @@ func spool(ctx *provider.Context, r provider.Resource) (*spooled, error) {
 		if s.file != nil {
 			s.close()
 		}
-		return nil, explain("read the archive", err)
+		return nil, disk.Explain("read the archive", err)
 	}
 	s.hash, s.sha512 = hex.EncodeToString(sums["sha256"].Sum(nil)), hex.EncodeToString(sums["sha512"].Sum(nil))
 	return s, nil
@@ -139,9 +141,9 @@ func openSource(path string) (*os.File, error) {
 }
 
 func copyAll(ctx context.Context, to io.Writer, from io.Reader) (int64, error) {
-	buf := buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
-	defer buffers.Put(buf)
-	return pump(ctx, to, nil, from, *buf)
+	buf := disk.Buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
+	defer disk.Buffers.Put(buf)
+	return disk.Pump(ctx, to, nil, from, *buf)
 }
 
 func copyUploaded(ctx *provider.Context, to io.Writer, f resource.File) (int64, error) {
@@ -341,7 +343,7 @@ func eachZipped(file *zip.File, f func(unit) error) error {
 	}
 	defer body.Close()
 	if u.kind == kindLink {
-		target, err := io.ReadAll(io.LimitReader(body, maxTarget+1))
+		target, err := io.ReadAll(io.LimitReader(body, disk.MaxTarget+1))
 		if err != nil {
 			return err
 		}

@@ -17,12 +17,14 @@ import (
 	"testing"
 	"time"
 
+	"southbound/handlers/internal/disk"
+
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 )
 
-func withArchive(s *system) provider.Definition {
+func withArchive(s *disk.System) provider.Definition {
 	d := Archive()
 	d.Handler = archive{s}
 	return d

@@ -13,6 +13,10 @@ import (
 	"slices"
 	"time"
 
+	"southbound/handlers/internal/textfile"
+
+	"southbound/handlers/internal/disk"
+
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/provider"
@@ -21,11 +25,11 @@ import (
 // unpacked is the directory that an archive is unpacked into. Nothing that is done in it leads out
 // of it.
 type unpacked struct {
-	sys    *system
+	sys    *disk.System
 	ctx    context.Context
-	folder *folder
+	folder *disk.Folder
 	root   *os.Root
-	want   wanted
+	want   disk.Perm
 	quick  bool
 	list   string // the name of the manifest
 	// made are the directories that were unpacked before.
@@ -34,7 +38,7 @@ type unpacked struct {
 
 // openTree opens the directory at a path. The caller closes it.
 func (h archive) openTree(ctx *provider.Context, r provider.Resource, path string) (*unpacked, error) {
-	d, err := openFolder(h.sys, path)
+	d, err := disk.OpenFolder(h.sys, path)
 	if err != nil {
 		return nil, err
 	}
@@ -42,12 +46,12 @@ func (h archive) openTree(ctx *provider.Context, r provider.Resource, path strin
 	if !r.Purged {
 		var known owners
 		if t.want, err = known.wantedOf(r); err != nil {
-			d.close()
+			d.Close()
 			return nil, err
 		}
 	}
-	if t.root, err = openRoot(d); err != nil {
-		d.close()
+	if t.root, err = disk.OpenRoot(d); err != nil {
+		d.Close()
 		return nil, err
 	}
 	return t, nil
@@ -55,13 +59,13 @@ func (h archive) openTree(ctx *provider.Context, r provider.Resource, path strin
 
 func (t *unpacked) close() {
 	_ = t.root.Close()
-	t.folder.close()
+	t.folder.Close()
 }
 
 // manifest reads the list, nil when there is none.
 func (t *unpacked) manifest() (*manifest, error) {
 	info, err := t.root.Lstat(t.list)
-	if gone(err) {
+	if disk.Gone(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -96,7 +100,7 @@ func (t *unpacked) writeManifest(m *manifest) error {
 		if _, err := f.Write(append(data, '\n')); err != nil {
 			return err
 		}
-		if err := f.Chmod(defaultMode); err != nil {
+		if err := f.Chmod(textfile.DefaultMode); err != nil {
 			return err
 		}
 		return f.Sync()
@@ -110,19 +114,19 @@ func (t *unpacked) replace(name string, fill func(f *os.File) error) error {
 		return err
 	}
 	var f *os.File
-	err := t.sys.do("create", func() (err error) {
+	err := t.sys.Do("create", func() (err error) {
 		f, err = t.root.OpenFile(aside, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	err = t.sys.do("write", func() error { return fill(f) })
+	err = t.sys.Do("write", func() error { return fill(f) })
 	if e := f.Close(); err == nil {
 		err = e
 	}
 	if err == nil {
-		err = t.sys.do("rename", func() error { return t.root.Rename(aside, name) })
+		err = t.sys.Do("rename", func() error { return t.root.Rename(aside, name) })
 	}
 	if err != nil {
 		_ = t.remove(aside)
@@ -132,15 +136,15 @@ func (t *unpacked) replace(name string, fill func(f *os.File) error) error {
 
 func asideOf(name string) string {
 	dir, base := path.Split(name)
-	return dir + leftover(base)
+	return dir + disk.Leftover(base)
 }
 
 // remove takes one thing away, a directory only when it is empty; one that is gone is fine.
 func (t *unpacked) remove(name string) error {
 	if _, err := t.root.Lstat(name); err != nil {
-		return unlessGone(err)
+		return disk.UnlessGone(err)
 	}
-	return unlessGone(t.sys.do("unlink", func() error { return t.root.Remove(name) }))
+	return disk.UnlessGone(t.sys.Do("unlink", func() error { return t.root.Remove(name) }))
 }
 
 // below reports whether all above a name are directories still: what is behind a link that somebody
@@ -148,7 +152,7 @@ func (t *unpacked) remove(name string) error {
 func (t *unpacked) below(name string) (bool, error) {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		info, err := t.root.Lstat(dir)
-		if err == nil && !info.IsDir() || gone(err) {
+		if err == nil && !info.IsDir() || disk.Gone(err) {
 			return false, nil
 		}
 		if err == nil {
@@ -173,7 +177,7 @@ func (t *unpacked) take(e entry) error {
 	}
 	info, err := t.root.Lstat(e.Name)
 	if err != nil || info.IsDir() != (e.Kind == kindDir) {
-		return unlessGone(err)
+		return disk.UnlessGone(err)
 	}
 	err = t.remove(e.Name)
 	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
@@ -188,7 +192,7 @@ func (t *unpacked) differs(e entry, buf []byte) (bool, error) {
 		return false, err
 	}
 	info, err := t.root.Lstat(e.Name)
-	if gone(err) {
+	if disk.Gone(err) {
 		return true, nil
 	}
 	if err != nil {
@@ -197,7 +201,7 @@ func (t *unpacked) differs(e entry, buf []byte) (bool, error) {
 	if e.Kind == kindDir {
 		return !info.IsDir(), nil
 	}
-	if uid, gid := idsOf(info); t.want.uid >= 0 && t.want.uid != uid || t.want.gid >= 0 && t.want.gid != gid {
+	if uid, gid := idsOf(info); t.want.UID >= 0 && t.want.UID != uid || t.want.GID >= 0 && t.want.GID != gid {
 		return true, nil
 	}
 	if e.Kind == kindLink {
@@ -205,7 +209,7 @@ func (t *unpacked) differs(e entry, buf []byte) (bool, error) {
 			return true, nil
 		}
 		target, err := t.root.Readlink(e.Name)
-		return target != e.Target, unlessGone(err)
+		return target != e.Target, disk.UnlessGone(err)
 	}
 	if !info.Mode().IsRegular() || info.Size() != e.Size || uint32(info.Mode())&0o7777 != e.Mode || info.Mode()&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 {
 		return true, nil
@@ -215,18 +219,18 @@ func (t *unpacked) differs(e entry, buf []byte) (bool, error) {
 	}
 	f, err := t.root.Open(e.Name)
 	if err != nil {
-		return true, unlessGone(err)
+		return true, disk.UnlessGone(err)
 	}
 	defer f.Close()
 	h := sha256.New()
-	_, err = pump(t.ctx, nil, h, f, buf)
+	_, err = disk.Pump(t.ctx, nil, h, f, buf)
 	return hex.EncodeToString(h.Sum(nil)) != e.Hash, err
 }
 
 // drifted returns what is not as the manifest says.
 func (t *unpacked) drifted(entries []entry) (map[string]bool, error) {
-	buf := buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
-	defer buffers.Put(buf)
+	buf := disk.Buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
+	defer disk.Buffers.Put(buf)
 	out := map[string]bool{}
 	for _, e := range entries {
 		if out[path.Dir(e.Name)] { // with its directory, as directories stand before what is in them
@@ -287,14 +291,14 @@ func (t *unpacked) bring(ctx *provider.Context, r provider.Resource, s *spooled,
 	if err := t.unpack(ctx, r, s, c, todo); err != nil {
 		return err
 	}
-	if err := t.sys.do("fsync", func() error { return syncAll(t.folder.fd) }); err != nil {
+	if err := t.sys.Do("fsync", func() error { return disk.SyncAll(t.folder.FD) }); err != nil {
 		return err
 	}
 	m.Complete = true
 	if err := t.writeManifest(m); err != nil {
 		return err
 	}
-	return t.folder.sync()
+	return t.folder.Sync()
 }
 
 // unpack writes what differs: directories, then files in the order of the archive, then links.
@@ -329,7 +333,7 @@ func (t *unpacked) unpack(ctx *provider.Context, r provider.Resource, s *spooled
 		case err == nil:
 			delete(todo, name)
 		case !errors.Is(err, errOther):
-			return provider.Errorf(provider.ClassOf(explain("", err)), "%w: %s: %w", errOwn, name, err)
+			return provider.Errorf(provider.ClassOf(disk.Explain("", err)), "%w: %s: %w", errOwn, name, err)
 		}
 		return nil
 	})
@@ -364,18 +368,18 @@ func (t *unpacked) makeDir(e entry) error {
 	if err := t.remove(aside); err != nil {
 		return err
 	}
-	if err := t.sys.do("mkdir", func() error { return t.root.Mkdir(aside, 0o700) }); err != nil {
+	if err := t.sys.Do("mkdir", func() error { return t.root.Mkdir(aside, 0o700) }); err != nil {
 		return err
 	}
-	if t.want.uid >= 0 || t.want.gid >= 0 {
-		if err := t.sys.do("fchown", func() error { return t.root.Lchown(aside, t.want.uid, t.want.gid) }); err != nil {
+	if t.want.UID >= 0 || t.want.GID >= 0 {
+		if err := t.sys.Do("fchown", func() error { return t.root.Lchown(aside, t.want.UID, t.want.GID) }); err != nil {
 			return err
 		}
 	}
-	if err := t.sys.do("fchmod", func() error { return t.root.Chmod(aside, fs.FileMode(e.Mode|0o700)) }); err != nil {
+	if err := t.sys.Do("fchmod", func() error { return t.root.Chmod(aside, fs.FileMode(e.Mode|0o700)) }); err != nil {
 		return err
 	}
-	return t.sys.do("rename", func() error { return t.root.Rename(aside, e.Name) })
+	return t.sys.Do("rename", func() error { return t.root.Rename(aside, e.Name) })
 }
 
 // errOther says that the bytes are not those of the entry, as those of a name that is there twice.
@@ -394,8 +398,8 @@ func (t *unpacked) makeFile(e entry, body io.Reader) error {
 		if n != e.Size || hex.EncodeToString(h.Sum(nil)) != e.Hash {
 			return errOther
 		}
-		if t.want.uid >= 0 || t.want.gid >= 0 {
-			if err := f.Chown(t.want.uid, t.want.gid); err != nil {
+		if t.want.UID >= 0 || t.want.GID >= 0 {
+			if err := f.Chown(t.want.UID, t.want.GID); err != nil {
 				return err
 			}
 		}
@@ -415,13 +419,13 @@ func (t *unpacked) makeLink(e entry) error {
 	if err := t.remove(aside); err != nil {
 		return err
 	}
-	if err := t.sys.do("symlink", func() error { return t.root.Symlink(e.Target, aside) }); err != nil {
+	if err := t.sys.Do("symlink", func() error { return t.root.Symlink(e.Target, aside) }); err != nil {
 		return err
 	}
-	if t.want.uid >= 0 || t.want.gid >= 0 {
-		if err := t.sys.do("fchownat", func() error { return t.root.Lchown(aside, t.want.uid, t.want.gid) }); err != nil {
+	if t.want.UID >= 0 || t.want.GID >= 0 {
+		if err := t.sys.Do("fchownat", func() error { return t.root.Lchown(aside, t.want.UID, t.want.GID) }); err != nil {
 			return err
 		}
 	}
-	return t.sys.do("rename", func() error { return t.root.Rename(aside, e.Name) })
+	return t.sys.Do("rename", func() error { return t.root.Rename(aside, e.Name) })
 }

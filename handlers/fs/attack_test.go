@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/handlers/internal/disk"
+
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/plan"
@@ -30,10 +32,10 @@ func (g *rig) give(names ...string) {
 
 // foreignSystem is one on which links that give has given away belong to another user than the one
 // who makes changes.
-func foreignSystem(before func(string) error) *system {
-	s := &system{before: before}
+func foreignSystem(before func(string) error) *disk.System {
+	s := &disk.System{Before: before}
 	if os.Geteuid() != 0 {
-		s.self = stranger
+		s.Self = stranger
 	}
 	return s
 }
@@ -371,7 +373,7 @@ func TestAppearedMeanwhile(t *testing.T) {
 					steps = 0
 					appeared := false
 					var g *rig
-					g, r := c.start(t, &system{before: func(string) error {
+					g, r := c.start(t, &disk.System{Before: func(string) error {
 						if steps++; steps != n+1 {
 							return nil
 						}

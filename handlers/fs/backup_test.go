@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/handlers/internal/disk"
+
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
@@ -53,7 +55,7 @@ func TestBackup(t *testing.T) {
 	} {
 		for kind, fileSystem := range fileSystems() {
 			t.Run(tc.why+"/"+kind, func(t *testing.T) {
-				g := newRig(t, withFile(&system{before: fileSystem}))
+				g := newRig(t, withFile(&disk.System{Before: fileSystem}))
 				tc.before(g)
 				attrs := map[string]any{"path": g.path("a"), "content": "new"}
 				for k, v := range tc.attrs {
@@ -109,7 +111,7 @@ func TestTooManyBackups(t *testing.T) {
 	g := newRig(t, File())
 	g.write("a", "old", 0o600)
 	g.write("a.bak", "", 0o600)
-	for i := 1; i < maxBackups; i++ {
+	for i := 1; i < disk.MaxBackups; i++ {
 		g.do(os.Mkdir(g.path(fmt.Sprintf("a.bak.%d", i)), 0o700))
 	}
 	g.fails(g.resource(map[string]any{"path": g.path("a"), "content": "new", "backup": true}), provider.Terminal, "remove some")

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/handlers/internal/disk"
+
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 )
 
 // conform runs the suite on every kind of file system.
-func conform(t *testing.T, with func(*system) provider.Definition, newCase func(dir string, host *providertest.Host) providertest.Case) {
+func conform(t *testing.T, with func(*disk.System) provider.Definition, newCase func(dir string, host *providertest.Host) providertest.Case) {
 	t.Helper()
 	for kind, fileSystem := range fileSystems() {
 		t.Run(kind, func(t *testing.T) {
@@ -30,8 +32,8 @@ func conform(t *testing.T, with func(*system) provider.Definition, newCase func(
 }
 
 // stopped returns a system of a kind that is stopped before one of its calls.
-func stopped(s *providertest.Stopper, fileSystem func(string) error) *system {
-	return &system{before: func(call string) error {
+func stopped(s *providertest.Stopper, fileSystem func(string) error) *disk.System {
+	return &disk.System{Before: func(call string) error {
 		if err := s.Before(); err != nil {
 			return err
 		}

@@ -1,14 +1,12 @@
 package fs
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"hash"
-	"io"
 	"strings"
+
+	"southbound/handlers/internal/disk"
 
 	"southbound/shared/diffview"
 	"southbound/shared/fault"
@@ -29,14 +27,14 @@ const (
 // one, by size and hash (none for a large file whose size tells it apart). A text is whole or not
 // there at all, so that it never seems to differ in what was not read. buf takes maxShown bytes,
 // and no more is held in memory.
-func contentOf(ctx context.Context, f openFile, size int64, want any, buf []byte) (any, error) {
+func contentOf(ctx context.Context, f disk.File, size int64, want any, buf []byte) (any, error) {
 	text, isText := want.(string)
 	file, isFile := want.(resource.File)
 	switch {
 	case !isText && !isFile:
 		return nil, provider.Errorf(provider.NeedsChange, "content is neither text nor a file")
 	case size <= maxShown:
-		n, err := readUpTo(f, buf, int(size))
+		n, err := disk.ReadUpTo(f, buf, int(size))
 		if err == nil && n < int(size) {
 			err = provider.Errorf(provider.Retryable, "something else changed the file while it was read")
 		}
@@ -48,7 +46,7 @@ func contentOf(ctx context.Context, f openFile, size int64, want any, buf []byte
 		if same, err := sameText(ctx, f, text, buf); same || err != nil {
 			return want, err
 		}
-		if err := f.rewind(); err != nil {
+		if err := f.Rewind(); err != nil {
 			return nil, err
 		}
 	}
@@ -76,28 +74,19 @@ func small(have []byte, want any) any {
 }
 
 // hashOf hashes an open file.
-func hashOf(ctx context.Context, f openFile, buf []byte) (resource.File, error) {
+func hashOf(ctx context.Context, f disk.File, buf []byte) (resource.File, error) {
 	h := sha256.New()
-	n, err := pump(ctx, nil, h, f, buf)
+	n, err := disk.Pump(ctx, nil, h, f, buf)
 	return resource.File{Hash: hex.EncodeToString(h.Sum(nil)), Size: n}, err
 }
 
-// readUpTo fills buf with n bytes, fewer when the file ends before.
-func readUpTo(f openFile, buf []byte, n int) (int, error) {
-	got, err := io.ReadFull(f, buf[:n])
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil
-	}
-	return got, err
-}
-
 // sameText reports whether an open file begins with a text.
-func sameText(ctx context.Context, f openFile, want string, buf []byte) (bool, error) {
+func sameText(ctx context.Context, f disk.File, want string, buf []byte) (bool, error) {
 	for rest := want; rest != ""; {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		n, err := readUpTo(f, buf, min(len(rest), len(buf)))
+		n, err := disk.ReadUpTo(f, buf, min(len(rest), len(buf)))
 		if err != nil || n == 0 || string(buf[:n]) != rest[:n] {
 			return false, err
 		}
@@ -106,66 +95,16 @@ func sameText(ctx context.Context, f openFile, want string, buf []byte) (bool, e
 	return true, nil
 }
 
-// sameBytes reports whether two files are the same.
-func sameBytes(ctx context.Context, a, b openFile) (bool, error) {
-	buf := buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
-	defer buffers.Put(buf)
-	half := len(*buf) / 2
-	one, two := (*buf)[:half], (*buf)[half:2*half]
-	for {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		n, err := readUpTo(a, one, half)
-		if err != nil {
-			return false, err
-		}
-		m, err := readUpTo(b, two, half)
-		if err != nil || n != m || !bytes.Equal(one[:n], two[:m]) {
-			return false, err
-		}
-		if n < half {
-			return true, nil
-		}
-	}
-}
-
-// pump copies src to the end into dst, which may be nil, and h, which may be nil, and stops when
-// ctx is over.
-func pump(ctx context.Context, dst io.Writer, h hash.Hash, src io.Reader, buf []byte) (total int64, err error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return total, err
-		}
-		n, err := src.Read(buf)
-		total += int64(n)
-		if h != nil {
-			_, _ = h.Write(buf[:n]) // never fails
-		}
-		if dst != nil && n > 0 {
-			if _, err := dst.Write(buf[:n]); err != nil {
-				return total, err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return total, nil
-		}
-		if err != nil {
-			return total, err
-		}
-	}
-}
-
 // fill writes wanted content into an open file. Uploaded bytes are checked against their hash once
 // more on the way.
-func fill(ctx *provider.Context, f openFile, content any) error {
-	buf := buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
-	defer buffers.Put(buf)
+func fill(ctx *provider.Context, f disk.File, content any) error {
+	buf := disk.Buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
+	defer disk.Buffers.Put(buf)
 	switch c := content.(type) {
 	case nil:
 		return nil
 	case string:
-		_, err := pump(ctx, f, nil, strings.NewReader(c), *buf)
+		_, err := disk.Pump(ctx, f, nil, strings.NewReader(c), *buf)
 		return err
 	case resource.File:
 		src, err := ctx.Files().Open(ctx, c.Hash)
@@ -177,7 +116,7 @@ func fill(ctx *provider.Context, f openFile, content any) error {
 		}
 		defer src.Close()
 		h := sha256.New()
-		if _, err := pump(ctx, f, h, src, *buf); err != nil {
+		if _, err := disk.Pump(ctx, f, h, src, *buf); err != nil {
 			return err
 		}
 		if hex.EncodeToString(h.Sum(nil)) != c.Hash {

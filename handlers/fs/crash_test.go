@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"southbound/handlers/internal/disk"
+
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/plan"
@@ -45,16 +47,20 @@ func fileSystems() map[string]func(string) error {
 // change is one change of one resource, whose every step is a place to be interrupted at.
 type change struct {
 	name    string
-	handler func(*system) provider.Definition
+	handler func(*disk.System) provider.Definition
 	before  func(g *rig) // what is there
 	attrs   func(g *rig) map[string]any
 	purged  bool
 	partly  bool // states between old and new are fine: many things change
 }
 
-func withFile(s *system) provider.Definition { d := File(); d.Handler = file{s}; return d }
-func withDir(s *system) provider.Definition  { d := Directory(); d.Handler = directory{s}; return d }
-func withLink(s *system) provider.Definition { d := Symlink(); d.Handler = symlink{s}; return d }
+func withFile(s *disk.System) provider.Definition { d := File(); d.Handler = file{s}; return d }
+func withDir(s *disk.System) provider.Definition {
+	d := Directory()
+	d.Handler = directory{s}
+	return d
+}
+func withLink(s *disk.System) provider.Definition { d := Symlink(); d.Handler = symlink{s}; return d }
 
 func changes() []change {
 	empty := func(*rig) {}
@@ -109,7 +115,7 @@ func tree(g *rig) {
 	g.do(syscall.Mkfifo(g.path("a/pipe"), 0o600))
 }
 
-func (c change) start(t *testing.T, sys *system) (*rig, provider.Resource) {
+func (c change) start(t *testing.T, sys *disk.System) (*rig, provider.Resource) {
 	t.Helper()
 	g := newRig(t, c.handler(sys))
 	c.before(g)
@@ -138,7 +144,7 @@ func (g *rig) shape(only bool) string {
 func (c change) uninterrupted(t *testing.T, fileSystem func(string) error) (before, after *rig, steps int) {
 	t.Helper()
 	before, _ = c.start(t, nil)
-	after, r := c.start(t, &system{before: func(call string) error {
+	after, r := c.start(t, &disk.System{Before: func(call string) error {
 		steps++
 		return fileSystem(call)
 	}})
@@ -152,9 +158,9 @@ var errCrash = errors.New("crashed") //nolint:errname // a test's
 
 // stopAt fails every call from the n-th on: nothing reaches the disk any more, as if the process
 // had been killed there.
-func stopAt(n int, fileSystem func(string) error) *system {
+func stopAt(n int, fileSystem func(string) error) *disk.System {
 	calls := 0
-	return &system{before: func(call string) error {
+	return &disk.System{Before: func(call string) error {
 		if calls++; calls > n {
 			return errCrash
 		}
@@ -163,9 +169,9 @@ func stopAt(n int, fileSystem func(string) error) *system {
 }
 
 // failAt fails the n-th call only: what cleans up after it works.
-func failAt(n int, fileSystem func(string) error) *system {
+func failAt(n int, fileSystem func(string) error) *disk.System {
 	calls := 0
-	return &system{before: func(call string) error {
+	return &disk.System{Before: func(call string) error {
 		if calls++; calls == n+1 {
 			return unix.EIO
 		}
@@ -228,7 +234,7 @@ func (c change) whole(t *testing.T, g, before, after *rig, n int) {
 // again demands that another run ends as an uninterrupted one.
 func (c change) again(t *testing.T, g *rig, r provider.Resource, after *rig, fileSystem func(string) error, n int) {
 	t.Helper()
-	g.def = c.handler(&system{before: fileSystem})
+	g.def = c.handler(&disk.System{Before: fileSystem})
 	if _, _, err := g.apply(r); err != nil {
 		t.Fatalf("the run after step %d: %v", n, err)
 	}
@@ -254,7 +260,7 @@ func crashChild() bool {
 	}
 	step, _ := strconv.Atoi(os.Getenv(crashStep))
 	calls := 0
-	h := file{&system{before: func(string) error {
+	h := file{&disk.System{Before: func(string) error {
 		if calls++; calls > step {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/handlers/internal/disk"
+
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/diag"
@@ -50,9 +52,9 @@ func Directory() provider.Definition {
 }
 
 // directory is the handler of fs::Directory.
-type directory struct{ sys *system }
+type directory struct{ sys *disk.System }
 
-func (d directory) system() *system { return d.sys }
+func (d directory) system() *disk.System { return d.sys }
 
 const (
 	// maxSurplus bounds how many names are shown.
@@ -72,27 +74,27 @@ func (d directory) ReadBatch(ctx context.Context, items []provider.BatchRead) []
 }
 
 // observe implements observer.
-func (directory) observe(rd *reader, _ *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error) {
+func (directory) observe(rd *reader, _ *provider.Context, r provider.Resource, base string, want disk.Perm) (provider.Observation, error) {
 	var st unix.Stat_t
-	if err := rd.dir.stat(base, &st); err != nil {
+	if err := rd.dir.Stat(base, &st); err != nil {
 		return provider.Observation{}, err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return provider.Observation{}, provider.Errorf(provider.NeedsChange, "what is there is %s, no directory; remove it, or describe it as what it is", kindOf(&st))
+		return provider.Observation{}, provider.Errorf(provider.NeedsChange, "what is there is %s, no directory; remove it, or describe it as what it is", disk.KindOf(&st))
 	}
 	obs := provider.Observation{Exists: true, Attributes: make(map[string]any, 4)}
 	rd.known.observe(obs.Attributes, r, want, &st, true)
 	if !yes(r, "recurse_purge") || r.Purged {
 		return obs, nil
 	}
-	dir, err := rd.dir.openDir(base)
+	dir, err := rd.dir.OpenDir(base)
 	switch {
-	case errors.Is(err, unix.EACCES) && rd.dir.locked(&st, want):
+	case errors.Is(err, unix.EACCES) && rd.dir.Locked(&st, want):
 		return obs, nil // its mode differs; what is in it is looked at when that is set right
 	case err != nil:
 		return obs, err
 	}
-	defer dir.close()
+	defer dir.Close()
 	names, err := surplus(dir, r)
 	if len(names) > 0 {
 		obs.Attributes["surplus"] = shownNames(names)
@@ -101,8 +103,8 @@ func (directory) observe(rd *reader, _ *provider.Context, r provider.Resource, b
 }
 
 // surplus returns the names in a directory that are not to be kept, sorted.
-func surplus(dir openFile, r provider.Resource) ([]string, error) {
-	list, err := openList(dir.fd)
+func surplus(dir disk.File, r provider.Resource) ([]string, error) {
+	list, err := openList(dir.FD)
 	if err != nil {
 		return nil, err
 	}
@@ -168,36 +170,36 @@ func (directory) prepare(t *task) error {
 	case plan.Purged:
 		return nil
 	case plan.Updated:
-		if t.file, err = t.dir.openDir(t.base); errors.Is(err, unix.EACCES) && t.want.mode >= 0 {
-			t.file.fd, err = t.dir.unlock(t.base, new(unix.Stat_t))
+		if t.file, err = t.Dir.OpenDir(t.Base); errors.Is(err, unix.EACCES) && t.want.Mode >= 0 {
+			t.file.FD, err = t.Dir.Unlock(t.Base, new(unix.Stat_t))
 		}
 		if err != nil {
 			return err
 		}
-		return t.want.set(t.file)
+		return t.want.Set(t.file)
 	}
-	if err := t.dir.tidy(t.base); err != nil {
+	if err := t.Dir.Tidy(t.Base); err != nil {
 		return err
 	}
-	if err := t.dir.makeDir(leftover(t.base)); err != nil {
+	if err := t.Dir.MakeDir(disk.Leftover(t.Base)); err != nil {
 		return err
 	}
 	t.named = true
-	if t.file, err = t.dir.openDir(leftover(t.base)); err != nil {
+	if t.file, err = t.Dir.OpenDir(disk.Leftover(t.Base)); err != nil {
 		return err
 	}
-	if err := t.file.empty(); err != nil {
+	if err := t.file.Empty(); err != nil {
 		return err
 	}
 	full := t.want
-	if full.mode < 0 {
+	if full.Mode < 0 {
 		var st unix.Stat_t
-		if err := unix.Fstat(t.file.fd, &st); err != nil {
+		if err := unix.Fstat(t.file.FD, &st); err != nil {
 			return err
 		}
-		full.mode = defaultDirMode | int(st.Mode&unix.S_ISGID) // which it has from the directory it is in
+		full.Mode = defaultDirMode | int(st.Mode&unix.S_ISGID) // which it has from the directory it is in
 	}
-	return full.set(t.file)
+	return full.Set(t.file)
 }
 
 // publish implements stepper.
@@ -209,9 +211,9 @@ func (d directory) publish(t *task) error {
 		if yes(t.Resource, "recurse_purge") {
 			return removeAll(t)
 		}
-		return t.dir.removeDir(t.base)
+		return t.Dir.RemoveDir(t.Base)
 	}
-	err := t.dir.take(t.base)
+	err := t.Dir.Take(t.Base)
 	switch {
 	case errors.Is(err, unix.ENOTDIR):
 		return provider.Errorf(provider.NeedsChange, "what is there is not a directory; remove it, or describe it as what it is")
@@ -219,12 +221,12 @@ func (d directory) publish(t *task) error {
 		return err
 	}
 	// It is there already, with something in it: a run before this one made it.
-	t.file.close()
-	if t.file, err = t.dir.openDir(t.base); err != nil {
+	t.file.Close()
+	if t.file, err = t.Dir.OpenDir(t.Base); err != nil {
 		return err
 	}
-	if err := t.want.set(t.file); err != nil {
+	if err := t.want.Set(t.file); err != nil {
 		return err
 	}
-	return t.file.sync()
+	return t.file.Sync()
 }

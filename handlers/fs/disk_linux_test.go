@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/handlers/internal/disk"
+
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/plan"
@@ -81,7 +83,7 @@ func fullAt(t *testing.T, c change, call string, fileSystem func(string) error) 
 	t.Helper()
 	before, after, _ := c.uninterrupted(t, fileSystem)
 	met := false
-	g, r := c.start(t, &system{before: func(now string) error {
+	g, r := c.start(t, &disk.System{Before: func(now string) error {
 		if now == call {
 			met = true
 			return unix.ENOSPC
@@ -141,7 +143,7 @@ func TestReadOnlyTargets(t *testing.T) {
 // there.
 func TestReadingNeedsNoWriting(t *testing.T) {
 	d := File()
-	d.Handler = file{&system{before: func(call string) error {
+	d.Handler = file{&disk.System{Before: func(call string) error {
 		if call != "stat" && call != "open" {
 			return unix.EROFS
 		}
@@ -149,7 +151,7 @@ func TestReadingNeedsNoWriting(t *testing.T) {
 	}}}
 	g := newRig(t, d)
 	g.write("a", "x", 0o600)
-	g.write(leftover("a"), "half", 0o600)
+	g.write(disk.Leftover("a"), "half", 0o600)
 	r := g.resource(map[string]any{"path": g.path("a"), "content": "x"})
 	if change, _, err := g.apply(r); err != nil || change != plan.NoChange {
 		t.Fatal(change, err)
@@ -214,7 +216,7 @@ func TestWithoutPermission(t *testing.T) {
 func explainsPermission(t *testing.T) {
 	t.Helper()
 	for _, err := range []error{unix.EACCES, unix.EPERM} {
-		got := explain("change "+filepath.Join("/", "a"), err)
+		got := disk.Explain("change "+filepath.Join("/", "a"), err)
 		if provider.ClassOf(got) != provider.Terminal || !strings.Contains(got.Error(), "not even the superuser may") {
 			t.Error(got)
 		}

@@ -6,6 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"southbound/handlers/internal/textfile"
+
+	"southbound/handlers/internal/disk"
+
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/diag"
@@ -44,13 +48,10 @@ func File() provider.Definition {
 	}
 }
 
-// defaultMode is what is made has when no mode is asked for.
-const defaultMode = 0o644
-
 // file is the handler of fs::File.
-type file struct{ sys *system }
+type file struct{ sys *disk.System }
 
-func (f file) system() *system { return f.sys }
+func (f file) system() *disk.System { return f.sys }
 
 // Read implements provider.Handler.
 func (f file) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
@@ -66,9 +67,9 @@ func (f file) ReadBatch(ctx context.Context, items []provider.BatchRead) []provi
 const symbolicLink = "symbolic link"
 
 // observe implements observer.
-func (file) observe(rd *reader, ctx *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error) {
+func (file) observe(rd *reader, ctx *provider.Context, r provider.Resource, base string, want disk.Perm) (provider.Observation, error) {
 	if !ctx.DryRun() {
-		if err := rd.dir.tidyBackup(base, suffixOf(r)); err != nil && !errors.Is(err, unix.EROFS) {
+		if err := rd.dir.TidyBackup(base, suffixOf(r)); err != nil && !errors.Is(err, unix.EROFS) {
 			return provider.Observation{}, err
 		}
 	}
@@ -78,11 +79,11 @@ func (file) observe(rd *reader, ctx *provider.Context, r provider.Resource, base
 	var err error
 	keeps := r.Attributes["replace"] == false
 	if content == nil || keeps || r.Purged {
-		err = rd.dir.stat(base, &st)
+		err = rd.dir.Stat(base, &st)
 	} else {
-		fd, err = rd.dir.open(base, &st)
+		fd, err = rd.dir.Open(base, &st)
 	}
-	if errors.Is(err, unix.EACCES) && rd.dir.stat(base, &st) == nil && rd.dir.locked(&st, want) {
+	if errors.Is(err, unix.EACCES) && rd.dir.Stat(base, &st) == nil && rd.dir.Locked(&st, want) {
 		err = nil // its mode differs; what is in it is not known, and so replaced
 	}
 	switch {
@@ -96,7 +97,7 @@ func (file) observe(rd *reader, ctx *provider.Context, r provider.Resource, base
 		defer unix.Close(fd)
 	}
 	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return provider.Observation{}, provider.Errorf(provider.NeedsChange, "what is there is %s, no regular file; remove it, or describe it as what it is", kindOf(&st))
+		return provider.Observation{}, provider.Errorf(provider.NeedsChange, "what is there is %s, no regular file; remove it, or describe it as what it is", disk.KindOf(&st))
 	}
 	obs := provider.Observation{Exists: true, Attributes: make(map[string]any, 4)}
 	rd.known.observe(obs.Attributes, r, want, &st, true)
@@ -104,26 +105,9 @@ func (file) observe(rd *reader, ctx *provider.Context, r provider.Resource, base
 		obs.Attributes["content"] = content // any is right
 	}
 	if fd >= 0 {
-		obs.Attributes["content"], err = contentOf(ctx, openFile{fd, nil}, st.Size, content, rd.buf)
+		obs.Attributes["content"], err = contentOf(ctx, disk.File{FD: fd, Sys: nil}, st.Size, content, rd.buf)
 	}
 	return obs, err
-}
-
-// kindOf says what a thing is.
-func kindOf(st *unix.Stat_t) string {
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFREG:
-		return "a regular file"
-	case unix.S_IFDIR:
-		return "a directory"
-	case unix.S_IFLNK:
-		return "a symbolic link"
-	case unix.S_IFIFO:
-		return "a named pipe"
-	case unix.S_IFCHR, unix.S_IFBLK:
-		return "a device"
-	}
-	return "a socket"
 }
 
 // Diff implements provider.Differ: a symbolic link differs whatever else is asked for.
@@ -185,37 +169,37 @@ func (f file) prepare(t *task) error {
 	var st unix.Stat_t
 	replaces := false
 	if t.Change == plan.Updated {
-		err := t.dir.stat(t.base, &st)
-		if unlessGone(err) != nil {
+		err := t.Dir.Stat(t.Base, &st)
+		if disk.UnlessGone(err) != nil {
 			return err
 		}
 		replaces = err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG
 	}
-	c, err := checkOf(t.Resource.Attributes["validate"])
+	c, err := textfile.CheckOf(t.Resource.Attributes["validate"])
 	if err != nil {
 		return err
 	}
-	if t.file, t.named, err = t.dir.temporary(t.base, c != nil); err != nil {
+	if t.file, t.named, err = t.Dir.Temporary(t.Base, c != nil); err != nil {
 		return err
 	}
-	if err := fill(t.ctx, t.file, t.Resource.Attributes["content"]); err != nil {
+	if err := fill(t.Ctx, t.file, t.Resource.Attributes["content"]); err != nil {
 		return err
 	}
 	if replaces {
-		if err = t.copyAttributes(); err == nil {
-			err = t.keep(t.file, &st, t.want)
+		if err = t.CopyAttributes(t.file); err == nil {
+			err = t.Keep(t.file, &st, t.want)
 		}
 	} else {
 		full := t.want
-		if full.mode < 0 {
-			full.mode = defaultMode
+		if full.Mode < 0 {
+			full.Mode = textfile.DefaultMode
 		}
-		err = full.set(t.file)
+		err = full.Set(t.file)
 	}
 	if err != nil {
 		return err
 	}
-	return t.dir.valid(t.ctx, []check{c}, t.base)
+	return textfile.Valid(t.Ctx, t.Dir, []textfile.Check{c}, t.Base)
 }
 
 // setInPlace changes owner, group and mode of what is there. The other names of a file that has
@@ -224,24 +208,24 @@ func (f file) prepare(t *task) error {
 // directory can have given the name to a file that they may not read.
 func setInPlace(t *task) error {
 	var st unix.Stat_t
-	fd, err := t.dir.open(t.base, &st)
-	if errors.Is(err, unix.EACCES) && t.want.mode >= 0 {
-		fd, err = t.dir.unlock(t.base, &st)
+	fd, err := t.Dir.Open(t.Base, &st)
+	if errors.Is(err, unix.EACCES) && t.want.Mode >= 0 {
+		fd, err = t.Dir.Unlock(t.Base, &st)
 	}
 	if err != nil {
 		return err
 	}
-	t.file.fd = fd
+	t.file.FD = fd
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return provider.Errorf(provider.Retryable, "it has become %s", kindOf(&st))
+		return provider.Errorf(provider.Retryable, "it has become %s", disk.KindOf(&st))
 	case st.Nlink < 2:
-		return t.want.set(t.file)
+		return t.want.Set(t.file)
 	case t.Resource.Attributes["content"] == nil || t.Resource.Attributes["replace"] == false:
 		return provider.Errorf(provider.NeedsChange, "the file has %d names (hard links), and the others are to stay as they are; describe its content, so that it "+
 			"can be replaced, or remove the other names (find -samefile)", st.Nlink)
 	}
-	t.file.close()
+	t.file.Close()
 	t.still = false
 	return nil
 }
@@ -252,18 +236,18 @@ func (file) publish(t *task) error {
 		return nil
 	}
 	if t.Change != plan.Created {
-		if err := keepOld(t); err != nil {
+		if err := t.KeepOld(); err != nil {
 			return err
 		}
 	}
 	var err error
 	switch {
 	case t.Change == plan.Purged:
-		return t.dir.remove(t.base)
+		return t.Dir.Remove(t.Base)
 	case t.named:
-		err = t.dir.take(t.base)
+		err = t.Dir.Take(t.Base)
 	default:
-		err = t.dir.place(t.file, t.base, t.Change == plan.Created)
+		err = t.Dir.Place(t.file, t.Base, t.Change == plan.Created)
 	}
 	if errors.Is(err, unix.EBUSY) && t.Change == plan.Updated {
 		return writeInPlace(t)
@@ -274,12 +258,12 @@ func (file) publish(t *task) error {
 // writeInPlace changes a file that something is mounted on, as /etc/resolv.conf in a container,
 // which cannot be replaced.
 func writeInPlace(t *task) error {
-	_ = t.dir.tidy(t.base)
-	t.ctx.Warning("something is mounted on the file, so it cannot be replaced; it is written in place", "path", t.path)
-	return t.dir.overwrite(t.base, func(f openFile) error {
-		if err := fill(t.ctx, f, t.Resource.Attributes["content"]); err != nil {
+	_ = t.Dir.Tidy(t.Base)
+	t.Ctx.Warning("something is mounted on the file, so it cannot be replaced; it is written in place", "path", t.Path)
+	return t.Dir.Overwrite(t.Base, func(f disk.File) error {
+		if err := fill(t.Ctx, f, t.Resource.Attributes["content"]); err != nil {
 			return err
 		}
-		return t.want.set(f)
+		return t.want.Set(f)
 	})
 }

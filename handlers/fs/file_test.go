@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/handlers/internal/disk"
+
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/fault"
@@ -98,7 +100,7 @@ func TestUploadsThatCannotBeHad(t *testing.T) {
 	} {
 		for kind, fileSystem := range fileSystems() {
 			t.Run(tc.why+"/"+kind, func(t *testing.T) {
-				g := newRig(t, withFile(&system{before: fileSystem}))
+				g := newRig(t, withFile(&disk.System{Before: fileSystem}))
 				g.write("old", "old", 0o600)
 				for _, name := range []string{"old", "new"} {
 					r := g.resource(map[string]any{"path": g.path(name), "content": resource.File{Hash: strings.Repeat("0", 64), Size: 1}, "backup": true})
@@ -154,7 +156,7 @@ func TestContentOfNoKind(t *testing.T) {
 func TestBatch(t *testing.T) {
 	for kind, fileSystem := range fileSystems() {
 		t.Run(kind, func(t *testing.T) {
-			g := newRig(t, withFile(&system{before: fileSystem}))
+			g := newRig(t, withFile(&disk.System{Before: fileSystem}))
 			h, _ := g.def.Handler.(file)
 			g.write("obstacle", "", 0o600)
 			g.do(os.Mkdir(g.path("0"), 0o700))
@@ -285,9 +287,9 @@ func TestExplain(t *testing.T) {
 		{provider.Errorf(provider.Terminal, "own words"), provider.Terminal, "own words"},
 		{errors.New("anything"), provider.Retryable, "anything"},
 	} {
-		got := explain("make /a", fmt.Errorf("wrapped: %w", tc.err))
+		got := disk.Explain("make /a", fmt.Errorf("wrapped: %w", tc.err))
 		if tc.err == nil {
-			if got = explain("make /a", nil); got != nil {
+			if got = disk.Explain("make /a", nil); got != nil {
 				t.Error(got)
 			}
 			continue

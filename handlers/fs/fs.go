@@ -4,7 +4,7 @@
 // what was there before or what is wanted, and what a call has reported as done is on the disk:
 // contents are synced before they become visible, and directories after. Whatever has to stand
 // under a name before it can take its place stands under a hidden name that follows from its own
-// (see leftover), so the next run finds and removes what a crash left behind.
+// (see package disk), so the next run finds and removes what a crash left behind.
 //
 // The last part of a path is never followed when it is a symbolic link; the directories above it
 // are, as everywhere. Extended attributes, access lists among them, are carried over when a file is
@@ -13,10 +13,9 @@ package fs
 
 import (
 	"fmt"
-	"hash/crc32"
 	"path/filepath"
-	"strings"
-	"unicode/utf8"
+
+	"southbound/handlers/internal/disk"
 
 	"southbound/shared/diag"
 	"southbound/shared/provider"
@@ -81,7 +80,7 @@ func whatIsAt(attrs map[string]any) string {
 // managed.
 func parentRelations(agent string, attrs map[string]any) []string {
 	path, _ := attrs["path"].(string)
-	dir, base := split(path)
+	dir, base := disk.Split(path)
 	if base == "" || base == "." {
 		return nil
 	}
@@ -89,32 +88,6 @@ func parentRelations(agent string, attrs map[string]any) []string {
 		string(resource.NewID("fs::Directory", agent, resource.Key{Name: "path", Value: dir})),
 		string(resource.NewID("fs::Symlink", agent, resource.Key{Name: "path", Value: dir})),
 	}
-}
-
-// split returns the directory that a path is in and the name it has there; the root is "." in
-// itself.
-func split(path string) (dir, base string) {
-	i := strings.LastIndexByte(path, '/')
-	switch {
-	case path == "/":
-		return "/", "."
-	case i < 0:
-		return "", ""
-	case i == 0:
-		return "/", path[1:]
-	}
-	return path[:i], path[i+1:]
-}
-
-// place returns where a resource is, and refuses what validPath refuses, for values that were not
-// known when it was called.
-func place(r provider.Resource) (dir, base string, err error) {
-	path := text(r, "path")
-	dir, base = split(path)
-	if base == "" || filepath.Clean(path) != path || strings.IndexByte(path, 0) >= 0 {
-		return "", "", provider.Errorf(provider.NeedsChange, "%q is not an absolute path in its shortest form", path)
-	}
-	return dir, base, nil
 }
 
 // text returns the value of an attribute that is text, "" for any other.
@@ -127,32 +100,4 @@ func text(r provider.Resource, name string) string {
 func yes(r provider.Resource, name string) bool {
 	b, _ := r.Attributes[name].(bool)
 	return b
-}
-
-const (
-	maxName   = 255  // bytes of a name in a directory
-	maxTarget = 4096 // bytes of what a symbolic link points to
-	maxPrefix = 200  // bytes of a name that its hidden name repeats
-)
-
-// leftover is the hidden name, beside base, under which a thing stands until it is renamed to base.
-// It follows from base, so the next run finds what a crash left behind.
-func leftover(base string) string {
-	sum := crc32.ChecksumIEEE([]byte(base))
-	if len(base) > maxPrefix {
-		n := maxPrefix
-		for !utf8.RuneStart(base[n]) && n > 0 {
-			n--
-		}
-		base = base[:n]
-	}
-	const digits = "0123456789abcdef"
-	b := make([]byte, 0, maxName)
-	b = append(b, '.')
-	b = append(b, base...)
-	b = append(b, ".southbound-"...)
-	for shift := 28; shift >= 0; shift -= 4 {
-		b = append(b, digits[sum>>shift&0xf])
-	}
-	return string(b)
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/handlers/internal/disk"
+
 	"southbound/shared/diag"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
@@ -20,7 +22,7 @@ func gather(attrs map[string]any, dependents []schema.Dependent) map[string]any 
 	var names, backups []string
 	for _, d := range dependents {
 		path, _ := d.Attributes["path"].(string)
-		_, base := split(path)
+		_, base := disk.Split(path)
 		if base == "" || base == "." {
 			continue
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/handlers/internal/disk"
+
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/provider"
@@ -16,7 +18,7 @@ import (
 func TestNothingElseIsGivenAway(t *testing.T) {
 	for _, tc := range []struct {
 		why     string
-		with    func(*system) provider.Definition
+		with    func(*disk.System) provider.Definition
 		attrs   map[string]any
 		at      string // the call before which it is put there
 		rescued string // where it is then
@@ -27,8 +29,8 @@ func TestNothingElseIsGivenAway(t *testing.T) {
 		t.Run(tc.why, func(t *testing.T) {
 			var g *rig
 			done := false
-			rig := newRig(t, tc.with(&system{before: func(call string) error {
-				hidden := g.path(leftover("a"))
+			rig := newRig(t, tc.with(&disk.System{Before: func(call string) error {
+				hidden := g.path(disk.Leftover("a"))
 				if _, err := os.Lstat(hidden); done || call != tc.at || err != nil {
 					return nil
 				}
@@ -48,7 +50,7 @@ func TestNothingElseIsGivenAway(t *testing.T) {
 			}
 			_, _, err := g.apply(g.resource(attrs))
 			var st unix.Stat_t
-			if e := unix.Lstat(g.path(leftover("a")), &st); e == nil && st.Uid == stranger || err == nil || !done {
+			if e := unix.Lstat(g.path(disk.Leftover("a")), &st); e == nil && st.Uid == stranger || err == nil || !done {
 				t.Fatalf("struck: %t, %v; it belongs to %d, %v", done, err, st.Uid, e)
 			}
 			now, e := world(g.dir)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/handlers/internal/textfile"
+
 	"southbound/shared/diag"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -38,7 +40,7 @@ func IniSetting() provider.Definition {
 			Validate:  validIni,
 			Relations: lineRelations,
 		},
-		Handler: newIni(Editor{}),
+		Handler: newIni(textfile.Editor{}),
 	}
 }
 
@@ -51,10 +53,10 @@ func validIni(attrs map[string]any) []diag.Problem {
 }
 
 // ini is the handler of fs::IniSetting.
-type ini struct{ Texts }
+type ini struct{ textfile.Texts }
 
-func newIni(e Editor) ini {
-	return ini{Texts{Store: e, Place: pathOf, Observe: observeSetting, Change: changeSetting, Manner: mannerOf}}
+func newIni(e textfile.Editor) ini {
+	return ini{textfile.Texts{Store: e, Place: pathOf, Observe: observeSetting, Change: changeSetting, Manner: mannerOf}}
 }
 
 // Diff implements provider.Differ.
@@ -111,7 +113,7 @@ func sectionOf(line string) (string, bool) {
 
 // find returns the lines that have the setting, and where one is put in; end < 0: there is no such
 // section.
-func (s setting) find(ls *Lines) (lines []int, end int) {
+func (s setting) find(ls *textfile.Lines) (lines []int, end int) {
 	in := ""
 	if end = -1; s.section == "" {
 		end = 0
@@ -146,10 +148,10 @@ func (s setting) single(lines []int) error {
 	if s.section != "" {
 		where = fmt.Sprintf("in [%s]", s.section)
 	}
-	return provider.Errorf(provider.NeedsChange, "%s is there more than once %s (%s); remove all but one", s.name, where, places(lines))
+	return provider.Errorf(provider.NeedsChange, "%s is there more than once %s (%s); remove all but one", s.name, where, textfile.Places(lines))
 }
 
-func observeSetting(r provider.Resource, t Text) (provider.Observation, error) {
+func observeSetting(r provider.Resource, t textfile.Text) (provider.Observation, error) {
 	s, err := settingOf(r)
 	if err != nil || !t.Exists {
 		return provider.Observation{}, err
@@ -157,7 +159,7 @@ func observeSetting(r provider.Resource, t Text) (provider.Observation, error) {
 	if strings.IndexByte(t.Bytes, 0) >= 0 {
 		return provider.Observation{}, noText()
 	}
-	ls := LinesOf(t.Bytes)
+	ls := textfile.LinesOf(t.Bytes)
 	lines, _ := s.find(ls)
 	if err := s.single(lines); err != nil || len(lines) == 0 {
 		return provider.Observation{}, err
@@ -167,7 +169,7 @@ func observeSetting(r provider.Resource, t Text) (provider.Observation, error) {
 }
 
 // changeSetting returns a text after one change.
-func changeSetting(item provider.BatchChange, t Text) (Text, error) {
+func changeSetting(item provider.BatchChange, t textfile.Text) (textfile.Text, error) {
 	s, err := settingOf(item.Resource)
 	if err != nil {
 		return t, err
@@ -175,7 +177,7 @@ func changeSetting(item provider.BatchChange, t Text) (Text, error) {
 	if strings.IndexByte(t.Bytes, 0) >= 0 {
 		return t, noText()
 	}
-	ls := LinesOf(t.Bytes)
+	ls := textfile.LinesOf(t.Bytes)
 	lines, end := s.find(ls)
 	if item.Change == plan.Purged {
 		for _, i := range slices.Backward(lines) {
@@ -213,5 +215,5 @@ func changeSetting(item provider.BatchChange, t Text) (Text, error) {
 		}
 		ls.Replace(ls.Len(), ls.Len(), added...)
 	}
-	return Text{true, ls.Text()}, nil
+	return textfile.Text{Exists: true, Bytes: ls.Text()}, nil
 }

@@ -6,14 +6,18 @@ import (
 	"path/filepath"
 	"testing"
 
+	"southbound/handlers/internal/textfile"
+
+	"southbound/handlers/internal/disk"
+
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 )
 
-func withIni(s *system) provider.Definition {
+func withIni(s *disk.System) provider.Definition {
 	d := IniSetting()
-	d.Handler = newIni(Editor{s})
+	d.Handler = newIni(textfile.Editor{Sys: s})
 	return d
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/handlers/internal/textfile"
+
 	"southbound/shared/diag"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -48,7 +50,7 @@ func Line() provider.Definition {
 			Validate:  validLine,
 			Relations: lineRelations,
 		},
-		Handler: newLine(Editor{}),
+		Handler: newLine(textfile.Editor{}),
 	}
 }
 
@@ -93,13 +95,13 @@ func validLine(attrs map[string]any) []diag.Problem {
 }
 
 // line is the handler of fs::Line.
-type line struct{ Texts }
+type line struct{ textfile.Texts }
 
-func newLine(e Editor) line {
-	return line{Texts{Store: e, Place: pathOf, Observe: observeLine, Change: changeLine, Manner: mannerOf}}
+func newLine(e textfile.Editor) line {
+	return line{textfile.Texts{Store: e, Place: pathOf, Observe: observeLine, Change: changeLine, Manner: mannerOf}}
 }
 
-func observeLine(r provider.Resource, text Text) (provider.Observation, error) {
+func observeLine(r provider.Resource, text textfile.Text) (provider.Observation, error) {
 	rule, err := ruleOf(r)
 	if err != nil || !text.Exists {
 		return provider.Observation{}, err
@@ -107,7 +109,7 @@ func observeLine(r provider.Resource, text Text) (provider.Observation, error) {
 	if strings.IndexByte(text.Bytes, 0) >= 0 {
 		return provider.Observation{}, noText()
 	}
-	obs, err := rule.observe(LinesOf(text.Bytes))
+	obs, err := rule.observe(textfile.LinesOf(text.Bytes))
 	return obs, rule.explain(err)
 }
 
@@ -130,7 +132,7 @@ func (line) Diff(_ *provider.Context, desired provider.Resource, observed provid
 }
 
 // changeLine returns a text after one change.
-func changeLine(item provider.BatchChange, text Text) (Text, error) {
+func changeLine(item provider.BatchChange, text textfile.Text) (textfile.Text, error) {
 	rule, err := ruleOf(item.Resource)
 	if err != nil {
 		return text, err
@@ -138,7 +140,7 @@ func changeLine(item provider.BatchChange, text Text) (Text, error) {
 	if strings.IndexByte(text.Bytes, 0) >= 0 {
 		return text, noText()
 	}
-	ls := LinesOf(text.Bytes)
+	ls := textfile.LinesOf(text.Bytes)
 	if item.Change == plan.Purged {
 		err := rule.drop(ls)
 		text.Bytes = ls.Text()
@@ -148,5 +150,5 @@ func changeLine(item provider.BatchChange, text Text) (Text, error) {
 		return text, provider.Errorf(provider.Retryable, "there is no file %s; describe it, or set create", rule.path)
 	}
 	err = rule.put(ls)
-	return Text{true, ls.Text()}, rule.explain(err)
+	return textfile.Text{Exists: true, Bytes: ls.Text()}, rule.explain(err)
 }

@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/handlers/internal/textfile"
+
+	"southbound/handlers/internal/disk"
+
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/plan"
@@ -15,7 +19,11 @@ import (
 	"southbound/shared/provider/providertest"
 )
 
-func withLine(s *system) provider.Definition { d := Line(); d.Handler = newLine(Editor{s}); return d }
+func withLine(s *disk.System) provider.Definition {
+	d := Line()
+	d.Handler = newLine(textfile.Editor{Sys: s})
+	return d
+}
 
 func TestLineConformance(t *testing.T) {
 	newCase := func(first map[string]any, updates ...map[string]any) func(dir string) (providertest.Case, error) {
@@ -220,7 +228,7 @@ func TestLineAndItsFile(t *testing.T) {
 // is no other's.
 func TestLineBatch(t *testing.T) {
 	reads, writes := 0, 0
-	g := newRig(t, withLine(&system{before: func(call string) error {
+	g := newRig(t, withLine(&disk.System{Before: func(call string) error {
 		switch call {
 		case "open":
 			reads++
@@ -261,7 +269,7 @@ func TestEditorsDoNotLoseChanges(t *testing.T) {
 	path := filepath.Join(dir, "a")
 	host := providertest.NewHost(nil)
 	stranger := 0
-	e := NewEditor(func(call string) error {
+	e := textfile.NewEditor(func(call string) error {
 		if call == "fsync" && stranger == 0 { // once, between reading and replacing
 			stranger++
 			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
@@ -273,9 +281,9 @@ func TestEditorsDoNotLoseChanges(t *testing.T) {
 		}
 		return nil
 	})
-	add := func(e Editor, name string) error {
-		return e.Edit(host.Context(t.Context(), provider.Options{}), path, AnyFile(), func(t Text) (Text, error) {
-			return Text{true, t.Bytes + name + "\n"}, nil
+	add := func(e textfile.Editor, name string) error {
+		return e.Edit(host.Context(t.Context(), provider.Options{}), path, textfile.AnyFile(), func(t textfile.Text) (textfile.Text, error) {
+			return textfile.Text{Exists: true, Bytes: t.Bytes + name + "\n"}, nil
 		})
 	}
 	if err := add(e, "first"); err != nil {
@@ -284,7 +292,7 @@ func TestEditorsDoNotLoseChanges(t *testing.T) {
 	errs := make(chan error)
 	const n = 16
 	for i := range n {
-		go func() { errs <- add(Editor{}, fmt.Sprint("editor ", i)) }()
+		go func() { errs <- add(textfile.Editor{}, fmt.Sprint("editor ", i)) }()
 	}
 	for range n {
 		if err := <-errs; err != nil {
@@ -299,13 +307,13 @@ func TestEditorsDoNotLoseChanges(t *testing.T) {
 
 func TestEditWaitsNoLongerThanItsCaller(t *testing.T) {
 	g := newRig(t, Line())
-	d, err := openFolder(nil, g.dir)
+	d, err := disk.OpenFolder(nil, g.dir)
 	g.do(err)
-	defer d.close()
-	g.do(waitForLock(t.Context(), d.fd))
+	defer d.Close()
+	g.do(disk.WaitForLock(t.Context(), d.FD))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err = Editor{}.Edit(g.host.Context(ctx, provider.Options{}), g.path("a"), AnyFile(), func(Text) (Text, error) { return Text{true, "x"}, nil })
+	err = textfile.Editor{}.Edit(g.host.Context(ctx, provider.Options{}), g.path("a"), textfile.AnyFile(), func(textfile.Text) (textfile.Text, error) { return textfile.Text{Exists: true, Bytes: "x"}, nil })
 	if err == nil || provider.ClassOf(err) != provider.Retryable {
 		t.Fatal(err)
 	}
@@ -326,7 +334,7 @@ func TestEditKeepsExtendedAttributes(t *testing.T) {
 // TestEditOfWhatCannotBeReplaced writes in place when the file is a mount point.
 // TestWhatCannotBeReplaced changes files that something is mounted on.
 func TestWhatCannotBeReplaced(t *testing.T) {
-	mounted := &system{before: func(call string) error {
+	mounted := &disk.System{Before: func(call string) error {
 		if call == "rename" {
 			return unix.EBUSY
 		}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 
+	"southbound/handlers/internal/disk"
+
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/plan"
@@ -12,8 +14,8 @@ import (
 
 // unreadable is a system on which nobody, not even the superuser, reads what its mode keeps its
 // owner from reading.
-func unreadable(path string, self int) *system {
-	return &system{self: self, before: func(call string) error {
+func unreadable(path string, self int) *disk.System {
+	return &disk.System{Self: self, Before: func(call string) error {
 		var st unix.Stat_t
 		if (call == "open" || call == "opendir") && unix.Lstat(path, &st) == nil && st.Mode&unix.S_IRUSR == 0 {
 			return unix.EACCES
@@ -27,7 +29,7 @@ func unreadable(path string, self int) *system {
 func TestLockedOut(t *testing.T) {
 	for _, tc := range []struct {
 		why   string
-		with  func(*system) provider.Definition
+		with  func(*disk.System) provider.Definition
 		set   func(g *rig)
 		attrs map[string]any
 		want  string

@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 
+	"southbound/handlers/internal/disk"
+
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
@@ -13,7 +15,7 @@ import (
 func TestMovedMeanwhile(t *testing.T) {
 	for _, tc := range []struct {
 		why   string
-		with  func(*system) provider.Definition
+		with  func(*disk.System) provider.Definition
 		attrs map[string]any
 		at    string // the call before which it is moved
 		empty bool   // another directory takes its place
@@ -27,7 +29,7 @@ func TestMovedMeanwhile(t *testing.T) {
 		t.Run(tc.why, func(t *testing.T) {
 			moved := false
 			g := newRig(t, tc.with(nil))
-			g.def = tc.with(&system{before: func(call string) error {
+			g.def = tc.with(&disk.System{Before: func(call string) error {
 				if moved || call != tc.at {
 					return nil
 				}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"southbound/handlers/internal/disk"
+
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
@@ -95,12 +97,12 @@ func TestHiddenNames(t *testing.T) {
 		names = append(names, strings.Repeat("n", i+1), strings.Repeat("ü", i/2+1)+strings.Repeat("x", i%2))
 	}
 	for _, name := range names {
-		hidden := leftover(name)
+		hidden := disk.Leftover(name)
 		if first, ok := seen[hidden]; ok && first != name {
 			t.Errorf("%q and %q have the hidden name %q", first, name, hidden)
 		}
 		seen[hidden] = name
-		if len(hidden) > maxName || !strings.HasPrefix(hidden, ".") || strings.Contains(hidden, "/") || hidden == name {
+		if len(hidden) > disk.MaxName || !strings.HasPrefix(hidden, ".") || strings.Contains(hidden, "/") || hidden == name {
 			t.Errorf("the hidden name of %q is %q", name, hidden)
 		}
 		if utf8.ValidString(name) && !utf8.ValidString(hidden) {

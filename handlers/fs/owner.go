@@ -1,16 +1,14 @@
 package fs
 
 import (
-	"errors"
 	"strconv"
+
+	"southbound/handlers/internal/disk"
 
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/provider"
 )
-
-// wanted is the owner, group and mode that are asked for; -1 is not asked for.
-type wanted struct{ uid, gid, mode int }
 
 // owners looks users and groups up, each once. It is not for concurrent use.
 type owners struct {
@@ -19,16 +17,16 @@ type owners struct {
 }
 
 // wantedOf reads the owner, group and mode of a resource.
-func (n *owners) wantedOf(r provider.Resource) (wanted, error) {
-	w := wanted{-1, -1, -1}
+func (n *owners) wantedOf(r provider.Resource) (disk.Perm, error) {
+	w := disk.Perm{UID: -1, GID: -1, Mode: -1}
 	var err error
 	if s := owner(r, "owner"); s != "" {
-		if w.uid, err = idOf(&n.uids, s, lookupUser); err != nil {
+		if w.UID, err = idOf(&n.uids, s, disk.LookupUser); err != nil {
 			return w, provider.Errorf(provider.Retryable, "there is no user %q: %w", s, err)
 		}
 	}
 	if s := owner(r, "group"); s != "" {
-		if w.gid, err = idOf(&n.gids, s, lookupGroup); err != nil {
+		if w.GID, err = idOf(&n.gids, s, disk.LookupGroup); err != nil {
 			return w, provider.Errorf(provider.Retryable, "there is no group %q: %w", s, err)
 		}
 	}
@@ -37,7 +35,7 @@ func (n *owners) wantedOf(r provider.Resource) (wanted, error) {
 		if err != nil {
 			return w, provider.Errorf(provider.NeedsChange, `mode %q is not octal, such as "0644"`, s)
 		}
-		w.mode = int(bits) //nolint:gosec // 12 bits
+		w.Mode = int(bits) //nolint:gosec // 12 bits
 	}
 	return w, nil
 }
@@ -100,21 +98,21 @@ func nameOf(known *map[int]string, id int, lookup func(string) string) string {
 
 // observe reports owner and group, when they are asked for, and mode: in the words in which they
 // were asked for where they are the same, so that 0 and root, or 644 and 0644, do not differ.
-func (n *owners) observe(attrs map[string]any, r provider.Resource, w wanted, st *unix.Stat_t, mode bool) {
-	if uid := int(st.Uid); w.uid == uid {
+func (n *owners) observe(attrs map[string]any, r provider.Resource, w disk.Perm, st *unix.Stat_t, mode bool) {
+	if uid := int(st.Uid); w.UID == uid {
 		attrs["owner"] = r.Attributes["owner"]
-	} else if w.uid >= 0 {
-		attrs["owner"] = nameOf(&n.users, uid, userName)
+	} else if w.UID >= 0 {
+		attrs["owner"] = nameOf(&n.users, uid, disk.UserName)
 	}
-	if gid := int(st.Gid); w.gid == gid {
+	if gid := int(st.Gid); w.GID == gid {
 		attrs["group"] = r.Attributes["group"]
-	} else if w.gid >= 0 {
-		attrs["group"] = nameOf(&n.group, gid, groupName)
+	} else if w.GID >= 0 {
+		attrs["group"] = nameOf(&n.group, gid, disk.GroupName)
 	}
 	if !mode {
 		return
 	}
-	if bits := int(st.Mode & 0o7777); w.mode == bits {
+	if bits := int(st.Mode & 0o7777); w.Mode == bits {
 		attrs["mode"] = r.Attributes["mode"]
 	} else {
 		attrs["mode"] = octal(bits)
@@ -124,48 +122,4 @@ func (n *owners) observe(attrs map[string]any, r provider.Resource, w wanted, st
 // octal writes permissions as four digits.
 func octal(bits int) string {
 	return string([]byte{'0' + byte(bits>>9&7), '0' + byte(bits>>6&7), '0' + byte(bits>>3&7), '0' + byte(bits&7)})
-}
-
-// set gives a file its owner, then its mode, as a change of owner takes some bits of the mode away.
-func (w wanted) set(f openFile) error {
-	if w.uid >= 0 || w.gid >= 0 {
-		if err := f.chown(w.uid, w.gid); err != nil {
-			return err
-		}
-	}
-	if w.mode >= 0 {
-		return f.chmod(w.mode)
-	}
-	return nil
-}
-
-// keep fills what is not asked for from what is there, as a thing that is replaced stays what it
-// was in all that nobody spoke of; but other bytes do not inherit the right to run as another user.
-// kept is false when an owner would change hands that only the superuser may give it back to; self
-// is who makes the change.
-func (w wanted) keep(st *unix.Stat_t, self int) (full wanted, kept bool) {
-	kept = true
-	if w.mode < 0 {
-		w.mode = int(st.Mode & 0o1777)
-	}
-	if w.uid < 0 {
-		if w.uid = int(st.Uid); self != 0 && w.uid != self {
-			w.uid, kept = -1, false
-		}
-	}
-	if w.gid < 0 {
-		w.gid = int(st.Gid)
-	}
-	return w, kept
-}
-
-// setKeeping is set for a wanted of which the group was only kept: giving a file to a group one is
-// not in is for the superuser.
-func (w wanted) setKeeping(f openFile, asked wanted) error {
-	err := w.set(f)
-	if errors.Is(err, unix.EPERM) && asked.gid < 0 && w.gid >= 0 {
-		w.gid = -1
-		err = w.set(f)
-	}
-	return err
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/handlers/internal/disk"
+
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/plan"
@@ -258,7 +260,7 @@ func TestReplacedFilesKeepTheirAttributes(t *testing.T) {
 // user's own.
 func TestOwnersThatCannotBeKept(t *testing.T) {
 	d := File()
-	d.Handler = file{&system{self: stranger}}
+	d.Handler = file{&disk.System{Self: stranger}}
 	g := newRig(t, d)
 	g.write("a", "old", 0o640)
 	g.must(g.resource(map[string]any{"path": g.path("a"), "content": "new"}), plan.Updated)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 
+	"southbound/handlers/internal/disk"
+
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/diag"
@@ -45,7 +47,7 @@ func validPurge(attrs map[string]any) []diag.Problem {
 // that it has open, so no link that somebody puts in the way leads it elsewhere, and stays on one
 // file system.
 type removal struct {
-	sys  *system
+	sys  *disk.System
 	ctx  *provider.Context
 	dev  uint64 // of the file system it stays on
 	done int    // things removed
@@ -56,7 +58,7 @@ func newRemoval(t *task, top int) (*removal, error) {
 	if err := unix.Fstat(top, &st); err != nil {
 		return nil, err
 	}
-	return &removal{sys: t.dir.sys, ctx: t.ctx, dev: uint64(st.Dev)}, nil //nolint:unconvert // it is of another type on some systems
+	return &removal{sys: t.Dir.Sys, ctx: t.Ctx, dev: uint64(st.Dev)}, nil //nolint:unconvert // it is of another type on some systems
 }
 
 // clearOut removes what a directory is not to have in it.
@@ -68,38 +70,38 @@ func clearOut(t *task) error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	r, err := newRemoval(t, t.file.fd)
+	r, err := newRemoval(t, t.file.FD)
 	if err != nil {
 		return err
 	}
-	if err := r.guard(t.file.fd, t.path); err != nil {
+	if err := r.guard(t.file.FD, t.Path); err != nil {
 		return err
 	}
-	defer r.report(t.path)
+	defer r.report(t.Path)
 	for _, name := range names {
-		if err := r.tree(t.file.fd, name, join(t.path, name)); err != nil {
+		if err := r.tree(t.file.FD, name, disk.Join(t.Path, name)); err != nil {
 			return err
 		}
 	}
-	return t.file.sync()
+	return t.file.Sync()
 }
 
 // removeAll removes a directory with all that is in it.
 func removeAll(t *task) error {
-	dir, err := t.dir.openDir(t.base)
+	dir, err := t.Dir.OpenDir(t.Base)
 	if err != nil {
-		return unlessGone(err)
+		return disk.UnlessGone(err)
 	}
-	defer dir.close()
-	r, err := newRemoval(t, t.dir.fd)
+	defer dir.Close()
+	r, err := newRemoval(t, t.Dir.FD)
 	if err != nil {
 		return err
 	}
-	if err := r.guard(dir.fd, t.path); err != nil {
+	if err := r.guard(dir.FD, t.Path); err != nil {
 		return err
 	}
-	defer r.report(t.path)
-	return r.tree(t.dir.fd, t.base, t.path)
+	defer r.report(t.Path)
+	return r.tree(t.Dir.FD, t.Base, t.Path)
 }
 
 // guard refuses the directories of the system, under whatever name.
@@ -117,21 +119,14 @@ func (r *removal) guard(fd int, path string) error {
 	return nil
 }
 
-func join(dir, name string) string {
-	if dir == "/" {
-		return dir + name
-	}
-	return dir + "/" + name
-}
-
 // tree removes what stands under name in an open directory, with all below. What is gone is fine.
 func (r *removal) tree(dir int, name, path string) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
 	var st unix.Stat_t
-	if err := r.sys.statAt(dir, name, &st); err != nil {
-		return unlessGone(err)
+	if err := r.sys.StatAt(dir, name, &st); err != nil {
+		return disk.UnlessGone(err)
 	}
 	var err error
 	flags, call := 0, "unlink"
@@ -144,13 +139,13 @@ func (r *removal) tree(dir int, name, path string) error {
 				return err
 			}
 		}
-		err = r.sys.do(call, func() error { return unix.Unlinkat(dir, name, flags) })
+		err = r.sys.Do(call, func() error { return unix.Unlinkat(dir, name, flags) })
 		if !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
 			break
 		}
 	}
 	switch {
-	case gone(err):
+	case disk.Gone(err):
 		return nil
 	case errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.EEXIST):
 		return provider.Errorf(provider.Retryable, "something writes into %s while it is removed", path)
@@ -165,9 +160,9 @@ func (r *removal) tree(dir int, name, path string) error {
 
 // empty removes all that is in a directory.
 func (r *removal) empty(dir int, name, path string) error {
-	fd, err := r.sys.openAt("opendir", dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	fd, err := r.sys.OpenAt("opendir", dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	switch {
-	case gone(err):
+	case disk.Gone(err):
 		return nil
 	case err != nil:
 		return fmt.Errorf("empty %s: %w", path, err)
@@ -190,7 +185,7 @@ func (r *removal) empty(dir int, name, path string) error {
 			return err
 		}
 		for _, name := range names {
-			if err := r.tree(fd, name, join(path, name)); err != nil {
+			if err := r.tree(fd, name, disk.Join(path, name)); err != nil {
 				return err
 			}
 		}
@@ -209,7 +204,7 @@ func (r *removal) report(path string) {
 
 // openList opens an open directory once more, to list it.
 func openList(dir int) (*os.File, error) {
-	fd, err := openAt(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	fd, err := disk.OpenAt(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/handlers/internal/disk"
+
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
@@ -142,7 +144,7 @@ func TestGuardIsAsked(t *testing.T) {
 	for _, purged := range []bool{false, true} {
 		t.Run(fmt.Sprintf("purged %t", purged), func(t *testing.T) {
 			calls := 0
-			g := newRig(t, withDir(&system{before: func(call string) error {
+			g := newRig(t, withDir(&disk.System{Before: func(call string) error {
 				if call == "unlink" || call == "rmdir" {
 					calls++
 					return os.ErrPermission // whatever happens, nothing is removed
@@ -163,7 +165,7 @@ func TestGuardIsAsked(t *testing.T) {
 
 // TestPurgedRoot is refused without recurse_purge, too.
 func TestPurgedRoot(t *testing.T) {
-	g := newRig(t, withDir(&system{before: func(call string) error {
+	g := newRig(t, withDir(&disk.System{Before: func(call string) error {
 		if call == "unlink" {
 			return os.ErrPermission
 		}
@@ -198,7 +200,7 @@ func TestWrittenMeanwhile(t *testing.T) {
 		t.Run(tc.why, func(t *testing.T) {
 			var g *rig
 			times := tc.times
-			g = newRig(t, withDir(&system{before: func(call string) error {
+			g = newRig(t, withDir(&disk.System{Before: func(call string) error {
 				if call == "rmdir" && times > 0 {
 					times--
 					return os.WriteFile(g.path("a/deep/late"), nil, 0o600)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/handlers/internal/textfile"
+
 	"southbound/shared/provider"
 )
 
@@ -21,7 +23,7 @@ type rule struct {
 	multiple             string
 	start, create        bool
 	purged               bool
-	markers              Block
+	markers              textfile.Block
 }
 
 var errSeveral = errors.New("several lines match")
@@ -87,14 +89,14 @@ func (u *rule) explain(err error) error {
 }
 
 // concerned returns the lines that are this one, or are to become it.
-func (u *rule) concerned(ls *Lines) []int {
+func (u *rule) concerned(ls *textfile.Lines) []int {
 	return ls.Find(func(s string) bool {
 		return u.isLine && s == u.line || u.match != nil && u.match.MatchString(s)
 	})
 }
 
 // goes returns the lines that are removed with this one.
-func (u *rule) goes(ls *Lines) []int {
+func (u *rule) goes(ls *textfile.Lines) []int {
 	return ls.Find(func(s string) bool {
 		if u.isLine {
 			return s == u.line
@@ -104,7 +106,7 @@ func (u *rule) goes(ls *Lines) []int {
 }
 
 // observe describes what is there.
-func (u *rule) observe(ls *Lines) (provider.Observation, error) {
+func (u *rule) observe(ls *textfile.Lines) (provider.Observation, error) {
 	obs := provider.Observation{Exists: true, Attributes: map[string]any{}}
 	if u.isBlock {
 		have, ok, err := u.markers.Lines(ls)
@@ -141,7 +143,7 @@ func (u *rule) observe(ls *Lines) (provider.Observation, error) {
 }
 
 // targets returns the lines that have to be line, and those beside them that have to go.
-func (u *rule) targets(ls *Lines) (targets, extra []int, err error) {
+func (u *rule) targets(ls *textfile.Lines) (targets, extra []int, err error) {
 	found := u.concerned(ls)
 	if u.match == nil || len(found) < 2 {
 		return found, nil, nil
@@ -156,11 +158,11 @@ func (u *rule) targets(ls *Lines) (targets, extra []int, err error) {
 	case "single":
 		return found[:1], found[1:], nil
 	}
-	return nil, nil, fmt.Errorf("%w: %s", errSeveral, places(found))
+	return nil, nil, fmt.Errorf("%w: %s", errSeveral, textfile.Places(found))
 }
 
 // put makes lines as they are wanted.
-func (u *rule) put(ls *Lines) error {
+func (u *rule) put(ls *textfile.Lines) error {
 	if u.isBlock {
 		return u.markers.Put(ls, u.at(ls), u.block...)
 	}
@@ -184,7 +186,7 @@ func (u *rule) put(ls *Lines) error {
 }
 
 // at returns where new lines are put in.
-func (u *rule) at(ls *Lines) int {
+func (u *rule) at(ls *textfile.Lines) int {
 	at := ls.Len()
 	if u.start {
 		at = 0
@@ -203,7 +205,7 @@ func (u *rule) at(ls *Lines) int {
 }
 
 // drop takes lines away.
-func (u *rule) drop(ls *Lines) error {
+func (u *rule) drop(ls *textfile.Lines) error {
 	if u.isBlock {
 		return u.markers.Drop(ls)
 	}

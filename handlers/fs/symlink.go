@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"southbound/handlers/internal/disk"
+
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/diag"
@@ -43,9 +45,9 @@ func validTarget(attrs map[string]any) []diag.Problem {
 }
 
 // symlink is the handler of fs::Symlink.
-type symlink struct{ sys *system }
+type symlink struct{ sys *disk.System }
 
-func (s symlink) system() *system { return s.sys }
+func (s symlink) system() *disk.System { return s.sys }
 
 // Read implements provider.Handler.
 func (s symlink) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
@@ -58,15 +60,15 @@ func (s symlink) ReadBatch(ctx context.Context, items []provider.BatchRead) []pr
 }
 
 // observe implements observer.
-func (symlink) observe(rd *reader, _ *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error) {
+func (symlink) observe(rd *reader, _ *provider.Context, r provider.Resource, base string, want disk.Perm) (provider.Observation, error) {
 	var st unix.Stat_t
-	if err := rd.dir.stat(base, &st); err != nil {
+	if err := rd.dir.Stat(base, &st); err != nil {
 		return provider.Observation{}, err
 	}
 	if err := isLink(&st); err != nil {
 		return provider.Observation{}, err
 	}
-	target, err := rd.dir.readLink(base, rd.buf)
+	target, err := rd.dir.ReadLink(base, rd.buf)
 	if err != nil {
 		return provider.Observation{}, err
 	}
@@ -79,7 +81,7 @@ func isLink(st *unix.Stat_t) error {
 	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
 		return nil
 	}
-	return provider.Errorf(provider.NeedsChange, "what is there is %s, no symbolic link; remove it, or describe it as what it is", kindOf(st))
+	return provider.Errorf(provider.NeedsChange, "what is there is %s, no symbolic link; remove it, or describe it as what it is", disk.KindOf(st))
 }
 
 // Create implements provider.Handler.
@@ -108,7 +110,7 @@ func (symlink) prepare(*task) error { return nil }
 // publish implements stepper.
 func (symlink) publish(t *task) error {
 	var st unix.Stat_t
-	err := t.dir.stat(t.base, &st)
+	err := t.Dir.Stat(t.Base, &st)
 	missing := errors.Is(err, unix.ENOENT)
 	if err == nil {
 		err = isLink(&st)
@@ -120,38 +122,25 @@ func (symlink) publish(t *task) error {
 	full := t.want
 	switch {
 	case t.Change == plan.Purged:
-		return t.dir.remove(t.base)
-	case missing && t.want == wanted{-1, -1, t.want.mode}:
-		if err := t.dir.symLink(target, t.base); !errors.Is(err, unix.EEXIST) {
+		return t.Dir.Remove(t.Base)
+	case missing && t.want == disk.Perm{UID: -1, GID: -1, Mode: t.want.Mode}:
+		if err := t.Dir.SymLink(target, t.Base); !errors.Is(err, unix.EEXIST) {
 			return err
 		}
 	case !missing && t.Change == plan.Updated && !t.differs("target"):
-		return t.dir.own(t.base, t.want, t.want)
+		return t.Dir.Own(t.Base, t.want, t.want)
 	case !missing:
-		full, _ = t.want.keep(&st, t.dir.sys.uid())
+		full, _ = t.want.Keep(&st, t.Dir.Sys.UID())
 	}
-	if err := t.dir.tidy(t.base); err != nil {
+	if err := t.Dir.Tidy(t.Base); err != nil {
 		return err
 	}
 	t.named = true
-	if err := t.dir.symLink(target, leftover(t.base)); err != nil {
+	if err := t.Dir.SymLink(target, disk.Leftover(t.Base)); err != nil {
 		return err
 	}
-	if err := t.dir.own(leftover(t.base), full, t.want); err != nil {
+	if err := t.Dir.Own(disk.Leftover(t.Base), full, t.want); err != nil {
 		return err
 	}
-	return t.dir.take(t.base)
-}
-
-// own gives a symbolic link its owner and group. A group that was only kept may stay away, see
-// setKeeping.
-func (d *folder) own(base string, w, asked wanted) error {
-	if w.uid < 0 && w.gid < 0 {
-		return nil
-	}
-	err := d.chown(base, w.uid, w.gid)
-	if errors.Is(err, unix.EPERM) && asked.gid < 0 && w.gid >= 0 {
-		err = d.chown(base, w.uid, -1)
-	}
-	return err
+	return t.Dir.Take(t.Base)
 }

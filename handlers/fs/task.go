@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 
+	"southbound/handlers/internal/disk"
+
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/plan"
@@ -47,24 +49,19 @@ type stepper interface {
 	// publish makes it visible under its name, or takes away what is to be removed.
 	publish(t *task) error
 	// system is what the changes are made with.
-	system() *system
+	system() *disk.System
 }
 
 // task is one change under way.
 type task struct {
 	*provider.BatchChange
-	ctx  *provider.Context
-	path string
-	dir  *folder
-	base string
-	// suffix is that of the name under which what a change takes away is kept, "" for not at all.
-	suffix string
-	want   wanted
-	file   openFile // to be synced and closed, if it is open
-	named  bool     // something stands under the hidden name already
-	still  bool     // the bytes stay where they are
-	done   bool     // nothing is left to do
-	err    error
+	disk.Slot
+	want  disk.Perm
+	file  disk.File // to be synced and closed, if it is open
+	named bool      // something stands under the hidden name already
+	still bool      // the bytes stay where they are
+	done  bool      // nothing is left to do
+	err   error
 }
 
 // differs reports whether an update is about an attribute.
@@ -86,16 +83,16 @@ func carryOut(ctx context.Context, s stepper, items []provider.BatchChange) []pr
 		for i := range part {
 			part[i].begin(ctx, &items[from+i], dirs, &known)
 		}
-		together(part, workers, func(t *task) { t.err = explain(t.verb(), s.prepare(t)) })
+		together(part, workers, func(t *task) { t.err = disk.Explain(t.verb(), s.prepare(t)) })
 		together(part, syncers, func(t *task) {
-			if t.file.fd >= 0 {
-				t.err = explain("sync "+t.path, t.file.sync())
+			if t.file.FD >= 0 {
+				t.err = disk.Explain("sync "+t.Path, t.file.Sync())
 			}
 		})
 		together(part, workers, func(t *task) {
 			// A caller that gave up may have started the next run already.
-			if t.err = explain(t.verb(), t.ctx.Err()); t.err == nil {
-				t.err = explain(t.verb(), s.publish(t))
+			if t.err = disk.Explain(t.verb(), t.Ctx.Err()); t.err == nil {
+				t.err = disk.Explain(t.verb(), s.publish(t))
 			}
 		})
 		for i := range part {
@@ -120,9 +117,10 @@ func together(tasks []task, workers int, f func(*task)) {
 
 // begin opens the directory and reads what is wanted.
 func (t *task) begin(ctx context.Context, item *provider.BatchChange, dirs folders, known *owners) {
-	*t = task{BatchChange: item, ctx: item.Context.With(ctx), path: text(item.Resource, "path"), suffix: suffixOf(item.Resource), file: openFile{-1, dirs.sys}}
+	*t = task{BatchChange: item, file: disk.File{FD: -1, Sys: dirs.sys},
+		Slot: disk.Slot{Ctx: item.Context.With(ctx), Path: text(item.Resource, "path"), Suffix: suffixOf(item.Resource)}}
 	var dir string
-	if dir, t.base, t.err = place(item.Resource); t.err != nil {
+	if dir, t.Base, t.err = disk.Place(t.Path); t.err != nil {
 		return
 	}
 	if t.Change != plan.Purged {
@@ -131,73 +129,73 @@ func (t *task) begin(ctx context.Context, item *provider.BatchChange, dirs folde
 		}
 	}
 	var err error
-	t.dir, err = dirs.open(dir)
-	if t.Change == plan.Purged && gone(err) {
+	t.Dir, err = dirs.open(dir)
+	if t.Change == plan.Purged && disk.Gone(err) {
 		t.done = true // with the directory, the thing is gone
 		return
 	}
 	if err == nil {
-		err = t.dir.writable()
+		err = t.Dir.Writable()
 	}
-	t.err = explain(t.verb(), err)
+	t.err = disk.Explain(t.verb(), err)
 }
 
 func (t *task) verb() string {
 	switch t.Change {
 	case plan.Purged:
-		return "remove " + t.path
+		return "remove " + t.Path
 	case plan.Created:
-		return "make " + t.path
+		return "make " + t.Path
 	}
-	return "change " + t.path
+	return "change " + t.Path
 }
 
 // end lets go of what the task holds.
 func (t *task) end() {
-	t.file.close()
-	if t.err != nil && t.dir != nil && t.named {
-		_ = t.dir.tidy(t.base)
+	t.file.Close()
+	if t.err != nil && t.Dir != nil && t.named {
+		_ = t.Dir.Tidy(t.Base)
 	}
 }
 
 // folders are the directories that a batch works in.
 type folders struct {
-	sys    *system
+	sys    *disk.System
 	opened map[string]*opened
 }
 
 type opened struct {
-	*folder
+	*disk.Folder
 	err error
 }
 
-func (fs folders) open(path string) (*folder, error) {
+func (fs folders) open(path string) (*disk.Folder, error) {
 	o, ok := fs.opened[path]
 	if !ok {
 		o = &opened{}
-		o.folder, o.err = openFolder(fs.sys, path)
+		o.Folder, o.err = disk.OpenFolder(fs.sys, path)
 		fs.opened[path] = o
 	}
-	return o.folder, o.err
+	return o.Folder, o.err
 }
 
 // sync makes what was published durable; where that fails, the tasks fail.
 func (fs folders) sync(tasks []task) {
-	failed := map[*folder]error{}
+	failed := map[*disk.Folder]error{}
 	for i := range tasks {
 		t := &tasks[i]
 		if t.err != nil || t.done {
 			continue
 		}
-		err, known := failed[t.dir]
+		err, known := failed[t.Dir]
 		if !known {
-			if err = explain("sync "+t.dir.path, t.dir.sync()); err == nil {
-				err = explain("find "+t.dir.path, t.dir.there())
+			if err = disk.Explain("sync "+t.Dir.Path, t.Dir.Sync()); err == nil {
+				err = disk.Explain("find "+t.Dir.Path, t.Dir.There())
 			}
-			failed[t.dir] = err
+			failed[t.Dir] = err
 		}
 		if t.Change == plan.Purged {
-			err = unlessGone(err)
+			err = disk.UnlessGone(err)
 		}
 		t.err = err
 	}
@@ -206,54 +204,52 @@ func (fs folders) sync(tasks []task) {
 func (fs folders) close() {
 	for _, o := range fs.opened {
 		if o.err == nil {
-			o.folder.close()
+			o.Folder.Close()
 		}
 	}
 }
 
 // reader reads things one after the other; what it looked up for one serves the next.
 type reader struct {
-	sys   *system
+	sys   *disk.System
 	known owners
-	dir   *folder
+	dir   *disk.Folder
 	buf   []byte
 }
 
 // observer reads the things of one type.
 type observer interface {
 	// observe describes what stands under base in rd.dir.
-	observe(rd *reader, ctx *provider.Context, r provider.Resource, base string, want wanted) (provider.Observation, error)
+	observe(rd *reader, ctx *provider.Context, r provider.Resource, base string, want disk.Perm) (provider.Observation, error)
 	// system is what is tidied up with.
-	system() *system
+	system() *disk.System
 }
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
-
 // readers lends a reader to f.
-func readers(sys *system, f func(rd *reader)) {
-	buf := buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
+func readers(sys *disk.System, f func(rd *reader)) {
+	buf := disk.Buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
 	rd := &reader{sys: sys, buf: *buf}
 	defer func() {
 		rd.leave()
-		buffers.Put(buf)
+		disk.Buffers.Put(buf)
 	}()
 	f(rd)
 }
 
 func (rd *reader) leave() {
 	if rd.dir != nil {
-		rd.dir.close()
+		rd.dir.Close()
 		rd.dir = nil
 	}
 }
 
 // enter makes a directory the one that is read in.
 func (rd *reader) enter(path string) error {
-	if rd.dir != nil && rd.dir.path == path {
+	if rd.dir != nil && rd.dir.Path == path {
 		return nil
 	}
 	rd.leave()
-	dir, err := openFolder(rd.sys, path)
+	dir, err := disk.OpenFolder(rd.sys, path)
 	if err == nil {
 		rd.dir = dir
 	}
@@ -261,7 +257,7 @@ func (rd *reader) enter(path string) error {
 }
 
 func (rd *reader) read(ctx *provider.Context, l observer, r provider.Resource) (provider.Observation, error) {
-	dir, base, err := place(r)
+	dir, base, err := disk.Place(text(r, "path"))
 	if err != nil {
 		return provider.Observation{}, err
 	}
@@ -269,22 +265,22 @@ func (rd *reader) read(ctx *provider.Context, l observer, r provider.Resource) (
 	if err != nil && !r.Purged {
 		return provider.Observation{}, err
 	}
-	if err := rd.enter(dir); gone(err) {
+	if err := rd.enter(dir); disk.Gone(err) {
 		return provider.Observation{}, nil
 	} else if err != nil {
-		return provider.Observation{}, explain("read "+text(r, "path"), err)
+		return provider.Observation{}, disk.Explain("read "+text(r, "path"), err)
 	}
 	if !ctx.DryRun() {
-		err := rd.dir.tidy(base)
+		err := rd.dir.Tidy(base)
 		if err != nil && !errors.Is(err, unix.EROFS) {
-			return provider.Observation{}, explain("remove what a crash left beside "+text(r, "path"), err)
+			return provider.Observation{}, disk.Explain("remove what a crash left beside "+text(r, "path"), err)
 		}
 	}
 	obs, err := l.observe(rd, ctx, r, base, want)
-	if gone(err) {
+	if disk.Gone(err) {
 		return provider.Observation{}, nil
 	}
-	return obs, explain("read "+text(r, "path"), err)
+	return obs, disk.Explain("read "+text(r, "path"), err)
 }
 
 // readAll reads many things, some at a time.

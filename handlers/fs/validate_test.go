@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/handlers/internal/disk"
+
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
@@ -90,7 +92,7 @@ func TestCheckedLines(t *testing.T) {
 
 // TestCheckedCutOff stops a change before each of its steps.
 func TestCheckedCutOff(t *testing.T) {
-	for kind, def := range map[string]func(*system) provider.Definition{"file": withFile, "line": withLine} {
+	for kind, def := range map[string]func(*disk.System) provider.Definition{"file": withFile, "line": withLine} {
 		t.Run(kind, func(t *testing.T) {
 			for n := 0; ; n++ {
 				s := &providertest.Stopper{}

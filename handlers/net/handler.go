@@ -4,17 +4,18 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/handlers/fs"
+	"southbound/handlers/internal/textfile"
+
 	"southbound/shared/provider"
 )
 
 type handler struct {
-	fs.Texts
+	textfile.Texts
 	listed string // the file that is listed
 }
 
-func newHandler(e fs.Editor) handler {
-	return handler{fs.Texts{Store: e, Place: fileOf, Observe: observe, Change: changed}, defaultFile}
+func newHandler(e textfile.Editor) handler {
+	return handler{textfile.Texts{Store: e, Place: fileOf, Observe: observe, Change: changed}, defaultFile}
 }
 
 func fileOf(r provider.Resource) string {
@@ -22,15 +23,15 @@ func fileOf(r provider.Resource) string {
 	return s
 }
 
-func observe(r provider.Resource, text fs.Text) (provider.Observation, error) {
+func observe(r provider.Resource, text textfile.Text) (provider.Observation, error) {
 	w, err := wantedOf(r)
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	return w.observe(r, fs.LinesOf(text.Bytes)), nil
+	return w.observe(r, textfile.LinesOf(text.Bytes)), nil
 }
 
-func changed(item provider.BatchChange, t fs.Text) (fs.Text, error) {
+func changed(item provider.BatchChange, t textfile.Text) (textfile.Text, error) {
 	w, err := wantedOf(item.Resource)
 	if err != nil {
 		return t, err
@@ -45,7 +46,7 @@ func (h handler) List(ctx *provider.Context, found func(provider.Found) error) e
 	if err != nil {
 		return err
 	}
-	ls := fs.LinesOf(text.Bytes)
+	ls := textfile.LinesOf(text.Bytes)
 	of := map[string][]entry{}
 	var names []string
 	for i := range ls.Len() {

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/handlers/fs"
+	"southbound/handlers/internal/textfile"
+
 	"southbound/shared/diag"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -47,7 +48,7 @@ func HostEntry() provider.Definition {
 				}
 			},
 		},
-		Handler: newHandler(fs.Editor{}),
+		Handler: newHandler(textfile.Editor{}),
 	}
 }
 
@@ -158,7 +159,7 @@ func wantedOf(r provider.Resource) (wanted, error) {
 }
 
 // own returns the lines of this name.
-func (w wanted) own(ls *fs.Lines) []int {
+func (w wanted) own(ls *textfile.Lines) []int {
 	return ls.Find(func(s string) bool {
 		e, ok := parse(s)
 		return ok && strings.EqualFold(e.name, w.name)
@@ -178,7 +179,7 @@ func (w wanted) fits(attribute string, e entry) bool {
 
 // put makes the lines of this name as they are wanted: a right one stays, a wrong one is made
 // right, and used for an address that is missing before it is removed.
-func (w wanted) put(ls *fs.Lines) {
+func (w wanted) put(ls *textfile.Lines) {
 	own := w.own(ls)
 	missing := slices.Clone(w.ips)
 	var spare []int
@@ -220,13 +221,13 @@ func (w wanted) put(ls *fs.Lines) {
 }
 
 // write makes a line right that has the right address.
-func (w wanted) write(ls *fs.Lines, i int, e entry) {
+func (w wanted) write(ls *textfile.Lines, i int, e entry) {
 	if !w.fits("aliases", e) || !w.fits("comment", e) {
 		w.rewrite(ls, i, e)
 	}
 }
 
-func (w wanted) rewrite(ls *fs.Lines, i int, e entry) { ls.Replace(i, i+1, w.over(e).String()) }
+func (w wanted) rewrite(ls *textfile.Lines, i int, e entry) { ls.Replace(i, i+1, w.over(e).String()) }
 
 // over lays what the resource says over what a line says beside its address.
 func (w wanted) over(e entry) entry {
@@ -241,7 +242,7 @@ func (w wanted) over(e entry) entry {
 }
 
 // observe describes the lines of this name, in the words of the resource where they say the same.
-func (w wanted) observe(r provider.Resource, ls *fs.Lines) provider.Observation {
+func (w wanted) observe(r provider.Resource, ls *textfile.Lines) provider.Observation {
 	own := w.own(ls)
 	if len(own) == 0 {
 		return provider.Observation{}
@@ -285,8 +286,8 @@ func values(texts []string) []any {
 }
 
 // changed returns a text after a change.
-func (w wanted) changed(change plan.Change, text fs.Text) fs.Text {
-	ls := fs.LinesOf(text.Bytes)
+func (w wanted) changed(change plan.Change, text textfile.Text) textfile.Text {
+	ls := textfile.LinesOf(text.Bytes)
 	if change == plan.Purged {
 		for _, i := range slices.Backward(w.own(ls)) {
 			ls.Replace(i, i+1)
@@ -295,5 +296,5 @@ func (w wanted) changed(change plan.Change, text fs.Text) fs.Text {
 		return text
 	}
 	w.put(ls)
-	return fs.Text{Exists: true, Bytes: ls.Text()}
+	return textfile.Text{Exists: true, Bytes: ls.Text()}
 }

@@ -10,7 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"southbound/handlers/fs"
+	"southbound/handlers/internal/textfile"
+
 	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
@@ -43,7 +44,7 @@ func (r *relisted) List(ctx *provider.Context, found func(provider.Found) error)
 func TestConformance(t *testing.T) {
 	s := &providertest.Stopper{}
 	d := HostEntry()
-	listed := &relisted{handler: newHandler(fs.NewEditor(func(string) error { return s.Before() }))}
+	listed := &relisted{handler: newHandler(textfile.NewEditor(func(string) error { return s.Before() }))}
 	d.Handler = listed
 	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
 		file := filepath.Join(dir, "hosts")
@@ -120,7 +121,7 @@ func apply(t *testing.T, r provider.Resource) (plan.Change, error) {
 		return "", err
 	}
 	typ, _ := reg.Type("net::HostEntry")
-	h := newHandler(fs.Editor{})
+	h := newHandler(textfile.Editor{})
 	ctx := providertest.NewHost(nil).Context(t.Context(), provider.Options{})
 	obs, err := h.Read(ctx, provider.ReadRequest{Resource: r})
 	switch {

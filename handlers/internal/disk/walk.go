@@ -1,4 +1,4 @@
-package fs
+package disk
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ const maxLinks = 40
 const longestPath = 4096
 
 // openDirPath opens a directory by its absolute path; see walk for whom it trusts on the way.
-func openDirPath(sys *system, path string, flags int) (int, error) {
-	return walk(path, flags, sys.uid())
+func openDirPath(sys *System, path string, flags int) (int, error) {
+	return walk(path, flags, sys.UID())
 }
 
 // walker goes down a path, one name after the other.
@@ -67,7 +67,7 @@ func walk(path string, flags, self int) (fd int, err error) {
 			return -1, err
 		}
 	}
-	return openAt(w.fd, ".", flags|unix.O_DIRECTORY, 0)
+	return OpenAt(w.fd, ".", flags|unix.O_DIRECTORY, 0)
 }
 
 // names splits a path, and leaves out what does not lead anywhere.
@@ -82,7 +82,7 @@ func names(path string) []string {
 }
 
 func (w *walker) root() error {
-	fd, err := openAt(unix.AT_FDCWD, "/", searchOnly|unix.O_DIRECTORY, 0)
+	fd, err := OpenAt(unix.AT_FDCWD, "/", searchOnly|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (w *walker) enter(fd int) error {
 func (w *walker) step() error {
 	name := w.rest[0]
 	w.rest = w.rest[1:]
-	fd, err := openAt(w.fd, name, searchOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	fd, err := OpenAt(w.fd, name, searchOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	switch {
 	case err == nil:
 		if name != ".." {

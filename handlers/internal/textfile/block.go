@@ -1,4 +1,4 @@
-package fs
+package textfile
 
 import (
 	"errors"
@@ -64,10 +64,10 @@ func (b Block) at(ls *Lines) (from, to int, err error) {
 	case len(begins) == 1 && len(ends) == 1 && begins[0] < ends[0]:
 		return begins[0], ends[0], nil
 	}
-	return -1, -1, provider.Errorf(provider.Terminal, "%w: begin at %s, end at %s; a %q needs one %q after it", errUnpaired, places(begins), places(ends), b.Begin, b.End)
+	return -1, -1, provider.Errorf(provider.Terminal, "%w: begin at %s, end at %s; a %q needs one %q after it", errUnpaired, Places(begins), Places(ends), b.Begin, b.End)
 }
 
-func places(at []int) string {
+func Places(at []int) string {
 	if len(at) == 0 {
 		return "no line"
 	}

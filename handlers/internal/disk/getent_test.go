@@ -1,6 +1,8 @@
-package fs
+package disk
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestGetent asks the real name service: entries by name and by number, and nothing for what is
 // unknown or no name.

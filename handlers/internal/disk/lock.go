@@ -1,4 +1,4 @@
-package fs
+package disk
 
 import (
 	"context"
@@ -17,20 +17,20 @@ const lockPause = 2 * time.Millisecond
 // is one that everybody has who does the same, such as that program. Where a file cannot be locked,
 // there is none to wait for. The caller calls unlock.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
-	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY, 0)
+	fd, err := OpenAt(unix.AT_FDCWD, path, unix.O_RDONLY, 0)
 	if err != nil {
 		return func() {}, nil //nolint:nilerr // a program may be run that may not be read
 	}
-	if err := waitForLock(ctx, fd); err != nil {
+	if err := WaitForLock(ctx, fd); err != nil {
 		_ = unix.Close(fd)
 		return nil, provider.Errorf(provider.Retryable, "wait for the lock of %s: %w", path, err)
 	}
 	return func() { _ = unix.Close(fd) }, nil
 }
 
-// waitForLock takes the lock of what is open. On file systems without such locks, there is none to
+// WaitForLock takes the lock of what is open. On file systems without such locks, there is none to
 // wait for.
-func waitForLock(ctx context.Context, fd int) error {
+func WaitForLock(ctx context.Context, fd int) error {
 	for {
 		err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
 		switch {

@@ -1,4 +1,4 @@
-package fs
+package disk
 
 import (
 	"slices"
@@ -31,9 +31,9 @@ func (p party) String() string {
 	case everybody:
 		return "everybody"
 	case aGroup:
-		name, id = groupName(id), "group "+id
+		name, id = GroupName(id), "group "+id
 	default:
-		name, id = userName(id), "user "+id
+		name, id = UserName(id), "user "+id
 	}
 	if name == "" {
 		return id

@@ -1,4 +1,4 @@
-package fs
+package disk
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func getent(database, key string) []string {
 	return nil
 }
 
-func lookupUser(name string) (string, error) {
+func LookupUser(name string) (string, error) {
 	u, err := user.Lookup(name)
 	if err == nil {
 		return u.Uid, nil
@@ -42,7 +42,7 @@ func lookupUser(name string) (string, error) {
 	return "", err
 }
 
-func lookupGroup(name string) (string, error) {
+func LookupGroup(name string) (string, error) {
 	g, err := user.LookupGroup(name)
 	if err == nil {
 		return g.Gid, nil
@@ -53,7 +53,7 @@ func lookupGroup(name string) (string, error) {
 	return "", err
 }
 
-func userName(id string) string {
+func UserName(id string) string {
 	if u, err := user.LookupId(id); err == nil {
 		return u.Username
 	}
@@ -63,7 +63,7 @@ func userName(id string) string {
 	return ""
 }
 
-func groupName(id string) string {
+func GroupName(id string) string {
 	if g, err := user.LookupGroupId(id); err == nil {
 		return g.Name
 	}

@@ -1,4 +1,4 @@
-package fs
+package disk
 
 import (
 	"context"
@@ -52,9 +52,9 @@ func advices() []advice {
 	}
 }
 
-// explain gives an error of the file system a class and says what to do; what is a verb phrase:
+// Explain gives an error of the file system a class and says what to do; what is a verb phrase:
 // "write /etc/motd". nil stays nil, and an error that has a class keeps it.
-func explain(what string, err error) error {
+func Explain(what string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package fs
+package disk
 
 import (
 	"errors"
@@ -9,29 +9,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyAttributes gives a file the extended attributes of another, access lists and security labels
+// CopyAttributes gives a file the extended attributes of another, access lists and security labels
 // among them. Those that give rights to who runs the file, and those that sign its bytes, are not
 // for other bytes. What may not be copied is left out.
-func copyAttributes(from, to openFile) error {
-	size, err := unix.Flistxattr(from.fd, nil)
+func CopyAttributes(from, to File) error {
+	size, err := unix.Flistxattr(from.FD, nil)
 	if err != nil || size == 0 {
 		return unlessRefused(err)
 	}
 	names := make([]byte, size)
-	if size, err = unix.Flistxattr(from.fd, names); err != nil {
+	if size, err = unix.Flistxattr(from.FD, names); err != nil {
 		return unlessRefused(err)
 	}
 	for name := range strings.SplitSeq(string(names[:size]), "\x00") {
 		if name == "" || name == "security.capability" || name == "security.ima" || name == "security.evm" {
 			continue
 		}
-		size, err := unix.Fgetxattr(from.fd, name, nil)
+		size, err := unix.Fgetxattr(from.FD, name, nil)
 		value := make([]byte, max(size, 0))
 		if err == nil && size > 0 {
-			size, err = unix.Fgetxattr(from.fd, name, value)
+			size, err = unix.Fgetxattr(from.FD, name, value)
 		}
 		if err == nil {
-			err = to.sys.do("fsetxattr", func() error { return unix.Fsetxattr(to.fd, name, value[:size], 0) })
+			err = to.Sys.Do("fsetxattr", func() error { return unix.Fsetxattr(to.FD, name, value[:size], 0) })
 		}
 		if err := unlessRefused(err); err != nil {
 			return err
@@ -51,8 +51,8 @@ func unlessRefused(err error) error {
 	return err
 }
 
-// openRoot opens a directory that is open once more, as a root that nothing leads out of.
-func openRoot(d *folder) (*os.Root, error) { return os.OpenRoot("/proc/self/fd/" + strconv.Itoa(d.fd)) }
+// OpenRoot opens a directory that is open once more, as a root that nothing leads out of.
+func OpenRoot(d *Folder) (*os.Root, error) { return os.OpenRoot("/proc/self/fd/" + strconv.Itoa(d.FD)) }
 
-// syncAll makes all that was written on a file system durable.
-func syncAll(fd int) error { return unix.Syncfs(fd) }
+// SyncAll makes all that was written on a file system durable.
+func SyncAll(fd int) error { return unix.Syncfs(fd) }

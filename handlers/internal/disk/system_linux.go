@@ -1,4 +1,4 @@
-package fs
+package disk
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ const searchOnly = unix.O_PATH
 
 // openUnnamed makes a file that has no name yet.
 func openUnnamed(dir int) (int, error) {
-	return openAt(dir, ".", unix.O_TMPFILE|unix.O_WRONLY, 0o600)
+	return OpenAt(dir, ".", unix.O_TMPFILE|unix.O_WRONLY, 0o600)
 }
 
 // noUnnamed reports whether an error of openUnnamed says that the file system has no such files.
@@ -36,7 +36,7 @@ func linkUnnamed(fd, dir int, name string) error {
 // allow that. It is looked at and opened by one descriptor, so that nothing else can be put in its
 // place.
 func openLocked(dir int, name string, self int, st *unix.Stat_t) (int, error) {
-	handle, err := openAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	handle, err := OpenAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return -1, err
 	}
@@ -56,12 +56,12 @@ func openLocked(dir int, name string, self int, st *unix.Stat_t) (int, error) {
 	if err := again(func() error { return unix.Chmod(path, bits) }); err != nil {
 		return -1, err
 	}
-	return openAt(unix.AT_FDCWD, path, unix.O_RDONLY, 0)
+	return OpenAt(unix.AT_FDCWD, path, unix.O_RDONLY, 0)
 }
 
 // chownLink gives a symbolic link another owner. What is not a link is ENOTDIR.
 func chownLink(dir int, name string, uid, gid int) error {
-	fd, err := openAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	fd, err := OpenAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func chownLink(dir int, name string, uid, gid int) error {
 // readLink returns where a symbolic link leads and whose it is, both of the same link even when
 // somebody exchanges it meanwhile. What is no link is ENOTDIR.
 func readLink(dir int, name string) (target string, uid uint32, err error) {
-	fd, err := openAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	fd, err := OpenAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return "", 0, err
 	}

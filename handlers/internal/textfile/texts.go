@@ -1,4 +1,4 @@
-package fs
+package textfile
 
 import (
 	"context"
@@ -141,4 +141,12 @@ func (h Texts) edit(ctx context.Context, where string, items []provider.BatchCha
 			out[i].Err = err
 		}
 	}
+}
+
+// Noop implements provider.Nooper: whether the directory of the file may be written.
+func (h Texts) Noop(_ *provider.Context, planned provider.BatchChange) error {
+	if w, ok := h.Store.(interface{ Writable(path string) error }); ok {
+		return w.Writable(h.Place(planned.Resource))
+	}
+	return nil
 }

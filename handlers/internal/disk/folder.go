@@ -1,0 +1,292 @@
+package disk
+
+import (
+	"errors"
+	"io"
+
+	"golang.org/x/sys/unix"
+
+	"southbound/shared/provider"
+)
+
+// Folder is an opened directory. Its methods name things in it and never follow a symbolic link.
+// Errors are those of the system.
+type Folder struct {
+	Sys  *System
+	Path string
+	FD   int
+	// Blind says that the directory may be passed but not opened for reading, so that it cannot be
+	// synced.
+	Blind bool
+}
+
+// OpenFolder opens a directory; symbolic links in its path are followed where that is safe, see
+// walk. The caller closes it.
+func OpenFolder(sys *System, path string) (*Folder, error) {
+	fd, err := openDirPath(sys, path, unix.O_RDONLY)
+	if err == nil {
+		return &Folder{Sys: sys, Path: path, FD: fd}, nil
+	}
+	if !errors.Is(err, unix.EACCES) {
+		return nil, err
+	}
+	if fd, err = openDirPath(sys, path, searchOnly); err != nil {
+		return nil, err
+	}
+	return &Folder{Sys: sys, Path: path, FD: fd, Blind: true}, nil
+}
+
+func (d *Folder) Close() { _ = unix.Close(d.FD) }
+
+// Sync makes the entries durable.
+func (d *Folder) Sync() error { return File{d.FD, d.Sys}.Sync() }
+
+// There reports that the directory is not the one under its path any more: what was changed in it
+// is elsewhere now, or gone.
+func (d *Folder) There() error {
+	var it, now unix.Stat_t
+	if err := unix.Fstat(d.FD, &it); err != nil {
+		return err
+	}
+	if err := again(func() error { return unix.Stat(d.Path, &now) }); err != nil {
+		return err
+	}
+	if it.Dev != now.Dev || it.Ino != now.Ino {
+		return provider.Errorf(provider.Retryable, "something else put another directory in the place of %s meanwhile", d.Path)
+	}
+	return nil
+}
+
+// Writable refuses what could not be made durable, before it is begun.
+func (d *Folder) Writable() error {
+	if d.Blind {
+		return unix.EACCES
+	}
+	return nil
+}
+
+// Stat describes what is there, a symbolic link itself.
+func (d *Folder) Stat(base string, st *unix.Stat_t) error {
+	return d.Sys.StatAt(d.FD, base, st)
+}
+
+// Open opens a thing for reading and describes it. It does not wait for the other end of a pipe. A
+// symbolic link is ELOOP.
+func (d *Folder) Open(base string, st *unix.Stat_t) (fd int, err error) {
+	fd, err = d.Sys.OpenAt("open", d.FD, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := again(func() error { return unix.Fstat(fd, st) }); err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// OpenDir opens a directory in it.
+func (d *Folder) OpenDir(base string) (File, error) {
+	fd, err := d.Sys.OpenAt("opendir", d.FD, base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	return File{fd, d.Sys}, err
+}
+
+// Locked reports whether a thing cannot be read only because it has lost the right of its owner,
+// this user, to do so, which it is wanted to have.
+func (d *Folder) Locked(st *unix.Stat_t, want Perm) bool {
+	return int(st.Uid) == d.Sys.UID() && st.Mode&unix.S_IRUSR == 0 && want.Mode >= 0 && want.Mode&unix.S_IRUSR != 0
+}
+
+// Unlock opens a thing of this user that its mode keeps even its owner from reading, and describes
+// it. It allows reading first: who calls sets another mode. EACCES says that it is another's, or
+// has further names.
+func (d *Folder) Unlock(base string, st *unix.Stat_t) (fd int, err error) {
+	err = d.Sys.Do("unlock", func() error { fd, err = openLocked(d.FD, base, d.Sys.UID(), st); return err })
+	return fd, err
+}
+
+// Remove takes an entry that is not a directory away; one that is gone is fine.
+func (d *Folder) Remove(base string) error {
+	return UnlessGone(d.Sys.Do("unlink", func() error { return unix.Unlinkat(d.FD, base, 0) }))
+}
+
+// RemoveDir takes an empty directory away; one that is gone is fine.
+func (d *Folder) RemoveDir(base string) error {
+	return UnlessGone(d.Sys.Do("rmdir", func() error { return unix.Unlinkat(d.FD, base, unix.AT_REMOVEDIR) }))
+}
+
+// Rename gives a thing another name, in place of what has that name.
+func (d *Folder) Rename(from, to string) error {
+	return d.Sys.Do("rename", func() error { return unix.Renameat(d.FD, from, d.FD, to) })
+}
+
+// hardLink gives a thing a second name, which must be free.
+func (d *Folder) hardLink(from, to string) error {
+	return d.Sys.Do("link", func() error { return unix.Linkat(d.FD, from, d.FD, to, 0) })
+}
+
+// SymLink makes a symbolic link; its name must be free.
+func (d *Folder) SymLink(target, base string) error {
+	return d.Sys.Do("symlink", func() error { return unix.Symlinkat(target, d.FD, base) })
+}
+
+// ReadLink returns what a symbolic link points to, as far as buf can hold it.
+func (d *Folder) ReadLink(base string, buf []byte) (target string, err error) {
+	n := 0
+	err = d.Sys.Do("readlink", func() error { n, err = unix.Readlinkat(d.FD, base, buf); return err })
+	return string(buf[:max(n, 0)]), err
+}
+
+// MakeDir makes a directory that only its owner may enter; its name must be free.
+func (d *Folder) MakeDir(base string) error {
+	return d.Sys.Do("mkdir", func() error { return unix.Mkdirat(d.FD, base, 0o700) })
+}
+
+// chown gives a symbolic link, and nothing else that has come to its name meanwhile, another owner.
+func (d *Folder) chown(base string, uid, gid int) error {
+	return d.Sys.Do("fchownat", func() error { return chownLink(d.FD, base, uid, gid) })
+}
+
+// Tidy removes what a crash may have left behind of base.
+func (d *Folder) Tidy(base string) error {
+	name := Leftover(base)
+	var st unix.Stat_t
+	if err := d.Stat(name, &st); err != nil {
+		return UnlessGone(err) // nearly always: asking is cheaper than removing, which locks the directory
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return d.RemoveDir(name)
+	}
+	return d.Remove(name)
+}
+
+// Temporary makes an empty file that only its owner may read. Where the system can, the file has no
+// name, and a crash leaves nothing; else, and when it has to be seen, it has the hidden name of
+// base, and named is true.
+func (d *Folder) Temporary(base string, seen bool) (f File, named bool, err error) {
+	f = File{-1, d.Sys}
+	if seen {
+		f, err = d.hidden(base)
+		return f, err == nil, err
+	}
+	err = d.Sys.Do("tmpfile", func() (err error) { f.FD, err = openUnnamed(d.FD); return err })
+	if err == nil {
+		return f, false, nil
+	}
+	f.FD = -1
+	if !noUnnamed(err) {
+		return f, false, err
+	}
+	f, err = d.hidden(base)
+	return f, err == nil, err
+}
+
+// hidden makes an empty file under the hidden name of base.
+func (d *Folder) hidden(base string) (File, error) {
+	if err := d.Tidy(base); err != nil {
+		return File{-1, d.Sys}, err
+	}
+	fd, err := d.Sys.OpenAt("create", d.FD, Leftover(base), unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY, 0o600)
+	return File{fd, d.Sys}, err
+}
+
+// Place gives a file without a name the name base. fresh says that nothing is expected there.
+func (d *Folder) Place(f File, base string, fresh bool) error {
+	link := func(name string) error {
+		return d.Sys.Do("linkfile", func() error { return linkUnnamed(f.FD, d.FD, name) })
+	}
+	if fresh {
+		if err := link(base); !errors.Is(err, unix.EEXIST) {
+			return err
+		}
+	}
+	if err := d.Tidy(base); err != nil {
+		return err
+	}
+	if err := link(Leftover(base)); err != nil {
+		return err
+	}
+	return d.Take(base)
+}
+
+// Take renames what stands under the hidden name of base to base; when it cannot, it removes it.
+func (d *Folder) Take(base string) error {
+	err := d.Rename(Leftover(base), base)
+	if err != nil {
+		_ = d.Tidy(base) // the error that led here tells more
+	}
+	return err
+}
+
+// UnlessGone takes the error of what does not exist away.
+func UnlessGone(err error) error {
+	if Gone(err) {
+		return nil
+	}
+	return err
+}
+
+// Gone reports whether an error says that a thing, or a directory above it, does not exist.
+func Gone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
+
+// Unchanged reports whether what is there is still what was read.
+func (d *Folder) Unchanged(base string, was *unix.Stat_t, existed bool) (bool, error) {
+	var now unix.Stat_t
+	err := d.Stat(base, &now)
+	switch {
+	case Gone(err):
+		return !existed, nil
+	case err != nil:
+		return false, err
+	}
+	return existed && now.Dev == was.Dev && now.Ino == was.Ino && now.Size == was.Size && now.Mtim == was.Mtim && now.Ctim == was.Ctim, nil
+}
+
+// Overwrite writes into the file that is there, which ends where the writing ends.
+func (d *Folder) Overwrite(base string, write func(File) error) error {
+	fd, err := d.Sys.OpenAt("overwrite", d.FD, base, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return err
+	}
+	f := File{fd, d.Sys}
+	defer f.Close()
+	if err := write(f); err != nil {
+		return err
+	}
+	end, err := unix.Seek(fd, 0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	if err := d.Sys.Do("truncate", func() error { return unix.Ftruncate(fd, end) }); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// MayWrite reports why a directory cannot be written.
+func MayWrite(sys *System, dir string) error {
+	d, err := OpenFolder(sys, dir)
+	if err != nil {
+		return UnlessGone(err)
+	}
+	defer d.Close()
+	if err = d.Writable(); err == nil {
+		err = again(func() error { return unix.Faccessat(d.FD, ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS) })
+	}
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) {
+		return nil // it cannot be asked here
+	}
+	return err
+}
+
+// Own gives a symbolic link its owner and group. A group that was only kept may stay away, see
+// setKeeping.
+func (d *Folder) Own(base string, w, asked Perm) error {
+	if w.UID < 0 && w.GID < 0 {
+		return nil
+	}
+	err := d.chown(base, w.UID, w.GID)
+	if errors.Is(err, unix.EPERM) && asked.GID < 0 && w.GID >= 0 {
+		err = d.chown(base, w.UID, -1)
+	}
+	return err
+}

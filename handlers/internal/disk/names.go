@@ -1,0 +1,89 @@
+package disk
+
+import (
+	"hash/crc32"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"southbound/shared/provider"
+)
+
+const (
+	MaxName   = 255  // bytes of a name in a directory
+	MaxTarget = 4096 // bytes of what a symbolic link points to
+	maxPrefix = 200  // bytes of a name that its hidden name repeats
+)
+
+// Split returns the directory that a path is in and the name it has there; the root is "." in
+// itself.
+func Split(path string) (dir, base string) {
+	i := strings.LastIndexByte(path, '/')
+	switch {
+	case path == "/":
+		return "/", "."
+	case i < 0:
+		return "", ""
+	case i == 0:
+		return "/", path[1:]
+	}
+	return path[:i], path[i+1:]
+}
+
+// Place splits the path of a thing, and refuses what is not an absolute path in its shortest form.
+func Place(path string) (dir, base string, err error) {
+	dir, base = Split(path)
+	if base == "" || filepath.Clean(path) != path || strings.IndexByte(path, 0) >= 0 {
+		return "", "", provider.Errorf(provider.NeedsChange, "%q is not an absolute path in its shortest form", path)
+	}
+	return dir, base, nil
+}
+
+// Leftover is the hidden name, beside base, under which a thing stands until it is renamed to base.
+// It follows from base, so the next run finds what a crash left behind.
+func Leftover(base string) string {
+	sum := crc32.ChecksumIEEE([]byte(base))
+	if len(base) > maxPrefix {
+		n := maxPrefix
+		for !utf8.RuneStart(base[n]) && n > 0 {
+			n--
+		}
+		base = base[:n]
+	}
+	const digits = "0123456789abcdef"
+	b := make([]byte, 0, MaxName)
+	b = append(b, '.')
+	b = append(b, base...)
+	b = append(b, ".southbound-"...)
+	for shift := 28; shift >= 0; shift -= 4 {
+		b = append(b, digits[sum>>shift&0xf])
+	}
+	return string(b)
+}
+
+// KindOf says what a thing is.
+func KindOf(st *unix.Stat_t) string {
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return "a regular file"
+	case unix.S_IFDIR:
+		return "a directory"
+	case unix.S_IFLNK:
+		return "a symbolic link"
+	case unix.S_IFIFO:
+		return "a named pipe"
+	case unix.S_IFCHR, unix.S_IFBLK:
+		return "a device"
+	}
+	return "a socket"
+}
+
+// Join returns the path of a name in a directory.
+func Join(dir, name string) string {
+	if dir == "/" {
+		return dir + name
+	}
+	return dir + "/" + name
+}

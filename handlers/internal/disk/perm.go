@@ -1,0 +1,54 @@
+package disk
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// Perm is the owner, group and mode that are asked for; -1 is not asked for.
+type Perm struct{ UID, GID, Mode int }
+
+// Set gives a file its owner, then its mode, as a change of owner takes some bits of the mode away.
+func (w Perm) Set(f File) error {
+	if w.UID >= 0 || w.GID >= 0 {
+		if err := f.chown(w.UID, w.GID); err != nil {
+			return err
+		}
+	}
+	if w.Mode >= 0 {
+		return f.Chmod(w.Mode)
+	}
+	return nil
+}
+
+// Keep fills what is not asked for from what is there, as a thing that is replaced stays what it
+// was in all that nobody spoke of; but other bytes do not inherit the right to run as another user.
+// kept is false when an owner would change hands that only the superuser may give it back to; self
+// is who makes the change.
+func (w Perm) Keep(st *unix.Stat_t, self int) (full Perm, kept bool) {
+	kept = true
+	if w.Mode < 0 {
+		w.Mode = int(st.Mode & 0o1777)
+	}
+	if w.UID < 0 {
+		if w.UID = int(st.Uid); self != 0 && w.UID != self {
+			w.UID, kept = -1, false
+		}
+	}
+	if w.GID < 0 {
+		w.GID = int(st.Gid)
+	}
+	return w, kept
+}
+
+// setKeeping is set for a wanted of which the group was only kept: giving a file to a group one is
+// not in is for the superuser.
+func (w Perm) setKeeping(f File, asked Perm) error {
+	err := w.Set(f)
+	if errors.Is(err, unix.EPERM) && asked.GID < 0 && w.GID >= 0 {
+		w.GID = -1
+		err = w.Set(f)
+	}
+	return err
+}

@@ -1,0 +1,205 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"southbound/shared/provider"
+)
+
+const (
+	MaxBackups = 10_000
+	// NumberRoom is how many bytes the number has that the name of a backup may get.
+	NumberRoom = 5
+)
+
+// Slot is a name in a directory at which something is changed.
+type Slot struct {
+	Ctx  *provider.Context
+	Path string
+	Dir  *Folder
+	Base string
+	// Suffix is that of the name under which what a change takes away is kept, "" for not at all.
+	Suffix string
+}
+
+// TidyBackup removes what a crash left of a backup that was being made.
+func (d *Folder) TidyBackup(base, suffix string) error {
+	if suffix == "" {
+		return nil
+	}
+	return d.Tidy(base + suffix)
+}
+
+// KeepOld gives what is about to be replaced or removed a second name, under which it stays: the
+// first that is free of "motd.bak", "motd.bak.1", and so on, so what was kept is never lost.
+// Nothing is copied where the system allows that. The file keeps its own name meanwhile, so a crash
+// leaves it where it was. Bytes that are kept already, as by a run that was cut short, are not kept
+// twice.
+func (s *Slot) KeepOld() error {
+	suffix := s.Suffix
+	if suffix == "" {
+		return nil
+	}
+	var old unix.Stat_t
+	if err := s.Dir.Stat(s.Base, &old); err != nil {
+		return UnlessGone(err)
+	}
+	// A program that may run as another user must not stay usable under another name: it is copied
+	// without that right.
+	keep := s.Dir.hardLink
+	if old.Mode&unix.S_IFMT == unix.S_IFREG && old.Mode&(unix.S_ISUID|unix.S_ISGID) != 0 {
+		keep = s.copyTo
+	}
+	name := s.Base + suffix
+	for n := 1; n <= MaxBackups; n++ {
+		err := keep(s.Base, name)
+		if linksRefused(err) {
+			keep = s.copyTo
+			err = keep(s.Base, name)
+		}
+		switch {
+		case err == nil:
+			s.Ctx.Info("kept what was there before", "path", s.Path, "name", name)
+			return nil
+		case !errors.Is(err, unix.EEXIST):
+			return fmt.Errorf("keep the old file as %s: %w", name, err)
+		}
+		if same, err := s.keptAs(name, &old); err != nil || same {
+			return err
+		}
+		name = s.Base + suffix + "." + strconv.Itoa(n)
+	}
+	return provider.Errorf(provider.Terminal, "there are %d backups of it; remove some", MaxBackups)
+}
+
+// keptAs reports whether a thing is kept under a name already: as itself, or as a copy.
+func (s *Slot) keptAs(name string, old *unix.Stat_t) (bool, error) {
+	var kept, now unix.Stat_t
+	err := s.Dir.Stat(name, &kept)
+	if err != nil || kept.Ino == old.Ino && kept.Dev == old.Dev {
+		return err == nil, UnlessGone(err)
+	}
+	kind := old.Mode & unix.S_IFMT
+	switch {
+	case kept.Size != old.Size || kept.Mode&unix.S_IFMT != kind:
+		return false, nil
+	case kind == unix.S_IFLNK:
+		a, err := s.Dir.ReadLink(s.Base, make([]byte, MaxTarget))
+		if err != nil {
+			return false, err
+		}
+		b, err := s.Dir.ReadLink(name, make([]byte, MaxTarget))
+		return a == b, err
+	case kind != unix.S_IFREG:
+		return false, nil
+	}
+	a, b := File{-1, nil}, File{-1, nil}
+	defer a.Close()
+	defer b.Close()
+	if a.FD, err = s.Dir.Open(s.Base, &now); err != nil {
+		return false, err
+	}
+	if b.FD, err = s.Dir.Open(name, &kept); err != nil || kept.Mode&unix.S_IFMT != unix.S_IFREG {
+		return false, err
+	}
+	return sameBytes(s.Ctx, a, b)
+}
+
+// linksRefused reports whether there can be no second name for a thing, so that it has to be
+// copied.
+func linksRefused(err error) bool {
+	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EMLINK) || errors.Is(err, unix.EXDEV) || errors.Is(err, unix.ENOSYS)
+}
+
+// copyTo makes a copy of a file or a link, which appears under its name as a whole.
+func (s *Slot) copyTo(base, name string) error {
+	var st unix.Stat_t
+	switch err := s.Dir.Stat(name, &st); {
+	case err == nil:
+		return unix.EEXIST
+	case !Gone(err):
+		return err
+	}
+	if err := s.Dir.Stat(base, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		target, err := s.Dir.ReadLink(base, make([]byte, MaxTarget))
+		if err != nil {
+			return err
+		}
+		return s.Dir.SymLink(target, name)
+	}
+	fd, err := s.Dir.Open(base, &st)
+	if err != nil {
+		return err
+	}
+	from := File{fd, nil}
+	defer from.Close()
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return provider.Errorf(provider.Retryable, "it has become %s", KindOf(&st))
+	}
+	// The hidden name of the first backup serves all of them, as that is where the next run looks.
+	hidden := s.Base + s.Suffix
+	to, err := s.Dir.hidden(hidden)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if err = s.copyInto(to, from, &st, Perm{-1, -1, -1}); err == nil {
+		err = to.Sync()
+	}
+	if err == nil {
+		err = s.Dir.Rename(Leftover(hidden), name)
+	}
+	if err != nil {
+		_ = s.Dir.Tidy(hidden)
+	}
+	return err
+}
+
+// copyInto copies bytes, and owner, group and mode where nothing else is asked for.
+func (s *Slot) copyInto(to, from File, st *unix.Stat_t, asked Perm) error {
+	buf := Buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
+	defer Buffers.Put(buf)
+	if _, err := Pump(s.Ctx, to, nil, from, *buf); err != nil {
+		return err
+	}
+	if err := CopyAttributes(from, to); err != nil {
+		return err
+	}
+	return s.Keep(to, st, asked)
+}
+
+// CopyAttributes gives a new file what the one that it replaces has beside owner, group and mode.
+// One that may not be read keeps nothing of it.
+func (s *Slot) CopyAttributes(to File) error {
+	var st unix.Stat_t
+	fd, err := s.Dir.Open(s.Base, &st)
+	if errors.Is(err, unix.EACCES) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	old := File{fd, s.Dir.Sys}
+	defer old.Close()
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return provider.Errorf(provider.Retryable, "it has become %s", KindOf(&st))
+	}
+	return CopyAttributes(old, to)
+}
+
+// Keep gives what takes the place of another thing what is asked for, and for the rest what that
+// one has.
+func (s *Slot) Keep(f File, st *unix.Stat_t, asked Perm) error {
+	full, kept := asked.Keep(st, s.Dir.Sys.UID())
+	if !kept {
+		s.Ctx.Warning("only the superuser may keep the owner of a file that is replaced; it is now the one this runs as", "path", s.Path)
+	}
+	return full.setKeeping(f, asked)
+}

@@ -1,0 +1,145 @@
+// Package disk changes what is in a directory, by open directories and files alone: symbolic links
+// are not followed where that is not safe, and what is reported as done is on the disk. What has to
+// stand under a name before it can take its place stands under a hidden name that follows from its
+// own (see Leftover), so that the next run finds and removes what a crash left.
+package disk
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"southbound/shared/provider"
+)
+
+// System makes the calls that reach the disk, but those that read bytes. nil is the real one; tests
+// stop or fail each call, have something happen before it, or take away what some file systems
+// lack.
+type System struct {
+	Before func(call string) error // is asked before each call; its error becomes that of the call
+	Self   int                     // the user that tests run as; 0: the one of this process
+}
+
+// UID is the user that changes are made as.
+func (s *System) UID() int {
+	if s != nil && s.Self != 0 {
+		return s.Self
+	}
+	return os.Geteuid()
+}
+
+// Do makes one call, and makes it again when a signal interrupted it.
+func (s *System) Do(call string, f func() error) error {
+	if s != nil && s.Before != nil {
+		if err := s.Before(call); err != nil {
+			return err
+		}
+	}
+	return again(f)
+}
+
+// again repeats what a signal interrupted.
+func again(f func() error) error {
+	for {
+		if err := f(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// OpenAt opens a thing below an open directory.
+func (s *System) OpenAt(call string, dir int, name string, flags int, mode uint32) (fd int, err error) {
+	err = s.Do(call, func() error {
+		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, mode)
+		return err
+	})
+	if err != nil {
+		return -1, err
+	}
+	return fd, nil
+}
+
+// StatAt describes a thing below an open directory, a symbolic link itself.
+func (s *System) StatAt(dir int, name string, st *unix.Stat_t) error {
+	return s.Do("stat", func() error { return unix.Fstatat(dir, name, st, unix.AT_SYMLINK_NOFOLLOW) })
+}
+
+func OpenAt(dir int, name string, flags int, mode uint32) (fd int, err error) {
+	err = again(func() error {
+		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, mode)
+		return err
+	})
+	return fd, err
+}
+
+// File is an open file as a reader and writer.
+type File struct {
+	FD  int
+	Sys *System
+}
+
+// Read implements io.Reader.
+func (f File) Read(p []byte) (n int, err error) {
+	err = again(func() error { n, err = unix.Read(f.FD, p); return err })
+	switch {
+	case err != nil:
+		return 0, err
+	case n == 0 && len(p) > 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// Rewind goes back to the beginning.
+func (f File) Rewind() error {
+	_, err := unix.Seek(f.FD, 0, io.SeekStart)
+	return err
+}
+
+// Write implements io.Writer.
+func (f File) Write(p []byte) (done int, err error) {
+	for done < len(p) {
+		n := 0
+		err = f.Sys.Do("write", func() error { n, err = unix.Write(f.FD, p[done:]); return err })
+		if err != nil {
+			return done, err
+		}
+		done += n
+	}
+	return done, nil
+}
+
+// Empty refuses a directory that has something in it. One that was just made has nothing: it is
+// another one that somebody put in its place, and is given to nobody.
+func (f File) Empty() error {
+	buf := make([]byte, 1024)
+	n := 0
+	err := again(func() (err error) { n, err = unix.ReadDirent(f.FD, buf); return err })
+	if _, count, _ := unix.ParseDirent(buf[:max(n, 0)], 1, nil); err == nil && count > 0 {
+		err = provider.Errorf(provider.Retryable, "something else put another directory in the place of the new one")
+	}
+	return err
+}
+
+func (f File) Sync() error {
+	return f.Sys.Do("fsync", func() error { return unix.Fsync(f.FD) })
+}
+
+func (f File) chown(uid, gid int) error {
+	return f.Sys.Do("fchown", func() error { return unix.Fchown(f.FD, uid, gid) })
+}
+
+func (f File) Chmod(mode int) error {
+	return f.Sys.Do("fchmod", func() error { return unix.Fchmod(f.FD, uint32(mode)) }) //nolint:gosec // 12 bits
+}
+
+// Close closes it, if it is open. What was written is synced before, so closing has nothing to
+// report.
+func (f *File) Close() {
+	if f.FD >= 0 {
+		_ = unix.Close(f.FD)
+		f.FD = -1
+	}
+}

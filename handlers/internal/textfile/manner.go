@@ -1,0 +1,126 @@
+package textfile
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"southbound/handlers/internal/disk"
+
+	"southbound/handlers/internal/tool"
+	"southbound/shared/provider"
+)
+
+// Manner says how a text file is changed.
+type Manner struct {
+	UID, GID, Mode int     // what a file gets that is made; -1 is as the system has it
+	Backup         string  // see backup
+	Checks         []Check // of the new bytes, before they take the place of the old ones
+}
+
+// DefaultMode is what is made has when no mode is asked for.
+const DefaultMode = 0o644
+
+// AnyFile is what is made when nobody asks for more: readable for all.
+func AnyFile() Manner { return Manner{UID: -1, GID: -1, Mode: DefaultMode} }
+
+// also adds what another resource asks for of the same file.
+func (m *Manner) also(other Manner) {
+	if m.Backup == "" {
+		m.Backup = other.Backup
+	}
+	for _, c := range other.Checks {
+		known := false
+		for _, have := range m.Checks {
+			known = known || strings.Join(have, "\x00") == strings.Join(c, "\x00")
+		}
+		if !known {
+			m.Checks = append(m.Checks, c)
+		}
+	}
+}
+
+// Check is a command that is asked whether a file is valid, with placeholder where the path of the
+// file goes.
+type Check []string
+
+const (
+	placeholder = "%"
+	// maxCheck is how long a check may take.
+	maxCheck = time.Minute
+)
+
+var errInvalid = errors.New("the new content is refused")
+
+func isInvalid(err error) bool { return errors.Is(err, errInvalid) }
+
+// CheckOf returns the command of an attribute, nil when there is none.
+func CheckOf(v any) (Check, error) {
+	var c Check
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		c = Check{"/bin/sh", "-c", v}
+	case []any:
+		for _, e := range v {
+			s, _ := e.(string)
+			c = append(c, s)
+		}
+	}
+	for _, s := range c {
+		if strings.Contains(strings.ReplaceAll(s, placeholder+placeholder, ""), placeholder) {
+			return c, nil
+		}
+	}
+	return nil, provider.Errorf(provider.NeedsChange, "validate does not say where the path of the file goes")
+}
+
+// passes asks whether a file is valid that is to have another path.
+func (c Check) passes(ctx context.Context, file, path string) error {
+	shell := len(c) == 3 && c[0] == "/bin/sh" && c[1] == "-c"
+	argv := make([]string, len(c))
+	for i, s := range c {
+		to := file
+		if shell && i == 2 {
+			to = "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
+		}
+		argv[i] = strings.NewReplacer(placeholder+placeholder, placeholder, placeholder, to).Replace(s)
+	}
+	limit, cancel := context.WithTimeout(ctx, maxCheck)
+	defer cancel()
+	_, err := tool.Run(limit, nil, argv...)
+	var failed *tool.Error
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &failed) || failed.Code < 0:
+		return provider.Errorf(provider.Retryable, "validate: %w", err)
+	}
+	said := strings.ReplaceAll(strings.ToValidUTF8(failed.Said(), "?"), file, path)
+	said = tool.Tail(strings.TrimSpace(said), maxRefusal)
+	if said != "" {
+		said = ": " + said
+	}
+	return provider.Errorf(provider.NeedsChange, "%w by validate (exit code %d)%s", errInvalid, failed.Code, said)
+}
+
+// maxRefusal bounds what is shown of what a check said.
+const maxRefusal = 1000
+
+// Valid asks all checks about the file under the hidden name of base.
+func Valid(ctx context.Context, d *disk.Folder, checks []Check, base string) error {
+	for _, c := range checks {
+		if c == nil {
+			continue
+		}
+		if err := d.Sys.Do("validate", func() error { return nil }); err != nil {
+			return err
+		}
+		if err := c.passes(ctx, disk.Join(d.Path, disk.Leftover(base)), disk.Join(d.Path, base)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
