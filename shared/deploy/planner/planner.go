@@ -186,23 +186,7 @@ const (
 // scheduleChanges or scheduleStays.
 func (p *planning) commit(ctx context.Context, plan bool) error {
 	s := &p.store
-	if len(
-		p.order,
-	)+len(
-		p.drop,
-	)+len(
-		s.forget,
-	)+len(
-		s.agents,
-	)+len(
-		s.set,
-	)+len(
-		s.unset,
-	)+len(
-		s.goodbye,
-	) == 0 &&
-		s.version == nil &&
-		p.env == p.was {
+	if p.nothing() {
 		return nil
 	}
 	c := state.Commit{
@@ -224,6 +208,7 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 	for _, id := range p.order {
 		if row, was := p.rows[id], p.before[id]; toWrite(row, &was) {
 			c.Rows = append(c.Rows, *row)
+			p.rows[id] = &c.Rows[len(c.Rows)-1] // nothing holds the copied one any more: there may be very many
 		}
 	}
 	rows, conflicts := c.Rows, false
@@ -261,6 +246,13 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 	p.reset()
 	p.notifyPlanned(ctx, rows, conflicts)
 	return nil
+}
+
+// nothing reports whether nothing was planned that has to be written.
+func (p *planning) nothing() bool {
+	s := &p.store
+	n := len(p.order) + len(p.drop) + len(s.forget) + len(s.agents) + len(s.set) + len(s.unset) + len(s.goodbye)
+	return n == 0 && s.version == nil && p.env == p.was
 }
 
 // toWrite reports whether a planned row has to be written: not if it was changed and changed back.
