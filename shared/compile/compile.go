@@ -20,6 +20,7 @@ import (
 	"southbound/shared/lang/python"
 	"southbound/shared/lang/resources"
 	"southbound/shared/lang/std"
+	"southbound/shared/resource"
 	"southbound/shared/schema"
 	"southbound/shared/source"
 )
@@ -56,6 +57,9 @@ type Compiled struct {
 	Resources source.Built
 	Warnings  diag.Problems
 	Project   *project.Project // nil if it could not be read
+	// Followed are the resources that instances of services follow besides their own, by the ids of
+	// the instances, sorted.
+	Followed map[string][]resource.ID
 
 	code *code // of resources that classes in Python have made; nil if there are none
 }
@@ -165,6 +169,7 @@ func (c *Compiled) collect(dir string, o Options, made *python.Export) error {
 	c.Warnings = append(c.Warnings, set.Warnings...)
 	c.code = codeOf(set.Foreign, made)
 	c.Resources.Dir, c.Resources.Files = dir, set.Files
+	c.Followed = set.Followed
 	for _, e := range set.Agents {
 		c.Resources.Agents = append(c.Resources.Agents, entry(e))
 	}

@@ -29,6 +29,9 @@ type Set struct {
 	Foreign   []Foreign // those of Resources that classes of modules have made
 	// Files are those that mappings have uploaded, by the paths that resources name them by.
 	Files map[string][]byte
+	// Followed are the resources that instances of services follow besides their own, by the ids of
+	// the instances, sorted.
+	Followed map[string][]resource.ID
 }
 
 // Options say what makes resources of instances, and how.
@@ -65,7 +68,7 @@ func Collect(r *eval.Result, opts Options) (*Set, error) {
 	c := &collector{
 		registry: opts.Types, path: opts.Path, mapped: map[*types.Entity]*schema.Compiled{},
 		agents: map[*types.Entity]bool{}, sets: map[*eval.Instance]*eval.Instance{},
-		ids: map[types.Object]resource.ID{}, out: &Set{},
+		ids: map[types.Object]resource.ID{}, out: &Set{Followed: map[string][]resource.ID{}},
 		mapping: mapping{
 			Mapper: opts.Mapper, kinds: map[*types.Entity][]string{},
 			instances: map[*eval.Instance]bool{},
@@ -86,6 +89,9 @@ func Collect(r *eval.Result, opts Options) (*Set, error) {
 	}
 	c.addMapped()
 	c.foreign(opts.Made)
+	for _, o := range r.Instances {
+		c.follow(o)
+	}
 	return c.out, c.problems.Err()
 }
 

@@ -86,7 +86,9 @@ func (r *round) compileOnce(
 		return nil, err
 	}
 	if r.Compile != nil {
-		out.Compiled, err = r.Compile(ctx, digest, out.services)
+		if out.Compiled, err = r.Compile(ctx, digest, out.services); err == nil {
+			err = out.followsFew()
+		}
 		return out, err
 	}
 	if out.model, err = r.model(ctx, digest); err != nil {
@@ -113,6 +115,9 @@ func (r *round) compileOnce(
 	}
 	if err != nil && *lost != nil {
 		return nil, *lost
+	}
+	if err == nil {
+		err = out.followsFew()
 	}
 	return out, out.placed(err)
 }

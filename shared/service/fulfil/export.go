@@ -96,7 +96,8 @@ func (r *round) exported(
 	var changes []inventory.Change
 	for _, j := range jobs {
 		rec := j.rec.Finish(j.task)
-		rec.Problems, rec.Resources, rec.Exported = nil, noted(sets[rec.ID]), j.task.Number
+		rec.Problems, rec.Exported = nil, j.task.Number
+		rec.Resources, rec.Follows = noted(sets[rec.ID]), c.follows(rec.ID)
 		rec.Tasks = append(slices.Clone(rec.Tasks), inventory.Task{
 			Kind: inventory.TaskWatch, Number: j.task.Number,
 		})
@@ -112,11 +113,13 @@ func (r *round) exported(
 		id, now := one.rec.ID, noted(sets[one.rec.ID])
 		r.sets[id] = sets[id]
 		is := func(j job) bool { return j.rec.ID == id }
-		if slices.ContainsFunc(jobs, is) || slices.Equal(now, one.rec.Resources) {
+		follows := c.follows(id)
+		if slices.ContainsFunc(jobs, is) ||
+			slices.Equal(now, one.rec.Resources) && slices.Equal(follows, one.rec.Follows) {
 			continue
 		}
 		rec := *one.rec
-		rec.Resources = now
+		rec.Resources, rec.Follows = now, follows
 		changes = append(changes, inventory.Change{Record: rec})
 	}
 	return r.write(ctx, changes)
@@ -237,7 +240,7 @@ func (r *round) remove(ctx context.Context, jobs []job) error {
 		var changes []inventory.Change
 		for _, j := range jobs {
 			rec := j.rec.Finish(j.task)
-			rec.Problems, rec.Resources = nil, nil
+			rec.Problems, rec.Resources, rec.Follows = nil, nil, nil
 			delete(r.sets, rec.ID)
 			changes = append(changes, inventory.Change{Record: rec})
 		}

@@ -90,7 +90,10 @@ type Worker struct {
 	looked  time.Time
 	// lookedAt is when the resources of all instances were looked at last.
 	lookedAt time.Time
-	models   map[string]bundle.Opened // that are unpacked, by digest
+	// following are the resources that instances follow, by the ids of the instances; nil: that is
+	// not known.
+	following map[string][]string
+	models    map[string]bundle.Opened // that are unpacked, by digest
 }
 
 // New returns a worker.
@@ -151,6 +154,7 @@ func (w *Worker) Run(ctx context.Context, until func(context.Context) (bool, err
 				return err
 			}
 			if alone = ok; ok {
+				w.following = nil // another one has been at work
 				release = free
 			}
 		}

@@ -303,3 +303,105 @@ func TestDamagedModel(t *testing.T) {
 	w.state("one", "up")
 	w.file("a", "empty 8000")
 }
+
+// follows is a model in which sites and views show a page that belongs to neither, and a view follows a
+// page of the site that it is of.
+const follows = `
+import lsm
+import lsm::fsm
+import southbound
+import southbound::fs
+
+entity Site extends lsm::ServiceEntity:
+    string name
+end
+index Site(instance_id)
+entity View extends lsm::ServiceEntity:
+    string name
+end
+View.site [1] lsm::__service__ Site
+
+implementation site for Site:
+    self.owned_resources += southbound::fs::File(
+        agent=here, path="SRV/{{ self.name }}", purged=self.purge_resources, content="site",
+    )
+    self.resources += top
+    self.resources += self.owned_resources
+end
+implementation view for View:
+    self.resources += self.site.owned_resources
+    self.resources += top
+end
+implement Site using parents, site
+implement View using parents, view
+
+here = southbound::Agent(name="here")
+top = southbound::fs::File(agent=here, path="SRV/dir/top", content="top")
+site = lsm::ServiceEntityBinding(
+    service_entity="__config__::Site", lifecycle=lsm::fsm::service, service_entity_name="site",
+)
+view = lsm::ServiceEntityBinding(
+    service_entity="__config__::View", lifecycle=lsm::fsm::service, service_entity_name="view",
+)
+for one in lsm::all(site):
+    Site(instance_id=one["id"], entity_binding=site, **one["attributes"])
+end
+for one in lsm::all(view):
+    View(
+        instance_id=one["id"], entity_binding=view, name=one["attributes"]["name"],
+        site=Site[instance_id=one["attributes"]["site"]],
+    )
+end
+`
+
+// TestFollows holds that what an instance follows decides where its lifecycle goes, also after it was
+// deployed, and that a delete of the instance neither waits for it nor removes it.
+func TestFollows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, follows)
+	dir := filepath.Join(w.srv, "dir")
+	if err := os.WriteFile(dir, []byte("in the way"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	worker := w.running()
+	w.order("site", "s", map[string]any{"name": "s"})
+	w.order("view", "v", map[string]any{"name": "v", "site": "s"})
+	w.rounds(worker)
+	w.file("s", "site")
+	w.state("s", "failed") // its own file is there
+	if r := w.state("v", "failed"); len(r.Resources) != 0 || len(r.Follows) != 2 {
+		t.Errorf("the view has %v and follows %v", r.Resources, r.Follows)
+	}
+	if err := errors.Join(os.Remove(dir), os.Mkdir(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	repair := func() {
+		t.Helper()
+		if _, err := w.engine.Repair(t.Context(), env, deploy.Request{RetryFailed: true}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.runner.Drain(t.Context(), env, nil); err != nil {
+			t.Fatal(err)
+		}
+		w.rounds(w.running()) // another one, which looks at once
+	}
+	repair()
+	w.file("dir/top", "top")
+	w.state("s", "up")
+	w.state("v", "up")
+	if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	repair()
+	w.state("v", "failed")
+	w.remove("v")
+	w.rounds(worker)
+	w.state("v", "terminated")
+	w.file("s", "site")
+	if err := errors.Join(os.Remove(dir), os.Mkdir(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	repair()
+	w.file("dir/top", "top")
+	w.state("s", "up")
+}

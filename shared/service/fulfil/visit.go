@@ -115,7 +115,7 @@ func (w *Worker) tellOutcomes(
 		if rec.Exported != 0 && rec.Exported != rec.Desired {
 			continue // what is deployed is not what it wants
 		}
-		outcome := outcomeOf(w.sets[rec.ID], byID)
+		outcome := w.outcomeOf(&rec, byID)
 		if outcome == lifecycle.Pending || outcome == rec.Outcome {
 			continue
 		}
@@ -141,11 +141,12 @@ func (w *Worker) rowsOf(
 			return nil, err
 		}
 		ids = append(ids, some...)
+		ids = append(ids, idsOf(of[i].Follows)...)
 	}
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	rows, err := w.Engine.State.Rows(ctx, w.Env, ids)
+	rows, err := w.Engine.State.Rows(ctx, w.Env, distinct(ids))
 	byID := make(map[resource.ID]*state.Row, len(rows))
 	for i := range rows {
 		byID[rows[i].ID] = &rows[i]

@@ -34,11 +34,12 @@ func (r *round) watch(ctx context.Context) error {
 			return err
 		}
 		ids = append(ids, of...)
+		ids = append(ids, idsOf(j.rec.Follows)...)
 	}
 	if len(jobs) == 0 {
 		return nil
 	}
-	rows, err := r.Engine.State.Rows(ctx, r.Env, ids)
+	rows, err := r.Engine.State.Rows(ctx, r.Env, distinct(ids))
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (r *round) watch(ctx context.Context) error {
 	var changes []inventory.Change
 	var all error
 	for _, j := range jobs {
-		outcome := outcomeOf(r.sets[j.rec.ID], byID)
+		outcome := r.outcomeOf(j.rec, byID)
 		if outcome == lifecycle.Pending {
 			if r.Notified && j.rec.Due.After(r.now()) {
 				continue // whoever runs them notifies
@@ -79,17 +80,26 @@ func (r *round) pause(rec *inventory.Record) time.Duration {
 	switch {
 	case r.Deploy != nil:
 		return firstLook
+	case r.Notified && len(rec.Follows) > 0: // whoever runs what is not its own does not notify
+		return firstUnnotified
 	case r.Notified:
 		return min(max(r.now().Sub(rec.Updated)/lookPart, firstUnnotified), lastUnnotified)
 	}
 	return min(max(r.now().Sub(rec.Updated)/lookPart, firstLook), lastLook)
 }
 
-// outcomeOf returns what became of resources: failed if one has and nothing goes on.
-func outcomeOf(ids []resource.ID, rows map[resource.ID]*state.Row) lifecycle.Outcome {
+// outcomeOf returns what became of the resources of an instance, and of those that it follows: failed
+// if one has and nothing goes on.
+func (w *Worker) outcomeOf(
+	rec *inventory.Record, rows map[resource.ID]*state.Row,
+) lifecycle.Outcome {
 	failed := false
-	for _, id := range ids {
+	own := w.sets[rec.ID]
+	for i, id := range slices.Concat(own, idsOf(rec.Follows)) {
 		row := rows[id]
+		if i >= len(own) && (row == nil || row.Orphaned) {
+			continue // nobody wants it any more
+		}
 		if row == nil {
 			failed = true // it has left the model
 			continue
@@ -161,7 +171,8 @@ func idsOf(names []string) []resource.ID {
 // page is how many rows are read at once.
 const page = 5000
 
-// rows calls f for each resource of a set that is wanted, also for those that left the model.
+// rows calls f for each resource that is wanted, also for those that left the model, with its set or
+// "".
 func (w *Worker) rows(
 	ctx context.Context, wanted func(row *state.Row) bool, f func(row *state.Row, set string),
 ) error {
@@ -176,7 +187,7 @@ func (w *Worker) rows(
 				continue
 			}
 			res, err := resource.Decode(rows[i].Body)
-			if err == nil && res.Set != "" {
+			if err == nil {
 				f(&rows[i], res.Set)
 			}
 		}
@@ -226,13 +237,23 @@ func (w *Worker) lookAgain(ctx context.Context) error {
 func (w *Worker) lookAtAll(ctx context.Context, since time.Time) error {
 	began := w.now()
 	since = since.Add(-lookBack)
-	sets := map[string]bool{}
+	sets, ran := map[string]bool{}, map[resource.ID]bool{}
 	if err := w.rows(ctx, func(row *state.Row) bool {
 		status := row.Status()
 		asWanted := status == state.StatusDeployed || status == state.StatusNonCompliant
 		return !row.Orphaned && (!asWanted || !row.LastAt.Before(since))
-	}, func(_ *state.Row, set string) { sets[set] = true }); err != nil {
+	}, func(row *state.Row, set string) { sets[set], ran[row.ID] = true, true }); err != nil {
 		return err
+	}
+	delete(sets, "")
+	followers, err := w.followers(ctx)
+	if err != nil {
+		return err
+	}
+	for id, follows := range followers {
+		if slices.ContainsFunc(follows, func(id string) bool { return ran[resource.ID(id)] }) {
+			sets[id] = true
+		}
 	}
 	var idle []inventory.Record
 	for _, set := range slices.Sorted(maps.Keys(sets)) {

@@ -190,6 +190,7 @@ func (r *round) written(changes []inventory.Change, revs []int64) {
 		rec := changes[i].Record
 		rec.Rev = revs[i]
 		r.wrote[rec.ID] = rec
+		r.noteFollower(&rec)
 	}
 }
 

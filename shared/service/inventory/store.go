@@ -37,6 +37,9 @@ type Record struct {
 	Exported int64 `json:"exported,omitempty"`
 	// Resources are the ids of its resources, as they were exported last; nil: that is not known.
 	Resources []string `json:"resources"`
+	// Follows are the ids of resources that are not its own, and count for its lifecycle as these do.
+	// They are nobody's, or another instance's: nothing is done to them for the instance.
+	Follows []string `json:"follows,omitempty"`
 	// Tasks are effects that are not done yet, in order.
 	Tasks []Task `json:"tasks,omitempty"`
 	// Due is since when the first task waits, or until when somebody works on it.
@@ -57,7 +60,7 @@ type Made struct {
 
 // Was returns what is kept of a record for its history: all but what is to be done about it.
 func (r Record) Was() Record {
-	r.Tasks, r.Due, r.Resources, r.Orders, r.Rev = nil, time.Time{}, nil, nil, 0
+	r.Tasks, r.Due, r.Resources, r.Follows, r.Orders, r.Rev = nil, time.Time{}, nil, nil, nil, 0
 	return r
 }
 

@@ -58,6 +58,7 @@ func (r *run) wrote(
 		r.checkModifiers(c)
 		r.checkFailure(c)
 		r.checkEnd(c)
+		r.checkFollowed(c)
 		r.checkDefinition(c)
 		r.note(c)
 	}
@@ -169,6 +170,27 @@ func (r *run) checkEnd(c *change) {
 		if there && row.set == c.is.ID && !row.Orphaned && !r.world.late[id] {
 			r.bench.Violate("I5", "%s is deleted, and its %s is there", c.is.ID, id)
 		}
+	}
+}
+
+// checkFollowed checks that an instance is as wanted only when what it follows was deployed, and that
+// this is there when the instance is gone: I5.
+func (r *run) checkFollowed(c *change) {
+	rows := r.rows()
+	for _, id := range r.followed[c.is.ID] {
+		row, known := rows[id]
+		switch {
+		case !known || row.Orphaned || len(r.runners) > 1: // nobody wants it, or it is another one
+		case row.Deployed == "" && c.is.Outcome == lifecycle.Deployed &&
+			(c.was == nil || c.was.Outcome != lifecycle.Deployed) && c.wish == nil && !c.is.Deleted:
+			r.bench.Violate("I5", "%s is as wanted, and %s, which it follows, was never deployed",
+				c.is.ID, id)
+		case row.Status() == state.StatusFailed && c.is.Outcome == lifecycle.Failed:
+			r.happened("page that is followed fails")
+		}
+	}
+	if c.is.Deleted {
+		delete(r.followed, c.is.ID)
 	}
 }
 

@@ -21,7 +21,9 @@ func (m *Models) compile(
 ) (*compile.Compiled, error) {
 	c := newCompiler(m.byDigest[digest], s)
 	err := c.all()
-	return &compile.Compiled{Result: &eval.Result{}, Resources: c.built}, err
+	return &compile.Compiled{
+		Result: &eval.Result{}, Resources: c.built, Followed: c.followed,
+	}, err
 }
 
 // compiler is one compile.
@@ -29,6 +31,7 @@ type compiler struct {
 	*offer
 	*lsm.Services
 	built    source.Built
+	followed map[string][]resource.ID // by instances
 	sites    map[string]*lsm.Instance
 	made     map[string]bool // the names of pages
 	problems diag.Problems
@@ -38,6 +41,7 @@ type compiler struct {
 func newCompiler(o *offer, s *lsm.Services) *compiler {
 	return &compiler{
 		offer: o, Services: s, sites: map[string]*lsm.Instance{}, made: map[string]bool{},
+		followed: map[string][]resource.ID{},
 	}
 }
 
@@ -153,6 +157,7 @@ func (c *compiler) instance(i *lsm.Instance) error {
 			text("text", "hello"), c.mark, text("fixed", "f"), port), i.Purge)
 		last := &c.built.Resources[len(c.built.Resources)-1]
 		last.Members["requires"] = []any{string(page("top"))}
+		c.followed[i.ID] = []resource.ID{page("top")}
 	} else {
 		of := c.sites[text("site", "")]
 		if of == nil {
@@ -162,6 +167,8 @@ func (c *compiler) instance(i *lsm.Instance) error {
 		shown := fmt.Sprint(of.Attributes["name"])
 		if i.Service == "part" {
 			shown += " " + text("text", "hello")
+		} else {
+			c.followed[i.ID] = []resource.ID{page(fmt.Sprint(of.Attributes["path"]))}
 		}
 		c.page(i.ID, i.Service+"-"+text("name", ""), shown, i.Purge)
 	}

@@ -16,7 +16,8 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// text is the model of a simulation: a site that has parts, and notes that lead to sites. What is
+// text is the model of a simulation: a site that has parts, and notes that
+// follow the pages of sites. What is
 // in
 // angle brackets differs from offer to offer.
 const text = `
@@ -56,6 +57,7 @@ implementation site for Site:
         agent=here, name="{{ self.path }}", purged=self.purge_resources, requires=top,
         text="{{ self.text }}<MARK> {{ self.fixed }} {{ port }}",
     )
+    self.resources += top
     port = lsm::allocators::get_first_free_integer(self, "port", 1, 9)
     if self.text == "wrong":
         number = 1 / (self.name == "" ? 1 : 0)
@@ -74,6 +76,7 @@ implementation note for Note:
     self.owned_resources += southbound::sim::Page(
         agent=here, name="note-{{ self.name }}", purged=self.purge_resources, text=self.site.name,
     )
+    self.resources += self.site.owned_resources
 end
 implement Site using parents, site
 implement Part using parents, part

@@ -250,12 +250,33 @@ func brief() []Op {
 	return out
 }
 
+// followed has a note follow a page that cannot be made.
+func followed() []Op {
+	out := []Op{
+		{Kind: opBreak}, {Kind: opCreate, Attributes: map[string]any{"name": nameOf(0), "path": "p0"}},
+		{Kind: opCreate, Slot: sites + parts, Attributes: map[string]any{
+			"name": nameOf(sites + parts), "site": idOf(0),
+		}},
+	}
+	for i := range out {
+		out[i].At = time.Duration(i) * 5 * time.Second
+	}
+	return out
+}
+
 func endMutants() []mutantCase {
 	return []mutantCase{
 		{Mutant{
 			Name: "an instance ends before its resources do", Check: "I5",
 			Why: "results are not waited for", State: func(to state.State) state.State { return well{to} },
 		}, 100},
+		{Mutant{
+			Name: "nobody waits for what an instance follows", Check: "I5",
+			Why: "only the resources of its own set count", Plan: func(p *Plan) {
+				p.Workers, p.Ops = 1, slices.Concat(followed(), p.Ops[:min(len(p.Ops), 3)])
+			},
+			Instances: writes(true, func(c *inventory.Change) { c.Record.Follows = nil }),
+		}, 50},
 		{Mutant{
 			Name: "an instance ends that others need", Check: "I5", Loose: true,
 			Why: "references do not stop a delete",

@@ -22,6 +22,9 @@ const (
 	lastCall = 155 * time.Second
 	// lastLook is within which time all resources are looked at.
 	lastLook = 70 * time.Second
+	// Who is visited, and follows what is not its own, learns of it when all is looked at: at the
+	// second time at the latest, as the first may come just too soon after the one before.
+	lastLookOfFollowers = 2*againEvery + 10*time.Second
 )
 
 // rest lets the world heal, and checks what is left.
@@ -42,7 +45,11 @@ func (r *run) rest() {
 			r.ask(&Op{Kind: opRepair})
 		case quiet == 0: // what has become of resources is looked at now and then
 			quiet++
-			r.bench.Run(r.bench.Now() + lastLook)
+			look := lastLook
+			if r.plan.Visits && len(r.followed) > 0 {
+				look = lastLookOfFollowers
+			}
+			r.bench.Run(r.bench.Now() + look)
 		default:
 			for _, id := range sorted(r.instances.look(env)) {
 				r.checkRest(r.instances.look(env)[id])

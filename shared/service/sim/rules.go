@@ -60,6 +60,7 @@ func (x *runner) compiles(digest string, in []lsm.Instance) {
 			}
 		}
 	}
+	x.follows(known, in)
 	slices.Sort(begins)
 	near := near(known, begins)
 	for i := range in {
@@ -71,6 +72,15 @@ func (x *runner) compiles(digest string, in []lsm.Instance) {
 		r.bench.Violate("I6", "instances are compiled with a model that has another definition")
 	}
 	r.bench.Tracef("compile of %.6s with %v: %v", digest, slices.Collect(ids(in)), x.last.err)
+}
+
+// follows notes what notes that are exported follow from now on.
+func (x *runner) follows(known map[string][]*inventory.Record, in []lsm.Instance) {
+	for i := range in {
+		if id := in[i].ID; in[i].Service == "note" && slices.ContainsFunc(known[id], exports) {
+			x.r.followed[id] = x.last.made.followed[id]
+		}
+	}
 }
 
 func ids(in []lsm.Instance) func(yield func(string) bool) {

@@ -44,8 +44,10 @@ type run struct {
 	// looked is when all instances were to be looked at last.
 	looked time.Duration
 
-	said  map[string]said // what was asked for last of each instance, and is written
-	kinds map[string]int  // how often something of each kind has come about
+	said map[string]said // what was asked for last of each instance, and is written
+	// followed are the pages that notes follow, as they were exported last.
+	followed map[string][]resource.ID
+	kinds    map[string]int // how often something of each kind has come about
 }
 
 // newRun prepares a run.
@@ -55,7 +57,8 @@ func newRun(
 	r := &run{
 		models: m, plan: p, mutant: mutant, bench: sim.NewBench(p.Seed, p.Rates, trace),
 		instances: NewInstances(), said: map[string]said{}, kinds: map[string]int{},
-		runners: make([]*runner, p.Workers),
+		followed: map[string][]resource.ID{},
+		runners:  make([]*runner, p.Workers),
 	}
 	r.instances.loose = mutant.Loose
 	r.definitions = NewDefinitions(r.instances)

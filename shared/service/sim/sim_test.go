@@ -149,7 +149,7 @@ const few = 100
 func wanted() []string {
 	out := []string{
 		"compile that fails", "promotion", "crash of the worker", "update to another definition",
-		"promotion that is forbidden", "visit",
+		"promotion that is forbidden", "visit", "page that is followed fails",
 	}
 	for _, k := range []kind{
 		opCreate, opUpdate, opEdit, opDelete, opState, opSeveral, opMetadata, opOffer,
@@ -228,6 +228,9 @@ func shown(c *compile.Compiled, s *lsm.Services) string {
 	}
 	for _, u := range s.Updates {
 		out = append(out, fmt.Sprint(u))
+	}
+	for id, follows := range c.Followed {
+		out = append(out, fmt.Sprint(id, " follows ", follows))
 	}
 	slices.Sort(out)
 	return strings.Join(out, "\n")

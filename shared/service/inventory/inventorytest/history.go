@@ -16,7 +16,8 @@ func (s *suite) history() {
 	first := r.Was()
 	s.same("what is", []inventory.Record{first}, s.versions(0, 0))
 	stale := r
-	r.Due = r.Due.Add(time.Minute) // somebody works on it, which is not history
+	// Somebody works on it, which is not history.
+	r.Due, r.Follows = r.Due.Add(time.Minute), []string{"fs::File[a,path=/top]"}
 	r = s.put(r)
 	r.Active, r.Candidate, r.Rollback = r.Candidate, nil, map[string]any{"name": "old"}
 	r.Version, r.State, r.Tasks = 2, "failed", nil

@@ -144,6 +144,7 @@ func (s *suite) back() {
 		}, lifecycle.Continue{}, lifecycle.Gone{},
 	})
 	r.Due = began.Add(time.Minute)
+	r.Resources, r.Follows = []string{"fs::File[a,path=/a]"}, []string{"fs::File[a,path=/top]"}
 	r = s.put(r)
 	s.same("the record", r, s.read(r.ID))
 	r.State, r.Tasks, r.Due, r.Candidate = "failed", nil, time.Time{}, nil
