@@ -112,6 +112,17 @@ func (c *recorder) Rows(ctx context.Context, env string, ids []resource.ID) ([]s
 	return rows, err
 }
 
+// LaneRows implements deploy.State.
+func (c *recorder) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
+	rows, err := c.State.LaneRows(ctx, env, lane, all)
+	if b := c.r.sched.cur.books; err == nil && !b.dry && lane == b.lane {
+		for i := range rows {
+			delete(b.saw, rows[i].ID) // it has moved here since it was read
+		}
+	}
+	return rows, err
+}
+
 // Put implements deploy.Files.
 func (c *recorder) Put(ctx context.Context, blobs []state.Blob) error {
 	err := c.Files.Put(ctx, blobs)
