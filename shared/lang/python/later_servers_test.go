@@ -27,7 +27,8 @@ from inmanta.plugins import plugin
 @plugin
 def idle() -> "string[]":
     """Returns what was run of all that is only for servers."""
-    return [n for n in ("inmanta.agent.agent_new", "sqlalchemy", "strawberry", "inmanta.server.bootloader")
+    return [n for n in ("inmanta.agent.agent_new", "sqlalchemy", "strawberry", "inmanta.server.bootloader",
+                        "ply.yacc", "jwt.api_jwk")
             if n in sys.modules]
 
 @plugin
@@ -60,6 +61,26 @@ def mentioned() -> "string":
     return f"{Own.__mro__[1].__name__} {of is inmanta.data.LogLine} {of.__name__} {isinstance(1, of)}"
 
 @plugin
+def declared() -> "string":
+    """Declares classes of data: those of a module are prepared at once, those of the library with their first use."""
+    import pydantic, inmanta.module, inmanta.types
+    class Mine(pydantic.BaseModel):
+        x: int
+    class Theirs(inmanta.types.BaseModel):
+        x: int
+    later = inmanta.module.ProjectMetadata
+    before = later.__pydantic_complete__
+    made = later(name="x").name == "x" and later.__pydantic_complete__
+    return f"{Mine.__pydantic_complete__ and Theirs.__pydantic_complete__} {before} {made} {'defer_build' not in Mine.model_config}"
+
+@plugin
+def names() -> "string":
+    """Reads what the library only mentions: others get what it stands for, and afterwards it is that there, too."""
+    import inmanta.protocol.endpoints as of
+    from inmanta.protocol import Client, TypedClient
+    return f"{isinstance(Client, type)} {TypedClient is of.TypedClient} {vars(inmanta.protocol)['SyncClient'] is of.SyncClient}"
+
+@plugin
 def threads() -> "int":
     """Uses a part in several threads at once."""
     out, begin = [], threading.Barrier(8)
@@ -75,7 +96,10 @@ def threads() -> "int":
 def plain() -> "string[]":
     """Returns the parts that are no longer waiting for their first use."""
     vars(inmanta.agent), dir(env)
-    return sorted(n for n, m in sys.modules.items() if n.startswith("inmanta.") and type(m) is not types.ModuleType)
+    for _ in range(3):
+        for n in sorted(n for n in sys.modules if n.startswith("inmanta.")):
+            vars(sys.modules[n])  # also what nothing has used yet, and what that imports in turn
+    return sorted(n for n, m in list(sys.modules.items()) if n.startswith("inmanta.") and type(m) is not types.ModuleType)
 `
 
 // uses starts a host with the module above.
@@ -120,6 +144,8 @@ func TestPartsOfTheLibraryAreRunLater(t *testing.T) {
 		{"uses::client", `'function inmanta.protocol.methods_v2'`},
 		{"uses::mentioned", `'LogLine False LogLine False'`},
 		{"uses::threads", "8"},
+		{"uses::declared", `'True False True True'`},
+		{"uses::names", `'True True True'`},
 		{"uses::plain", "[]"},
 	} {
 		v, err := call(t, code, test.plugin)

@@ -434,7 +434,7 @@ def run(message):
     """Runs tests, and says when they are done."""
     _, args, told = message
     _told.update(told)
-    inmanta.module.Project._project = model.Project(_told["project"], {_told["module"]: _told["path"]})
+    model.project(_told["project"], {_told["module"]: _told["path"]})
     loader.PluginModuleFinder.configure_module_finder(_told["modulepath"])
     if importlib.util.find_spec("pytest_inmanta") is None:
         shim = types.ModuleType("pytest_inmanta")

@@ -1,22 +1,66 @@
-"""Parts of the library that only its server and its agents need: they are run when something of them is used.
+"""Parts of the library that only its server, its agents and its compiler need: they are run when something of
+them is used.
 
-To import all of the library takes three times as long as to import what models use, and nearly all of the rest
-is its database. A module that stands here is in its place at once, as ever, but its code is run when an attribute
-is read or set for the first time, by whomever. So code finds the same, only later.
+To import all of the library takes several times as long as to import what models use. The rest is its database,
+its API and its own compiler. A module that stands here is in its place at once, as ever, but its code is run when
+an attribute is read or set for the first time, by whomever. So code finds the same, only later.
 """
-import collections, importlib, importlib.machinery, importlib.util, sys, threading, types
+import collections, contextlib, importlib, importlib.machinery, importlib.util, sys, threading, types
 
-# What nothing else relies on having been run: other modules of the library use it in functions only.
-_SERVERS = {
-    "inmanta.agent", "inmanta.data", "inmanta.data.sqlalchemy", "inmanta.env",
-    "inmanta.protocol.methods", "inmanta.protocol.methods_v2",
+# What nothing else relies on having been run: other modules of the library use it in functions only, but for the
+# names below. Of what is not part of the library it holds for everybody.
+_PARTS = {
+    "inmanta.agent", "inmanta.data", "inmanta.data.model", "inmanta.data.sqlalchemy", "inmanta.env",
+    "inmanta.file_parser", "inmanta.module", "inmanta.parser.plyInmantaParser", "inmanta.protocol.auth.auth",
+    "inmanta.protocol.endpoints", "inmanta.protocol.exceptions", "inmanta.protocol.methods",
+    "inmanta.protocol.methods_v2", "inmanta.protocol.openapi.model", "inmanta.protocol.websocket",
+    "asyncpg", "click", "cryptography.hazmat.backends", "cryptography.hazmat.primitives.asymmetric.rsa",
+    "cryptography.hazmat.primitives.serialization", "docstring_parser", "email_validator", "jsonpath_ng", "jwt",
+    "packaging.requirements", "ruamel.yaml", "ruamel.yaml.comments", "tornado.concurrent", "tornado.gen",
+    "tornado.web", "urllib.request", "yaml",
 }
 # Names that the code of a module reads when it is imported, but only mentions, such as in an annotation.
-_MENTIONED = {("inmanta.agent.handler", "inmanta.data", "LogLine")}
+_MENTIONED = {
+    "inmanta.agent.handler": {
+        "inmanta.data": "LogLine",
+        "inmanta.data.model": "AttributeStateChange BaseModel DiscoveredResourceInput",
+        "inmanta.protocol": "Client",
+    },
+    "inmanta.data.model": {"asyncpg": "Record"},
+    "inmanta.export": {"inmanta.protocol": "SyncClient"},
+    "inmanta.loader": {
+        "inmanta.data.model": "AgentName ExecutorModuleSource InmantaModule InmantaModuleName ModuleFileMetadata "
+                              "ModuleSource",
+    },
+    "inmanta.module": {
+        "inmanta.file_parser": "PreservativeYamlParser RequirementsTxtParser",
+        "inmanta.parser.plyInmantaParser": "cache_manager",
+        "packaging.requirements": "Requirement",
+        "ruamel.yaml.comments": "CommentedMap",
+    },
+    "inmanta.protocol": {
+        "inmanta.protocol.auth.auth": "decode_token encode_token",
+        "inmanta.protocol.endpoints": "Client SyncClient TypedClient",
+        "inmanta.protocol.websocket": "Session SessionEndpoint SessionListener",
+    },
+    "inmanta.protocol.auth.auth": {
+        "cryptography.hazmat.backends": "default_backend",
+        "cryptography.hazmat.primitives.asymmetric.rsa": "RSAPublicNumbers",
+    },
+    "inmanta.protocol.common": {
+        "inmanta.protocol.auth.auth": "claim_type",
+        "inmanta.protocol.exceptions": "BaseHttpException",
+        "inmanta.protocol.openapi.model": "ParameterType",
+    },
+    "inmanta_plugins": {"inmanta.module": "Project"},
+    "inmanta.util": {"asyncpg": "pool", "click": "Group", "packaging.requirements": "Requirement"},
+}
 # What modules that register the methods of the server's API stand for: it is whole when it is looked at.
 _METHODS = ("inmanta.protocol.methods", "inmanta.protocol.methods_v2")
 _IMPORTED = {"__class__", "__spec__", "__loader__", "__name__", "__package__", "__path__", "__file__", "__cached__"}
 _IN_FUNCTION = 1  # of the flags of code
+# What typing asks each part of an annotation for, to know whether it is a variable or has some.
+_ASKED = {"__parameters__", "__typing_is_unpacked_typevartuple__", "__typing_subst__", "__typing_unpacked_tuple_args__"}
 
 _lock = threading.RLock()
 
@@ -33,9 +77,9 @@ class Module(types.ModuleType):
                 found = _inside(self, plain("__dict__"), name)
                 if found is not None:
                     return found
-                if (sys._getframe(1).f_globals.get("__name__"), self.__name__, name) in _MENTIONED:
-                    if not sys._getframe(1).f_code.co_flags & _IN_FUNCTION:
-                        return Mentioned(self, name)
+                frame = _reader(sys._getframe(1))
+                if _only_mentions(frame, self.__name__, name):
+                    return Mentioned(self, name).given(frame)
                 loader.run(self)
         return getattr(self, name) if type(self) is not Module else plain(name)
 
@@ -53,24 +97,55 @@ def _is_inside(module, name, value):
     return isinstance(value, types.ModuleType) and value.__name__ == module.__name__ + "." + name
 
 def _inside(module, held, name):
-    """Returns the module of a name in a package, for which the package needs not be run."""
-    if "__path__" not in held or name.startswith("_"):
+    """Returns the module of a name in a package of the library, for which the package needs not be run."""
+    if "__path__" not in held or name.startswith("_") or not module.__name__.startswith("inmanta."):
         return None
     whole = module.__name__ + "." + name
     if name in held:
         return held[name] if _is_inside(module, name, held[name]) else None
     return importlib.import_module(whole) if importlib.util.find_spec(whole) is not None else None
 
+def _reader(frame):
+    """Returns the frame of whoever reads an attribute, which the import system may do for it."""
+    while frame.f_back is not None and frame.f_globals.get("__name__") == "importlib._bootstrap":
+        frame = frame.f_back
+    return frame
+
+def _only_mentions(frame, module, name):
+    """Reports whether code that is running now only mentions a name of a module."""
+    if frame.f_code.co_flags & _IN_FUNCTION:
+        return False
+    reader = frame.f_globals.get("__name__", "")
+    if reader.startswith("inmanta_plugins."):
+        reader = "inmanta_plugins"
+    names = _MENTIONED.get(reader, {}).get(module)
+    return names is not None and name in names.split()
+
 class Mentioned:
     """Stands for something of a module until it is more than mentioned."""
 
-    def __init__(self, module, name):
-        self._of = module, name
+    def __init__(self, of, name):
+        self._of, self._as = of, name
+
+    def given(self, frame):
+        """Notes who has it, so that it is replaced as soon as there is what it stands for."""
+        reader = sys.modules.get(frame.f_globals["__name__"])
+        if reader is not None and vars(reader) is frame.f_globals:
+            _readers.setdefault(self._of.__name__, set()).add(reader)
+            if type(reader) is types.ModuleType:
+                reader.__class__ = Reader
+        return self
 
     def _found(self):
-        return getattr(*self._of)
+        of = self._of
+        return getattr(of._found() if type(of) is Mentioned else of, self._as)
 
     def __getattr__(self, name):
+        frame = sys._getframe(1)
+        if not frame.f_code.co_flags & _IN_FUNCTION and frame.f_globals.get("__name__") in _MENTIONED:
+            return Mentioned(self, name)
+        if name in _ASKED:
+            raise AttributeError(name)
         return getattr(self._found(), name)
 
     def __call__(self, *args, **kwargs):
@@ -82,11 +157,37 @@ class Mentioned:
     def __instancecheck__(self, value):
         return isinstance(value, self._found())
 
+    def __subclasscheck__(self, value):
+        return issubclass(value, self._found())
+
     def __or__(self, other):
         return self._found() | other
 
     def __ror__(self, other):
         return other | self._found()
+
+_readers = {}  # modules that hold what is mentioned of a module, by its name
+
+class Reader(types.ModuleType):
+    """A module that holds what is only mentioned: others that read it get what that stands for."""
+
+    def __getattribute__(self, name):
+        value = super().__getattribute__(name)
+        if type(value) is Mentioned and not _only_mentions(_reader(sys._getframe(1)), self.__name__, name):
+            found = value._found()
+            value = super().__getattribute__(name)  # by now it is there, unless it is part of something else
+            return found if type(value) is Mentioned else value
+        return value
+
+def _replace(module):
+    """Has what was mentioned of a module be what it stands for, where it was."""
+    for reader in _readers.pop(module.__name__, ()):
+        held = vars(reader)
+        for name, value in list(held.items()):
+            if type(value) is Mentioned and value._of is module:
+                held[name] = value._found()
+        if type(reader) is Reader and not any(type(v) is Mentioned for v in held.values()):
+            reader.__class__ = types.ModuleType
 
 class Loader:
     """Leaves a module as it is, and runs it later."""
@@ -106,18 +207,32 @@ class Loader:
     def run(self, module):
         self.running = True
         try:
-            self.real.exec_module(module)
+            with deferred() if module.__name__.startswith("inmanta.") else contextlib.nullcontext():
+                self.real.exec_module(module)
         except BaseException:
             self.running = False
             raise
         module.__spec__.loader = module.__loader__ = self.real
         module.__class__ = types.ModuleType
+        _replace(module)
+        if module.__name__ in _then:
+            _then.pop(module.__name__)(module)
+
+_then = {}  # what is done when a module was run, by its name
+
+def then(name, do):
+    """Has something be done with a module when it was run."""
+    module = importlib.import_module(name)
+    if type(module) is Module:
+        _then[name] = do
+    else:
+        do(module)
 
 class Finder:
     """Finds the modules that are run later, where all others would find them."""
 
     def find_spec(self, name, path=None, target=None):
-        if name not in _SERVERS:
+        if name not in _PARTS:
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
@@ -164,8 +279,39 @@ class Methods(collections.defaultdict):
                   "values", "copy"):
         locals()[_name] = _looked_at(_name)
 
+_deferring = 0  # how many want classes of data to be prepared later
+
+@contextlib.contextmanager
+def deferred():
+    """Has pydantic prepare the classes of data that the library declares meanwhile when they are used first."""
+    global _deferring
+    _deferring += _finder in sys.meta_path
+    _defer(_deferring > 0)
+    try:
+        yield
+    finally:
+        _deferring = max(_deferring - 1, 0)
+        _defer(_deferring > 0)
+
+def _defer(whether):
+    """Says so to the classes that others extend. What modules of models declare is prepared at once, as ever."""
+    try:
+        import pydantic
+    except ImportError:  # the library says so, or does not need it
+        return
+    library = sys.modules.get("inmanta.types")
+    bases = pydantic.BaseModel, getattr(library, "DateTimeNormalizerModel", None), getattr(library, "BaseModel", None)
+    for base in bases:
+        if base is not None:
+            config = {k: v for k, v in base.model_config.items() if k != "defer_build"}
+            base.model_config = {**config, "defer_build": True} if whether else config
+
 def library():
-    """Imports what all parts of the host need first."""
+    """Imports what all parts of the host need first, and what most modules import: so it is known whether it can be."""
+    _protocol()
+    import inmanta.agent.handler, inmanta.export
+
+def _protocol():
     from inmanta.protocol import common  # before inmanta.data.model, which needs it, as inmanta.data has it
     if _finder not in sys.meta_path:
         return

@@ -60,8 +60,9 @@ plugins = handlers = None
 def _part(name):
     """Imports a part of the host that needs the library; None if that cannot be had."""
     try:
-        later.library()
-        return importlib.import_module("southbound_host." + name)
+        with later.deferred():
+            later.library()
+            return importlib.import_module("southbound_host." + name)
     except Exception as e:
         if later.end():
             return _part(name)

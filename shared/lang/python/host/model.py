@@ -5,14 +5,13 @@ import inmanta.ast
 from inmanta.ast import Location, MultiUnsetException, Namespace, NotFoundException
 from inmanta.ast import OptionalValueException, TypeNotFoundException, UnsetException
 from inmanta.ast import attribute as attributes, entity as entities, type as model_types
-import inmanta.module
 import inmanta.plugins
 from inmanta.execute import runtime
 from inmanta.execute.proxy import DynamicProxy
 from inmanta.execute.util import NoneValue, Unknown
 from inmanta.references import Reference
 
-from southbound_host import wire
+from southbound_host import later, wire
 
 _place = Location("<model>", 1)
 root = Namespace("__root__")
@@ -319,27 +318,34 @@ class Module:
     def get_plugin_dir(self):
         return os.path.join(self._path, "plugins")
 
-class Project(inmanta.module.Project):
-    """The project, as far as modules ask for it."""
+def project(path, modules):
+    """Makes a project the current one of the library, as soon as that has something of the kind."""
+    later.then("inmanta.module", lambda library: setattr(library.Project, "_project", _project(library, path, modules)))
 
-    def __init__(self, path, modules):
-        self._path = path
-        self.modules = {name: Module(name, at) for name, at in modules.items()}
-        self.root_ns = root
+def _project(library, path, modules):
+    class Project(library.Project):
+        """The project, as far as modules ask for it."""
 
-    @property
-    def project_path(self):
-        return self._path
+        def __init__(self):
+            self._path = path
+            self.modules = {name: Module(name, at) for name, at in modules.items()}
+            self.root_ns = root
 
-    @property
-    def metadata(self):
-        return inmanta.module.ProjectMetadata(name=os.path.basename(self._path) or "project")
+        @property
+        def project_path(self):
+            return self._path
 
-    def get_modules(self):
-        return dict(self.modules)
+        @property
+        def metadata(self):
+            return library.ProjectMetadata(name=os.path.basename(self._path) or "project")
 
-    def get_root_namespace(self):
-        return root
+        def get_modules(self):
+            return dict(self.modules)
+
+        def get_root_namespace(self):
+            return root
+
+    return Project()
 
 class Resolver(runtime.Resolver):
     """What the caller of a plugin sees."""

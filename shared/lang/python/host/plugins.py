@@ -205,7 +205,7 @@ def reset():
 def load(path, modules, paths):
     """Imports modules, and returns what went wrong and the signatures of their plugins."""
     warnings.simplefilter("ignore")
-    inmanta.module.Project._project = model.Project(path, dict(modules))
+    model.project(path, dict(modules))
     if paths:
         loader.PluginModuleFinder.configure_module_finder(paths)
     failed = []
