@@ -9,8 +9,9 @@ from inmanta.execute.util import Unknown
 from inmanta.export import Exporter
 from inmanta.references import MutatorMissingError, ReferenceMissingError, mutator, reference
 
-from southbound_host import code, model, plugins, wire
+from southbound_host import code, model, plugins, quick, wire
 
+quick.begin()
 last = None  # the exporter of the last model
 
 class Later:
@@ -117,14 +118,12 @@ def _instance(e):
         at = at.tb_next
     return None
 
-_PLAIN = {str, int, bool, type(None)}
-
 def _resource(exporter, res):
     fields = {}
     plain = res.serialize()
     for name in res.fields:
         value = plain[name]
-        if type(value) in _PLAIN:
+        if type(value) in quick.PLAIN and type(value) is not float:
             fields[name] = value
             continue
         if isinstance(getattr(res, name), Unknown):

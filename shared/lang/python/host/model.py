@@ -46,10 +46,16 @@ _primitives = {
 
 class Entity(entities.Entity):
     """A type of the model."""
+    _parents = None  # the names of all that it extends, once they were asked for
 
     def get_all_instances(self):
         answer = wire.ask(["instances", self.get_full_name()])
         return [wire.decode(x) for x in answer[1]]
+
+    def get_all_parent_names(self):
+        if self._parents is None:
+            self._parents = super().get_all_parent_names()
+        return list(self._parents)
 
     def __repr__(self):
         return f"Entity({self.get_full_name()})"
@@ -229,13 +235,16 @@ class Instance(runtime.Instance):
 
     __str__ = __repr__
 
+_PLAIN = frozenset({int, float, bool, type(None)})
+
 def _fill(number):
     """Reads what an instance holds, and others with it that are likely to be read next."""
+    plain = _PLAIN if wire.has_special() else _PLAIN | {str}
     for other, of, held in wire.ask(["all", number])[1]:
         found = instance((other, of))
         found.full = True
         for name, value in held["d"].items():
-            found.held.setdefault(name, Sent(value))
+            found.held.setdefault(name, value if type(value) in plain else Sent(value))
 
 def instance(x):
     number, of = x

@@ -132,6 +132,10 @@ class Unfit(Exception):
 _special = {}
 references = []
 
+def has_special():
+    """Reports whether there are such texts."""
+    return bool(_special)
+
 def encode(v, depth=0):
     """Returns a value as it is sent."""
     t = type(v)
