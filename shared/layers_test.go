@@ -37,7 +37,7 @@ var layers = [][]string{
 	{"shared/api", "shared/compile"},
 	{"shared/service/fulfil"},
 	{"shared/report", "shared/service/sim"},
-	{"shared/ingest", "shared/cli"},
+	{"shared/archive", "shared/cli"},
 	{"cmd", "functions", "infra"},
 	{"examples"}, // programs like those of users
 }

@@ -14,11 +14,11 @@ import (
 
 	"southbound/functions/internal/run"
 	"southbound/shared/api"
+	"southbound/shared/archive"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/furl"
 	"southbound/shared/aws/home"
 	"southbound/shared/fault"
-	"southbound/shared/ingest"
 	"southbound/shared/provider"
 )
 
@@ -37,7 +37,7 @@ func Main(definitions []provider.Definition) {
 func handler(f *run.Function) func(ctx context.Context, raw json.RawMessage) (any, error) {
 	service := f.Service(false)
 	routes := api.ExportHandler(service)
-	archives := &ingest.Exporter{Service: service, Open: func(ctx context.Context, bucket, key string) (io.ReadCloser, int64, error) {
+	archives := &archive.Exporter{Service: service, Open: func(ctx context.Context, bucket, key string) (io.ReadCloser, int64, error) {
 		return open(ctx, f.Home, bucket, key)
 	}}
 	agents := newPreparer(f)
@@ -54,10 +54,10 @@ func handler(f *run.Function) func(ctx context.Context, raw json.RawMessage) (an
 		if err := json.Unmarshal(raw, &url); err == nil && url.RequestContext.HTTP.Method != "" {
 			return furl.Handle(ctx, routes, &url), nil
 		}
-		var e ingest.Event
+		var e archive.Event
 		if err := json.Unmarshal(raw, &e); err != nil {
 			failure := api.FailureOf(fault.Wrap(fault.Usage, "read event", err))
-			return ingest.Answer{Error: &failure}, nil
+			return archive.Answer{Error: &failure}, nil
 		}
 		return archives.Export(ctx, e)
 	}

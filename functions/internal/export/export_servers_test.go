@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	}, server.MiniStack))
 }
 
-func archive(t *testing.T, files map[string]string) []byte {
+func zipped(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
@@ -60,9 +60,9 @@ func TestFunction(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put("archives/good.zip", archive(t, map[string]string{"site.yaml": "southbound: 1\nagents: {web1: {transport: aws, region: us-east-1}}\nresources:\n" +
+	put("archives/good.zip", zipped(t, map[string]string{"site.yaml": "southbound: 1\nagents: {web1: {transport: aws, region: us-east-1}}\nresources:\n" +
 		"  - {type: std::Null, agent: web1, attributes: {name: a, value: {file: big.bin}}}\n", "big.bin": strings.Repeat("x", 1<<20)}))
-	put("archives/bad.zip", archive(t, map[string]string{"site.yaml": "southbound: 1\nresources:\n  - {type: std::Nil, agent: web1, attributes: {}}\n"}))
+	put("archives/bad.zip", zipped(t, map[string]string{"site.yaml": "southbound: 1\nresources:\n  - {type: std::Nil, agent: web1, attributes: {}}\n"}))
 	handle := handler(f)
 	for _, c := range []struct{ reason, event, want string }{
 		{"an archive", `{"key":"archives/good.zip","environment":"prod"}`, `"resources":1,"changed":1,"unchanged":0,"removed":0,"repaired":0,"files_uploaded":1,`},

@@ -1,6 +1,6 @@
-// Package ingest exports what a pipeline has put into S3 as an archive, for those that have no
+// Package archive exports what a pipeline has put into S3 as an archive, for those that have no
 // command line at hand.
-package ingest
+package archive
 
 import (
 	"archive/tar"

@@ -1,4 +1,4 @@
-package ingest_test
+package archive_test
 
 import (
 	"archive/tar"
@@ -16,10 +16,10 @@ import (
 
 	"southbound/handlers"
 	"southbound/shared/api"
+	"southbound/shared/archive"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
-	"southbound/shared/ingest"
 	"southbound/shared/local"
 	"southbound/shared/machine"
 	"southbound/shared/provider"
@@ -95,11 +95,11 @@ func zipOf(t testing.TB, entries ...entry) []byte {
 	return out.Bytes()
 }
 
-func unpack(t *testing.T, archive []byte, limits ingest.Limits) (string, error) {
+func unpack(t *testing.T, packed []byte, limits archive.Limits) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "archive")
-	if err := os.WriteFile(file, archive, 0o600); err != nil {
+	if err := os.WriteFile(file, packed, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.Open(file)
@@ -111,18 +111,18 @@ func unpack(t *testing.T, archive []byte, limits ingest.Limits) (string, error) 
 	if err := os.MkdirAll(model, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return dir, ingest.Unpack(f, int64(len(archive)), model, limits)
+	return dir, archive.Unpack(f, int64(len(packed)), model, limits)
 }
 
-var roomy = ingest.Limits{Entries: 100, Unpacked: 1 << 20, Name: 100}
+var roomy = archive.Limits{Entries: 100, Unpacked: 1 << 20, Name: 100}
 
 func TestUnpack(t *testing.T) {
 	t.Parallel()
 	files := []entry{{name: "site.yaml", text: "one"}, {name: "files/deep/index.html", text: "two"}, {name: "empty"}}
 	withFolders := append([]entry{{name: "./", kind: tar.TypeDir}, {name: "./files/", kind: tar.TypeDir}, {text: "0123", kind: tar.TypeXGlobalHeader}}, files...)
-	for reason, archive := range map[string][]byte{"tar": tarOf(t, files...), "tar.gz": gzipOf(t, tarOf(t, files...)), "zip": zipOf(t, files...),
+	for reason, packed := range map[string][]byte{"tar": tarOf(t, files...), "tar.gz": gzipOf(t, tarOf(t, files...)), "zip": zipOf(t, files...),
 		"tar with folders and git's header": tarOf(t, withFolders...)} {
-		dir, err := unpack(t, archive, roomy)
+		dir, err := unpack(t, packed, roomy)
 		if err != nil {
 			t.Errorf("%s: %v", reason, err)
 			continue
@@ -138,7 +138,7 @@ func TestUnpack(t *testing.T) {
 func TestUnpackRefuses(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 101)
-	for reason, archive := range map[string][]byte{
+	for reason, packed := range map[string][]byte{
 		"a name that leaves the folder":           tarOf(t, entry{name: "../up", text: "x"}),
 		"one that leaves it on the way":           tarOf(t, entry{name: "a/../../up", text: "x"}),
 		"an absolute name":                        tarOf(t, entry{name: "/etc/up", text: "x"}),
@@ -161,7 +161,7 @@ func TestUnpackRefuses(t *testing.T) {
 		"a name with a zero byte":                 zipOf(t, entry{name: "a\x00b", text: "x"}),
 		"a name with a zero byte and more beyond": zipOf(t, entry{name: "a\x00/../../up", text: "x"}),
 	} {
-		dir, err := unpack(t, archive, roomy)
+		dir, err := unpack(t, packed, roomy)
 		if !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", reason, err)
 		}
@@ -178,8 +178,8 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(tarOf(f, entry{name: "a/b", text: "x"}))
 	f.Add(gzipOf(f, tarOf(f, entry{name: "../b", text: "x"})))
 	f.Add(zipOf(f, entry{name: "a/b", text: "x"}))
-	f.Fuzz(func(t *testing.T, archive []byte) {
-		dir, err := unpack(t, archive, ingest.Limits{Entries: 20, Unpacked: 4096, Name: 64})
+	f.Fuzz(func(t *testing.T, packed []byte) {
+		dir, err := unpack(t, packed, archive.Limits{Entries: 20, Unpacked: 4096, Name: 64})
 		if err != nil && fault.KindOf(err) == fault.Unknown {
 			t.Errorf("an error without a kind: %v", err)
 		}
@@ -198,7 +198,7 @@ func FuzzUnpack(f *testing.F) {
 }
 
 // exporter exports into a home on this machine, from one archive.
-func exporter(t *testing.T, archive []byte, err error) *ingest.Exporter {
+func exporter(t *testing.T, packed []byte, err error) *archive.Exporter {
 	t.Helper()
 	h, openErr := local.Open(t.TempDir())
 	if openErr != nil {
@@ -217,8 +217,8 @@ func exporter(t *testing.T, archive []byte, err error) *ingest.Exporter {
 	}
 	e := deploy.New(deploy.Config{State: h, Files: h.Files(), Notifier: h.Notifier, Clock: machine.Clock{}, Caller: machine.Caller{}, Secrets: h.Secrets(),
 		Connector: &transport.Connector{Local: true}, Types: registry, Handlers: byType, Pack: "test", Holder: h.Holder(), NewID: h.NewID, Jitter: rand.Float64})
-	return &ingest.Exporter{Service: api.New(api.Config{Engine: e}), Dir: t.TempDir(), Open: func(context.Context, string, string) (io.ReadCloser, int64, error) {
-		return io.NopCloser(bytes.NewReader(archive)), 0, err
+	return &archive.Exporter{Service: api.New(api.Config{Engine: e}), Dir: t.TempDir(), Open: func(context.Context, string, string) (io.ReadCloser, int64, error) {
+		return io.NopCloser(bytes.NewReader(packed)), 0, err
 	}}
 }
 
@@ -236,7 +236,7 @@ func TestExport(t *testing.T) {
 		`{"environment":"production","version":1,"author":"","message":"","commit":"","resources":2,"changed":2,"unchanged":0,"removed":0,"repaired":0,"files_uploaded":1,"changes":[],"counts":{"available":2,"blocked":0,`,
 		`{"environment":"production","version":1,"author":"","message":"","commit":"","resources":2,"changed":0,"unchanged":2,"removed":0,"repaired":0,"files_uploaded":0,"changes":[],"counts":{"available":2,"blocked":0,`,
 	} {
-		out, err := x.Export(t.Context(), ingest.Event{Key: "k"})
+		out, err := x.Export(t.Context(), archive.Event{Key: "k"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("%v: it left %v behind", err, left)
 	}
 	no := false
-	out, err := x.Export(t.Context(), ingest.Event{Key: "k", Environment: "other", Release: &no})
+	out, err := x.Export(t.Context(), archive.Event{Key: "k", Environment: "other", Release: &no})
 	if err != nil || out.Report == nil || out.Environment != "other" || out.Counts[state.StatusAvailable] != 0 {
 		t.Errorf("%v: %+v", err, out)
 	}
@@ -259,26 +259,26 @@ func TestExportAnswersProblems(t *testing.T) {
 	t.Parallel()
 	bad := tarOf(t, entry{name: "teams/a.yaml", text: "southbound: 1\nresources:\n  - {type: std::Null, agent: web1, attributes: {name: 1}}\n"})
 	for _, c := range []struct {
-		reason  string
-		archive []byte
-		event   ingest.Event
-		open    error
-		want    string
+		reason string
+		packed []byte
+		event  archive.Event
+		open   error
+		want   string
 	}{
-		{"documents that are wrong", bad, ingest.Event{Key: "k"}, nil, `"file":"teams/a.yaml","line":3,`},
-		{"no archive at all", []byte("x"), ingest.Event{Key: "k"}, nil, `{"error":{"kind":"invalid","message":"read archive: `},
-		{"no key", nil, ingest.Event{}, nil, `{"error":{"kind":"usage",`},
-		{"a name that no environment has", tarOf(t, entry{name: "a.yaml", text: document}, entry{name: "index.html", text: "x"}), ingest.Event{Key: "k", Environment: "a/b"}, nil,
+		{"documents that are wrong", bad, archive.Event{Key: "k"}, nil, `"file":"teams/a.yaml","line":3,`},
+		{"no archive at all", []byte("x"), archive.Event{Key: "k"}, nil, `{"error":{"kind":"invalid","message":"read archive: `},
+		{"no key", nil, archive.Event{}, nil, `{"error":{"kind":"usage",`},
+		{"a name that no environment has", tarOf(t, entry{name: "a.yaml", text: document}, entry{name: "index.html", text: "x"}), archive.Event{Key: "k", Environment: "a/b"}, nil,
 			`{"error":{"kind":"usage",`},
-		{"an archive that is not there", nil, ingest.Event{Key: "k"}, fault.New(fault.NotFound, "read archive", "gone"), `{"error":{"kind":"not_found",`},
+		{"an archive that is not there", nil, archive.Event{Key: "k"}, fault.New(fault.NotFound, "read archive", "gone"), `{"error":{"kind":"not_found",`},
 	} {
-		out, err := exporter(t, c.archive, c.open).Export(t.Context(), c.event)
+		out, err := exporter(t, c.packed, c.open).Export(t.Context(), c.event)
 		got, _ := json.Marshal(out)
 		if err != nil || !strings.Contains(string(got), c.want) || strings.Contains(string(got), os.TempDir()) {
 			t.Errorf("%s: %v: %s", c.reason, err, got)
 		}
 	}
-	if _, err := exporter(t, nil, fault.New(fault.Unavailable, "read archive", "away")).Export(t.Context(), ingest.Event{Key: "k"}); !fault.Is(err, fault.Unavailable) {
+	if _, err := exporter(t, nil, fault.New(fault.Unavailable, "read archive", "away")).Export(t.Context(), archive.Event{Key: "k"}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a fault that passes is an answer: %v", err)
 	}
 }
