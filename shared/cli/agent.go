@@ -14,7 +14,7 @@ import (
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/logs"
 	"southbound/shared/aws/queue"
-	"southbound/shared/aws/serve"
+	"southbound/shared/aws/worker"
 	"southbound/shared/fault"
 	"southbound/shared/lang/python"
 	"southbound/shared/local"
@@ -85,8 +85,8 @@ func (a *app) serveAgent(ctx context.Context, c home.Config, agent string) error
 	if _, err := h.State.Env(ctx, a.env); err != nil { // report wrong credentials or names at once
 		return err
 	}
-	server := &serve.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock, Operation: h.Operation(), Log: log,
-		Ran: func(ctx context.Context, r serve.Run) {
+	server := &worker.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock, Operation: h.Operation(), Log: log,
+		Ran: func(ctx context.Context, r worker.Run) {
 			notifyLog(ctx, h.Logs, r, log)
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 			defer cancel()
@@ -94,7 +94,7 @@ func (a *app) serveAgent(ctx context.Context, c home.Config, agent string) error
 		}}
 	sets.Finder = h.OrderFinder()
 	service := api.New(api.Config{Engine: h.Engine, Agent: a.packs.Check, Jobs: h.State})
-	runner := &serve.Runner{Server: server, Env: a.env, Agent: agent,
+	runner := &worker.Runner{Server: server, Env: a.env, Agent: agent,
 		Part: func(ctx context.Context, part string) error {
 			return service.Work(ctx, a.env, part, time.Time{})
 		},
@@ -120,7 +120,7 @@ func (a *app) openRunner(ctx context.Context, c *home.Config, log *slog.Logger) 
 }
 
 // notifyLog has the actions that a lane has committed written to the log. A failure does no harm, as the sweep does it later.
-func notifyLog(ctx context.Context, notifier *logs.Notifier, r serve.Run, log *slog.Logger) {
+func notifyLog(ctx context.Context, notifier *logs.Notifier, r worker.Run, log *slog.Logger) {
 	if notifier == nil || r.Out.Ran == 0 {
 		return
 	}

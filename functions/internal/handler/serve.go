@@ -15,7 +15,7 @@ import (
 	"southbound/shared/aws/emf"
 	"southbound/shared/aws/logs"
 	"southbound/shared/aws/queue"
-	"southbound/shared/aws/serve"
+	"southbound/shared/aws/worker"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
@@ -23,7 +23,7 @@ import (
 // function is the handler function.
 type function struct {
 	*run.Function
-	server  *serve.Server
+	server  *worker.Server
 	service *api.Service
 	worked  *logs.Gatherer
 	sets    compiles.Sets
@@ -33,7 +33,7 @@ func (f *function) prepare() {
 	h := f.Home
 	f.worked = &logs.Gatherer{Notifier: h.Logs, Clock: h.Engine.Clock, Log: f.Log}
 	f.sets.Finder, f.sets.Log = h.OrderFinder(), f.Log
-	f.server = &serve.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock, Operation: h.Operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran}
+	f.server = &worker.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock, Operation: h.Operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran}
 	f.service = api.New(api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Jobs: h.State,
 		ByRunner: queue.ByRunner, NotifyRunner: h.NotifyRunner})
 }
@@ -106,12 +106,12 @@ func (f *function) serve(ctx context.Context, records []events.SQSMessage) (even
 	return out, nil
 }
 
-func (f *function) messages(records []events.SQSMessage) []serve.Message {
+func (f *function) messages(records []events.SQSMessage) []worker.Message {
 	now := time.Now()
-	out := make([]serve.Message, len(records))
+	out := make([]worker.Message, len(records))
 	for i, r := range records {
 		receives, _ := strconv.Atoi(r.Attributes["ApproximateReceiveCount"]) // none: as if it were the first
-		out[i] = serve.Message{ID: r.MessageId, Receipt: r.ReceiptHandle, Body: r.Body, Receives: receives}
+		out[i] = worker.Message{ID: r.MessageId, Receipt: r.ReceiptHandle, Body: r.Body, Receives: receives}
 		if sent, err := strconv.ParseInt(r.Attributes["SentTimestamp"], 10, 64); err == nil {
 			f.Metrics.Sample("MessageWait", emf.Milliseconds, float64(now.UnixMilli()-sent))
 		}
@@ -134,7 +134,7 @@ func (f *function) queueOf(ctx context.Context, arn string) *queue.Listener {
 }
 
 // ran counts a run of a lane and has what it committed logged.
-func (f *function) ran(ctx context.Context, r serve.Run) {
+func (f *function) ran(ctx context.Context, r worker.Run) {
 	if r.Out.Busy {
 		f.Metrics.Add("LanesBusy", emf.Count, 1)
 		return

@@ -34,7 +34,7 @@ import (
 	awshome "southbound/shared/aws/home"
 	"southbound/shared/aws/logs"
 	"southbound/shared/aws/queue"
-	"southbound/shared/aws/serve"
+	"southbound/shared/aws/worker"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -70,7 +70,7 @@ type stack struct {
 	bytes  int // of what functions keep in memory; 0: as much as they like
 
 	handler *awshome.Home
-	server  *serve.Server
+	server  *worker.Server
 	logs    *logs.Log
 	worked  *logs.Gatherer
 }
@@ -184,8 +184,8 @@ func (s *stack) restart() {
 	s.t.Helper()
 	s.handler = s.open(false)
 	s.worked = &logs.Gatherer{Notifier: s.handler.Logs, Clock: machine.Clock{}, Log: s.config.Log}
-	s.server = &serve.Server{Engine: s.handler.Engine, Notifier: s.handler.Notifier, Clock: machine.Clock{}, Operation: time.Second, Log: s.config.Log,
-		Ran: func(ctx context.Context, r serve.Run) { // as functions/handler does
+	s.server = &worker.Server{Engine: s.handler.Engine, Notifier: s.handler.Notifier, Clock: machine.Clock{}, Operation: time.Second, Log: s.config.Log,
+		Ran: func(ctx context.Context, r worker.Run) { // as functions/handler does
 			if r.Out.Ran > 0 {
 				s.worked.Add(ctx, r.Env, r.Lane)
 			}
@@ -286,9 +286,9 @@ func (s *stack) drain(agents int) (notified int) {
 			again = true
 			notified += len(got)
 			s.used.Invocations++
-			batch := make([]serve.Message, len(got))
+			batch := make([]worker.Message, len(got))
 			for i, m := range got {
-				batch[i] = serve.Message{ID: *m.MessageId, Receipt: *m.ReceiptHandle, Body: *m.Body, Receives: 1}
+				batch[i] = worker.Message{ID: *m.MessageId, Receipt: *m.ReceiptHandle, Body: *m.Body, Receives: 1}
 			}
 			if failed := s.server.Serve(s.t.Context(), batch, &queue.Listener{API: s.handler.SQS, URL: at}, time.Now().Add(2*time.Minute)); len(failed) > 0 {
 				s.t.Fatalf("%d messages come again", len(failed))

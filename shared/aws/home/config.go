@@ -60,7 +60,7 @@ type Config struct {
 	// and has to: notifying only notes what is missing, for Provisioner.Prepare. Others find no
 	// queue where none was made, and leave it to the sweep.
 	Makes bool
-	// Leave says which agents this process leaves to others; nil: none. See serve.View.
+	// Leave says which agents this process leaves to others; nil: none. See worker.View.
 	Leave func(a resource.Agent) bool
 	// Notifier, when not nil, wraps the notifier that sends to queues; the engine uses what it
 	// returns.

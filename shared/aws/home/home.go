@@ -19,8 +19,8 @@ import (
 	"southbound/shared/aws/provision"
 	"southbound/shared/aws/queue"
 	"southbound/shared/aws/secrets"
-	"southbound/shared/aws/serve"
 	"southbound/shared/aws/services"
+	"southbound/shared/aws/worker"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -45,7 +45,7 @@ type Home struct {
 	Provisioner *provision.Provisioner
 	// Logs notifies the log function; nil where there is no log queue.
 	Logs     *logs.Notifier
-	Notifier *serve.Notifier
+	Notifier *worker.Notifier
 	// Instances and Definitions are the services of environments, and their instances.
 	Instances   *services.Instances
 	Definitions *services.Definitions
@@ -98,7 +98,7 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 	if err := h.queues(); err != nil {
 		return nil, err
 	}
-	h.Notifier = serve.NewNotifier(h.notifier())
+	h.Notifier = worker.NewNotifier(h.notifier())
 	h.Notifier.Log = c.Log
 	if c.LogQueue != "" {
 		h.Logs = &logs.Notifier{API: h.SQS, URL: c.LogQueue}
@@ -208,7 +208,7 @@ func (h *Home) engine() error {
 	if h.Config.Connector != nil {
 		connector = h.Config.Connector(known)
 	}
-	view := &serve.View{State: h.State, Leave: h.Config.Leave, Log: h.Config.Log, Count: h.Config.Count,
+	view := &worker.View{State: h.State, Leave: h.Config.Leave, Log: h.Config.Log, Count: h.Config.Count,
 		Sets: h.Config.Sets}
 	var notifier state.Notifier = h.Notifier
 	if h.Config.Notifier != nil {

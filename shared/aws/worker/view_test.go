@@ -1,4 +1,4 @@
-package serve_test
+package worker_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"southbound/shared/aws/home/hometest"
 	"southbound/shared/aws/queue"
-	"southbound/shared/aws/serve"
+	"southbound/shared/aws/worker"
 	"southbound/shared/deploy/state"
 	"southbound/shared/plan"
 	"southbound/shared/provider"
@@ -16,7 +16,7 @@ import (
 )
 
 // still is a state in which nothing happens.
-type still struct{ serve.State }
+type still struct{ worker.State }
 
 func (still) Agents(context.Context, string, ...string) (map[string]state.Agent, error) {
 	return map[string]state.Agent{"here": {Agent: resource.Agent{Name: "here", Transport: "local"}}, "there": {Agent: resource.Agent{Name: "there", Transport: "aws"}}}, nil
@@ -32,7 +32,7 @@ func TestView(t *testing.T) {
 	t.Parallel()
 	var lines hometest.Lines
 	counts := map[state.Status]int{}
-	v := &serve.View{State: still{}, Leave: queue.ByRunner, Log: slog.New(slog.NewJSONHandler(&lines, nil)), Count: func(s state.Status, n int) { counts[s] += n }}
+	v := &worker.View{State: still{}, Leave: queue.ByRunner, Log: slog.New(slog.NewJSONHandler(&lines, nil)), Count: func(s state.Status, n int) { counts[s] += n }}
 	agents, err := v.Agents(t.Context(), "prod")
 	if err != nil || !agents["here"].Paused || agents["there"].Paused {
 		t.Errorf("%v: %+v", err, agents)

@@ -1,6 +1,6 @@
 //go:build servers
 
-package serve_test
+package worker_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/home/hometest"
 	"southbound/shared/aws/queue"
-	"southbound/shared/aws/serve"
+	"southbound/shared/aws/worker"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -59,16 +59,16 @@ func export(t *testing.T, h *home.Home, m *model.Model) {
 }
 
 // runner is a runner of host1 in a process of its own.
-func runner(h *home.Home, log *slog.Logger) *serve.Runner {
-	s := &serve.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock, Operation: h.Operation(), Log: log}
-	return &serve.Runner{Server: s, Env: "prod", Agent: "host1", Poll: time.Second, Queue: func(ctx context.Context) (*queue.Listener, error) {
+func runner(h *home.Home, log *slog.Logger) *worker.Runner {
+	s := &worker.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock, Operation: h.Operation(), Log: log}
+	return &worker.Runner{Server: s, Env: "prod", Agent: "host1", Poll: time.Second, Queue: func(ctx context.Context) (*queue.Listener, error) {
 		u, err := h.Queues.URL(ctx, "prod", "host1")
 		return &queue.Listener{API: h.SQS, URL: u}, err
 	}, Work: func(ctx context.Context) ([]string, error) { return h.Engine.WorkLanes(ctx, "prod") }}
 }
 
 // start starts a runner. What is returned stops it and waits until it has.
-func start(t *testing.T, r *serve.Runner) func() {
+func start(t *testing.T, r *worker.Runner) func() {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

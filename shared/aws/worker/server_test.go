@@ -1,4 +1,4 @@
-package serve_test
+package worker_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"southbound/shared/aws/queue"
-	"southbound/shared/aws/serve"
+	"southbound/shared/aws/worker"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -66,13 +66,13 @@ func (f *far) got() []string {
 	return slices.Sorted(slices.Values(f.notices))
 }
 
-func newServer(e *engine, f *far) *serve.Server {
-	return &serve.Server{Engine: e, Notifier: serve.NewNotifier(f), Clock: machine.Clock{}, Operation: time.Second, Log: slog.New(slog.DiscardHandler)}
+func newServer(e *engine, f *far) *worker.Server {
+	return &worker.Server{Engine: e, Notifier: worker.NewNotifier(f), Clock: machine.Clock{}, Operation: time.Second, Log: slog.New(slog.DiscardHandler)}
 }
 
-func message(id, lane string, done ...resource.ID) serve.Message {
+func message(id, lane string, done ...resource.ID) worker.Message {
 	body, _ := json.Marshal(queue.Message{Format: 1, Env: "prod", Lane: lane, Done: done})
-	return serve.Message{ID: id, Body: string(body), Receives: 1}
+	return worker.Message{ID: id, Body: string(body), Receives: 1}
 }
 
 var errStore = fault.New(fault.Unavailable, "write", "the store is away")
@@ -81,7 +81,7 @@ func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		reason   string
-		batch    []serve.Message
+		batch    []worker.Message
 		do       func(lane string, n int) (deploy.LaneRun, error)
 		notice   error
 		again    []string
@@ -89,35 +89,35 @@ func TestAnswers(t *testing.T) {
 		notified []string
 	}{
 		{"nothing at all is a list, not null", nil, nil, nil, []string{}, nil, nil},
-		{"messages of one lane are one piece of work", []serve.Message{message("1", "a/0"), message("2", "a/0", "std::Null[a,name=x]")},
+		{"messages of one lane are one piece of work", []worker.Message{message("1", "a/0"), message("2", "a/0", "std::Null[a,name=x]")},
 			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Ran: 1}, nil }, nil, []string{}, map[string]int{"a/0": 1}, nil},
-		{"a fault returns all messages of its lane and of no other", []serve.Message{message("1", "a/0"), message("2", "a/1"), message("3", "a/0"), message("4", "b/0")},
+		{"a fault returns all messages of its lane and of no other", []worker.Message{message("1", "a/0"), message("2", "a/1"), message("3", "a/0"), message("4", "b/0")},
 			func(lane string, _ int) (deploy.LaneRun, error) {
 				if lane == "a/0" {
 					return deploy.LaneRun{}, errStore
 				}
 				return deploy.LaneRun{}, nil
 			}, nil, []string{"1", "3"}, nil, nil},
-		{"what cannot be read is dropped: it can notify nobody", []serve.Message{{ID: "1", Body: "{"}, {ID: "2", Body: `{"v":99,"env":"prod","lane":"a/0"}`}}, nil, nil,
+		{"what cannot be read is dropped: it can notify nobody", []worker.Message{{ID: "1", Body: "{"}, {ID: "2", Body: `{"v":99,"env":"prod","lane":"a/0"}`}}, nil, nil,
 			[]string{}, nil, nil},
-		{"time ran out: the lane notifies itself", []serve.Message{message("1", "a/0")},
+		{"time ran out: the lane notifies itself", []worker.Message{message("1", "a/0")},
 			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Ran: 7, More: true}, nil }, nil, []string{}, map[string]int{"a/0": 1}, []string{"a/0"}},
-		{"time ran out and nothing was done: the sweep notifies, not the lane", []serve.Message{message("1", "a/0")},
+		{"time ran out and nothing was done: the sweep notifies, not the lane", []worker.Message{message("1", "a/0")},
 			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{More: true}, nil }, nil, []string{}, map[string]int{"a/0": 1}, nil},
-		{"a notice that cannot be sent returns the message", []serve.Message{message("1", "a/0")},
+		{"a notice that cannot be sent returns the message", []worker.Message{message("1", "a/0")},
 			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Ran: 7, More: true}, nil }, errStore, []string{"1"}, nil, []string{"a/0"}},
-		{"paused: resume notifies", []serve.Message{message("1", "a/0")},
+		{"paused: resume notifies", []worker.Message{message("1", "a/0")},
 			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Paused: true}, nil }, nil, []string{}, map[string]int{"a/0": 1}, nil},
-		{"busy is asked again, and goes on when the lease has expired", []serve.Message{message("1", "a/0")},
+		{"busy is asked again, and goes on when the lease has expired", []worker.Message{message("1", "a/0")},
 			func(_ string, n int) (deploy.LaneRun, error) { return deploy.LaneRun{Busy: n == 1}, nil }, nil, []string{}, map[string]int{"a/0": 2}, nil},
-		{"in progress for a moment is waited for", []serve.Message{message("1", "a/0")},
+		{"in progress for a moment is waited for", []worker.Message{message("1", "a/0")},
 			func(_ string, n int) (deploy.LaneRun, error) {
 				if n < 3 {
 					return deploy.LaneRun{Ran: 1, Next: time.Now().Add(150 * time.Millisecond)}, nil
 				}
 				return deploy.LaneRun{Ran: 1}, nil
 			}, nil, []string{}, map[string]int{"a/0": 3}, nil},
-		{"in progress for long is left to the sweep", []serve.Message{message("1", "a/0")},
+		{"in progress for long is left to the sweep", []worker.Message{message("1", "a/0")},
 			func(string, int) (deploy.LaneRun, error) {
 				return deploy.LaneRun{Ran: 1, Next: time.Now().Add(16 * time.Second)}, nil
 			}, nil, []string{}, map[string]int{"a/0": 1}, nil},
@@ -177,7 +177,7 @@ func TestHolderDied(t *testing.T) {
 		m, q := message("1", "a/0"), &shelf{}
 		m.Receives = c.receives
 		began := time.Now()
-		again := s.Serve(t.Context(), []serve.Message{m}, &queue.Listener{API: q}, began.Add(2*time.Minute))
+		again := s.Serve(t.Context(), []worker.Message{m}, &queue.Listener{API: q}, began.Add(2*time.Minute))
 		if diff := cmp.Diff(c.again, again); diff != "" {
 			t.Errorf("%s: %s", c.reason, diff)
 		}
@@ -208,7 +208,7 @@ func TestBudget(t *testing.T) {
 		}}
 		s := newServer(e, &far{})
 		s.Operation = c.operation
-		s.Serve(t.Context(), []serve.Message{message("1", "a/0")}, nil, began.Add(c.left))
+		s.Serve(t.Context(), []worker.Message{message("1", "a/0")}, nil, began.Add(c.left))
 		if got < c.want-time.Second || got > c.want+time.Second {
 			t.Errorf("%s: work until %v, want %v", c.reason, got, c.want)
 		}
@@ -240,7 +240,7 @@ func TestLanesTellEachOther(t *testing.T) {
 		}
 		return deploy.LaneRun{Ran: 1}, s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: next}})
 	}
-	if again := s.Serve(t.Context(), []serve.Message{message("1", "a/0")}, nil, time.Now().Add(time.Minute)); len(again) != 0 {
+	if again := s.Serve(t.Context(), []worker.Message{message("1", "a/0")}, nil, time.Now().Add(time.Minute)); len(again) != 0 {
 		t.Errorf("%v come again", again)
 	}
 	if at != links {
@@ -273,7 +273,7 @@ func TestTimeIsUpBetweenLinks(t *testing.T) {
 			}
 			return deploy.LaneRun{Ran: 1}, s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/0"}, {Lane: "a/2"}})
 		}
-		s.Serve(t.Context(), []serve.Message{message("1", "a/0")}, nil, time.Now().Add(400*time.Millisecond))
+		s.Serve(t.Context(), []worker.Message{message("1", "a/0")}, nil, time.Now().Add(400*time.Millisecond))
 		if diff := cmp.Diff([]string{"a/0", "a/2"}, f.got()); diff != "" {
 			t.Error(diff)
 		}
@@ -299,7 +299,7 @@ func TestAwait(t *testing.T) {
 		_, alone = s.Notifier.Await(t.Context(), "prod", lane, time.Millisecond)
 		return deploy.LaneRun{}, nil
 	}
-	s.Serve(t.Context(), []serve.Message{message("1", "a/0"), message("2", "a/1")}, nil, time.Now().Add(time.Minute))
+	s.Serve(t.Context(), []worker.Message{message("1", "a/0"), message("2", "a/1")}, nil, time.Now().Add(time.Minute))
 	if len(heard) != 0 || alone {
 		t.Errorf("heard %v, notified %v; alone %v", heard, notified, alone)
 	}
@@ -315,7 +315,7 @@ func TestStop(t *testing.T) {
 	e := &engine{do: func(string, int, time.Time) (deploy.LaneRun, error) { return deploy.LaneRun{}, nil }}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	again := newServer(e, &far{}).Serve(ctx, []serve.Message{message("1", "a/0")}, nil, time.Now().Add(time.Minute))
+	again := newServer(e, &far{}).Serve(ctx, []worker.Message{message("1", "a/0")}, nil, time.Now().Add(time.Minute))
 	if diff := cmp.Diff([]string{"1"}, again); diff != "" || len(e.runs) != 0 {
 		t.Errorf("%s; runs %v", diff, e.runs)
 	}

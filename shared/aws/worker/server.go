@@ -1,7 +1,7 @@
-// Package serve runs lanes for messages of agents' queues: in the function behind the queues, and
+// Package worker runs lanes for messages of agents' queues: in the function behind the queues, and
 // in a runner on the agent's own machine. docs/design/functions.md says what becomes of each
 // message.
-package serve
+package worker
 
 import (
 	"context"
