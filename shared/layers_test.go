@@ -1,4 +1,5 @@
-// Package shared holds nothing but this test of how the packages below it may import each other.
+// Package shared holds nothing but tests of the whole: how packages may import each other, and how
+// large types are.
 package shared
 
 import (

@@ -1,0 +1,263 @@
+package shared
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What one type may have. One that has more says why in its doc comment, in a paragraph that begins
+// with "Large: ".
+const (
+	maxMethods = 20
+	maxFields  = 15
+)
+
+// size is what a type has. Fields are counted by name, an embedded one as one.
+type size struct {
+	methods, fields int
+	reason          bool
+}
+
+func (s size) large() bool { return s.methods > maxMethods || s.fields > maxFields }
+
+// largeToday are the types that are too large and say no reason, and how large they may become, in
+// tens. They leave this list when they are small, or say why they are not; none is added.
+var largeToday = map[string]size{
+	"handlers/aws.target":                          {methods: 30},
+	"handlers/git.runner":                          {methods: 40},
+	"handlers/http.api":                            {methods: 50},
+	"handlers/internal/disk.Folder":                {methods: 30},
+	"shared/api.Action":                            {fields: 20},
+	"shared/api.Client":                            {methods: 50},
+	"shared/api.Config":                            {fields: 20},
+	"shared/api.Service":                           {methods: 80},
+	"shared/api.clientOrders":                      {methods: 30},
+	"shared/api.routes":                            {methods: 40},
+	"shared/aws/awssim.Plan":                       {fields: 20},
+	"shared/aws/awssim.actorState":                 {methods: 30},
+	"shared/aws/awssim.deployState":                {methods: 30},
+	"shared/aws/awssim.run":                        {methods: 30, fields: 30},
+	"shared/aws/awssim.witness":                    {methods: 30},
+	"shared/aws/dynamo.State":                      {methods: 130},
+	"shared/aws/dynamo.commit":                     {methods: 40, fields: 20},
+	"shared/aws/dynamo.record":                     {fields: 30},
+	"shared/aws/home.Config":                       {fields: 30},
+	"shared/aws/home.Home":                         {fields: 30},
+	"shared/aws/logs.header":                       {fields: 20},
+	"shared/aws/provision.Provisioner":             {methods: 50},
+	"shared/aws/services.Instances":                {methods: 40},
+	"shared/cli.app":                               {methods: 290, fields: 50},
+	"shared/deploy.Config":                         {fields: 30},
+	"shared/deploy.Engine":                         {methods: 50},
+	"shared/deploy/deploytest.fixture":             {methods: 30},
+	"shared/deploy/lane.finder":                    {fields: 20},
+	"shared/deploy/planner.Planner":                {methods: 30},
+	"shared/deploy/planner.planning":               {methods: 30},
+	"shared/deploy/planner.releaser":               {fields: 20},
+	"shared/deploy/sim.Plan":                       {fields: 30},
+	"shared/deploy/sim.State":                      {methods: 30},
+	"shared/deploy/sim.books":                      {fields: 30},
+	"shared/deploy/sim.drawer":                     {methods: 40},
+	"shared/deploy/sim.op":                         {fields: 30},
+	"shared/deploy/sim.run":                        {methods: 200, fields: 40},
+	"shared/deploy/sim.statePort":                  {methods: 30},
+	"shared/deploy/sim.taskBooks":                  {fields: 50},
+	"shared/deploy/state.Action":                   {fields: 20},
+	"shared/deploy/state.Commit":                   {fields: 30},
+	"shared/deploy/state.Env":                      {fields: 20},
+	"shared/deploy/state.Row":                      {fields: 40},
+	"shared/lang/eval.binder":                      {methods: 50},
+	"shared/lang/eval.engine":                      {methods: 60, fields: 30},
+	"shared/lang/eval.program":                     {methods: 50, fields: 20},
+	"shared/lang/eval.variable":                    {methods: 40},
+	"shared/lang/jinja.parser":                     {methods: 70},
+	"shared/lang/jinja.state":                      {methods: 70},
+	"shared/lang/lsp.server":                       {methods: 70, fields: 20},
+	"shared/lang/lsp/names.Project":                {methods: 40},
+	"shared/lang/lsp/names.Symbol":                 {fields: 30},
+	"shared/lang/lsp/names.completer":              {methods: 40},
+	"shared/lang/lsp/names.resolver":               {methods: 30},
+	"shared/lang/metadata.Project":                 {fields: 20},
+	"shared/lang/metadata.reader":                  {methods: 40},
+	"shared/lang/modtool.Tool":                     {methods: 40},
+	"shared/lang/python.Host":                      {methods: 50, fields: 30},
+	"shared/lang/resources.collector":              {methods: 30},
+	"shared/lang/syntax.parser":                    {methods: 80},
+	"shared/lang/types.Entity":                     {fields: 20},
+	"shared/local.Home":                            {methods: 50},
+	"shared/provider.Choice":                       {methods: 30},
+	"shared/provider.Context":                      {methods: 40},
+	"shared/provider/providertest.Case":            {fields: 20},
+	"shared/provider/providertest.Host":            {methods: 30, fields: 20},
+	"shared/provider/providertest.env":             {methods: 90, fields: 20},
+	"shared/resource.decoder":                      {methods: 30},
+	"shared/schema.Compiled":                       {methods: 30},
+	"shared/schema.DataType":                       {methods: 70, fields: 20},
+	"shared/schema.Type":                           {fields: 30},
+	"shared/schema.builder":                        {methods: 30},
+	"shared/schema.compiler":                       {methods: 30},
+	"shared/schema.translator":                     {methods: 30},
+	"shared/service/callback/callbacktest.suite":   {methods: 30},
+	"shared/service/fulfil.Config":                 {fields: 30},
+	"shared/service/fulfil.Worker":                 {methods: 30},
+	"shared/service/fulfil.round":                  {methods: 40},
+	"shared/service/inventory.Record":              {fields: 30},
+	"shared/service/inventory/inventorytest.suite": {methods: 50},
+	"shared/service/lifecycle.Transfer":            {fields: 20},
+	"shared/service/orders.Instance":               {fields: 30},
+	"shared/service/orders.Service":                {methods: 60},
+	"shared/service/sim.run":                       {methods: 50, fields: 20},
+	"shared/source.taker":                          {methods: 50},
+	"shared/transport/http.settings":               {fields: 30},
+	"shared/transport/remote.forwarder":            {methods: 30},
+	"shared/typefile.reader":                       {methods: 30},
+}
+
+// TestSizes pins that no type becomes large without a reason beside it.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	sizes := sizesOf(t, "..")
+	var names []string
+	for name, s := range sizes {
+		if s.large() && !s.reason {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		s, known := sizes[name], largeToday[name]
+		if s.methods > max(maxMethods, known.methods) || s.fields > max(maxFields, known.fields) {
+			t.Errorf("%s has %d methods and %d fields, and says no reason; split it by purpose, or add a paragraph \"Large: ...\" to its comment",
+				name, s.methods, s.fields)
+		}
+	}
+	for name := range largeToday {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s is not too large any more, says why, or is gone; take it off the list", name)
+		}
+	}
+}
+
+// TestSizesSeesLarge shows that a large type is found, and that its reason is.
+func TestSizesSeesLarge(t *testing.T) {
+	t.Parallel()
+	fields := strings.Repeat("a, ", maxFields) + "b int"
+	got := map[string]size{}
+	src := "package p\ntype A struct{ " + fields + " }\n\n// B is one.\n//\n// Large: it is a record.\ntype B struct{ " + fields +
+		" }\n" + strings.Repeat("func (*A) M() {}\nfunc (g G[T]) M() {}\n", maxMethods+1)
+	count(got, "p", parsed(t, "p.go", src))
+	for name, want := range map[string]size{
+		"p.A": {methods: maxMethods + 1, fields: maxFields + 1},
+		"p.B": {fields: maxFields + 1, reason: true},
+		"p.G": {methods: maxMethods + 1},
+	} {
+		if got[name] != want || !want.large() {
+			t.Errorf("%s: counted %+v, expected %+v", name, got[name], want)
+		}
+	}
+}
+
+// sizesOf counts the types of all packages below a directory, without those of tests.
+func sizesOf(t *testing.T, dir string) map[string]size {
+	t.Helper()
+	out := map[string]size{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "bin"):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		in, err := filepath.Rel(dir, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		count(out, filepath.ToSlash(in), parsed(t, path, nil))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func parsed(t *testing.T, path string, src any) *ast.File {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// count adds the types and methods of a file.
+func count(into map[string]size, dir string, file *ast.File) {
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if name := receiver(d); name != "" {
+				s := into[dir+"."+name]
+				s.methods++
+				into[dir+"."+name] = s
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if ts, ok := spec.(*ast.TypeSpec); ok {
+					name := dir + "." + ts.Name.Name
+					s := into[name]
+					s.fields += members(ts.Type)
+					s.reason = s.reason || says(d.Doc) || says(ts.Doc)
+					into[name] = s
+				}
+			}
+		}
+	}
+}
+
+func says(doc *ast.CommentGroup) bool {
+	return doc != nil && strings.Contains("\n"+doc.Text(), "\nLarge: ")
+}
+
+// members returns how many fields a type has that is a struct.
+func members(e ast.Expr) int {
+	s, ok := e.(*ast.StructType)
+	if !ok {
+		return 0
+	}
+	n := 0
+	for _, f := range s.Fields.List {
+		n += max(1, len(f.Names))
+	}
+	return n
+}
+
+// receiver returns the type that a method is of, "" for a function.
+func receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return ""
+	}
+	e := d.Recv.List[0].Type
+	for {
+		switch x := e.(type) {
+		case *ast.StarExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.IndexListExpr:
+			e = x.X
+		case *ast.Ident:
+			return x.Name
+		default:
+			panic(fmt.Sprintf("a receiver of %T", e))
+		}
+	}
+}
