@@ -16,7 +16,7 @@ const (
 	unserved     = time.Minute      // after the last lease of an agent with work, before somebody looks why nobody serves it
 	recheckEvery = 10 * time.Minute // at such an agent
 	maxChecked   = 500              // of these at once
-	idleEvery    = 50 * time.Minute // at most, agents that may sleep are looked for
+	idleEvery    = 50 * time.Minute // at most, agents that may be idle are looked for
 	maxDisabled  = 100              // checkedAt at then
 	checking     = time.Minute      // that Check takes
 	checkSpare   = 20 * time.Second // of an invocation, that it leaves
@@ -156,7 +156,7 @@ func (p *Provisioner) Idle(ctx context.Context) (disabled int, err error) {
 }
 
 // idle does what Idle does for one environment. The order is what makes it safe: first everybody is
-// told that agents may sleep, then mappings are disabled, then what was scheduled meanwhile is
+// told that agents may be idle, then mappings are disabled, then what was scheduled meanwhile is
 // checkedAt at. Who schedules after the first knows that it has to wake; what was scheduled before is
 // seen in the end. Should this process die in between, Check finds what waits.
 func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (disabled int, err error) {
@@ -164,8 +164,8 @@ func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (disa
 	if err != nil {
 		return 0, err
 	}
-	if !anyIdle && p.State.IdleEpoch(env) != 0 { // every agent has been served lately: all are awake
-		return 0, fault.Wrap(fault.Unknown, "note that agents are awake", p.State.SetIdleEpoch(ctx, env, 0))
+	if !anyIdle && p.State.IdleEpoch(env) != 0 { // every agent has been served lately: none is idle
+		return 0, fault.Wrap(fault.Unknown, "note that no agent is idle", p.State.SetIdleEpoch(ctx, env, 0))
 	}
 	if len(agents) == 0 {
 		return 0, nil
@@ -177,10 +177,10 @@ func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (disa
 	}
 	number := max(p.State.IdleEpoch(env)+1, now.Unix())
 	if err := p.State.SetIdleEpoch(ctx, env, number); err != nil {
-		return 0, fault.Wrap(fault.Unknown, "note that agents sleep", err)
+		return 0, fault.Wrap(fault.Unknown, "note that agents are idle", err)
 	}
 	for _, agent := range agents {
-		did, e := p.sleep(ctx, owner{env, agent})
+		did, e := p.disable(ctx, owner{env, agent})
 		if did {
 			disabled++
 		}
@@ -222,19 +222,19 @@ func (p *Provisioner) idleAgents(ctx context.Context, env string, now time.Time)
 		known, ok := agents[agent]
 		reached := ok && p.Reaches(known.Agent)
 		if reached && (a.work || a.held || a.last.IsZero() || now.Before(a.last.Add(p.IdleAfter))) {
-			delete(p.resting, o)
+			delete(p.disabled, o)
 			continue
 		}
 		anyIdle = anyIdle || reached
-		if !p.resting[o] && len(found) < maxDisabled {
+		if !p.disabled[o] && len(found) < maxDisabled {
 			found = append(found, agent)
 		}
 	}
 	return found, anyIdle, nil
 }
 
-// sleep disables the mapping of an agent, and reports whether it was enabled.
-func (p *Provisioner) sleep(ctx context.Context, o owner) (bool, error) {
+// disable disables the mapping of an agent, and reports whether it was enabled.
+func (p *Provisioner) disable(ctx context.Context, o owner) (bool, error) {
 	url, err := p.queues.Lookup(ctx, o.env, o.agent)
 	did := false
 	if err == nil {
@@ -245,7 +245,7 @@ func (p *Provisioner) sleep(ctx context.Context, o owner) (bool, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.resting[o] = true
-	delete(p.awake, o)
+	p.disabled[o] = true
+	delete(p.enabled, o)
 	return did, nil
 }

@@ -16,7 +16,7 @@ import (
 
 // A planner notifies while it holds the lease of the plan, which ends after a minute. Making a
 // queue and a mapping takes seconds, and Lambda allows an account 15 requests a second about
-// mappings: so what a notice finds missing or asleep is only noted, and prepared when the lease was
+// mappings: so what a notice finds missing or disabled is only noted, and prepared when the lease was
 // given back.
 
 const (
@@ -25,7 +25,7 @@ const (
 )
 
 // Notifier returns one that sends what can be sent at once, and puts off agents whose queue is
-// not there or that may be asleep. Prepare has to be called after it was used.
+// not there or that may be disabled. Prepare has to be called after it was used.
 func (p *Provisioner) Notifier() *queue.Notifier {
 	known := &queue.Queues{API: p.SQS, Prefix: p.Prefix, Base: p.Base, Fixed: true, OnNotified: func(_ context.Context, env, agent string) error {
 		if p.mayBeIdle(owner{env, agent}) {

@@ -109,9 +109,9 @@ type Provisioner struct {
 
 	mu        sync.Mutex
 	mappings  map[owner]string    // their UUIDs
-	awake     map[owner]int64     // the number of State.IdleEpoch at which it was seen to be awake
+	enabled   map[owner]int64     // the number of State.IdleEpoch at which it was seen to be enabled
 	checkedAt map[owner]time.Time // when it was last looked at because it has work that nobody does
-	resting   map[owner]bool      // seen to be asleep
+	disabled  map[owner]bool      // seen to be disabled
 	nextIdle  time.Time
 	fresh     bool                      // queues have the attributes that they should have
 	waiting   map[owner]map[string]bool // put off: the lanes that are to be notified, see PutOff
@@ -135,7 +135,7 @@ func New(c Config) (*Provisioner, error) {
 	if c.Reaches == nil {
 		c.Reaches = func(a resource.Agent) bool { return a.Transport != "local" && a.Transport != "" }
 	}
-	p := &Provisioner{Config: c, mappings: map[owner]string{}, awake: map[owner]int64{}, checkedAt: map[owner]time.Time{}, resting: map[owner]bool{}, waiting: map[owner]map[string]bool{}}
+	p := &Provisioner{Config: c, mappings: map[owner]string{}, enabled: map[owner]int64{}, checkedAt: map[owner]time.Time{}, disabled: map[owner]bool{}, waiting: map[owner]map[string]bool{}}
 	p.queues = &queue.Queues{API: c.SQS, Prefix: c.Prefix, Base: c.Base, Attributes: p.attributes(), Tags: p.tags(), Made: p.Made, OnNotified: p.Notified}
 	return p, nil
 }
@@ -189,7 +189,7 @@ func (p *Provisioner) Made(ctx context.Context, env, agent, url string) error {
 	return p.connect(ctx, o, url)
 }
 
-// Notified wakes an agent when it may be asleep; mostly it asks nobody. It is what queue.Queues
+// Notified enables an agent's mapping when it may be disabled; mostly it asks nobody. It is what queue.Queues
 // calls.
 func (p *Provisioner) Notified(ctx context.Context, env, agent string) error {
 	if !p.mayBeIdle(owner{env, agent}) {
@@ -203,7 +203,7 @@ func (p *Provisioner) mayBeIdle(o owner) bool {
 	number := p.State.IdleEpoch(o.env)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return number != 0 && number != p.awake[o]
+	return number != 0 && number != p.enabled[o]
 }
 
 // Wake makes Lambda poll the queue of an agent again, and makes what is missing for that. An agent
@@ -228,7 +228,7 @@ func (p *Provisioner) Wake(ctx context.Context, env, agent string) error {
 	}
 	if err == nil {
 		p.mu.Lock()
-		p.awake[o] = number
+		p.enabled[o] = number
 		p.mu.Unlock()
 	}
 	return err

@@ -140,8 +140,8 @@ func (p *Provisioner) remove(ctx context.Context, q Queue) error {
 	p.remember(o, "")
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.resting, o)
-	delete(p.awake, o)
+	delete(p.disabled, o)
+	delete(p.enabled, o)
 	return nil
 }
 
