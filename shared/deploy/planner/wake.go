@@ -16,7 +16,11 @@ import (
 // leaves the model, and when an edge turns round because of what must not exist.
 func (r *releaser) wake(ctx context.Context, old, now *version.Graph) error {
 	ids := slices.Clone(r.skipped)
-	for _, id := range version.Rewired(old, now) {
+	var rewired []resource.ID
+	if r.next == nil { // else it is the old one with more, which nothing that is there requires
+		rewired = version.Rewired(old, now)
+	}
+	for _, id := range rewired {
 		for _, q := range old.Requires(old.Node(id)) {
 			if !now.DirectlyRequires(id, old.IDs[q]) {
 				ids = append(ids, id)

@@ -45,7 +45,11 @@ func (g *Graph) Stored() (name string, file state.Blob) {
 func (g *Graph) With(name string, more []Node) *Graph {
 	more = slices.SortedFunc(slices.Values(more), compareNodes)
 	out := g.with(more)
-	if files := GraphFiles(name); len(files) > 0 {
+	switch files := GraphFiles(name); len(files) {
+	case 0:
+	case 1: // it is stored whole, whatever was added to make it
+		out.base, out.added = files[0], more
+	default:
 		out.base, out.added = files[0], slices.Concat(g.added, more)
 		slices.SortFunc(out.added, compareNodes)
 	}

@@ -116,6 +116,16 @@ func TestAdditionsFold(t *testing.T) {
 	if most < leastAdded || most > 2*400/addedShare {
 		t.Errorf("%d nodes were added to 400 before the graph was stored whole", most)
 	}
+	whole := 0
+	for range 100 {
+		g = g.With(name, nodesAt(rng, g, 1))
+		if name, _ = g.Stored(); len(GraphFiles(name)) == 1 {
+			whole++
+		}
+	}
+	if whole < 2 || whole > 100/leastAdded {
+		t.Errorf("of 100 graphs with one more node each, %d were stored whole", whole)
+	}
 }
 
 // TestGraphsKeepBase pins that what an addition is to is read once.
