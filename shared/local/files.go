@@ -21,10 +21,13 @@ import (
 
 // Files stores files in a folder, by hash: files/ab/<hash>. What is being written is in files/new, under the name of the process that writes it. It
 // implements deploy.Files.
-type Files struct{ dir, holder string }
+type Files struct {
+	dir, holder string
+	verified    *verified
+}
 
 // Files returns the file store of this home.
-func (h *Home) Files() *Files { return &Files{dir: h.files, holder: h.holder} }
+func (h *Home) Files() *Files { return &Files{h.files, h.holder, &h.verified} }
 
 // newFiles is where in the folder files are written.
 const newFiles = "new"
@@ -168,25 +171,6 @@ func (f *Files) Get(ctx context.Context, hashes []string) ([][]byte, error) {
 	return out, nil
 }
 
-// Verify implements deploy.Verifier.
-func (f *Files) Verify(ctx context.Context, hashes []string) error {
-	for _, h := range hashes {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		src, err := f.Open(ctx, h)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(io.Discard, src)
-		_ = src.Close()
-		if err != nil {
-			return fileError("read file", err)
-		}
-	}
-	return nil
-}
-
 func damagedFile(hash string) error {
 	return fault.New(fault.Damaged, "read file", "the stored file %s has other bytes", hash).WithHint(restoreHint)
 }
@@ -208,6 +192,14 @@ func (f *Files) missing(op string, err error) error {
 
 // Open implements deploy.Files. Reading to the end gives Damaged when the bytes do not match.
 func (f *Files) Open(_ context.Context, hash string) (io.ReadCloser, error) {
+	file, err := f.open(hash)
+	if err != nil {
+		return nil, err // and no file
+	}
+	return file, nil
+}
+
+func (f *Files) open(hash string) (*checked, error) {
 	if !hashPattern().MatchString(hash) {
 		return nil, fault.New(fault.Invalid, "read file", "%q is not a SHA-256", hash)
 	}

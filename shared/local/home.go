@@ -25,11 +25,12 @@ const dbName = "southbound.db"
 type Home struct {
 	*db
 	*Notifier
-	Dir    string
-	holder string
-	lock   *os.File
-	files  string
-	ids    *machine.IDs
+	Dir      string
+	holder   string
+	lock     *os.File
+	files    string
+	verified verified // those of files that were read as a whole
+	ids      *machine.IDs
 
 	wavesMu sync.Mutex
 	waves   map[waveKey]*seenChecks

@@ -35,7 +35,8 @@ type SecretBatches interface {
 // Verifier is implemented by Files of which something else may change the bytes, or take them away.
 type Verifier interface {
 	// Verify reads files and returns an error, NotFound or Damaged, unless all have the bytes that
-	// their names say.
+	// their names say. A file that was read just before and has not been written since need not be
+	// read again.
 	Verify(ctx context.Context, hashes []string) error
 }
 
