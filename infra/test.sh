@@ -41,9 +41,11 @@ quiet=(./handlers/internal/tool ./shared/dag ./shared/diffview ./shared/lang/jin
   ./shared/lang/pep440 ./shared/lang/pep508 ./shared/lang/project ./shared/lang/std ./shared/lang/syntax ./shared/resource
   ./shared/schema ./shared/service/inventory ./shared/service/lifecycle ./shared/typefile)
 # Handlers in which nothing runs at once but their calls. The race detector watches those, in the checks of the suite of handlers that
-# make several at a time; the rest, which asks a disk or a server for one thing after the other, takes many times as long with it.
+# make several at a time; the rest, which asks a disk or a server for one thing after the other, takes many times as long with it, and
+# runs as shipped. Each runs once. A test holds that there are tests with these names.
 calls=(./handlers/aws ./handlers/fs ./handlers/sql)
-at_once='Batch|Panics|Meanwhile|EditorsDoNotLose|Conformance$/^(usual|text|ministack|parallel|batch|canceled)$/^(parallel|batch|canceled)$'
+at_once='Batch|Panics|Meanwhile|EditorsDoNotLose'
+at_once+='|Conformance$/^(parallel|batch|canceled)$|Conformance$/^(usual|text|ministack)$/^(parallel|batch|canceled)$'
 # Counts of requests, by one test after the other.
 counts=(./infra/aws/cost)
 # Suites of which the race detector watches a part: each way through the code, but not with each server,
@@ -87,7 +89,8 @@ end_to_end() { # says little while it runs
 }
 
 as_shipped() { # many seeds and programs, the rest of what is watched in part, and what holds much
-  phase 'tests as shipped: seeds, programs, counts' shipped -p "$cores" "${counts[@]}" "${seeds[@]}" "${calls[@]}" "${programs[@]}" "${quiet[@]}"
+  phase 'tests as shipped: seeds, programs, counts' shipped -p "$cores" "${counts[@]}" "${seeds[@]}" "${programs[@]}" "${quiet[@]}"
+  phase 'handlers, but for what is called at once' shipped -p "$cores" -skip "$at_once" "${calls[@]}"
   SOUTHBOUND_TEST_REST=1 phase 'tests as shipped: what is watched in part' shipped -p "$cores" -run 'TestCrash|TestConformance' "${parts[@]}"
   phase 'tests of what is large or long, one after the other' shipped -p 1 \
     -run 'Many|Large|Cost|TestMemory|TestBounds|TestPack|TestPlanIsWhatApplyDoes|TestTargetIsAllThatChanges' \
