@@ -44,7 +44,7 @@ func (n *Instances) Write(
 
 // putChanges stores changes, and returns the new revisions. weigh refuses too many references.
 func putChanges(
-	c *sqlite.Conn, env string, changes []inventory.Change, weigh func(changes, come, gone int) error,
+	c *sqlite.Conn, env string, changes []inventory.Change, weigh func(changes, come, gone, generations int) error,
 ) ([]int64, error) {
 	revs := make([]int64, len(changes))
 	// The order of changes means nothing: one may take the identity that another gives up.
@@ -71,7 +71,49 @@ func putChanges(
 			return nil, err
 		}
 	}
-	return revs, weigh(len(changes), come, gone)
+	generations, err := inventory.Generations(changes, revs)
+	if err != nil {
+		return nil, err
+	}
+	for i := range generations {
+		if err := moveGeneration(c, env, &generations[i]); err != nil {
+			return nil, err
+		}
+	}
+	return revs, weigh(len(changes), come, gone, len(generations))
+}
+
+// moveGeneration stores a generation, unless it is not the one after that which there is.
+func moveGeneration(c *sqlite.Conn, env string, g *inventory.Generation) error {
+	have, err := generation(c, env, g.Service)
+	if err != nil {
+		return err
+	}
+	if have.Number != g.Number-1 {
+		return inventory.ErrMoved(g.Service)
+	}
+	return query(c, "INSERT OR REPLACE INTO service_generations (env, service, body) VALUES (?, ?, ?)",
+		nil, env, g.Service, []byte(toJSON(g)))
+}
+
+// generation reads that of a service.
+func generation(c *sqlite.Conn, env, service string) (inventory.Generation, error) {
+	out := inventory.Generation{Service: service}
+	err := query(c, "SELECT body FROM service_generations WHERE env = ? AND service = ?",
+		func(s *sqlite.Stmt) error { return instanceJSON(columnBytes(s, 0), &out) }, env, service)
+	return out, err
+}
+
+// Generation implements inventory.Store.
+func (n *Instances) Generation(
+	ctx context.Context, env, service string,
+) (inventory.Generation, error) {
+	var out inventory.Generation
+	err := n.home.read(ctx, "read instances", func(c *sqlite.Conn) (err error) {
+		out, err = generation(c, env, service)
+		return err
+	})
+	return out, err
 }
 
 // putInstance stores a change, without what it refers to.

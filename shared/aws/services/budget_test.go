@@ -81,6 +81,24 @@ func TestRequestsOfInstances(t *testing.T) {
 			r.State, r.Version = "up", 3
 			return write(ctx, n)
 		}, map[string]int{"BatchGetItem": 1, "TransactWriteItems": 1}, 4, 2},
+		{"look at what others have", true, func(ctx context.Context, n *services.Instances) error {
+			_, err := n.Generation(ctx, env, "site")
+			return err
+		}, map[string]int{"GetItem": 1}, 0, 1},
+		{"store a value that was chosen by it", false,
+			func(ctx context.Context, n *services.Instances) error {
+				if _, err := n.Instance(ctx, env, r.ID); err != nil {
+					return err
+				}
+				r.Version = 4
+				revs, err := n.Write(ctx, env, []inventory.Change{{
+					Record: r, Under: []inventory.Generation{{Service: "site"}},
+				}})
+				if err == nil {
+					r.Rev = revs[0]
+				}
+				return err
+			}, map[string]int{"BatchGetItem": 1, "TransactWriteItems": 1}, 3, 2},
 		{"lead to another", true, func(ctx context.Context, n *services.Instances) error {
 			r.References = []string{"old1"}
 			return write(ctx, n)

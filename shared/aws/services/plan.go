@@ -32,18 +32,19 @@ type plan struct {
 type role struct {
 	kind   kind
 	change int
-	target string // that may not be referred to
+	target string // that may not be referred to; the service of a generation
 }
 
 type kind int
 
 const (
-	noCondition kind = iota
-	isOrder          // there is one of the id
-	isRecord         // it has another revision
-	isIdentity       // another instance has it
-	isOpen           // the target may not be referred to
-	isShut           // somebody came to refer to the instance meanwhile
+	noCondition  kind = iota
+	isOrder           // there is one of the id
+	isRecord          // it has another revision
+	isIdentity        // another instance has it
+	isGeneration      // values were chosen for instances of the target meanwhile
+	isOpen            // the target may not be referred to
+	isShut            // somebody came to refer to the instance meanwhile
 )
 
 // prepare finds out what was, and makes the items.
@@ -76,7 +77,11 @@ func (p *plan) prepare(ctx context.Context) error {
 	if p.order != nil {
 		weigh = inventory.CheckOrderWeight
 	}
-	if err := weigh(len(p.changes), come, gone); err != nil {
+	generations, err := p.generations()
+	if err != nil {
+		return err
+	}
+	if err := weigh(len(p.changes), come, gone, generations); err != nil {
 		return err
 	}
 	if err := p.orderItems(); err != nil {

@@ -7,6 +7,7 @@
 //	plan.go      what a Write changes, as the items of one transaction
 //	lead.go      the same of references, and of what nobody may refer to any more
 //	write.go     transactions, and what became of them
+//	generation.go what is chosen by looking at what others have
 //	read.go      single instances, what refers to them, and their events
 //	orders.go    orders of several instances
 //	list.go      lists of instances, and of those with tasks
@@ -153,6 +154,8 @@ func identityPart(env, service, identity string) string {
 	sum := sha256.Sum256([]byte(service + "/" + identity))
 	return "U/" + env + "/" + hex.EncodeToString(sum[:16])
 }
+
+func generationPart(env string) string { return "A/" + env }
 
 func duePart(env string, shard int) string { return fmt.Sprintf("D%d/%s", shard, env) }
 

@@ -83,6 +83,8 @@ func (p *plan) commit(ctx context.Context) (again bool, err error) {
 		return false, inventory.ErrChanged(r)
 	case isIdentity:
 		return false, inventory.ErrTaken(r, attr.TextOf(taken, attrID))
+	case isGeneration:
+		return false, inventory.ErrMoved(worst.target)
 	case isOpen:
 		return false, inventory.ErrLost(r, worst.target)
 	}

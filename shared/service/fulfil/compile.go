@@ -269,13 +269,16 @@ func (r *round) validated(ctx context.Context, c *compiled, jobs []job) error {
 	for _, j := range jobs {
 		rec := j.rec.Finish(j.task)
 		rec.Problems = nil
-		_, err := r.tell(ctx, c, &rec, lifecycle.Set(j.task.Set))
+		told, err := r.tell(ctx, c, &rec, lifecycle.Set(j.task.Set))
 		if err != nil {
 			return err
 		}
 		change, err := r.advance(ctx, rec, lifecycle.Validated{Version: j.task.Number})
 		if err != nil {
 			return err
+		}
+		if told {
+			change.Under = c.members.under
 		}
 		changes = append(changes, change)
 	}

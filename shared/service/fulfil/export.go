@@ -140,8 +140,7 @@ func (r *round) learn(ctx context.Context, c *compiled, jobs []job) (bool, error
 			return false, err
 		}
 		if changed {
-			r.told[rec.ID] = rec.Desired
-			changes = append(changes, inventory.Change{Record: rec})
+			changes = append(changes, inventory.Change{Record: rec, Under: c.members.under})
 		}
 	}
 	if len(changes) == 0 {
@@ -150,7 +149,13 @@ func (r *round) learn(ctx context.Context, c *compiled, jobs []job) (bool, error
 	for _, j := range jobs {
 		r.done(j.rec.ID)
 	}
-	return true, r.write(ctx, changes)
+	err := r.write(ctx, changes)
+	for i := range changes { // what was not written is said again
+		if rec := &changes[i].Record; r.wrote[rec.ID].Rev > rec.Rev {
+			r.told[rec.ID] = rec.Desired
+		}
+	}
+	return true, err
 }
 
 // deployable returns what those who take part for themselves need: their resources, and what they

@@ -26,6 +26,8 @@ type members struct {
 	validating bool
 	all        map[string]*member
 	open       []*member
+	// under are the generations of the services of which the model has asked what others have.
+	under []inventory.Generation
 }
 
 // members returns who takes part in a compile for jobs.
@@ -204,8 +206,44 @@ func (m *members) services(ctx context.Context) (*lsm.Services, error) {
 	return out, nil
 }
 
-// others returns the sets of all instances of a service that do not take part.
+// others returns the sets of all instances of a service that do not take part. What the model
+// chooses by them is written under the generation that is read before them.
 func (m *members) others(ctx context.Context, service string) ([]map[string]any, error) {
+	g, err := m.Instances.Generation(ctx, m.Env, service)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]int64{}
+	out, err := m.setsOfOthers(ctx, service, seen)
+	if err != nil {
+		return nil, err
+	}
+	for _, last := range g.Last {
+		if seen[last.ID] >= last.Rev {
+			continue
+		}
+		rec, err := m.Instances.Instance(ctx, m.Env, last.ID) // it may be deleted, or of another service
+		if err != nil {
+			return nil, err
+		}
+		if rec.Rev < last.Rev || rec.Service == service && !rec.Deleted {
+			g.Number = inventory.Outdated
+		}
+	}
+	for id, one := range m.all { // those who take part were read before it
+		if rev, ok := seen[id]; ok && rev != one.rec.Rev {
+			g.Number = inventory.Outdated
+		}
+	}
+	m.under = append(m.under, inventory.Generation{Service: service, Number: g.Number})
+	return out, nil
+}
+
+// setsOfOthers returns the sets of all instances of a service that do not take part, and notes the
+// revisions of all.
+func (m *members) setsOfOthers(
+	ctx context.Context, service string, seen map[string]int64,
+) ([]map[string]any, error) {
 	var out []map[string]any
 	q := inventory.Query{Service: service}
 	for {
@@ -214,6 +252,7 @@ func (m *members) others(ctx context.Context, service string) ([]map[string]any,
 			return out, err
 		}
 		for i := range page {
+			seen[page[i].ID] = page[i].Rev
 			if one := m.all[page[i].ID]; one != nil && attributes(one.rec, one.set) != nil {
 				continue
 			}

@@ -53,7 +53,7 @@ func (w *Worker) Visit(
 		if ctx.Err() == nil {
 			failed = errors.Join(failed, r.watch(ctx))
 		}
-		if len(r.wrote) == 0 || ctx.Err() != nil {
+		if len(r.wrote) == 0 && !r.moved || ctx.Err() != nil {
 			return nil, failed // all that is left waits for something else
 		}
 		due = r.next(due)

@@ -148,6 +148,7 @@ func (w *Worker) postpone(rec *inventory.Record, err error) error {
 // changed meanwhile is left, and so is what may not have been written: it is read anew.
 func (r *round) write(ctx context.Context, changes []inventory.Change) error {
 	var all error
+	moved := map[string]int64{} // how often a generation was moved here
 	for part := range slices.Chunk(changes, inventory.MaxChanges) {
 		for i := range part {
 			if len(part[i].Record.Tasks) == 0 {
@@ -155,9 +156,9 @@ func (r *round) write(ctx context.Context, changes []inventory.Change) error {
 			}
 			r.done(part[i].Record.ID)
 		}
-		revs, err := r.Instances.Write(ctx, r.Env, part)
-		if err == nil {
-			r.written(part, revs)
+		err := r.writeOnce(ctx, part, moved)
+		if inventory.IsMoved(err) {
+			continue
 		}
 		switch fault.KindOf(err) { //nolint:exhaustive // all others are about all of them
 		case fault.Conflict, fault.Refused: // one of them
@@ -170,10 +171,9 @@ func (r *round) write(ctx context.Context, changes []inventory.Change) error {
 			continue
 		}
 		for i := range part {
-			revs, err := r.Instances.Write(ctx, r.Env, part[i:i+1])
+			err := r.writeOnce(ctx, part[i:i+1], moved)
 			switch {
-			case err == nil:
-				r.written(part[i:i+1], revs)
+			case err == nil, inventory.IsMoved(err):
 			case fault.KindOf(err) == fault.Conflict:
 				r.lost[part[i].Record.ID] = true
 			default:
@@ -182,6 +182,35 @@ func (r *round) write(ctx context.Context, changes []inventory.Change) error {
 		}
 	}
 	return all
+}
+
+// writeOnce stores changes at once, under generations as this worker has moved them itself.
+func (r *round) writeOnce(
+	ctx context.Context, changes []inventory.Change, moved map[string]int64,
+) error {
+	changes = slices.Clone(changes)
+	services := map[string]bool{}
+	for i := range changes {
+		c := &changes[i]
+		c.Under = slices.Clone(c.Under)
+		for n := range c.Under {
+			g := &c.Under[n]
+			services[g.Service] = true
+			if g.Number != inventory.Outdated {
+				g.Number += moved[g.Service]
+			}
+		}
+	}
+	revs, err := r.Instances.Write(ctx, r.Env, changes)
+	if err != nil {
+		r.moved = r.moved || inventory.IsMoved(err)
+		return err
+	}
+	for service := range services {
+		moved[service]++
+	}
+	r.written(changes, revs)
+	return nil
 }
 
 // written notes how records are now.

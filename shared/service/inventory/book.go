@@ -137,8 +137,8 @@ func CheckOrder(o *Order) error {
 }
 
 // CheckOrderWeight is CheckWeight for changes that are written with an order.
-func CheckOrderWeight(changes, come, gone int) error {
-	return checkWeight(maxWeight-perOrder, changes, come, gone)
+func CheckOrderWeight(changes, come, gone, generations int) error {
+	return checkWeight(maxWeight-perOrder-generations, changes, come, gone)
 }
 
 // OrderPage returns how many orders a page holds for a limit.

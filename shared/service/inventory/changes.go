@@ -105,8 +105,8 @@ func checkSize(c *Change) (int, error) {
 	return kept*len(body) + len(events), nil
 }
 
-// What a store takes of a transaction that has maxWeight: instances, references that come, and
-// those that go.
+// What a store takes of a transaction that has maxWeight: instances, references that come, and, one
+// each, those that go and generations.
 const (
 	maxWeight = 100
 	perChange = 8
@@ -115,8 +115,8 @@ const (
 
 // CheckWeight refuses changes that lead to so many other instances than before that no store can
 // write them at once. Stores call it when they know what the instances led to.
-func CheckWeight(changes, come, gone int) error {
-	return checkWeight(maxWeight, changes, come, gone)
+func CheckWeight(changes, come, gone, generations int) error {
+	return checkWeight(maxWeight-generations, changes, come, gone)
 }
 
 func checkWeight(most, changes, come, gone int) error {

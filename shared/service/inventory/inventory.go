@@ -12,6 +12,7 @@
 //	migrate.go    to another definition, with other attributes
 //	store.go      records, and the port that keeps them
 //	changes.go    what stores refuse
+//	generation.go what is chosen by looking at what others have
 //	book.go       orders of several instances, the port that keeps them, and what became of them
 package inventory
 

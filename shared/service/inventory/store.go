@@ -126,6 +126,8 @@ type Event struct {
 type Change struct {
 	Record Record
 	Events []Event
+	// Under are the generations of services at which values in Record were chosen.
+	Under []Generation
 }
 
 // Query picks instances.
@@ -166,8 +168,10 @@ type Store interface {
 	// fault.Conflict where a record has another revision than was read; with fault.Refused where
 	// afterwards two instances of a service that are not deleted would have one identity, or one
 	// that is not deleted would refer to another that is not there, is deleted or closed; with
-	// fault.Invalid for no changes, two of one instance, more than the bounds above, or another
-	// service or time of creation than the instance has. After fault.Unavailable it may have been
+	// fault.Conflict of IsMoved where a generation that a change is under is another one by now;
+	// with fault.Invalid for no changes, two of one instance, more than the bounds above, or another
+	// service or time of creation than the instance has. Generations that changes are under move
+	// with it. After fault.Unavailable it may have been
 	// written: read, and decide anew.
 	Write(ctx context.Context, env string, changes []Change) ([]int64, error)
 	// Instance returns a record.
@@ -183,6 +187,8 @@ type Store interface {
 	// Versions returns what an instance was at its versions behind one, oldest first, at most limit
 	// and MaxVersions: as Was returns what was written last at each. The last is what it is now.
 	Versions(ctx context.Context, env, id string, after int64, limit int) ([]Record, error)
+	// Generation returns that of a service, before it is read what its instances have.
+	Generation(ctx context.Context, env, service string) (Generation, error)
 	// Due returns records that have tasks and whose Due is not later than now, the oldest first.
 	Due(ctx context.Context, env string, now time.Time, limit int) ([]Record, error)
 }

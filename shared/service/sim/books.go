@@ -60,6 +60,7 @@ func (r *run) wrote(
 		r.checkEnd(c)
 		r.checkFollowed(c)
 		r.checkDefinition(c)
+		r.checkGiven(c)
 		r.note(c)
 	}
 }
@@ -215,6 +216,33 @@ func (r *run) rows() map[resource.ID]row {
 			one.text, _ = res.Attributes["text"].(string)
 		}
 		out[all[i].ID] = one
+	}
+	return out
+}
+
+// checkGiven checks that no value of an allocator is given to two instances: I7.
+func (r *run) checkGiven(c *change) {
+	mine := ports(c.is)
+	all := r.instances.look(env)
+	for _, id := range sorted(all) {
+		for port := range ports(&all[id].record) {
+			if id != c.is.ID && mine[port] {
+				r.bench.Violate("I7", "%s and %s have the port %d", c.is.ID, id, port)
+			}
+		}
+	}
+	if len(mine) > 0 {
+		r.happened("value of an allocator")
+	}
+}
+
+// ports returns the values of an allocator that an instance has.
+func ports(rec *inventory.Record) map[int64]bool {
+	out := map[int64]bool{}
+	for _, set := range []map[string]any{rec.Candidate, rec.Active, rec.Rollback} {
+		if n, ok := number(set["port"]); ok && rec.Service == "site" && !rec.Deleted {
+			out[n] = true
+		}
 	}
 	return out
 }

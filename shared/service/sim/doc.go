@@ -9,7 +9,7 @@
 //	run.go          processes, and what they serve
 //	visits.go       notices, and who works on what they name
 //	ops.go          customers, and whoever offers models
-//	books.go        I1 and I5: what is written to instances
+//	books.go        I1, I5 and I7: what is written to instances
 //	rules.go        I2, I3, I4 and I6
 //	rest.go         what is left in the end
 //	ports.go        stores as processes reach them

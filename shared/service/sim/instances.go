@@ -18,6 +18,8 @@ import (
 type Instances struct {
 	mu   sync.Mutex
 	envs map[string]map[string]*instance
+	// generations are those of services, by environment and service.
+	generations map[[2]string]inventory.Generation
 	// loose leaves out what Write refuses for references: a fault that a mutant builds in.
 	loose bool
 }
@@ -31,7 +33,11 @@ type instance struct {
 }
 
 // NewInstances returns an empty store.
-func NewInstances() *Instances { return &Instances{envs: map[string]map[string]*instance{}} }
+func NewInstances() *Instances {
+	return &Instances{
+		envs: map[string]map[string]*instance{}, generations: map[[2]string]inventory.Generation{},
+	}
+}
 
 // copied returns what comes back of what is stored as JSON, with numbers as they were.
 func copied[T any](v T) T {
@@ -77,11 +83,44 @@ func (s *Instances) Write(
 			return nil, err
 		}
 	}
-	if err := inventory.CheckWeight(len(changes), come, gone); err != nil {
+	if err := s.move(env, changes, revs, come, gone); err != nil {
 		return nil, err
 	}
 	s.envs[env] = next
 	return revs, nil
+}
+
+// move moves the generations that changes are under, unless they were moved or all is too much.
+func (s *Instances) move(
+	env string, changes []inventory.Change, revs []int64, come, gone int,
+) error {
+	generations, err := inventory.Generations(changes, revs)
+	if err != nil {
+		return err
+	}
+	for _, g := range generations {
+		if s.generations[[2]string{env, g.Service}].Number != g.Number-1 {
+			return inventory.ErrMoved(g.Service)
+		}
+	}
+	if err := inventory.CheckWeight(len(changes), come, gone, len(generations)); err != nil {
+		return err
+	}
+	for _, g := range generations {
+		s.generations[[2]string{env, g.Service}] = g
+	}
+	return nil
+}
+
+// Generation implements inventory.Store.
+func (s *Instances) Generation(
+	_ context.Context, env, service string,
+) (inventory.Generation, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.generations[[2]string{env, service}]
+	out.Service = service
+	return out, nil
 }
 
 // changedTo returns what an instance is after a change.

@@ -30,6 +30,15 @@ type wrapped struct {
 	due   func(all []inventory.Record) []inventory.Record
 }
 
+// together has instances ordered at the same moments, where two work at once.
+func together(p *Plan) {
+	p.Workers, p.Visits, p.Ops = 2, true, nil
+	for slot := range sites {
+		p.Ops = append(p.Ops, Op{Kind: opCreate, Slot: slot, At: time.Duration(slot) * 100 * time.Millisecond,
+			Attributes: map[string]any{"name": nameOf(slot), "path": fmt.Sprintf("p%d", slot)}})
+	}
+}
+
 // Write implements inventory.Store.
 func (w *wrapped) Write(
 	ctx context.Context, env string, c []inventory.Change,
@@ -125,6 +134,11 @@ func orderMutants() []mutantCase {
 			Name: "a transfer is not told of", Check: "I1", Why: "events are written on their own",
 			Instances: writes(true, func(c *inventory.Change) { c.Events = nil }),
 		}, 20},
+		{Mutant{
+			Name: "a value is given that another worker has given meanwhile", Check: "I7",
+			Why: "what allocators have chosen is written without its generation", Plan: together,
+			Instances: writes(true, func(c *inventory.Change) { c.Under = nil }),
+		}, 500},
 	}
 }
 

@@ -110,6 +110,15 @@ func (s *instancesPort) Versions(
 	})
 }
 
+// Generation implements inventory.Store.
+func (s *instancesPort) Generation(
+	ctx context.Context, env, service string,
+) (inventory.Generation, error) {
+	return call(ctx, s.p, "Generation", func() (inventory.Generation, error) {
+		return s.r.instances.Generation(ctx, env, service)
+	})
+}
+
 // Due implements inventory.Store.
 func (s *instancesPort) Due(
 	ctx context.Context, env string, now time.Time, limit int,
