@@ -23,16 +23,6 @@ import (
 // base64.
 const maxAnswer = 4 << 20
 
-// callerKey is the key of the caller in a context.
-type callerKey struct{}
-
-// Caller returns who signed a request that came through a function URL, as an ARN; "" when it is
-// not known.
-func Caller(ctx context.Context) string {
-	arn, _ := ctx.Value(callerKey{}).(string)
-	return arn
-}
-
 // Request makes an HTTP request of an event. Invalid is its error: the event is not what a function
 // URL sends.
 func Request(ctx context.Context, e *events.LambdaFunctionURLRequest) (*http.Request, error) {
@@ -46,9 +36,6 @@ func Request(ctx context.Context, e *events.LambdaFunctionURLRequest) (*http.Req
 		if body, err = base64.StdEncoding.DecodeString(e.Body); err != nil {
 			return nil, fault.Wrap(fault.Invalid, "read event", err)
 		}
-	}
-	if id := e.RequestContext.Authorizer; id != nil && id.IAM != nil {
-		ctx = context.WithValue(ctx, callerKey{}, id.IAM.UserARN)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, "/", bytes.NewReader(body))
 	if err != nil {

@@ -38,9 +38,9 @@ func TestRequest(t *testing.T) {
 	body, _ := io.ReadAll(req.Body)
 	cookie, _ := req.Cookie("b")
 	got := []any{req.Method, req.URL.Path, req.URL.EscapedPath(), req.URL.Query(), req.Host, req.Header.Get("X-Many"), cookie.Value, string(body),
-		req.ContentLength, req.RemoteAddr, furl.Caller(req.Context())}
+		req.ContentLength, req.RemoteAddr}
 	want := []any{"POST", "/v1/a/b/é", "/v1/a%2Fb/%C3%A9", map[string][]string{"x": {"1", "2"}, "y": {" "}}, "abc.lambda-url.eu-west-1.on.aws", "1,2", "2", `{"a":1}`,
-		int64(7), "203.0.113.7", "arn:aws:sts::1:assumed-role/ci/run"}
+		int64(7), "203.0.113.7"}
 	for i := range want {
 		if i == 3 {
 			continue
