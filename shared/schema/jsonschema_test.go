@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
+
+	"southbound/shared/resource"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -180,6 +183,66 @@ func TestFoldedWords(t *testing.T) {
 	for r := rune(0); r < 0x3000; r++ {
 		if unicode.IsLetter(r) && d.Check(string(r)) == nil && s.Validate(string(r)) != nil {
 			t.Errorf("%q is refused", r)
+		}
+	}
+}
+
+func TestJSONSchema(t *testing.T) {
+	tests := map[string]string{
+		"String[1,5]":                      `{"maxLength":5,"minLength":1,"type":"string"}`,
+		"Integer[0, 18446744073709551615]": `{"maximum":18446744073709551615,"minimum":0,"type":"integer"}`,
+		"Enum[b,a]":                        `{"enum":["a","b"]}`,
+		"Enum[b,a,true]":                   `{"pattern":"^([aA]|[bB])$","type":"string"}`,
+		"Pattern[/^a\\/b$/]":               `{"pattern":"(^|\\n)a\\/b($|\\n)","type":"string"}`,
+		"Pattern[/\\Aa/, 'b*']":            `{"anyOf":[{"pattern":"^a"},{"pattern":"b*"}],"type":"string"}`,
+		"Boolean[true]":                    `{"const":true}`,
+		"Optional[Boolean]":                `{"anyOf":[{"type":"boolean"},{"type":"null"}]}`,
+		"Float[0.5]":                       `{"minimum":0.5,"type":"number"}`,
+		"Struct[{a => Any, b => Undef, NotUndef[c] => Any}]": `{"additionalProperties":false,"properties":{"a":{},"b":{"anyOf":[{"type":"null"},{"anyOf":[{"maxProperties":2,"required":["secret"]},{"maxProperties":1,"required":["parameter"]},{"maxProperties":2,"required":["fact","of"]},{"maxProperties":1,"properties":{"value":{"type":"null"}},"required":["value"],"type":"object"}],"type":"object"}]},"c":{}},"required":["c"],"type":"object"}`,
+		"Tuple[Any]":       `{"items":{},"maxItems":1,"minItems":1,"prefixItems":[{}],"type":"array"}`,
+		"Hash[String,Any]": `{"additionalProperties":{},"propertyNames":{"type":"string"},"type":"object"}`,
+		"Array[Any,1]":     `{"minItems":1,"type":"array"}`,
+		"Runtime[x]":       `{"not":{}}`,
+		"Any":              `{}`,
+	}
+	for expr, want := range tests {
+		if got, err := json.Marshal(parse(t, expr).JSONSchema()); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v\nwant %s", expr, got, err, want)
+		}
+	}
+	got := compiled(t, fileType()).JSONSchema()
+	if want := []any{"path", "content"}; !slices.Equal(got["required"].([]any), want) {
+		t.Errorf("required are %v, want %v", got["required"], want)
+	}
+	properties := got["properties"].(map[string]any)
+	if _, ok := properties["size"]; ok || len(properties) != 8 {
+		t.Errorf("properties are %v", properties)
+	}
+	if p := properties["path"].(map[string]any); p["description"] != "Where it is." {
+		t.Errorf("path is %v", p)
+	}
+	if text, err := json.Marshal(properties["content"]); err != nil || !strings.Contains(string(text), `"file"`) {
+		t.Errorf("content takes no file: %s, %v", text, err)
+	}
+}
+
+func BenchmarkCheck(b *testing.B) {
+	c := compiled(b, fileType())
+	attrs := map[string]any{"path": "/srv/site/index.html", "content": resource.File{Hash: "x"}, "mode": "0644", "owner": "www"}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, problems := c.Check(attrs); len(problems) > 0 {
+			b.Fatal(problems)
+		}
+	}
+}
+
+func BenchmarkParseDataType(b *testing.B) {
+	all := samples(b)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if _, err := ParseDataType(all[i%len(all)][0]); err != nil {
+			b.Fatal(err)
 		}
 	}
 }
