@@ -72,3 +72,20 @@ func BenchmarkOrder(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkOrders takes 1,000 orders that are placed at once to up, and their two files each.
+func BenchmarkOrders(b *testing.B) {
+	const orders = 1000
+	w := newWorld(b, twoFiles)
+	took := time.Duration(0)
+	for round := 0; b.Loop(); round++ {
+		began := cpu(b)
+		for i := range orders {
+			id := fmt.Sprintf("r%di%d", round, i)
+			w.order("site", id, map[string]any{"host_name": id})
+		}
+		w.work()
+		took += cpu(b) - began
+	}
+	b.ReportMetric(float64(took)/float64(b.N)/orders/1e6, "cpu-ms/order")
+}
