@@ -103,9 +103,10 @@ func TestProblemsBesideSyntax(t *testing.T) {
 // once is told where it is.
 func TestSyntaxInLongDocument(t *testing.T) {
 	t.Parallel()
-	lines := strings.Split(string(yamlOf(30_000)), "\n")
-	lines[3+6*20_000] = "  - type: [std::Null"
-	lines[3+6*25_000] = "  - type: fs::Fil"
+	const n, first, second = 10_000, 7_000, 9_000
+	lines := strings.Split(string(yamlOf(n)), "\n")
+	lines[3+6*first] = "  - type: [std::Null"
+	lines[3+6*second] = "  - type: fs::Fil"
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	write(t, path, strings.Join(lines, "\n"))
 	_, _, err := Load(t.Context(), Options{Path: path, Types: testTypes(t)})
@@ -114,7 +115,7 @@ func TestSyntaxInLongDocument(t *testing.T) {
 	for _, p := range problems {
 		at = append(at, p.Line)
 	}
-	if want := []int{3 + 6*20_000 + 2, 3 + 6*25_000 + 1}; !slices.Equal(at, want) {
+	if want := []int{3 + 6*first + 2, 3 + 6*second + 1}; !slices.Equal(at, want) {
 		t.Errorf("problems in the lines %v, want %v: %v", at, want, err)
 	}
 }
