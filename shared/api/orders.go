@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"southbound/shared/deploy/state"
@@ -70,7 +71,7 @@ func (s *Service) Orders() (Orders, error) {
 
 // Diagnosis says why an instance is not well.
 type Diagnosis struct {
-	// Failures are the resources of the instance that are not well.
+	// Failures are resources that are not well: those of the instance, and those that it follows.
 	Failures []InstanceResource `json:"failures"`
 	// Rejections are compiles that failed, the newest first.
 	Rejections []Rejection `json:"rejections"`
@@ -94,16 +95,27 @@ type Rejection struct {
 	More json.RawMessage `json:"more,omitempty"`
 }
 
-// InstanceResources returns the resources of an instance, in order of id.
+// InstanceResources returns the resources of an instance, in order of id, and after these the ones
+// that it follows.
 func InstanceResources(
-	ctx context.Context, h Home, env, instance string,
+	ctx context.Context, h Home, env string, instance *orders.Instance,
 ) ([]InstanceResource, error) {
-	out := []InstanceResource{}
-	err := h.Resources(ctx, env, []string{"set=" + instance}, func(r *Resource) error {
-		out = append(out, InstanceResource{string(r.ID), r.Status, r.Reason})
+	own, followed := []InstanceResource{}, []InstanceResource{}
+	filter := []string{"set=" + instance.ID}
+	if len(instance.Follows) > 0 {
+		filter = nil // they are in no set, or in those of others
+	}
+	err := h.Resources(ctx, env, filter, func(r *Resource) error {
+		one := InstanceResource{string(r.ID), r.Status, r.Reason}
+		switch {
+		case r.Set == instance.ID:
+			own = append(own, one)
+		case slices.Contains(instance.Follows, one.ID):
+			followed = append(followed, one)
+		}
 		return nil
 	})
-	return out, err
+	return append(own, followed...), err
 }
 
 // AllEvents calls f for all that has happened to an instance, the oldest first.
@@ -154,7 +166,7 @@ func Diagnose(
 	ctx context.Context, h Home, o Orders, env string, instance *orders.Instance,
 ) (Diagnosis, error) {
 	out := Diagnosis{Failures: []InstanceResource{}, Rejections: []Rejection{}}
-	all, err := InstanceResources(ctx, h, env, instance.ID)
+	all, err := InstanceResources(ctx, h, env, instance)
 	if err != nil {
 		return out, err
 	}

@@ -55,13 +55,13 @@ func (r *routes) instanceHistory() {
 			return orEmpty(all), err
 		})
 	ordering(r, http.MethodGet, instancePath+"/resources", "instanceResources",
-		"The resources of an instance",
+		"The resources of an instance, and those that it follows",
 		func(ctx context.Context, o Orders, i *OfInstance) ([]InstanceResource, error) {
 			one, err := o.Instance(ctx, i.Env, i.ref())
 			if err != nil {
 				return []InstanceResource{}, err
 			}
-			return InstanceResources(ctx, r.s, i.Env, one.ID)
+			return InstanceResources(ctx, r.s, i.Env, &one)
 		})
 	ordering(r, http.MethodGet, instancePath+"/diagnose", "diagnoseInstance",
 		"Why an instance is not well",

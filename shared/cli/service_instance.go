@@ -41,7 +41,7 @@ func (a *app) serviceInstance() *cobra.Command {
 	cmd.Flags().BoolVar(&f.history, "history", false,
 		"the states that it has come to, and what its attributes became")
 	cmd.Flags().BoolVar(&f.events, "events", false, "all that has happened to it")
-	cmd.Flags().BoolVar(&f.resources, "resources", false, "its resources")
+	cmd.Flags().BoolVar(&f.resources, "resources", false, "its resources, and those it follows")
 	cmd.Flags().BoolVar(&f.diagnose, "diagnose", false, "why it is not well")
 	cmd.MarkFlagsMutuallyExclusive("history", "events", "resources", "diagnose")
 	return cmd
@@ -203,7 +203,7 @@ func (a *app) event(e *orders.Event) {
 }
 
 func (a *app) instanceResources(ctx context.Context, i *orders.Instance) error {
-	all, err := api.InstanceResources(ctx, a.home, a.env, i.ID)
+	all, err := api.InstanceResources(ctx, a.home, a.env, i)
 	if err != nil {
 		return err
 	}

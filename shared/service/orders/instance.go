@@ -51,6 +51,8 @@ type Instance struct {
 	Metadata map[string]string `json:"metadata"`
 	// Problems are those of the last compile or deploy that failed, with their places in the model.
 	Problems json.RawMessage `json:"problems"`
+	// Follows are the ids of resources that are not its own, and count for its lifecycle.
+	Follows []string `json:"follows,omitempty"`
 	// Settled: no transfer is under way, and none follows by itself.
 	Settled bool `json:"settled"`
 	// Failed: its state is labelled warning or danger, or its resources could not be deployed.
@@ -81,7 +83,8 @@ func shown(env string, f *found) Instance {
 		Version: r.Version, Desired: r.Desired, State: r.State, Config: r.Config,
 		Candidate: r.Candidate, Active: r.Active, Rollback: r.Rollback, Callback: orNil(r.Callback),
 		Deleted: r.Deleted, Created: r.Created, Updated: r.Updated, Identity: orNil(r.Identity),
-		Transfer: orNil(string(r.Trigger)), Metadata: r.Metadata, Settled: r.Settled(&f.def),
+		Transfer: orNil(string(r.Trigger)), Metadata: r.Metadata, Follows: r.Follows,
+		Settled: r.Settled(&f.def),
 	}
 	if out.Problems = r.Problems; len(out.Problems) == 0 {
 		out.Problems = json.RawMessage("[]")
