@@ -159,14 +159,17 @@ func (r *round) learn(ctx context.Context, c *compiled, jobs []job) (bool, error
 }
 
 // deployable returns what those who take part for themselves need: their resources, and what they
-// share with others.
+// share with others. Whose resources are gone for good needs nothing: others may have them by now.
 func (r *round) deployable(ctx context.Context, c *compiled) (*model.Model, error) {
 	built := *c.Compiled
 	built.Resources.Resources = slices.DeleteFunc(slices.Clone(built.Resources.Resources),
 		func(e source.Entry) bool {
 			set, _ := e.Members["set"].(string)
 			one := c.members.all[set]
-			return set != "" && (one == nil || !one.mine)
+			if set == "" {
+				return !c.members.deploy()
+			}
+			return one == nil || !one.mine || one.gone
 		})
 	m, err := built.Deployable(ctx, source.Options{
 		Types: r.Types, Agent: r.Agent, Check: r.Engine.Validate,
@@ -213,6 +216,9 @@ func (r *round) withoutShared(ctx context.Context, m *model.Model) (*model.Model
 func (r *round) notExported(ctx context.Context, j job, problems []diag.Problem) error {
 	rec := j.rec.Finish(j.task)
 	rec.Problems = said(problems)
+	if rec.Exported == 0 {
+		rec.Exported = inventory.NotExported
+	}
 	c, err := r.advance(ctx, rec, lifecycle.Resources{
 		Desired: j.task.Number, Outcome: lifecycle.Failed,
 	})

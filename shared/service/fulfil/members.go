@@ -17,6 +17,7 @@ type member struct {
 	rec  *inventory.Record
 	set  lifecycle.Set // with which it does; "" if it does not
 	mine bool          // it is one of those that the compile is for, or of the same owner
+	gone bool          // nothing of it is deployed any more, whatever it comes to
 }
 
 // members are those who take part in a compile: those that it is for, those that belong to the same
@@ -38,7 +39,7 @@ func (r *round) members(ctx context.Context, jobs []job, validating bool) (*memb
 		if !validating {
 			set = deployed(j.rec)
 		}
-		m.add(&member{j.rec, set, true})
+		m.add(&member{rec: j.rec, set: set, mine: true})
 	}
 	for len(m.open) > 0 {
 		one := m.open[0]
@@ -58,6 +59,16 @@ func deployed(rec *inventory.Record) lifecycle.Set {
 	return lifecycle.Active
 }
 
+// deploy reports whether anything of those that the compile is for is deployed, now or later.
+func (m *members) deploy() bool {
+	for _, one := range m.all {
+		if one.mine && !one.gone {
+			return true
+		}
+	}
+	return false
+}
+
 func (m *members) add(one *member) {
 	m.all[one.rec.ID] = one
 	m.open = append(m.open, one)
@@ -69,6 +80,7 @@ func (m *members) follow(ctx context.Context, one *member) error {
 	if err != nil {
 		return err
 	}
+	one.gone = !k.Service.Lifecycle.Deploys(one.rec.State)
 	above := owners(&k.Service, one.rec)
 	for _, id := range one.rec.References {
 		if err := m.other(ctx, id, one.mine && slices.Contains(above, id)); err != nil {
@@ -143,7 +155,7 @@ func (m *members) other(ctx context.Context, id string, mine bool) error {
 			set = deployed(&rec)
 		}
 	}
-	m.add(&member{&rec, set, mine})
+	m.add(&member{rec: &rec, set: set, mine: mine})
 	return nil
 }
 

@@ -33,7 +33,8 @@ type Record struct {
 	// Problems are those of the last compile or deploy that failed (diag.Problem); none after one
 	// that did not.
 	Problems json.RawMessage `json:"problems,omitempty"`
-	// Exported is the desired state whose resources are in the model; 0: not known.
+	// Exported is the desired state whose resources are in the model; 0: not known; NotExported: not
+	// the one that is desired.
 	Exported int64 `json:"exported,omitempty"`
 	// Resources are the ids of its resources, as they were exported last; nil: that is not known.
 	Resources []string `json:"resources"`
@@ -63,6 +64,10 @@ func (r Record) Was() Record {
 	r.Tasks, r.Due, r.Resources, r.Follows, r.Orders, r.Rev = nil, time.Time{}, nil, nil, nil, 0
 	return r
 }
+
+// NotExported is Record.Exported where an export has failed of which nobody knows what is in the
+// model: what was exported before may have been written nowhere.
+const NotExported = -1
 
 // Task is an effect of the lifecycle that is to be done.
 type Task struct {

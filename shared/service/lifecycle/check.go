@@ -214,23 +214,28 @@ func (t *Transfer) ends(f func(name string, same bool)) {
 	}
 }
 
-// reachable refuses states that no instance comes to.
-func (c *checker) reachable() {
+// after returns states, and all that an instance can come to from these.
+func (m *Machine) after(states ...string) map[string]bool {
 	seen := map[string]bool{}
-	open := append([]string{c.Initial}, c.Alternatives...)
-	for len(open) > 0 {
+	for open := states; len(open) > 0; {
 		at := open[len(open)-1]
 		open = open[:len(open)-1]
 		if seen[at] {
 			continue
 		}
 		seen[at] = true
-		for i := range c.Transfers {
-			if c.Transfers[i].Source == at {
-				c.Transfers[i].ends(func(name string, _ bool) { open = append(open, name) })
+		for i := range m.Transfers {
+			if m.Transfers[i].Source == at {
+				m.Transfers[i].ends(func(name string, _ bool) { open = append(open, name) })
 			}
 		}
 	}
+	return seen
+}
+
+// reachable refuses states that no instance comes to.
+func (c *checker) reachable() {
+	seen := c.after(append([]string{c.Initial}, c.Alternatives...)...)
 	for _, s := range c.States {
 		if !seen[s.Name] {
 			c.state(s.Name, "add a transfer that leads to it, or take it away",

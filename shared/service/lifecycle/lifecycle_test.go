@@ -321,6 +321,21 @@ func TestForce(t *testing.T) {
 }
 
 // TestDot draws a machine.
+// TestDeploys holds of which states nothing is deployed any more: those behind the last export.
+func TestDeploys(t *testing.T) {
+	m := machine(t, "service_with_deallocation")
+	var gone []string
+	for _, s := range m.States {
+		if !m.Deploys(s.Name) {
+			gone = append(gone, s.Name)
+		}
+	}
+	slices.Sort(gone)
+	if want := []string{"deallocating", "deallocating_failed", "terminated"}; !slices.Equal(gone, want) {
+		t.Errorf("nothing is deployed any more in %v, not in %v", gone, want)
+	}
+}
+
 func TestDot(t *testing.T) {
 	t.Parallel()
 	dot := machine(t, "simple").Dot()

@@ -96,6 +96,15 @@ func (m *Machine) State(name string) (*State, bool) {
 	return &m.States[i], true
 }
 
+// Deploys reports whether the resources of an instance in this state are deployed or removed, or the
+// instance can come to a state in which they are.
+func (m *Machine) Deploys(state string) bool {
+	after := m.after(state)
+	return slices.ContainsFunc(m.States, func(s State) bool {
+		return (s.ExportResources || s.PurgeResources) && after[s.Name]
+	})
+}
+
 // from returns the first transfer out of a state that does what is asked; false if there is none.
 func (m *Machine) from(state string, is func(*Transfer) bool) (*Transfer, bool) {
 	for i := range m.Transfers {
