@@ -62,6 +62,7 @@ type stack struct {
 	*hometest.Stack
 	t      *testing.T
 	admin  *home.Home // exports
+	wait   int32      // seconds for which a message is waited for
 	hidden int32      // seconds for which received messages are hidden; 0: twelve minutes, as in the queues of a stack
 }
 
@@ -128,7 +129,7 @@ func (s *stack) queue(agent string) string {
 // of them.
 func (s *stack) receive(agent string) []events.SQSMessage {
 	s.t.Helper()
-	out, err := s.admin.SQS.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(s.queue(agent)), MaxNumberOfMessages: 10, VisibilityTimeout: cmp.Or(s.hidden, 720),
+	out, err := s.admin.SQS.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(s.queue(agent)), MaxNumberOfMessages: 10, WaitTimeSeconds: s.wait, VisibilityTimeout: cmp.Or(s.hidden, 720),
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll}})
 	if err != nil {
 		s.t.Fatal(err)
@@ -187,10 +188,18 @@ func (s *stack) drain(f *function, agent string) int {
 
 func (s *stack) wantDeployed(n int) {
 	s.t.Helper()
-	p, err := s.begin(nil).Home.Engine.Progress(s.t.Context(), "prod")
-	if err != nil || p.Counts[state.StatusDeployed] != n || !p.Done() {
-		s.t.Errorf("%v: %v; %d scheduled, outbox %d, lanes %v", err, p.Counts, p.Scheduled, p.Outbox, p.Lanes)
+	if p := s.progress(); p.Counts[state.StatusDeployed] != n || !p.Done() {
+		s.t.Errorf("%v; %d scheduled, outbox %d, lanes %v", p.Counts, p.Scheduled, p.Outbox, p.Lanes)
 	}
+}
+
+func (s *stack) progress() deploy.Progress {
+	s.t.Helper()
+	p, err := s.begin(nil).Home.Engine.Progress(s.t.Context(), "prod")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return p
 }
 
 // TestChain pins that a chain is one invocation, on one lane and over several, and what is said of
@@ -256,19 +265,24 @@ func TestTimeIsUp(t *testing.T) {
 	s := newStack(t)
 	m := chain("web1", 1, 12)
 	for i := range m.Resources {
-		m.Resources[i].Attributes["delay_ms"] = int64(100)
+		m.Resources[i].Attributes["delay_ms"] = int64(250)
 	}
 	s.export(m)
 	f := s.begin(nil)
 	invoked := 0
-	for records := s.receive("web1"); len(records) > 0; records = s.receive("web1") {
-		if again := s.invoke(f, "web1", records, 800*time.Millisecond); len(again) != 0 {
+	s.wait = 20
+	for s.progress().Counts[state.StatusDeployed] < 12 {
+		records := s.receive("web1")
+		if len(records) == 0 {
+			t.Fatal("no message says that there is something left to do")
+		}
+		if again := s.invoke(f, "web1", records, 1500*time.Millisecond); len(again) != 0 {
 			t.Fatalf("%v come again", again)
 		}
 		invoked++
 	}
 	if invoked < 3 {
-		t.Errorf("%d invocations of 800 ms did 1,200 ms of work", invoked)
+		t.Errorf("%d invocations of 1.5 s did 3 s of work", invoked)
 	}
 	s.wantDeployed(12)
 }
