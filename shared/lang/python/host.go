@@ -234,8 +234,8 @@ func (h *Host) converse(
 	defer limit.Stop()
 	over := context.AfterFunc(h.ctx, func() { h.stop("") })
 	defer over()
-	h.doing.Store(&what)
-	defer h.doing.Store(nil)
+	outer := h.doing.Swap(&what) // such as a test in Python, which has a model compiled
+	defer h.doing.Store(outer)
 	for more := true; more; {
 		if message != nil {
 			if err := writeFrame(h.in, message); err != nil {
