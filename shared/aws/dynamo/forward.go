@@ -40,6 +40,18 @@ type part struct {
 	drop []string
 }
 
+// ids returns the rows of a part.
+func (p *part) ids() []resource.ID {
+	out := make([]resource.ID, 0, len(p.rows)+len(p.gone))
+	for i := range p.rows {
+		out = append(out, p.rows[i].ID)
+	}
+	for _, k := range p.gone {
+		out = append(out, k.id)
+	}
+	return out
+}
+
 // goneRow is a row that is to be removed at a revision.
 type goneRow struct {
 	id  resource.ID

@@ -22,8 +22,8 @@ func (s *State) rollTablet(ctx context.Context, env, key string, f *forward) ([]
 	switch {
 	case rec.tx == f.number:
 		ids, err := s.idsOf(ctx, rec.conflicts)
-		if fault.Is(err, fault.NotFound) {
-			return nil, errLost // the tablet has gone on since it was read
+		if isLost(err) {
+			return s.mayNotFit(ctx, env, rec, f.parts[key])
 		}
 		return ids, err
 	case rec.tx > f.number:
@@ -61,6 +61,27 @@ func (s *State) rollTablet(ctx context.Context, env, key string, f *forward) ([]
 		return nil, errLost // there is more of it
 	}
 	return r.conflicts, nil
+}
+
+// mayNotFit returns what may not have fitted of a part when the list of that is lost, which is any of
+// its rows, and has the record say so anew, so that all who roll the commit know the same. With
+// errLost the tablet has gone on since it was read.
+func (s *State) mayNotFit(
+	ctx context.Context, env string, rec *record, p *part,
+) ([]resource.ID, error) {
+	now, err := s.readRecord(ctx, env, rec.key)
+	if err != nil {
+		return nil, err
+	}
+	if now.tx != rec.tx || !now.conflicts.is(rec.conflicts) {
+		return nil, errLost
+	}
+	ids := p.ids()
+	e := newEdit(now)
+	if e.next.conflicts, err = s.keepIDs(ctx, ids); err != nil {
+		return nil, err
+	}
+	return ids, s.write(ctx, env, []*edit{e}, nil)
 }
 
 // fitting returns what of a part can be done now: all of it, unless rows move here from more tablets than a transaction can hold.
