@@ -44,11 +44,13 @@ func (s *State) MarkQuiet(ctx context.Context, env string, until time.Time) (boo
 	if err := s.write(ctx, env, nil, h); err != nil {
 		return false, notLost(err)
 	}
-	if quiet, err := s.isQuiet(ctx, env, h, until); err == nil && quiet {
+	quiet, err := s.isQuiet(ctx, env, h, until)
+	if err == nil && quiet {
 		h.tentative = false
-		err := s.write(ctx, env, nil, h)
+		err = s.write(ctx, env, nil, h)
 		return err == nil, notLost(err)
-	} else if e := s.wake(ctx, env); err == nil {
+	}
+	if e := s.wake(ctx, env); err == nil {
 		err = e
 	}
 	return false, err
