@@ -36,8 +36,17 @@ docs: ## write docs/types anew from the declarations of all types, and docs/lang
 	$(GO) run ./cmd/southbound types --markdown docs/types
 	$(GO) test ./shared/lang/std -run TestPage -update
 
-verify: formatted ## formatting and vet
-	$(GO) vet ./...
+# Pinned, and built once: tests do without it.
+LINT := golangci-lint
+LINT_VERSION := v2.15.0
+bin/$(LINT)-$(LINT_VERSION):
+	@echo 'building $(LINT) $(LINT_VERSION), this once: about two minutes of a processor'
+	@mkdir -p bin/lint
+	cd / && GOBIN='$(CURDIR)/bin/lint' CGO_ENABLED=0 $(GO) install github.com/golangci/golangci-lint/v2/cmd/$(LINT)@$(LINT_VERSION)
+	@mv bin/lint/$(LINT) $@ && rmdir bin/lint
+
+verify: formatted bin/$(LINT)-$(LINT_VERSION) ## formatting, vet and the other linters of .golangci.yml; builds golangci-lint the first time
+	bin/$(LINT)-$(LINT_VERSION) run ./...
 
 .PHONY: formatted
 formatted:
@@ -49,7 +58,8 @@ ALONE := $(SHIPPED) -timeout 40m -run 'Many|Large|Cost' # tests that hold much a
 test: formatted ## everything, most with the race detector: real servers and the end-to-end suite included; installs what is missing
 	@GO="$(GO)" infra/test.sh
 
-test-fast: verify ## what needs no servers
+test-fast: formatted ## what needs no servers
+	$(GO) vet ./...
 	$(GO) test -race -timeout 15m ./...
 	$(GO) test -timeout 10m ./shared/deploy ./shared/deploy/sim ./shared/service/sim ./shared/aws/awssim # many seeds
 

@@ -12,14 +12,14 @@ import (
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	make := func(target string) {
+	runMake := func(target string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "make", "-C", "..", target, "DESTDIR="+dir, "PREFIX=/opt/sb", "BIN="+filepath.Join(dir, "built"))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", target, err, out)
 		}
 	}
-	make("install")
+	runMake("install")
 	unit := filepath.Join(dir, "opt/sb/lib/systemd/system/southbound.service")
 	text, err := os.ReadFile(unit)
 	if err != nil || !strings.Contains(string(text), "ExecStart=/opt/sb/bin/southbound run --listen 127.0.0.1:") {
@@ -31,7 +31,7 @@ func TestInstall(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "opt/sb/share/bash-completion/completions/southbound")); err != nil || info.Size() == 0 {
 		t.Error(err)
 	}
-	make("uninstall")
+	runMake("uninstall")
 	if _, err := os.Stat(unit); err == nil {
 		t.Error("the unit is still there")
 	}

@@ -275,8 +275,8 @@ func (t *target) remove(ids []types.ObjectIdentifier) error {
 	if err != nil {
 		return t.fail("delete the versions of", err)
 	}
-	for i := range out.Errors {
-		e := &out.Errors[i]
+	if len(out.Errors) > 0 {
+		e := &out.Errors[0]
 		class := provider.Retryable
 		if sdk.ToString(e.Code) == "AccessDenied" {
 			class = provider.Terminal

@@ -120,7 +120,7 @@ func find(name, dir, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil // in dir, when it is relative
 	}
-	missing := error(os.ErrNotExist)
+	missing := os.ErrNotExist
 	for _, in := range filepath.SplitList(path) {
 		if !filepath.IsAbs(in) {
 			in = filepath.Join(dir, in)

@@ -359,7 +359,7 @@ func TestAppearedMeanwhile(t *testing.T) {
 		if !strings.HasPrefix(c.name, "create") {
 			continue
 		}
-		for kept, make := range map[string]func(string) error{
+		for kept, appear := range map[string]func(string) error{
 			"a/precious": func(p string) error {
 				if err := os.Mkdir(p, 0o700); err != nil {
 					return err
@@ -377,7 +377,7 @@ func TestAppearedMeanwhile(t *testing.T) {
 						if steps++; steps != n+1 {
 							return nil
 						}
-						if err := make(g.path("a")); err == nil {
+						if err := appear(g.path("a")); err == nil {
 							appeared = true
 						} else if !errors.Is(err, os.ErrExist) {
 							return err

@@ -87,7 +87,8 @@ func (s setting) cut(line string) (name, before, value string, ok bool) {
 	if trimmed == "" || strings.ContainsAny(trimmed[:1], "#;[") {
 		return "", "", "", false
 	}
-	at, n := -1, 1
+	var at int
+	n := 1
 	if mark := strings.TrimSpace(s.separator); mark != "" {
 		at = strings.Index(line, mark)
 	} else if at = strings.IndexAny(trimmed, " \t"); at >= 0 {

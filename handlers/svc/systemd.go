@@ -205,15 +205,15 @@ func (s systemd) start(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	clear := ""
+	first := ""
 	switch {
 	case now["SubState"] == autoRestart: // a start would wait for as long as it was told to between two tries
-		clear = "stop"
+		first = "stop"
 	case now["ActiveState"] == "failed": // one that was started too often is not started again
-		clear = "reset-failed"
+		first = "reset-failed"
 	}
-	if clear != "" {
-		if err := s.do(ctx, clear, name); err != nil {
+	if first != "" {
+		if err := s.do(ctx, first, name); err != nil {
 			return err
 		}
 	}

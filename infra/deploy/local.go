@@ -129,7 +129,7 @@ func await(ctx context.Context, ended <-chan error, log string) (*state, error) 
 	defer tick.Stop()
 	for {
 		select {
-		case <-ended:
+		case <-ended: //nolint:errcheck // what it said tells more
 			said, _ := os.ReadFile(log) //nolint:gosec // of this program
 			return nil, fmt.Errorf("the emulator did not start:\n%s", said)
 		case <-ctx.Done():

@@ -94,7 +94,7 @@ func checkAgent(a resource.Agent, names map[string]bool, wrong func(resource.Age
 	if problems := wrong(a); len(problems) > 0 {
 		return fault.New(fault.Invalid, "", "agent %q: %s", a.Name, problems[0].Message).WithHint("%s", problems[0].Hint)
 	}
-	return checkReferences(map[string]any(a.Options))
+	return checkReferences(a.Options)
 }
 
 // ValidEnvironment reports whether s can name an environment.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
@@ -205,7 +206,7 @@ func (s *Service) Result(ctx context.Context, hash string) ([]byte, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, "read result", err)
 	}
-	return append(start, rest...), nil
+	return slices.Concat(start, rest), nil
 }
 
 // gather puts an answer together, reading its parts with get.

@@ -75,7 +75,6 @@ type scene struct {
 	timer   int
 	content int
 	keys    int
-	tail    int
 }
 
 type sceneItem struct{ name, form, value, more int }

@@ -28,7 +28,6 @@ type world struct {
 	fail   map[string]error  // by name
 	hook   func(call, name string)
 	again  map[string]int // how often a create answers "in progress"
-	found  bool           // what FindCreated answers
 	reload []string
 }
 

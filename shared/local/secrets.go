@@ -126,7 +126,7 @@ func makeKey(path string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // it has another name by then
+	defer os.Remove(f.Name()) // it has another name by then
 	_, err = f.Write(key)
 	if err == nil {
 		err = f.Sync()

@@ -60,7 +60,7 @@ func (c Caller) Call(ctx context.Context, limit time.Duration, f func(ctx contex
 	case <-c.Stop:
 		cancel()
 		select {
-		case <-done:
+		case <-done: //nolint:errcheck // it is stopped, and this only waits for it
 		case <-time.After(time.Second):
 		}
 		select {}

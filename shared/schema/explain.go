@@ -195,9 +195,9 @@ func describeValue(v any, show bool) string {
 	return fmt.Sprintf("a %T, which is not a value", v)
 }
 
-func hidden(show bool, clear, sort string) string {
+func hidden(show bool, plain, sort string) string {
 	if show {
-		return clear
+		return plain
 	}
 	return sort
 }

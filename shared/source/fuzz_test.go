@@ -200,7 +200,7 @@ func checkAgain(t *testing.T, dir, as string, m *model.Model) {
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", as, err, text)
 	}
-	clear := func(rs []resource.Resource) []resource.Resource {
+	cleared := func(rs []resource.Resource) []resource.Resource {
 		out := make([]resource.Resource, len(rs)) // nil and empty are the same here
 		copy(out, rs)
 		for i := range out {
@@ -210,7 +210,7 @@ func checkAgain(t *testing.T, dir, as string, m *model.Model) {
 		}
 		return out
 	}
-	if diff := cmp.Diff(clear(m.Resources), clear(again.Resources), same); diff != "" {
+	if diff := cmp.Diff(cleared(m.Resources), cleared(again.Resources), same); diff != "" {
 		t.Fatalf("%s: other resources (-first +again):\n%s\n%s", as, diff, text)
 	}
 	if diff := cmp.Diff(m.Agents, again.Agents, same); diff != "" {

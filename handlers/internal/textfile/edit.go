@@ -138,7 +138,7 @@ func edit(ctx *provider.Context, d *disk.Folder, path, base string, m Manner, ch
 		return false, err
 	}
 	old, before, err := textOf(ctx, d, base)
-	defer old.Close()
+	defer old.Close() //nolint:staticcheck // it may be open with an error, too
 	if err != nil {
 		return false, err
 	}

@@ -67,7 +67,6 @@ type stack struct {
 	lines  lines
 	plain  bool
 	clock  state.Clock
-	bytes  int // of what functions keep in memory; 0: as much as they like
 
 	handler *awshome.Home
 	server  *worker.Server

@@ -35,13 +35,13 @@ func TestModelAnswersLikeDynamoDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Stop)
-	real := dynamodb.NewFromConfig(awstest.Config(s.URL, nil))
+	db := dynamodb.NewFromConfig(awstest.Config(s.URL, nil))
 	for seed := range uint64(6) {
 		table := awstest.Unique(t)
-		if _, err := real.CreateTable(t.Context(), dynamo.Table(table)); err != nil && !awserr.Is(err, awserr.TableInUse) {
+		if _, err := db.CreateTable(t.Context(), dynamo.Table(table)); err != nil && !awserr.Is(err, awserr.TableInUse) {
 			t.Fatal(err)
 		}
-		p := pair{t: t, rng: rand.New(rand.NewPCG(seed, 9)), table: table, real: real, model: NewTable(table)} //nolint:gosec // the same every time
+		p := pair{t: t, rng: rand.New(rand.NewPCG(seed, 9)), table: table, real: db, model: NewTable(table)} //nolint:gosec // the same every time
 		for range 400 {
 			p.request()
 		}

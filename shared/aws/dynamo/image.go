@@ -3,7 +3,6 @@ package dynamo
 import (
 	"bytes"
 	"slices"
-	"sync"
 	"time"
 
 	"southbound/shared/binform"
@@ -13,7 +12,6 @@ import (
 
 // image is a tablet in memory as it is after change number seq. Rows that were handed out are not changed in place.
 type image struct {
-	mu      sync.Mutex
 	lane    string
 	seq     int64
 	rows    map[resource.ID]*imageRow
@@ -24,7 +22,6 @@ type image struct {
 	checked map[resource.ID]bool
 	outbox  map[string]state.Outbox
 	params  map[state.ParameterKey]state.Parameter
-	size    int // bytes read, about
 	scratch []byte
 }
 

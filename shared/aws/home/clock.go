@@ -44,7 +44,7 @@ func (c *clock) learn(ctx context.Context, in middleware.FinalizeInput, next mid
 	began := time.Now()
 	out, meta, err := next.HandleFinalize(ctx, in)
 	if theirs, ok := awsmiddleware.GetServerTime(meta); ok && time.Since(began) < tooSlow {
-		c.compare(ctx, theirs.Add(time.Second/2).Sub(time.Now())) // cut to seconds: half of one is missing
+		c.compare(ctx, time.Until(theirs.Add(time.Second/2))) // cut to seconds: half of one is missing
 	}
 	return out, meta, err
 }

@@ -156,8 +156,8 @@ func listChecks() []check {
 func dueInOrder(f *fixture) {
 	g := f.guard(lane)
 	rows := freshRows(6)
-	for i, d := range []time.Duration{3, 1, 2, 10, 12} {
-		rows[i].NextAt = at(d * time.Second)
+	for i, seconds := range []int{3, 1, 2, 10, 12} {
+		rows[i].NextAt = at(time.Duration(seconds) * time.Second)
 	}
 	f.put(g, rows...)
 	for _, c := range []struct {

@@ -278,7 +278,7 @@ func (p *exporting) content(
 		}
 		return t.set, t.sets, t.base.Number, nil
 	}
-	m := x.Model
+	var m *model.Model
 	if x.Partial {
 		if last, err = p.base(ctx, last); err != nil {
 			return intents{}, nil, 0, err

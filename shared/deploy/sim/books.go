@@ -109,7 +109,6 @@ type taskBooks struct {
 	skipped  map[string]bool           // records of runs that were skipped and looked at
 	saw      map[resource.ID]state.Row // what it has read by id, of what others may change
 	notices  int
-	rows     int                 // written
 	call     int                 // handler calls so far
 	changes  map[resource.ID]int // that it has made of things: see checkList
 }

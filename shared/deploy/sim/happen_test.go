@@ -156,7 +156,7 @@ func rareKinds() []string {
 // counted is listed.
 func TestEveryKindHappens(t *testing.T) {
 	t.Parallel()
-	n := uint64(min(defaultSeeds, 1000))
+	n := uint64(min(defaultSeeds, 1000)) //nolint:unconvert // the least of constants has no type of its own
 	seeds, times := map[string]int{}, map[string]int{}
 	for s := uint64(1); s <= n; s++ {
 		res, err := Run(Draw(s), Mutant{}, nil)

@@ -228,8 +228,7 @@ func (r *run) drift(t *thing, o *op) {
 
 // exportBook is what is known of one export: what it asked for, and what became visible of it.
 type exportBook struct {
-	op      *op
-	version int // that it made visible
+	op *op
 	// Of one that expects what a plan says.
 	expect  string
 	planned map[resource.ID]deploy.PlannedChange

@@ -40,7 +40,7 @@ func TestLaneOf(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range 100 {
 		id := resource.ID(fmt.Sprintf("t::T[a,n=%d]", i))
-		if LaneOf(id, "a", 4) != LaneOf(id, "a", 4) {
+		if LaneOf(id, "a", 4) != LaneOf(id, "a", 4) { //nolint:staticcheck // that it is the same is what is tested
 			t.Fatal("the lane changed")
 		}
 		seen[LaneOf(id, "a", 4)] = true

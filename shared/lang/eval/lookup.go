@@ -83,7 +83,7 @@ func (n *indexNode) search(u *unit, s *scope, result *variable) *fail {
 		if x != nil {
 			return x
 		}
-		entity, values = back.Entity, append(values, named{back.Name, root})
+		values = append(values, named{back.Name, root})
 		entity = root.(*Instance).entity.Attribute(n.name).Relation.Target
 	}
 	for i := range n.args {

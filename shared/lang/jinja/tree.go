@@ -193,7 +193,5 @@ type macro struct {
 	// uses says which of its special names it reads; what it does not read it does not take.
 	varargs, kwargs, caller bool
 	line                    int
-	// scope is that in which it was defined, once it is a value.
-	scope *scope
-	tpl   *Template
+	tpl                     *Template
 }

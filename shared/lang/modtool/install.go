@@ -87,25 +87,32 @@ func (i *installer) round(ctx context.Context, s *state) (bool, error) {
 	if err != nil || did {
 		return did, err
 	}
-	for _, name := range s.missing {
-		d := s.demands()
-		if i.wanted[name] {
-			return false, fault.New(fault.NotFound, "install the module "+name,
-				"the package %s was installed and has no such module", metadata.PackageOf(name))
-		}
-		if there, err := i.indexed(ctx, name); err != nil {
-			return false, err
-		} else if there {
-			i.wanted[name] = true
-			return true, nil
-		}
-		if ok, err := i.clone(ctx, i.meta, name, d); err != nil || ok {
-			i.moved[name] = true
-			return ok, err
-		}
-		return false, i.nowhere(name, d)
+	if len(s.missing) > 0 {
+		return i.obtain(ctx, s, s.missing[0])
 	}
 	return i.move1(ctx, s)
+}
+
+// obtain wants a module that is missing from an index, or else clones it from a repository.
+func (i *installer) obtain(ctx context.Context, s *state, name string) (bool, error) {
+	d := s.demands()
+	if i.wanted[name] {
+		return false, fault.New(fault.NotFound, "install the module "+name,
+			"the package %s was installed and has no such module", metadata.PackageOf(name))
+	}
+	there, err := i.indexed(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	if there {
+		i.wanted[name] = true
+		return true, nil
+	}
+	if ok, err := i.clone(ctx, i.meta, name, d); err != nil || ok {
+		i.moved[name] = true
+		return ok, err
+	}
+	return false, i.nowhere(name, d)
 }
 
 // renew wants modules V2 anew that do not meet what is asked, or all with an update. Those that their

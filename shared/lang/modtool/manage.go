@@ -190,7 +190,8 @@ func (t *Tool) Add(requirement string, override, v1 bool) (isProject bool, err e
 		return false, fault.New(fault.Usage, "add the module", "%s", wrong).WithHint("%s", hint)
 	}
 	isProject = fileThere(filepath.Join(t.Dir, metadata.ProjectFile))
-	file, asked := "", []metadata.Requirement{}
+	var file string
+	var asked []metadata.Requirement
 	if isProject {
 		meta, err := t.open()
 		if err != nil {

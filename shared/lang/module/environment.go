@@ -72,14 +72,14 @@ func escaped(path string) string {
 
 // there returns those of the folders that there are, each once.
 func there(folders []string) []string {
-	var out, real []string
+	var out, resolved []string
 	for _, f := range folders {
 		at, err := filepath.EvalSymlinks(f)
-		if err != nil || slices.Contains(real, at) {
+		if err != nil || slices.Contains(resolved, at) {
 			continue
 		}
 		if info, err := os.Stat(at); err == nil && info.IsDir() {
-			out, real = append(out, f), append(real, at)
+			out, resolved = append(out, f), append(resolved, at)
 		}
 	}
 	return out

@@ -279,10 +279,6 @@ func (g *modular) relate() {
 	}
 }
 
-func (k *symbol) is(of *symbol) bool {
-	return k == of || k != nil && k.parent != nil && k.parent.is(of)
-}
-
 func (k *symbol) all() (attrs, rels []*symbol) {
 	if k.parent != nil {
 		attrs, rels = k.parent.all()

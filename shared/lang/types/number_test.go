@@ -1,6 +1,7 @@
 package types_test
 
 import (
+	"math"
 	"testing"
 
 	"southbound/shared/lang/types"
@@ -20,7 +21,7 @@ func TestArithmetic(t *testing.T) {
 		{false, "/", int64(-3), "-0.0"},
 		{int64(7), "/", int64(2), "3.5"},
 		{int64(-7), "%", int64(2), "1"},
-		{-0.0, "+", int64(0), "0.0"},
+		{math.Copysign(0, -1), "+", int64(0), "0.0"},
 		{int64(2), "**", int64(-1), "0.5"},
 		{true, "+", true, "2"},
 	} {

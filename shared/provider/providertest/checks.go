@@ -202,11 +202,12 @@ func updates(e *env) error {
 	if len(e.Updates) == 0 && !e.Present && e.changeable() {
 		return lacks("Updates")
 	}
-	r, err := e.made()
+	_, err := e.made()
 	if err != nil {
 		return err
 	}
 	layers := []map[string]any{e.Attributes}
+	var r provider.Resource
 	for i, u := range e.Updates {
 		layers = append(layers, u)
 		if r, err = e.want(layers...); err != nil {

@@ -3,7 +3,6 @@ package providertest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -240,7 +239,7 @@ func TestHost(t *testing.T) {
 	}
 	data := make([]byte, 10)
 	if n, _ := f.Read(data); string(data[:n]) != "bytes" {
-		t.Error(fmt.Sprintf("%q", data[:n]))
+		t.Errorf("%q", data[:n])
 	}
 	if err := f.Close(); err != nil {
 		t.Error(err)

@@ -77,7 +77,7 @@ const (
 // Pack packs a model. The same files give the same bundle. Invalid is the error for a model that is
 // too large.
 func Pack(m Model) (*Packed, error) {
-	dir, err := real(filepath.Dir(m.Main))
+	dir, err := resolved(filepath.Dir(m.Main))
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, opPack, err)
 	}
@@ -90,7 +90,7 @@ func Pack(m Model) (*Packed, error) {
 	}
 	w := &walker{files: map[string]string{}}
 	for _, s := range append([]string{filepath.Join(dir, dataDir), says.Env}, m.Skip...) {
-		if s, err := real(s); err == nil {
+		if s, err := resolved(s); err == nil {
 			w.skip = append(w.skip, s)
 		}
 	}
@@ -105,8 +105,8 @@ func Pack(m Model) (*Packed, error) {
 	return w.pack(says)
 }
 
-// real returns where a path is, without links.
-func real(name string) (string, error) {
+// resolved returns where a path is, without links.
+func resolved(name string) (string, error) {
 	if name == "" {
 		return "", fs.ErrNotExist
 	}

@@ -29,7 +29,7 @@ func (w *walker) project(m Model, dir string) error {
 		return w.walk(dir, projectDir)
 	}
 	for _, name := range []string{filepath.Base(m.Main), metadata.ProjectFile} {
-		from, err := real(filepath.Join(dir, name))
+		from, err := resolved(filepath.Join(dir, name))
 		if err == nil {
 			w.files[path.Join(projectDir, name)] = from
 		}
@@ -56,7 +56,7 @@ func (w *walker) module(m *module.Module, project string) error {
 		return fault.Wrap(fault.Invalid, opPack, err)
 	}
 	to := path.Join(modulesDir, m.Name)
-	parent, err := real(filepath.Dir(dir)) // the module itself may be a link to elsewhere
+	parent, err := resolved(filepath.Dir(dir)) // the module itself may be a link to elsewhere
 	if err != nil {
 		return fault.Wrap(fault.Invalid, opPack, err)
 	}
@@ -87,7 +87,7 @@ func (w *walker) left(name, at string) bool {
 
 // walk adds the files of a folder under a name of the bundle.
 func (w *walker) walk(dir, name string) error {
-	at, err := real(dir)
+	at, err := resolved(dir)
 	if err != nil {
 		return fault.Wrap(fault.Invalid, opPack, err)
 	}
@@ -101,7 +101,7 @@ func (w *walker) walk(dir, name string) error {
 		return fault.Wrap(fault.Invalid, opPack, err)
 	}
 	for _, e := range entries {
-		from, err := real(filepath.Join(at, e.Name()))
+		from, err := resolved(filepath.Join(at, e.Name()))
 		if err != nil || w.left(e.Name(), from) {
 			continue // a link that leads nowhere is not read by a compile either
 		}

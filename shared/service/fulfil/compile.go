@@ -257,7 +257,7 @@ func (r *round) taken(ctx context.Context, c *compiled, err error) error {
 	if len(out) == 0 {
 		return err
 	}
-	return diag.Problems(out)
+	return out
 }
 
 // validated writes that jobs were validated, with what the model has said of the instances.

@@ -103,8 +103,8 @@ func typed(base string, v any) (any, bool) {
 		_, ok = v.(float64)
 	case "number":
 		_, whole := v.(int64)
-		_, real := v.(float64)
-		ok = whole || real
+		_, fraction := v.(float64)
+		ok = whole || fraction
 	default:
 		ok = true
 	}

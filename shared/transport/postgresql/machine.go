@@ -60,14 +60,14 @@ func socket(directories []string) (string, error) {
 	for _, dir := range directories {
 		paths, _ := filepath.Glob(filepath.Join(dir, socketName+"*")) // the pattern is right
 		for _, path := range paths {
-			real, err := filepath.EvalSymlinks(path)
-			if port := strings.TrimPrefix(filepath.Base(path), socketName); err != nil || seen[real] || !isPort(port) {
+			resolved, err := filepath.EvalSymlinks(path)
+			if port := strings.TrimPrefix(filepath.Base(path), socketName); err != nil || seen[resolved] || !isPort(port) {
 				continue
 			}
 			if strings.HasSuffix(path, "5432") {
 				return path, nil
 			}
-			seen[real] = true
+			seen[resolved] = true
 			found = append(found, path)
 		}
 	}

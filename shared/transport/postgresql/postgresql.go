@@ -179,7 +179,7 @@ func (in *session) take(ctx context.Context) (*pgconn.PgConn, error) {
 		pg := in.free[n-1]
 		in.free = in.free[:n-1]
 		in.mu.Unlock()
-		if !pg.IsClosed() && pg.CheckConn() == nil {
+		if !pg.IsClosed() && pg.CheckConn() == nil { //nolint:staticcheck // Ping costs a round trip
 			return pg, nil
 		}
 		shut(pg)

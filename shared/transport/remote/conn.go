@@ -50,14 +50,14 @@ type pending struct {
 }
 
 // newConn shakes hands over in and out, which stands behind the Greeting. beat is how often each
-// end shows that it lives, 0: 15 s. before is the program of the connection before, if any. close
+// end shows that it lives, 0: 15 s. before is the program of the connection before, if any. hangUp
 // ends the program; it is called once, when the connection ends or cannot be made.
-func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duration, before Running, close func()) (*Conn, error) {
+func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duration, before Running, hangUp func()) (*Conn, error) {
 	if beat == 0 {
 		beat = defaultBeat
 	}
 	c := &Conn{w: newFrameWriter(out), calls: map[uint64]*pending{}, streams: map[uint64]*sender{}}
-	c.close = sync.OnceFunc(close)
+	c.close = sync.OnceFunc(hangUp)
 	c.ctx, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	heard := NewPulse(in, beat)
 	r := newFrameReader(heard)

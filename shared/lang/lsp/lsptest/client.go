@@ -94,7 +94,7 @@ func (c *Client) Hello(
 	ctx context.Context, folder string, more func(*protocol.InitializeParams),
 ) (*protocol.InitializeResult, error) {
 	root := uri.File(folder)
-	p := protocol.InitializeParams{RootURI: &root}
+	p := protocol.InitializeParams{RootURI: &root} //nolint:staticcheck // editors still send it
 	const abilities = `{
 		"textDocument": {
 			"documentSymbol": {"hierarchicalDocumentSymbolSupport": true},

@@ -388,9 +388,9 @@ func (s *suite) events() {
 
 func (s *suite) due() {
 	task := []inventory.Task{{Kind: inventory.TaskContinue}}
-	for i, wait := range []time.Duration{2, 1, 9} {
+	for i, minutes := range []int{2, 1, 9} {
 		r := record(i)
-		r.Tasks, r.Due = task, began.Add(wait*time.Minute)
+		r.Tasks, r.Due = task, began.Add(time.Duration(minutes)*time.Minute)
 		s.put(r)
 	}
 	s.put(record(3)) // has none
