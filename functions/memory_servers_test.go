@@ -130,7 +130,7 @@ func (r *bounded) peak() int {
 	r.t.Helper()
 	_ = r.cmd.Process.Signal(syscall.SIGTERM)
 	<-r.ended
-	return int(r.cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10) //nolint:forcetypeassert // on Linux
+	return int(r.cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10) // on Linux
 }
 
 // TestManyOnOneAgent pins how much memory a hundred thousand resources on one agent take: of the

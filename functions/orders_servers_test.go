@@ -251,7 +251,7 @@ func (s *site) killed() {
 		if who != "compile" || !strings.HasSuffix(target, "TransactWriteItems") {
 			return true
 		}
-		if writes++; writes != 2 { //nolint:mnd // the second
+		if writes++; writes != 2 { // the second
 			return writes < 2
 		}
 		_ = victim.cmd.Process.Kill()

@@ -52,7 +52,7 @@ type pace struct{ percent int }
 func (p *pace) set(percent int, setPercent func(int) int) {
 	now := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	metrics.Read(now)
-	if is := int64(now[0].Value.Uint64()); is != int64(p.percent) { //nolint:gosec // -1 comes back
+	if is := int64(now[0].Value.Uint64()); is != int64(p.percent) { // -1 comes back
 		return
 	}
 	if setPercent(percent) == p.percent {
@@ -62,5 +62,5 @@ func (p *pace) set(percent int, setPercent func(int) int) {
 
 // percentFor returns by how much a heap may grow before it is collected.
 func percentFor(live uint64) int {
-	return int(max(spare, int64(live)-spare) * 100 / max(int64(live), minHeap)) //nolint:gosec // spare bounds it
+	return int(max(spare, int64(live)-spare) * 100 / max(int64(live), minHeap)) // spare bounds it
 }

@@ -148,7 +148,7 @@ func use(p program, bin string) {
 		}
 	}
 	get := func() string {
-		res, err := http.Get("http://127.0.0.1:" + port + "/") //nolint:noctx // a page
+		res, err := http.Get("http://127.0.0.1:" + port + "/")
 		if err != nil {
 			return ""
 		}

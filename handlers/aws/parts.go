@@ -102,7 +102,7 @@ func (t *target) sent(u upload) ([]types.CompletedPart, error) {
 		}
 		for i := range page.Parts {
 			p := &page.Parts[i]
-			if sdk.ToInt32(p.PartNumber) != int32(len(out)+1) { //nolint:gosec // at most maxParts
+			if sdk.ToInt32(p.PartNumber) != int32(len(out)+1) { // at most maxParts
 				return out, nil
 			}
 			out = append(out, types.CompletedPart{PartNumber: p.PartNumber, ETag: p.ETag, ChecksumSHA256: p.ChecksumSHA256})
@@ -130,7 +130,7 @@ func (t *target) send(b *body, u upload, done []types.CompletedPart) ([]types.Co
 			}
 			return done, err
 		}
-		number, sum := int32(len(done)+1), sha256.Sum256(buf[:n]) //nolint:gosec // at most maxParts
+		number, sum := int32(len(done)+1), sha256.Sum256(buf[:n]) // at most maxParts
 		checksum := base64.StdEncoding.EncodeToString(sum[:])
 		out, err := t.api.UploadPart(t.ctx, &s3.UploadPartInput{Bucket: &t.bucket, Key: &t.key, UploadId: &u.ID, PartNumber: &number,
 			Body: bytes.NewReader(buf[:n]), ContentLength: sdk.Int64(int64(n)), ChecksumSHA256: &checksum})

@@ -59,7 +59,7 @@ func descendants(pid int) []int {
 // parentOf reads a process and its parent from its stat file: "7 (name, of any characters) S 1
 // ...".
 func parentOf(file string) (id, parent int, ok bool) {
-	text, err := os.ReadFile(file) //nolint:gosec // below /proc
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0, 0, false // it has ended
 	}

@@ -101,7 +101,7 @@ func apply(ctx context.Context, t *testing.T, attrs map[string]any) result {
 func TestOutput(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "greet")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho \"hello $1\"\n"), 0o700); err != nil { //nolint:gosec // it is to be run
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho \"hello $1\"\n"), 0o700); err != nil { // it is to be run
 		t.Fatal(err)
 	}
 	me, err := user.Current()

@@ -141,7 +141,7 @@ func openSource(path string) (*os.File, error) {
 }
 
 func copyAll(ctx context.Context, to io.Writer, from io.Reader) (int64, error) {
-	buf := disk.Buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
+	buf := disk.Buffers.Get().(*[]byte)
 	defer disk.Buffers.Put(buf)
 	return disk.Pump(ctx, to, nil, from, *buf)
 }
@@ -281,7 +281,7 @@ func eachTar(r io.Reader, f func(unit) error) error {
 		if err != nil {
 			return err
 		}
-		u := unit{name: h.Name, mode: fs.FileMode(h.Mode) & 0o777, time: h.ModTime, body: tr} //nolint:gosec // 9 bits
+		u := unit{name: h.Name, mode: fs.FileMode(h.Mode) & 0o777, time: h.ModTime, body: tr} // 9 bits
 		switch h.Typeflag {
 		case tar.TypeReg, tar.TypeGNUSparse, tar.TypeCont:
 			u.kind = kindFile

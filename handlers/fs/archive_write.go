@@ -229,7 +229,7 @@ func (t *unpacked) differs(e entry, buf []byte) (bool, error) {
 
 // drifted returns what is not as the manifest says.
 func (t *unpacked) drifted(entries []entry) (map[string]bool, error) {
-	buf := disk.Buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
+	buf := disk.Buffers.Get().(*[]byte)
 	defer disk.Buffers.Put(buf)
 	out := map[string]bool{}
 	for _, e := range entries {

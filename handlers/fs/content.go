@@ -98,7 +98,7 @@ func sameText(ctx context.Context, f disk.File, want string, buf []byte) (bool, 
 // fill writes wanted content into an open file. Uploaded bytes are checked against their hash once
 // more on the way.
 func fill(ctx *provider.Context, f disk.File, content any) error {
-	buf := disk.Buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
+	buf := disk.Buffers.Get().(*[]byte)
 	defer disk.Buffers.Put(buf)
 	switch c := content.(type) {
 	case nil:

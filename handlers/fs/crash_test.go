@@ -154,7 +154,7 @@ func (c change) uninterrupted(t *testing.T, fileSystem func(string) error) (befo
 	return before, after, steps
 }
 
-var errCrash = errors.New("crashed") //nolint:errname // a test's
+var errCrash = errors.New("crashed")
 
 // stopAt fails every call from the n-th on: nothing reaches the disk any more, as if the process
 // had been killed there.

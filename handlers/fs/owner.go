@@ -35,7 +35,7 @@ func (n *owners) wantedOf(r provider.Resource) (disk.Perm, error) {
 		if err != nil {
 			return w, provider.Errorf(provider.NeedsChange, `mode %q is not octal, such as "0644"`, s)
 		}
-		w.Mode = int(bits) //nolint:gosec // 12 bits
+		w.Mode = int(bits) // 12 bits
 	}
 	return w, nil
 }
@@ -76,8 +76,8 @@ func idOf(known *map[string]int, s string, lookup func(string) (string, error)) 
 	if *known == nil {
 		*known = map[string]int{}
 	}
-	(*known)[s] = int(id) //nolint:gosec // 32 bits
-	return int(id), nil   //nolint:gosec // 32 bits
+	(*known)[s] = int(id) // 32 bits
+	return int(id), nil   // 32 bits
 }
 
 // nameOf returns the name of a user or group, or its number when it has none.

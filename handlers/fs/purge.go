@@ -167,7 +167,7 @@ func (r *removal) empty(dir int, name, path string) error {
 	case err != nil:
 		return fmt.Errorf("empty %s: %w", path, err)
 	}
-	list := os.NewFile(uintptr(fd), path) //nolint:gosec // a descriptor
+	list := os.NewFile(uintptr(fd), path)
 	defer list.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -208,5 +208,5 @@ func openList(dir int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), "directory"), nil //nolint:gosec // a descriptor
+	return os.NewFile(uintptr(fd), "directory"), nil
 }

@@ -28,7 +28,7 @@ const (
 
 // room returns how many changes of a batch may be under way within a limit of open files.
 func room(limit uint64) int {
-	return int(max(4, min(limit/batches, group))) //nolint:gosec // it is small
+	return int(max(4, min(limit/batches, group))) // it is small
 }
 
 // fileLimit returns how many files this process may have open.
@@ -37,7 +37,7 @@ func fileLimit() uint64 {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return batches * group // it cannot be asked
 	}
-	return uint64(limit.Cur) //nolint:gosec,unconvert // it is of another type on some systems
+	return uint64(limit.Cur) //nolint:unconvert // it is of another type on some systems
 }
 
 // stepper makes the changes of one type, in parts. The parts of many changes are done side by side:
@@ -227,7 +227,7 @@ type observer interface {
 
 // readers lends a reader to f.
 func readers(sys *disk.System, f func(rd *reader)) {
-	buf := disk.Buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
+	buf := disk.Buffers.Get().(*[]byte)
 	rd := &reader{sys: sys, buf: *buf}
 	defer func() {
 		rd.leave()

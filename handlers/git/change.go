@@ -60,7 +60,7 @@ func (g *runner) prepare() error {
 	if err := os.RemoveAll(g.path); err != nil {
 		return provider.Errorf(provider.Retryable, "remove what a run before left: %w", err)
 	}
-	err := os.Mkdir(g.path, 0o755) //nolint:gosec // a checkout is for all to read unless the directory above it says otherwise
+	err := os.Mkdir(g.path, 0o755) // a checkout is for all to read unless the directory above it says otherwise
 	switch {
 	case os.IsNotExist(err):
 		return provider.Errorf(provider.Retryable, "there is no directory %s; describe that, too", filepath.Dir(g.path))

@@ -128,7 +128,7 @@ func (a *api) newID(v any) (id string, ok bool) {
 func (a *api) replaced(r *answer) error {
 	v, err := r.json()
 	if err != nil {
-		return nil //nolint:nilerr // it says nothing of an id
+		return nil // it says nothing of an id
 	}
 	if id, ok := a.newID(v); ok && id != "" && id != a.ctx.Known(idFact) {
 		return a.keep(id)

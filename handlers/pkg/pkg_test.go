@@ -70,7 +70,7 @@ func with(attrs map[string]any, more ...any) map[string]any {
 		out[k] = v
 	}
 	for i := 0; i < len(more); i += 2 {
-		out[more[i].(string)] = more[i+1] //nolint:forcetypeassert // of this test
+		out[more[i].(string)] = more[i+1]
 	}
 	return out
 }
@@ -230,7 +230,7 @@ func TestPip(t *testing.T) {
 func environment(t *testing.T, dir string) {
 	t.Helper()
 	command(t, "/", "python3", "-m", "venv", "--without-pip", "--system-site-packages", dir)
-	if exec.CommandContext(t.Context(), filepath.Join(dir, "bin", "python"), "-m", "pip", "--version").Run() != nil { //nolint:gosec // of this test
+	if exec.CommandContext(t.Context(), filepath.Join(dir, "bin", "python"), "-m", "pip", "--version").Run() != nil {
 		command(t, "/", "python3", "-m", "venv", "--clear", dir)
 	}
 }

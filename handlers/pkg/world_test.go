@@ -15,7 +15,7 @@ import (
 // for who is not.
 func TestMain(m *testing.M) {
 	if os.Getuid() != 0 && os.Getenv("PKGTEST_INSIDE") == "" {
-		cmd := exec.CommandContext(context.Background(), "unshare", append([]string{"--user", "--map-root-user", "--mount"}, os.Args...)...) //nolint:gosec // this very program
+		cmd := exec.CommandContext(context.Background(), "unshare", append([]string{"--user", "--map-root-user", "--mount"}, os.Args...)...)
 		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "PKGTEST_INSIDE=yes"), os.Stdout, os.Stderr
 		if err := cmd.Run(); err != nil {
 			fmt.Fprintln(os.Stderr, "as root of a namespace:", err)
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // command runs a program in a directory.
 func command(t *testing.T, dir string, argv ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...) //nolint:gosec // of this test
+	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -46,10 +46,10 @@ func command(t *testing.T, dir string, argv ...string) string {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // packages are for all to read
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // packages are for all to read
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // packages are for all to read
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { // packages are for all to read
 		t.Fatal(err)
 	}
 }
@@ -96,7 +96,7 @@ func (r *repository) add(t *testing.T, packages ...string) {
 	}
 	list := ""
 	for _, deb := range debs {
-		raw, err := os.ReadFile(deb) //nolint:gosec // of this test
+		raw, err := os.ReadFile(deb)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func (r *repository) deb(name, version string) string {
 func (r *repository) root(t *testing.T, dir string) string {
 	t.Helper()
 	for _, d := range []string{"var/lib/apt/lists/partial", "var/cache/apt/archives/partial", "etc/apt/apt.conf.d", "etc/apt/preferences.d", "etc/apt/trusted.gpg.d", "var/log/apt", "var/lib/dpkg/info", "var/lib/dpkg/updates"} {
-		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil { //nolint:gosec // as on a machine
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -65,7 +65,7 @@ func withServer(f func() int) (code int, err error) {
 	if own.port, err = freePort(); err != nil {
 		return 0, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "password"), []byte(admin), 0o644); err != nil { //nolint:gosec // of a test
+	if err := os.WriteFile(filepath.Join(dir, "password"), []byte(admin), 0o644); err != nil {
 		return 0, err
 	}
 	if err := certificate(dir, as); err != nil {

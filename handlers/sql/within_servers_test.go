@@ -96,7 +96,7 @@ func TestGrants(t *testing.T) {
 	of := func(kind string, more ...any) m {
 		out := m{"role": "reader", "database": db, "kind": kind}
 		for i := 0; i < len(more); i += 2 {
-			out[more[i].(string)] = more[i+1] //nolint:forcetypeassert // of this test
+			out[more[i].(string)] = more[i+1]
 		}
 		return out
 	}

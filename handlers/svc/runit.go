@@ -291,7 +291,7 @@ func (r runit) disable(_ context.Context, name string) error {
 
 // mark makes an empty file.
 func mark(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // others may see it
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644) // others may see it
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func supervised(t *testing.T) (string, supervisor) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	put(t, filepath.Join(dir, "conf"), "[unix_http_server]\nfile="+dir+"/sock\n[supervisord]\nnodaemon=true\nlogfile="+dir+"/log\npidfile="+dir+"/pid\nchildlogdir="+dir+"\n"+
 		"[rpcinterface:supervisor]\nsupervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface\n[supervisorctl]\nserverurl=unix://"+dir+"/sock\n[include]\nfiles="+dir+"/*.ini\n")
-	cmd := exec.CommandContext(context.Background(), bin, "-c", filepath.Join(dir, "conf"), "-u", "root", "-s") //nolint:gosec // of this test
+	cmd := exec.CommandContext(context.Background(), bin, "-c", filepath.Join(dir, "conf"), "-u", "root", "-s")
 	if os.Getuid() != 0 {
 		cmd.Args = cmd.Args[:3]
 	}

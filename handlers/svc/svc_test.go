@@ -147,7 +147,7 @@ func links(t *testing.T, m *machine, d provider.Definition) {
 // ends starts a service that ends at once: that is said, each time.
 func ends(t *testing.T, m *machine) {
 	program := filepath.Join(m.defined, "c", "run")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil { //nolint:gosec // it is a program
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	slower := m.runit
@@ -180,7 +180,7 @@ func TestSysvinit(t *testing.T) {
 	levels := []string{"init.d", "rc0.d", "rc1.d", "rc2.d", "rc3.d", "rc4.d", "rc5.d", "rc6.d", "rcS.d"}
 	mounts := ""
 	for _, level := range levels {
-		if err := os.Mkdir(filepath.Join(dir, level), 0o755); err != nil { //nolint:gosec // as in /etc
+		if err := os.Mkdir(filepath.Join(dir, level), 0o755); err != nil { // as in /etc
 			t.Fatal(err)
 		}
 		mounts += "mount --bind " + filepath.Join(dir, level) + " /etc/" + level + " && "
@@ -202,7 +202,7 @@ restart|reload) echo $1 > $f ;;
 status) test -e $f || exit 3 ;;
 esac
 `
-	if err := os.WriteFile(filepath.Join(dir, "init.d", "sbtest"), []byte(script), 0o755); err != nil { //nolint:gosec // it is a program
+	if err := os.WriteFile(filepath.Join(dir, "init.d", "sbtest"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	// The programs see the directories of the test in place of those of the machine, and nobody
@@ -261,7 +261,7 @@ esac
 	}
 	see(plan.Created, false, false)
 	lies := filepath.Join(dir, "init.d", "sblies")
-	if err := os.WriteFile(lies, []byte("#!/bin/sh\ntest $1 != status\n"), 0o755); err != nil { //nolint:gosec // it is a program
+	if err := os.WriteFile(lies, []byte("#!/bin/sh\ntest $1 != status\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.start(t.Context(), "sblies"); err == nil || !strings.Contains(err.Error(), "it does not run") {

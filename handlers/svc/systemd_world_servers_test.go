@@ -68,7 +68,7 @@ func newBooted(t *testing.T) *booted {
 		put(t, filepath.Join(dir, name), text)
 	}
 	log := &bytes.Buffer{}
-	cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--uts", "--ipc", "--net", "sh", "-c", boot, dir, ownGroup(t)) //nolint:gosec,noctx // of this test
+	cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--uts", "--ipc", "--net", "sh", "-c", boot, dir, ownGroup(t))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -159,10 +159,10 @@ func emptied(t *testing.T, dir string) {
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // as on a machine
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // as on a machine
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -48,7 +48,7 @@ func newMachine(t *testing.T, names ...string) *machine {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(filepath.Join(bin, "runsvdir"), "-P", m.watched) //nolint:gosec // of this test
+	cmd := exec.Command(filepath.Join(bin, "runsvdir"), "-P", m.watched)
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func (m *machine) define(t *testing.T, name string) {
 	}
 	run := "#!/bin/sh\ntrap 'echo hup >> starts' HUP\ntrap 'exit 0' TERM\necho start >> starts\nwhile :; do sleep 1000 & wait $!; done\n"
 	for file, text := range map[string]string{"run": run, "down": ""} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o755); err != nil { //nolint:gosec // it is a program
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

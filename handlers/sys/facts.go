@@ -82,7 +82,7 @@ func (h handler) Facts(ctx *provider.Context, req provider.ReadRequest) (map[str
 	}
 	if other, ok := ctx.Transport().(provider.FactSource); ok {
 		facts, err := other.Facts(ctx)
-		return facts, err //nolint:wrapcheck // it says what it is about
+		return facts, err // it says what it is about
 	}
 	facts := provider.MachineFacts()
 	h.files(facts)

@@ -345,7 +345,7 @@ func floorWrite(dir string, n, workers int) error {
 
 func floorFile(dir string, i int) error {
 	name := filepath.Join(dir, fmt.Sprintf("f%06d", i))
-	f, err := os.OpenFile(name+".new", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // as the work says
+	f, err := os.OpenFile(name+".new", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}

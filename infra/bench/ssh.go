@@ -59,7 +59,7 @@ func serve(dir string) (*machine, error) {
 		return nil, err
 	}
 	if os.Getuid() == 0 {
-		_ = os.MkdirAll("/run/sshd", 0o755) //nolint:gosec // sshd demands it
+		_ = os.MkdirAll("/run/sshd", 0o755) // sshd demands it
 	}
 	m.options = []string{"-i", m.key, "-o", "UserKnownHostsFile=" + known, "-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes"}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -83,7 +83,7 @@ func serve(dir string) (*machine, error) {
 func (m *machine) shell(command string) error {
 	quoted := "'" + strings.Join(m.options, "' '") + "'"
 	replaced := strings.NewReplacer("SSH", fmt.Sprintf("ssh %s -p %d %s@127.0.0.1", quoted, m.port, m.user), "SCP", fmt.Sprintf("scp -q %s -P %d", quoted, m.port)).Replace(command)
-	if out, err := exec.Command("sh", "-c", replaced).CombinedOutput(); err != nil { //nolint:gosec // of this file
+	if out, err := exec.Command("sh", "-c", replaced).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", command, err, out)
 	}
 	return nil

@@ -74,7 +74,7 @@ func running() (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(path) //nolint:gosec // of this program
+	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -100,7 +100,7 @@ func start(ctx context.Context, o *options, told io.Writer) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // of a checkout
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
 	log, err := os.Create(filepath.Join(filepath.Dir(path), "local.log"))
@@ -112,7 +112,7 @@ func start(ctx context.Context, o *options, told io.Writer) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, "local-serve", "-port", strconv.Itoa(o.port)) //nolint:gosec,noctx // itself; it outlives this process
+	cmd := exec.Command(self, "local-serve", "-port", strconv.Itoa(o.port)) // itself; it outlives this process
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -130,7 +130,7 @@ func await(ctx context.Context, ended <-chan error, log string) (*state, error) 
 	for {
 		select {
 		case <-ended: //nolint:errcheck // what it said tells more
-			said, _ := os.ReadFile(log) //nolint:gosec // of this program
+			said, _ := os.ReadFile(log)
 			return nil, fmt.Errorf("the emulator did not start:\n%s", said)
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -237,7 +237,7 @@ func startDocker(ctx context.Context, _ *options, told io.Writer) (*state, error
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // of a checkout
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
 	s := state{Endpoint: "http://localhost.localstack.cloud:4566"}
@@ -249,7 +249,7 @@ func compose(ctx context.Context, told io.Writer, args ...string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "docker", append([]string{"compose", "--file", filepath.Join(root, "localstack", "compose.yaml")}, args...)...) //nolint:gosec // fixed
+	cmd := exec.CommandContext(ctx, "docker", append([]string{"compose", "--file", filepath.Join(root, "localstack", "compose.yaml")}, args...)...)
 	cmd.Stdout, cmd.Stderr = told, told
 	return cmd.Run()
 }

@@ -25,7 +25,7 @@ func main() {
 		if hint := fault.HintOf(err); hint != "" {
 			fmt.Fprintln(os.Stderr, "hint:", hint)
 		}
-		os.Exit(1) //nolint:gocritic // nothing is left to be cleaned up
+		os.Exit(1) // nothing is left to be cleaned up
 	}
 }
 

@@ -109,7 +109,7 @@ func (s *Stack) Variables(outputs map[string]string) []string {
 
 // sam runs the SAM CLI. What it says is in the error, too.
 func (s *Stack) sam(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, s.Tools.SAM, args...) //nolint:gosec // installed by its hash
+	cmd := exec.CommandContext(ctx, s.Tools.SAM, args...) // installed by its hash
 	cmd.Dir = s.Root
 	cmd.Env = append(s.Tools.Environment(), s.Environment...)
 	if s.Endpoint != "" {

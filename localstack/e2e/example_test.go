@@ -44,7 +44,7 @@ func example(t *testing.T, w *world) {
 	}
 	here := func(args ...string) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), w.bin, append(args, "--data", filepath.Join(u.dir, ".southbound"))...) //nolint:gosec // built here
+		cmd := exec.CommandContext(t.Context(), w.bin, append(args, "--data", filepath.Join(u.dir, ".southbound"))...)
 		cmd.Dir, cmd.Env = u.dir, os.Environ()
 		if w.stack.Endpoint != "" {
 			cmd.Env = append(cmd.Env, "AWS_ENDPOINT_URL="+w.stack.Endpoint)

@@ -168,7 +168,7 @@ func (u *user) write(t *testing.T, name, text string) {
 
 // command returns the command line with arguments.
 func (u *user) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, u.bin, args...) //nolint:gosec // built here
+	cmd := exec.CommandContext(ctx, u.bin, args...)
 	cmd.Dir = u.dir
 	cmd.Env = append(os.Environ(), u.stack.Variables(u.out)...)
 	cmd.Env = append(cmd.Env, "SOUTHBOUND_API="+u.out["ApiUrl"], "SOUTHBOUND_ENVIRONMENT="+u.env)

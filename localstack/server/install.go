@@ -60,7 +60,7 @@ func cached(name string, fill func(dir string) error) (string, error) {
 	if complete(dir) {
 		return dir, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // a cache
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", err
 	}
 	unlock, err := lockFile(dir + ".lock")
@@ -74,13 +74,13 @@ func cached(name string, fill func(dir string) error) (string, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a cache
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
 	if err := fill(dir); err != nil {
 		return "", err
 	}
-	return dir, os.WriteFile(filepath.Join(dir, marker), nil, 0o644) //nolint:gosec // a cache
+	return dir, os.WriteFile(filepath.Join(dir, marker), nil, 0o644)
 }
 
 func complete(dir string) bool {
@@ -90,7 +90,7 @@ func complete(dir string) bool {
 
 // lockFile waits for an exclusive lock, which the system drops when this process ends.
 func lockFile(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644) //nolint:gosec // a cache
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func mavenInto(ctx context.Context, dir string, pom []byte) error {
 		return err
 	}
 	file := filepath.Join(dir, "pom.xml")
-	if err := os.WriteFile(file, pom, 0o644); err != nil { //nolint:gosec // a cache
+	if err := os.WriteFile(file, pom, 0o644); err != nil {
 		return err
 	}
 	return run(ctx, dir, "mvn", "-q", "-B", "-f", file, "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(dir, "lib"))
@@ -156,7 +156,7 @@ func pipInto(ctx context.Context, version, dir string, lock []byte) error {
 		return err
 	}
 	file := filepath.Join(dir, "lock.txt")
-	if err := os.WriteFile(file, lock, 0o644); err != nil { //nolint:gosec // a cache
+	if err := os.WriteFile(file, lock, 0o644); err != nil {
 		return err
 	}
 	if err := run(ctx, dir, interpreter, "-m", "venv", filepath.Join(dir, "venv")); err != nil {
@@ -167,7 +167,7 @@ func pipInto(ctx context.Context, version, dir string, lock []byte) error {
 }
 
 func run(ctx context.Context, dir, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // fixed commands
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {

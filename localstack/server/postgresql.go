@@ -53,6 +53,6 @@ func Unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
-	as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)} //nolint:gosec // ids
+	as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	return as, os.Chown(dir, uid, gid)
 }

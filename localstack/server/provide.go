@@ -88,7 +88,7 @@ func findPython(ctx context.Context, version string) string {
 		if c == "" {
 			continue
 		}
-		out, err := exec.CommandContext(ctx, c, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])").Output() //nolint:gosec // named by the caller
+		out, err := exec.CommandContext(ctx, c, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])").Output()
 		if err == nil && fits(strings.TrimSpace(string(out)), version) {
 			return c
 		}

@@ -147,7 +147,7 @@ func freePort(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil //nolint:forcetypeassert // it is a TCP listener
+	return l.Addr().(*net.TCPAddr).Port, nil // it is a TCP listener
 }
 
 // guardian runs a command and ends its process group, itself included, when the command or its own
@@ -165,7 +165,7 @@ func (s *Server) launch(command, env []string) error {
 	if s.log, err = os.Create(filepath.Join(s.dir, "log")); err != nil {
 		return err
 	}
-	s.cmd = exec.Command("sh", append([]string{"-c", guardian, "sh"}, command...)...) //nolint:gosec,noctx // it must outlive the context of the start
+	s.cmd = exec.Command("sh", append([]string{"-c", guardian, "sh"}, command...)...) // it must outlive the context of the start
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
 	s.cmd.Env = append(os.Environ(), env...)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -40,7 +40,7 @@ const programs = "programs"
 
 func unpack(ctx context.Context, dir string, packages []string) error {
 	bin := filepath.Join(dir, programs)
-	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "lists", "partial"), 0o755), os.MkdirAll(filepath.Join(dir, "debs", "partial"), 0o755), os.Mkdir(bin, 0o755)); err != nil { //nolint:gosec // a cache
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "lists", "partial"), 0o755), os.MkdirAll(filepath.Join(dir, "debs", "partial"), 0o755), os.Mkdir(bin, 0o755)); err != nil {
 		return err
 	}
 	get := []string{"install", "-y", "-qq", "--download-only", "--no-install-recommends", "-o", "Debug::NoLocking=1", "-o", "Dir::Cache=" + dir, "-o", "Dir::Cache::archives=" + filepath.Join(dir, "debs"), "-o", "APT::Sandbox::User="}
@@ -84,7 +84,7 @@ func wrap(dir, bin string) error {
 	for _, program := range programs {
 		script := fmt.Sprintf("#!/bin/sh\nexport LD_LIBRARY_PATH=%s PYTHONPATH=%s RPM_CONFIGDIR=%s PATH=%s:\"$PATH\"\nexec %s \"$@\"\n",
 			strings.Join(libraries, ":"), filepath.Join(dir, "usr", "lib", "python3", "dist-packages"), filepath.Join(dir, "usr", "lib", "rpm"), bin, program)
-		if err := os.WriteFile(filepath.Join(bin, filepath.Base(program)), []byte(script), 0o755); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(bin, filepath.Base(program)), []byte(script), 0o755); err != nil {
 			return err
 		}
 	}

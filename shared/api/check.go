@@ -19,7 +19,7 @@ const (
 func checkResource(types *schema.Registry, r *resource.Resource) error {
 	parts, err := resource.ParseID(string(r.ID))
 	if err != nil {
-		return err //nolint:wrapcheck // a fault already
+		return err // a fault already
 	}
 	if parts.ID() != r.ID || parts.Validate() != nil {
 		return fault.New(fault.Invalid, "", "the id is not written as ids are")
@@ -34,7 +34,7 @@ func checkResource(types *schema.Registry, r *resource.Resource) error {
 	}
 	for _, id := range r.Requires {
 		if _, err := resource.ParseID(string(id)); err != nil {
-			return err //nolint:wrapcheck // a fault already
+			return err // a fault already
 		}
 	}
 	return checkReferences(r.Attributes)
@@ -73,7 +73,7 @@ func checkReferences(v any) error {
 			}
 		case resource.Fact:
 			if _, err := resource.ParseID(string(r.Of)); err != nil {
-				return err //nolint:wrapcheck // a fault already
+				return err // a fault already
 			}
 		}
 	}

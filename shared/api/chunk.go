@@ -61,7 +61,7 @@ func pack(m *model.Model) (packed, error) {
 	for i := range all {
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(m.Resources[i].ID))
-		p.hashes[i], all[i] = h.Sum64(), int32(i) //nolint:gosec // far fewer than 2^31
+		p.hashes[i], all[i] = h.Sum64(), int32(i) // far fewer than 2^31
 	}
 	if err := p.split(all, 0); err != nil {
 		return packed{}, err
@@ -71,7 +71,7 @@ func pack(m *model.Model) (packed, error) {
 		for i := range m.Agents {
 			line, err := m.Agents[i].MarshalJSON()
 			if err != nil {
-				return packed{}, err //nolint:wrapcheck // a fault already
+				return packed{}, err // a fault already
 			}
 			text = append(append(text, line...), '\n')
 		}
@@ -121,7 +121,7 @@ func (p *packer) encode(of []int32, bits int) ([]byte, error) {
 	for _, i := range of {
 		line, err := p.resources[i].Encode()
 		if err != nil {
-			return nil, err //nolint:wrapcheck // a fault already
+			return nil, err // a fault already
 		}
 		text = append(append(text, line...), '\n')
 		if len(text) > chunkBytes && len(of) > 1 && bits < maxBits {
@@ -265,12 +265,12 @@ func (u *unpacker) text(ctx context.Context, hash string) ([]byte, error) {
 func unpack(raw []byte) ([]byte, error) {
 	dec, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // callers say what it was
+		return nil, err // callers say what it was
 	}
 	defer dec.Close()
 	text, err := io.ReadAll(io.LimitReader(dec, maxUnpacked+1))
 	if err == nil && len(text) > maxUnpacked {
 		err = zstd.ErrDecoderSizeExceeded
 	}
-	return text, err //nolint:wrapcheck // callers say what it was
+	return text, err // callers say what it was
 }

@@ -60,7 +60,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 		return nil, err
 	}
 	if c.Transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
+		t := http.DefaultTransport.(*http.Transport).Clone()
 		t.MaxIdleConnsPerHost = 2 * uploaders
 		c.Transport = t
 	}
@@ -111,7 +111,7 @@ func functionURL(host string) (region string, is bool) {
 func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
 	if c.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.Token)
-		return c.Transport.RoundTrip(r) //nolint:wrapcheck // the client wraps it
+		return c.Transport.RoundTrip(r) // the client wraps it
 	}
 	if region, is := functionURL(r.URL.Hostname()); is {
 		if err := c.sign(r.Context(), r.URL.Hostname(), region); err != nil {
@@ -124,7 +124,7 @@ func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
 	if via == nil {
 		via = c.Transport
 	}
-	return via.RoundTrip(r) //nolint:wrapcheck // the client wraps it
+	return via.RoundTrip(r) // the client wraps it
 }
 
 // sign makes requests be signed from now on.

@@ -249,7 +249,7 @@ type counted struct {
 func (c counted) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.tell(n)
-	return n, err //nolint:wrapcheck // io.EOF must stay itself
+	return n, err // io.EOF must stay itself
 }
 
 // send makes the request that stores a file, and tells how many bytes are on their way.

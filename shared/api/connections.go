@@ -16,7 +16,7 @@ func Bound(s *http.Server) {
 	limit := maxConnections
 	var files syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) == nil {
-		limit = int(min(uint64(limit), max(files.Cur/2, 8))) //nolint:gosec // at most 512
+		limit = int(min(uint64(limit), max(files.Cur/2, 8))) // at most 512
 	}
 	bound(s, limit)
 }

@@ -185,5 +185,5 @@ func (d *digested) Write(p []byte) (int, error) {
 	n, err := d.to.Write(p)
 	_, _ = d.sum.Write(p[:n])
 	d.n += int64(n)
-	return n, err //nolint:wrapcheck // callers say what it was
+	return n, err // callers say what it was
 }

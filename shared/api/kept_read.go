@@ -54,7 +54,7 @@ func ReadKept(ctx context.Context, from io.ReaderAt, size int64, types *schema.R
 		if z == nil {
 			return nil, damagedPlan("the file %.12q is not in it", hash)
 		}
-		x.Model.Files[hash] = state.Blob{Hash: hash, Size: int64(z.UncompressedSize64), Open: z.Open} //nolint:gosec // bounded before
+		x.Model.Files[hash] = state.Blob{Hash: hash, Size: int64(z.UncompressedSize64), Open: z.Open} // bounded before
 	}
 	return &Kept{Made: h.Made, Program: h.Program, Environment: h.Environment, Home: h.Home, HomeID: h.HomeID, Last: h.Last, Released: h.Released,
 		Compare: deploy.CompareOptions{Read: h.Read, Whole: h.Whole}, Export: x, Planned: k.planned}, nil
@@ -200,7 +200,7 @@ func (k *keptReader) check(ctx context.Context, z *zip.File, want FileSize) erro
 	if err := context.Cause(ctx); err != nil {
 		return fault.Wrap(fault.Unknown, "read plan", err)
 	}
-	if int64(z.UncompressedSize64) != want.Size { //nolint:gosec // a wrong size is negative at worst
+	if int64(z.UncompressedSize64) != want.Size { // a wrong size is negative at worst
 		return damagedPlan("%.100q has another size than it should", z.Name)
 	}
 	r, err := z.Open()
@@ -236,7 +236,7 @@ func (k *keptReader) shown(r io.Reader) error {
 			return nil
 		}
 		if err != nil {
-			return err //nolint:wrapcheck // the caller says what it was
+			return err // the caller says what it was
 		}
 		k.planned = append(k.planned, deploy.PlannedChange(w))
 	}

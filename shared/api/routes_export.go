@@ -181,5 +181,5 @@ func (b *bounded) Read(p []byte) (int, error) {
 	if b.left -= int64(n); b.left < 0 {
 		return n, errTooLong
 	}
-	return n, err //nolint:wrapcheck // io.EOF must stay itself
+	return n, err // io.EOF must stay itself
 }

@@ -18,12 +18,12 @@ type value struct{ v any }
 func (v *value) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	return d.Decode(&v.v) //nolint:wrapcheck // whoever reads the body says where
+	return d.Decode(&v.v) // whoever reads the body says where
 }
 
 // MarshalJSON implements json.Marshaler.
 func (v value) MarshalJSON() ([]byte, error) {
-	return json.Marshal(v.v) //nolint:wrapcheck // whoever writes the body says where
+	return json.Marshal(v.v) // whoever writes the body says where
 }
 
 // Schema implements huma.SchemaProvider.

@@ -171,5 +171,5 @@ type patient struct {
 // Read implements io.Reader.
 func (p patient) Read(b []byte) (int, error) {
 	_ = p.rc.SetReadDeadline(time.Now().Add(silentTime)) // where it cannot be set, who serves has limits of its own
-	return p.ReadCloser.Read(b)                          //nolint:wrapcheck // io.EOF must stay itself
+	return p.ReadCloser.Read(b)                          // io.EOF must stay itself
 }

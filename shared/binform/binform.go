@@ -32,7 +32,7 @@ func (w *Writer) Uint(v uint64) { w.B = binary.AppendUvarint(w.B, v) }
 func (w *Writer) Int(v int64) { w.B = binary.AppendVarint(w.B, v) }
 
 // Len writes a length or a count, which is never negative.
-func (w *Writer) Len(n int) { w.Uint(uint64(n)) } //nolint:gosec // lengths are not negative
+func (w *Writer) Len(n int) { w.Uint(uint64(n)) } // lengths are not negative
 
 // Time writes t to the nanosecond; its location is lost.
 func (w *Writer) Time(t time.Time) { w.Int(Nanos(t)) }
@@ -73,7 +73,7 @@ func (w *Writer) Hex(s string) {
 func (w *Writer) Word(s string, words []string) {
 	for i, one := range words {
 		if one == s {
-			w.Byte(byte(i + 1)) //nolint:gosec // a few words
+			w.Byte(byte(i + 1))
 			return
 		}
 	}
@@ -144,7 +144,7 @@ func (r *Reader) UintTo(limit uint64) uint64 {
 // Len reads a length or a count. It is at most the number of bytes left, since everything takes a
 // byte, so that a caller may allocate for it.
 func (r *Reader) Len() int {
-	return int(r.UintTo(uint64(len(r.B)))) //nolint:gosec // checked
+	return int(r.UintTo(uint64(len(r.B)))) // checked
 }
 
 // Take reads n bytes, which stay part of the array of B.
@@ -180,7 +180,7 @@ func (r *Reader) Hex() string {
 		r.Fail()
 		return ""
 	}
-	raw := r.Take(int(n >> 1)) //nolint:gosec // checked
+	raw := r.Take(int(n >> 1)) // checked
 	if n&1 == 1 {
 		return hex.EncodeToString(raw)
 	}

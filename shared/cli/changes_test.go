@@ -102,7 +102,7 @@ func newScene(t *testing.T, seed uint64) *scene {
 		dir:   t.TempDir(),
 		agent: "a",
 		lanes: 1,
-	} //nolint:gosec // a test
+	}
 	fallback := len(sceneForms) - 2*min(s.IntN(4), 1)
 	for i := range 5 + s.IntN(6) {
 		s.items = append(s.items, sceneItem{name: i, form: s.IntN(fallback)})

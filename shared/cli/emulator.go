@@ -32,10 +32,10 @@ func emulated() (http.RoundTripper, error) {
 // RoundTrip implements http.RoundTripper. The request is not changed.
 func (e *emulator) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !strings.HasSuffix(r.URL.Hostname(), ".on.aws") {
-		return e.next.RoundTrip(r) //nolint:wrapcheck // the client wraps it
+		return e.next.RoundTrip(r) // the client wraps it
 	}
 	out := r.Clone(r.Context())
 	out.Host = r.URL.Host
 	out.URL.Scheme, out.URL.Host = e.address.Scheme, e.address.Host
-	return e.next.RoundTrip(out) //nolint:wrapcheck // the client wraps it
+	return e.next.RoundTrip(out) // the client wraps it
 }

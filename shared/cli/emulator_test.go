@@ -22,7 +22,7 @@ func TestEmulator(t *testing.T) {
 		"https://abc.lambda-url.eu-west-1.on.aws/v1": "abc.lambda-url.eu-west-1.on.aws/v1", // its name does not resolve
 		server.URL + "/bucket/key":                   address.Host + "/bucket/key",         // an upload
 	} {
-		res, err := client.Get(ask) //nolint:noctx // of this process
+		res, err := client.Get(ask)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -130,7 +130,7 @@ func modelFiles(path string) ([]string, error) {
 
 // readModel reads a file of a model.
 func readModel(file string) (string, error) {
-	f, err := os.Open(file) //nolint:gosec // it is what the user names
+	f, err := os.Open(file)
 	if err != nil {
 		return "", fault.Wrap(fault.Invalid, "read models", err)
 	}

@@ -57,13 +57,13 @@ func begin(dir string) ([]string, error) {
 			return nil, fault.New(fault.Usage, "init", "%s exists", filepath.Join(dir, f.name)).WithHint("name another directory, or remove it")
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a project is for all who work on it
+	if err := os.MkdirAll(dir, 0o755); err != nil { // a project is for all who work on it
 		return nil, fault.Wrap(fault.Unavailable, "make a directory", err)
 	}
 	var out []string
 	for _, f := range texts {
 		path := filepath.Join(dir, f.name)
-		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // a project is for all who work on it
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // a project is for all who work on it
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}

@@ -62,7 +62,7 @@ func (a *app) storeChanges(
 	path, cache string,
 	f exportFlags,
 ) (deploy.Exported, bool, error) {
-	b, err := os.ReadFile(cache) //nolint:gosec // in the data directory
+	b, err := os.ReadFile(cache)
 	if err != nil {
 		return deploy.Exported{}, false, nil
 	}

@@ -22,7 +22,7 @@ const planExt = ".plan"
 
 // keeps reports whether path is a plan that is kept, and not documents.
 func keeps(path string) bool {
-	f, err := os.Open(path) //nolint:gosec // it is what the user names
+	f, err := os.Open(path)
 	if err != nil {
 		return false
 	}
@@ -174,7 +174,7 @@ func (a *app) applyKept(ctx context.Context, path string, f exportFlags) error {
 
 func (a *app) applyKeptNow(ctx context.Context, path string, f exportFlags) error {
 	began := time.Now()
-	file, err := os.Open(path) //nolint:gosec // it is what the user names
+	file, err := os.Open(path)
 	if err != nil {
 		return fault.Wrap(fault.Invalid, "read plan", err)
 	}

@@ -59,7 +59,7 @@ func (t *moduleTests) pytest(ctx context.Context, files []string) error {
 		return err
 	}
 	defer host.Close()
-	sub := made.(*bench).app //nolint:forcetypeassert // it is ours
+	sub := made.(*bench).app
 	sub.host = host
 	return t.python(ctx, host, sub, work, files)
 }

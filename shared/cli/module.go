@@ -444,7 +444,7 @@ func (a *app) freezeCommand(of string) *cobra.Command {
 				fault.Unavailable,
 				"write "+path,
 				os.WriteFile(path, text, 0o644),
-			) //nolint:gosec // no secrets
+			) // no secrets
 		},
 	}
 	cmd.Flags().StringVarP(&out, "outfile", "o", "", "where to; - for standard output")

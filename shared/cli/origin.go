@@ -136,7 +136,7 @@ func inGit(dir string) bool {
 func git(ctx context.Context, dir string, args ...string) (string, bool) {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...) //nolint:gosec // our own arguments
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0")
 	out, err := cmd.Output()
 	return string(bytes.TrimRight(out, "\n")), err == nil

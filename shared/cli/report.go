@@ -84,7 +84,7 @@ func (a *app) report(ctx context.Context, files []string, f reportFlags) error {
 func (a *app) readReport(r *render.Report, name string) error {
 	from := a.stdin
 	if name != "-" {
-		file, err := os.Open(name) //nolint:gosec // the user names it
+		file, err := os.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return fault.New(fault.Usage, "report", "there is no file %s", name)
 		}

@@ -22,7 +22,7 @@ type scope struct {
 func (a *app) scopeOf(ctx context.Context, terms []string) (*scope, error) {
 	terms = slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return strings.HasPrefix(t, "status=") })
 	if len(terms) == 0 {
-		return nil, nil //nolint:nilnil // there is no scope
+		return nil, nil // there is no scope
 	}
 	s := &scope{counts: map[state.Status]int{}}
 	for _, status := range api.Statuses() {

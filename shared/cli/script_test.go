@@ -160,7 +160,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	err := ts.Exec(args[1], args[2:]...)
 	code := "0"
-	if e, ok := err.(interface{ ExitCode() int }); ok { //nolint:errorlint // it is the error itself
+	if e, ok := err.(interface{ ExitCode() int }); ok { // it is the error itself
 		code = itoa(e.ExitCode())
 	} else if err != nil {
 		ts.Fatalf("%v", err)

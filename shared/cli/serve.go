@@ -116,7 +116,7 @@ func (quiet) Write(b []byte) (int, error) { return len(b), nil }
 // keeper serves environments, each of them once.
 type keeper struct {
 	a   *app
-	ctx context.Context //nolint:containedctx // the context of the command; environments may be added while it runs
+	ctx context.Context // the context of the command; environments may be added while it runs
 	mu  sync.Mutex
 	got map[string]bool
 	wg  sync.WaitGroup
@@ -201,7 +201,7 @@ func makeToken(path string) (string, error) {
 		case err == nil && (!info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() > maxToken):
 			return "", fault.New(fault.Denied, "read token", "%s is not a file of its owner alone", path).WithHint("remove it: a new one is made")
 		case err == nil:
-			b, err := os.ReadFile(path) //nolint:gosec // in the data directory
+			b, err := os.ReadFile(path)
 			if token := strings.TrimSpace(string(b)); err != nil || len(token) >= 20 {
 				return token, fault.Wrap(fault.Denied, "read token", err)
 			}

@@ -155,7 +155,7 @@ func (a *app) showService(s *definition.Service, more bool) {
 		facts = append(facts, "strict modifiers")
 	}
 	a.printf("  %s\n", strings.Join(facts, ", "))
-	w := tabwriter.NewWriter(output{a}, 0, 0, 2, ' ', 0) //nolint:mnd // two blanks
+	w := tabwriter.NewWriter(output{a}, 0, 0, 2, ' ', 0) // two blanks
 	showPart(w, &s.Part, "  ")
 	_ = w.Flush() // output keeps errors
 }

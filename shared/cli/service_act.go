@@ -237,7 +237,7 @@ func (a *app) serviceState() *cobra.Command {
 			"deployed may not be what the state says then." + referenceHelp,
 		Example: "  southbound service state site/www.example rollback --wait\n" +
 			"  southbound service state site/www.example up --force --operation promote",
-		Args: exactArgs(2, "an id and a state"), //nolint:mnd // these two
+		Args: exactArgs(2, "an id and a state"),
 	}
 	cmd.RunE = a.ordered(a.open, func(ctx context.Context, o api.Orders, args []string) error {
 		if err := f.check("service state"); err != nil {

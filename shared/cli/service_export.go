@@ -86,7 +86,7 @@ func (a *app) pack(c *compile.Compiled) (*bundle.Packed, error) {
 	dir := filepath.Dir(m.Main)
 	env := project.Environment(dir, os.Getenv("VIRTUAL_ENV"))
 	for _, one := range m.Modules {
-		if one.Generation == 2 || one.HasCode() { //nolint:mnd // V2
+		if one.Generation == 2 || one.HasCode() { // V2
 			if m.Env = env; env == "" {
 				m.Env = filepath.Join(dir, module.EnvDir) // where it would be
 			}

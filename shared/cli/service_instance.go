@@ -139,7 +139,7 @@ func (a *app) sets(i *orders.Instance) {
 		return
 	}
 	a.printf("\n")
-	w := tabwriter.NewWriter(output{a}, 0, 0, 2, ' ', 0) //nolint:mnd // two blanks
+	w := tabwriter.NewWriter(output{a}, 0, 0, 2, ' ', 0) // two blanks
 	line(w, append([]string{"attribute"}, names...))
 	for _, k := range slices.Sorted(maps.Keys(seen)) {
 		cells := []string{k}
@@ -198,7 +198,7 @@ func (a *app) event(e *orders.Event) {
 			"%s%s\n",
 			strings.Repeat(" ", 27),
 			oneLine(e.Message),
-		) //nolint:mnd // below what it says
+		) // below what it says
 	}
 }
 
@@ -221,7 +221,7 @@ func (a *app) instanceResources(ctx context.Context, i *orders.Instance) error {
 }
 
 func (a *app) instanceResource(r *api.InstanceResource) {
-	a.printf("%s  %s\n", a.paint(r.State, 13), oneLine(r.ID)) //nolint:mnd // the longest status
+	a.printf("%s  %s\n", a.paint(r.State, 13), oneLine(r.ID)) // the longest status
 	if r.Reason != "" && r.State != state.StatusDeployed {
 		a.printf("%15s%s\n", "", oneLine(r.Reason))
 	}

@@ -169,9 +169,9 @@ func (a *app) table(rows [][]cell, cuts bool) {
 			pad := strings.Repeat(
 				" ",
 				widths[i]-utf8.RuneCountInString(text)+2,
-			) //nolint:mnd // a gap
+			) // a gap
 			a.printf("%s%s", a.labelled(text, c.label), pad)
-			used += widths[i] + 2 //nolint:mnd // as above
+			used += widths[i] + 2
 		}
 	}
 }

@@ -26,7 +26,7 @@ const maxOrder = 4 << 20
 func (a *app) readOrder(name string) (any, error) {
 	var in io.Reader = a.stdin
 	if name != "-" {
-		f, err := os.Open(name) //nolint:gosec // the user names it
+		f, err := os.Open(name)
 		if err != nil {
 			return nil, fault.Wrap(fault.Invalid, "read the order", err)
 		}

@@ -52,7 +52,7 @@ func terminal(w any) (int, bool) {
 	if !ok {
 		return 0, false
 	}
-	fd := int(f.Fd()) //nolint:gosec // a file descriptor
+	fd := int(f.Fd())
 	return fd, term.IsTerminal(fd)
 }
 

@@ -96,12 +96,12 @@ func (a *app) writePages(types []api.Type, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // pages are for all
+	if err := os.MkdirAll(dir, 0o755); err != nil { // pages are for all
 		return fault.Wrap(fault.Unavailable, "make a directory", err)
 	}
 	pages := typefile.Pages(r)
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(pages[name]), 0o644); err != nil { //nolint:gosec // pages are for all
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(pages[name]), 0o644); err != nil { // pages are for all
 			return fault.Wrap(fault.Unavailable, "write a page", err)
 		}
 	}
@@ -146,7 +146,7 @@ func (a *app) checkTypes(files []string) error {
 		}
 	}
 	r, err := schema.NewRegistry(all...)
-	if problems, ok := err.(diag.Problems); ok { //nolint:errorlint // it is the error itself
+	if problems, ok := err.(diag.Problems); ok { // it is the error itself
 		return problems.Err()
 	} else if err != nil {
 		return err

@@ -66,7 +66,7 @@ func (e example) write(t *testing.T) {
 		}
 	}
 	if e.setup != "" {
-		script := exec.CommandContext(t.Context(), "sh", "-ec", e.setup) //nolint:gosec // of the page
+		script := exec.CommandContext(t.Context(), "sh", "-ec", e.setup)
 		if out, err := script.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

@@ -40,7 +40,7 @@ func startPython(
 		})
 	}
 	if len(start.Modules) == 0 {
-		return nil, nil //nolint:nilnil // there is no code
+		return nil, nil // there is no code
 	}
 	env := cmp.Or(project.Environment(p.Dir, o.VirtualEnv), filepath.Join(p.Dir, module.EnvDir))
 	path, wrong := python.Find(env)

@@ -5,7 +5,7 @@ package compile_test
 import (
 	"cmp"
 	"context"
-	"crypto/sha1" //nolint:gosec // files are named so
+	"crypto/sha1" // files are named so
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -319,7 +319,7 @@ func deployed(t *testing.T, c *compile.Compiled) {
 }
 
 func sha(text string) string {
-	sum := sha1.Sum([]byte(text)) //nolint:gosec // files are named so
+	sum := sha1.Sum([]byte(text)) // files are named so
 	return hex.EncodeToString(sum[:])
 }
 

@@ -24,7 +24,7 @@ func (g *Graph) Cycles() [][]int32 {
 	members := make([]int32, len(part))
 	next := slices.Clone(start)
 	for i, p := range part {
-		members[next[p]] = int32(i) //nolint:gosec // an index
+		members[next[p]] = int32(i)
 		next[p]++
 	}
 	var out [][]int32
@@ -63,7 +63,7 @@ func (g *Graph) parts() (part []int32, count int32) {
 		index[v], low[v] = seen, seen
 		open, path = append(open, v), append(path, v)
 	}
-	for root := range int32(n) { //nolint:gosec // nodes are far fewer than 2^31
+	for root := range int32(n) { // nodes are far fewer than 2^31
 		if index[root] != 0 {
 			continue
 		}

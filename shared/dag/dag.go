@@ -21,7 +21,7 @@ func New(n int, requires func(i int) []int32) *Graph {
 		part := g.reqs[from:]
 		slices.Sort(part)
 		g.reqs = g.reqs[:from+len(slices.Compact(part))]
-		g.reqStart[i+1] = int32(len(g.reqs)) //nolint:gosec // edges are far fewer than 2^31
+		g.reqStart[i+1] = int32(len(g.reqs)) // edges are far fewer than 2^31
 	}
 	for _, r := range g.reqs {
 		g.depStart[r+1]++
@@ -33,7 +33,7 @@ func New(n int, requires func(i int) []int32) *Graph {
 	next := slices.Clone(g.depStart)
 	for i := range n {
 		for _, r := range g.Requires(i) {
-			g.deps[next[r]] = int32(i) //nolint:gosec // nodes are far fewer than 2^31
+			g.deps[next[r]] = int32(i) // nodes are far fewer than 2^31
 			next[r]++
 		}
 	}
@@ -74,7 +74,7 @@ func (g *Graph) Order() []int32 {
 		case len(freed) > 0 && (next == n || int(freed[0]) < next):
 			node = freed.pop()
 		case next < n:
-			node = int32(next) //nolint:gosec // an index
+			node = int32(next)
 			next++
 		default:
 			return order

@@ -156,8 +156,8 @@ func (r *setsRig) stored() string {
 	}
 	out := fmt.Sprintf("%d %d\n", env.Last, env.Released)
 	for n, id := range g.IDs {
-		out += fmt.Sprint(id, g.Lane(int32(n)), g.Removing[n]) //nolint:gosec // small
-		for _, q := range g.Requires(int32(n)) {               //nolint:gosec // small
+		out += fmt.Sprint(id, g.Lane(int32(n)), g.Removing[n]) // small
+		for _, q := range g.Requires(int32(n)) {               // small
 			out += " " + string(g.IDs[q])
 		}
 		out += "\n"
@@ -181,7 +181,7 @@ func TestAddedAsWhole(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			rng := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
+			rng := rand.New(rand.NewPCG(seed, 1))
 			knows, reads := newSetsRig(t), newSetsRig(t)
 			for step := range 30 {
 				set := fmt.Sprintf("s%d", rng.IntN(6))

@@ -134,7 +134,7 @@ func TestPlanIsWhatApplyDoes(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(worlds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			a := author{newRig(t), rand.New(rand.NewPCG(seed, 1)), seed%2 == 0} //nolint:gosec // a test
+			a := author{newRig(t), rand.New(rand.NewPCG(seed, 1)), seed%2 == 0}
 			for range 6 {
 				a.round(t)
 			}

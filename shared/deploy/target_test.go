@@ -68,7 +68,7 @@ func TestTargetIsAllThatChanges(t *testing.T) {
 	t.Parallel()
 	done := 0
 	for seed := range uint64(worlds) {
-		a := author{newRig(t), rand.New(rand.NewPCG(seed, 7)), true} //nolint:gosec // a test
+		a := author{newRig(t), rand.New(rand.NewPCG(seed, 7)), true}
 		for range 6 {
 			done += a.targeted(fmt.Sprintf("seed %d", seed))
 		}

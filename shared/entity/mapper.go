@@ -43,7 +43,7 @@ func flagNames() []string {
 // resource. It returns nil for no mappings.
 func NewMapper(types *schema.Registry, mappings []Mapping) (*Mapper, error) {
 	if len(mappings) == 0 {
-		return nil, nil //nolint:nilnil // a nil one maps nothing
+		return nil, nil // a nil one maps nothing
 	}
 	m := &Mapper{byKind: map[string]*mapping{}}
 	c := &checker{types: types}

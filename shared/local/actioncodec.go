@@ -86,7 +86,7 @@ func putRest(w *binform.Writer, before, s string) {
 // getRest is the inverse of putRest.
 func getRest(d *binform.Reader, before string) string {
 	same, rest := d.UintTo(uint64(len(before))), d.Bytes()
-	if int(same) == len(before) && len(rest) == 0 { //nolint:gosec // bounded
+	if int(same) == len(before) && len(rest) == 0 { // bounded
 		return before
 	}
 	return before[:same] + string(rest)

@@ -128,10 +128,10 @@ func appendRecords(recs []record, stored []byte) ([]record, error) {
 	begin := 0
 	for i := range recs {
 		r := &recs[i]
-		same := d.UintTo(uint64(len(ids) - begin)) //nolint:gosec // not negative
+		same := d.UintTo(uint64(len(ids) - begin)) // not negative
 		before := begin
 		begin = len(ids)
-		ids = append(ids, ids[before:before+int(same)]...) //nolint:gosec // bounded
+		ids = append(ids, ids[before:before+int(same)]...) // bounded
 		ids = append(ids, d.Bytes()...)
 		ends[i] = len(ids)
 		if lane := d.Uint(); lane < uint64(len(lanes)) {

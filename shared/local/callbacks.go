@@ -110,9 +110,9 @@ func pendingOf(
 	err := query(c, pendingColumns+where, func(s *sqlite.Stmt) error {
 		p := callback.Pending{
 			Instance: s.ColumnText(0), Service: s.ColumnText(1), From: s.ColumnInt64(2),
-			Last: s.ColumnInt64(3), Told: map[string]int64{}, //nolint:mnd // columns
+			Last: s.ColumnInt64(3), Told: map[string]int64{}, // columns
 		}
-		err := instanceJSON(columnBytes(s, 4), &p.Told) //nolint:mnd // the last column
+		err := instanceJSON(columnBytes(s, 4), &p.Told) // the last column
 		out = append(out, p)
 		return err
 	}, args...)

@@ -91,11 +91,11 @@ func (d *Definitions) kept(
 	var out []definition.Kept
 	err := d.home.read(ctx, readDefinitions, func(c *sqlite.Conn) error {
 		return query(c, sql, func(s *sqlite.Stmt) error {
-			one, err := definition.Parse(columnBytes(s, 5)) //nolint:mnd // the last column
+			one, err := definition.Parse(columnBytes(s, 5)) // the last column
 			one.Name, one.Version, one.Default = s.ColumnText(0), s.ColumnInt(1), s.ColumnBool(2)
 			one.Environment = env
 			out = append(out, definition.Kept{
-				Service: one, Digest: s.ColumnText(3), Bundle: s.ColumnText(4), //nolint:mnd // columns
+				Service: one, Digest: s.ColumnText(3), Bundle: s.ColumnText(4), // columns
 			})
 			return err
 		}, append([]any{env}, args...)...)

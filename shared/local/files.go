@@ -227,7 +227,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	if errors.Is(err, io.EOF) && hex.EncodeToString(c.sum.Sum(nil)) != c.hash {
 		return n, damagedFile(c.hash)
 	}
-	return n, err //nolint:wrapcheck // io.EOF must stay itself
+	return n, err // io.EOF must stay itself
 }
 
 // WriteTo implements io.WriterTo by Read, since that of the file would bypass the check.

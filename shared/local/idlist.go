@@ -46,7 +46,7 @@ func splitIDs(stored []byte) ([]resource.ID, error) {
 	all, ends := make([]byte, 0, 8*len(stored)), make([]int, 0, len(d.B)/4)
 	begin := 0
 	for len(d.B) > 0 && !d.Bad {
-		same := int(d.UintTo(uint64(len(all) - begin))) //nolint:gosec // bounded
+		same := int(d.UintTo(uint64(len(all) - begin))) // bounded
 		before := begin
 		begin = len(all)
 		all = append(append(all, all[before:before+same]...), d.Bytes()...)

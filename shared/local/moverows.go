@@ -76,7 +76,7 @@ func movedRow(s *sqlite.Stmt) (record, error) {
 	}
 	r.setBody(columnBytes(s, 8))
 	if s.ColumnType(9) != sqlite.TypeNull { // programs before those with checksums stored none
-		r.sum = uint32(s.ColumnInt64(9)) //nolint:gosec // it was one
+		r.sum = uint32(s.ColumnInt64(9))
 	}
 	return r, nil
 }

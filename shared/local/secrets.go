@@ -64,7 +64,7 @@ func ReadSecret(ref resource.Secret) (value string, err error) {
 }
 
 func readSecret(path string) (string, error) {
-	f, err := os.Open(path) //nolint:gosec // the author names the file
+	f, err := os.Open(path)
 	if err != nil {
 		kind := fault.Unavailable
 		if errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +101,7 @@ func (s *Secrets) version(source, value string) (string, error) {
 // loadKey reads the key of the data directory. If there is none it makes one; of several processes the first to link its file wins.
 func loadKey(path string) ([]byte, error) {
 	for {
-		key, err := os.ReadFile(path) //nolint:gosec // in the data directory
+		key, err := os.ReadFile(path)
 		if err == nil && len(key) == 32 {
 			return key, nil
 		}

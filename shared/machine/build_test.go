@@ -19,7 +19,7 @@ func TestBuild(t *testing.T) {
 			t.Fatal(err)
 		}
 		args := append([]string{"build", "-trimpath", "-o", program}, flags...)
-		if out, err := exec.CommandContext(t.Context(), "go", append(args, source)...).CombinedOutput(); err != nil { //nolint:gosec // of this test
+		if out, err := exec.CommandContext(t.Context(), "go", append(args, source)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 		return buildOf(program)

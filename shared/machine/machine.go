@@ -112,7 +112,7 @@ func (i *IDs) NewID() string {
 		i.last, i.n = ms, 0
 	}
 	var raw [16]byte
-	binary.BigEndian.PutUint64(raw[:], uint64(i.last)<<16) //nolint:gosec // the time is positive
+	binary.BigEndian.PutUint64(raw[:], uint64(i.last)<<16) // the time is positive
 	binary.BigEndian.PutUint32(raw[6:], i.n)
 	copy(raw[10:], i.tail[:])
 	return hex.EncodeToString(raw[:])

@@ -264,7 +264,7 @@ func (c *Cache) giveBack(e *entry) {
 func (c *Cache) end(e *entry) {
 	if e.gone && e.lent == 0 && e.close != nil {
 		c.ended = append(c.ended, e)
-		slices.SortStableFunc(c.ended, func(a, b *entry) int { return int(b.order) - int(a.order) }) //nolint:gosec // counts
+		slices.SortStableFunc(c.ended, func(a, b *entry) int { return int(b.order) - int(a.order) })
 	}
 }
 

@@ -167,7 +167,7 @@ func (p *plainer) kind(v reflect.Value, depth int) any {
 		if n := v.Uint(); n > math.MaxInt64 {
 			return new(big.Int).SetUint64(n)
 		}
-		return int64(v.Uint()) //nolint:gosec // just checked
+		return int64(v.Uint()) // just checked
 	case v.Kind() == reflect.Float32:
 		f, _ := strconv.ParseFloat(strconv.FormatFloat(v.Float(), 'g', -1, 32), 64) // 0.1 stays 0.1
 		return finite(f)

@@ -51,7 +51,7 @@ func (r *Report) Read(from io.Reader) error {
 func (r *Report) add(text []byte) error {
 	read, err := api.ReadLine(text)
 	if err != nil {
-		return err //nolint:wrapcheck // the caller says what it was
+		return err // the caller says what it was
 	}
 	switch v := read.(type) {
 	case *api.ErrorLine:

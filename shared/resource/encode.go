@@ -386,7 +386,7 @@ const maxHashRoom = 64 << 10
 // reached. What it requires, its set and its other flags are no part of it, nor is the number of
 // lanes. Numbers are hashed by value, so 5.0 and 5 have the same hash, as all Equal values do.
 func (r *Resource) Hash(a Agent) (string, error) {
-	room := hashRooms.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in the pool
+	room := hashRooms.Get().(*[]byte) // nothing else is in the pool
 	defer hashRooms.Put(room)
 	b, err := appendMap(append((*room)[:0], `{"agent":{"options":`...), a.Options, byValue, 0, false)
 	if err == nil {

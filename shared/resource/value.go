@@ -157,7 +157,7 @@ func fromReflect(v reflect.Value, depth int) (any, error) {
 		if n := v.Uint(); n > 1<<63-1 {
 			return new(big.Int).SetUint64(n), nil
 		}
-		return int64(v.Uint()), nil //nolint:gosec // just checked
+		return int64(v.Uint()), nil // just checked
 	case v.CanFloat():
 		return v.Float(), nil
 	case v.Kind() == reflect.Bool:

@@ -182,7 +182,7 @@ func (w *writer) write() ([]string, error) {
 	}
 	var out []string
 	for _, f := range w.files {
-		if err := os.MkdirAll(filepath.Dir(f.name), 0o755); err != nil { //nolint:gosec // sources are for all
+		if err := os.MkdirAll(filepath.Dir(f.name), 0o755); err != nil { // sources are for all
 			return out, fault.Wrap(fault.Unavailable, "make a directory", err)
 		}
 		if err := put(f); err != nil {
@@ -199,7 +199,7 @@ func put(f file) error {
 	if f.changed {
 		flag = os.O_WRONLY | os.O_TRUNC
 	}
-	out, err := os.OpenFile(f.name, flag, 0o644) //nolint:gosec // sources are for all
+	out, err := os.OpenFile(f.name, flag, 0o644) // sources are for all
 	if err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func ranges(table *unicode.RangeTable) string {
 		write(rune(r.Lo), rune(r.Hi), rune(r.Stride))
 	}
 	for _, r := range table.R32 {
-		write(rune(r.Lo), rune(r.Hi), rune(r.Stride)) //nolint:gosec // characters
+		write(rune(r.Lo), rune(r.Hi), rune(r.Stride))
 	}
 	return b.String()
 }

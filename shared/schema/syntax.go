@@ -360,11 +360,11 @@ func (p *parser) escape(b *strings.Builder) {
 			digits, width = rest[:4], 4
 		}
 		r, err := strconv.ParseUint(digits, 16, 31)
-		if err != nil || !utf8.ValidRune(rune(r)) { //nolint:gosec // below 2^31
+		if err != nil || !utf8.ValidRune(rune(r)) { // below 2^31
 			p.failAt(p.i-1, "", "expected \\uXXXX or \\u{X} with hex digits")
 			return
 		}
-		b.WriteRune(rune(r)) //nolint:gosec // just checked
+		b.WriteRune(rune(r)) // just checked
 		p.i += width
 	case '"', '\'', '\\', '$':
 		b.WriteByte(c)

@@ -72,7 +72,7 @@ func problemsOf(t *testing.T, dir, file, text string) diag.Problems {
 	if err == nil {
 		err = validate(m).Err()
 	}
-	problems, ok := err.(diag.Problems) //nolint:errorlint // Load returns it as it is
+	problems, ok := err.(diag.Problems) // Load returns it as it is
 	if !ok {
 		t.Fatalf("got %v, want problems", err)
 	}

@@ -122,7 +122,7 @@ func (p *part) spanAt(at place) span {
 	return p.spans[n-1]
 }
 
-func placeAt(p diag.Pos) place { return place{int32(p.Line), int32(p.Column)} } //nolint:gosec // texts are bounded
+func placeAt(p diag.Pos) place { return place{int32(p.Line), int32(p.Column)} } // texts are bounded
 
 func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.line, q.line), cmp.Compare(p.column, q.column))

@@ -123,7 +123,7 @@ func (n *numberer) real(p diag.Pos) diag.Pos {
 
 func (n *numberer) next(p diag.Pos) int32 {
 	n.places = append(n.places, p)
-	return int32(len(n.places)) //nolint:gosec // instances are bounded
+	return int32(len(n.places)) // instances are bounded
 }
 
 // entry returns an agent or a resource as a document would have it.

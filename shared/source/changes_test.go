@@ -124,7 +124,7 @@ func TestChanges(t *testing.T) {
 	t.Parallel()
 	told := 0
 	for seed := range uint64(60) {
-		x := newTexts(rand.New(rand.NewPCG(seed, 1))) //nolint:gosec // a test
+		x := newTexts(rand.New(rand.NewPCG(seed, 1)))
 		dir := t.TempDir()
 		opts := Options{Path: dir, Types: testTypes(t), Note: true}
 		x.write(t, dir)
@@ -198,7 +198,7 @@ func checkChanges(t *testing.T, was, now []resource.Resource, c Changes) {
 func TestInputsOfOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	newTexts(rand.New(rand.NewPCG(1, 1))).write(t, dir) //nolint:gosec // a test
+	newTexts(rand.New(rand.NewPCG(1, 1))).write(t, dir)
 	_, in, err := Load(context.Background(), Options{Path: dir, Types: testTypes(t), Note: true})
 	if err != nil {
 		t.Fatal(err)

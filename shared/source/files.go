@@ -84,7 +84,7 @@ func (f *files) read(e *file, path string) {
 		e.hash = hex.EncodeToString(h.Sum(nil))
 		return
 	}
-	b := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // nothing else is in the pool
+	b := buffers.Get().(*bytes.Buffer) // nothing else is in the pool
 	defer buffers.Put(b)
 	b.Reset()
 	e.size, e.err = b.ReadFrom(src)

@@ -104,7 +104,7 @@ func (of *itemsOf) read(r *binform.Reader) {
 		copy(of.list[i].frame[:], r.Take(len(digest{})))
 	}
 	for n := r.Len(); n > 0 && !r.Bad; n-- {
-		u := use{int(r.UintTo(uint64(len(of.list)))), r.Text()} //nolint:gosec // bounded
+		u := use{int(r.UintTo(uint64(len(of.list)))), r.Text()} // bounded
 		of.uses = append(of.uses, u)
 	}
 }

@@ -111,7 +111,7 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = os.Remove(path) }()
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemory$") //nolint:gosec // this program
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemory$")
 		cmd.Env = append(os.Environ(), "SOURCE_MEMORY_TEST="+path)
 		out, err := cmd.CombinedOutput()
 		var kb int64

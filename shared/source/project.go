@@ -183,7 +183,7 @@ func (r *projectReader) duration(n *node) time.Duration {
 	if ok {
 		count, err := strconv.ParseUint(days, 10, 32)
 		if ok = err == nil && count <= longest; ok {
-			sum, text = time.Duration(count)*24*time.Hour, rest //nolint:gosec // just checked
+			sum, text = time.Duration(count)*24*time.Hour, rest // just checked
 		}
 	}
 	if !ok || text != "" {

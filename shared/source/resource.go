@@ -76,7 +76,7 @@ func (t *taker) resource(n *node) {
 		}
 		return
 	}
-	at := resourceAt{n.at, int32(from), int32(len(t.members))} //nolint:gosec // texts are bounded
+	at := resourceAt{n.at, int32(from), int32(len(t.members))} // texts are bounded
 	for range len(t.part.resources) - made {
 		t.places = append(t.places, at)
 	}

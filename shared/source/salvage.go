@@ -44,7 +44,7 @@ func (l *loader) salvagePieces(d document, o outline, b *budget) (*part, bool) {
 // document.
 func asDocument(items []byte, line int32) piece {
 	const head = "southbound: 1\nresources:\n"
-	return piece{append([]byte(head), items...), place{line - int32(strings.Count(head, "\n")), 1}} //nolint:gosec // two
+	return piece{append([]byte(head), items...), place{line - int32(strings.Count(head, "\n")), 1}}
 }
 
 // pieceOf reads a document, or what is left of one behind something that cannot be read: then it
@@ -104,7 +104,7 @@ func restOf(p piece, at place) (piece, bool) {
 	if !bytes.HasPrefix(here, item) {
 		return piece{}, false
 	}
-	line := p.at.line + int32(bytes.Count(p.text[:from], newline)) //nolint:gosec // texts are bounded
+	line := p.at.line + int32(bytes.Count(p.text[:from], newline)) // texts are bounded
 	return asDocument(here, line), true
 }
 
@@ -186,7 +186,7 @@ func (r *report) beginning(p piece, at place, names *anchors) []node {
 			r.take(c.report)
 			return docs
 		}
-		line = min(c.broken[0].line-p.at.line, int32(bytes.Count(p.text[:end], newline))) //nolint:gosec // texts are bounded
+		line = min(c.broken[0].line-p.at.line, int32(bytes.Count(p.text[:end], newline))) // texts are bounded
 	}
 	return nil
 }

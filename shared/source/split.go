@@ -28,7 +28,7 @@ func (r *report) outlineYAML(text []byte, size int) (outline, bool) {
 	if !ok {
 		return outline{}, false
 	}
-	s := splitter{size: size, line: int32(bytes.Count(text[:head], newline)) + 1} //nolint:gosec // texts are bounded
+	s := splitter{size: size, line: int32(bytes.Count(text[:head], newline)) + 1} // texts are bounded
 	first := s.line - 1
 	rest, ok := s.cut(text[head:])
 	if !ok {
@@ -54,7 +54,7 @@ func (r *report) outlineYAML(text []byte, size int) (outline, bool) {
 func (o *outline) itemsYAML(r *report, p piece) ([]node, bool) {
 	if r.budget.refuses(&report{}, place{}, p.text) {
 		last := lastItem(p.text)
-		at := place{p.at.line + int32(bytes.Count(p.text[:last], newline)), int32(indentOf(p.text)) + 1} //nolint:gosec // texts are bounded
+		at := place{p.at.line + int32(bytes.Count(p.text[:last], newline)), int32(indentOf(p.text)) + 1} // texts are bounded
 		return nil, r.budget.refuses(r, at, p.text)
 	}
 	c := converter{report: &report{budget: r.budget}, shift: p.at.line - 1, expanded: o.expanded, anchors: o.anchors}

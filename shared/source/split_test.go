@@ -37,7 +37,7 @@ func outcomeOf(tb testing.TB, m *model.Model, in Inputs, err error) outcome {
 	tb.Helper()
 	var out outcome
 	if err != nil {
-		problems, ok := err.(diag.Problems) //nolint:errorlint // Load returns it as it is
+		problems, ok := err.(diag.Problems) // Load returns it as it is
 		if !ok {
 			out.Fault = err.Error()
 		}

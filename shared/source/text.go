@@ -72,11 +72,11 @@ func placeOf(text []byte, offset int) place { return place{1, 1}.after(text[:off
 // after returns the place of the end of a text that starts at p.
 func (p place) after(text []byte) place {
 	if last := bytes.LastIndexByte(text, '\n'); last >= 0 {
-		p.line += int32(bytes.Count(text, []byte{'\n'})) //nolint:gosec // texts are bounded
+		p.line += int32(bytes.Count(text, []byte{'\n'})) // texts are bounded
 		p.column = 1
 		text = text[last+1:]
 	}
-	p.column += int32(utf8.RuneCount(text)) //nolint:gosec // texts are bounded
+	p.column += int32(utf8.RuneCount(text)) // texts are bounded
 	return p
 }
 

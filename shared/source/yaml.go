@@ -92,10 +92,10 @@ func (c *converter) yamlError(text []byte, err error) {
 			mark, message, hint = le.ContextMark, "this has no end", "close the quotes or the bracket" // where it starts says more
 		}
 		if strings.Contains(message, "did not find expected ',' or") && le.ContextMark.Line > 0 {
-			message += fmt.Sprintf(" for what opens at %d:%d", int32(le.ContextMark.Line)+c.shift, le.ContextMark.Column) //nolint:gosec // texts are bounded
+			message += fmt.Sprintf(" for what opens at %d:%d", int32(le.ContextMark.Line)+c.shift, le.ContextMark.Column) // texts are bounded
 		}
 		if mark.Line > 0 {
-			at = place{int32(mark.Line), int32(mark.Column)} //nolint:gosec // texts are bounded
+			at = place{int32(mark.Line), int32(mark.Column)} // texts are bounded
 		}
 	}
 	if end := placeOf(text, len(bytes.TrimRight(text, " \r\n"))); at.compare(end) > 0 && !hasOtherBreaks(text) {
@@ -148,7 +148,7 @@ type converter struct {
 }
 
 func (c *converter) place(n *yaml.Node) place {
-	p := place{int32(n.Line), int32(n.Column)} //nolint:gosec // texts are bounded
+	p := place{int32(n.Line), int32(n.Column)} // texts are bounded
 	if p.line > c.from {
 		p.line += c.shift
 	}

@@ -83,7 +83,7 @@ func (p Packs) compile(t *provider.Transport) (*schema.Compiled, error) {
 	}
 	registry, err := schema.NewRegistry(typ)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what is wrong
+		return nil, err // it says what is wrong
 	}
 	compiled, _ := registry.Type(typ.Name)
 	return compiled, nil

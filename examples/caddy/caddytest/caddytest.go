@@ -29,7 +29,7 @@ func Start(t testing.TB) string {
 	if err := os.WriteFile(config, fmt.Appendf(nil, `{"admin": {"listen": %q, "config": {"persist": false}}, "apps": {"http": {"servers": {}}}}`, admin), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program(t), "run", "--config", config) //nolint:gosec // the program that was found
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program(t), "run", "--config", config)
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func (f *function) tell(ctx context.Context, env string, total time.Duration) er
 	h := f.Home
 	deadline, _ := ctx.Deadline()
 	// Clocks of machines do not matter here: what is left of the time is counted from now.
-	left := max(time.Until(deadline)-total/2, 0) //nolint:mnd // a half
+	left := max(time.Until(deadline)-total/2, 0)
 	t := callback.New(callback.Config{
 		Env: env, Store: h.Callbacks, Instances: h.Instances, Clock: h.Engine.Clock,
 		Caller: f.caller,

@@ -331,7 +331,7 @@ func TestRequestsOfCalls(t *testing.T) {
 			got += n.Calls
 		}
 	}
-	if got != 6 { //nolint:mnd // as said
+	if got != 6 {
 		t.Errorf("%d requests", got)
 	}
 }

@@ -181,7 +181,7 @@ func (f *function) work(ctx context.Context, env string, n *notices, total time.
 	deadline, _ := ctx.Deadline()
 	w := f.worker(env)
 	// Clocks of machines do not matter here: what is left of the time is counted from now.
-	until := began.Add(max(time.Until(deadline)-total/2, 0)) //nolint:mnd // a half
+	until := began.Add(max(time.Until(deadline)-total/2, 0))
 	w.Limit = total / limitPart
 	ids := n.ids()
 	left, err := w.Visit(ctx, ids, n.all, until)

@@ -22,7 +22,7 @@ func ReadUpTo(f File, buf []byte, n int) (int, error) {
 
 // sameBytes reports whether two files are the same.
 func sameBytes(ctx context.Context, a, b File) (bool, error) {
-	buf := Buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
+	buf := Buffers.Get().(*[]byte)
 	defer Buffers.Put(buf)
 	half := len(*buf) / 2
 	one, two := (*buf)[:half], (*buf)[half:2*half]

@@ -164,7 +164,7 @@ func (s *Slot) copyTo(base, name string) error {
 
 // copyInto copies bytes, and owner, group and mode where nothing else is asked for.
 func (s *Slot) copyInto(to, from File, st *unix.Stat_t, asked Perm) error {
-	buf := Buffers.Get().(*[]byte) //nolint:forcetypeassert // its own
+	buf := Buffers.Get().(*[]byte)
 	defer Buffers.Put(buf)
 	if _, err := Pump(s.Ctx, to, nil, from, *buf); err != nil {
 		return err

@@ -132,7 +132,7 @@ func (f File) chown(uid, gid int) error {
 }
 
 func (f File) Chmod(mode int) error {
-	return f.Sys.Do("fchmod", func() error { return unix.Fchmod(f.FD, uint32(mode)) }) //nolint:gosec // 12 bits
+	return f.Sys.Do("fchmod", func() error { return unix.Fchmod(f.FD, uint32(mode)) }) // 12 bits
 }
 
 // Close closes it, if it is open. What was written is synced before, so closing has nothing to

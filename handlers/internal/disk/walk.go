@@ -56,7 +56,7 @@ func walk(path string, flags, self int) (fd int, err error) {
 	}
 	// Who owns the root has everything below. In a user namespace that is how the machine's
 	// superuser looks.
-	w.trusted = []uint32{0, uint32(self), w.st.Uid} //nolint:gosec // 32 bits
+	w.trusted = []uint32{0, uint32(self), w.st.Uid} // 32 bits
 	for len(w.rest) > 0 {
 		if err := w.step(); err != nil {
 			return -1, err

@@ -24,7 +24,7 @@ const (
 // standard output. env is added to the environment. What fails is an *Error; a call that is cut off
 // is Retryable.
 func Run(ctx context.Context, env []string, argv ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // running programs is what it is for
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(append(os.Environ(), "LC_ALL=C", "LANG=C", "LANGUAGE="), env...)
 	cmd.WaitDelay = afterKill
 	out, says := &capped{limit: maxOutput}, &capped{limit: maxError, last: true}

@@ -37,25 +37,25 @@ func (w *witness) judge(o *op) {
 	case deploy.Overview:
 		ok = overviewFits(w.whole(o), out)
 	case []resource.ID:
-		ok = finishedFits(w.whole(o), o.in.(finishedIn), out) //nolint:forcetypeassert // by name
+		ok = finishedFits(w.whole(o), o.in.(finishedIn), out)
 	case dueOut:
-		ok = dueFits(w.whole(o), o.in.(dueIn), out) //nolint:forcetypeassert // by name
+		ok = dueFits(w.whole(o), o.in.(dueIn), out)
 	case map[state.Status]int:
 		ok = countsFit(w.whole(o), out)
 	case state.Committed:
 		w.committed(o, out)
 	case int64:
-		c := o.in.(*op) //nolint:forcetypeassert // by name
+		c := o.in.(*op)
 		ok = some(w.window(c.lastEffect, o.ret), func(v *version) bool { return v.side.idleEpoch == out })
 	case []state.Outbox:
 		ok = outboxFits(w.whole(o), out)
 	case []state.Parameter:
 		ok = some(vs, func(v *version) bool {
-			want, _ := v.state.Parameters(bg, env, o.in.(state.ParameterQuery)) //nolint:forcetypeassert // by name
+			want, _ := v.state.Parameters(bg, env, o.in.(state.ParameterQuery))
 			return slices.EqualFunc(want, out, sameParameter)
 		})
 	case []state.Action:
-		ok = actionsFit(w.whole(o), o.in.(state.ActionQuery), out) //nolint:forcetypeassert // by name
+		ok = actionsFit(w.whole(o), o.in.(state.ActionQuery), out)
 	case struct{}:
 		switch o.in.(type) {
 		case *dynamo.Unlogged:
@@ -139,7 +139,7 @@ func (w *witness) overtaken(o *op) bool {
 // committed checks the answer to a commit.
 func (w *witness) committed(o *op, out state.Committed) {
 	w.once(o)
-	c := o.in.(state.Commit) //nolint:forcetypeassert // by name
+	c := o.in.(state.Commit)
 	vs := w.during(o)
 	for _, x := range out.Conflicts {
 		given := slices.IndexFunc(c.Rows, func(r state.Row) bool { return r.ID == x.ID })

@@ -61,7 +61,7 @@ type Plan struct {
 
 // Draw returns the plan of a seed.
 func Draw(seed uint64) *Plan {
-	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same every time
+	r := rand.New(rand.NewPCG(seed, 1)) // the same every time
 	among := func(list ...int) int { return list[r.IntN(len(list))] }
 	p := &Plan{Seed: seed, page: among(1, 2, 4, 100), sticky: among(0, 30, 60, 90), agents: 1 + r.IntN(3), names: 2 + r.IntN(4),
 		cache: among(1, 2000, 1<<20, 1<<20), pace: time.Duration(among(5, 50, 500)) * time.Millisecond, forgets: r.IntN(2) == 0, drops: r.IntN(2) == 0, quiet: r.IntN(4) == 0, logs: r.IntN(2) == 0}
@@ -83,7 +83,7 @@ func Draw(seed uint64) *Plan {
 			*f = among(5, 20, 60)
 		}
 	}
-	p.meet(rand.New(rand.NewPCG(seed, 2))) //nolint:gosec // the same every time
+	p.meet(rand.New(rand.NewPCG(seed, 2))) // the same every time
 	return p
 }
 

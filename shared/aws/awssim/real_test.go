@@ -41,7 +41,7 @@ func TestModelAnswersLikeDynamoDB(t *testing.T) {
 		if _, err := db.CreateTable(t.Context(), dynamo.Table(table)); err != nil && !awserr.Is(err, awserr.TableInUse) {
 			t.Fatal(err)
 		}
-		p := pair{t: t, rng: rand.New(rand.NewPCG(seed, 9)), table: table, real: db, model: NewTable(table)} //nolint:gosec // the same every time
+		p := pair{t: t, rng: rand.New(rand.NewPCG(seed, 9)), table: table, real: db, model: NewTable(table)} // the same every time
 		for range 400 {
 			p.request()
 		}

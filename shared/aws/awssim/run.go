@@ -20,7 +20,7 @@ type Result struct {
 
 // Run runs a plan; mutant may be nil, and so may trace.
 func Run(p *Plan, m *Mutant, trace func(format string, args ...any)) Result {
-	source := func(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.Seed<<8|of, p.Salt)) } //nolint:gosec // the same every time
+	source := func(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.Seed<<8|of, p.Salt)) } // the same every time
 	r := &run{plan: p, mutant: m, chance: source(0), names: source(1), now: start, table: NewTable("t"), objects: NewObjects(), trace: trace,
 		kinds: map[string]int{}}
 	r.logged = &logModel{r, map[string]state.Action{}}
@@ -44,7 +44,7 @@ func Run(p *Plan, m *Mutant, trace func(format string, args ...any)) Result {
 	}
 	r.first()
 	for i, x := range p.actors {
-		r.begin(fmt.Sprintf("%s%d", x.role, i), r.procs[x.process], source(uint64(2+i)), func(a *actorState) { a.act(x) }) //nolint:gosec // a few
+		r.begin(fmt.Sprintf("%s%d", x.role, i), r.procs[x.process], source(uint64(2+i)), func(a *actorState) { a.act(x) }) // a few
 	}
 	r.play()
 	r.last(source(99))
@@ -69,7 +69,7 @@ func (r *run) begin(name string, p *process, chance *rand.Rand, f func(a *actorS
 // first makes the environment, so that most of what follows finds something.
 func (r *run) first() {
 	r.calm = true
-	r.begin("first", r.procs[0], rand.New(rand.NewPCG(r.plan.Seed, 7)), func(a *actorState) { //nolint:gosec // the same every time
+	r.begin("first", r.procs[0], rand.New(rand.NewPCG(r.plan.Seed, 7)), func(a *actorState) { // the same every time
 		a.plan(0)
 		if r.plan.quiet {
 			_, _ = a.s.rest(r.now.Add(time.Hour))

@@ -76,7 +76,7 @@ func (s *reopened) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.at += int64(n)
 	s.pos = s.at
-	return n, err //nolint:wrapcheck // io.EOF must stay itself
+	return n, err // io.EOF must stay itself
 }
 
 func (s *reopened) reopen() error {

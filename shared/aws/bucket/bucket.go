@@ -325,7 +325,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	case err != nil && !errors.Is(err, io.EOF):
 		return n, awserr.Fault("read file", err)
 	}
-	return n, err //nolint:wrapcheck // io.EOF must stay itself
+	return n, err // io.EOF must stay itself
 }
 
 // List implements deploy.Files.

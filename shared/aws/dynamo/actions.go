@@ -85,7 +85,7 @@ func (f *finder) committed(ctx context.Context) error {
 	errs := make([]error, shards)
 	f.s.Host.Each(shards, shards, func(shard int) {
 		if keys := behind[shard]; len(keys) > 0 {
-			errs[shard] = f.pages(ctx, uint32(shard), keys) //nolint:gosec // a few
+			errs[shard] = f.pages(ctx, uint32(shard), keys) // a few
 		}
 	})
 	for _, err := range errs {

@@ -117,7 +117,7 @@ func TestRequestsOfOperations(t *testing.T) {
 
 // noise is bytes that do not compress.
 func noise(n int) []byte {
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same every time
+	r := rand.New(rand.NewPCG(1, 2)) // the same every time
 	out := make([]byte, n)
 	for i := range out {
 		out[i] = byte(r.Uint32())

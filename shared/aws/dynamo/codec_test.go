@@ -57,7 +57,7 @@ func TestAnyRowComesBack(t *testing.T) {
 	if n := reflect.TypeFor[state.Row]().NumField(); n != 35 {
 		t.Errorf("a row has %d fields: the codec knows 35; add what is new to it, to anyRow, and to this number", n)
 	}
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same every time
+	r := rand.New(rand.NewPCG(1, 2)) // the same every time
 	for range 2000 {
 		row := anyRow(r)
 		for _, intent := range []bool{true, false} {
@@ -89,7 +89,7 @@ func TestImageIsSmall(t *testing.T) {
 		var s runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&s)
-		return int64(s.HeapAlloc) //nolint:gosec // far less than 2^63
+		return int64(s.HeapAlloc) // far less than 2^63
 	}
 	before, at := used(), time.Unix(1_800_000_000, 5)
 	for i := range n {
@@ -135,7 +135,7 @@ func FuzzDecode(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	row := anyRow(rand.New(rand.NewPCG(3, 4))) //nolint:gosec // the same every time
+	row := anyRow(rand.New(rand.NewPCG(3, 4))) // the same every time
 	d := delta{run: true, whole: true, rows: []storedRow{{Row: row, has: hasIntent}}, gone: []resource.ID{"x"}, epoch: 1, checked: []resource.ID{"y"},
 		waveDone: 2, add: []state.Outbox{{ID: "o"}}, drop: []string{"p"}, params: []state.Parameter{{Name: "n"}},
 		without: []droppedParameter{{ParameterKey: state.ParameterKey{Name: "m"}}}, actions: []state.Action{{ID: "a"}}}
@@ -167,7 +167,7 @@ func FuzzDecode(f *testing.F) {
 // not held twice.
 func TestReadRowByRow(t *testing.T) {
 	const n = 2000
-	rng := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // the same every time
+	rng := rand.New(rand.NewPCG(5, 6)) // the same every time
 	d := delta{run: true, whole: true}
 	for i := range n {
 		row := anyRow(rng)

@@ -62,7 +62,7 @@ func (c *commit) run(ctx context.Context) error {
 	return c.s.contend(ctx, func() error {
 		for {
 			err := c.prepare(ctx)
-			if err == errLost { //nolint:errorlint // it is never wrapped
+			if err == errLost { // it is never wrapped
 				return err
 			}
 			if (err == nil && len(c.conflicts) == 0) || c.certain() {
@@ -78,7 +78,7 @@ func (c *commit) run(ctx context.Context) error {
 		}
 		c.tries++
 		err := c.write(ctx)
-		if err == errLost { //nolint:errorlint // it is never wrapped
+		if err == errLost { // it is never wrapped
 			c.lanes = nil
 			clear(c.known) // the records that were in the way are known by their refusal
 		}
@@ -303,7 +303,7 @@ func (c *commit) correctRunning(ctx context.Context, purpose string, correct fun
 		correct(e)
 		return nil
 	})
-	if err == errNothing { //nolint:errorlint // it is never wrapped
+	if err == errNothing { // it is never wrapped
 		err = nil
 	}
 	return err

@@ -223,7 +223,7 @@ func (s *State) rollForward(ctx context.Context, env string, i item) error {
 		return err
 	}
 	f.doc = document{doc}
-	if _, err = s.roll(ctx, env, f); err == errLong { //nolint:errorlint // it is never wrapped
+	if _, err = s.roll(ctx, env, f); err == errLong { // it is never wrapped
 		return nil
 	}
 	return err
@@ -239,7 +239,7 @@ func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID
 		}
 		if err := s.contend(ctx, func() error {
 			out, err := s.rollTablet(withPurpose(ctx, Purpose{Name: "roll", Tablet: key, Number: f.number}), env, key, f)
-			if err == errLong { //nolint:errorlint // it is never wrapped
+			if err == errLong { // it is never wrapped
 				long = err
 				return nil
 			}

@@ -167,7 +167,7 @@ func (s *State) changeHead(ctx context.Context, env string, f func(h *head) erro
 		h.quietUntil, h.tentative = time.Time{}, false
 		p := h.put(s.Host.Random())
 		now, err := s.putOne(ctx, p)
-		if err == errLost && now != nil { //nolint:errorlint // it is never wrapped
+		if err == errLost && now != nil { // it is never wrapped
 			if is, e := headOf(env, now); e == nil && is.nonce == h.nonce {
 				err = nil // our own write, repeated by the SDK
 			}

@@ -102,7 +102,7 @@ func (s *State) newName() string {
 
 // pauseFor returns a random time below a limit.
 func (s *State) pauseFor(limit time.Duration) time.Duration {
-	return time.Duration(s.Host.Random() % uint64(max(limit, 1))) //nolint:gosec // positive
+	return time.Duration(s.Host.Random() % uint64(max(limit, 1))) // positive
 }
 
 // purposeKey is the key of a Purpose in a context.

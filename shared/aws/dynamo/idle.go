@@ -26,7 +26,7 @@ func (s *State) SetIdleEpoch(ctx context.Context, env string, number int64) erro
 		h.idleEpoch = number
 		return nil
 	})
-	if err == errNothing { //nolint:errorlint // it is never wrapped
+	if err == errNothing { // it is never wrapped
 		return nil
 	}
 	if err == nil {

@@ -50,7 +50,7 @@ func (s *State) Release(ctx context.Context, env string, l state.Lease) error {
 		e.next.holder, e.next.running, e.next.before = "", idList{}, idList{}
 		return nil
 	})
-	if err == errNothing { //nolint:errorlint // it is never wrapped
+	if err == errNothing { // it is never wrapped
 		return nil
 	}
 	if err == nil {

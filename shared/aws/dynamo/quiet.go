@@ -58,7 +58,7 @@ func (s *State) MarkQuiet(ctx context.Context, env string, until time.Time) (boo
 
 // notLost returns err, or nil when it only says that somebody else was faster.
 func notLost(err error) error {
-	if err == errLost { //nolint:errorlint // it is never wrapped
+	if err == errLost { // it is never wrapped
 		return nil
 	}
 	return err
@@ -98,7 +98,7 @@ func (s *State) Wake(ctx context.Context, env string) error {
 		}
 		return nil // every change of a head ends the quiet
 	})
-	if err == errNothing { //nolint:errorlint // it is never wrapped
+	if err == errNothing { // it is never wrapped
 		return nil
 	}
 	return err
@@ -113,7 +113,7 @@ func (s *State) wake(ctx context.Context, env string) error {
 		h.quietUntil = time.Time{}
 		return nil
 	})
-	if err == errNothing || fault.Is(err, fault.Canceled) { //nolint:errorlint // it is never wrapped
+	if err == errNothing || fault.Is(err, fault.Canceled) { // it is never wrapped
 		return nil
 	}
 	return err

@@ -176,13 +176,13 @@ func decodeRecord(key string, seq int64, b []byte, p *packer) (*record, error) {
 		r.counts = make(map[state.Status]int, n)
 		for ; n > 0 && !d.Bad; n-- {
 			status := state.Status(d.Word(statusWords))
-			r.counts[status] = int(d.Uint()) //nolint:gosec // a count
+			r.counts[status] = int(d.Uint())
 		}
 	}
-	r.tickets, r.outbox, r.due, r.foreign, r.acted = int(d.Uint()), int(d.Uint()), d.Time(), d.Bool(), d.Int() //nolint:gosec // counts
+	r.tickets, r.outbox, r.due, r.foreign, r.acted = int(d.Uint()), int(d.Uint()), d.Time(), d.Bool(), d.Int()
 	for n := d.Len(); n > 0 && !d.Bad; n-- {
 		f := ref{kind: refKind(d.Byte()), first: d.Int()}
-		f.last, f.size, f.objects, f.name = f.first+d.Int(), int(d.Uint()), int(d.Uint()), d.Hex() //nolint:gosec // sizes
+		f.last, f.size, f.objects, f.name = f.first+d.Int(), int(d.Uint()), int(d.Uint()), d.Hex()
 		r.refs = append(r.refs, f)
 	}
 	r.tail = d.entries()
@@ -235,7 +235,7 @@ func (d *dec) entries() []entry {
 	for n := d.Len(); n > 0 && !d.Bad; n-- {
 		x := entry{seq: d.Int(), data: d.Bytes()}
 		if len(x.data) == 0 {
-			x.object = &object{name: d.Hex(), size: int(d.Uint()), n: int(d.Uint())} //nolint:gosec // sizes
+			x.object = &object{name: d.Hex(), size: int(d.Uint()), n: int(d.Uint())}
 			for i := range x.ids {
 				x.ids[i], x.finished[i] = d.Hex(), d.Time()
 			}

@@ -189,7 +189,7 @@ var errLost = fault.New(fault.Conflict, "write state", "somebody else was faster
 func (s *State) contend(ctx context.Context, f func() error) error {
 	for try := range maxTries {
 		err := f()
-		if err != errLost { //nolint:errorlint // it is never wrapped
+		if err != errLost { // it is never wrapped
 			return err
 		}
 		if try > 0 {

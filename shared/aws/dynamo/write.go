@@ -26,7 +26,7 @@ func (s *State) write(ctx context.Context, env string, edits []*edit, h *head, m
 		err = s.writeAll(ctx, env, puts, edits)
 	}
 	switch {
-	case err == errLost: //nolint:errorlint // it is never wrapped
+	case err == errLost: // it is never wrapped
 		return err // objects stay: an attempt whose answer was lost may have been written, and another change upon it
 	case err != nil:
 		for _, e := range edits {
@@ -47,7 +47,7 @@ func (s *State) write(ctx context.Context, env string, edits []*edit, h *head, m
 // writeOne writes one record, or the head alone.
 func (s *State) writeOne(ctx context.Context, env string, p put, edits []*edit) error {
 	now, err := s.putOne(ctx, p)
-	if err != errLost || len(edits) == 0 { //nolint:errorlint // it is never wrapped
+	if err != errLost || len(edits) == 0 { // it is never wrapped
 		return err
 	}
 	e := edits[0]
@@ -68,7 +68,7 @@ func (s *State) writeOne(ctx context.Context, env string, p put, edits []*edit) 
 // writeAll writes in one transaction. The SDK's repetitions of it are recognised by DynamoDB.
 func (s *State) writeAll(ctx context.Context, env string, puts []put, edits []*edit) error {
 	lost, err := s.putAll(ctx, puts)
-	if err != errLost { //nolint:errorlint // it is never wrapped
+	if err != errLost { // it is never wrapped
 		return err
 	}
 	for i, now := range lost {
@@ -105,7 +105,7 @@ func (s *State) change(ctx context.Context, env, key string, f func(e *edit) err
 				out = e.next
 				return s.write(ctx, env, []*edit{e}, nil)
 			}
-			if fresh || err == errLost { //nolint:errorlint // it is never wrapped
+			if fresh || err == errLost { // it is never wrapped
 				return err
 			}
 			rec = nil

@@ -101,7 +101,7 @@ func (s *Store) Parameters(ctx context.Context, env string, q ParameterQuery) ([
 			}
 		})
 	})
-	if err != nil && err != errEnough { //nolint:errorlint // it is never wrapped
+	if err != nil && err != errEnough { // it is never wrapped
 		return nil, err
 	}
 	return newestChanges(found, q.Limit), nil

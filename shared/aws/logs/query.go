@@ -152,7 +152,7 @@ func (w *walk) query(part string, keys [2]string) *dynamodb.QueryInput {
 	in := &dynamodb.QueryInput{TableName: &w.s.Table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("k = :k AND s BETWEEN :a AND :z"),
 		ExpressionAttributeValues: item{":k": attr.Text(part), ":a": attr.Text(keys[0]), ":z": attr.Text(keys[1])}, ScanIndexForward: aws.Bool(len(w.sel.IDs) > 0)}
 	if w.sel.Limit > 0 {
-		in.Limit = aws.Int32(int32(min(w.sel.Limit, 25))) //nolint:gosec // small
+		in.Limit = aws.Int32(int32(min(w.sel.Limit, 25))) // small
 	}
 	return in
 }

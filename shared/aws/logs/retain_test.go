@@ -132,7 +132,7 @@ func TestDropMovesTheHorizon(t *testing.T) {
 
 // noise is text that does not compress well.
 func noise(n int) string {
-	r := rand.New(rand.NewPCG(1, uint64(n))) //nolint:gosec // the same every time
+	r := rand.New(rand.NewPCG(1, uint64(n))) // the same every time
 	out := make([]byte, n)
 	for i := range out {
 		out[i] = byte(' ' + r.IntN(94))

@@ -109,13 +109,13 @@ func groupOf(id resource.ID) int { return int(hash32(string(id)) % groupParts) }
 
 // markOf tells most texts from one another with two bytes, none of them those that groupOf looks
 // at.
-func markOf(s string) uint16 { return uint16(hash32(s) >> 16) } //nolint:gosec // the upper half
+func markOf(s string) uint16 { return uint16(hash32(s) >> 16) } // the upper half
 
 func hash32(s string) uint32 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(s))
 	sum := h.Sum64()
-	return uint32(sum>>32) ^ uint32(sum) //nolint:gosec // folded
+	return uint32(sum>>32) ^ uint32(sum)
 }
 
 // objectFolder is where the objects of an environment stand: they are in the order of the days on

@@ -38,5 +38,5 @@ func (p *Packer) Pack(b []byte) []byte { return p.enc.EncodeAll(b, nil) }
 
 // Unpack returns what was packed. Its error says that it is damaged.
 func (p *Packer) Unpack(b []byte) ([]byte, error) {
-	return p.dec.DecodeAll(b, nil) //nolint:wrapcheck // who stored it says where it was
+	return p.dec.DecodeAll(b, nil) // who stored it says where it was
 }

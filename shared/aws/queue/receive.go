@@ -79,7 +79,7 @@ func (l *Listener) Receive(ctx context.Context, wait time.Duration) ([]Delivery,
 	return deliveries, nil
 }
 
-func seconds(d time.Duration) int32 { return int32(d / time.Second) } //nolint:gosec // at most hours
+func seconds(d time.Duration) int32 { return int32(d / time.Second) } // at most hours
 
 // Merge makes one of the messages of each lane, and of each part of a job, in the order of the
 // first. A message without hints makes those of others worthless.

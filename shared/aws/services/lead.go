@@ -75,7 +75,7 @@ func (p *plan) shut(ctx context.Context, change int, dropped []string) error {
 	shut[attrShut] = attr.Number(1)
 	seen, by := "", ""
 	if p.before[change].rev > 0 {
-		in := &dynamodb.QueryInput{Limit: aws.Int32(int32(len(dropped) + 2))} //nolint:gosec // few
+		in := &dynamodb.QueryInput{Limit: aws.Int32(int32(len(dropped) + 2))} // few
 		err := p.query(ctx, in, instancePart(p.env, r.ID), guardSort, leadsEnd,
 			func(i item) bool {
 				sort := attr.TextOf(i, attrSort)

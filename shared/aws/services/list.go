@@ -111,7 +111,7 @@ func (n *Instances) listed(
 			lower = listSort(q.Service, from)
 		}
 		if len(q.States) == 0 {
-			in.Limit = aws.Int32(int32(limit + 1)) //nolint:gosec // at most a page
+			in.Limit = aws.Int32(int32(limit + 1)) // at most a page
 		}
 	}
 	var out []entry

@@ -122,7 +122,7 @@ func (n *Instances) placed(
 ) ([]string, error) {
 	in := &dynamodb.QueryInput{
 		ScanIndexForward: aws.Bool(!newest),
-		Limit:            aws.Int32(int32(limit + 1)), //nolint:gosec // at most a page
+		Limit:            aws.Int32(int32(limit + 1)), // at most a page
 	}
 	lower, upper := "", "~"
 	switch {

@@ -137,7 +137,7 @@ func (b *Callbacks) pending(
 	if after != "" {
 		from, to = after+"0", string(rune(0x10ffff)) // behind all items of the instance
 	}
-	in := &dynamodb.QueryInput{Limit: aws.Int32(int32(2*limit + 1))} //nolint:gosec // at most a page
+	in := &dynamodb.QueryInput{Limit: aws.Int32(int32(2*limit + 1))} // at most a page
 	var out []callback.Pending
 	err := b.gather(ctx, in, env, from, to, func(w *waiting) bool {
 		out = append(out, w.Pending)

@@ -83,7 +83,7 @@ func (n *Instances) Versions(
 	var out []inventory.Record
 	var damaged error
 	limit = inventory.Versions(limit)
-	in := &dynamodb.QueryInput{Limit: aws.Int32(int32(limit))} //nolint:gosec // at most a page
+	in := &dynamodb.QueryInput{Limit: aws.Int32(int32(limit))} // at most a page
 	err := n.query(ctx, in, instancePart(env, id), versionSort(max(after, 0)+1), wasEnd,
 		func(i item) bool {
 			var r inventory.Record

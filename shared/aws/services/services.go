@@ -175,7 +175,7 @@ func shardOf(id string) int {
 
 // place is where an instance stands among those of its service: by the time of its order, and id.
 func place(created int64, id string) string {
-	return fmt.Sprintf("%016x/%s", uint64(created)^1<<63, id) //nolint:gosec // order is kept
+	return fmt.Sprintf("%016x/%s", uint64(created)^1<<63, id) // order is kept
 }
 
 func listSort(service, place string) string { return service + "/" + place }

@@ -155,7 +155,7 @@ func (t *table) pause(ctx context.Context, op string, try int) error {
 			"%d times others were in the way, or DynamoDB was throttling", try)
 	}
 	limit := min(time.Millisecond<<min(try, 10), longest)
-	d := rand.N(limit) + 1 //nolint:gosec // no secret
+	d := rand.N(limit) + 1 // no secret
 	if err := t.Sleep(ctx, d); err != nil {
 		return fault.Wrap(fault.KindOf(err), op, err)
 	}

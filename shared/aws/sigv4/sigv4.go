@@ -77,7 +77,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	return next.RoundTrip(out) //nolint:wrapcheck // the client wraps it
+	return next.RoundTrip(out) // the client wraps it
 }
 
 // read reads the body, which has to be known to be signed.
@@ -90,5 +90,5 @@ func read(r *http.Request) ([]byte, error) {
 	if err == nil && len(body) > maxBody {
 		err = fault.New(fault.Invalid, "sign request", "the body is larger than %d bytes", maxBody)
 	}
-	return body, err //nolint:wrapcheck // of the caller's own body
+	return body, err // of the caller's own body
 }

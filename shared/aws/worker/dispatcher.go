@@ -18,7 +18,7 @@ const maxLanes = 16
 // dispatcher serves the lanes of one agent in this process until a time.
 type dispatcher struct {
 	s     *Server
-	ctx   context.Context //nolint:containedctx // of the invocation: lanes are begun by notices, which carry none of it
+	ctx   context.Context // of the invocation: lanes are begun by notices, which carry none of it
 	place place
 	until time.Time
 	// halting: after a fault no lane is begun, as the queue demands.

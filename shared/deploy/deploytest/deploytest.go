@@ -54,7 +54,7 @@ func at(d time.Duration) time.Time { return epoch.Add(d) }
 type fixture struct {
 	StateHarness
 	t     *testing.T
-	ctx   context.Context //nolint:containedctx // of one subtest
+	ctx   context.Context // of one subtest
 	plans map[string]state.Guard
 }
 

@@ -235,7 +235,7 @@ func (p *part) narrow(f *finder) {
 		}
 		scheduled[i], p.tickets[i] = needs, ticket
 		if needs && assumed {
-			p.assumed[int32(i)] = true //nolint:gosec // see Node
+			p.assumed[int32(i)] = true // see Node
 		}
 	}
 	v.mu.Unlock()

@@ -27,7 +27,7 @@ func (s *fixedState) Schedule(
 ) (state.Schedule, error) {
 	var out state.Schedule
 	for n, id := range s.g.IDs {
-		lane := s.g.Lane(int32(n)) //nolint:gosec // small
+		lane := s.g.Lane(int32(n)) // small
 		if s.needs[n] && slices.Contains(agents, state.AgentOf(lane)) {
 			out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: lane, N: 1})
 		}
@@ -64,7 +64,7 @@ func TestFind(t *testing.T) {
 				t.Fatalf("seed %d: %s: %v", seed, lane, err)
 			}
 			var ready []int32
-			for n := range int32(len(g.IDs)) { //nolint:gosec // small
+			for n := range int32(len(g.IDs)) { // small
 				if whole.ready(n) {
 					ready = append(ready, n)
 				}
@@ -98,7 +98,7 @@ func looksRight(w *worker, s *fixedState, whole *frontier) error {
 	}
 	own := w.ownElsewhere()
 	var starts []int32
-	for n := range int32(len(g.IDs)) { //nolint:gosec // small
+	for n := range int32(len(g.IDs)) { // small
 		if g.Lane(n) == w.lane && s.needs[n] {
 			own.needs[g.Agents().At[n]], starts = true, append(starts, n)
 		}

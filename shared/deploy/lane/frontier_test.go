@@ -36,7 +36,7 @@ func TestFrontier(t *testing.T) {
 		f := newFrontier(g, scheduled)
 		for ; left > 0; left-- {
 			var ready []int32
-			for i := range int32(n) { //nolint:gosec // small
+			for i := range int32(n) { // small
 				if want := f.needs[i] && !waits(g, f.needs, i); f.ready(i) != want {
 					t.Fatalf("seed %d: node %d ready %v, want %v", seed, i, f.ready(i), want)
 				}

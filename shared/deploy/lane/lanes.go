@@ -62,7 +62,7 @@ func dropWaiting(ctx context.Context, from state.State, graphs *version.Graphs, 
 		}
 	}
 	w := wavesOf(s, false)
-	for n := range int32(len(g.IDs)) { //nolint:gosec // see Node
+	for n := range int32(len(g.IDs)) { // see Node
 		if asks, _ := w.ask(g, n); asks && !scheduled[n] {
 			scheduled[n], laneOf[n] = true, g.Lane(n)
 		}

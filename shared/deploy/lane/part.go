@@ -36,7 +36,7 @@ func (l rowsOf) of(n int32) *state.Row {
 // all yields the rows that there are, in the order of their nodes.
 func (l rowsOf) all(yield func(n int32, r *state.Row) bool) {
 	for n, r := range l {
-		if r != nil && !yield(int32(n), r) { //nolint:gosec // see version.Graph.Node
+		if r != nil && !yield(int32(n), r) { // see version.Graph.Node
 			return
 		}
 	}

@@ -122,7 +122,7 @@ func (v *view) agree(f *frontier, nodes, expanded []int32) {
 	defer v.mu.Unlock()
 	for i, n := range nodes {
 		if v.clear[n] && !f.clear[i] {
-			f.finishAll(int32(i), func(int32, bool) {}) //nolint:gosec // see Node
+			f.finishAll(int32(i), func(int32, bool) {}) // see Node
 		}
 	}
 	for _, n := range expanded {

@@ -160,7 +160,7 @@ func (w *worker) run(ctx context.Context) error {
 	}
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil //nolint:nilerr // stopping is not a failure: what is left stays scheduled
+			return nil // stopping is not a failure: what is left stays scheduled
 		}
 		claims := w.pick(w.Clock.Now(), w.claimSize)
 		if len(claims) == 0 {

@@ -213,7 +213,7 @@ func (c *Checker) CheckCycles(resources []resource.Resource, at func(i int, attr
 			requires[first] = append(slices.Clip(requires[first]), resources[i].Requires...)
 			continue
 		}
-		byID[resources[i].ID] = int32(i) //nolint:gosec // far fewer than 2^31
+		byID[resources[i].ID] = int32(i) // far fewer than 2^31
 		requires[i] = resources[i].Requires
 	}
 	g := dag.New(len(resources), func(i int) []int32 {

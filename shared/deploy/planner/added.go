@@ -93,7 +93,7 @@ type adder struct {
 // entry returns the entry of a resource of the version, nil if there is none.
 func (a *adder) entry(ctx context.Context, id resource.ID) (*version.Entry, error) {
 	if a.graph.Node(id) < 0 {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil // there is none
 	}
 	b := version.ChunkOf(id, len(a.last.Chunks))
 	lines, err := a.chunk(ctx, b)

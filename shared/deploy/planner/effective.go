@@ -64,17 +64,17 @@ func (p *releasing) removing(ctx context.Context, r *releaser, kept []version.No
 			ID:       id,
 			Lane:     old.Lane(int32(n)),
 			Removing: true,
-		} //nolint:gosec // an index
+		}
 		switch row := r.rows[id]; {
 		case old.Removing[n]:
-			for _, q := range old.Requires(int32(n)) { //nolint:gosec // an index
+			for _, q := range old.Requires(int32(n)) {
 				if came := old.IDs[q]; !old.Removing[q] || !r.index[came] ||
 					r.rows[came] != nil { // else it is purged, and comes back as a new one
 					node.Requires = append(node.Requires, came)
 				}
 			}
 		case row != nil && !row.Orphaned && (row.Removing || row.PurgeOnDelete()):
-			for _, d := range old.Dependants(int32(n)) { //nolint:gosec // an index
+			for _, d := range old.Dependants(int32(n)) {
 				if !old.Removing[d] {
 					node.Requires = append(node.Requires, old.IDs[d])
 				}
@@ -123,7 +123,7 @@ func (p *planning) orderBy(g *version.Graph) {
 	}
 	rank := make([]int32, len(g.IDs))
 	for i, n := range g.Order() {
-		rank[n] = int32(i) //nolint:gosec // an index
+		rank[n] = int32(i)
 	}
 	at := func(id resource.ID) int32 {
 		if n := g.Node(id); n >= 0 {

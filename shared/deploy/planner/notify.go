@@ -51,7 +51,7 @@ func (p *planning) notifyWave(ctx context.Context) {
 		return // a sweep finds the lanes
 	}
 	lanes, checked := map[string]bool{}, func(q int32) bool { return !g.Removing[q] }
-	for n := range int32(len(g.IDs)) { //nolint:gosec // see Node
+	for n := range int32(len(g.IDs)) { // see Node
 		if !slices.ContainsFunc(g.Requires(n), checked) {
 			lanes[g.Lane(n)] = true
 		}

@@ -46,7 +46,7 @@ func NewBench(seed uint64, rates Rates, trace func(format string, args ...any)) 
 		dead: map[string]bool{}, kinds: map[string]int{},
 	}
 	r.sched = &scheduler{
-		rng:   rand.New(rand.NewPCG(seed, 0x5eed)), //nolint:gosec // a simulation
+		rng:   rand.New(rand.NewPCG(seed, 0x5eed)),
 		over:  func() bool { return r.violation != nil },
 		trace: trace,
 	}

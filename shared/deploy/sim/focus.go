@@ -53,7 +53,7 @@ func FocusOf(name string) *Focus {
 // tune applies a focus to what was drawn before the resources.
 func (f *Focus) tune(p *Plan) {
 	if f != nil && f.plan != nil {
-		f.plan(p, rand.New(rand.NewPCG(p.Seed, 0xf0c5))) //nolint:gosec // a simulation
+		f.plan(p, rand.New(rand.NewPCG(p.Seed, 0xf0c5)))
 		p.faults = faultsOf(p.rates)
 	}
 }

@@ -114,7 +114,7 @@ func Draw(seed uint64) *Plan { return DrawFor(seed, nil) }
 
 // DrawFor makes the plan of a seed with a focus; nil: without one.
 func DrawFor(seed uint64, focus *Focus) *Plan {
-	rng := rand.New(rand.NewPCG(seed, 0xd4a3)) //nolint:gosec // a simulation
+	rng := rand.New(rand.NewPCG(seed, 0xd4a3))
 	rates := drawFaults(rng)
 	p := &Plan{
 		Seed: seed, Procs: 1 + rng.IntN(3), Await: rng.IntN(2) == 0, Dead: rng.IntN(2) == 0, Secrets: rng.IntN(3) == 0,
@@ -128,8 +128,8 @@ func DrawFor(seed uint64, focus *Focus) *Plan {
 	if rng.IntN(4) == 0 {
 		p.Settings.RepairTimer = "120"
 	}
-	p.strain(rand.New(rand.NewPCG(seed, 0x57a1)))  //nolint:gosec // a simulation
-	p.measure(rand.New(rand.NewPCG(seed, 0x512e))) //nolint:gosec // a simulation
+	p.strain(rand.New(rand.NewPCG(seed, 0x57a1)))
+	p.measure(rand.New(rand.NewPCG(seed, 0x512e)))
 	focus.tune(p)
 	d := &drawer{rng: rng, p: p, focus: focus}
 	d.population()
@@ -138,18 +138,18 @@ func DrawFor(seed uint64, focus *Focus) *Plan {
 		return p
 	}
 	d.ops()
-	d.functions(rand.New(rand.NewPCG(seed, 0xaf5)))     //nolint:gosec // a simulation
-	d.collections(rand.New(rand.NewPCG(seed, 0xf11e)))  //nolint:gosec // a simulation
-	d.forgets(rand.New(rand.NewPCG(seed, 0xf09e)))      //nolint:gosec // a simulation
-	d.rollbacks(rand.New(rand.NewPCG(seed, 0xbac5)))    //nolint:gosec // a simulation
-	d.frees(rand.New(rand.NewPCG(seed, 0xf5ee)))        //nolint:gosec // a simulation
-	d.replacements(rand.New(rand.NewPCG(seed, 0x5e92))) //nolint:gosec // a simulation
-	d.targets(rand.New(rand.NewPCG(seed, 0x7a26)))      //nolint:gosec // a simulation
-	d.hosts(rand.New(rand.NewPCG(seed, 0x4057)))        //nolint:gosec // a simulation
-	d.requests(rand.New(rand.NewPCG(seed, 0x4e95)))     //nolint:gosec // a simulation
-	d.keeps(rand.New(rand.NewPCG(seed, 0x6e97)))        //nolint:gosec // a simulation
-	d.preserves(rand.New(rand.NewPCG(seed, 0x9e5e)))    //nolint:gosec // a simulation
-	d.waves(rand.New(rand.NewPCG(seed, 0x3a7e)))        //nolint:gosec // a simulation
+	d.functions(rand.New(rand.NewPCG(seed, 0xaf5)))
+	d.collections(rand.New(rand.NewPCG(seed, 0xf11e)))
+	d.forgets(rand.New(rand.NewPCG(seed, 0xf09e)))
+	d.rollbacks(rand.New(rand.NewPCG(seed, 0xbac5)))
+	d.frees(rand.New(rand.NewPCG(seed, 0xf5ee)))
+	d.replacements(rand.New(rand.NewPCG(seed, 0x5e92)))
+	d.targets(rand.New(rand.NewPCG(seed, 0x7a26)))
+	d.hosts(rand.New(rand.NewPCG(seed, 0x4057)))
+	d.requests(rand.New(rand.NewPCG(seed, 0x4e95)))
+	d.keeps(rand.New(rand.NewPCG(seed, 0x6e97)))
+	d.preserves(rand.New(rand.NewPCG(seed, 0x9e5e)))
+	d.waves(rand.New(rand.NewPCG(seed, 0x3a7e)))
 	p.calm()
 	return p
 }

@@ -37,11 +37,11 @@ func (d *drawer) population() {
 	}
 	n = cmp.Or(f.size, n)
 	d.sets = d.one(4)
-	kinds := rand.New(rand.NewPCG(d.p.Seed, 0x5e91)) //nolint:gosec // a simulation
+	kinds := rand.New(rand.NewPCG(d.p.Seed, 0x5e91))
 	rigid := kinds.IntN(3) == 0
-	rooms := rand.New(rand.NewPCG(d.p.Seed, 0x2003)) //nolint:gosec // a simulation
+	rooms := rand.New(rand.NewPCG(d.p.Seed, 0x2003))
 	shared := rooms.IntN(4) == 0
-	lists := rand.New(rand.NewPCG(d.p.Seed, 0x115d)) //nolint:gosec // a simulation
+	lists := rand.New(rand.NewPCG(d.p.Seed, 0x115d))
 	listed := lists.IntN(5) == 0 || f.listed
 	types := []string{typeThing, typeThing, typeThing, typeBatch, typeSlow, typeAssigned, typeLonely}
 	if f.types != nil {

@@ -80,7 +80,7 @@ func newRun(p *Plan, m Mutant, trace func(format string, args ...any)) (*run, er
 		kinds: map[string]int{}, recorded: map[resource.ID]time.Duration{},
 		asked: map[resource.ID]int{}, changedAt: map[resource.ID]int{},
 	}
-	r.sched = &scheduler{rng: rand.New(rand.NewPCG(p.Seed, 0x5eed)), over: func() bool { return r.violation != nil }, trace: trace} //nolint:gosec // a simulation
+	r.sched = &scheduler{rng: rand.New(rand.NewPCG(p.Seed, 0x5eed)), over: func() bool { return r.violation != nil }, trace: trace}
 	r.recorder = &recorder{State: r.state, Files: r.files, r: r}
 	r.handlers = r.newHandlers()
 	r.files.Now = r.time

@@ -205,7 +205,7 @@ var foundIn = regexp.MustCompile(`seed (\d+): (\S+) at `)
 // find looks for a mutant in so many seeds.
 func (m *sourceMutant) find(t *testing.T, program string, first uint64) {
 	t.Helper()
-	run := exec.Command(program, "-test.run", "^TestLong$", "-whole", "-focus", m.focus, //nolint:gosec // built above
+	run := exec.Command(program, "-test.run", "^TestLong$", "-whole", "-focus", m.focus,
 		"-first", strconv.FormatUint(first, 10), "-seeds", strconv.Itoa(m.within))
 	run.Env = append(os.Environ(), "SIM_MUTANT="+m.name)
 	out, err := run.CombinedOutput()

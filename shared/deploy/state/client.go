@@ -167,7 +167,7 @@ func (c *Client) WithStatus(
 	status Status,
 ) (map[resource.ID]bool, error) {
 	if status == "" {
-		return nil, nil //nolint:nilnil // any
+		return nil, nil
 	}
 	f := Filter{Status: status}
 	out := map[resource.ID]bool{}

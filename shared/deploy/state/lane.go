@@ -23,7 +23,7 @@ func LaneOf(id resource.ID, agent string, lanes int) string {
 		"%s/%d",
 		agent,
 		h.Sum32()%uint32(lanes),
-	) //nolint:gosec // lanes is small and positive
+	) // lanes is small and positive
 }
 
 // AgentOf returns the agent of a lane.

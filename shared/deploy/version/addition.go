@@ -76,7 +76,7 @@ func (g *Graph) with(more []Node) *Graph {
 	was := make([]int32, 0, n)          // by node of out: which one it is of g, or ^i of more
 	keep := func(to int) {
 		for i := len(now); i < to; i++ {
-			now, was = append(now, int32(len(was))), append(was, int32(i)) //nolint:gosec // see Node
+			now, was = append(now, int32(len(was))), append(was, int32(i)) // see Node
 			out.IDs, out.Removing = append(out.IDs, g.IDs[i]), append(out.Removing, g.Removing[i])
 			out.LaneOf = append(out.LaneOf, lanes[g.LaneOf[i]])
 		}
@@ -84,7 +84,7 @@ func (g *Graph) with(more []Node) *Graph {
 	for i := range more {
 		at, _ := slices.BinarySearch(g.IDs, more[i].ID)
 		keep(at)
-		was = append(was, ^int32(i)) //nolint:gosec // see Node
+		was = append(was, ^int32(i)) // see Node
 		out.IDs, out.Removing = append(out.IDs, more[i].ID), append(out.Removing, more[i].Removing)
 		out.LaneOf = append(out.LaneOf, out.laneOf(more[i].Lane))
 	}
@@ -111,7 +111,7 @@ func (g *Graph) with(more []Node) *Graph {
 // laneOf returns the index of a lane.
 func (g *Graph) laneOf(lane string) int32 {
 	i, _ := slices.BinarySearch(g.Lanes, lane)
-	return int32(i) //nolint:gosec // see Node
+	return int32(i) // see Node
 }
 
 const additionFormat = 2
@@ -126,7 +126,7 @@ func (g *Graph) encodeAdded() []byte {
 	for i := range g.added {
 		n := &g.added[i]
 		w.Text(string(n.ID))
-		flag := uint64(g.laneOf(n.Lane)) << 1 //nolint:gosec // not negative
+		flag := uint64(g.laneOf(n.Lane)) << 1 // not negative
 		if n.Removing {
 			flag |= 1
 		}
@@ -156,7 +156,7 @@ func decodeAddition(g *Graph, name string, stored []byte) (*Graph, error) {
 		n := &more[i]
 		n.ID = resource.ID(r.Text())
 		flag := r.UintTo(uint64(len(lanes))*2 + 1)
-		if int(flag>>1) >= len(lanes) { //nolint:gosec // bounded
+		if int(flag>>1) >= len(lanes) { // bounded
 			return nil, damagedGraph()
 		}
 		n.Lane, n.Removing = lanes[flag>>1], flag&1 == 1

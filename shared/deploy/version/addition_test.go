@@ -63,7 +63,7 @@ func TestAdditions(t *testing.T) {
 	t.Parallel()
 	additions := 0
 	for seed := range uint64(20) {
-		rng := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
+		rng := rand.New(rand.NewPCG(seed, 1))
 		files := &heldFiles{byHash: map[string][]byte{}}
 		var all []Node
 		g, name := EmptyGraph(), ""
@@ -103,7 +103,7 @@ func TestAdditions(t *testing.T) {
 // TestAdditionsFold pins that a graph is stored whole again once much was added to it.
 func TestAdditionsFold(t *testing.T) {
 	t.Parallel()
-	rng := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // a test
+	rng := rand.New(rand.NewPCG(1, 1))
 	g := NewGraph(nodesAt(rng, EmptyGraph(), 400))
 	base, _ := g.Stored()
 	name, most := base, 0
@@ -131,7 +131,7 @@ func TestAdditionsFold(t *testing.T) {
 // TestGraphsKeepBase pins that what an addition is to is read once.
 func TestGraphsKeepBase(t *testing.T) {
 	t.Parallel()
-	rng := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // a test
+	rng := rand.New(rand.NewPCG(1, 1))
 	files := &heldFiles{byHash: map[string][]byte{}}
 	g := NewGraph(nodesAt(rng, EmptyGraph(), 300))
 	name, file := g.Stored()

@@ -26,7 +26,7 @@ func (g *Graph) Agents() *AgentIndex {
 			name := state.AgentOf(lane)
 			a, known := x.Number[name]
 			if !known {
-				a = int32(len(x.Names)) //nolint:gosec // see Node
+				a = int32(len(x.Names)) // see Node
 				x.Number[name], x.Names = a, append(x.Names, name)
 			}
 			x.of[i] = a
@@ -34,8 +34,8 @@ func (g *Graph) Agents() *AgentIndex {
 		x.Nodes = make([][]int32, len(x.Names))
 		for n, lane := range g.LaneOf {
 			a := x.of[lane]
-			x.At[n] = int32(len(x.Nodes[a]))          //nolint:gosec // see Node
-			x.Nodes[a] = append(x.Nodes[a], int32(n)) //nolint:gosec // see Node
+			x.At[n] = int32(len(x.Nodes[a]))          // see Node
+			x.Nodes[a] = append(x.Nodes[a], int32(n)) // see Node
 		}
 		g.agentIndex = x
 	})
@@ -72,14 +72,14 @@ func (g *Graph) Part(nodes []int32) *Graph {
 	for i, n := range nodes {
 		lane, _ := slices.BinarySearch(used, g.LaneOf[n])
 		out.IDs[i], out.Removing[i] = g.IDs[n], g.Removing[n]
-		out.LaneOf[i] = int32(lane) //nolint:gosec // see Node
+		out.LaneOf[i] = int32(lane) // see Node
 	}
 	var edges []int32
 	out.dag = dag.New(len(nodes), func(i int) []int32 {
 		edges = edges[:0]
 		for _, q := range g.Requires(nodes[i]) {
 			if at, in := slices.BinarySearch(nodes, q); in {
-				edges = append(edges, int32(at)) //nolint:gosec // see Node
+				edges = append(edges, int32(at)) // see Node
 			}
 		}
 		return edges

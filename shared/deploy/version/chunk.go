@@ -36,7 +36,7 @@ func Buckets(n, size int) int {
 func ChunkOf(id resource.ID, of int) int {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id))
-	return int(h.Sum64() % uint64(of)) //nolint:gosec // of is positive
+	return int(h.Sum64() % uint64(of)) // of is positive
 }
 
 // Chunks splits entries, which are sorted by id, into blobs of about size resources and returns

@@ -37,7 +37,7 @@ func EmptyGraph() *Graph { return &Graph{dag: dag.New(0, func(int) []int32 { ret
 func (g *Graph) Node(id resource.ID) int32 {
 	i := sort.Search(len(g.IDs), func(i int) bool { return g.IDs[i] >= id })
 	if i < len(g.IDs) && g.IDs[i] == id {
-		return int32(i) //nolint:gosec // graphs have far fewer than 2^31 nodes
+		return int32(i) // graphs have far fewer than 2^31 nodes
 	}
 	return -1
 }
@@ -87,7 +87,7 @@ func NewGraph(nodes []Node) *Graph {
 	laneSet := map[string]bool{}
 	for i, n := range nodes {
 		g.IDs[i], g.Removing[i] = n.ID, n.Removing
-		index[n.ID] = int32(i) //nolint:gosec // see Node
+		index[n.ID] = int32(i) // see Node
 		laneSet[n.Lane] = true
 	}
 	for lane := range laneSet {
@@ -96,7 +96,7 @@ func NewGraph(nodes []Node) *Graph {
 	slices.Sort(g.Lanes)
 	laneIndex := make(map[string]int32, len(g.Lanes))
 	for i, lane := range g.Lanes {
-		laneIndex[lane] = int32(i) //nolint:gosec // see Node
+		laneIndex[lane] = int32(i) // see Node
 	}
 	buf := make([]int32, 0, 16)
 	g.dag = dag.New(len(nodes), func(i int) []int32 {
@@ -127,7 +127,7 @@ func (g *Graph) encode() []byte {
 	w.Len(len(g.IDs))
 	for i, id := range g.IDs {
 		w.Text(string(id))
-		flag := uint64(g.LaneOf[i]) << 1 //nolint:gosec // not negative
+		flag := uint64(g.LaneOf[i]) << 1 // not negative
 		if g.Removing[i] {
 			flag |= 1
 		}
@@ -164,7 +164,7 @@ func decodeGraph(stored []byte) (*Graph, error) {
 	for i := 0; i < n && !r.Bad; i++ {
 		g.IDs[i] = resource.ID(r.Text())
 		flag := r.UintTo(uint64(len(lanes))*2 + 1)
-		g.LaneOf[i], g.Removing[i] = int32(flag>>1), flag&1 == 1 //nolint:gosec // bounded
+		g.LaneOf[i], g.Removing[i] = int32(flag>>1), flag&1 == 1 // bounded
 		if int(g.LaneOf[i]) >= len(lanes) {
 			r.Fail()
 			break
@@ -176,7 +176,7 @@ func decodeGraph(stored []byte) (*Graph, error) {
 				r.Fail()
 				break
 			}
-			edges[i][j] = int32(to) //nolint:gosec // bounded
+			edges[i][j] = int32(to) // bounded
 		}
 	}
 	if !r.Done() || !slices.IsSorted(g.IDs) {

@@ -37,7 +37,7 @@ func ReversePurged(nodes []Node, purged map[resource.ID]bool) []Node {
 	g := dag.New(len(out), func(i int) []int32 {
 		var reqs []int32
 		for _, id := range out[i].Requires {
-			reqs = append(reqs, int32(index[id])) //nolint:gosec // far fewer than 2^31
+			reqs = append(reqs, int32(index[id])) // far fewer than 2^31
 		}
 		return reqs
 	})
@@ -51,7 +51,7 @@ func ReversePurged(nodes []Node, purged map[resource.ID]bool) []Node {
 func WithoutCircles(nodes []Node) []Node {
 	index := make(map[resource.ID]int32, len(nodes))
 	for i := range nodes {
-		index[nodes[i].ID] = int32(i) //nolint:gosec // far fewer than 2^31
+		index[nodes[i].ID] = int32(i) // far fewer than 2^31
 	}
 	part := dag.New(len(nodes), func(i int) []int32 {
 		var out []int32

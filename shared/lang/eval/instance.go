@@ -176,7 +176,7 @@ func (e *engine) make(
 	}
 	o := &Instance{
 		engine: e, entity: entity, made: made{at: at}, turn: e.waiting.reserve(len(entity.All())),
-		number: int32(len(e.instances)), depth: int32(depth), //nolint:gosec // bounded by room
+		number: int32(len(e.instances)), depth: int32(depth), // bounded by room
 	}
 	o.scope.instance = o
 	e.furnish(o)

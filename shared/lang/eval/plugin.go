@@ -176,7 +176,7 @@ var ErrMissing = errors.New("missing")
 type missing struct{ text string }
 
 func (m missing) Error() string   { return m.text }
-func (m missing) Is(e error) bool { return e == ErrMissing } //nolint:errorlint // it is a sentinel
+func (m missing) Is(e error) bool { return e == ErrMissing } // it is a sentinel
 
 // Attribute returns what an instance holds. It returns ErrUnset if that is not known yet, and
 // ErrMissing if an optional relation is empty or there is no such attribute. A relation to many is

@@ -168,7 +168,7 @@ func (e *sliceExpr) eval(s *state) (types.Value, error) {
 func bound(v types.Value) (*int, error) {
 	switch v := v.(type) {
 	case types.Null:
-		return nil, nil //nolint:nilnil // nothing was written
+		return nil, nil // nothing was written
 	case *Undefined:
 		return nil, v.err()
 	case *big.Int:

@@ -189,7 +189,7 @@ func (w *jsonWriter) text(text string) {
 			w.b.WriteByte('\\')
 			w.b.WriteRune(r)
 		case r < ' ':
-			quoted, _ := json.Marshal(string(r)) //nolint:errchkjson // a string
+			quoted, _ := json.Marshal(string(r))
 			w.b.WriteString(strings.Trim(string(quoted), `"`))
 		case r < 0x7f || r == 0x7f:
 			w.b.WriteRune(r)

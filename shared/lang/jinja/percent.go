@@ -150,7 +150,7 @@ func (s *state) percentOne(p percentSpec, v types.Value, escaped bool) (string, 
 		return s.percentText(p, v, escaped)
 	case 'c':
 		if n, ok := count(v); ok {
-			return p.pad("", string(rune(n)), false), nil //nolint:gosec // as Python: a character
+			return p.pad("", string(rune(n)), false), nil // as Python: a character
 		}
 		if text, ok := stringOf(v); ok && utf8.RuneCountInString(text) == 1 {
 			return p.pad("", text, false), nil

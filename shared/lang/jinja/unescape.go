@@ -65,7 +65,7 @@ func unescape(text string) (string, error) {
 		if err != nil || code > utf8.MaxRune {
 			return "", fmt.Errorf(`\%c%s is not a character`, c, text[i+skip:i+skip+n])
 		}
-		b.WriteRune(rune(code)) //nolint:gosec // checked
+		b.WriteRune(rune(code)) // checked
 		i += skip + n - 1
 	}
 	return b.String(), nil

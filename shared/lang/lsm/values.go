@@ -73,7 +73,7 @@ func number(n json.Number) (types.Value, error) {
 func Plain(v types.Value) (any, error) {
 	switch v := v.(type) {
 	case types.Null:
-		return nil, nil //nolint:nilnil // that is null
+		return nil, nil // that is null
 	case bool, string, int64, float64, *big.Int:
 		return v, nil
 	case *types.List:

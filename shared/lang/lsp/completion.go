@@ -13,7 +13,7 @@ import (
 )
 
 // completionKinds are the numbers of the protocol for kinds.
-var completionKinds = map[names.Kind]int{ //nolint:gochecknoglobals // a table
+var completionKinds = map[names.Kind]int{
 	names.Namespace: 9, names.Entity: 7, names.Attribute: 5, names.Relation: 10, names.Typedef: 25,
 	names.Implementation: 2, names.Plugin: 3, names.Variable: 6, names.Primitive: 25,
 }
@@ -102,7 +102,7 @@ func namespaces(model string) []string {
 	_ = filepath.WalkDir(model, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil //nolint:nilerr // what cannot be read is not there
+			return nil // what cannot be read is not there
 		case len(out) >= limit:
 			return fs.SkipAll
 		case filepath.Ext(path) == ".cf" && !d.IsDir():

@@ -171,7 +171,7 @@ func (s *server) markup(code, doc string) markup {
 }
 
 // symbolKinds are the numbers of the protocol for kinds.
-var symbolKinds = map[names.Kind]int{ //nolint:gochecknoglobals // a table
+var symbolKinds = map[names.Kind]int{
 	names.Namespace: 3, names.Entity: 5, names.Attribute: 8, names.Relation: 7, names.Typedef: 26,
 	names.Implementation: 6, names.Plugin: 12, names.Variable: 13, names.Primitive: 26,
 }

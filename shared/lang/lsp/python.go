@@ -58,7 +58,7 @@ func pythonFiles(m *module.Module) []string {
 	_ = filepath.WalkDir(m.Code, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil //nolint:nilerr // what cannot be read declares nothing
+			return nil // what cannot be read declares nothing
 		case len(out) >= maxPython:
 			return fs.SkipAll
 		case d.IsDir() && path != m.Code && strings.HasPrefix(d.Name(), "."):

@@ -65,7 +65,7 @@ func (t *texts) text(path string) (string, bool) {
 	}
 	f, ok := t.files[path]
 	if !ok || !f.at.Equal(info.ModTime()) || f.size != info.Size() {
-		data, err := os.ReadFile(path) //nolint:gosec // a model of the user's project
+		data, err := os.ReadFile(path)
 		if err != nil {
 			return "", false
 		}

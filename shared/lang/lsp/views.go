@@ -244,7 +244,7 @@ func (v *view) extras() []string {
 	_ = filepath.WalkDir(v.path, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil //nolint:nilerr // what cannot be read is not there
+			return nil // what cannot be read is not there
 		case d.IsDir() && path != v.path && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
 		case len(out) >= maxExtras:

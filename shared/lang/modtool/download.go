@@ -130,7 +130,7 @@ func (i *installer) download(
 	if err := restore(temporary, f.name, r.Module); err != nil {
 		return "", err
 	}
-	if err := os.Chmod(temporary, 0o755); err != nil { //nolint:gosec // as git makes folders
+	if err := os.Chmod(temporary, 0o755); err != nil { // as git makes folders
 		return "", fault.Wrap(fault.Unavailable, doing, err)
 	}
 	if err := os.Rename(temporary, into); err != nil {

@@ -91,11 +91,11 @@ func choose(ctx context.Context, dir, name, mode string, d *module.Demands) (str
 func older(ctx context.Context, dir, tag string) (bool, error) {
 	text, err := git(ctx, dir, "show", tag+":"+metadata.FileV1)
 	if err != nil {
-		return true, nil //nolint:nilerr // it says nothing about compilers
+		return true, nil // it says nothing about compilers
 	}
 	m, _, err := metadata.ReadModuleV1(metadata.FileV1, []byte(text))
 	if err != nil || m.CompilerVersion == "" {
-		return true, nil //nolint:nilerr // what is wrong in it is found when it is loaded
+		return true, nil // what is wrong in it is found when it is loaded
 	}
 	needs, err := pep440.Parse(m.CompilerVersion)
 	own, _ := pep440.Parse(compiler)
@@ -186,7 +186,7 @@ func (t *Tool) move(
 	d *module.Demands,
 ) (bool, error) {
 	if _, err := os.Stat(filepath.Join(m.Dir, ".git")); err != nil {
-		return false, nil //nolint:nilerr // it is no clone of its own
+		return false, nil // it is no clone of its own
 	}
 	if text, err := changed(ctx, m.Dir); err != nil || text != "" {
 		t.stays(m, "it has changes that are not committed")

@@ -33,7 +33,6 @@ func TestBasePython(t *testing.T) {
 			if says != "" {
 				text = fmt.Sprintf("#!/bin/sh\necho %s\n", says)
 			}
-			//nolint:gosec // a program
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 				t.Fatal(err)
 			}

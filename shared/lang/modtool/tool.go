@@ -142,7 +142,7 @@ func run(
 	name string,
 	args ...string,
 ) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // programs that we name
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, env
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &limited{&said}

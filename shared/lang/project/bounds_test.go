@@ -95,7 +95,7 @@ func TestBounds(t *testing.T) {
 	take := func(name, text, says string) {
 		t.Run(name, func(t *testing.T) {
 			path := bounded(t, text)
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBounds$") //nolint:gosec // this program
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBounds$")
 			cmd.Env = append(os.Environ(), "PROJECT_BOUNDS_TEST="+path)
 			out, err := cmd.CombinedOutput()
 			var kb int
@@ -133,7 +133,7 @@ func TestBoundsWithin(t *testing.T) {
 	const memory, own = 160, 16 // megabytes: of models, and of the program itself
 	for name, text := range endless() {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBoundsWithin$") //nolint:gosec // this program
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBoundsWithin$")
 			cmd.Env = append(os.Environ(), "PROJECT_BOUNDS_TEST="+bounded(t, text),
 				fmt.Sprintf("PROJECT_BOUNDS_MEMORY=%d", memory<<20),
 				fmt.Sprintf("GOMEMLIMIT=%dMiB", memory))

@@ -291,7 +291,7 @@ func (l *loader) builtIn(parts []string) (string, *syntax.File, error) {
 	}
 	text, err := std.Model.ReadFile(name)
 	if err != nil {
-		return "", nil, nil //nolint:nilerr // there is no such part
+		return "", nil, nil // there is no such part
 	}
 	l.testing = l.testing || name == "model/testing.cf"
 	path := "std/" + name

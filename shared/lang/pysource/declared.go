@@ -196,7 +196,7 @@ func (p *Plugin) params(list [][]token, types typeNames) {
 		q := param(one, types)
 		q.ByName = byName
 		switch {
-		case stars == 2: //nolint:mnd // **kwargs
+		case stars == 2: // **kwargs
 			p.Named = &q
 		case stars == 1:
 			p.Rest, byName = &q, true
@@ -223,7 +223,7 @@ func plain(tokens []token) string {
 	switch {
 	case len(tokens) == 1 && tokens[0].kind == quoted:
 		return `"` + tokens[0].text + `"`
-	case len(tokens) > 4: //nolint:mnd // a sign, digits, a point and digits
+	case len(tokens) > 4: // a sign, digits, a point and digits
 		return ""
 	}
 	out := ""

@@ -22,7 +22,7 @@ func (h *Host) tag(tag string, v types.Value) (types.Value, error) {
 	case "x":
 		return omitted{}, nil
 	case "p":
-		if f := items(v); len(f) == 2 { //nolint:mnd // a number and a name
+		if f := items(v); len(f) == 2 { // a number and a name
 			n, _ := f[0].(int64)
 			return function{n, text(f[1])}, nil
 		}

@@ -92,7 +92,7 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 		"utf8",
 		"-c",
 		string(boot),
-	) //nolint:gosec,noctx // of the project
+	)
 	h.cmd.Dir = o.Dir
 	h.cmd.Env = append(os.Environ(), "PYTHONHASHSEED=0", "PYTHONSAFEPATH=1", markName+"="+h.mark)
 	if path := o.Path; len(path) > 0 {

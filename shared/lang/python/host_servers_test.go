@@ -365,7 +365,7 @@ func TestWithoutLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	base := exec.CommandContext( //nolint:gosec // of the test
+	base := exec.CommandContext(
 		t.Context(), filepath.Join(env, "bin", "python"), "-m", "venv", "--without-pip",
 		filepath.Join(dir, ".env"))
 	if out, err := base.CombinedOutput(); err != nil {

@@ -30,7 +30,7 @@ func TestFind(t *testing.T) {
 		"bin/python does not lead to a Python program") {
 		t.Errorf("of one whose Python was removed it says %q", wrong)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "gone"), []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(dir, "gone"), []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if path, wrong := python.Find(filepath.Join(dir, ".env")); wrong != "" || path == "" {
@@ -51,7 +51,7 @@ func TestNotPython(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			path := filepath.Join(dir, "python")
-			if err := os.WriteFile(path, []byte(test.text), 0o700); err != nil { //nolint:gosec // a program
+			if err := os.WriteFile(path, []byte(test.text), 0o700); err != nil {
 				t.Fatal(err)
 			}
 			h, err := python.Start(t.Context(), python.Options{Python: path, Dir: dir, Shown: "."})

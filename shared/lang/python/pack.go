@@ -154,7 +154,7 @@ func (p *Pack) ended() bool {
 func (p *Pack) at(env, agent string, code modules) (*served, error) {
 	sum := fnv.New32a()
 	_, _ = io.WriteString(sum, env+"\n"+agent)
-	slot := sum.Sum32() % uint32(p.o.Processes) //nolint:gosec // a few
+	slot := sum.Sum32() % uint32(p.o.Processes) // a few
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {

@@ -68,7 +68,7 @@ func TestUses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	python := exec.CommandContext(t.Context(), //nolint:gosec // of the test
+	python := exec.CommandContext(t.Context(),
 		filepath.Join(env, "bin", "python"), "-I", "-B", "testdata/uses.py", "host/code.py")
 	python.Stdin = &in
 	said, err := python.Output()

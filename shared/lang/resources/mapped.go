@@ -317,7 +317,7 @@ func (n node) lacks(what, name string) error {
 func plain(v types.Value) (any, error) {
 	switch v := v.(type) {
 	case types.Null, nil:
-		return nil, nil //nolint:nilnil // null is a value
+		return nil, nil // null is a value
 	case bool, string, int64, *big.Int, float64, reference:
 		return v, nil
 	case *types.Unknown:

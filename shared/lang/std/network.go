@@ -103,7 +103,7 @@ func ones(n int) *big.Int {
 	return new(
 		big.Int,
 	).Sub(new(big.Int).Lsh(big.NewInt(1), uint(n)), big.NewInt(1))
-	//nolint:gosec // 32 or 128
+	// 32 or 128
 }
 
 func number(a netip.Addr) *big.Int { return new(big.Int).SetBytes(a.AsSlice()) }

@@ -63,7 +63,7 @@ func (w *printer) starts(body []Statement) {
 		case *If:
 			w.starts(s.Then)
 			if _, is := elif(s.Else); is {
-				w.starts(s.Else[0].(*If).Then) //nolint:forcetypeassert // elif has looked
+				w.starts(s.Else[0].(*If).Then) // elif has looked
 			}
 			w.starts(s.Else)
 		case *Relation:
@@ -103,7 +103,7 @@ func (w *printer) print(f *File) {
 		if t.Kind == EOF {
 			break
 		}
-		w.token(t, int32(i), &f.Tokens[i+1]) //nolint:gosec // texts are bounded
+		w.token(t, int32(i), &f.Tokens[i+1]) // texts are bounded
 	}
 	if w.before != nil {
 		w.out.WriteString("\n")

@@ -58,7 +58,7 @@ func (p *parser) peek() *Token { return &p.tokens[p.at] }
 
 // ahead returns a token further on, the EOF behind the end.
 func (p *parser) ahead(n int32) *Token {
-	return &p.tokens[min(p.at+n, int32(len(p.tokens)-1))] //nolint:gosec // texts are bounded
+	return &p.tokens[min(p.at+n, int32(len(p.tokens)-1))] // texts are bounded
 }
 
 func (p *parser) step() int32 {

@@ -120,8 +120,8 @@ func (s *scanner) token(k Kind, n int) {
 	}
 	switch k {
 	case Name, TypeName, Keyword, Int, Float, Rel, Compare, Punct: // ASCII, on a line
-		s.at.Offset += int32(n) //nolint:gosec // texts are bounded by MaxText
-		s.at.Column += int32(n) //nolint:gosec // texts are bounded by MaxText
+		s.at.Offset += int32(n) // texts are bounded by MaxText
+		s.at.Column += int32(n) // texts are bounded by MaxText
 	default:
 		s.advance(n)
 	}

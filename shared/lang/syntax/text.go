@@ -91,7 +91,7 @@ func escape(text string) (value string, n int, bad string) {
 			n++
 		}
 		code, _ := strconv.ParseUint(text[1:n], 8, 32) // at most three octal digits
-		return string(rune(code)), n, ""               //nolint:gosec // at most 511
+		return string(rune(code)), n, ""               // at most 511
 	}
 	_, size := utf8.DecodeRuneInString(text[1:])
 	return text[:1+size], 1 + size, text[:1+size]

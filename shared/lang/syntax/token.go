@@ -90,7 +90,7 @@ func (p Pos) behind(text, after string) Pos {
 			p.Line, p.Column = p.Line+1, 1
 		}
 	}
-	p.Offset += int32(len(text)) //nolint:gosec // texts are bounded by MaxText
+	p.Offset += int32(len(text)) // texts are bounded by MaxText
 	return p
 }
 

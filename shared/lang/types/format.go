@@ -178,7 +178,7 @@ func (s spec) integer(n *big.Int) (string, error) {
 		if s.sign != 0 || s.alternate || !n.IsInt64() || n.Int64() < 0 || n.Int64() > utf8.MaxRune {
 			return "", errors.New("c formats the number of a character, without a sign and #")
 		}
-		return s.pad("", string(rune(n.Int64())), '>'), nil //nolint:gosec // checked
+		return s.pad("", string(rune(n.Int64())), '>'), nil // checked
 	default:
 		return "", s.unknownKind("an int")
 	}

@@ -94,7 +94,7 @@ func exact(v Value) *big.Float {
 		return new(big.Float).SetFloat64(f)
 	}
 	n, _ := whole(v)
-	return new(big.Float).SetPrec(uint(max(64, n.BitLen()))).SetInt(n) //nolint:gosec // a length
+	return new(big.Float).SetPrec(uint(max(64, n.BitLen()))).SetInt(n)
 }
 
 // Compare computes a comparison of two numbers: <, <=, > or >=.
@@ -302,7 +302,7 @@ const maxExact = 64
 func exactPower(x float64, n int) float64 {
 	const bits = 53
 	abs := max(n, -n)
-	z := new(big.Float).SetPrec(uint(bits * (abs + 2))).SetInt64(1) //nolint:gosec // small
+	z := new(big.Float).SetPrec(uint(bits * (abs + 2))).SetInt64(1) // small
 	for range abs {
 		z.Mul(z, new(big.Float).SetFloat64(x))
 	}

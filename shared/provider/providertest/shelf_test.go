@@ -246,7 +246,7 @@ func (s *shelf) store(r provider.Resource) map[string]any {
 	}
 	box := map[string]any{"size": r.Attributes["size"], "wood": r.Attributes["wood"], "tags": r.Attributes["tags"], "notes": r.Attributes["notes"]}
 	if n, ok := box["size"].(int64); ok && s.narrowNumbers {
-		box["size"] = int64(int32(n)) //nolint:gosec // that is the fault
+		box["size"] = int64(int32(n)) // that is the fault
 	}
 	if painted {
 		box["colour"] = strings.ToLower(colour)

@@ -170,7 +170,7 @@ func wrongLaws() []wrong {
 			if r.Attributes["colour"] == nil {
 				return nil
 			}
-			return []provider.Generated{lid(map[string]any{"colour": r.Attributes["colour"].(string)})} //nolint:forcetypeassert // that is the fault
+			return []provider.Generated{lid(map[string]any{"colour": r.Attributes["colour"].(string)})} // that is the fault
 		})},
 		{"what follows of a type of Go", "generate", "n of a test::Lid that follows is a int", "", generates(func(_ int, r provider.Resource) []provider.Generated {
 			return []provider.Generated{lid(map[string]any{"n": 1})}

@@ -136,7 +136,7 @@ func wrongValues() []wrong {
 		}},
 		{"a panic without what is optional", "together", "panic: ", "", func(w *twist) {
 			w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-				ctx.Info("painting", "letters", len(req.Resource.Attributes["colour"].(string))) //nolint:forcetypeassert // that is the fault
+				ctx.Info("painting", "letters", len(req.Resource.Attributes["colour"].(string))) // that is the fault
 				return w.shelf.Create(ctx, req)
 			}
 		}},

@@ -48,7 +48,7 @@ func (w *walker) project(m Model, dir string) error {
 
 // module adds a module V1, where it stands in the project if it is in that.
 func (w *walker) module(m *module.Module, project string) error {
-	if m.Generation == 2 { //nolint:mnd // V2: it is in the environment
+	if m.Generation == 2 { // V2: it is in the environment
 		return nil
 	}
 	dir, err := filepath.Abs(m.Dir)

@@ -173,7 +173,7 @@ func (r *round) halves(
 		case errors.As(err, &late):
 			jobs = jobs[:1] // for each half it would take as long again
 		default:
-			jobs = jobs[:len(jobs)/2] //nolint:mnd // a half
+			jobs = jobs[:len(jobs)/2]
 		}
 	}
 }

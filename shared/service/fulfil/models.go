@@ -87,7 +87,7 @@ func sizeOf(dir string) int64 {
 	total := int64(0)
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return nil //nolint:nilerr // it goes while others look
+			return nil // it goes while others look
 		}
 		total += diskBlock
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
@@ -120,7 +120,7 @@ func (w *Worker) tidy(ctx context.Context, root string) error {
 	}
 	entries, err := os.ReadDir(root)
 	if err != nil {
-		return nil //nolint:nilerr // another time
+		return nil
 	}
 	for _, e := range entries {
 		if e.Name() != dataDir && !slices.Contains(needed, e.Name()) {

@@ -229,7 +229,7 @@ func (w *Worker) lookAgain(ctx context.Context) error {
 	if w.Again == 0 || now.Before(w.lookedAt.Add(w.Again)) {
 		return nil
 	}
-	return w.lookAtAll(ctx, now.Add(-2*w.Again)) //nolint:mnd // twice
+	return w.lookAtAll(ctx, now.Add(-2*w.Again))
 }
 
 // lookAtAll looks at the resources of all instances of which something was run since a time, or is

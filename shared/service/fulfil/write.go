@@ -160,7 +160,7 @@ func (r *round) write(ctx context.Context, changes []inventory.Change) error {
 		if inventory.IsMoved(err) {
 			continue
 		}
-		switch fault.KindOf(err) { //nolint:exhaustive // all others are about all of them
+		switch fault.KindOf(err) { // all others are about all of them
 		case fault.Conflict, fault.Refused: // one of them
 		case fault.Invalid: // too much at once
 		default:
@@ -237,7 +237,7 @@ func outside(ctx context.Context, err error) bool {
 	if problems, _ := diag.Of(err); len(problems) > 0 {
 		return false
 	}
-	switch fault.KindOf(err) { //nolint:exhaustive // all others are about what was asked for
+	switch fault.KindOf(err) { // all others are about what was asked for
 	case fault.Invalid, fault.Refused, fault.Unsupported, fault.Internal, fault.Timeout:
 		return false
 	}

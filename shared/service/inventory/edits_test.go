@@ -173,7 +173,7 @@ func TestRandomEdits(t *testing.T) {
 	operations := []inventory.Operation{inventory.Replace, inventory.Merge, inventory.Remove}
 	accepted := 0
 	for seed := range uint64(5000) {
-		r := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // not a secret
+		r := rand.New(rand.NewPCG(seed, 3)) // not a secret
 		s := site(r.IntN(2) == 0)
 		is := instance(t, s)
 		before := shown(is)

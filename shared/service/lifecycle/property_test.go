@@ -78,7 +78,7 @@ func TestRandom(t *testing.T) {
 	const tries = 20000
 	used := 0
 	for seed := range uint64(tries) {
-		m := random(rand.New(rand.NewPCG(seed, 1))) //nolint:gosec // not a secret
+		m := random(rand.New(rand.NewPCG(seed, 1))) // not a secret
 		if len(m.Check()) > 0 {
 			continue
 		}
@@ -106,7 +106,7 @@ type player struct {
 // play plays events over a machine and holds what always holds.
 func play(t *testing.T, m *lifecycle.Machine, seed uint64) {
 	t.Helper()
-	p := &player{t: t, m: m, r: rand.New(rand.NewPCG(seed, 2))} //nolint:gosec // not a secret
+	p := &player{t: t, m: m, r: rand.New(rand.NewPCG(seed, 2))} // not a secret
 	p.do(lifecycle.Create{Attributes: map[string]any{"n": 0}})
 	for n := range 40 {
 		p.do(p.next(n))

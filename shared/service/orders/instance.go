@@ -16,7 +16,7 @@ func (a *Attributes) UnmarshalJSON(text []byte) error {
 	d.UseNumber()
 	var m map[string]any
 	if err := d.Decode(&m); err != nil {
-		return err //nolint:wrapcheck // whoever reads JSON says where
+		return err // whoever reads JSON says where
 	}
 	*a = m
 	return nil

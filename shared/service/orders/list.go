@@ -130,7 +130,7 @@ func (q *Query) check() (*place, error) {
 		}
 	}
 	if q.After == "" {
-		return nil, nil //nolint:nilnil // it begins at the beginning
+		return nil, nil // it begins at the beginning
 	}
 	p := &place{}
 	b, err := base64.RawURLEncoding.DecodeString(q.After)
@@ -182,7 +182,7 @@ func (p *place) compare(o *place) int {
 // lister answers a query.
 type lister struct {
 	s    *Service
-	ctx  context.Context //nolint:containedctx // of the one request that it is made for
+	ctx  context.Context // of the one request that it is made for
 	env  string
 	q    Query
 	defs map[string]definition.Service

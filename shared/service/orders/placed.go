@@ -144,7 +144,7 @@ func (s *Service) marked(
 // was placed: the next one does it.
 func (s *Service) forget(ctx context.Context, env string) {
 	now := s.now()
-	if at, ok := s.forgot.Load(env); ok && now.Sub(at.(time.Time)) < forgetEach { //nolint:forcetypeassert // always
+	if at, ok := s.forgot.Load(env); ok && now.Sub(at.(time.Time)) < forgetEach {
 		return
 	}
 	if s.Book.Forget(ctx, env, now.Add(-keptFor)) == nil {

@@ -22,7 +22,7 @@ type names map[string]named
 // resolver puts ids of instances in the place of their names.
 type resolver struct {
 	s        *Service
-	ctx      context.Context //nolint:containedctx // of the one request that it is made for
+	ctx      context.Context // of the one request that it is made for
 	env      string
 	names    names
 	problems diag.Problems

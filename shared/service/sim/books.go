@@ -205,7 +205,7 @@ type row struct {
 // rows returns all rows of the engine.
 func (r *run) rows() map[resource.ID]row {
 	out := map[resource.ID]row{}
-	all, err := r.bench.State.ScanRows(context.Background(), env, "", 1000) //nolint:mnd // all
+	all, err := r.bench.State.ScanRows(context.Background(), env, "", 1000)
 	if err != nil {
 		r.bench.Violate("rows", "%v", err)
 	}

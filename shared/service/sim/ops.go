@@ -125,7 +125,7 @@ func (r *run) order(ctx context.Context, s *orders.Service, w *wish) error {
 	op := w.op
 	service, id := serviceOf(op.Slot), idOf(op.Slot)
 	ask := orders.Wish{Ref: orders.Ref{Service: service, ID: id}}
-	switch op.Kind { //nolint:exhaustive // the others are about no instance
+	switch op.Kind { // the others are about no instance
 	case opCreate:
 		w.gives = op.Attributes
 		_, err := s.Create(ctx, env, orders.Creation{
@@ -170,7 +170,7 @@ func (r *run) stateFor(op *Op) string {
 func (r *run) change(ctx context.Context, s *orders.Service, w *wish, ask orders.Wish) error {
 	var err error
 	op := w.op
-	switch op.Kind { //nolint:exhaustive // the others are no changes
+	switch op.Kind { // the others are no changes
 	case opUpdate:
 		w.gives = op.Attributes
 		_, err = s.Update(ctx, env, ask, maps.Clone(op.Attributes))
@@ -200,7 +200,7 @@ func items(of []Op) []orders.Item {
 	var out []orders.Item
 	for i := range of {
 		item := orders.Item{Name: idOf(of[i].Slot), Service: serviceOf(of[i].Slot)}
-		switch of[i].Kind { //nolint:exhaustive // drawOp draws no others
+		switch of[i].Kind { // drawOp draws no others
 		case opCreate:
 			item.Action, item.Attributes = orders.ActionCreate, maps.Clone(of[i].Attributes)
 		case opUpdate:

@@ -80,7 +80,7 @@ func idOf(slot int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d",
 
 // Draw returns the plan of a seed.
 func Draw(seed uint64) *Plan {
-	rng := rand.New(rand.NewPCG(seed, 0x5e1ec7)) //nolint:gosec // a simulation
+	rng := rand.New(rand.NewPCG(seed, 0x5e1ec7))
 	p := &Plan{Seed: seed, Rates: sim.DrawRates(rng), Dead: rng.IntN(2) == 0, Workers: 1}
 	if rng.IntN(3) == 0 {
 		p.Workers = 2
@@ -120,12 +120,12 @@ func (d *drawer) next() []Op {
 		opEdit, opDelete, opDelete, opState, opSeveral, opMetadata, opOffer, opBreak, opMend, opApply,
 		opRepair, opCrash,
 	}
-	switch d.IntN(50) { //nolint:mnd // now and then
+	switch d.IntN(50) { // now and then
 	case 0, 1:
 		return d.stricter()
 	case 2:
 		return d.failing()
-	case 3: //nolint:mnd // one more
+	case 3:
 		return repaired()
 	}
 	return []Op{d.op(all[d.IntN(len(all))])}
@@ -145,7 +145,7 @@ func (d *drawer) stricter() []Op {
 	}
 	return []Op{
 		{Kind: opOffer}, create, {Kind: opMend}, update(map[string]any{"fixed": "g", "text": "wrong"}),
-		{Kind: opOffer, N: 3}, update(map[string]any{"text": "bye"}), //nolint:mnd // fixed is rw in it
+		{Kind: opOffer, N: 3}, update(map[string]any{"text": "bye"}), // fixed is rw in it
 	}
 }
 
@@ -171,14 +171,14 @@ func repaired() []Op {
 		{Kind: opMend}, {Kind: opRepair},
 	}
 	for i := range ops {
-		ops[i].At = time.Duration(i) * 5 * time.Second //nolint:mnd // each when the one before is done
+		ops[i].At = time.Duration(i) * 5 * time.Second // each when the one before is done
 	}
 	return ops
 }
 
 // op draws an operation of a kind.
 func (d *drawer) op(k kind) Op {
-	op := Op{Kind: k, Slot: d.slot(k), N: d.IntN(20), Blind: d.may(4)} //nolint:mnd // any number
+	op := Op{Kind: k, Slot: d.slot(k), N: d.IntN(20), Blind: d.may(4)}
 	if d.may(3) {
 		op.Stale = time.Duration(d.Int64N(int64(2 * time.Second)))
 	}

@@ -94,7 +94,7 @@ func (r *run) all() error {
 		r.bench.At(op.At, func() { r.do(op) })
 		end = max(end, op.At)
 	}
-	r.bench.Run(end + 10*time.Second) //nolint:mnd // for what goes on
+	r.bench.Run(end + 10*time.Second) // for what goes on
 	r.rest()
 	return nil
 }
@@ -108,7 +108,7 @@ func (r *run) newID() string {
 // newInstance returns an id for an instance.
 func (r *run) newInstance() string {
 	r.ids++
-	return idOf(1000 + r.ids) //nolint:mnd // none of those that plans know
+	return idOf(1000 + r.ids) // none of those that plans know
 }
 
 // runner is a process that works on orders and deploys.
@@ -202,7 +202,7 @@ func (x *runner) ended() {
 	x.r.runners[x.at] = nil
 	back := x.r.bench.Now()
 	if x.r.bench.Faulty() {
-		back += time.Duration(x.r.bench.Rand().Int64N(int64(5 * time.Second))) //nolint:mnd // soon
+		back += time.Duration(x.r.bench.Rand().Int64N(int64(5 * time.Second))) // soon
 	}
 	x.r.bench.At(back, func() { x.r.startRunner(x.at) })
 }

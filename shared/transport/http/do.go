@@ -230,7 +230,7 @@ func (in *session) repeatable(r Request) bool {
 func backoff(try int) time.Duration {
 	const first, limit = 200 * time.Millisecond, 5 * time.Second
 	d := min(first<<min(try, 10), limit)
-	return d/2 + rand.N(d/2) //nolint:gosec // no secret
+	return d/2 + rand.N(d/2) // no secret
 }
 
 // retryAfter reads how long an API asks to wait.

@@ -104,7 +104,7 @@ func (t *tokens) roundTrip(via http.RoundTripper, req *http.Request) (*http.Resp
 	}
 	another, err := t.get(req.Context(), token.AccessToken)
 	if err != nil || another.AccessToken == token.AccessToken {
-		return res, nil //nolint:nilerr // the answer says it
+		return res, nil // the answer says it
 	}
 	_ = res.Body.Close()
 	again := req.Clone(req.Context())

@@ -105,7 +105,7 @@ func (in *session) config(database, user, password string) (*pgconn.Config, erro
 		return nil, fault.Wrap(fault.Invalid, "connect", err)
 	}
 	s := in.settings
-	c.Host, c.Port, c.Database, c.User, c.Password = s.host, uint16(s.port), database, user, password //nolint:gosec // at most 65535
+	c.Host, c.Port, c.Database, c.User, c.Password = s.host, uint16(s.port), database, user, password // at most 65535
 	if c.TLSConfig, err = s.tlsConfig(); err != nil {
 		return nil, err
 	}

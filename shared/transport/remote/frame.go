@@ -73,7 +73,7 @@ func (f *frameReader) next() (kind, []byte, error) {
 	f.body.Reset()
 	// It grows with what comes, not with what was announced.
 	if n, err := io.CopyN(&f.body, f.r, int64(size)); err != nil {
-		if err == io.EOF && n < int64(size) { //nolint:errorlint // of CopyN itself
+		if err == io.EOF && n < int64(size) { // of CopyN itself
 			err = io.ErrUnexpectedEOF
 		}
 		return 0, nil, err
@@ -140,7 +140,7 @@ func (f *frameWriter) write(frames []encoded, flush bool) error {
 	defer f.mu.Unlock()
 	for _, e := range frames {
 		var head [headSize]byte
-		binary.BigEndian.PutUint32(head[:4], uint32(len(e.body))) //nolint:gosec // bounded by encode
+		binary.BigEndian.PutUint32(head[:4], uint32(len(e.body))) // bounded by encode
 		head[4] = byte(e.kind)
 		if f.err == nil {
 			_, f.err = f.w.Write(head[:])

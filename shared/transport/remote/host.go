@@ -91,7 +91,7 @@ func (f servedFiles) Open(ctx context.Context, hash string) (io.ReadCloser, erro
 		return nil, fault.Wrap(fault.Unavailable, "open file", err)
 	}
 	// The first piece says whether there is such a file.
-	if err := s.fill(); err != nil && err != io.EOF { //nolint:errorlint // of fill itself
+	if err := s.fill(); err != nil && err != io.EOF { // of fill itself
 		_ = s.Close()
 		return nil, err
 	}

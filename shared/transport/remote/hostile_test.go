@@ -22,7 +22,7 @@ func frameOf(k kind, body []byte, size int) []byte {
 	if size < 0 {
 		size = len(body)
 	}
-	binary.BigEndian.PutUint32(head, uint32(size)) //nolint:gosec // small
+	binary.BigEndian.PutUint32(head, uint32(size)) // small
 	head[4] = byte(k)
 	return append(head, body...)
 }
@@ -46,7 +46,7 @@ func hostileFrames(t *testing.T) map[string]struct {
 	}
 	// An answer whose attribute is a list of so many empty lists: a byte each.
 	lists := func(n int) []byte {
-		b := append([]byte{0xa3, 1, 1, 2, 0, 3, 0xa1, 2, 0xa1, 0x61, 'a', 0x9a}, binary.BigEndian.AppendUint32(nil, uint32(n))...) //nolint:gosec // small
+		b := append([]byte{0xa3, 1, 1, 2, 0, 3, 0xa1, 2, 0xa1, 0x61, 'a', 0x9a}, binary.BigEndian.AppendUint32(nil, uint32(n))...) // small
 		return frameOf(kindAnswer, append(b, bytes.Repeat([]byte{0x80}, n)...), -1)
 	}
 	kilo := strings.Repeat("x", 1000)
@@ -78,7 +78,7 @@ func TestHostileMachine(t *testing.T) {
 		return
 	}
 	for name := range hostileFrames(t) {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHostileMachine$") //nolint:gosec // this program
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHostileMachine$")
 		cmd.Env = append(os.Environ(), "REMOTE_HOSTILE_TEST="+name)
 		out, err := cmd.CombinedOutput()
 		var kb int64

@@ -145,7 +145,7 @@ func (c *Config) upload(ctx context.Context, s Starter, need string) error {
 }
 
 func sendProgram(w io.Writer, path string, packed bool) error {
-	f, err := os.Open(path) //nolint:gosec // one of Programs
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}

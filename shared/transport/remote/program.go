@@ -85,7 +85,7 @@ func (p *Programs) find() ([]program, error) {
 }
 
 func hashed(path, goos, arch string) (program, error) {
-	f, err := os.Open(path) //nolint:gosec // said by who runs this program
+	f, err := os.Open(path)
 	if err != nil {
 		return program{}, fault.Wrap(fault.NotFound, "read program", err)
 	}
@@ -112,7 +112,7 @@ func fits(f io.ReaderAt, path, arch string) error {
 	want, known := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "386": elf.EM_386, "arm": elf.EM_ARM, "riscv64": elf.EM_RISCV,
 		"ppc64le": elf.EM_PPC64, "s390x": elf.EM_S390, "loong64": elf.EM_LOONGARCH}[arch]
 	if err != nil || !known || e.Machine == want {
-		return nil //nolint:nilerr // it is none
+		return nil
 	}
 	return fault.New(fault.Invalid, "read program", "%s is for %s by its name, and for %s by what is in it", path, arch, strings.TrimPrefix(e.Machine.String(), "EM_")).
 		WithHint("build it by `GOOS=linux GOARCH=%s CGO_ENABLED=0 go build`", arch)

@@ -39,7 +39,7 @@ func weigh(body []byte) int64 {
 			if value > uint64(len(body)-at) {
 				return total
 			}
-			at += int(value) //nolint:gosec // bounded by the body
+			at += int(value) // bounded by the body
 		}
 	}
 	return total

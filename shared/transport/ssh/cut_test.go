@@ -78,7 +78,7 @@ func (c *scene) bring() []error {
 		reads[i] = provider.BatchRead{Context: it.Context, ReadRequest: provider.ReadRequest{Resource: it.Resource}}
 	}
 	var todo []provider.BatchChange
-	for i, r := range files.(provider.BatchReader).ReadBatch(c.t.Context(), reads) { //nolint:forcetypeassert // it is one
+	for i, r := range files.(provider.BatchReader).ReadBatch(c.t.Context(), reads) {
 		if r.Err != nil {
 			errs = append(errs, r.Err)
 		} else if !r.Observation.Exists {
@@ -86,7 +86,7 @@ func (c *scene) bring() []error {
 		}
 	}
 	if len(todo) > 0 {
-		for _, a := range files.(provider.BatchApplier).ApplyBatch(c.t.Context(), todo) { //nolint:forcetypeassert // it is one
+		for _, a := range files.(provider.BatchApplier).ApplyBatch(c.t.Context(), todo) {
 			if a.Err != nil {
 				errs = append(errs, a.Err)
 			}

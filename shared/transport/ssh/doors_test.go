@@ -21,13 +21,13 @@ func TestDoors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	tools := filepath.Join(dir, "tools")
-	if err := os.Mkdir(tools, 0o755); err != nil { //nolint:gosec // programs of the test
+	if err := os.Mkdir(tools, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(tools, "uname"), "#!/bin/sh\necho Linux aarch64\n", 0o755)
 	write(t, filepath.Join(tools, "sudo"), "#!/bin/sh\necho 'sudo: sorry, you must have a tty to run sudo' >&2\nexit 1\n", 0o755)
 	arm := remote.Programs{Dir: filepath.Join(dir, "programs")}
-	if err := os.Mkdir(arm.Dir, 0o755); err != nil { //nolint:gosec // programs of the test
+	if err := os.Mkdir(arm.Dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	script, err := os.ReadFile(filepath.Join(small.Dir, "southbound-"+runtime.GOOS+"-"+runtime.GOARCH))

@@ -68,11 +68,11 @@ func (h *hop) named(held *agentKeys) ([]ssh.Signer, error) {
 		if path, err = expand(h.keyFile); err != nil {
 			return nil, err
 		}
-		text, failed := os.ReadFile(path) //nolint:gosec // named by the document
+		text, failed := os.ReadFile(path)
 		if failed != nil {
 			return nil, provider.Errorf(provider.Terminal, "%w", &fault.Error{Kind: fault.NotFound, Op: "read key_file", Err: failed, Hint: "it is a path on the machine that connects"})
 		}
-		public, _ := os.ReadFile(path + ".pub") //nolint:gosec // beside it
+		public, _ := os.ReadFile(path + ".pub")
 		if signer, err = h.signer(text, "key_file", public, held); err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func (h *hop) named(held *agentKeys) ([]ssh.Signer, error) {
 // certificateBeside returns the certificate that lies where ssh looks for that of a key; nil: there
 // is none.
 func certificateBeside(path string) *ssh.Certificate {
-	text, err := os.ReadFile(path + "-cert.pub") //nolint:gosec // beside what the document names
+	text, err := os.ReadFile(path + "-cert.pub")
 	if err != nil {
 		return nil
 	}
@@ -219,7 +219,7 @@ func defaultKeys() []ssh.Signer {
 	}
 	var out []ssh.Signer
 	for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
-		text, err := os.ReadFile(filepath.Join(home, ".ssh", name)) //nolint:gosec // the user's own
+		text, err := os.ReadFile(filepath.Join(home, ".ssh", name))
 		if err != nil {
 			continue
 		}

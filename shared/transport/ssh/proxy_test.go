@@ -47,7 +47,7 @@ func interpose(t *testing.T, s *server, r rule) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{rule: r, port: int64(l.Addr().(*net.TCPAddr).Port)} //nolint:forcetypeassert // it is TCP
+	p := &proxy{rule: r, port: int64(l.Addr().(*net.TCPAddr).Port)} // it is TCP
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		for {

@@ -53,14 +53,14 @@ func prepare(dir string) error {
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(self) //nolint:gosec // this program
+	text, err := os.ReadFile(self)
 	if err != nil {
 		return err
 	}
 	program := filepath.Join(dir, "program")
 	script := filepath.Join(dir, "southbound-"+runtime.GOOS+"-"+runtime.GOARCH)
-	return errors.Join(os.WriteFile(program, text, 0o755), os.WriteFile(script, []byte("#!/bin/sh\nexec '"+program+"' \"$@\"\n"), 0o755), //nolint:gosec // programs
-		os.Chmod(dir, 0o755)) //nolint:gosec // for every user
+	return errors.Join(os.WriteFile(program, text, 0o755), os.WriteFile(script, []byte("#!/bin/sh\nexec '"+program+"' \"$@\"\n"), 0o755),
+		os.Chmod(dir, 0o755)) // for every user
 }
 
 // small starts the program of the tests, which is large, where that is: most tests put it into
@@ -109,7 +109,7 @@ func somebody(t *testing.T, password string) string {
 		_ = exec.Command("userdel", "-f", name).Run()
 	})
 	for dir := filepath.Dir(home); strings.HasPrefix(dir, os.TempDir()+"/"); dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the user has to get home
+		if err := os.Chmod(dir, 0o755); err != nil { // the user has to get home
 			t.Fatal(err)
 		}
 	}

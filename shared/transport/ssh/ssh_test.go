@@ -120,7 +120,7 @@ func TestRefused(t *testing.T) {
 	}
 	at := fmt.Sprintf("[127.0.0.1]:%d ", s.Port)
 	write(t, filepath.Join(dir, "file"), "", 0o600)
-	if err := os.Mkdir(filepath.Join(dir, "open"), 0o755); err != nil { //nolint:gosec // that is the point
+	if err := os.Mkdir(filepath.Join(dir, "open"), 0o755); err != nil { // that is the point
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

@@ -34,7 +34,7 @@ type slowHandler struct{}
 func (slowHandler) Read(_ *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
 	path, _ := req.Resource.Attributes["path"].(string)
 	if _, err := os.Stat(path); err != nil {
-		return provider.Observation{}, nil //nolint:nilerr // it is not there
+		return provider.Observation{}, nil // it is not there
 	}
 	return provider.Observation{Exists: true, Attributes: map[string]any{"pid": strconv.Itoa(os.Getpid())}}, nil
 }

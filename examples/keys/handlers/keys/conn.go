@@ -17,7 +17,7 @@ import (
 )
 
 // store declares the transport keys. Every type that is reached over it names the same one.
-var store = &provider.Transport{ //nolint:gochecknoglobals // a declaration
+var store = &provider.Transport{
 	Name: "keys", Description: "A store of keys and values.",
 	Options: []schema.Attribute{
 		{Name: "address", Type: `Pattern[/\A[^:\s]+:\d+\z/]`,

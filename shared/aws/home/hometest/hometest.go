@@ -82,7 +82,7 @@ func Connect(state.Secrets) state.Connector { return connector{} }
 type connector struct{}
 
 // Connect implements deploy.Connector.
-func (connector) Connect(context.Context, resource.Agent) (any, error) { return nil, nil } //nolint:nilnil // there is nothing to connect to
+func (connector) Connect(context.Context, resource.Agent) (any, error) { return nil, nil } // there is nothing to connect to
 
 // Until waits until a condition holds, and fails the test after a while.
 func Until(t *testing.T, what string, holds func() bool) {

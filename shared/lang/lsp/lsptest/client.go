@@ -121,7 +121,7 @@ func (c *Client) Hello(
 // Open opens a file as it is on the disk, or with a text.
 func (c *Client) Open(ctx context.Context, path string, text ...string) error {
 	if len(text) == 0 {
-		data, err := os.ReadFile(path) //nolint:gosec // of a test
+		data, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func (p *Project) Complete(f *File, offset int, modules []string) []Candidate {
 // before finds the tokens before the name at a place. It is false where nothing can be completed;
 // text is what stands before the place in a text into which values are put.
 func (c *completer) before(offset int) (text string, ok bool) {
-	at := int32(offset) //nolint:gosec // texts are bounded
+	at := int32(offset) // texts are bounded
 	for _, t := range c.file.Tree.Comments {
 		if t.Pos.Offset < at && at <= t.End().Offset {
 			return "", false

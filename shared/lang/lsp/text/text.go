@@ -85,12 +85,12 @@ func (t *Text) Position(offset int, e Encoding) Position {
 	if !found {
 		n--
 	}
-	out := Position{Line: uint32(n)} //nolint:gosec // texts are bounded
+	out := Position{Line: uint32(n)} // texts are bounded
 	for i, r := range t.text[t.lines[n]:] {
 		if t.lines[n]+i >= offset {
 			break
 		}
-		out.Character += uint32(e.width(r)) //nolint:gosec // 1 to 4
+		out.Character += uint32(e.width(r)) // 1 to 4
 	}
 	return out
 }

@@ -70,7 +70,7 @@ func (s *suite) weight() {
 // large stores as much as may be, of what does not compress.
 func (s *suite) large() {
 	text := func(n int) string {
-		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same every time
+		random := rand.New(rand.NewPCG(1, 2)) // the same every time
 		var b strings.Builder
 		for b.Len() < n {
 			b.WriteByte(

@@ -65,7 +65,7 @@ func (m model) state() string {
 // makes.
 func (s *suite) serial() {
 	const rounds = 24
-	random := rand.New(rand.NewPCG(17, 3)) //nolint:gosec // the same every time
+	random := rand.New(rand.NewPCG(17, 3)) // the same every time
 	m := model{}
 	for round := range rounds {
 		writes := [][]inventory.Change{m.any(random), m.any(random), m.any(random)}

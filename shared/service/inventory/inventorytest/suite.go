@@ -43,7 +43,7 @@ func Test(t *testing.T, open func(t *testing.T) Harness) {
 
 type suite struct {
 	*testing.T
-	ctx context.Context //nolint:containedctx // that of the test
+	ctx context.Context
 	h   Harness
 }
 

@@ -103,15 +103,15 @@ func Start(t *testing.T, login, more string, prefix ...string) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = log.Close() })
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the login reads authorized there
+	if err := os.Chmod(dir, 0o755); err != nil { // the login reads authorized there
 		t.Fatal(err)
 	}
-	_ = os.Chmod(filepath.Dir(dir), 0o755) //nolint:gosec // and its parent
+	_ = os.Chmod(filepath.Dir(dir), 0o755)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Port = int64(l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // it is TCP
+	s.Port = int64(l.Addr().(*net.TCPAddr).Port) // it is TCP
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		for {
