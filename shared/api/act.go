@@ -81,17 +81,19 @@ func (s *Service) SetParameter(ctx context.Context, env, name, value string) (st
 	return s.setParameter(ctx, env, state.Parameter{Name: name, Value: value, Source: "user"})
 }
 
-// suggest stores values that a parameter suggests: a list in JSON, as a model would.
-func (s *Service) suggest(ctx context.Context, env, name, list string) (state.Parameter, error) {
-	return s.setParameter(ctx, env, state.Parameter{Name: name, Value: list, Source: sourceModel})
-}
-
 func (s *Service) setParameter(ctx context.Context, env string, p state.Parameter) (state.Parameter, error) {
-	if err := s.Engine.SetParameters(ctx, env, p); err != nil {
+	if err := s.setParameters(ctx, env, p); err != nil {
 		return state.Parameter{}, err
 	}
-	s.changed(env)
 	return s.Parameter(ctx, env, p.Name)
+}
+
+func (s *Service) setParameters(ctx context.Context, env string, ps ...state.Parameter) error {
+	err := s.Engine.SetParameters(ctx, env, ps...)
+	if err == nil {
+		s.changed(env)
+	}
+	return err
 }
 
 // DeleteParameter implements Home.

@@ -362,10 +362,12 @@ func mayBeNull(schemas map[string]*huma.Schema) {
 			}
 		}
 	}
-	if s := schemas["SettingBody"]; s != nil { // null as a second type would let anything through
-		metadata := *schemas["SuggestedBody"]
-		metadata.Nullable = true
-		s.Properties["metadata"] = &metadata
+	for _, name := range []string{"SettingBody", "SettingItem"} {
+		if s := schemas[name]; s != nil { // null as a second type would let anything through
+			metadata := *schemas["SuggestedBody"]
+			metadata.Nullable = true
+			s.Properties["metadata"] = &metadata
+		}
 	}
 }
 

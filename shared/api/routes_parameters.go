@@ -101,6 +101,11 @@ func (r *routes) knownParameters() {
 			p, err := r.setKnown(ctx, i)
 			return answer(OneParameter{knownParameter(i.Env, &p)}, err)
 		}, about)
+	serve(r, http.MethodPut, "/api/v1/parameters", "setKnownParameters",
+		"Set several parameters, or none of them",
+		func(ctx context.Context, i *settingsIn) (*out[struct{}], error) {
+			return answer(struct{}{}, r.setSeveral(ctx, i))
+		}, about)
 	serve(r, http.MethodDelete, onePath, "deleteKnownParameter", "Delete a parameter",
 		func(ctx context.Context, i *oneIn) (*out[Done], error) {
 			_, err := r.s.Parameter(ctx, i.Env, i.ID)
@@ -118,6 +123,27 @@ type settingIn struct {
 	InTenant
 	ID   string `path:"id" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$" doc:"the name"`
 	Body SettingBody
+}
+
+type settingsIn struct {
+	InTenant
+	Body SettingsBody
+}
+
+// SettingsBody sets several parameters, as the public clients write it.
+type SettingsBody struct {
+	nulls
+	Parameters []SettingItem `json:"parameters" minItems:"1" maxItems:"1000" nullable:"false"`
+}
+
+// SettingItem is one of several parameters that are set: a SettingBody with the name.
+type SettingItem struct {
+	ID       string         `json:"id" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$" doc:"the name"`
+	Value    string         `json:"value" doc:"the value; kept unless metadata.values has others"`
+	Metadata *SuggestedBody `json:"metadata,omitempty"`
+	Source   *string        `json:"source,omitempty" nullable:"true" maxLength:"255"`
+	Of       *string        `json:"resource_id,omitempty" nullable:"true" maxLength:"0" doc:"facts are learned, and not set"`
+	Expires  *bool          `json:"expires,omitempty" nullable:"true"`
 }
 
 // SettingBody sets a parameter, as the public clients write it. Of what they always send, Source,
@@ -138,18 +164,44 @@ type SuggestedBody struct {
 	Values []value `json:"values,omitempty" maxItems:"1000" doc:"what forms suggest: strings, or objects with label and value"`
 }
 
-// setKnown stores a parameter. Values that it suggests take the place of its value, as those do that
-// a model suggests.
-func (r *routes) setKnown(ctx context.Context, i *settingIn) (state.Parameter, error) {
-	m := i.Body.Metadata
+// setting returns a parameter as it is stored. Values that it suggests take the place of its value, as
+// those do that a model suggests.
+func setting(name, value string, m *SuggestedBody) (state.Parameter, error) {
 	if m == nil || m.Values == nil {
-		return r.s.SetParameter(ctx, i.Env, i.ID, i.Body.Value)
+		return state.Parameter{Name: name, Value: value, Source: "user"}, nil
 	}
-	text, err := json.Marshal(m.Values)
+	list, err := json.Marshal(m.Values)
+	return state.Parameter{Name: name, Value: string(list), Source: sourceModel},
+		fault.Wrap(fault.Invalid, "set parameter", err)
+}
+
+func (r *routes) setKnown(ctx context.Context, i *settingIn) (state.Parameter, error) {
+	p, err := setting(i.ID, i.Body.Value, i.Body.Metadata)
 	if err != nil {
-		return state.Parameter{}, fault.Wrap(fault.Invalid, "set parameter", err)
+		return p, err
 	}
-	return r.s.suggest(ctx, i.Env, i.ID, string(text))
+	return r.s.setParameter(ctx, i.Env, p)
+}
+
+// setSeveral stores parameters, all of them or none. Of one that is there twice the last counts, as
+// if they were set one after the other.
+func (r *routes) setSeveral(ctx context.Context, i *settingsIn) error {
+	all := make([]state.Parameter, 0, len(i.Body.Parameters))
+	at := map[string]int{}
+	for n := range i.Body.Parameters {
+		one := &i.Body.Parameters[n]
+		p, err := setting(one.ID, one.Value, one.Metadata)
+		if err != nil {
+			return err
+		}
+		if before, twice := at[p.Name]; twice {
+			all[before] = p
+			continue
+		}
+		at[p.Name] = len(all)
+		all = append(all, p)
+	}
+	return r.s.setParameters(ctx, i.Env, all...)
 }
 
 // OneParameter is the answer with one parameter.
