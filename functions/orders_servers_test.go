@@ -22,8 +22,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// pages is a model of a service whose instances are objects of the managed bucket; those with a path
-// are files on the agent near, too.
+// pages is a model of a service whose instances are objects of the managed bucket; those with a
+// path are files on the agent near, too.
 const pages = `
 import lsm
 import lsm::fsm
@@ -62,7 +62,8 @@ end
 // id is that of the n-th order.
 func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
-// orders has a life of orders, from the command line to objects in a bucket and a file on a machine.
+// orders has a life of orders, from the command line to objects in a bucket and a file on a
+// machine.
 func (s *site) orders() {
 	s.t.Helper()
 	main := filepath.Join(s.t.TempDir(), "main.cf")

@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// TestPatternsOfPhasesNameTests pins that each pattern by which the test command picks tests of handlers for the race detector still picks
-// some: one that is renamed would otherwise be left out there, and nobody would be told.
+// TestPatternsOfPhasesNameTests pins that each pattern by which the test command picks tests of
+// handlers for the race detector still picks some: one that is renamed would otherwise be left out
+// there, and nobody would be told.
 func TestPatternsOfPhasesNameTests(t *testing.T) {
 	t.Parallel()
 	script, err := os.ReadFile("test.sh")

@@ -118,8 +118,8 @@ func (k *killed) serve() (*exec.Cmd, *bufio.Scanner) {
 }
 
 // TestKilled kills the program that carries orders out three times while two others order: when it
-// has begun, after the first file, and after a few more. In the end all that was ordered is up, once,
-// and sending all orders again changes nothing.
+// has begun, after the first file, and after a few more. In the end all that was ordered is up,
+// once, and sending all orders again changes nothing.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -21,7 +21,8 @@ import (
 // stays scheduled.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	// Where nohup has SIGHUP ignored, so do programs that are started: not those of who is notified.
+	// Where nohup has SIGHUP ignored, so do programs that are started: not those of who is
+	// notified.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	bin := build(t)
 	const term, hup = syscall.SIGTERM, syscall.SIGHUP

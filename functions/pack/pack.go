@@ -19,8 +19,8 @@ import (
 )
 
 // EnvFunction names the environment variable that says which function the program is in Lambda:
-// api, compile, export, handler, log or sweep. Without it the function's Handler says so, as in `Handler:
-// export`; any other is the handler function.
+// api, compile, export, handler, log or sweep. Without it the function's Handler says so, as in
+// `Handler: export`; any other is the handler function.
 const EnvFunction = "SOUTHBOUND_FUNCTION"
 
 // Main is the main function of a program with these types and handlers, and no others: handlers.All

@@ -108,8 +108,8 @@ func observe(r provider.Resource, t textfile.Text) (provider.Observation, error)
 	return obs, nil
 }
 
-// observeUnmarked returns what a line of somebody else is that has the name of a job. While it is as
-// wanted it stays as it is, without the lines around it.
+// observeUnmarked returns what a line of somebody else is that has the name of a job. While it is
+// as wanted it stays as it is, without the lines around it.
 func observeUnmarked(r provider.Resource, line string, inFile bool) provider.Observation {
 	obs := provider.Observation{Exists: true, Attributes: parse([]string{line}, inFile)}
 	if len(differing(r, obs)) > 0 {

@@ -23,7 +23,8 @@ func oddNames() []string {
 	}
 }
 
-// TestOddNames makes, changes, backs up and purges things of every odd name, all in one directory, each of every type.
+// TestOddNames makes, changes, backs up and purges things of every odd name, all in one directory,
+// each of every type.
 func TestOddNames(t *testing.T) {
 	for _, tc := range []struct {
 		def           provider.Definition
@@ -62,7 +63,8 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-// TestNamesAsTargets keeps every odd name as what a link points to, and as a name in a directory that is emptied.
+// TestNamesAsTargets keeps every odd name as what a link points to, and as a name in a directory
+// that is emptied.
 func TestNamesAsTargets(t *testing.T) {
 	g, d := newRig(t, Symlink()), newRig(t, Directory())
 	for i, name := range oddNames() {

@@ -204,8 +204,8 @@ func (d database) Update(ctx *provider.Context, req provider.UpdateRequest) (pro
 	return provider.Result{}, d.reconcile(ctx, c, r)
 }
 
-// reconcile reads the database once more, so that what it does is about what is there now, and changes
-// what differs.
+// reconcile reads the database once more, so that what it does is about what is there now, and
+// changes what differs.
 func (d database) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
 	have, err := d.Read(ctx, provider.ReadRequest{Resource: r})
 	if err != nil {

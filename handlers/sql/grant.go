@@ -226,8 +226,8 @@ func (g grant) Delete(ctx *provider.Context, req provider.DeleteRequest) (provid
 	return provider.Result{}, err
 }
 
-// reconcile reads what the role may do, and changes all objects for which that differs, all of them or
-// none.
+// reconcile reads what the role may do, and changes all objects for which that differs, all of them
+// or none.
 func (grant) reconcile(ctx *provider.Context, r provider.Resource) error {
 	c, err := connection(ctx)
 	if err != nil {

@@ -179,10 +179,10 @@ func (r runit) stop(ctx context.Context, name string) error {
 // changeTimeout is how long a service may take to start or to stop.
 const changeTimeout = 30 * time.Second
 
-// tellUntil tells a service something until it is so. Once is not enough: runsv sleeps a second when a
-// service ended soon after its start, and sv, which looks at what runsv said before, then takes a
-// service for stopped that is about to start, or leaves out a command that seems to be given
-// already.
+// tellUntil tells a service something until it is so. Once is not enough: runsv sleeps a second
+// when a service ended soon after its start, and sv, which looks at what runsv said before, then
+// takes a service for stopped that is about to start, or leaves out a command that seems to be
+// given already.
 func (r runit) tellUntil(ctx context.Context, verb, name string, running bool) error {
 	limit := time.NewTimer(changeTimeout)
 	defer limit.Stop()

@@ -40,7 +40,8 @@ func (m *models) pythonRows() error {
 	return nil
 }
 
-// pythonProject writes a model with a module that has plugins, resources and handlers that do nothing.
+// pythonProject writes a model with a module that has plugins, resources and handlers that do
+// nothing.
 func (p *pythonModels) pythonProject(text string) (string, error) {
 	dir := p.project(text, "")
 	for name, text := range map[string]string{
@@ -88,7 +89,8 @@ func (p *pythonModels) calls() error {
 	return err
 }
 
-// start measures a model that only imports published modules, beside Python that imports their code.
+// start measures a model that only imports published modules, beside Python that imports their
+// code.
 func (p *pythonModels) start() error {
 	const imports = "import net\nimport ip\nimport fs\n"
 	cpu, err := p.compiled(imports)

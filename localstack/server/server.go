@@ -78,8 +78,8 @@ func Start(ctx context.Context, kind Kind) (*Server, error) {
 // services are those of AWS that LocalStack loads.
 var services = []string{"s3", "sqs", "sts", "ssm", "secretsmanager", "kms"}
 
-// Load has LocalStack load these services of AWS only, wherever it is started from now on: each that
-// nobody asks takes its time, too.
+// Load has LocalStack load these services of AWS only, wherever it is started from now on: each
+// that nobody asks takes its time, too.
 func Load(names ...string) { services = names }
 
 // Tests starts servers, calls run with them and stops them. It returns what run returns, or 1 when

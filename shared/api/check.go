@@ -14,8 +14,9 @@ const (
 	maxName  = 255 // of sets, transports, parameters
 )
 
-// checkResource checks of a resource from outside what the engine takes for granted, since documents cannot say it otherwise: that its identity
-// follows from its attributes, and that names can stand where they will. Types and attributes are checked with the whole model.
+// checkResource checks of a resource from outside what the engine takes for granted, since
+// documents cannot say it otherwise: that its identity follows from its attributes, and that names
+// can stand where they will. Types and attributes are checked with the whole model.
 func checkResource(types *schema.Registry, r *resource.Resource) error {
 	parts, err := resource.ParseID(string(r.ID))
 	if err != nil {

@@ -24,12 +24,14 @@ import (
 	"southbound/shared/schema"
 )
 
-// Resources travel in chunks: zstd of one encoded resource a line, sorted by id. A chunk has the resources whose hashed ids start with
-// the same bits, as many bits as it takes to make it small: a resource that changes, comes or goes changes one chunk.
+// Resources travel in chunks: zstd of one encoded resource a line, sorted by id. A chunk has the
+// resources whose hashed ids start with the same bits, as many bits as it takes to make it small: a
+// resource that changes, comes or goes changes one chunk.
 const (
 	chunkResources = 8192
 	chunkBytes     = 4 << 20 // before compression
-	// maxPacked and maxUnpacked bound a chunk on arrival; one that holds a single huge resource is larger than chunkBytes.
+	// maxPacked and maxUnpacked bound a chunk on arrival; one that holds a single huge resource is
+	// larger than chunkBytes.
 	maxPacked   = 64 << 20
 	maxUnpacked = 256 << 20
 	maxBits     = 60
@@ -189,7 +191,8 @@ func (u *unpacker) chunk(ctx context.Context, hash string) ([]resource.Resource,
 	return readChunk(u.types, hash, text)
 }
 
-// readChunk reads the lines of a chunk; anything that this program would not have written is Invalid.
+// readChunk reads the lines of a chunk; anything that this program would not have written is
+// Invalid.
 func readChunk(types *schema.Registry, hash string, text []byte) ([]resource.Resource, error) {
 	out := make([]resource.Resource, 0, bytes.Count(text, []byte("\n")))
 	for line := range bytes.Lines(text) {
@@ -261,7 +264,8 @@ func (u *unpacker) text(ctx context.Context, hash string) ([]byte, error) {
 	return text, nil
 }
 
-// unpack decompresses, to maxUnpacked bytes. It reads as a stream: what is cut into many frames would be copied once for each of them otherwise.
+// unpack decompresses, to maxUnpacked bytes. It reads as a stream: what is cut into many frames
+// would be copied once for each of them otherwise.
 func unpack(raw []byte) ([]byte, error) {
 	dec, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked))
 	if err != nil {

@@ -53,8 +53,9 @@ func hashesOf(blobs []state.Blob) []string {
 	return out
 }
 
-// TestPack wants all resources back from the chunks, each where order says, in chunks that are small and stay the same.
-// The race detector watches what is small: the test command runs all of it as shipped.
+// TestPack wants all resources back from the chunks, each where order says, in chunks that are
+// small and stay the same. The race detector watches what is small: the test command runs all of it
+// as shipped.
 func TestPack(t *testing.T) {
 	t.Parallel()
 	types := registry(t)
@@ -211,7 +212,8 @@ func FuzzChunk(f *testing.F) {
 	})
 }
 
-// FuzzAnswer reads anything as the answer of a server: it becomes an error with a kind, or an answer.
+// FuzzAnswer reads anything as the answer of a server: it becomes an error with a kind, or an
+// answer.
 func FuzzAnswer(f *testing.F) {
 	f.Add(404, problemType, []byte(`{"error":{"kind":"invalid","message":"m","problems":[{"place":{"resource_index":1,"attribute_at":"x"},"message":"m"}]}}`))
 	f.Add(503, "text/html", []byte("<html>"))
@@ -233,7 +235,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// FuzzRequest sends anything to everything that has no state to change: it is answered, and no fault of ours.
+// FuzzRequest sends anything to everything that has no state to change: it is answered, and no
+// fault of ours.
 func FuzzRequest(f *testing.F) {
 	types := registry(f)
 	h := Handler(New(Config{Engine: deploy.New(deploy.Config{Types: types, Files: nothing{}})}))

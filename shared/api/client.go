@@ -30,7 +30,8 @@ type ClientConfig struct {
 	Token string
 	// Transport makes requests; nil: the usual one.
 	Transport http.RoundTripper
-	// Sign, when not nil, returns a transport that signs for the region of a server which wants signatures; region may be "".
+	// Sign, when not nil, returns a transport that signs for the region of a server which wants
+	// signatures; region may be "".
 	Sign func(ctx context.Context, host, region string) (http.RoundTripper, error)
 	// Clock waits between tries; nil: the usual one.
 	Clock state.Clock
@@ -188,13 +189,15 @@ const (
 	writeTimeout = 16 * time.Minute
 )
 
-// Identity identifies the home that the server keeps environments in; "" if the server does not say.
+// Identity identifies the home that the server keeps environments in; "" if the server does not
+// say.
 func (c *Client) Identity(ctx context.Context) (string, error) {
 	about, err := c.discover(ctx)
 	return about.Home, err
 }
 
-// call makes a request, again after faults that pass, and reads the answer into out. Everything that can be asked for may be asked for twice.
+// call makes a request, again after faults that pass, and reads the answer into out. Everything
+// that can be asked for may be asked for twice.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
 	if _, err := c.discover(ctx); err != nil {
 		return err

@@ -94,8 +94,9 @@ func bundleOf(x deploy.Export, p packed) Bundle {
 	return b
 }
 
-// commit uploads what is missing and calls do with the number of files of the model that were. When something that was stored is gone by then it
-// does so once more. Problems come back with their places in the documents.
+// commit uploads what is missing and calls do with the number of files of the model that were. When
+// something that was stored is gone by then it does so once more. Problems come back with their
+// places in the documents.
 func (c *Client) commit(ctx context.Context, env string, m *model.Model, p packed, files bool, told func(Sent), do func(uploaded int) error) error {
 	sent := &model.Model{}
 	if files {
@@ -292,8 +293,8 @@ func (u *uploads) send(ctx context.Context, up Upload, b state.Blob, tell func(n
 	return uploadFailed(req.URL, resp, text)
 }
 
-// uploadFailed says what is wrong with an upload; the query of a presigned address is a credential and is not shown. Of what a store says, the
-// code is.
+// uploadFailed says what is wrong with an upload; the query of a presigned address is a credential
+// and is not shown. Of what a store says, the code is.
 func uploadFailed(to *url.URL, resp *http.Response, text []byte) error {
 	err := answered(to.Host, resp, text)
 	_, code, _ := bytes.Cut(text, []byte("<Code>"))

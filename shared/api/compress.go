@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// minPacked is from how many bytes on an answer is worth compressing: what fits into one packet is not.
+// minPacked is from how many bytes on an answer is worth compressing: what fits into one packet is
+// not.
 const minPacked = 1400
 
 // send writes an answer that was kept, compressed when that helps and the client takes it.

@@ -21,7 +21,8 @@ func TestTakesGzip(t *testing.T) {
 	}
 }
 
-// TestCompressed pins which answers are compressed, that they are the same answers, and that a client which has one is told so either way.
+// TestCompressed pins which answers are compressed, that they are the same answers, and that a
+// client which has one is told so either way.
 func TestCompressed(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat(`{"id":"std::Null[a,name=x]"},`, 1000)

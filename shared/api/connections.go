@@ -10,8 +10,9 @@ import (
 // maxConnections is how many clients a server has at once.
 const maxConnections = 512
 
-// Bound keeps a server within maxConnections, and within half of the files that this process may have open. For a new connection over that, one goes
-// that nothing is asked over: the one that has waited longest. If something is asked over all of them, the new one goes.
+// Bound keeps a server within maxConnections, and within half of the files that this process may
+// have open. For a new connection over that, one goes that nothing is asked over: the one that has
+// waited longest. If something is asked over all of them, the new one goes.
 func Bound(s *http.Server) {
 	limit := maxConnections
 	var files syscall.Rlimit
@@ -63,7 +64,8 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// drop closes the connection that has waited longest. The server takes it off the list when it notices.
+// drop closes the connection that has waited longest. The server takes it off the list when it
+// notices.
 func (c *connections) drop() {
 	var longest net.Conn
 	for conn, turn := range c.waiting {

@@ -24,7 +24,8 @@ func bounds(t *testing.T, limit int) *httptest.Server {
 	return s
 }
 
-// TestSlowBodiesWithoutToken ends a request that bears no token without its body, and its connection.
+// TestSlowBodiesWithoutToken ends a request that bears no token without its body, and its
+// connection.
 func TestSlowBodiesWithoutToken(t *testing.T) {
 	t.Parallel()
 	s := bounds(t, 100)
@@ -52,7 +53,8 @@ func TestSlowBodiesWithoutToken(t *testing.T) {
 	}
 }
 
-// TestManyConnections lets who has a token in while others hold more connections than the server has.
+// TestManyConnections lets who has a token in while others hold more connections than the server
+// has.
 func TestManyConnections(t *testing.T) {
 	t.Parallel()
 	s := bounds(t, 8)

@@ -64,7 +64,8 @@ func settingsOf(s *state.Settings) *Settings {
 // longest is the longest duration a setting takes.
 const longest = 36500 * 24 * time.Hour
 
-// engine returns the settings as the engine has them, when they are as a project file could say them.
+// engine returns the settings as the engine has them, when they are as a project file could say
+// them.
 func (s *Settings) engine() (*state.Settings, error) {
 	if s == nil {
 		return nil, nil
@@ -123,7 +124,8 @@ func (s *Service) Export(ctx context.Context, env string, x deploy.Export, _ fun
 	return out, err
 }
 
-// Commit exports what was uploaded. A chunk that is not stored is NotFound: it has to be uploaded again.
+// Commit exports what was uploaded. A chunk that is not stored is NotFound: it has to be uploaded
+// again.
 func (s *Service) Commit(ctx context.Context, env string, b Bundle) (deploy.Exported, error) {
 	x, err := s.unpack(ctx, b)
 	if err != nil {
@@ -132,7 +134,8 @@ func (s *Service) Commit(ctx context.Context, env string, b Bundle) (deploy.Expo
 	return s.Export(ctx, env, x, nil)
 }
 
-// placeMark starts the file of a place in a model that came without places: the line is the index of the resource from 1.
+// placeMark starts the file of a place in a model that came without places: the line is the index
+// of the resource from 1.
 const placeMark = "\x00"
 
 // unpack reads what an export refers to.

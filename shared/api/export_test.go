@@ -193,7 +193,8 @@ func text(d deploy.DryRun) []string {
 	return out
 }
 
-// TestInterruptedExport breaks an export in the middle, over and over. What was stored is not sent again.
+// TestInterruptedExport breaks an export in the middle, over and over. What was stored is not sent
+// again.
 func TestInterruptedExport(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -256,7 +257,8 @@ func TestFaultsPass(t *testing.T) {
 	}
 }
 
-// TestTwoClients export different models at once, again and again: each version is one of the two, whole.
+// TestTwoClients export different models at once, again and again: each version is one of the two,
+// whole.
 func TestTwoClients(t *testing.T) {
 	t.Parallel()
 	w := start(t, nil)
@@ -316,7 +318,8 @@ func TestCollectedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestPlaces wants problems that only the server can find to have the places of the documents, which only the client has.
+// TestPlaces wants problems that only the server can find to have the places of the documents,
+// which only the client has.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	w := start(t, nil)

@@ -26,7 +26,8 @@ type Found struct {
 	Note       string         `json:"note,omitempty" doc:"what to add before it can be applied"`
 }
 
-// FoundDone is the answer to what exists. What does not fit into Items is in stored files, in order.
+// FoundDone is the answer to what exists. What does not fit into Items is in stored files, in
+// order.
 type FoundDone struct {
 	Agent map[string]any `json:"agent,omitempty" doc:"the agent as documents have it, when its name alone would mean another"`
 	Total int            `json:"total"`
@@ -42,7 +43,8 @@ type Discovered struct {
 	Resources, Left []Found
 }
 
-// Discover implements Home. With the handlers of this process an agent that nobody knows is this machine.
+// Discover implements Home. With the handlers of this process an agent that nobody knows is this
+// machine.
 func (s *Service) Discover(ctx context.Context, env string, d Discover) (Discovered, error) {
 	done, err := s.describe(ctx, env, d)
 	if err != nil {
@@ -51,7 +53,8 @@ func (s *Service) Discover(ctx context.Context, env string, d Discover) (Discove
 	return discovered(done, nil)
 }
 
-// found asks what exists, wherever the handlers are. Its caller is not here, so this machine is nothing to it.
+// found asks what exists, wherever the handlers are. Its caller is not here, so this machine is
+// nothing to it.
 func (s *Service) found(ctx context.Context, env string, d Discover) (FoundDone, error) {
 	done, err := s.read(ctx, ReadJob{Environment: env, Discover: &d})
 	if err == nil && done.Found == nil {
@@ -109,7 +112,8 @@ func (s *Service) describe(ctx context.Context, env string, d Discover) (FoundDo
 	return done, nil
 }
 
-// describeAgent describes an agent of which a document that only names it would mean another; nil for one of which it would not.
+// describeAgent describes an agent of which a document that only names it would mean another; nil
+// for one of which it would not.
 func describeAgent(a resource.Agent) map[string]any {
 	if a.Name == "" || a.Transport == "local" && a.Lanes <= 1 {
 		return nil
@@ -170,7 +174,8 @@ func (c *Client) Discover(ctx context.Context, env string, d Discover) (Discover
 	})
 }
 
-// literal writes a value of an attribute so that a document that has it means it: what looks like a reference is wrapped.
+// literal writes a value of an attribute so that a document that has it means it: what looks like a
+// reference is wrapped.
 func literal(v any) any {
 	if looksLikeReference(v) {
 		return map[string]any{"value": written(v)}

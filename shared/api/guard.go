@@ -18,8 +18,8 @@ import (
 type Guard struct {
 	// Token is what a request must bear.
 	Token string
-	// Hosts are the names, with their ports, under which the server may be asked. A web page whose name was led to this machine asks under
-	// its own.
+	// Hosts are the names, with their ports, under which the server may be asked. A web page whose
+	// name was led to this machine asks under its own.
 	Hosts []string
 	// AnyAddress also allows numeric addresses as hosts, which no name server can lead anywhere.
 	AnyAddress bool

@@ -70,7 +70,8 @@ func groupOf(g []*state.Row, because map[resource.ID][]resource.ID) Group {
 		FirstNot: orEmpty(skipped[:min(len(skipped), maxNotDone)])}
 }
 
-// grouped puts rows together that are not well for the same reason, but for their own names in it; the largest groups first.
+// grouped puts rows together that are not well for the same reason, but for their own names in it;
+// the largest groups first.
 func grouped(rows []state.Row) [][]*state.Row {
 	index := map[string]int{}
 	var out [][]*state.Row

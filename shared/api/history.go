@@ -33,7 +33,8 @@ type Description struct {
 	ReceiveEvents bool           `json:"receive_events"`
 }
 
-// FilesDir is the directory beside a document that a version is described by, in which it expects files, by their hashes.
+// FilesDir is the directory beside a document that a version is described by, in which it expects
+// files, by their hashes.
 const FilesDir = "files"
 
 // maxFetched is how many bytes of a file can be fetched over the API.
@@ -111,7 +112,8 @@ func (s *Service) Descriptions(ctx context.Context, env string, number int, id r
 	}
 }
 
-// descriptions returns a part of the resources of a version and the number of the following part, or one resource; 0: there are no more.
+// descriptions returns a part of the resources of a version and the number of the following part,
+// or one resource; 0: there are no more.
 func (s *Service) descriptions(ctx context.Context, env string, number int, id resource.ID, n int) ([]Description, int, error) {
 	v, err := s.Engine.VersionOf(ctx, env, number)
 	if err != nil {
@@ -145,8 +147,8 @@ func describe(r *resource.Resource) Description {
 	return d
 }
 
-// attributes fills in what is wanted and what was seen. Documents hold no secrets, only references to them, and the records of what changed
-// hold none either.
+// attributes fills in what is wanted and what was seen. Documents hold no secrets, only references
+// to them, and the records of what changed hold none either.
 func (d *Detail) attributes(row *state.Row) {
 	d.Desired = map[string]any{}
 	res, err := resource.Decode(row.Body)

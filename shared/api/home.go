@@ -1,7 +1,8 @@
-// Package api is what can be asked of an environment: Home, as a service in this process or as a client of one over HTTP.
+// Package api is what can be asked of an environment: Home, as a service in this process or as a
+// client of one over HTTP.
 //
-// Service answers from the engine, Handler serves it over HTTP with OpenAPI 3.1 made from the code, and Client asks such a server. What
-// they return is the same, also the kinds and hints of errors.
+// Service answers from the engine, Handler serves it over HTTP with OpenAPI 3.1 made from the code,
+// and Client asks such a server. What they return is the same, also the kinds and hints of errors.
 package api
 
 import (
@@ -14,8 +15,8 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// Home is what the command line works through. Filters are the terms that deploy.ParseFilter reads. Errors are faults, or diag.Problems where
-// a model is handed in.
+// Home is what the command line works through. Filters are the terms that deploy.ParseFilter reads.
+// Errors are faults, or diag.Problems where a model is handed in.
 //
 // It has so many methods because it is a door: one for each request of the HTTP API.
 type Home interface {
@@ -37,7 +38,8 @@ type Home interface {
 	Parameters(ctx context.Context, env string, facts bool) ([]state.Parameter, error)
 	// Parameter returns a parameter of the environment; NotFound when there is none.
 	Parameter(ctx context.Context, env, name string) (state.Parameter, error)
-	// ParameterHistory returns what became of a parameter, the newest first, as far back as actions are kept; none: it was never set.
+	// ParameterHistory returns what became of a parameter, the newest first, as far back as actions
+	// are kept; none: it was never set.
 	ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error)
 	// SetParameter sets a parameter and returns it as stored.
 	SetParameter(ctx context.Context, env, name, value string) (state.Parameter, error)
@@ -59,8 +61,9 @@ type Home interface {
 	Halt(ctx context.Context, env string, halted bool) error
 	// Collect removes what is old; see deploy.Engine.Collect.
 	Collect(ctx context.Context, env string, grace time.Duration) (deploy.Collected, error)
-	// Prune returns what was made outside the stack for agents that no version names and for which nothing is scheduled, and removes it when remove is
-	// set. A home that makes nothing for agents returns nothing.
+	// Prune returns what was made outside the stack for agents that no version names and for which
+	// nothing is scheduled, and removes it when remove is set. A home that makes nothing for agents
+	// returns nothing.
 	Prune(ctx context.Context, env string, remove bool) ([]Pruned, error)
 	// Known reports whether inputs of this fingerprint are what is released.
 	Known(ctx context.Context, env, fingerprint string) (deploy.Exported, bool, error)
@@ -68,22 +71,26 @@ type Home interface {
 	Export(ctx context.Context, env string, x deploy.Export, told func(Sent)) (deploy.Exported, error)
 	// Release puts a stored version in force, an earlier or a later one; see deploy.Engine.Release.
 	Release(ctx context.Context, env string, number int) (deploy.Exported, error)
-	// Compare says what going from one stored version to another would do, without a look at reality.
+	// Compare says what going from one stored version to another would do, without a look at
+	// reality.
 	Compare(ctx context.Context, env string, from, to int, whole bool) (deploy.DryRun, error)
 	// Described returns a version with its agents as documents have them.
 	Described(ctx context.Context, env string, number int) (Described, error)
-	// Descriptions calls f for the resources of a version as documents have them, in no order: for that of an id, NotFound if there is none, or for all.
+	// Descriptions calls f for the resources of a version as documents have them, in no order: for
+	// that of an id, NotFound if there is none, or for all.
 	Descriptions(ctx context.Context, env string, number int, id resource.ID, f func(*Description) error) error
-	// VersionFile returns the bytes of a file that resources of a version refer to; NotFound if they refer to no such file.
+	// VersionFile returns the bytes of a file that resources of a version refer to; NotFound if
+	// they refer to no such file.
 	VersionFile(ctx context.Context, env string, number int, hash string) ([]byte, error)
-	// Forget lets go of a resource that left the model, or of an agent; see deploy.Engine.Forget and ForgetAgent.
+	// Forget lets go of a resource that left the model, or of an agent; see deploy.Engine.Forget
+	// and ForgetAgent.
 	Forget(ctx context.Context, env string, f Forgetting) (Forgotten, error)
 	// Environments returns the names of all environments, sorted.
 	Environments(ctx context.Context) ([]string, error)
 	// Plan says all that an apply would do; see deploy.Engine.Preview.
 	Plan(ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions) (deploy.DryRun, error)
-	// Offer makes services those of an environment, which are compiled with a model bundle from then
-	// on, and says what became of each. See definition.Store.
+	// Offer makes services those of an environment, which are compiled with a model bundle from
+	// then on, and says what became of each. See definition.Store.
 	Offer(ctx context.Context, env string, bundle state.Blob,
 		services []definition.Service) ([]OfferedService, error)
 	// Orders returns what takes orders of services; Unsupported where the home keeps none.

@@ -19,7 +19,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// Kept is a plan as a file keeps it: what is to be done, what that was shown as, and the state it was made from; see docs/design/kept-plans.md.
+// Kept is a plan as a file keeps it: what is to be done, what that was shown as, and the state it
+// was made from; see docs/design/kept-plans.md.
 type Kept struct {
 	Made        time.Time
 	Program     string // the build of the program that made it
@@ -29,7 +30,8 @@ type Kept struct {
 	Last        int    // the highest version stored
 	Released    int    // the version in force
 	Compare     deploy.CompareOptions
-	// Export is what is to be done. Its Expect is the State of a preview that did not look at reality.
+	// Export is what is to be done. Its Expect is the State of a preview that did not look at
+	// reality.
 	Export  deploy.Export
 	Planned []deploy.PlannedChange // what was shown
 }

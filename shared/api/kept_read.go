@@ -23,11 +23,13 @@ import (
 	"southbound/shared/schema"
 )
 
-// MayBeKept reports whether a file that begins with head may be a plan that is kept, or another zip file.
+// MayBeKept reports whether a file that begins with head may be a plan that is kept, or another zip
+// file.
 func MayBeKept(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
-// ReadKept reads a plan of so many bytes and checks all of it. What is not one, or not whole, is Damaged or Foreign. The files of the
-// model are read from it later, so it must stay open until they are not needed any more. wrong says what is wrong with an agent, as Config.Agent does.
+// ReadKept reads a plan of so many bytes and checks all of it. What is not one, or not whole, is
+// Damaged or Foreign. The files of the model are read from it later, so it must stay open until
+// they are not needed any more. wrong says what is wrong with an agent, as Config.Agent does.
 func ReadKept(ctx context.Context, from io.ReaderAt, size int64, types *schema.Registry, wrong func(resource.Agent) []diag.Problem) (*Kept, error) {
 	k := &keptReader{from: from}
 	if err := k.open(size); err != nil {
@@ -160,7 +162,8 @@ func (k *keptReader) read(z *zip.File, limit int64) ([]byte, error) {
 	return b, nil
 }
 
-// entries checks that the other entries are exactly those that the first one names, and reads what was shown.
+// entries checks that the other entries are exactly those that the first one names, and reads what
+// was shown.
 func (k *keptReader) entries(ctx context.Context) error {
 	want := make(map[string]FileSize, len(k.head.Blobs)+1)
 	total := k.head.Shown.Size

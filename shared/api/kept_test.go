@@ -94,7 +94,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestKeptDamaged flips every byte of a plan and cuts it everywhere: what is read is the plan, or nothing.
+// TestKeptDamaged flips every byte of a plan and cuts it everywhere: what is read is the plan, or
+// nothing.
 func TestKeptDamaged(t *testing.T) {
 	t.Parallel()
 	types := registry(t)

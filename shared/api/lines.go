@@ -9,7 +9,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// What commands write with --json is declared here and nowhere else: commands write these types, and ReadLine reads them back.
+// What commands write with --json is declared here and nowhere else: commands write these types,
+// and ReadLine reads them back.
 
 // PlanLine is what would become of one resource, as plan, dryrun and diff write it.
 type PlanLine struct {
@@ -42,7 +43,8 @@ func (l *PlanLine) Word() string {
 	return l.Action
 }
 
-// PlanEnd is the last line of a plan: how many resources there are of each action, and how many would fail.
+// PlanEnd is the last line of a plan: how many resources there are of each action, and how many
+// would fail.
 type PlanEnd struct {
 	Summary map[string]int `json:"summary"`
 }
@@ -52,8 +54,8 @@ type ErrorLine struct {
 	Error Failure `json:"error"`
 }
 
-// ReadLine reads what a command has written, as *PlanLine, *PlanEnd, *ErrorLine, *Report or *Resource. Objects of other commands are nil, and what
-// is not a JSON object is Invalid.
+// ReadLine reads what a command has written, as *PlanLine, *PlanEnd, *ErrorLine, *Report or
+// *Resource. Objects of other commands are nil, and what is not a JSON object is Invalid.
 func ReadLine(text []byte) (any, error) {
 	var has map[string]json.RawMessage
 	if err := json.Unmarshal(text, &has); err != nil {

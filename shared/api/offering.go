@@ -135,7 +135,8 @@ func (r *routes) offering() {
 		}, func(op *huma.Operation) { op.Tags = []string{"services"} })
 }
 
-// offerUploaded offers what was uploaded. What is not stored is NotFound: it has to be uploaded again.
+// offerUploaded offers what was uploaded. What is not stored is NotFound: it has to be uploaded
+// again.
 func (s *Service) offerUploaded(
 	ctx context.Context, env string, asked offerAsked,
 ) ([]OfferedService, error) {
@@ -171,8 +172,8 @@ func (s *Service) checkBundle(ctx context.Context, hash string) error {
 	return bundle.Check(in)
 }
 
-// readDefinitions reads a list of definitions that was uploaded. Of one that is too large no more is
-// read than a list may have.
+// readDefinitions reads a list of definitions that was uploaded. Of one that is too large no more
+// is read than a list may have.
 func (s *Service) readDefinitions(
 	ctx context.Context, hash string,
 ) ([]definition.Service, error) {

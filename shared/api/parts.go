@@ -66,8 +66,8 @@ func unfinished(parts []*heldJob) []*heldJob {
 	return slices.DeleteFunc(slices.Clone(parts), func(p *heldJob) bool { return p.rec.over() })
 }
 
-// drive sees to it that parts go on: it notifies runners of those that nobody has taken up, offers those whose
-// runner gives no sign of life to another, and ends those that nobody comes for.
+// drive sees to it that parts go on: it notifies runners of those that nobody has taken up, offers
+// those whose runner gives no sign of life to another, and ends those that nobody comes for.
 func (s *Service) drive(ctx context.Context, parts []*heldJob) error {
 	now := s.Engine.Clock.Now()
 	for _, p := range unfinished(parts) {
@@ -204,8 +204,8 @@ func (w *working) errand(ctx context.Context, have *heldJob,
 	return out, err
 }
 
-// part returns the part of an agent, and makes it when there is none that is asked the same; nil: it
-// is being made by another.
+// part returns the part of an agent, and makes it when there is none that is asked the same; nil:
+// it is being made by another.
 func (w *working) part(ctx context.Context, have *heldJob, agent string,
 	asked partAsked) (*heldJob, error) {
 	text, err := encode(asked)

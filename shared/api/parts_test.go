@@ -82,8 +82,9 @@ func on(m *model.Model, names map[string]string) *model.Model {
 
 func toB(m *model.Model) *model.Model { return on(m, map[string]string{"a1": "b/1"}) }
 
-// TestPartsOfRunners pins that what runners have to find is in the answers to all that can be asked,
-// as if one process reached everything, that it is asked of runners, and that those write no files.
+// TestPartsOfRunners pins that what runners have to find is in the answers to all that can be
+// asked, as if one process reached everything, that it is asked of runners, and that those write no
+// files.
 func TestPartsOfRunners(t *testing.T) {
 	t.Parallel()
 	p := startParts(t, toB(runs(12)))

@@ -18,7 +18,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// bucket is a store that takes files as S3 does: with the signed headers, and only when they are not there.
+// bucket is a store that takes files as S3 does: with the signed headers, and only when they are
+// not there.
 type bucket struct {
 	w     *world
 	mu    sync.Mutex

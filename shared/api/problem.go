@@ -97,7 +97,8 @@ func CountProblems(n int) string {
 	return fmt.Sprintf("%d problems", n)
 }
 
-// err makes the error again. Where, when not nil, says where the resource with an index, or a part of it, is.
+// err makes the error again. Where, when not nil, says where the resource with an index, or a part
+// of it, is.
 func (f Failure) err(where func(index int, attribute string) diag.Pos) error {
 	if len(f.Problems) == 0 {
 		return &fault.Error{Kind: f.Kind, Message: f.Message, Hint: f.Hint}
@@ -197,7 +198,8 @@ func kindOf(status int) fault.Kind {
 	return fault.Usage
 }
 
-// ownErrors writes the errors that huma makes as ours. What was sent is left out of them: it may be a secret.
+// ownErrors writes the errors that huma makes as ours. What was sent is left out of them: it may be
+// a secret.
 func ownErrors(_ huma.Context, _ string, v any) (any, error) {
 	e, ok := v.(*huma.ErrorModel)
 	if !ok {

@@ -10,7 +10,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// TestPrune pins that what a home says of queues without use, and its errors, reach who asks over HTTP, and that a home without queues says nothing.
+// TestPrune pins that what a home says of queues without use, and its errors, reach who asks over
+// HTTP, and that a home without queues says nothing.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	w := start(t, nil)

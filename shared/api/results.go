@@ -37,7 +37,8 @@ type ReadJob struct {
 	Discover *Discover `json:"discover,omitempty"`
 }
 
-// ReadDone is the answer to a comparison. What does not fit into Items is in stored files, in order.
+// ReadDone is the answer to a comparison. What does not fit into Items is in stored files, in
+// order.
 type ReadDone struct {
 	Version int             `json:"version"`
 	State   string          `json:"state,omitempty" doc:"of a plan: what an export that is to do exactly this is given as expect"`
@@ -76,7 +77,8 @@ func (s *Service) Plan(ctx context.Context, env string, x deploy.Export, opts de
 	return s.Engine.Preview(ctx, env, x, opts)
 }
 
-// ReadHere makes a comparison with the handlers of this process. It is what Config.Elsewhere of another service leads to.
+// ReadHere makes a comparison with the handlers of this process. It is what Config.Elsewhere of
+// another service leads to.
 func (s *Service) ReadHere(ctx context.Context, job ReadJob) (ReadDone, error) {
 	if job.Discover != nil {
 		found, err := s.foundHere(ctx, job.Environment, *job.Discover)
@@ -138,7 +140,8 @@ func (s *Service) keep(ctx context.Context, d deploy.DryRun) (ReadDone, error) {
 	return ReadDone{Version: d.Version, State: d.State, Covered: d.Covered, Total: len(all), Items: items, Parts: parts}, err
 }
 
-// inParts bounds the size of an answer: it returns the first items, and the hashes under which the others are stored.
+// inParts bounds the size of an answer: it returns the first items, and the hashes under which the
+// others are stored.
 func inParts[T any](ctx context.Context, s *Service, all []T) (items []T, parts []string, err error) {
 	return divide(ctx, s, all, maxInline)
 }

@@ -123,7 +123,8 @@ type rawOut struct {
 	Body         []byte
 }
 
-// putFile streams a file into the store; the description is made by hand, since the body is not read by the library.
+// putFile streams a file into the store; the description is made by hand, since the body is not
+// read by the library.
 func (r *routes) putFile() {
 	op := &huma.Operation{Method: http.MethodPut, Path: "/v1/files/{hash}", OperationID: "putFile", Summary: "Store a file by its SHA-256",
 		Parameters: []*huma.Param{{Name: "hash", In: "path", Required: true, Schema: &huma.Schema{Type: "string", Pattern: "^[0-9a-f]{64}$"}}},

@@ -82,7 +82,8 @@ type descriptionsIn struct {
 	Cursor string `query:"cursor" maxLength:"9" pattern:"^[0-9]+$" doc:"next of the page before"`
 }
 
-// descriptions answers with one part of a version a page: that costs the same however many there are.
+// descriptions answers with one part of a version a page: that costs the same however many there
+// are.
 func (r *routes) descriptions(ctx context.Context, i *descriptionsIn) (*out[Page[Description]], error) {
 	n := 0
 	if i.Cursor != "" {

@@ -233,7 +233,8 @@ func (l *linked) Resolve(c huma.Context) []error {
 	return nil
 }
 
-// links returns the links of a page, with the place at which the next one begins; "": there is none.
+// links returns the links of a page, with the place at which the next one begins; "": there is
+// none.
 func (l *linked) links(next string) Links {
 	at := func(after string) string {
 		q := l.self.Query()

@@ -27,7 +27,8 @@ type KnownParameter struct {
 
 // ParameterMetadata is what a parameter has beside its value.
 type ParameterMetadata struct {
-	// Values are the suggested values that the parameter has, as lsm::set_suggested_values gave them.
+	// Values are the suggested values that the parameter has, as lsm::set_suggested_values gave
+	// them.
 	Values []any `json:"values,omitempty"`
 }
 
@@ -164,8 +165,8 @@ type SuggestedBody struct {
 	Values []value `json:"values,omitempty" maxItems:"1000" doc:"what forms suggest: strings, or objects with label and value"`
 }
 
-// setting returns a parameter as it is stored. Values that it suggests take the place of its value, as
-// those do that a model suggests.
+// setting returns a parameter as it is stored. Values that it suggests take the place of its value,
+// as those do that a model suggests.
 func setting(name, value string, m *SuggestedBody) (state.Parameter, error) {
 	if m == nil || m.Values == nil {
 		return state.Parameter{Name: name, Value: value, Source: "user"}, nil

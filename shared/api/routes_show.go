@@ -137,7 +137,8 @@ type resourcesIn struct {
 	Filter []string `query:"filter,explode" maxItems:"20" nullable:"false" doc:"all of these must match, and one agent= of several; each other key and an id once"`
 }
 
-// scanRows is how many rows are read at once, and maxScanned how many for one page, however few of them match.
+// scanRows is how many rows are read at once, and maxScanned how many for one page, however few of
+// them match.
 const (
 	scanRows   = 1000
 	maxScanned = 50_000

@@ -25,12 +25,15 @@ import (
 // It has so many fields because this is where a server is put together.
 type Config struct {
 	Engine *deploy.Engine
-	// Sign, when not nil, makes requests that store files where files are, so that their bytes do not pass through the API.
+	// Sign, when not nil, makes requests that store files where files are, so that their bytes do
+	// not pass through the API.
 	Sign func(ctx context.Context, hash string, size int64) (Upload, error)
-	// Elsewhere, when not nil, has a comparison with reality made where the handlers are, by Service.ReadHere of another process.
+	// Elsewhere, when not nil, has a comparison with reality made where the handlers are, by
+	// Service.ReadHere of another process.
 	Elsewhere func(ctx context.Context, job ReadJob) (ReadDone, error)
-	// Jobs, when not nil, keeps what is known of comparisons that are made as jobs. Start has Service.Work called for one, in this process or
-	// in another; it does not wait for that. See docs/design/jobs.md.
+	// Jobs, when not nil, keeps what is known of comparisons that are made as jobs. Start has
+	// Service.Work called for one, in this process or in another; it does not wait for that. See
+	// docs/design/jobs.md.
 	Jobs  state.Jobs
 	Start func(ctx context.Context, env, id string) error
 	// ByRunner, when not nil, says which agents only runners reach: they read what is on those, in
@@ -40,18 +43,20 @@ type Config struct {
 	NotifyRunner func(ctx context.Context, env, agent, part string) error
 	// Slice is how long one piece of work at a job is; 0: 50 seconds.
 	Slice time.Duration
-	// Unserved, when not nil, returns the agents that have work which nobody does, with for how long.
+	// Unserved, when not nil, returns the agents that have work which nobody does, with for how
+	// long.
 	Unserved func(ctx context.Context, env string) (map[string]time.Duration, error)
 	// Changed, when not nil, is told that an environment may have work now.
 	Changed func(env string)
 	// History, when not nil, does what Home.ParameterHistory says.
 	History func(ctx context.Context, env, name string) ([]state.ParameterChange, error)
-	// Agent, when not nil, says what is wrong with the description of an agent, in place of transport.Check: a pack may bring transports.
+	// Agent, when not nil, says what is wrong with the description of an agent, in place of
+	// transport.Check: a pack may bring transports.
 	Agent func(resource.Agent) []diag.Problem
 	// Unneeded, when not nil, does what Home.Prune says.
 	Unneeded func(ctx context.Context, env string, remove bool) ([]Pruned, error)
-	// Waits, when not nil, returns why agents of an environment are waited for, as far as they are served
-	// in this process.
+	// Waits, when not nil, returns why agents of an environment are waited for, as far as they are
+	// served in this process.
 	Waits func(env string) map[string]string
 	// Services, when not nil, takes orders of services.
 	Services *orders.Service

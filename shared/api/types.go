@@ -39,8 +39,8 @@ func Statuses() []state.Status {
 		state.StatusDeploying, state.StatusAvailable, state.StatusNonCompliant, state.StatusOrphaned, state.StatusDeployed}
 }
 
-// ByStatus returns the number of resources of every status, also of those that no resource has. What runs now counts as deploying, and not as
-// available.
+// ByStatus returns the number of resources of every status, also of those that no resource has.
+// What runs now counts as deploying, and not as available.
 func (p *Progress) ByStatus() map[state.Status]int {
 	out := make(map[state.Status]int, len(Statuses()))
 	for _, s := range Statuses() {
@@ -120,7 +120,8 @@ type Agent struct {
 	UnservedMS int64 `json:"unserved_ms,omitempty" doc:"for how long it has had work that nobody does"`
 }
 
-// Action is one finished run of a handler for one resource. Every member is there, but for reason, replaced and stale.
+// Action is one finished run of a handler for one resource. Every member is there, but for reason,
+// replaced and stale.
 type Action struct {
 	ID       string               `json:"id"`
 	Resource resource.ID          `json:"resource"`
@@ -216,7 +217,8 @@ type Attribute struct {
 	Sensitive   bool   `json:"sensitive"`
 }
 
-// Upload is a request that stores one file: it must be sent with exactly these headers. A URL without a host is one of the API.
+// Upload is a request that stores one file: it must be sent with exactly these headers. A URL
+// without a host is one of the API.
 type Upload struct {
 	Hash   string            `json:"hash"`
 	Method string            `json:"method"`

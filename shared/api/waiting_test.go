@@ -10,7 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// TestWaiting pins that a server tells why it waits for agents, as the program does that serves them.
+// TestWaiting pins that a server tells why it waits for agents, as the program does that serves
+// them.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	w := start(t, nil)

@@ -11,8 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// waitsFor says why something that is scheduled is not done yet, as far as the state tells and, where
-// the agent is served in this process, what serves it; "" when it is about to be.
+// waitsFor says why something that is scheduled is not done yet, as far as the state tells and,
+// where the agent is served in this process, what serves it; "" when it is about to be.
 func (s *Service) waitsFor(ctx context.Context, env string, row *state.Row, requires []resource.ID,
 	running map[resource.ID]bool) (string, error) {
 	if row.Ticket == 0 && !running[row.ID] {

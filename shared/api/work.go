@@ -172,8 +172,8 @@ func (s *Service) compare(
 	return s.Engine.DryRunOf(ctx, job.Environment, job.Version, only, opts)
 }
 
-// recordSlice records what came of a slice. stopped: the process ends, and nothing is wrong with the
-// job.
+// recordSlice records what came of a slice. stopped: the process ends, and nothing is wrong with
+// the job.
 func (w *working) recordSlice(
 	ctx context.Context,
 	d deploy.DryRun,

@@ -20,7 +20,8 @@ import (
 	"southbound/shared/local"
 )
 
-// agentCommand makes the command agent, which serves agents of the AWS home that no function can reach.
+// agentCommand makes the command agent, which serves agents of the AWS home that no function can
+// reach.
 func (a *app) agentCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "agent", Short: "Serve an agent of the AWS home from this machine", Args: subcommand, RunE: help, Example: "  southbound agent run web1"}
 	cmd.AddCommand(a.agentRunCommand())
@@ -119,7 +120,8 @@ func (a *app) openRunner(ctx context.Context, c *home.Config, log *slog.Logger) 
 	return home.Open(ctx, *c)
 }
 
-// notifyLog has the actions that a lane has committed written to the log. A failure does no harm, as the sweep does it later.
+// notifyLog has the actions that a lane has committed written to the log. A failure does no harm,
+// as the sweep does it later.
 func notifyLog(ctx context.Context, notifier *logs.Notifier, r worker.Run, log *slog.Logger) {
 	if notifier == nil || r.Out.Ran == 0 {
 		return

@@ -1,5 +1,5 @@
-// Package cli is the command line: it reads arguments, asks a home (the engine in this process, or a server), and writes output for people or
-// for programs.
+// Package cli is the command line: it reads arguments, asks a home (the engine in this process, or
+// a server), and writes output for people or for programs.
 package cli
 
 import (
@@ -76,7 +76,8 @@ type app struct {
 	data    string
 	api     string
 	project source.Project
-	// projectDir is where commands that work on no path look for the project file; "": the working directory.
+	// projectDir is where commands that work on no path look for the project file; "": the working
+	// directory.
 	projectDir string
 
 	definitions []provider.Definition // the types of this program with their handlers
@@ -138,8 +139,9 @@ func Main(
 	return a.code
 }
 
-// stopSignals are the signals that ask the program to stop. Under nohup the end of the terminal is none. An interrupt is one also where it is
-// ignored at first: in the background of a script it is, and yet scripts send it.
+// stopSignals are the signals that ask the program to stop. Under nohup the end of the terminal is
+// none. An interrupt is one also where it is ignored at first: in the background of a script it is,
+// and yet scripts send it.
 func stopSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -177,7 +179,8 @@ func (a *app) registry() (*schema.Registry, error) {
 	return known, nil
 }
 
-// pick returns the first value that is set: by a flag, an environment variable, the project file, or the default.
+// pick returns the first value that is set: by a flag, an environment variable, the project file,
+// or the default.
 func pick(flag, variable, project, fallback string) string {
 	for _, s := range []string{flag, os.Getenv(variable), project} {
 		if s != "" {
@@ -187,7 +190,8 @@ func pick(flag, variable, project, fallback string) string {
 	return fallback
 }
 
-// locate finds out which environment and data directory a command is to use that works on path ("" if it works on none).
+// locate finds out which environment and data directory a command is to use that works on path (""
+// if it works on none).
 func (a *app) locate(path string) error {
 	var err error
 	if a.project, err = source.FindProject(cmp.Or(path, a.projectDir)); err != nil {
@@ -216,7 +220,8 @@ func (a *app) fresh() bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// openToRead opens the home for a command that only reads. If there is no data directory, it opens an empty temporary one.
+// openToRead opens the home for a command that only reads. If there is no data directory, it opens
+// an empty temporary one.
 func (a *app) openToRead(path string) error {
 	if err := a.locate(path); err != nil {
 		return err

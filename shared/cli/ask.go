@@ -18,7 +18,8 @@ import (
 const maxAsked = 20
 
 // limited exports a model, unless more would be deleted than may be. Where somebody sits at a
-// terminal, that is asked, and also what would be left behind; otherwise the documents have said it.
+// terminal, that is asked, and also what would be left behind; otherwise the documents have said
+// it.
 func (a *app) limited(ctx context.Context, x deploy.Export, f exportFlags, sent func(api.Sent)) (deploy.Exported, error) {
 	if f.allowDelete >= 0 {
 		x.Limits = &deploy.Limits{Delete: f.allowDelete, Leave: -1}
@@ -52,8 +53,8 @@ func (a *app) limited(ctx context.Context, x deploy.Export, f exportFlags, sent 
 	return out, err
 }
 
-// leftBehind says what an export has left behind: perhaps the documents were only some of those that
-// were exported before.
+// leftBehind says what an export has left behind: perhaps the documents were only some of those
+// that were exported before.
 func (a *app) leftBehind(out deploy.Exported) {
 	if out.Left == 0 {
 		return

@@ -10,7 +10,8 @@ import (
 	"southbound/shared/api"
 )
 
-// complete makes the shell offer what list returns for the first argument of a command. If list fails, nothing is offered.
+// complete makes the shell offer what list returns for the first argument of a command. If list
+// fails, nothing is offered.
 func (a *app) complete(c *cobra.Command, list func(ctx context.Context, word string) []string) {
 	c.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []cobra.Completion

@@ -10,8 +10,9 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// damage changes the data directory as a bad disk does: "damage bodies FROM TO" replaces text in what is stored of resources, "damage files"
-// flips a bit in each stored file, "damage lose" removes them.
+// damage changes the data directory as a bad disk does: "damage bodies FROM TO" replaces text in
+// what is stored of resources, "damage files" flips a bit in each stored file, "damage lose"
+// removes them.
 func damage(ts *testscript.TestScript, neg bool, args []string) {
 	dir := ts.MkAbs(".southbound")
 	switch {

@@ -14,8 +14,9 @@ import (
 	"southbound/shared/schema"
 )
 
-// disks are the types demo::Disk and demo::Volume, whose things are replaced to have another zone: of a disk the old one is deleted
-// first, of a volume the new one is created first. Each thing is a file NAME-NUMBER in a directory, which has a log of what was done.
+// disks are the types demo::Disk and demo::Volume, whose things are replaced to have another zone:
+// of a disk the old one is deleted first, of a volume the new one is created first. Each thing is a
+// file NAME-NUMBER in a directory, which has a log of what was done.
 func disks() []provider.Definition {
 	attributes := []schema.Attribute{
 		{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},

@@ -88,7 +88,8 @@ func (a *app) discover(ctx context.Context, args []string, agent string) error {
 	return err
 }
 
-// numbered returns a value with every json.Number replaced by a node, since the YAML encoder would write it as text.
+// numbered returns a value with every json.Number replaced by a node, since the YAML encoder would
+// write it as text.
 func numbered(v any) any {
 	switch v := v.(type) {
 	case json.Number:

@@ -9,14 +9,16 @@ import (
 	"southbound/shared/fault"
 )
 
-// emulator is a transport to an emulator of AWS. There, the names of function URLs do not resolve, so requests to them go to the address of the
-// emulator, with the name as the Host header that was signed.
+// emulator is a transport to an emulator of AWS. There, the names of function URLs do not resolve,
+// so requests to them go to the address of the emulator, with the name as the Host header that was
+// signed.
 type emulator struct {
 	address *url.URL
 	next    http.RoundTripper
 }
 
-// emulated returns the transport to the emulator that SOUTHBOUND_ENDPOINT names; nil when there is none.
+// emulated returns the transport to the emulator that SOUTHBOUND_ENDPOINT names; nil when there is
+// none.
 func emulated() (http.RoundTripper, error) {
 	text := os.Getenv("SOUTHBOUND_ENDPOINT")
 	if text == "" {

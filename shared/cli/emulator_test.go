@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestEmulator pins that what is for a function URL goes to the emulator with the name that was signed, and everything else where it was meant to.
+// TestEmulator pins that what is for a function URL goes to the emulator with the name that was
+// signed, and everything else where it was meant to.
 func TestEmulator(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Host+r.URL.Path) }))

@@ -257,7 +257,8 @@ func (a *app) load(ctx context.Context, path string, f exportFlags) (*loaded, er
 	return &loaded{model, inputs, opts.Check}, err
 }
 
-// store exports the documents. It does not parse them if they have not changed since the last export.
+// store exports the documents. It does not parse them if they have not changed since the last
+// export.
 func (a *app) store(ctx context.Context, path string, f exportFlags, read *loaded) (deploy.Exported, error) {
 	cache := a.inputsFile(path)
 	whole := !f.partial && !f.noRelease && len(f.deleteSets)+len(f.filter) == 0
@@ -319,7 +320,8 @@ func (a *app) mend(ctx context.Context, read *loaded, lost bool) error {
 	return err
 }
 
-// asExport returns the export that flags ask for, of documents that were read. It is called once for them.
+// asExport returns the export that flags ask for, of documents that were read. It is called once
+// for them.
 func (a *app) asExport(ctx context.Context, path string, f exportFlags, read *loaded) deploy.Export {
 	read.model.Fingerprint = a.fingerprint(read.model.Fingerprint)
 	target, _ := state.ParseFilter(f.filter) // was parsed before
@@ -372,8 +374,8 @@ func cutShort(ctx context.Context, err error) error {
 	return err
 }
 
-// options returns the options for reading documents with the types of this program. In a partial export, requirements may be met by resources
-// that are not in it.
+// options returns the options for reading documents with the types of this program. In a partial
+// export, requirements may be met by resources that are not in it.
 func (a *app) options(path string, partial bool) (source.Options, error) {
 	types, err := a.registry()
 	if err != nil {

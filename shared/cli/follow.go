@@ -12,7 +12,8 @@ import (
 	"southbound/shared/plan"
 )
 
-// overlap is how far back a follower looks for what it has not seen: what was finished first may be recorded last.
+// overlap is how far back a follower looks for what it has not seen: what was finished first may be
+// recorded last.
 const overlap = 2 * time.Second
 
 // lastPollTimeout is how long the last look of a follower may take.
@@ -21,7 +22,8 @@ const lastPollTimeout = 5 * time.Second
 // maxServed is how many agents are named of an environment that is served.
 const maxServed = 10
 
-// serve does what is scheduled in an environment until ctx ends, and says what it does. label, which may be empty, stands before every line.
+// serve does what is scheduled in an environment until ctx ends, and says what it does. label,
+// which may be empty, stands before every line.
 func (a *app) serve(ctx context.Context, env, label string) {
 	a.serving(ctx, env, label)
 	f := &follower{a: a, env: env, label: label, from: time.Now(), seen: map[string]time.Time{}}

@@ -100,8 +100,8 @@ func (a *app) changedFile(file string) {
 	a.printf("%s\n", file)
 }
 
-// modelFiles returns the files of models below a path: the file itself, or all *.cf files of a directory. What begins with a dot is left
-// out, as environments of Python are.
+// modelFiles returns the files of models below a path: the file itself, or all *.cf files of a
+// directory. What begins with a dot is left out, as environments of Python are.
 func modelFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -24,7 +24,8 @@ func (pair) Generate(r provider.Resource) ([]provider.Generated, error) {
 	return []provider.Generated{{Type: "std::Null", Attributes: map[string]any{"name": name + "-2"}}}, nil
 }
 
-// TestGeneratedIsValidated knows what follows from a resource before anything is sent: others may require it, and what is wrong with it is said.
+// TestGeneratedIsValidated knows what follows from a resource before anything is sent: others may
+// require it, and what is wrong with it is said.
 func TestGeneratedIsValidated(t *testing.T) {
 	t.Parallel()
 	all := handlers.All()

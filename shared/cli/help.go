@@ -33,8 +33,8 @@ Environment variables:
            no colours
 `
 
-// fitHelp lets the help of all commands fit into textWidth columns: long texts and the descriptions of flags are
-// wrapped. Examples stay as they are, since they are there to be copied.
+// fitHelp lets the help of all commands fit into textWidth columns: long texts and the descriptions
+// of flags are wrapped. Examples stay as they are, since they are there to be copied.
 func fitHelp(cmd *cobra.Command) {
 	cmd.Long = paragraphs(cmd.Long)
 	if !cmd.HasParent() {
@@ -61,7 +61,8 @@ func paragraphs(text string) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// otherWords are words that people know from other programs, for commands that do what they look for.
+// otherWords are words that people know from other programs, for commands that do what they look
+// for.
 var otherWords = map[string][]string{
 	"apply": {"up", "sync", "converge", "run-once"}, "discover": {"import", "scan"}, "dryrun": {"dry-run", "noop", "check"},
 	"gc": {"prune", "clean"}, "logs": {"log", "history", "events"}, "plan": {"preview"},

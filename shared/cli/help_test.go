@@ -10,7 +10,8 @@ import (
 	"southbound/handlers"
 )
 
-// TestHelpFits wants the help of every command to fit into a terminal of 80 columns, but for examples, which are copied.
+// TestHelpFits wants the help of every command to fit into a terminal of 80 columns, but for
+// examples, which are copied.
 func TestHelpFits(t *testing.T) {
 	t.Parallel()
 	var visit func(words []string, cmd *cobra.Command)

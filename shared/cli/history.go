@@ -178,8 +178,8 @@ func shownOf(d *api.Description) shownResource {
 	return r
 }
 
-// withoutCode returns attributes without those that come with a handler in Python, which no document
-// may hold.
+// withoutCode returns attributes without those that come with a handler in Python, which no
+// document may hold.
 func withoutCode(attributes map[string]any) map[string]any {
 	if _, coded := attributes[model.CodeAttribute]; !coded {
 		return attributes

@@ -251,7 +251,8 @@ func (a *app) readKept(ctx context.Context, file *os.File) (*api.Kept, error) {
 	return k, opts.Check(k.Export.Model).Err()
 }
 
-// mayApply asks at a terminal before a plan deletes something or leaves it behind, and refuses one that deletes more than it may.
+// mayApply asks at a terminal before a plan deletes something or leaves it behind, and refuses one
+// that deletes more than it may.
 func (a *app) mayApply(ctx context.Context, planned []deploy.PlannedChange, f exportFlags) error {
 	gone, stays := deleted(planned), left(planned)
 	if f.allowDelete >= 0 && len(gone) > f.allowDelete {

@@ -19,8 +19,8 @@ func withTimeout(ctx context.Context, d time.Duration) (context.Context, context
 	return context.WithTimeoutCause(ctx, d, fault.New(fault.Timeout, "", "not done after %s; what is scheduled stays scheduled", d))
 }
 
-// lastWords is how long a command may take to end once its time is over. What still runs is given two
-// seconds: see local.Runner.
+// lastWords is how long a command may take to end once its time is over. What still runs is given
+// two seconds: see local.Runner.
 const lastWords = 3 * time.Second
 
 // within has do end when a command has taken d, 0 for as long as it takes. What is deaf to that is
@@ -56,7 +56,8 @@ func (a *app) within(ctx context.Context, d time.Duration, do func(context.Conte
 	}
 }
 
-// ranOut says of an error that the end of the time has caused what it is, whatever was cut off by it.
+// ranOut says of an error that the end of the time has caused what it is, whatever was cut off by
+// it.
 func ranOut(ctx context.Context, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) || !fault.Is(context.Cause(ctx), fault.Timeout) {
 		return err

@@ -117,7 +117,8 @@ func (f *logFlags) query(args []string, now time.Time) (api.ActionQuery, error) 
 }
 
 const (
-	// followEvery is how often new actions are looked for, and followServer how often a server is asked for them.
+	// followEvery is how often new actions are looked for, and followServer how often a server is
+	// asked for them.
 	followEvery  = 300 * time.Millisecond
 	followServer = time.Second
 )
@@ -170,7 +171,8 @@ func (a *app) action(x *api.Action) {
 	}
 }
 
-// message writes a line of a handler. A text of several lines, such as the output of a command, stands below it whole.
+// message writes a line of a handler. A text of several lines, such as the output of a command,
+// stands below it whole.
 func (a *app) message(l *api.Message) {
 	a.printf("    %-7s %s", l.Level, l.Msg)
 	var long []string

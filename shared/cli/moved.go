@@ -87,8 +87,8 @@ func became(w *deploy.PlannedChange) string {
 	return w.Action
 }
 
-// sameChanges reports whether two would make the same differences. One of them may have come from a file or a server, so both are compared as they
-// are written there.
+// sameChanges reports whether two would make the same differences. One of them may have come from a
+// file or a server, so both are compared as they are written there.
 func sameChanges(a, b *deploy.PlannedChange) bool {
 	if len(a.Changes)+len(b.Changes) == 0 {
 		return true
@@ -98,7 +98,8 @@ func sameChanges(a, b *deploy.PlannedChange) bool {
 	return err1 == nil && err2 == nil && bytes.Equal(one, two)
 }
 
-// hashed returns differences without the texts of files whose hashes say the same: whether they could be had is another matter.
+// hashed returns differences without the texts of files whose hashes say the same: whether they
+// could be had is another matter.
 func hashed(changes map[string]plan.Diff) map[string]plan.Diff {
 	out := maps.Clone(changes)
 	for name, d := range out {

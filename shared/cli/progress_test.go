@@ -10,7 +10,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// TestProgressByAgent pins what a line of progress says of agents: how far they are, which are the slowest, and why one is waited for.
+// TestProgressByAgent pins what a line of progress says of agents: how far they are, which are the
+// slowest, and why one is waited for.
 func TestProgressByAgent(t *testing.T) {
 	t.Parallel()
 	p := &progress{a: &app{}}
@@ -29,8 +30,8 @@ func TestProgressByAgent(t *testing.T) {
 	}
 }
 
-// TestTriedAgain pins what is said of agents that are waited for: of those of the environment, while
-// it is news, whoever serves them.
+// TestTriedAgain pins what is said of agents that are waited for: of those of the environment,
+// while it is news, whoever serves them.
 func TestTriedAgain(t *testing.T) {
 	t.Parallel()
 	const refused = "dial tcp 127.0.0.1:9: connect: connection refused"
@@ -58,7 +59,8 @@ func TestTriedAgain(t *testing.T) {
 	}
 }
 
-// TestWithin pins that a command ends in its time even if what it does is deaf, and that one which is interrupted is waited for.
+// TestWithin pins that a command ends in its time even if what it does is deaf, and that one which
+// is interrupted is waited for.
 func TestWithin(t *testing.T) {
 	t.Parallel()
 	never := make(chan struct{})

@@ -38,7 +38,8 @@ func discovery(there string, transport http.RoundTripper) (map[string]any, error
 	return about, err
 }
 
-// proxy leads to a server and returns the address to ask. Names of environments get a prefix; about, when not nil, is what the server is said to be.
+// proxy leads to a server and returns the address to ask. Names of environments get a prefix;
+// about, when not nil, is what the server is said to be.
 func proxy(env *testscript.Env, there, prefix string, transport http.RoundTripper, about map[string]any) (string, error) {
 	to, err := url.Parse(there)
 	if err != nil {

@@ -49,7 +49,8 @@ type releaseFlags struct {
 	allowDelete int // -1: any number
 }
 
-// mayRelease refuses a release that deletes more than it may, and asks at a terminal before one that deletes anything.
+// mayRelease refuses a release that deletes more than it may, and asks at a terminal before one
+// that deletes anything.
 func (a *app) mayRelease(ctx context.Context, number int, f releaseFlags) error {
 	_, sits := terminal(a.stdin)
 	asks := sits && !f.yes

@@ -38,9 +38,9 @@ var notRemote = map[string]string{
 // alone are the scripts that ask no home for anything: over an API they are the same once more.
 var alone = []string{"compile", "fmt", "modtest", "new"}
 
-// shown are the scripts about what the program asks for, refuses and prints. A deployed stack answers
-// it as any server does, so that they run against a server on this machine only; what is stored and
-// deployed in another way there is in the others.
+// shown are the scripts about what the program asks for, refuses and prints. A deployed stack
+// answers it as any server does, so that they run against a server on this machine only; what is
+// stored and deployed in another way there is in the others.
 var shown = []string{
 	"ask", "aws_agent", "bad", "complete", "diff", "discover_known", "init", "json", "kind", "model",
 	"model_values", "texts", "types", "unset", "whole",
@@ -52,15 +52,18 @@ func overAPI(name string) bool {
 		!(deployed() && slices.Contains(shown, name))
 }
 
-// variable names the address of an API that is served already, such as that of an AWS home. Every script gets an environment of its own there.
+// variable names the address of an API that is served already, such as that of an AWS home. Every
+// script gets an environment of its own there.
 const variable = "SOUTHBOUND_TEST_API"
 
-// deployed reports whether the variable names the API of a deployed stack, whose own variables are set then, too.
+// deployed reports whether the variable names the API of a deployed stack, whose own variables are
+// set then, too.
 func deployed() bool {
 	return os.Getenv(variable) != "" && os.Getenv(home.EnvTable) != ""
 }
 
-// TestScriptsOverAPI runs the same scripts against a server: one that each script starts, or the one that the variable names.
+// TestScriptsOverAPI runs the same scripts against a server: one that each script starts, or the
+// one that the variable names.
 func TestScriptsOverAPI(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -84,8 +87,8 @@ func TestScriptsOverAPI(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// serve starts `southbound run --listen` for a script; the race detector watches it where there is one,
-// and the script is one of watched.
+// serve starts `southbound run --listen` for a script; the race detector watches it where there is
+// one, and the script is one of watched.
 func serve(env *testscript.Env) error {
 	data, err := os.MkdirTemp("", "southbound-test-")
 	if err != nil {

@@ -27,7 +27,8 @@ type reportFlags struct {
 	comment                                            bool
 }
 
-// reportCommand makes the command report, which renders the JSON output of other commands for pipelines.
+// reportCommand makes the command report, which renders the JSON output of other commands for
+// pipelines.
 func (a *app) reportCommand() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
@@ -100,7 +101,8 @@ func (a *app) readReport(r *render.Report, name string) error {
 	return r.Read(from)
 }
 
-// describedAt returns a function that says where a resource is described. It knows nothing if the documents have problems.
+// describedAt returns a function that says where a resource is described. It knows nothing if the
+// documents have problems.
 func (a *app) describedAt(ctx context.Context, path string) func(id string) diag.Pos {
 	types, err := a.registry()
 	if err != nil {

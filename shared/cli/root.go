@@ -61,7 +61,8 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// strictHelp makes the library's help and completion commands refuse unknown words, as our own commands do; by default they ignore them.
+// strictHelp makes the library's help and completion commands refuse unknown words, as our own
+// commands do; by default they ignore them.
 func strictHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -170,7 +171,8 @@ func notNegative(op, flag string, d time.Duration) error {
 	return nil
 }
 
-// after makes the run function of a command that works on no path: it opens the home, by app.open or app.openToRead, before it runs.
+// after makes the run function of a command that works on no path: it opens the home, by app.open
+// or app.openToRead, before it runs.
 func after(open func(path string) error, run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := open(""); err != nil {

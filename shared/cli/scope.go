@@ -17,8 +17,8 @@ type scope struct {
 	wrong  []api.Resource // not as they should be, as far as they are shown
 }
 
-// scopeOf looks at what the terms of a filter select; nil if they select everything. What they say of the status was
-// meant for before the work.
+// scopeOf looks at what the terms of a filter select; nil if they select everything. What they say
+// of the status was meant for before the work.
 func (a *app) scopeOf(ctx context.Context, terms []string) (*scope, error) {
 	terms = slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return strings.HasPrefix(t, "status=") })
 	if len(terms) == 0 {

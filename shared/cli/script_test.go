@@ -23,12 +23,14 @@ import (
 )
 
 // shipped is the folder of a program that the race detector does not watch, or empty where none
-// does. Scripts start hundreds of programs, each of which costs ten times as much with the detector.
+// does. Scripts start hundreds of programs, each of which costs ten times as much with the
+// detector.
 var shipped string
 
 // watched are the scripts whose programs the race detector watches, where it does at all, or whose
-// server when they run against one: those in which much happens at once. What the others add runs in
-// one goroutine, and asks a server for one thing after the other; package api has it asked for many.
+// server when they run against one: those in which much happens at once. What the others add runs
+// in one goroutine, and asks a server for one thing after the other; package api has it asked for
+// many.
 var watched = []string{
 	"apply", "compile", "discover", "event", "jobs", "keep", "rolling", "run", "serve", "waves",
 }
@@ -42,7 +44,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// hangsUp runs the tests so that what they start is stopped by SIGHUP, also where nohup has this process ignore it.
+// hangsUp runs the tests so that what they start is stopped by SIGHUP, also where nohup has this
+// process ignore it.
 type hangsUp struct{ *testing.M }
 
 // Run implements testscript.TestingM.
@@ -88,8 +91,9 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, params("embedded"))
 }
 
-// params are those of a run of scripts; the condition with the name of the home is true. The condition stack is true when the server is a
-// deployed stack: it does what is for this machine through a runner, which looks at it, too, once the agent has a queue.
+// params are those of a run of scripts; the condition with the name of the home is true. The
+// condition stack is true when the server is a deployed stack: it does what is for this machine
+// through a runner, which looks at it, too, once the agent has a queue.
 func params(home string) testscript.Params {
 	return testscript.Params{
 		Dir:       "testdata",
@@ -170,8 +174,9 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// lines checks what the last command wrote: every line is a JSON object with exactly these members, and there is one: lines id type agent.
-// A member a.b is that of an object, or of every item of a list, within.
+// lines checks what the last command wrote: every line is a JSON object with exactly these members,
+// and there is one: lines id type agent. A member a.b is that of an object, or of every item of a
+// list, within.
 func lines(ts *testscript.TestScript, neg bool, args []string) {
 	out := strings.TrimSpace(ts.ReadFile("stdout"))
 	if neg || len(args) == 0 || out == "" {

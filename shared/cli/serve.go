@@ -107,7 +107,8 @@ func (a *app) serveAPI(ctx context.Context, f serveFlags) error {
 	return nil
 }
 
-// quiet discards what the HTTP server logs about faults of clients, which is of no use to whoever runs it.
+// quiet discards what the HTTP server logs about faults of clients, which is of no use to whoever
+// runs it.
 type quiet struct{}
 
 // Write implements io.Writer.
@@ -193,7 +194,8 @@ func listen(ctx context.Context, f serveFlags) (net.Listener, api.Guard, error) 
 
 const maxToken = 4096
 
-// makeToken returns the token in a file. If there is none it makes one; of several processes the first to link its file wins.
+// makeToken returns the token in a file. If there is none it makes one; of several processes the
+// first to link its file wins.
 func makeToken(path string) (string, error) {
 	for {
 		info, err := os.Lstat(path)

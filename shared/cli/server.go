@@ -40,7 +40,8 @@ func (a *app) connect() error {
 	return nil
 }
 
-// token returns the token to show to the server; "" if there is none. A token from a data directory is only sent to this machine.
+// token returns the token to show to the server; "" if there is none. A token from a data directory
+// is only sent to this machine.
 func (a *app) token() (string, error) {
 	if t := os.Getenv("SOUTHBOUND_TOKEN"); t != "" {
 		return t, nil

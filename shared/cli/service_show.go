@@ -143,7 +143,8 @@ func worst(s *orders.Summary) string {
 // cell is a text in a table, with the label of a state, which gives its colour.
 type cell struct{ text, label string }
 
-// table writes rows in columns. With cuts, what is too long for the terminal is cut in the last one.
+// table writes rows in columns. With cuts, what is too long for the terminal is cut in the last
+// one.
 func (a *app) table(rows [][]cell, cuts bool) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -226,7 +227,8 @@ func (a *app) serviceShow() *cobra.Command {
 	return cmd
 }
 
-// offer returns a service, with how many instances there are if these are to be counted, and says which one may be meant if there is none.
+// offer returns a service, with how many instances there are if these are to be counted, and says
+// which one may be meant if there is none.
 func (a *app) offer(
 	ctx context.Context, o api.Orders, name string, version int, counts bool,
 ) (orders.Offer, error) {

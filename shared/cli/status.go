@@ -123,7 +123,8 @@ func ill(counts map[state.Status]int) bool {
 	return slices.ContainsFunc(api.Unhealthy(), func(s state.Status) bool { return counts[s] > 0 })
 }
 
-// wrong lists the resources that something is wrong with: first those that failed by themselves, each with what was skipped because of it.
+// wrong lists the resources that something is wrong with: first those that failed by themselves,
+// each with what was skipped because of it.
 func (a *app) wrong(ctx context.Context, w io.Writer, limit int) error {
 	health, err := a.home.Health(ctx, a.env)
 	if err != nil {

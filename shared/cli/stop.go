@@ -28,8 +28,9 @@ func graceOf() time.Duration {
 	return defaultGrace
 }
 
-// watch ends the program after it was asked to stop, when it is asked once more or when it takes too long: a handler, a machine or a disk may hang.
-// That loses nothing, as a crash does not. The result ends the watch.
+// watch ends the program after it was asked to stop, when it is asked once more or when it takes
+// too long: a handler, a machine or a disk may hang. That loses nothing, as a crash does not. The
+// result ends the watch.
 func (a *app) watch(ctx context.Context) (stop func()) {
 	asked := make(chan os.Signal, 4)
 	signal.Notify(asked, stopSignals()...)

@@ -16,7 +16,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// progress shows how far the work is: by one line that is updated in place on a terminal, by a line from time to time elsewhere.
+// progress shows how far the work is: by one line that is updated in place on a terminal, by a line
+// from time to time elsewhere.
 type progress struct {
 	a     *app
 	mu    sync.Mutex
@@ -70,7 +71,8 @@ func (p *progress) report(now api.Progress) {
 	})
 }
 
-// runs says on which agents something runs, and what has been running longest. It is called under the lock.
+// runs says on which agents something runs, and what has been running longest. It is called under
+// the lock.
 func (p *progress) runs(now api.Progress, at time.Time) string {
 	if len(now.Running) == 0 {
 		clear(p.since)
@@ -187,8 +189,9 @@ func (p *progress) stopping(why error) {
 	p.a.say("stopping when what runs has finished, in %s at most; Ctrl-C again stops at once", p.a.grace)
 }
 
-// summary writes the result of a command that waited: first the root causes of failures, then what was skipped because of them. exported says
-// that the command made an export, so that there are changes to count.
+// summary writes the result of a command that waited: first the root causes of failures, then what
+// was skipped because of them. exported says that the command made an export, so that there are
+// changes to count.
 func (a *app) summary(ctx context.Context, r api.Report, d waited, exported bool) error {
 	if ill(r.Counts) || d.Stuck {
 		a.code = exitUnhealthy

@@ -81,8 +81,8 @@ func (a *app) inOrder(planned []deploy.PlannedChange, f waveFlags) error {
 	return nil
 }
 
-// applyInWaves applies documents to agents in waves. Every wave is an export of its own, of what is at
-// its agents; the last one is of all, and checks only what is at its agents.
+// applyInWaves applies documents to agents in waves. Every wave is an export of its own, of what is
+// at its agents; the last one is of all, and checks only what is at its agents.
 func (a *app) applyInWaves(ctx context.Context, path string, f exportFlags, read *loaded, began time.Time) error {
 	if read == nil {
 		var err error
@@ -221,8 +221,8 @@ func (a *app) agentsOfVersion(ctx context.Context, number int, terms []string) (
 	return slices.Sorted(maps.Keys(names)), err
 }
 
-// versionAndFilter reads the arguments of dryrun: the number of a version, 0 if there is none, and the
-// terms of a filter.
+// versionAndFilter reads the arguments of dryrun: the number of a version, 0 if there is none, and
+// the terms of a filter.
 func versionAndFilter(args []string) (number int, terms []string, err error) {
 	if len(args) > 0 && !strings.ContainsAny(args[0], filterSigns) {
 		if number, err = strconv.Atoi(args[0]); err != nil || number < 1 {

@@ -68,7 +68,8 @@ func columns(w any) int {
 	return textWidth
 }
 
-// fitted cuts a line that is too long for a terminal of so many columns, 0 if there is none, and shows that it does.
+// fitted cuts a line that is too long for a terminal of so many columns, 0 if there is none, and
+// shows that it does.
 func fitted(line string, columns int) string {
 	if columns == 0 || cut(line, columns) == line {
 		return line
@@ -76,11 +77,13 @@ func fitted(line string, columns int) string {
 	return cut(line, columns-1) + "…"
 }
 
-// painted is text with colour codes that paint has put there; everything else that is written for people is made harmless.
+// painted is text with colour codes that paint has put there; everything else that is written for
+// people is made harmless.
 type painted string
 
-// harmless returns the arguments of a format with control characters escaped, because ids, reasons and log lines come from documents and from
-// managed machines and must not control the terminal. Line breaks and tabs are kept, except in ids.
+// harmless returns the arguments of a format with control characters escaped, because ids, reasons
+// and log lines come from documents and from managed machines and must not control the terminal.
+// Line breaks and tabs are kept, except in ids.
 func harmless(args []any) []any {
 	out := make([]any, len(args))
 	for i, arg := range args {

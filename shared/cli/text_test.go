@@ -17,7 +17,8 @@ type fullDisk struct{}
 // Write implements io.Writer.
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// TestLostOutput pins that a command whose result did not reach standard output has not done what it was asked for.
+// TestLostOutput pins that a command whose result did not reach standard output has not done what
+// it was asked for.
 func TestLostOutput(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"version"}, {"version", "--json"}, {"types"}, {"types", "--json"}, {"schema"}, {"help"}, {"types", "--help"}, {"completion", "bash"}} {
@@ -28,7 +29,8 @@ func TestLostOutput(t *testing.T) {
 	}
 }
 
-// TestCut pins that a line of progress fits, also where characters are twice as wide: one that wraps is not written over.
+// TestCut pins that a line of progress fits, also where characters are twice as wide: one that
+// wraps is not written over.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -42,7 +44,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestFitted pins that a line of a list takes one line of a terminal, shows when it was cut, and is whole elsewhere.
+// TestFitted pins that a line of a list takes one line of a terminal, shows when it was cut, and is
+// whole elsewhere.
 func TestFitted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -56,7 +59,8 @@ func TestFitted(t *testing.T) {
 	}
 }
 
-// TestHarmless pins that what others have named or said does nothing to a terminal, and that an id stays on its line.
+// TestHarmless pins that what others have named or said does nothing to a terminal, and that an id
+// stays on its line.
 func TestHarmless(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

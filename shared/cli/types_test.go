@@ -25,8 +25,8 @@ func registryOf(t *testing.T) *schema.Registry {
 	return r
 }
 
-// TestTypeShowsTheTransport pins that the options of a transport that a pack brings are shown with the
-// types that are reached over it.
+// TestTypeShowsTheTransport pins that the options of a transport that a pack brings are shown with
+// the types that are reached over it.
 func TestTypeShowsTheTransport(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -64,7 +64,8 @@ func TestTypePagesAreFresh(t *testing.T) {
 	}
 }
 
-// TestTypesAreWellDeclared allows nothing doubtful in the types of this program, and takes each through data and back.
+// TestTypesAreWellDeclared allows nothing doubtful in the types of this program, and takes each
+// through data and back.
 func TestTypesAreWellDeclared(t *testing.T) {
 	t.Parallel()
 	r := registryOf(t)

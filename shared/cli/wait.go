@@ -21,8 +21,8 @@ type waited struct {
 	Scope    *scope // what the command was about; nil: everything
 }
 
-// asked is what a command that waits for a server has asked for, so that it counts only what came of that. If two ask for the same at once, it
-// is done once, and both count it.
+// asked is what a command that waits for a server has asked for, so that it counts only what came
+// of that. If two ask for the same at once, it is done once, and both count it.
 type asked struct {
 	since   string // id of the last action before it asked
 	version int    // only what was done for a version; 0: any
@@ -43,14 +43,16 @@ func (a *app) mark(ctx context.Context) (asked, error) {
 	return asked{since: last[0].ID}, nil
 }
 
-// matching returns the part of a filter that can be applied to an action afterwards: the terms that a repair does not change.
+// matching returns the part of a filter that can be applied to an action afterwards: the terms that
+// a repair does not change.
 func matching(terms []string) state.Filter {
 	terms = slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return strings.HasPrefix(t, "status=") || strings.HasPrefix(t, "set=") })
 	f, _ := state.ParseFilter(terms) // cannot fail: the terms were parsed before
 	return f
 }
 
-// wait waits until nothing is left to do in the environment, and shows progress. With the embedded home, this process does the work.
+// wait waits until nothing is left to do in the environment, and shows progress. With the embedded
+// home, this process does the work.
 func (a *app) wait(ctx context.Context, of asked) (waited, error) {
 	pr := a.progress()
 	stop := context.AfterFunc(ctx, func() { pr.stopping(context.Cause(ctx)) })
@@ -71,15 +73,17 @@ func (a *app) wait(ctx context.Context, of asked) (waited, error) {
 const (
 	firstPoll = 50 * time.Millisecond
 	slowPoll  = 10 * time.Second
-	// pollEvery is the part of the time waited so far after which a server is asked again: what takes long is seen a little later, and the number of questions
-	// grows with the logarithm of the time.
+	// pollEvery is the part of the time waited so far after which a server is asked again: what
+	// takes long is seen a little later, and the number of questions grows with the logarithm of
+	// the time.
 	pollEvery = 8
-	// stuckAfter is how long nothing must have moved until it is assumed that what is left waits for a paused agent, where that does not
-	// follow from the agents alone.
+	// stuckAfter is how long nothing must have moved until it is assumed that what is left waits
+	// for a paused agent, where that does not follow from the agents alone.
 	stuckAfter = 5 * time.Second
 )
 
-// nextPoll returns how long to wait before a server is asked again, of which something was asked a while ago.
+// nextPoll returns how long to wait before a server is asked again, of which something was asked a
+// while ago.
 func nextPoll(waited time.Duration) time.Duration {
 	return min(max(waited/pollEvery, firstPoll), slowPoll)
 }
@@ -113,7 +117,8 @@ func (a *app) poll(ctx context.Context, of asked, pr *progress) (waited, error) 
 	}
 }
 
-// held reports whether what is left waits for a person to resume an agent or the environment. still is how long nothing has moved.
+// held reports whether what is left waits for a person to resume an agent or the environment. still
+// is how long nothing has moved.
 func held(p api.Progress, still time.Duration) bool {
 	if p.Outbox > 0 || p.Releasing != 0 || len(p.Held) > 0 {
 		return false

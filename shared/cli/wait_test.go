@@ -30,7 +30,8 @@ func (l *logged) Actions(_ context.Context, _ string, q api.ActionQuery) ([]api.
 	return out, nil
 }
 
-// TestFixed pins that a command over a server counts what came of its own asking, and a resource once.
+// TestFixed pins that a command over a server counts what came of its own asking, and a resource
+// once.
 func TestFixed(t *testing.T) {
 	t.Parallel()
 	at := func(id, name string, version int, change plan.Change) api.Action {
@@ -53,7 +54,8 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// TestWaitsFor pins that a command that waits for an agent that nobody serves says so, and says nothing of it before or while somebody works.
+// TestWaitsFor pins that a command that waits for an agent that nobody serves says so, and says
+// nothing of it before or while somebody works.
 func TestWaitsFor(t *testing.T) {
 	t.Parallel()
 	work := api.Progress{Scheduled: 3, Lanes: []string{"web1/0", "web1/1", "db1/0"}}
@@ -79,8 +81,8 @@ func TestWaitsFor(t *testing.T) {
 	}
 }
 
-// TestNextPoll pins how often a server is asked while a command waits: soon when things are quick, and a number of times that hardly grows
-// when they are slow.
+// TestNextPoll pins how often a server is asked while a command waits: soon when things are quick,
+// and a number of times that hardly grows when they are slow.
 func TestNextPoll(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

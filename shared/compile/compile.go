@@ -40,7 +40,8 @@ type Options struct {
 	Modules []*module.Module
 	// Host runs the Python code of modules, and stays open; nil: one is started if it is needed.
 	Host *python.Host
-	// Mapper makes resources of entities; nil: only Southbound's own types and classes of modules do.
+	// Mapper makes resources of entities; nil: only Southbound's own types and classes of modules
+	// do.
 	Mapper *entity.Mapper
 	// Services are the instances of services that the model is compiled for; nil for none. What the
 	// model says of them is there afterwards.

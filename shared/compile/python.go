@@ -14,8 +14,8 @@ import (
 	"southbound/shared/lang/python"
 )
 
-// pythonMemory is how many bytes the Python code of modules may hold while a model is compiled, with
-// all processes that it starts.
+// pythonMemory is how many bytes the Python code of modules may hold while a model is compiled,
+// with all processes that it starts.
 const pythonMemory = 4 << 30
 
 // startPython starts the Python code of the modules of a project, and adds what they have to a

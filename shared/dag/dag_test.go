@@ -230,7 +230,8 @@ func TestLargeGraphs(t *testing.T) {
 	if c := pairs.Cycles(); len(c) != 1 || len(c[0]) != 2 {
 		t.Errorf("the shortest cycle has %d nodes, want 2", len(c[0]))
 	}
-	// A torus of one-way streets: no short cycle, very many long ones. The search is given up in time.
+	// A torus of one-way streets: no short cycle, very many long ones. The search is given up in
+	// time.
 	const side = 300
 	torus := New(side*side, func(i int) []int32 {
 		row, col := i/side, i%side

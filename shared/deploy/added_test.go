@@ -214,8 +214,8 @@ func TestAddedAsWhole(t *testing.T) {
 	}
 }
 
-// TestAddedReadsLittle pins that what is added to a large version costs little: one chunk is read of
-// many, and the graph is not stored anew. What it is an addition to outlives a collection.
+// TestAddedReadsLittle pins that what is added to a large version costs little: one chunk is read
+// of many, and the graph is not stored anew. What it is an addition to outlives a collection.
 func TestAddedReadsLittle(t *testing.T) {
 	t.Parallel()
 	r := newSetsRig(t)

@@ -11,8 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// TestBlockedNamesWhatIsNotKnown pins that what is blocked names what it waits for now, also when something else that it waited for has become known,
-// and that what requires it names the same.
+// TestBlockedNamesWhatIsNotKnown pins that what is blocked names what it waits for now, also when
+// something else that it waited for has become known, and that what requires it names the same.
 func TestBlockedNamesWhatIsNotKnown(t *testing.T) {
 	r := newRig(t)
 	lacks := func(name string) resource.Resource {
@@ -40,8 +40,8 @@ func TestBlockedNamesWhatIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestSkippedNamesWhatFailsLater pins that what is skipped names all root causes, also one that had succeeded and fails while nobody asks for what requires
-// it.
+// TestSkippedNamesWhatFailsLater pins that what is skipped names all root causes, also one that had
+// succeeded and fails while nobody asks for what requires it.
 func TestSkippedNamesWhatFailsLater(t *testing.T) {
 	r := newRig(t)
 	r.w.fail["a"] = errors.New("no")
@@ -58,8 +58,9 @@ func TestSkippedNamesWhatFailsLater(t *testing.T) {
 	}
 }
 
-// TestFailureCostsItself pins that a failure schedules nothing else: dependants stay deployed, whether there was a check of everything before or not, and
-// what is only compared and never complies does not wake what was skipped because of it at every check.
+// TestFailureCostsItself pins that a failure schedules nothing else: dependants stay deployed,
+// whether there was a check of everything before or not, and what is only compared and never
+// complies does not wake what was skipped because of it at every check.
 func TestFailureCostsItself(t *testing.T) {
 	for _, wave := range []bool{false, true} {
 		r := newRig(t)

@@ -11,7 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// slowly is a connector that takes as long as it may, and looks at how long the lane is held meanwhile.
+// slowly is a connector that takes as long as it may, and looks at how long the lane is held
+// meanwhile.
 type slowly struct {
 	r     *rig
 	err   error
@@ -42,8 +43,8 @@ func (places) Connect(_ context.Context, a resource.Agent) (any, error) {
 	return a.Options["host"], nil
 }
 
-// TestConnectionFollowsTheAgent changes where an agent is while its lane is served: what runs from then
-// on is to run there.
+// TestConnectionFollowsTheAgent changes where an agent is while its lane is served: what runs from
+// then on is to run there.
 func TestConnectionFollowsTheAgent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -72,8 +73,8 @@ func TestConnectionFollowsTheAgent(t *testing.T) {
 	}
 }
 
-// TestConnectingKeepsTheLane pins that nobody takes a lane while its worker is connecting to the agent, and that an agent that cannot be
-// reached is waited for once a batch.
+// TestConnectingKeepsTheLane pins that nobody takes a lane while its worker is connecting to the
+// agent, and that an agent that cannot be reached is waited for once a batch.
 func TestConnectingKeepsTheLane(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

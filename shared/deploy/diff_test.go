@@ -30,8 +30,8 @@ func (t together) Diff(c *provider.Context, r provider.Resource, o provider.Obse
 	return t.differ.Diff(c, r, o)
 }
 
-// TestOneComparisonSpoilsNoOther compares resources in one call. One whose comparison panics costs the
-// others nothing but another comparison.
+// TestOneComparisonSpoilsNoOther compares resources in one call. One whose comparison panics costs
+// the others nothing but another comparison.
 func TestOneComparisonSpoilsNoOther(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -19,11 +19,11 @@ import (
 
 // Discovery is what exists of one type on one agent.
 type Discovery struct {
-	// Resources describe it, in order of id. Each was compared with reality and has nothing to do. Attributes that are read-only, have their
-	// default or are sensitive are left out.
+	// Resources describe it, in order of id. Each was compared with reality and has nothing to do.
+	// Attributes that are read-only, have their default or are sensitive are left out.
 	Resources []resource.Resource
-	// Notes are what somebody has to add to some of Resources before they can be applied: secrets that a type
-	// demands, and that nobody can read back. These were not compared with reality.
+	// Notes are what somebody has to add to some of Resources before they can be applied: secrets
+	// that a type demands, and that nobody can read back. These were not compared with reality.
 	Notes map[resource.ID]string
 	// Left are things that no resource describes, and why.
 	Left []LeftOut
@@ -38,12 +38,14 @@ type LeftOut struct {
 // DiscoveryQuery says what is to be discovered.
 type DiscoveryQuery struct {
 	Type, Agent string
-	// Like holds attributes, as text, that narrow down what is listed, for types that need it: a bucket, a path.
+	// Like holds attributes, as text, that narrow down what is listed, for types that need it: a
+	// bucket, a path.
 	Like map[string]string
 }
 
-// Discover lists what exists of a type on an agent, managed or not, and changes nothing. An agent that the environment does not have is
-// taken to be local. It returns Unsupported if the handler of the type cannot list.
+// Discover lists what exists of a type on an agent, managed or not, and changes nothing. An agent
+// that the environment does not have is taken to be local. It returns Unsupported if the handler of
+// the type cannot list.
 func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (Discovery, error) {
 	typeName, agentName := of.Type, of.Agent
 	typ, ok := e.Types.Type(typeName)
@@ -159,8 +161,8 @@ func (d *discoverer) take(f provider.Found) {
 	d.out.Notes[id] = note
 }
 
-// standIns adds a reference to each secret that the type demands and that what was found does not show. It returns
-// what is to be done about them, "" if there are none.
+// standIns adds a reference to each secret that the type demands and that what was found does not
+// show. It returns what is to be done about them, "" if there are none.
 func (d *discoverer) standIns(id resource.ID, attrs map[string]any) string {
 	var names, sources []string
 	_, problems := d.typ.Check(attrs)
@@ -188,7 +190,8 @@ func variable(text string) string {
 	return "SECRET_" + strings.Join(words, "_")
 }
 
-// check compares resources with reality, keeps those that have nothing to do, and notes why it leaves out the others.
+// check compares resources with reality, keeps those that have nothing to do, and notes why it
+// leaves out the others.
 func (d *discoverer) check(ctx context.Context, part []resource.Resource) error {
 	runs := make([]*run.Run, len(part))
 	for i := range part {

@@ -58,7 +58,8 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestDiscoverSecrets wants what demands a secret, which nobody can read back, to be described with where to put it.
+// TestDiscoverSecrets wants what demands a secret, which nobody can read back, to be described with
+// where to put it.
 func TestDiscoverSecrets(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

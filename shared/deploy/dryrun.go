@@ -37,18 +37,20 @@ type DryRun struct {
 type Reading struct {
 	// Until is when nothing more is begun to be read; zero: everything is read.
 	Until time.Time
-	// Known is what earlier calls have found in the same version, or in the plan that State identifies.
+	// Known is what earlier calls have found in the same version, or in the plan that State
+	// identifies.
 	Known []planner.PlannedChange
 	State string
-	// Others, when not nil, is handed all that is still to be read before anything is, one errand an
-	// agent, and says of each whether somebody else reads that.
+	// Others, when not nil, is handed all that is still to be read before anything is, one errand
+	// an agent, and says of each whether somebody else reads that.
 	Others func(ctx context.Context, errands []Errand) ([]Elsewhere, error)
 	// Told, when not nil, is told again and again which agents are still to be compared.
 	Told func(agents []string)
 }
 
-// DryRun compares a version with reality and changes nothing. Number 0 stands for the released version. A lane is held while its resources
-// are read, so nothing runs in it meanwhile. Each comparison is recorded as an action.
+// DryRun compares a version with reality and changes nothing. Number 0 stands for the released
+// version. A lane is held while its resources are read, so nothing runs in it meanwhile. Each
+// comparison is recorded as an action.
 func (e *Engine) DryRun(ctx context.Context, env string, number int) (DryRun, error) {
 	return e.DryRunOf(ctx, env, number, state.Filter{}, CompareOptions{})
 }
@@ -134,8 +136,9 @@ func (d *dryRunner) scheduledOf(typ string) []resource.ID {
 	return out
 }
 
-// hideSecrets hides the attributes that hold secrets according to the intents in force, or earlier ones: the things still show them. It is
-// called after reading, since another version may be deployed meanwhile.
+// hideSecrets hides the attributes that hold secrets according to the intents in force, or earlier
+// ones: the things still show them. It is called after reading, since another version may be
+// deployed meanwhile.
 func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run.Run) error {
 	ids := make([]resource.ID, len(runs))
 	for i, r := range runs {
@@ -321,8 +324,8 @@ func (d *dryRunner) lane(ctx context.Context, key string, rows []*state.Row) err
 	return nil
 }
 
-// readLimit is how long reading rows of one lane may take. The lane is held that long: whoever took it meanwhile would change what is read,
-// and the commit of what was found would be refused.
+// readLimit is how long reading rows of one lane may take. The lane is held that long: whoever took
+// it meanwhile would change what is read, and the commit of what was found would be refused.
 func (d *dryRunner) readLimit(rows []*state.Row) time.Duration {
 	each := map[string]time.Duration{} // by type: types are read one after the other
 	for _, r := range rows {

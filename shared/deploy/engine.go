@@ -19,7 +19,8 @@ import (
 
 // Config holds what an engine is built from. All fields except Code, Await, Ran and Sizes are
 // required. It has so many fields because this is where the engine is put together: ports, what the
-// program brings, and what it wants to be told. Each room takes a Config of its own, of what it needs.
+// program brings, and what it wants to be told. Each room takes a Config of its own, of what it
+// needs.
 type Config struct {
 	State     state.State
 	Files     state.Files

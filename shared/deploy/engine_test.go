@@ -91,7 +91,8 @@ func (h handler) Delete(_ *provider.Context, req provider.DeleteRequest) (provid
 	return provider.Result{}, err
 }
 
-// CallTimeout lets the calls for what is named hang end soon, and no others: they may take long on a busy machine.
+// CallTimeout lets the calls for what is named hang end soon, and no others: they may take long on
+// a busy machine.
 func (h handler) CallTimeout(r provider.Resource) time.Duration {
 	if nameOf(r) == "hang" {
 		return 50 * time.Millisecond
@@ -344,7 +345,8 @@ func TestUnrecordedCreateIsLookedUp(t *testing.T) {
 	x := resource.Resource{ID: "t::Assigned[a,name=x]", Type: "t::Assigned", Agent: "a", Attributes: map[string]any{"name": "x"}}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.export(deploy.Export{Model: modelOf(x)})
-	// The process dies while it creates: its lease is lost, so nothing of the run is recorded but that it began.
+	// The process dies while it creates: its lease is lost, so nothing of the run is recorded but
+	// that it began.
 	r.w.hook = func(call, _ string) {
 		if call == "create" {
 			cancel()

@@ -36,7 +36,8 @@ type Elsewhere struct {
 	Found        []planner.PlannedChange
 }
 
-// others has the errands of agents read by others. It returns the agents that this call leaves alone.
+// others has the errands of agents read by others. It returns the agents that this call leaves
+// alone.
 func (d *dryRunner) others(ctx context.Context, lanes []string,
 	byLane map[string][]*state.Row) (map[string]bool, error) {
 	if d.from.Others == nil || len(lanes) == 0 {

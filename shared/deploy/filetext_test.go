@@ -13,7 +13,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// TestFileStandsForItsText pins that a handler which knows nothing of uploaded files gets their text, and that what is not text is refused.
+// TestFileStandsForItsText pins that a handler which knows nothing of uploaded files gets their
+// text, and that what is not text is refused.
 func TestFileStandsForItsText(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

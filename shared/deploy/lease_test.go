@@ -13,8 +13,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// TestLeaseOutlastsEveryCall pins invariant D2 for runs that make several calls, each of which takes nearly as long as it may: nobody else gets the
-// lane while one of them is under way.
+// TestLeaseOutlastsEveryCall pins invariant D2 for runs that make several calls, each of which
+// takes nearly as long as it may: nobody else gets the lane while one of them is under way.
 func TestLeaseOutlastsEveryCall(t *testing.T) {
 	r := newRig(t)
 	r.export(deploy.Export{Model: modelOf(res("a"), res("b"))})
@@ -39,7 +39,8 @@ func TestLeaseOutlastsEveryCall(t *testing.T) {
 	}
 }
 
-// TestLeaseThatEnded pins that nothing more is called once the lease has ended, and that what was not called has not failed.
+// TestLeaseThatEnded pins that nothing more is called once the lease has ended, and that what was
+// not called has not failed.
 func TestLeaseThatEnded(t *testing.T) {
 	r := newRig(t)
 	r.export(deploy.Export{Model: modelOf(res("a"))})
@@ -76,9 +77,10 @@ func (s *taken) Acquire(ctx context.Context, env, key, holder string, now, until
 	return s.State.Acquire(ctx, env, key, holder, now, until)
 }
 
-// TestLaneGivenUpLooksOnceMore pins that a lane in which something waits does not miss what finishes elsewhere while it is busy, even if the only
-// one who was told of it found the lane held by another, and has left. Without it that waits for a sweep; and if each sweep first asks anew for
-// what comes before, for ever.
+// TestLaneGivenUpLooksOnceMore pins that a lane in which something waits does not miss what
+// finishes elsewhere while it is busy, even if the only one who was told of it found the lane held
+// by another, and has left. Without it that waits for a sweep; and if each sweep first asks anew
+// for what comes before, for ever.
 func TestLaneGivenUpLooksOnceMore(t *testing.T) {
 	r := newRig(t)
 	before := res("before")

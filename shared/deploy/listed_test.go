@@ -62,8 +62,8 @@ func (c *catalogue) ReadBatch(_ context.Context, items []provider.BatchRead) []p
 	return out
 }
 
-// TestListedIsWhole has lists that take their time, and that are never finished. What reads from one
-// has all of it or an error: of what a list is said to lack another would be made.
+// TestListedIsWhole has lists that take their time, and that are never finished. What reads from
+// one has all of it or an error: of what a list is said to lack another would be made.
 func TestListedIsWhole(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})

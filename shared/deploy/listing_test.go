@@ -246,8 +246,8 @@ func (a *asking) Read(c *provider.Context, req provider.ReadRequest) (provider.O
 	return a.clever.Read(c, req)
 }
 
-// TestListIsOlderThanARemoval pins that a list does not serve what has waited for something to be removed
-// in another lane since: of that no row says any more when it ended.
+// TestListIsOlderThanARemoval pins that a list does not serve what has waited for something to be
+// removed in another lane since: of that no row says any more when it ended.
 func TestListIsOlderThanARemoval(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -72,10 +72,10 @@ func TestDependantScheduledMeanwhileIsNotified(t *testing.T) {
 	}
 }
 
-// TestLeftOutByAWaveIsPassedOn has a timer ask for everything. It leaves out what waits for a person,
-// in the lane a0/0. That is served while what it requires is being run, and so is the lane behind it.
-// Who finishes that run still takes for scheduled what is left out, and notifies its lane alone. So that
-// lane has the next one to notify, or the last one waits for a sweep.
+// TestLeftOutByAWaveIsPassedOn has a timer ask for everything. It leaves out what waits for a
+// person, in the lane a0/0. That is served while what it requires is being run, and so is the lane
+// behind it. Who finishes that run still takes for scheduled what is left out, and notifies its
+// lane alone. So that lane has the next one to notify, or the last one waits for a sweep.
 func TestLeftOutByAWaveIsPassedOn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -111,7 +111,8 @@ func TestLeftOutByAWaveIsPassedOn(t *testing.T) {
 func nameIn(r resource.Resource) string { s, _ := r.Attributes["name"].(string); return s }
 
 // TestRemovedHoldsUpNoWave has everything checked, with something that could not be removed behind
-// what is checked in another lane. Nobody notifies the lane of what is being removed, so it does not wait.
+// what is checked in another lane. Nobody notifies the lane of what is being removed, so it does
+// not wait.
 func TestRemovedHoldsUpNoWave(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -56,8 +56,9 @@ func (d differ) Diff(_ *provider.Context, r provider.Resource, _ provider.Observ
 	return d.diff(), nil
 }
 
-// TestValuesFromHandlersAreBounded has a handler say and read what cannot be stored. It costs that resource at most, and never the others of
-// its lane, and all that is recorded can be written as JSON.
+// TestValuesFromHandlersAreBounded has a handler say and read what cannot be stored. It costs that
+// resource at most, and never the others of its lane, and all that is recorded can be written as
+// JSON.
 func TestValuesFromHandlersAreBounded(t *testing.T) {
 	t.Parallel()
 	itself := map[string]any{}
@@ -123,7 +124,8 @@ func TestValuesFromHandlersAreBounded(t *testing.T) {
 	}
 }
 
-// TestReadIsHeldToTheType reports what a handler reads that is not as its type declares it, as the setting strict says.
+// TestReadIsHeldToTheType reports what a handler reads that is not as its type declares it, as the
+// setting strict says.
 func TestReadIsHeldToTheType(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

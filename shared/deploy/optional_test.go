@@ -94,8 +94,9 @@ func TestListIsReadOnceForABatch(t *testing.T) {
 	r.want("b", state.StatusDeployed)
 }
 
-// TestListThatDoesNotSayIsNotBelieved has a list that leaves an attribute out and one that has it in other words, as lists that are made for
-// discovery do: what they do not show to be right is read, and nothing is changed that is right.
+// TestListThatDoesNotSayIsNotBelieved has a list that leaves an attribute out and one that has it
+// in other words, as lists that are made for discovery do: what they do not show to be right is
+// read, and nothing is changed that is right.
 func TestListThatDoesNotSayIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -17,7 +17,8 @@ type Overview struct {
 	Outbox   int             // entries
 }
 
-// Overviewer may be implemented by a State that has all of it in fewer requests than asking for each part takes.
+// Overviewer may be implemented by a State that has all of it in fewer requests than asking for
+// each part takes.
 type Overviewer interface {
 	Overview(ctx context.Context, env string) (Overview, error)
 }

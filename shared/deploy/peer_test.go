@@ -20,9 +20,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// The tests of this file are what the engine does better than the peer that it follows in meaning, one for each row of that table.
+// The tests of this file are what the engine does better than the peer that it follows in meaning,
+// one for each row of that table.
 
-// TestCyclesAndDuplicatesAreRefused: the peer accepts a dependency cycle and waits forever, and of two resources with one id takes the last.
+// TestCyclesAndDuplicatesAreRefused: the peer accepts a dependency cycle and waits forever, and of
+// two resources with one id takes the last.
 func TestCyclesAndDuplicatesAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -36,7 +38,8 @@ func TestCyclesAndDuplicatesAreRefused(t *testing.T) {
 	}
 }
 
-// TestOrderHoldsThroughUnscheduled: with the peer, only direct edges between scheduled resources order work.
+// TestOrderHoldsThroughUnscheduled: with the peer, only direct edges between scheduled resources
+// order work.
 func TestOrderHoldsThroughUnscheduled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -51,7 +54,8 @@ func TestOrderHoldsThroughUnscheduled(t *testing.T) {
 	r.same("order", r.took("update", "create"), "update z", "update c")
 }
 
-// TestNewVersionLeavesFailedToTheirBackoff: with the peer, every new version schedules every failed resource again.
+// TestNewVersionLeavesFailedToTheirBackoff: with the peer, every new version schedules every failed
+// resource again.
 func TestNewVersionLeavesFailedToTheirBackoff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -68,7 +72,8 @@ func TestNewVersionLeavesFailedToTheirBackoff(t *testing.T) {
 	r.same("asked for", r.took("read"), "read a")
 }
 
-// TestRemovedIsPurgedInReverseOrder: with the peer, a resource that leaves the model is always orphaned.
+// TestRemovedIsPurgedInReverseOrder: with the peer, a resource that leaves the model is always
+// orphaned.
 func TestRemovedIsPurgedInReverseOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -139,7 +144,8 @@ func TestHungAndPanickingHandlersHarmNoOther(t *testing.T) {
 	}
 }
 
-// TestPauseMeansNoClaimStarts: with the peer, an agent that is paused while idle still runs one task.
+// TestPauseMeansNoClaimStarts: with the peer, an agent that is paused while idle still runs one
+// task.
 func TestPauseMeansNoClaimStarts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -156,7 +162,8 @@ func TestPauseMeansNoClaimStarts(t *testing.T) {
 	r.want("a", state.StatusDeployed)
 }
 
-// TestChangeIsInferred: with the peer, a handler that forgets to say that it has changed something leaves "no change".
+// TestChangeIsInferred: with the peer, a handler that forgets to say that it has changed something
+// leaves "no change".
 func TestChangeIsInferred(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -237,7 +244,8 @@ func TestSecretsAreInNoRecord(t *testing.T) {
 	}
 }
 
-// TestDryRunIsOrderedAndSaysWhatItCovered: with the peer, a dry run ignores order and races with undefined resources.
+// TestDryRunIsOrderedAndSaysWhatItCovered: with the peer, a dry run ignores order and races with
+// undefined resources.
 func TestDryRunIsOrderedAndSaysWhatItCovered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -257,8 +265,9 @@ func TestDryRunIsOrderedAndSaysWhatItCovered(t *testing.T) {
 	r.same("changes", r.took("create", "update", "delete"))
 }
 
-// TestAnyProcessServes: the peer needs a server, one for each database, and keeps stale handlers with its agents. Here any process does what
-// another has left, with its own handlers: the version says with which pack of them it was exported, and each action which one ran.
+// TestAnyProcessServes: the peer needs a server, one for each database, and keeps stale handlers
+// with its agents. Here any process does what another has left, with its own handlers: the version
+// says with which pack of them it was exported, and each action which one ran.
 func TestAnyProcessServes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -269,8 +269,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLimitsCountWhatWaits pins that what is deleted once something is known counts as much as what is
-// deleted at once, that plans say so, and that it is deleted then.
+// TestLimitsCountWhatWaits pins that what is deleted once something is known counts as much as what
+// is deleted at once, that plans say so, and that it is deleted then.
 func TestLimitsCountWhatWaits(t *testing.T) {
 	t.Parallel()
 	param := resource.Parameter{Name: "p"}
@@ -310,8 +310,8 @@ func TestLimitsCountWhatWaits(t *testing.T) {
 	}
 }
 
-// TestExpectAfterRelease pins that a plan that was carried out is not carried out once more after an
-// earlier version was put in force: what was taken back stays so until somebody looks again.
+// TestExpectAfterRelease pins that a plan that was carried out is not carried out once more after
+// an earlier version was put in force: what was taken back stays so until somebody looks again.
 func TestExpectAfterRelease(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -63,7 +63,8 @@ func (e *Engine) Progress(ctx context.Context, env string) (Progress, error) {
 	return p, e.running(ctx, env, &p)
 }
 
-// Pulse returns only Counts, Held and Running of Progress: it costs the same however large the environment is.
+// Pulse returns only Counts, Held and Running of Progress: it costs the same however large the
+// environment is.
 func (e *Engine) Pulse(ctx context.Context, env string) (Progress, error) {
 	var p Progress
 	var err error
@@ -135,8 +136,8 @@ func (p *Progress) Done() bool {
 	return p.Scheduled == 0 && p.Outbox == 0 && len(p.Lanes) == 0 && p.Env.Releasing == 0
 }
 
-// Known reports whether the released version came from inputs with this fingerprint, so that exporting them again would change nothing, and
-// returns what such an export would.
+// Known reports whether the released version came from inputs with this fingerprint, so that
+// exporting them again would change nothing, and returns what such an export would.
 func (e *Engine) Known(ctx context.Context, env, fingerprint string) (planner.Exported, bool, error) {
 	state, err := e.State.Env(ctx, env)
 	if err != nil {
@@ -200,7 +201,8 @@ func (e *Engine) Neighbours(ctx context.Context, env string, id resource.ID) (re
 	return requires, dependants, nil
 }
 
-// VersionsOf returns the versions up to the last one of the environment it returns with them, ascending.
+// VersionsOf returns the versions up to the last one of the environment it returns with them,
+// ascending.
 func (e *Engine) VersionsOf(ctx context.Context, env string) ([]state.Version, state.Env, error) {
 	stored, err := e.State.Env(ctx, env)
 	if err != nil {

@@ -24,7 +24,8 @@ func (b *between) Schedule(ctx context.Context, env string, agents ...string) (s
 	return b.State.Schedule(ctx, env, agents...)
 }
 
-// TestDoneMeansCounted pins that who is told that nothing is left to do is not told the counts of a moment before: exit codes follow from them.
+// TestDoneMeansCounted pins that who is told that nothing is left to do is not told the counts of a
+// moment before: exit codes follow from them.
 func TestDoneMeansCounted(t *testing.T) {
 	r := newRig(t)
 	r.w.fail["a"] = errors.New("it is broken")

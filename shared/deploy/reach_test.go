@@ -28,8 +28,9 @@ func (r *rig) typeOver(transports ...string) {
 	r.types, r.e.Types = types, types
 }
 
-// TestTypeIsHeldToItsTransports refuses a resource whose type is not reached over the transport of its agent, whether the model says
-// what the agent is, leaves it out, or leaves that to the version before.
+// TestTypeIsHeldToItsTransports refuses a resource whose type is not reached over the transport of
+// its agent, whether the model says what the agent is, leaves it out, or leaves that to the version
+// before.
 func TestTypeIsHeldToItsTransports(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -77,8 +78,8 @@ func TestTypeIsHeldToItsTransports(t *testing.T) {
 	}
 }
 
-// TestStoredVersionIsHeldToTransports never calls a handler over a transport that its type does not have, also for a version that was
-// stored before the type said so.
+// TestStoredVersionIsHeldToTransports never calls a handler over a transport that its type does not
+// have, also for a version that was stored before the type said so.
 func TestStoredVersionIsHeldToTransports(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -103,8 +104,8 @@ func TestStoredVersionIsHeldToTransports(t *testing.T) {
 	r.same("calls", r.took("read", "create"))
 }
 
-// TestPurgeIsNotStranded refuses to have an agent be reached in a way that is not for what has left and
-// is still to be purged there, by an export, a plan or the release of an earlier version.
+// TestPurgeIsNotStranded refuses to have an agent be reached in a way that is not for what has left
+// and is still to be purged there, by an export, a plan or the release of an earlier version.
 func TestPurgeIsNotStranded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -145,8 +146,8 @@ func TestPurgeIsNotStranded(t *testing.T) {
 	r.export(over("http"))
 }
 
-// TestWaveStrandsNothing refuses the same of what a wave of an apply leaves to a later one, as something
-// still requires it.
+// TestWaveStrandsNothing refuses the same of what a wave of an apply leaves to a later one, as
+// something still requires it.
 func TestWaveStrandsNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

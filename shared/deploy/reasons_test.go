@@ -21,8 +21,8 @@ func on(agent string, r resource.Resource) resource.Resource {
 // runs returns what was read, each once a run, in the order of the runs.
 func (r *rig) runs() []string { return r.took("read") }
 
-// TestRunsOnceForEachReason pins that a resource runs once for each reason, and that reasons that came before it started
-// share that run.
+// TestRunsOnceForEachReason pins that a resource runs once for each reason, and that reasons that
+// came before it started share that run.
 func TestRunsOnceForEachReason(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
@@ -86,7 +86,8 @@ func TestRunsOnceForEachReason(t *testing.T) {
 	})
 }
 
-// TestDeployWhileItRuns pins that a deploy asks for no second run of what is being run for the same intent.
+// TestDeployWhileItRuns pins that a deploy asks for no second run of what is being run for the same
+// intent.
 func TestDeployWhileItRuns(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]func(r *rig){
@@ -117,8 +118,8 @@ func TestDeployWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestWaitsForTheNewIntent pins that a failure for an intent that was replaced meanwhile skips nothing: what requires it
-// waits for the new one.
+// TestWaitsForTheNewIntent pins that a failure for an intent that was replaced meanwhile skips
+// nothing: what requires it waits for the new one.
 func TestWaitsForTheNewIntent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -153,8 +154,9 @@ func (s *leftOut) Commit(ctx context.Context, env string, c state.Commit) (state
 	return done, err
 }
 
-// TestEventOfWhatDoesNotCount pins that nobody runs for the event of a run that does not count, even if
-// somebody else finds that before it is struck off: what it has changed is told of when the next one ends.
+// TestEventOfWhatDoesNotCount pins that nobody runs for the event of a run that does not count,
+// even if somebody else finds that before it is struck off: what it has changed is told of when the
+// next one ends.
 func TestEventOfWhatDoesNotCount(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -20,7 +20,8 @@ import (
 	"southbound/shared/transport"
 )
 
-// tiedTypes are services, which need accounts and files, are told of packages, and come before and tell checks.
+// tiedTypes are services, which need accounts and files, are told of packages, and come before and
+// tell checks.
 func tiedTypes(t *testing.T) *schema.Registry {
 	t.Helper()
 	name := schema.Attribute{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}
@@ -115,8 +116,9 @@ func TestRelations(t *testing.T) {
 	}
 }
 
-// TestSubscribeTellsTheSubscriberAlone has one resource that subscribes by its type and one that only requires: the first hears of changes,
-// the other only if an author has said that events are sent.
+// TestSubscribeTellsTheSubscriberAlone has one resource that subscribes by its type and one that
+// only requires: the first hears of changes, the other only if an author has said that events are
+// sent.
 func TestSubscribeTellsTheSubscriberAlone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -187,7 +189,8 @@ func TestRelationsCycle(t *testing.T) {
 	}
 }
 
-// TestRelationsAcrossSets holds them between sets of partial exports, and lets them go with the set that they lead to.
+// TestRelationsAcrossSets holds them between sets of partial exports, and lets them go with the set
+// that they lead to.
 func TestRelationsAcrossSets(t *testing.T) {
 	e := tiedEngine(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -253,8 +256,8 @@ func TestSecretsInMaps(t *testing.T) {
 	}
 }
 
-// TestProblemsBesideCycle pins that a cycle that follows from types is told whatever else is wrong, also with those in it, unless it
-// follows from what is wrong; and in a set that is exported alone.
+// TestProblemsBesideCycle pins that a cycle that follows from types is told whatever else is wrong,
+// also with those in it, unless it follows from what is wrong; and in a set that is exported alone.
 func TestProblemsBesideCycle(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

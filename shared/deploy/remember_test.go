@@ -32,8 +32,8 @@ func (k keeper) Create(c *provider.Context, _ provider.CreateRequest) (provider.
 
 func (k keeper) FindCreated(*provider.Context, provider.CreateRequest) (bool, error) { return k.find() }
 
-// TestRemembered pins that a handler gets back what it has learned, whatever came of the run, and that a create is looked up only when it may have
-// made something.
+// TestRemembered pins that a handler gets back what it has learned, whatever came of the run, and
+// that a create is looked up only when it may have made something.
 func TestRemembered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

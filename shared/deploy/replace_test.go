@@ -20,7 +20,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// cloud is a target that chooses the ids of its disks, or takes names when byName is set. What was made is in it, by id.
+// cloud is a target that chooses the ids of its disks, or takes names when byName is set. What was
+// made is in it, by id.
 type cloud struct {
 	byName bool
 	disks  map[string]map[string]any
@@ -170,8 +171,8 @@ func (r *rig) lastOf(id resource.ID) state.Action {
 	return slices.MaxFunc(all, func(a, b state.Action) int { return strings.Compare(a.ID, b.ID) })
 }
 
-// TestReplaceDeletesFirst pins that a thing is replaced where an attribute can only be changed so, and that a run that ends between the two calls is
-// made good.
+// TestReplaceDeletesFirst pins that a thing is replaced where an attribute can only be changed so,
+// and that a run that ends between the two calls is made good.
 func TestReplaceDeletesFirst(t *testing.T) {
 	t.Parallel()
 	c := &cloud{byName: true}
@@ -221,7 +222,8 @@ func TestReplaceDeletesFirst(t *testing.T) {
 	}
 }
 
-// TestReplaceCreatesFirst pins that the old one is deleted whenever a run ends, and that there is one in the end.
+// TestReplaceCreatesFirst pins that the old one is deleted whenever a run ends, and that there is
+// one in the end.
 func TestReplaceCreatesFirst(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -264,7 +266,8 @@ func TestReplaceCreatesFirst(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileReplacing pins that another intent that comes in the middle leaves one thing, as it is wanted, and that purging leaves none.
+// TestReplacedWhileReplacing pins that another intent that comes in the middle leaves one thing, as
+// it is wanted, and that purging leaves none.
 func TestReplacedWhileReplacing(t *testing.T) {
 	t.Parallel()
 	for why, last := range map[string]*model.Model{
@@ -303,7 +306,8 @@ func TestReplacedWhileReplacing(t *testing.T) {
 	}
 }
 
-// TestPreventDestroy pins that a thing that may not be destroyed is not replaced, that plans say so before, and what documents cannot say.
+// TestPreventDestroy pins that a thing that may not be destroyed is not replaced, that plans say so
+// before, and what documents cannot say.
 func TestPreventDestroy(t *testing.T) {
 	t.Parallel()
 	c := &cloud{byName: true}
@@ -343,7 +347,8 @@ func TestReportedIsNotReplaced(t *testing.T) {
 	}
 }
 
-// TestWriteOnly pins when an attribute that no reading shows is written: with the thing, when what is said of it is another, and whenever nobody knows.
+// TestWriteOnly pins when an attribute that no reading shows is written: with the thing, when what
+// is said of it is another, and whenever nobody knows.
 func TestWriteOnly(t *testing.T) {
 	t.Parallel()
 	c := &cloud{byName: true, disks: nil}
@@ -396,7 +401,8 @@ func TestWriteOnly(t *testing.T) {
 	then("it is again", "update")(r.wants(c, disk(map[string]any{"key": "k2", "zone": "b", "size": int64(2)}, resource.Flags{})))
 }
 
-// TestCreateFirstIsDeclaredWhole pins what a type needs whose things are replaced by creating first.
+// TestCreateFirstIsDeclaredWhole pins what a type needs whose things are replaced by creating
+// first.
 func TestCreateFirstIsDeclaredWhole(t *testing.T) {
 	t.Parallel()
 	name := schema.Attribute{Name: "name", Type: "String", Behaviour: schema.Namevar}

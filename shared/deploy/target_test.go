@@ -131,7 +131,8 @@ func (a author) targeted(name string) int {
 	return 1
 }
 
-// waited reports whether a resource was skipped or blocked because of another: when that recovers, it runs.
+// waited reports whether a resource was skipped or blocked because of another: when that recovers,
+// it runs.
 func waited(row state.Row) bool {
 	return row.Status() == state.StatusSkipped || row.Status() == state.StatusBlocked
 }

@@ -10,7 +10,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// TestOneThingUnderTwoNames pins that what different names stand for is described once for an agent.
+// TestOneThingUnderTwoNames pins that what different names stand for is described once for an
+// agent.
 func TestOneThingUnderTwoNames(t *testing.T) {
 	t.Parallel()
 	types, err := schema.NewRegistry(schema.Type{Name: "t::T", Attributes: []schema.Attribute{{Name: "name", Type: "String", Behaviour: schema.Namevar}, {Name: "value", Type: "Optional[String]"}},
@@ -38,8 +39,8 @@ func TestOneThingUnderTwoNames(t *testing.T) {
 	}
 }
 
-// TestOneSpace pins that types that share a space describe each thing of it once, purged or not, beside other problems, and in a set that
-// is exported alone too.
+// TestOneSpace pins that types that share a space describe each thing of it once, purged or not,
+// beside other problems, and in a set that is exported alone too.
 func TestOneSpace(t *testing.T) {
 	t.Parallel()
 	at := func(attrs map[string]any) string { s, _ := attrs["path"].(string); return s }

@@ -41,8 +41,8 @@ func valued(text string, value any) resource.Resource {
 	return out
 }
 
-// TestUnknownIsUndefined pins that what refers to something unknown is undefined, whatever it was before, and that nothing
-// is done to it until it is known.
+// TestUnknownIsUndefined pins that what refers to something unknown is undefined, whatever it was
+// before, and that nothing is done to it until it is known.
 func TestUnknownIsUndefined(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -91,8 +91,8 @@ func (factual) Facts(*provider.Context, provider.ReadRequest) (map[string]string
 	return map[string]string{"address": "x"}, nil
 }
 
-// TestFactsGoWithTheirResource pins that facts are forgotten when what they were learned from is purged, and that a
-// collection forgets those that were left.
+// TestFactsGoWithTheirResource pins that facts are forgotten when what they were learned from is
+// purged, and that a collection forgets those that were left.
 func TestFactsGoWithTheirResource(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -53,9 +53,10 @@ func (c caller) Read(ctx *provider.Context, req provider.ReadRequest) (provider.
 	return c.handler.Read(ctx, req)
 }
 
-// TestUnreachableAgentCostsOneWait has 300 resources, several batches, on an agent that nobody answers for, from the beginning or from some
-// moment on: they are unavailable, not failed, and the wait is paid once (twice when it is lost in the middle). When it answers again, they
-// are deployed by themselves.
+// TestUnreachableAgentCostsOneWait has 300 resources, several batches, on an agent that nobody
+// answers for, from the beginning or from some moment on: they are unavailable, not failed, and the
+// wait is paid once (twice when it is lost in the middle). When it answers again, they are deployed
+// by themselves.
 func TestUnreachableAgentCostsOneWait(t *testing.T) {
 	t.Parallel()
 	const n = 300

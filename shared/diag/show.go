@@ -29,7 +29,8 @@ func (p Problem) Lines(text func(Pos) (string, bool)) []string {
 	return out
 }
 
-// lines returns the lines of a message, such as that of an exception: all but the first are indented.
+// lines returns the lines of a message, such as that of an exception: all but the first are
+// indented.
 func lines(message string) []string {
 	first, rest, more := strings.Cut(message, "\n")
 	if !more {

@@ -29,7 +29,8 @@ const (
 	hasMore    // something of what putMore writes is set
 )
 
-// stateWords are the words of the state vector that are stored in one byte. Others may be added at the end.
+// stateWords are the words of the state vector that are stored in one byte. Others may be added at
+// the end.
 func stateWords() []string {
 	return []string{"", string(state.Compliant), string(state.RunSuccess), string(state.NotBlocked), string(state.RunNew),
 		string(state.HasUpdate), string(state.NonCompliant), string(state.Undefined), string(state.RunFailed),

@@ -36,7 +36,8 @@ type write struct {
 	done chan struct{}
 }
 
-// openDB opens the database, or makes it. A file that is not ours, or that a newer program made, is left alone.
+// openDB opens the database, or makes it. A file that is not ours, or that a newer program made, is
+// left alone.
 func openDB(path string) (*db, error) {
 	steps, err := migrations()
 	if err != nil {
@@ -70,7 +71,8 @@ func openDB(path string) (*db, error) {
 	return d, nil
 }
 
-// keepPrivate takes the database from others that an earlier program let read it. Where that is not this user's to do, others have given it.
+// keepPrivate takes the database from others that an earlier program let read it. Where that is not
+// this user's to do, others have given it.
 func keepPrivate(path string) {
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o077 != 0 {
@@ -79,8 +81,9 @@ func keepPrivate(path string) {
 	}
 }
 
-// prepareSoon is prepareDB, tried again while others prepare the same database: SQLite itself does not wait for locks where that could be a
-// deadlock, such as the one for switching to the write-ahead log.
+// prepareSoon is prepareDB, tried again while others prepare the same database: SQLite itself does
+// not wait for locks where that could be a deadlock, such as the one for switching to the
+// write-ahead log.
 func prepareSoon(conn *sqlite.Conn, path string, steps []step) error {
 	pause := time.Millisecond
 	for until := time.Now().Add(busyTimeout); ; pause = min(2*pause, 50*time.Millisecond) {
@@ -93,7 +96,8 @@ func prepareSoon(conn *sqlite.Conn, path string, steps []step) error {
 	}
 }
 
-// prepareDB checks that the database is ours, and brings its tables to the layout that this program knows.
+// prepareDB checks that the database is ours, and brings its tables to the layout that this program
+// knows.
 func prepareDB(conn *sqlite.Conn, path string, steps []step) error {
 	layout, err := func() (_ int, err error) {
 		defer sqlitex.Transaction(conn)(&err) // for a consistent view: another process may be making the tables
@@ -131,8 +135,8 @@ func number(conn *sqlite.Conn, query string) (int64, error) {
 	return out, err
 }
 
-// writer does all writing: the writes that wait share one transaction, each in a savepoint of its own, so that one that fails harms no
-// other.
+// writer does all writing: the writes that wait share one transaction, each in a savepoint of its
+// own, so that one that fails harms no other.
 func (d *db) writer(conn *sqlite.Conn) {
 	defer close(d.done)
 	for w := range d.writes {
@@ -164,7 +168,8 @@ func (d *db) writer(conn *sqlite.Conn) {
 	_ = conn.Close()
 }
 
-// there returns an error unless the open file is still the one under its name: what is written to a removed file is lost without an error.
+// there returns an error unless the open file is still the one under its name: what is written to a
+// removed file is lost without an error.
 func (d *db) there() error {
 	now, err := os.Stat(d.path)
 	if err == nil && os.SameFile(now, d.file) {

@@ -11,7 +11,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// checkDir makes the data directory if it is missing. Its error says why the directory cannot be used.
+// checkDir makes the data directory if it is missing. Its error says why the directory cannot be
+// used.
 func checkDir(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -40,7 +41,8 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// ourFile reports whether a file of this name may be in a data directory that has no database yet, or has lost it.
+// ourFile reports whether a file of this name may be in a data directory that has no database yet,
+// or has lost it.
 func ourFile(name string) bool {
 	return name == "files" || name == "holders" || name == "inputs" || name == "key" || name == "api-token" || name == ".gitignore" || strings.HasPrefix(name, dbName)
 }

@@ -19,8 +19,8 @@ import (
 	"southbound/shared/pattern"
 )
 
-// Files stores files in a folder, by hash: files/ab/<hash>. What is being written is in files/new, under the name of the process that writes it. It
-// implements deploy.Files.
+// Files stores files in a folder, by hash: files/ab/<hash>. What is being written is in files/new,
+// under the name of the process that writes it. It implements deploy.Files.
 type Files struct {
 	dir, holder string
 	verified    *verified
@@ -54,7 +54,8 @@ func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
 	return out, nil
 }
 
-// Put implements deploy.Files: each file is written, synced and renamed to its place; then each folder is synced once.
+// Put implements deploy.Files: each file is written, synced and renamed to its place; then each
+// folder is synced once.
 func (f *Files) Put(ctx context.Context, blobs []state.Blob) error {
 	const workers = 8
 	if err := os.MkdirAll(filepath.Join(f.dir, newFiles), 0o700); err != nil {
@@ -175,10 +176,12 @@ func damagedFile(hash string) error {
 	return fault.New(fault.Damaged, "read file", "the stored file %s has other bytes", hash).WithHint(restoreHint)
 }
 
-// restoreHint says what can be done about data that is lost: what follows from the documents can be stored again.
+// restoreHint says what can be done about data that is lost: what follows from the documents can be
+// stored again.
 const restoreHint = "apply again: what follows from the documents is stored anew; for anything else, restore the data directory from a copy"
 
-// missing is fileError, and says what can be done when the error is that a file, or all of them, are gone.
+// missing is fileError, and says what can be done when the error is that a file, or all of them,
+// are gone.
 func (f *Files) missing(op string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fileError(op, err)
@@ -235,7 +238,8 @@ func (c *checked) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{c})
 }
 
-// Mend stores those of blobs again that are lost, or have other bytes, although they were stored, and returns how many these were.
+// Mend stores those of blobs again that are lost, or have other bytes, although they were stored,
+// and returns how many these were.
 func (f *Files) Mend(ctx context.Context, blobs iter.Seq[state.Blob]) (int, error) {
 	var lost []state.Blob
 	for b := range blobs {

@@ -1,5 +1,6 @@
-// Package local is the embedded home: it implements the engine's ports on one machine. State is in an SQLite database, files are in a folder,
-// by their hash, and notices are in memory. Any number of processes may use one data directory at once.
+// Package local is the embedded home: it implements the engine's ports on one machine. State is in
+// an SQLite database, files are in a folder, by their hash, and notices are in memory. Any number
+// of processes may use one data directory at once.
 package local
 
 import (
@@ -38,8 +39,8 @@ type Home struct {
 	versions knownVersions
 }
 
-// Open opens the data directory dir, and makes it if it is missing. Its errors are of the kinds Foreign, Damaged, Denied and Full; with any
-// of them nothing was touched.
+// Open opens the data directory dir, and makes it if it is missing. Its errors are of the kinds
+// Foreign, Damaged, Denied and Full; with any of them nothing was touched.
 func Open(dir string) (*Home, error) {
 	if err := checkDir(dir); err != nil {
 		return nil, err
@@ -70,8 +71,8 @@ func Sizes() deploy.Sizes { return deploy.Sizes{Chunk: 1024, Claim: 2048} }
 // Holder returns the name under which this process holds leases.
 func (h *Home) Holder() string { return h.holder }
 
-// Alone makes this process the only one that works on the orders of an environment, until release is
-// called or it ends. It returns false if another one is.
+// Alone makes this process the only one that works on the orders of an environment, until release
+// is called or it ends. It returns false if another one is.
 func (h *Home) Alone(env string) (release func(), ok bool, err error) {
 	dir := filepath.Join(h.Dir, "models")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -91,7 +92,8 @@ func (h *Home) Alone(env string) (release func(), ok bool, err error) {
 	return func() { _ = f.Close() }, true, nil
 }
 
-// hold makes the lock file by which others see that this process lives: the system drops the lock when the process ends, however it ends.
+// hold makes the lock file by which others see that this process lives: the system drops the lock
+// when the process ends, however it ends.
 func (h *Home) hold() error {
 	dir := filepath.Join(h.Dir, "holders")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -151,7 +153,8 @@ func (h *Home) dead(holder string) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil
 }
 
-// NewID returns a unique id, greater than all that this process has made before and, as far as their clocks agree, that others have.
+// NewID returns a unique id, greater than all that this process has made before and, as far as
+// their clocks agree, that others have.
 func (h *Home) NewID() string { return h.ids.NewID() }
 
 // Clock is the clock of the machine.

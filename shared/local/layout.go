@@ -29,8 +29,10 @@ const (
 	headerOwner  = 68
 )
 
-// ours refuses the database of another program by its first bytes: SQLite itself, when it has opened a database, finishes what others left in its
-// write-ahead log. In ours, the owner is written with the first tables; before that there is nothing to be told, and identify looks once more.
+// ours refuses the database of another program by its first bytes: SQLite itself, when it has
+// opened a database, finishes what others left in its write-ahead log. In ours, the owner is
+// written with the first tables; before that there is nothing to be told, and identify looks once
+// more.
 func ours(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -54,7 +56,8 @@ func foreign(path string) error {
 	return fault.New(fault.Foreign, "open "+path, "it is an SQLite database of another program").WithHint("name another data directory with --data")
 }
 
-// identify returns the layout of the tables, 0 if there are none, and refuses a database that is not ours. It is called in a transaction.
+// identify returns the layout of the tables, 0 if there are none, and refuses a database that is
+// not ours. It is called in a transaction.
 func identify(conn *sqlite.Conn, path string, known int) (layout int, err error) {
 	var have [3]int64
 	for i, q := range []string{"PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master"} {
@@ -102,8 +105,8 @@ func migrations() ([]step, error) {
 	return steps, nil
 }
 
-// migrate runs the migrations that the database lacks, all of them or none. Of several processes one does it; the others wait, and find it
-// done.
+// migrate runs the migrations that the database lacks, all of them or none. Of several processes
+// one does it; the others wait, and find it done.
 func migrate(conn *sqlite.Conn, path string, steps []step) (err error) {
 	end, err := sqlitex.ImmediateTransaction(conn)
 	if err != nil {

@@ -32,7 +32,8 @@ func open(t *testing.T, dir string) *Home {
 	return h
 }
 
-// TestLease pins that one of two processes holds a lease, that fences grow, and that a stale holder's commit is refused.
+// TestLease pins that one of two processes holds a lease, that fences grow, and that a stale
+// holder's commit is refused.
 func TestLease(t *testing.T) {
 	t.Parallel()
 	ctx, dir := context.Background(), t.TempDir()
@@ -115,7 +116,8 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestKey pins that there is one key for all processes, and that one which is damaged says what to do.
+// TestKey pins that there is one key for all processes, and that one which is damaged says what to
+// do.
 func TestKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -252,7 +254,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestLostDatabase pins that a data directory that has lost its database is still taken for ours, whatever else we keep in it.
+// TestLostDatabase pins that a data directory that has lost its database is still taken for ours,
+// whatever else we keep in it.
 func TestLostDatabase(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -413,7 +416,8 @@ func TestCaller(t *testing.T) {
 	}
 }
 
-// TestPrivate lets nobody else read what is stored, whatever the umask says, also where an earlier program did.
+// TestPrivate lets nobody else read what is stored, whatever the umask says, also where an earlier
+// program did.
 func TestPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	check := func() {

@@ -9,8 +9,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Notifier works within one process. Notices of a lane that nobody has answered yet are merged into one. Notices do not reach other
-// processes; those find work in the state.
+// Notifier works within one process. Notices of a lane that nobody has answered yet are merged into
+// one. Notices do not reach other processes; those find work in the state.
 type Notifier struct {
 	mu    sync.Mutex
 	lanes map[laneKey]*unanswered
@@ -26,7 +26,8 @@ type unanswered struct {
 	done []resource.ID
 }
 
-// maxHints bounds the hints kept for a lane. If there are more, whoever answers reads everything again.
+// maxHints bounds the hints kept for a lane. If there are more, whoever answers reads everything
+// again.
 const maxHints = 10000
 
 // NewNotifier returns a notifier without notices.

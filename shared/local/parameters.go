@@ -41,8 +41,8 @@ func (h *Home) Parameters(ctx context.Context, env string, q state.ParameterQuer
 	return out, err
 }
 
-// ParameterHistory returns the changes of a parameter or fact, newest first: each value it was set to, and each removal. It goes back as far
-// as actions are kept.
+// ParameterHistory returns the changes of a parameter or fact, newest first: each value it was set
+// to, and each removal. It goes back as far as actions are kept.
 func (h *Home) ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error) {
 	var out []state.ParameterChange
 	err := h.read(ctx, "read the history of a parameter", func(c *sqlite.Conn) error {

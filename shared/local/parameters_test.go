@@ -10,7 +10,8 @@ import (
 	"southbound/shared/local"
 )
 
-// TestParameterHistory pins what is told of a parameter that was set, removed and set again, and that it is forgotten with the actions of that time.
+// TestParameterHistory pins what is told of a parameter that was set, removed and set again, and
+// that it is forgotten with the actions of that time.
 func TestParameterHistory(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -18,9 +18,11 @@ type Runner struct {
 	Notifier *Notifier
 	// Ran counts the resources that this process has run; deploy.Config.Ran adds to it.
 	Ran *atomic.Int64
-	// Abandon, when not nil, ends what handlers do, because the process is about to end: see machine.Caller.
+	// Abandon, when not nil, ends what handlers do, because the process is about to end: see
+	// machine.Caller.
 	Abandon func()
-	// Grace is how long what runs may take to finish when the context of Drain or Serve is cancelled; 0: as long as it takes. Then it is ended.
+	// Grace is how long what runs may take to finish when the context of Drain or Serve is
+	// cancelled; 0: as long as it takes. Then it is ended.
 	Grace time.Duration
 	// Late, when not nil, is called with what has not finished in time, before that is ended.
 	Late func([]resource.ID)
@@ -31,7 +33,8 @@ type Drained struct {
 	Progress deploy.Progress
 	// Stuck: what is left waits, because its agent is paused or the environment is halted.
 	Stuck bool
-	// Ran counts the resources that this process ran; Fixed counts those of them that had drifted and were set right.
+	// Ran counts the resources that this process ran; Fixed counts those of them that had drifted
+	// and were set right.
 	Ran, Fixed int
 }
 
@@ -62,8 +65,8 @@ func (r *Runner) lanesOf(env string) *lanes {
 	return &lanes{r: r, env: env, busy: map[string]bool{}, last: map[string]deploy.LaneRun{}, ended: make(chan struct{}, 1)}
 }
 
-// start serves the lanes that were notified and are not served yet, and returns how many are served now, and a channel that is closed at the next
-// notice.
+// start serves the lanes that were notified and are not served yet, and returns how many are served
+// now, and a channel that is closed at the next notice.
 func (l *lanes) start(ctx context.Context) (int, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,8 +111,9 @@ func (l *lanes) failed() error {
 	return l.err
 }
 
-// Drain serves env until nothing that is scheduled can run. It calls report, if it is not nil, a few times a second. When ctx ends, nothing
-// more is started, and Drain returns once what runs has finished or was ended; if a timeout ended it, what runs gets no more than a moment.
+// Drain serves env until nothing that is scheduled can run. It calls report, if it is not nil, a
+// few times a second. When ctx ends, nothing more is started, and Drain returns once what runs has
+// finished or was ended; if a timeout ended it, what runs gets no more than a moment.
 func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progress)) (Drained, error) {
 	l := r.lanesOf(env)
 	ticker := time.NewTicker(200 * time.Millisecond)
@@ -168,11 +172,12 @@ func (r *Runner) notifyReady(ctx context.Context, env string) error {
 	return r.Notifier.Notify(ctx, env, state.NoticesOf(lanes))
 }
 
-// lastWords is how long what runs may take to finish once the time to wait is over, and then to be ended.
+// lastWords is how long what runs may take to finish once the time to wait is over, and then to be
+// ended.
 const lastWords = time.Second
 
-// drain waits until no lane is served any more. What runs is ended if it takes longer than Grace, or, if it was the time to wait that ran
-// out, if it takes long at all.
+// drain waits until no lane is served any more. What runs is ended if it takes longer than Grace,
+// or, if it was the time to wait that ran out, if it takes long at all.
 func (l *lanes) drain(ctx context.Context) {
 	var over <-chan time.Time
 	switch timeout := fault.Is(context.Cause(ctx), fault.Timeout); {
@@ -214,7 +219,8 @@ func (l *lanes) late(ctx context.Context) {
 	}
 }
 
-// quiet decides what to do while no lane is served here: whether waiting has ended, or how long to wait before looking again.
+// quiet decides what to do while no lane is served here: whether waiting has ended, or how long to
+// wait before looking again.
 func (r *Runner) quiet(ctx context.Context, l *lanes, report func(deploy.Progress)) (Drained, bool, time.Duration, error) {
 	p, err := r.Engine.Progress(ctx, l.env)
 	if err != nil {
@@ -254,8 +260,8 @@ func (r *Runner) quiet(ctx context.Context, l *lanes, report func(deploy.Progres
 	return out, out.Stuck, pause, nil
 }
 
-// Serve serves the lanes of env until ctx ends, and sweeps, so that timers and retries happen. Faults of infrastructure are passed to failed
-// and do not end it.
+// Serve serves the lanes of env until ctx ends, and sweeps, so that timers and retries happen.
+// Faults of infrastructure are passed to failed and do not end it.
 func (r *Runner) Serve(ctx context.Context, env string, failed func(error)) {
 	l := r.lanesOf(env)
 	defer func() { l.drain(ctx) }()

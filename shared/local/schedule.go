@@ -66,7 +66,8 @@ func tickets(c *sqlite.Conn, env string, in laneRange, out *state.Schedule) erro
 	return err
 }
 
-// laneRange is a range of lanes in the order of the database, and of whose agents they are to be: those that a set holds, or all when it is nil.
+// laneRange is a range of lanes in the order of the database, and of whose agents they are to be:
+// those that a set holds, or all when it is nil.
 type laneRange struct {
 	from, to string // without to
 	agents   map[string]bool
@@ -150,13 +151,15 @@ type waveKey struct {
 	epoch     int64
 }
 
-// seenChecks remembers the lists of one lane and wave that were read already; lists are only ever added.
+// seenChecks remembers the lists of one lane and wave that were read already; lists are only ever
+// added.
 type seenChecks struct {
 	last int64 // the number of the last list
 	ids  map[resource.ID]bool
 }
 
-// eachChecked calls f for the lists of what a wave has checked in a lane, leaving out those up to the number after.
+// eachChecked calls f for the lists of what a wave has checked in a lane, leaving out those up to
+// the number after.
 func eachChecked(c *sqlite.Conn, of waveKey, after int64, f func(k int64, ids []resource.ID)) error {
 	const sql = `SELECT k, resources FROM checks
 		WHERE env = +? AND lane = +? AND epoch = +? AND k > +? ORDER BY k`

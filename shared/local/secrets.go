@@ -27,8 +27,9 @@ type Secrets struct {
 	err     error
 }
 
-// Secrets returns the resolver of this home. The versions it gives to secrets are keyed hashes of their values; the key stays in the data
-// directory, so that the versions tell nothing about the values to those who see only the state.
+// Secrets returns the resolver of this home. The versions it gives to secrets are keyed hashes of
+// their values; the key stays in the data directory, so that the versions tell nothing about the
+// values to those who see only the state.
 func (h *Home) Secrets() *Secrets { return &Secrets{keyFile: filepath.Join(h.Dir, "key")} }
 
 const maxSecret = 1 << 20 // bytes
@@ -98,7 +99,8 @@ func (s *Secrets) version(source, value string) (string, error) {
 	return hex.EncodeToString(m.Sum(nil)[:16]), nil
 }
 
-// loadKey reads the key of the data directory. If there is none it makes one; of several processes the first to link its file wins.
+// loadKey reads the key of the data directory. If there is none it makes one; of several processes
+// the first to link its file wins.
 func loadKey(path string) ([]byte, error) {
 	for {
 		key, err := os.ReadFile(path)
@@ -118,7 +120,8 @@ func loadKey(path string) ([]byte, error) {
 	}
 }
 
-// makeKey writes a new key, unless another process is faster. It is on the disk before it has its name.
+// makeKey writes a new key, unless another process is faster. It is on the disk before it has its
+// name.
 func makeKey(path string) error {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails

@@ -8,17 +8,18 @@ import (
 	"time"
 )
 
-// Each export verifies all that the engine has made of the version in force, so that what is lost is
-// stored anew while it can be. For an order of a service that would be what all instances are. So a
-// process does not read again what it has just read: it looks whether the file is still the one that
-// it was. That finds whatever writes, replaces or removes a file; a bit that flips on the disk is
-// found a minute later, or when the file is used, as reading for use always compares the hash.
+// Each export verifies all that the engine has made of the version in force, so that what is lost
+// is stored anew while it can be. For an order of a service that would be what all instances are.
+// So a process does not read again what it has just read: it looks whether the file is still the
+// one that it was. That finds whatever writes, replaces or removes a file; a bit that flips on the
+// disk is found a minute later, or when the file is used, as reading for use always compares the
+// hash.
 
 // verifyAgain is for how long a file that was verified and stays as it is counts as whole.
 const verifyAgain = time.Minute
 
-// settled is how long a file has to be as it is before it counts as verified: a file that is written
-// twice within a tick of the clock of the file system has the same time.
+// settled is how long a file has to be as it is before it counts as verified: a file that is
+// written twice within a tick of the clock of the file system has the same time.
 const settled = 20 * time.Millisecond
 
 // maxVerified is how many files a process remembers.
@@ -46,7 +47,8 @@ func (v *verified) whole(hash string, is os.FileInfo, now time.Time) bool {
 		was.Size() == is.Size() && was.ModTime().Equal(is.ModTime())
 }
 
-// note remembers a file. Few are in force at a time, so the memory is simply emptied when it is full.
+// note remembers a file. Few are in force at a time, so the memory is simply emptied when it is
+// full.
 func (v *verified) note(hash string, was os.FileInfo, at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

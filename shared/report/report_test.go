@@ -119,7 +119,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestGitLab pins that a finding that has moved keeps its fingerprint, that two alike have two, and that what has no place is shown.
+// TestGitLab pins that a finding that has moved keeps its fingerprint, that two alike have two, and
+// that what has no place is shown.
 func TestGitLab(t *testing.T) {
 	t.Parallel()
 	report := func(line string) (out []issue) {
@@ -154,7 +155,8 @@ func TestReadOther(t *testing.T) {
 	}
 }
 
-// TestReadResult wants what apply answers to be read although its changes are of another kind than those of a plan.
+// TestReadResult wants what apply answers to be read although its changes are of another kind than
+// those of a plan.
 func TestReadResult(t *testing.T) {
 	t.Parallel()
 	r := &Report{}

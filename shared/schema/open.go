@@ -7,9 +7,9 @@ import (
 )
 
 // Open returns a type whose attributes are data that nobody has declared: a program that comes with
-// resources knows them. Names may be any text. Those of parameters are not compared; all others, but
-// for the naming one, are properties. Their handler runs where the program does, so the transport is
-// local. timeout bounds a call of it.
+// resources knows them. Names may be any text. Those of parameters are not compared; all others,
+// but for the naming one, are properties. Their handler runs where the program does, so the
+// transport is local. timeout bounds a call of it.
 func Open(name, namevar string, attributes, parameters []string, timeout time.Duration) *Compiled {
 	t := &Compiled{
 		Type: Type{

@@ -222,7 +222,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Whatever part of a declaration is wrong, the problem says where it stands, and what is misspelt is read as what was meant.
+// Whatever part of a declaration is wrong, the problem says where it stands, and what is misspelt
+// is read as what was meant.
 func TestPlaces(t *testing.T) {
 	text := `southbound_type: 1
 name: x::Y

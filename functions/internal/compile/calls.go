@@ -22,8 +22,8 @@ func (n *callNotices) add(message string, late int) {
 	n.messages, n.late = append(n.messages, message), max(n.late, late)
 }
 
-// maxLate is how often calls are put off when orders come with them. Then they are made, so that they
-// are made at all where orders always come.
+// maxLate is how often calls are put off when orders come with them. Then they are made, so that
+// they are made at all where orders always come.
 const maxLate = 3
 
 // calls has callbacks told what happened, and returns the messages that come again. Those that came

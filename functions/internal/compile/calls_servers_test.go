@@ -312,8 +312,8 @@ func TestLateCalls(t *testing.T) {
 }
 
 // TestRequestsOfCalls counts what the calls of a notice ask of AWS, as docs/costs.md says: the
-// message is kept, callbacks and what is to be told are read, and of an instance its events and what
-// was told, which is noted.
+// message is kept, callbacks and what is to be told are read, and of an instance its events and
+// what was told, which is noted.
 func TestRequestsOfCalls(t *testing.T) {
 	m := &meter.Meter{}
 	s, h := counting(t, m), newHung(t)

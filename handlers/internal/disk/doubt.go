@@ -80,8 +80,8 @@ func (w *walker) doubt(name string, link bool, owner uint32) {
 	}
 }
 
-// refuseDoubtful refuses the directory in which the walk has ended if somebody who may have led it there
-// could not write in it themselves.
+// refuseDoubtful refuses the directory in which the walk has ended if somebody who may have led it
+// there could not write in it themselves.
 func (w *walker) refuseDoubtful(d doubt) error {
 	if d.who.mayWrite(&w.st) || !d.link && !w.trusts(w.st.Uid) {
 		return nil

@@ -336,8 +336,8 @@ func (s *slow) Now() time.Time {
 	return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(s.n.Add(1)) * 30 * time.Millisecond)
 }
 
-// brisk is a clock on which everything takes a tenth of its time. Into how many objects the state is
-// cut depends on how fast the first run is, and shall not depend on what else the machine does.
+// brisk is a clock on which everything takes a tenth of its time. Into how many objects the state
+// is cut depends on how fast the first run is, and shall not depend on what else the machine does.
 type brisk struct {
 	local.Clock
 	began time.Time

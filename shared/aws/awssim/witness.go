@@ -364,7 +364,8 @@ func (f *forward) seen(at int) {
 	}
 }
 
-// completed applies what a tablet does of a commit that is rolled forward once all rows were written.
+// completed applies what a tablet does of a commit that is rolled forward once all rows were
+// written.
 func (w *witness) completed(at int, e event) {
 	f := w.forward(e.purpose.Number)
 	if f == nil {
@@ -375,7 +376,8 @@ func (w *witness) completed(at int, e event) {
 	f.seen(at)
 }
 
-// complete writes the rows that no lane has, and does what depends on them in one tablet, or in all.
+// complete writes the rows that no lane has, and does what depends on them in one tablet, or in
+// all.
 func (w *witness) complete(f *forward, v *version, tablet string) {
 	var left []state.Row
 	for _, r := range f.commit.Rows {
@@ -390,9 +392,9 @@ func (w *witness) complete(f *forward, v *version, tablet string) {
 	}
 }
 
-// drops returns the entries of the outbox that a tablet is to drop; without one, those that none has
-// dropped. While a row conflicts none is. A tablet drops them once more when a commit whose answer was
-// lost, and that was therefore made again, has added one anew.
+// drops returns the entries of the outbox that a tablet is to drop; without one, those that none
+// has dropped. While a row conflicts none is. A tablet drops them once more when a commit whose
+// answer was lost, and that was therefore made again, has added one anew.
 func (f *forward) drops(v *version, lane string) []string {
 	if len(f.conflicts) > 0 {
 		return nil

@@ -1,8 +1,8 @@
-// Package compiles notifies the compile function, which works on the orders of services in AWS: through
-// one FIFO queue, with a message group for each environment, so that one function at a time is at
-// work in it. A message names instances that may have something to do; what there is to do stands in
-// the instances, so one that is lost, late or doubled changes nothing but when it is done. Calls of
-// callbacks are another message group, so that no order waits for them.
+// Package compiles notifies the compile function, which works on the orders of services in AWS:
+// through one FIFO queue, with a message group for each environment, so that one function at a time
+// is at work in it. A message names instances that may have something to do; what there is to do
+// stands in the instances, so one that is lost, late or doubled changes nothing but when it is
+// done. Calls of callbacks are another message group, so that no order waits for them.
 // docs/design/functions.md describes it.
 //
 //	compiles.go  messages, and what sends them
@@ -75,14 +75,14 @@ func (b *Notifier) Notify(ctx context.Context, env string, instances ...string) 
 	return b.send(ctx, env, Message{Env: env, Instances: ids})
 }
 
-// NotifyCalls says that callbacks of an environment are to be told something, which was put off some
-// times. That it fails loses nothing: the sweep looks.
+// NotifyCalls says that callbacks of an environment are to be told something, which was put off
+// some times. That it fails loses nothing: the sweep looks.
 func (b *Notifier) NotifyCalls(ctx context.Context, env string, late int) error {
 	return b.send(ctx, env+callsGroup, Message{Env: env, Calls: true, Late: late})
 }
 
-// callsGroup is what the message group of the calls has behind the name of the environment, in which
-// there is no slash.
+// callsGroup is what the message group of the calls has behind the name of the environment, in
+// which there is no slash.
 const callsGroup = "/calls"
 
 // send sends one message.

@@ -72,8 +72,8 @@ func (f *Finder) Sweep(ctx context.Context, env string) error {
 	return f.Notifier.Notify(ctx, env)
 }
 
-// again reports whether it is time to look at all instances of an environment: at the first sweep of
-// each period, whichever process does it.
+// again reports whether it is time to look at all instances of an environment: at the first sweep
+// of each period, whichever process does it.
 func (f *Finder) again(env string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

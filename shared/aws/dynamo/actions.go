@@ -11,8 +11,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// Actions implements deploy.State: what lanes have committed and is not in the log, and the log. They are read in this order, the cursors before
-// all else: what is moved meanwhile is in the log when that is read.
+// Actions implements deploy.State: what lanes have committed and is not in the log, and the log.
+// They are read in this order, the cursors before all else: what is moved meanwhile is in the log
+// when that is read.
 func (s *State) Actions(ctx context.Context, env string, q state.ActionQuery) ([]state.Action, error) {
 	const tries = 5
 	for try := 1; ; try++ {

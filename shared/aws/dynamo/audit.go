@@ -16,12 +16,14 @@ import (
 type Audit struct {
 	Rest    time.Time // until when the environment rests
 	Pending bool      // a commit is being rolled forward
-	// Problems say what does not fit together: what is named and not there, and summaries that are not what the rows come to.
+	// Problems say what does not fit together: what is named and not there, and summaries that are
+	// not what the rows come to.
 	Problems []string
 }
 
-// Audit reads everything that an environment consists of, and changes nothing. It looks at one thing after the other: what others change
-// meanwhile may look like a problem. The state must be one that knows nothing yet, else it sees what it remembers.
+// Audit reads everything that an environment consists of, and changes nothing. It looks at one
+// thing after the other: what others change meanwhile may look like a problem. The state must be
+// one that knows nothing yet, else it sees what it remembers.
 func (s *State) Audit(ctx context.Context, env string) (Audit, error) {
 	a := auditor{s: s, env: env}
 	for _, f := range []func(context.Context) error{a.head, a.records, a.documents, a.pages} {
@@ -43,7 +45,8 @@ func (a *auditor) problem(format string, args ...any) {
 	a.out.Problems = append(a.out.Problems, fmt.Sprintf(format, args...))
 }
 
-// there notes a problem when err says that something is missing or damaged; any other error is returned.
+// there notes a problem when err says that something is missing or damaged; any other error is
+// returned.
 func (a *auditor) there(what string, err error) error {
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Damaged) {
 		a.problem("%s: %v", what, err)

@@ -22,7 +22,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// TestRequestsOfOperations pins what each operation costs, in a process that knows the lane and in one that knows nothing.
+// TestRequestsOfOperations pins what each operation costs, in a process that knows the lane and in
+// one that knows nothing.
 func TestRequestsOfOperations(t *testing.T) {
 	t.Parallel()
 	_, table := client(t, server.DynamoDB, nil)
@@ -125,7 +126,8 @@ func noise(n int) []byte {
 	return out
 }
 
-// TestLargerThanItems pins that nothing in a commit makes an item too large: a body, what runs, an action, a version, agents, parameters.
+// TestLargerThanItems pins that nothing in a commit makes an item too large: a body, what runs, an
+// action, a version, agents, parameters.
 func TestLargerThanItems(t *testing.T) {
 	t.Parallel()
 	const large = 600 << 10 // an item holds 400 KB
@@ -169,7 +171,8 @@ func TestLargerThanItems(t *testing.T) {
 	}
 }
 
-// TestManyLanes pins a commit over more lanes than a transaction can hold, with busy lanes among them.
+// TestManyLanes pins a commit over more lanes than a transaction can hold, with busy lanes among
+// them.
 func TestManyLanes(t *testing.T) {
 	t.Parallel()
 	const lanes = 130

@@ -8,7 +8,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// enc writes what is stored, dec reads it; what they add to a Writer and a Reader stands where the thing is that they write.
+// enc writes what is stored, dec reads it; what they add to a Writer and a Reader stands where the
+// thing is that they write.
 type (
 	enc struct{ binform.Writer }
 	dec struct{ binform.Reader }

@@ -51,7 +51,8 @@ func anyRow(r *rand.Rand) state.Row {
 	return row
 }
 
-// TestAnyRowComesBack pins that every value of every field survives, with its intent and on top of the row before.
+// TestAnyRowComesBack pins that every value of every field survives, with its intent and on top of
+// the row before.
 func TestAnyRowComesBack(t *testing.T) {
 	t.Parallel()
 	if n := reflect.TypeFor[state.Row]().NumField(); n != 35 {

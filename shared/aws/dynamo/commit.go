@@ -86,7 +86,8 @@ func (c *commit) run(ctx context.Context) error {
 	})
 }
 
-// record returns the record of a tablet: as it was read in this commit, else as it is known, else as it is now.
+// record returns the record of a tablet: as it was read in this commit, else as it is known, else
+// as it is now.
 func (c *commit) record(ctx context.Context, key string) (*record, error) {
 	if r := c.used[key]; r != nil {
 		return r, nil
@@ -246,8 +247,8 @@ func (c *commit) write(ctx context.Context) error {
 	return nil
 }
 
-// conclude reads what the commit has to tell and decides about Next. The head is read after the record said what is to run: a pause or a
-// schedule that was finished before is seen.
+// conclude reads what the commit has to tell and decides about Next. The head is read after the
+// record said what is to run: a pause or a schedule that was finished before is seen.
 func (c *commit) conclude(ctx context.Context) (state.Committed, error) {
 	if c.forward != nil {
 		if err := c.finish(ctx); err != nil {
@@ -281,7 +282,8 @@ func (c *commit) conclude(ctx context.Context) (state.Committed, error) {
 	return out, c.correctRunning(ctx, "refuse", func(e *edit) { e.next.running, e.next.before = e.rec.before, idList{} })
 }
 
-// endRunning ends what runs after a commit without Next was rolled forward: now it is known which rows conflict.
+// endRunning ends what runs after a commit without Next was rolled forward: now it is known which
+// rows conflict.
 func (c *commit) endRunning(ctx context.Context) error {
 	open := state.StillRunning(c.open, c.conflicts)
 	if len(open) == len(c.open) {

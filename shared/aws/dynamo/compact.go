@@ -10,14 +10,16 @@ import (
 	"southbound/shared/aws/awserr"
 )
 
-// tidy merges pieces of a tablet when there are many. That it fails does no harm: the next change tries again.
+// tidy merges pieces of a tablet when there are many. That it fails does no harm: the next change
+// tries again.
 func (s *State) tidy(ctx context.Context, env string, rec *record) {
 	if len(rec.refs) > s.limits.refs || rec.objects() > s.limits.objects {
 		_ = s.merge(context.WithoutCancel(ctx), env, rec, rec.mergeFrom(min(s.limits.refs/2, len(rec.refs)/2), 2))
 	}
 }
 
-// compactReleased merges what is spread over many objects, after a lease was given up: more than in tidy, because it is seldom.
+// compactReleased merges what is spread over many objects, after a lease was given up: more than in
+// tidy, because it is seldom.
 func (s *State) compactReleased(ctx context.Context, env string, rec *record) {
 	if rec.objects() <= s.limits.released {
 		return
@@ -38,8 +40,8 @@ func (r *record) hasLongTail() bool {
 	return n > 1
 }
 
-// merge replaces the pieces of a tablet from one on, and its tail, by one run that holds what they come to. It gives up when somebody else changes the
-// tablet.
+// merge replaces the pieces of a tablet from one on, and its tail, by one run that holds what they
+// come to. It gives up when somebody else changes the tablet.
 func (s *State) merge(ctx context.Context, env string, rec *record, from int) error {
 	ctx = withPurpose(ctx, Purpose{Name: "merge"})
 	after := int64(0)
@@ -82,8 +84,9 @@ func (s *State) merge(ctx context.Context, env string, rec *record, from int) er
 	return s.dropPieces(ctx, env, rec.key, dropped, stale, logged)
 }
 
-// mergeFrom chooses what to merge: at least the newest pieces, and each older one that is not more than a number of times as large as all after
-// it, so that sizes grow by powers and a row is rewritten seldom.
+// mergeFrom chooses what to merge: at least the newest pieces, and each older one that is not more
+// than a number of times as large as all after it, so that sizes grow by powers and a row is
+// rewritten seldom.
 func (r *record) mergeFrom(least, times int) int {
 	sum, from := 0, len(r.refs)
 	for _, x := range r.tail {
@@ -99,8 +102,8 @@ func (r *record) mergeFrom(least, times int) int {
 	return from
 }
 
-// keepActions copies a tail with something to log, which is not in the log yet, into a page before the tail is dropped. It returns the last change
-// in that page.
+// keepActions copies a tail with something to log, which is not in the log yet, into a page before
+// the tail is dropped. It returns the last change in that page.
 func (s *State) keepActions(ctx context.Context, env string, rec *record, logged int64) (int64, error) {
 	last, err := s.actedTo(rec)
 	if err != nil || last <= max(logged, rec.acted) {
@@ -131,8 +134,8 @@ func (s *State) putRun(ctx context.Context, env string, rec *record, from int, r
 	return f, awserr.Fault("write state", err)
 }
 
-// staleObjects returns the objects of pieces that are to be merged, and of the tail, that hold nothing to log, or what is in the log up to
-// a change: nothing needs them afterwards.
+// staleObjects returns the objects of pieces that are to be merged, and of the tail, that hold
+// nothing to log, or what is in the log up to a change: nothing needs them afterwards.
 func (s *State) staleObjects(ctx context.Context, env string, rec *record, from int, logged int64) ([]entry, error) {
 	var keys []item
 	for _, f := range rec.refs[from:] {
@@ -161,7 +164,8 @@ func (s *State) staleObjects(ctx context.Context, env string, rec *record, from 
 	return out, nil
 }
 
-// dropPieces removes what was merged: items, objects, and those pages of which all is in the log up to a change. Other pages stay.
+// dropPieces removes what was merged: items, objects, and those pages of which all is in the log up
+// to a change. Other pages stay.
 func (s *State) dropPieces(ctx context.Context, env, key string, refs []ref, objects []entry, logged int64) error {
 	var keys []item
 	for _, f := range refs {

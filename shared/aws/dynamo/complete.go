@@ -9,15 +9,17 @@ import (
 	"southbound/shared/resource"
 )
 
-// completion is what one tablet does of a commit that is rolled forward when all rows of it were written, and it is known which did not fit.
+// completion is what one tablet does of a commit that is rolled forward when all rows of it were
+// written, and it is known which did not fit.
 type completion struct {
 	drop    []string
 	epoch   int64
 	checked []resource.ID
 }
 
-// completions returns them by key of the tablet. As in any commit nothing is dropped from the outbox when a row did not fit, since whoever drops
-// has to decide anew about that row, and no such row counts as checked.
+// completions returns them by key of the tablet. As in any commit nothing is dropped from the
+// outbox when a row did not fit, since whoever drops has to decide anew about that row, and no such
+// row counts as checked.
 func (f *forward) completions(conflicts []resource.ID) map[string]*completion {
 	out := map[string]*completion{}
 	of := func(key string) *completion {
@@ -45,7 +47,8 @@ func (f *forward) completions(conflicts []resource.ID) map[string]*completion {
 }
 
 // complete does what a commit that is rolled forward has left until all rows were written.
-// Everybody who rolls it knows the same conflicts, so it may be done by several, and more than once.
+// Everybody who rolls it knows the same conflicts, so it may be done by several, and more than
+// once.
 func (s *State) complete(
 	ctx context.Context,
 	env string,

@@ -81,7 +81,8 @@ func snapshot(t *testing.T, s *dynamo.State, env string) world {
 
 func different(a, b world) string { return cmp.Diff(a, b, cmpopts.EquateEmpty()) }
 
-// before makes an environment with rows in three lanes, and returns the lease under which it is planned.
+// before makes an environment with rows in three lanes, and returns the lease under which it is
+// planned.
 func before(t *testing.T, s *dynamo.State, env string) state.Guard {
 	t.Helper()
 	l, err := s.Acquire(t.Context(), env, "plan", "planner#1", start, start.Add(time.Hour))
@@ -105,7 +106,8 @@ func before(t *testing.T, s *dynamo.State, env string) state.Guard {
 	return g
 }
 
-// change is a commit that does everything at once, in three lanes: rows are written, added, removed and moved.
+// change is a commit that does everything at once, in three lanes: rows are written, added, removed
+// and moved.
 func change(g state.Guard, env string) state.Commit {
 	c := state.Commit{Guard: g, Plan: true, Env: &state.Env{Name: env, Rev: 1, Last: 2}, Version: &state.Version{Number: 2, Digest: "two"}, Forget: []int{1},
 		Agents: []resource.Agent{{Name: "b", Transport: "ssh", Lanes: 2}}, Parameters: []state.Parameter{{Name: "p", Value: "2"}},
@@ -120,10 +122,11 @@ func change(g state.Guard, env string) state.Commit {
 	return c
 }
 
-// TestCrashAnywhereLeavesACommitWholeOrUndone cuts the connection after every request that a commit makes, with and without the answer of the last
-// one, and looks at what others see: all of the commit or nothing of it. Each way of writing is taken.
-// With the answer or without, the servers have the same requests: one in seven is lost.
-// The race detector watches one point in seven: the test command runs the others as shipped.
+// TestCrashAnywhereLeavesACommitWholeOrUndone cuts the connection after every request that a commit
+// makes, with and without the answer of the last one, and looks at what others see: all of the
+// commit or nothing of it. Each way of writing is taken. With the answer or without, the servers
+// have the same requests: one in seven is lost. The race detector watches one point in seven: the
+// test command runs the others as shipped.
 func TestCrashAnywhereLeavesACommitWholeOrUndone(t *testing.T) {
 	t.Parallel()
 	for _, way := range []struct {
@@ -175,7 +178,8 @@ type crash struct {
 	last    awstest.Fault
 }
 
-// run crashes at one point. It reports whether the commit took effect, and whether the point was reached.
+// run crashes at one point. It reports whether the commit took effect, and whether the point was
+// reached.
 func (c *crash) run() (whole, reached bool) {
 	t := c.t
 	t.Helper()

@@ -46,7 +46,8 @@ func (c *commit) takeHead(ctx context.Context) error {
 	return nil
 }
 
-// locate finds the rows of the commit: in their lanes, and, those that are not there, wherever else they could be.
+// locate finds the rows of the commit: in their lanes, and, those that are not there, wherever else
+// they could be.
 func (c *commit) locate(ctx context.Context) error {
 	byLane := map[string][]resource.ID{}
 	for i := range c.in.Rows {
@@ -94,8 +95,8 @@ func (c *commit) locate(ctx context.Context) error {
 	return c.rereadMissing(missing)
 }
 
-// rereadMissing has all lanes read again, as they are at one instant, when a row that was there is in
-// none of them: it may have moved from one not read yet to one read already.
+// rereadMissing has all lanes read again, as they are at one instant, when a row that was there is
+// in none of them: it may have moved from one not read yet to one read already.
 func (c *commit) rereadMissing(missing []*state.Row) error {
 	gone := func(r *state.Row) bool { return r.Rev != 0 && c.where[r.ID].key == "" }
 	if c.atOnce || !slices.ContainsFunc(missing, gone) {
@@ -208,8 +209,8 @@ func conflictOf(id resource.ID, at place) state.Row {
 	return *at.row
 }
 
-// mayDrop reports whether entries of the outbox are dropped: not while a row conflicts. Of a commit that is rolled forward that is known only in the end, see
-// complete.
+// mayDrop reports whether entries of the outbox are dropped: not while a row conflicts. Of a commit
+// that is rolled forward that is known only in the end, see complete.
 func (c *commit) mayDrop() bool { return len(c.in.DropOutbox) > 0 && len(c.conflicts) == 0 }
 
 // drops finds the tablets that hold the entries of the outbox that are to be dropped.
@@ -306,8 +307,9 @@ func (c *commit) lease(ctx context.Context) error {
 	})
 }
 
-// running prepares what is said to run: Next, and, until that is accepted, what ran before. Without Next it is what ran and is not known to be
-// recorded: rows that conflict and, as long as a commit is being rolled forward, all of its rows.
+// running prepares what is said to run: Next, and, until that is accepted, what ran before. Without
+// Next it is what ran and is not known to be recorded: rows that conflict and, as long as a commit
+// is being rolled forward, all of its rows.
 func (c *commit) running(ctx context.Context, e *edit) error {
 	n := e.next
 	n.running, n.before, c.open = idList{}, idList{}, nil
@@ -340,8 +342,8 @@ func (c *commit) running(ctx context.Context, e *edit) error {
 	return err
 }
 
-// ran returns what may be running. What was running before that is of interest only as long as nobody knows whether its successors were
-// accepted: this process knows of its own.
+// ran returns what may be running. What was running before that is of interest only as long as
+// nobody knows whether its successors were accepted: this process knows of its own.
 func (c *commit) ran(ctx context.Context, rec *record) ([]resource.ID, error) {
 	if have, ok := c.s.startedBy(tabletKey{c.env, c.guard}); ok && have.fence == rec.fence && have.ids.is(rec.running) {
 		return c.s.idsOf(ctx, rec.running)

@@ -10,8 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// delta is what a commit changes in one tablet, or, in a run, what was changed by many. Rows and what is gone are by id; in a run what stands
-// beside them replaces what there was.
+// delta is what a commit changes in one tablet, or, in a run, what was changed by many. Rows and
+// what is gone are by id; in a run what stands beside them replaces what there was.
 type delta struct {
 	run      bool
 	whole    bool // a run that holds all there is: what was before is forgotten
@@ -145,9 +145,10 @@ func wholeDelta(b []byte) (*delta, error) {
 	})
 }
 
-// decodeDelta reads what encode wrote; bodies of rows stay parts of b. Rows go to take, which is told
-// how many there are and keeps none, as a tablet may have a hundred thousand. What stands before them,
-// that is whether it is a run, is in d then. An error of take is returned; some rows were taken then.
+// decodeDelta reads what encode wrote; bodies of rows stay parts of b. Rows go to take, which is
+// told how many there are and keeps none, as a tablet may have a hundred thousand. What stands
+// before them, that is whether it is a run, is in d then. An error of take is returned; some rows
+// were taken then.
 func decodeDelta(b []byte, take func(d *delta, n int, r *storedRow) error) (*delta, error) {
 	in, out := decode(b), &delta{}
 	if in.Byte() != deltaFormat {

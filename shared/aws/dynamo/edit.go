@@ -143,7 +143,8 @@ func (s *State) entryOf(ctx context.Context, env string, e *edit) (entry, error)
 	return x, nil
 }
 
-// describe says what is to be known of a delta's actions, and of other things to log, without reading them.
+// describe says what is to be known of a delta's actions, and of other things to log, without
+// reading them.
 func describe(d *delta) *object {
 	o := &object{n: len(d.actions) + len(d.params) + len(d.without)}
 	for i := range d.actions {
@@ -162,7 +163,8 @@ func describe(d *delta) *object {
 	return o
 }
 
-// flush copies the tail of a record, which was committed, into an item, and returns its name. It may be done twice.
+// flush copies the tail of a record, which was committed, into an item, and returns its name. It
+// may be done twice.
 func (s *State) flush(ctx context.Context, env string, rec *record) (ref, error) {
 	e := &enc{}
 	e.entries(rec.tail)
@@ -210,7 +212,8 @@ func (s *State) deltaOf(x entry) (*delta, error) {
 	return wholeDelta(raw)
 }
 
-// put is a conditional write of an item: the number there must be seq. With remove the item goes, whatever it is.
+// put is a conditional write of an item: the number there must be seq. With remove the item goes,
+// whatever it is.
 type put struct {
 	part, sort string
 	seq        int64
@@ -239,7 +242,8 @@ func (p *put) condition() (expr string, values item) {
 
 const oldItem = types.ReturnValuesOnConditionCheckFailureAllOld
 
-// putOne writes one item. When it lost it returns errLost and the item as it is now, nil when that is not known.
+// putOne writes one item. When it lost it returns errLost and the item as it is now, nil when that
+// is not known.
 func (s *State) putOne(ctx context.Context, p put) (item, error) {
 	expr, values := p.condition()
 	_, err := s.API.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: p.item, ConditionExpression: &expr,
@@ -256,7 +260,8 @@ func (s *State) putOne(ctx context.Context, p put) (item, error) {
 	return nil, awserr.Fault("write state", err)
 }
 
-// putAll writes items together. When it lost it returns errLost and the items that were in the way, by their place, as they are now.
+// putAll writes items together. When it lost it returns errLost and the items that were in the way,
+// by their place, as they are now.
 func (s *State) putAll(ctx context.Context, puts []put) (map[int]item, error) {
 	token := s.newName()
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token}

@@ -17,16 +17,18 @@ import (
 	"southbound/shared/resource"
 )
 
-// forward is the part of a commit that is rolled forward: what each tablet has to do. The commit has happened once its number stands in the head and
-// what it says in the item beside the records; whoever finds that item makes the tablets do their part.
+// forward is the part of a commit that is rolled forward: what each tablet has to do. The commit
+// has happened once its number stands in the head and what it says in the item beside the records;
+// whoever finds that item makes the tablets do their part.
 type forward struct {
 	number int64
 	parts  map[string]*part // by key of the tablet
 	forget []int            // versions
 	doc    document
 
-	// What is left until all rows were written, as it depends on whether all of them fit: entries of the outbox, which stand in parts, and rows that the tablet
-	// of the guard counts as checked in a wave.
+	// What is left until all rows were written, as it depends on whether all of them fit: entries
+	// of the outbox, which stand in parts, and rows that the tablet of the guard counts as checked
+	// in a wave.
 	guard   string
 	epoch   int64
 	checked []resource.ID
@@ -149,7 +151,8 @@ func decodeForward(b []byte) (*forward, error) {
 	return f, nil
 }
 
-// begin makes the commit happen: the head, the guard, and the note of what is left to do, in one transaction.
+// begin makes the commit happen: the head, the guard, and the note of what is left to do, in one
+// transaction.
 func (c *commit) begin(ctx context.Context, edits []*edit) error {
 	f := c.forward
 	c.head.tx++
@@ -229,7 +232,8 @@ func (s *State) rollForward(ctx context.Context, env string, i item) error {
 	return err
 }
 
-// roll makes every tablet do its part and removes the note. It returns the rows that did not fit, and errLong when that is not known any more.
+// roll makes every tablet do its part and removes the note. It returns the rows that did not fit,
+// and errLong when that is not known any more.
 func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID, error) {
 	var conflicts []resource.ID
 	var long error

@@ -124,7 +124,8 @@ func (h *head) stopped(agent string) bool {
 	return h.halted || paused
 }
 
-// put makes the write of h, which was read at seq, as changed. Every change ends the quiet of the environment.
+// put makes the write of h, which was read at seq, as changed. Every change ends the quiet of the
+// environment.
 func (h *head) put(nonce uint64) put {
 	i := keyItem(headPart, headPrefix+h.name)
 	h.nonce = nonce
@@ -132,7 +133,8 @@ func (h *head) put(nonce uint64) put {
 	return put{part: headPart, sort: headPrefix + h.name, seq: h.seq, item: i}
 }
 
-// readHead reads the head of an environment, strongly. A commit that is being rolled forward is finished first.
+// readHead reads the head of an environment, strongly. A commit that is being rolled forward is
+// finished first.
 func (s *State) readHead(ctx context.Context, env string) (*head, error) {
 	for try := 0; ; try++ {
 		if try == maxRolls {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Host is what State takes from the machine that it runs on. What is nil is the machine's own; a simulation brings its own, and repeats a run to the
-// letter.
+// Host is what State takes from the machine that it runs on. What is nil is the machine's own; a
+// simulation brings its own, and repeats a run to the letter.
 type Host struct {
 	// Sleep waits d or until ctx is done.
 	Sleep func(ctx context.Context, d time.Duration) error
@@ -108,12 +108,15 @@ func (s *State) pauseFor(limit time.Duration) time.Duration {
 // purposeKey is the key of a Purpose in a context.
 type purposeKey struct{}
 
-// Purpose says what a request is made for besides the operation that was called. Name is "" for the operation itself.
+// Purpose says what a request is made for besides the operation that was called. Name is "" for the
+// operation itself.
 type Purpose struct {
-	// Name is roll (do what another commit, or this one, has left to do), complete (do what depends on whether all rows fitted), rolled (say that all of it is done), refuse (what was to run next
-	// may not), merge or rest.
+	// Name is roll (do what another commit, or this one, has left to do), complete (do what depends
+	// on whether all rows fitted), rolled (say that all of it is done), refuse (what was to run
+	// next may not), merge or rest.
 	Name string
-	// Tablet is the key of the record and Number the number of the commit, of a roll or of its completion.
+	// Tablet is the key of the record and Number the number of the commit, of a roll or of its
+	// completion.
 	Tablet string
 	Number int64
 }

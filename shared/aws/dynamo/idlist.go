@@ -8,7 +8,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// idList is a list of ids in a record: packed, or in an object when that would make the record large.
+// idList is a list of ids in a record: packed, or in an object when that would make the record
+// large.
 type idList struct {
 	ids    []resource.ID
 	object string
@@ -80,8 +81,9 @@ func (s *State) ran(ctx context.Context, rec *record) ([]resource.ID, error) {
 // isLost reports whether an error says that a list is not there or does not decode.
 func isLost(err error) bool { return fault.Is(err, fault.NotFound) || fault.Is(err, fault.Damaged) }
 
-// mayHaveRun returns what may have run when the holder of a lease ended, also when the list of that is
-// lost: then it may be any row of the lane. It is NotFound when another holder says by now what runs.
+// mayHaveRun returns what may have run when the holder of a lease ended, also when the list of that
+// is lost: then it may be any row of the lane. It is NotFound when another holder says by now what
+// runs.
 func (s *State) mayHaveRun(ctx context.Context, env string, rec *record) ([]resource.ID, error) {
 	out, err := s.ran(ctx, rec)
 	if !isLost(err) {

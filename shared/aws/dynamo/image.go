@@ -10,7 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// image is a tablet in memory as it is after change number seq. Rows that were handed out are not changed in place.
+// image is a tablet in memory as it is after change number seq. Rows that were handed out are not
+// changed in place.
 type image struct {
 	lane    string
 	seq     int64
@@ -25,9 +26,9 @@ type image struct {
 	scratch []byte
 }
 
-// imageRow is a row with the numbers of the changes that wrote it and its intent last. A lane may have
-// a hundred thousand, and a decoded row is several times as large as what it says: so only what is
-// looked for in all rows, and what is shared with the row before, stands here as it is.
+// imageRow is a row with the numbers of the changes that wrote it and its intent last. A lane may
+// have a hundred thousand, and a decoded row is several times as large as what it says: so only
+// what is looked for in all rows, and what is shared with the row before, stands here as it is.
 type imageRow struct {
 	wrote, intent int64
 	ticket        int64

@@ -16,7 +16,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// The attributes of items. They are short because every byte of a record is paid for at every write.
+// The attributes of items. They are short because every byte of a record is paid for at every
+// write.
 const (
 	attrPart = "k" // partition key
 	attrSort = "s" // sort key
@@ -146,7 +147,8 @@ func (s *State) deleteMany(ctx context.Context, keys []item) error {
 	return nil
 }
 
-// again waits before another try of what DynamoDB left unprocessed, and gives up after a few without progress.
+// again waits before another try of what DynamoDB left unprocessed, and gives up after a few
+// without progress.
 func (s *State) again(ctx context.Context, try int, op string) error {
 	const limit = 8
 	switch {
@@ -158,7 +160,8 @@ func (s *State) again(ctx context.Context, try int, op string) error {
 	return s.Host.Sleep(ctx, maxPause>>max(limit-2*try, 0))
 }
 
-// query calls f for the items of a partition that in asks for; more than one page when there are. It stops when f returns false.
+// query calls f for the items of a partition that in asks for; more than one page when there are.
+// It stops when f returns false.
 func (s *State) query(ctx context.Context, in *dynamodb.QueryInput, f func(item) (bool, error)) error {
 	in.TableName = &s.Table
 	for {

@@ -11,7 +11,8 @@ import (
 // errNothing says that there is nothing to change.
 var errNothing = fault.New(fault.Internal, "", "nothing to change")
 
-// Acquire implements deploy.State. Whether a holder is dead is never known here: leases of the dead expire.
+// Acquire implements deploy.State. Whether a holder is dead is never known here: leases of the dead
+// expire.
 func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
 	rec, err := s.change(ctx, env, keyOf(key), func(e *edit) error {
 		r := e.next
@@ -75,8 +76,8 @@ func (s *State) leasesIn(ctx context.Context, recs []*record) ([]state.Lease, er
 	for _, r := range recs {
 		if key, ok := laneOf(r.key); ok && r.fence > 0 {
 			running, err := s.idsOf(ctx, r.running)
-			// Not found: it ran before, and does not now, or it is lost, as it is when it does not decode.
-			// Who takes the lease next says anew what may have run.
+			// Not found: it ran before, and does not now, or it is lost, as it is when it does not
+			// decode. Who takes the lease next says anew what may have run.
 			if err != nil && !isLost(err) {
 				return nil, err
 			}

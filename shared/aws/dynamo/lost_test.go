@@ -50,8 +50,8 @@ func loseAll(
 	}
 }
 
-// TestLostLists takes away, or damages, the list of what the holder of a lease runs. The holder goes
-// on; who takes the lease over is told of all rows that may have run, and says so anew.
+// TestLostLists takes away, or damages, the list of what the holder of a lease runs. The holder
+// goes on; who takes the lease over is told of all rows that may have run, and says so anew.
 func TestLostLists(t *testing.T) {
 	t.Parallel()
 	for name, lose := range ways {
@@ -186,7 +186,8 @@ func TestLostConflicts(t *testing.T) {
 			if _, err := planner.Commit(t.Context(), env, change(g, env)); err == nil {
 				t.Fatal("the planner went on")
 			}
-			// The worker has a result that the planner did not know of, and rolls the commit forward.
+			// The worker has a result that the planner did not know of, and rolls the commit
+			// forward.
 			workers.before = "rolled"
 			result := row("b", 10)
 			result.Rev, result.Ticket, result.LastRun = firstRev(g), 0, state.RunSuccess

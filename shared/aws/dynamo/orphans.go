@@ -7,10 +7,12 @@ import (
 	"southbound/shared/aws/attr"
 )
 
-// Orphans are objects that nothing names: of commits that lost against others, or whose process ended before they were written.
+// Orphans are objects that nothing names: of commits that lost against others, or whose process
+// ended before they were written.
 
-// DropOrphans removes objects that were stored before a time and that nothing names, and returns how many. The time must lie so far back that
-// whatever was stored for a commit is named by then: a day is plenty. It reads everything that the table holds, so it is for now and then.
+// DropOrphans removes objects that were stored before a time and that nothing names, and returns
+// how many. The time must lie so far back that whatever was stored for a commit is named by then: a
+// day is plenty. It reads everything that the table holds, so it is for now and then.
 func (s *State) DropOrphans(ctx context.Context, before time.Time) (int, error) {
 	old := map[string]bool{}
 	if err := s.Objects.List(ctx, func(name string, stored time.Time) error {

@@ -13,8 +13,9 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// TestOrphansGoAndNothingElse pins that what nothing names is removed, and that everything is still there afterwards, however it is stored. Then
-// it drops all actions, and pins that no object is left behind of what was merged and dropped.
+// TestOrphansGoAndNothingElse pins that what nothing names is removed, and that everything is still
+// there afterwards, however it is stored. Then it drops all actions, and pins that no object is
+// left behind of what was merged and dropped.
 func TestOrphansGoAndNothingElse(t *testing.T) {
 	t.Parallel()
 	api, table := client(t, server.DynamoDB, nil)

@@ -8,10 +8,12 @@ import (
 
 var _ deploy.Overviewer = (*State)(nil)
 
-// Overview implements deploy.Overviewer: the head, all records, and the head again, and those pieces of lanes that hold something that is scheduled. What
-// follows from a commit is in the outbox or scheduled by a planner, who changes the head: it is in what was read, or that is read anew.
-// A piece may be newer than the record that named it. It then says that what was scheduled is done, and
-// of what follows from that the record knows nothing: where nothing seems to be left, all is read anew.
+// Overview implements deploy.Overviewer: the head, all records, and the head again, and those
+// pieces of lanes that hold something that is scheduled. What follows from a commit is in the
+// outbox or scheduled by a planner, who changes the head: it is in what was read, or that is read
+// anew. A piece may be newer than the record that named it. It then says that what was scheduled is
+// done, and of what follows from that the record knows nothing: where nothing seems to be left, all
+// is read anew.
 func (s *State) Overview(ctx context.Context, env string) (out deploy.Overview, err error) {
 	before, err := s.readHead(ctx, env)
 	if err != nil {

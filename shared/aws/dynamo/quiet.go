@@ -30,11 +30,11 @@ func (h *head) quiet() time.Time {
 }
 
 // MarkQuiet notes that nothing is due in an environment until a time, and reports whether that
-// holds. The order of the writes is what makes it safe: first the note is written as tentative, then
-// the records are read, then the note is confirmed, if nobody has removed it. Who takes a lease looks
-// for the note afterwards and removes it, and while a lease is held no environment is quiet. So
-// whatever begins meanwhile is seen by one side or the other, and a process that dies between two
-// writes leaves a note that does not count.
+// holds. The order of the writes is what makes it safe: first the note is written as tentative,
+// then the records are read, then the note is confirmed, if nobody has removed it. Who takes a
+// lease looks for the note afterwards and removes it, and while a lease is held no environment is
+// quiet. So whatever begins meanwhile is seen by one side or the other, and a process that dies
+// between two writes leaves a note that does not count.
 func (s *State) MarkQuiet(ctx context.Context, env string, until time.Time) (bool, error) {
 	h, err := s.readHead(ctx, env)
 	if err != nil || h.seq == 0 {

@@ -22,7 +22,8 @@ type record struct {
 	until   time.Time
 	wave    int64
 	running idList
-	// before is what ran before running was said, while it was not known yet whether that was accepted.
+	// before is what ran before running was said, while it was not known yet whether that was
+	// accepted.
 	before idList
 
 	tx        int64  // the last rolled-forward commit that this tablet took its part of

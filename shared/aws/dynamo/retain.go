@@ -10,8 +10,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// DropActions implements deploy.State: what was finished before the horizon is forgotten by moving it. Then pages are removed that hold
-// nothing else, or only what is in the log, as far as no tablet needs them; what is in the log expires there.
+// DropActions implements deploy.State: what was finished before the horizon is forgotten by moving
+// it. Then pages are removed that hold nothing else, or only what is in the log, as far as no
+// tablet needs them; what is in the log expires there.
 func (s *State) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
 	const tries = 5
 	for try := 1; ; try++ {
@@ -92,7 +93,8 @@ func (d *dropper) survey(ctx context.Context) error {
 	return err
 }
 
-// pages finds the pages of one partition of which nothing is to be kept: with a log all that is logged, else what is forgotten.
+// pages finds the pages of one partition of which nothing is to be kept: with a log all that is
+// logged, else what is forgotten.
 func (d *dropper) pages(ctx context.Context, part string) error {
 	return d.s.query(ctx, partition(part, "", true), func(i item) (bool, error) {
 		p := page{part: part, sort: attr.TextOf(i, attrSort)}
@@ -115,7 +117,8 @@ func (d *dropper) pages(ctx context.Context, part string) error {
 	})
 }
 
-// use notes the objects of entries that stay. A page may exist twice, the second time with more in it.
+// use notes the objects of entries that stay. A page may exist twice, the second time with more in
+// it.
 func (d *dropper) use(entries []entry) {
 	for _, x := range entries {
 		if x.object != nil {
@@ -124,7 +127,8 @@ func (d *dropper) use(entries []entry) {
 	}
 }
 
-// count notes the actions in entries that are forgotten, and reports whether those are all there are. What is in the log is counted there.
+// count notes the actions in entries that are forgotten, and reports whether those are all there
+// are. What is in the log is counted there.
 func (d *dropper) count(ctx context.Context, key string, entries []entry) (bool, error) {
 	all := true
 	var list []entry
@@ -160,7 +164,8 @@ func (d *dropper) count(ctx context.Context, key string, entries []entry) (bool,
 	return all, nil
 }
 
-// remove removes old pages and their objects. Without a log, tablets that still need one are merged before; with one, merging them removes it.
+// remove removes old pages and their objects. Without a log, tablets that still need one are merged
+// before; with one, merging them removes it.
 func (d *dropper) remove(ctx context.Context) error {
 	merged := map[string]bool{}
 	var gone []page

@@ -13,7 +13,8 @@ import (
 // errLong says that a tablet did its part so long ago that what did not fit is not known any more.
 var errLong = fault.New(fault.Unavailable, "finish commit", "others have finished it, and begun another").WithHint("read again what came of it")
 
-// rollTablet makes one tablet do its part, once: together with it, rows leave the tablets that they move from.
+// rollTablet makes one tablet do its part, once: together with it, rows leave the tablets that they
+// move from.
 func (s *State) rollTablet(ctx context.Context, env, key string, f *forward) ([]resource.ID, error) {
 	rec, err := s.readRecord(ctx, env, key)
 	if err != nil {
@@ -63,8 +64,8 @@ func (s *State) rollTablet(ctx context.Context, env, key string, f *forward) ([]
 	return r.conflicts, nil
 }
 
-// mayNotFit returns what may not have fitted of a part when the list of that is lost, which is any of
-// its rows, and has the record say so anew, so that all who roll the commit know the same. With
+// mayNotFit returns what may not have fitted of a part when the list of that is lost, which is any
+// of its rows, and has the record say so anew, so that all who roll the commit know the same. With
 // errLost the tablet has gone on since it was read.
 func (s *State) mayNotFit(
 	ctx context.Context, env string, rec *record, p *part,
@@ -84,7 +85,8 @@ func (s *State) mayNotFit(
 	return ids, s.write(ctx, env, []*edit{e}, nil)
 }
 
-// fitting returns what of a part can be done now: all of it, unless rows move here from more tablets than a transaction can hold.
+// fitting returns what of a part can be done now: all of it, unless rows move here from more
+// tablets than a transaction can hold.
 func (r *roller) fitting(p *part) (*part, bool) {
 	sources := map[string]bool{}
 	moves := &part{} // all else is done once, with the mark

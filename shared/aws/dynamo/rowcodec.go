@@ -89,7 +89,8 @@ func bitsOf(r *state.Row, intent bool) bits {
 	return b
 }
 
-// row writes a row without its lane, which is its tablet's; with intent false also without version, hash and body.
+// row writes a row without its lane, which is its tablet's; with intent false also without version,
+// hash and body.
 func (e *enc) row(r *state.Row, intent bool) {
 	e.Text(string(r.ID))
 	e.rest(r, intent)

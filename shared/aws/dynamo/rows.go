@@ -111,8 +111,8 @@ func (s *State) ScanRows(ctx context.Context, env string, after resource.ID, lim
 	return out[:min(limit, len(out))], nil
 }
 
-// Schedule implements deploy.State: head, records, and the head again. The records are read one after the other, but only a planner adds
-// tickets, and it changes the head.
+// Schedule implements deploy.State: head, records, and the head again. The records are read one
+// after the other, but only a planner adds tickets, and it changes the head.
 func (s *State) Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error) {
 	before, err := s.readHead(ctx, env)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package dynamo keeps the engine's state in one DynamoDB table, with an object store for what is large. docs/design/aws-ports.md says how, and why.
+// Package dynamo keeps the engine's state in one DynamoDB table, with an object store for what is
+// large. docs/design/aws-ports.md says how, and why.
 package dynamo
 
 import (
@@ -40,7 +41,8 @@ type Config struct {
 	API     API
 	Table   string
 	Objects Objects
-	// Log is where actions are found that were committed a while ago; nil: they stay with their lanes, and a query reads all of them.
+	// Log is where actions are found that were committed a while ago; nil: they stay with their
+	// lanes, and a query reads all of them.
 	Log Log
 	// Waits, when not nil, reports whether something else than the state holds waits in an
 	// environment, which does not rest then. See State.Wake.
@@ -53,7 +55,8 @@ type Config struct {
 
 const defaultCache = 128 << 20
 
-// State is deploy.State on a table that Table describes. It may be used by any number of goroutines and processes.
+// State is deploy.State on a table that Table describes. It may be used by any number of goroutines
+// and processes.
 type State struct {
 	Config
 	pack   *packer
@@ -157,7 +160,8 @@ func (s *State) tabletLocked(key tabletKey) *tablet {
 	return b
 }
 
-// shrink forgets the images that were not used for longest until the rest fits. Whoever uses one keeps it.
+// shrink forgets the images that were not used for longest until the rest fits. Whoever uses one
+// keeps it.
 func (s *State) shrink() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +186,8 @@ const (
 	maxPause = 100 * time.Millisecond
 )
 
-// errLost says that a conditional write lost against another, or that what was read is not of one moment: it has to be read again.
+// errLost says that a conditional write lost against another, or that what was read is not of one
+// moment: it has to be read again.
 var errLost = fault.New(fault.Conflict, "write state", "somebody else was faster")
 
 // contend calls f until it returns something else than errLost, with growing random pauses.

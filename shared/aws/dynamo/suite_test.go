@@ -56,9 +56,9 @@ func open(t *testing.T, c dynamo.Config) *dynamo.State {
 // rest has what the race detector watches be left out, as the test command does where both are run.
 var rest = !raced && os.Getenv("SOUTHBOUND_TEST_REST") != ""
 
-// TestConformance runs the suite of the port on each server: as it is, and with limits so small that every way of storing is taken.
-// The race detector watches every way of storing once; the test command runs the rest, which is the same
-// code with another server, as shipped.
+// TestConformance runs the suite of the port on each server: as it is, and with limits so small
+// that every way of storing is taken. The race detector watches every way of storing once; the test
+// command runs the rest, which is the same code with another server, as shipped.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

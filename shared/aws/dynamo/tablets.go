@@ -31,7 +31,8 @@ func (s *State) recordOf(env, key string, i item) (*record, error) {
 // maxRolls is how many commits in a row are finished before a reader gives up.
 const maxRolls = 50
 
-// readRecords reads the records of all lanes. A commit that is being rolled forward is finished first.
+// readRecords reads the records of all lanes. A commit that is being rolled forward is finished
+// first.
 func (s *State) readRecords(ctx context.Context, env string) ([]*record, error) {
 	for try := 0; ; try++ {
 		if try == maxRolls {
@@ -79,8 +80,8 @@ func (s *State) unmoved(ctx context.Context, env string, read func() error) erro
 	})
 }
 
-// withImage calls f with the rows of a tablet as they are at rec or later, and with the number of that change in the image. Nothing of the
-// image may be used after f.
+// withImage calls f with the rows of a tablet as they are at rec or later, and with the number of
+// that change in the image. Nothing of the image may be used after f.
 func (s *State) withImage(ctx context.Context, env string, rec *record, f func(m *image) error) error {
 	b := s.tablet(tabletKey{env, rec.key})
 	b.mu.Lock()
@@ -158,7 +159,8 @@ func (s *State) took(env string, e *edit) {
 	b.size.Add(3 * int64(e.size))
 }
 
-// pieces returns, in order, what brings an image from a change to rec: compressed deltas with the number of the change that each leads to.
+// pieces returns, in order, what brings an image from a change to rec: compressed deltas with the
+// number of the change that each leads to.
 func (s *State) pieces(ctx context.Context, env string, rec *record, after int64) ([]entry, error) {
 	var out []entry
 	var keys []item

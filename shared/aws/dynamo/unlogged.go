@@ -45,9 +45,9 @@ type page struct {
 	entries    []entry
 }
 
-// Unlogged returns what was committed in lanes, and of parameters and facts, and is not in the log: about as many actions as limit, the
-// oldest of each lane first. Without lanes it looks at all of the environment. What it costs when there is nothing is one read, and with
-// nil lanes three.
+// Unlogged returns what was committed in lanes, and of parameters and facts, and is not in the log:
+// about as many actions as limit, the oldest of each lane first. Without lanes it looks at all of
+// the environment. What it costs when there is nothing is one read, and with nil lanes three.
 func (s *State) Unlogged(ctx context.Context, env string, lanes []string, limit int) (*Unlogged, error) {
 	const tries = 5
 	for try := 1; ; try++ {
@@ -87,7 +87,8 @@ func (s *State) unlogged(ctx context.Context, env string, lanes []string, limit 
 // room is how much more is taken at once.
 type room struct{ actions, bytes int }
 
-// maxBytes is how many compressed bytes are taken at once, about: log lines take some ten times that in memory.
+// maxBytes is how many compressed bytes are taken at once, about: log lines take some ten times
+// that in memory.
 const maxBytes = 8 << 20
 
 func (r *room) full() bool { return r.actions <= 0 || r.bytes <= 0 }
@@ -272,7 +273,8 @@ func (u *Unlogged) decode(s *State) error {
 	return nil
 }
 
-// Logged says that all of u is in the log now: the cursors move, and pages that nobody needs any more are removed.
+// Logged says that all of u is in the log now: the cursors move, and pages that nobody needs any
+// more are removed.
 func (s *State) Logged(ctx context.Context, u *Unlogged) error {
 	const width = 8
 	errs := make([]error, len(u.tablets))
@@ -301,15 +303,16 @@ func (s *State) Logged(ctx context.Context, u *Unlogged) error {
 	return nil
 }
 
-// spent returns the pages that were logged whole and whose rows were merged before: the record as it was read goes on behind them and does not name
-// them, and no later one will.
+// spent returns the pages that were logged whole and whose rows were merged before: the record as
+// it was read goes on behind them and does not name them, and no later one will.
 func (b *unlogged) spent() []page {
 	return slices.DeleteFunc(slices.Clone(b.pages), func(p page) bool {
 		return p.last > b.to || b.rec.needs(p.last)
 	})
 }
 
-// needs reports whether a page that ends with a change may hold what the record does not have otherwise.
+// needs reports whether a page that ends with a change may hold what the record does not have
+// otherwise.
 func (r *record) needs(last int64) bool {
 	return last > r.since() || slices.ContainsFunc(r.refs, func(f ref) bool { return f.kind == pageRef && last >= f.first && last <= f.last })
 }

@@ -55,7 +55,8 @@ func (s *State) dropObjects(ctx context.Context, entries ...entry) {
 	}
 }
 
-// version prepares the version of a commit. That one exists is only looked for when a write has lost: usually none does.
+// version prepares the version of a commit. That one exists is only looked for when a write has
+// lost: usually none does.
 func (c *commit) version(ctx context.Context) error {
 	v := c.in.Version
 	if v == nil {
@@ -88,7 +89,8 @@ func (c *commit) version(ctx context.Context) error {
 	return nil
 }
 
-// forget prepares what is to be removed of versions: with the commit when it is little, else when it is rolled forward.
+// forget prepares what is to be removed of versions: with the commit when it is little, else when
+// it is rolled forward.
 func (c *commit) forget(ctx context.Context) error {
 	if len(c.in.Forget) == 0 {
 		return nil
@@ -161,7 +163,8 @@ func (s *State) versions(ctx context.Context, env string, numbers []int) ([]stat
 	return out, nil
 }
 
-// maxKeptDocs is how many large documents are kept in memory: a planner reads the last version more than once.
+// maxKeptDocs is how many large documents are kept in memory: a planner reads the last version more
+// than once.
 const maxKeptDocs = 4
 
 // fetchKept reads documents like fetch, and keeps the last few: what an object holds never changes.
@@ -217,8 +220,9 @@ type lastVersion struct {
 	item    item
 }
 
-// versionItem reads the item of a version, unless it was the last one read and the head was not read as another since: a planner asks
-// twice, and what it writes upon a version that was forgotten meanwhile is refused with the head.
+// versionItem reads the item of a version, unless it was the last one read and the head was not
+// read as another since: a planner asks twice, and what it writes upon a version that was forgotten
+// meanwhile is refused with the head.
 func (s *State) versionItem(ctx context.Context, env string, number int) (item, error) {
 	s.mu.Lock()
 	last, seq := s.version, s.idleEpochs[env].seq

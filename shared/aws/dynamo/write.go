@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// write makes edits of tablets, and of the head when it is not nil, together. With errLost nothing was written, and what was in the way is known
-// better than before.
+// write makes edits of tablets, and of the head when it is not nil, together. With errLost nothing
+// was written, and what was in the way is known better than before.
 func (s *State) write(ctx context.Context, env string, edits []*edit, h *head, more ...put) error {
 	puts := make([]put, 0, len(edits)+2)
 	for _, e := range edits {
@@ -85,8 +85,8 @@ func (s *State) writeAll(ctx context.Context, env string, puts []put, edits []*e
 	return errLost
 }
 
-// change changes one tablet by f until nobody else was faster. f gets the record as it is now, or, at first, as it is known: what it decides against
-// it decides again on the record as it is.
+// change changes one tablet by f until nobody else was faster. f gets the record as it is now, or,
+// at first, as it is known: what it decides against it decides again on the record as it is.
 func (s *State) change(ctx context.Context, env, key string, f func(e *edit) error) (*record, error) {
 	var out *record
 	err := s.contend(ctx, func() error {

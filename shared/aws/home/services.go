@@ -30,8 +30,8 @@ func (h *Home) services(api *dynamodb.Client) error {
 	return nil
 }
 
-// waits reports whether instances of an environment have something to do, or callbacks are to be told
-// something. It does not rest then.
+// waits reports whether instances of an environment have something to do, or callbacks are to be
+// told something. It does not rest then.
 func (h *Home) waits(ctx context.Context, env string) (bool, error) {
 	_, err := h.Definitions.Bundle(ctx, env)
 	switch {

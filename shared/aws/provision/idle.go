@@ -157,8 +157,8 @@ func (p *Provisioner) Idle(ctx context.Context) (disabled int, err error) {
 
 // idle does what Idle does for one environment. The order is what makes it safe: first everybody is
 // told that agents may be idle, then mappings are disabled, then what was scheduled meanwhile is
-// checkedAt at. Who schedules after the first knows that it has to wake; what was scheduled before is
-// seen in the end. Should this process die in between, Check finds what waits.
+// checkedAt at. Who schedules after the first knows that it has to wake; what was scheduled before
+// is seen in the end. Should this process die in between, Check finds what waits.
 func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (disabled int, err error) {
 	agents, anyIdle, err := p.idleAgents(ctx, env, now)
 	if err != nil {
@@ -202,8 +202,8 @@ func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (disa
 	return disabled, err
 }
 
-// idleAgents returns idle agents whose mappings are not known to be disabled, at most maxDisabled of
-// them, and whether there are idle agents at all.
+// idleAgents returns idle agents whose mappings are not known to be disabled, at most maxDisabled
+// of them, and whether there are idle agents at all.
 func (p *Provisioner) idleAgents(ctx context.Context, env string, now time.Time) (
 	found []string, anyIdle bool, err error,
 ) {

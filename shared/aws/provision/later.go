@@ -16,8 +16,8 @@ import (
 
 // A planner notifies while it holds the lease of the plan, which ends after a minute. Making a
 // queue and a mapping takes seconds, and Lambda allows an account 15 requests a second about
-// mappings: so what a notice finds missing or disabled is only noted, and prepared when the lease was
-// given back.
+// mappings: so what a notice finds missing or disabled is only noted, and prepared when the lease
+// was given back.
 
 const (
 	sideBySide = 16                     // agents that are prepared at once

@@ -189,8 +189,8 @@ func (p *Provisioner) Made(ctx context.Context, env, agent, url string) error {
 	return p.connect(ctx, o, url)
 }
 
-// Notified enables an agent's mapping when it may be disabled; mostly it asks nobody. It is what queue.Queues
-// calls.
+// Notified enables an agent's mapping when it may be disabled; mostly it asks nobody. It is what
+// queue.Queues calls.
 func (p *Provisioner) Notified(ctx context.Context, env, agent string) error {
 	if !p.mayBeIdle(owner{env, agent}) {
 		return nil

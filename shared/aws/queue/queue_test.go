@@ -156,8 +156,8 @@ func TestEveryDispatchIsNew(t *testing.T) {
 	}
 }
 
-// TestPartsAreDeliveredApart pins that a message about a part of a job is delivered as that, beside those
-// of the lane that it names for who does not know jobs, and waits for none of them.
+// TestPartsAreDeliveredApart pins that a message about a part of a job is delivered as that, beside
+// those of the lane that it names for who does not know jobs, and waits for none of them.
 func TestPartsAreDeliveredApart(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
@@ -239,8 +239,8 @@ func TestTwoMakeAQueueAtOnce(t *testing.T) {
 	}
 }
 
-// TestLaterIsDeliveredAgain pins that a message that was put off comes back, blocks its lane meanwhile,
-// and no other.
+// TestLaterIsDeliveredAgain pins that a message that was put off comes back, blocks its lane
+// meanwhile, and no other.
 func TestLaterIsDeliveredAgain(t *testing.T) {
 	t.Parallel()
 	api := client(server.MiniStack)

@@ -121,7 +121,8 @@ func (l *Listener) Done(ctx context.Context, deliveries ...Delivery) error {
 	})
 }
 
-// Later hides the messages of lanes for a time, after which they are delivered again. Zero: at once.
+// Later hides the messages of lanes for a time, after which they are delivered again. Zero: at
+// once.
 func (l *Listener) Later(ctx context.Context, hide time.Duration, deliveries ...Delivery) error {
 	return each(deliveries, func(receipts []string) error {
 		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(receipts))

@@ -6,9 +6,9 @@ import (
 	"southbound/shared/aws/attr"
 )
 
-// CallbackCache is what a process knows of which environments have callbacks. It comes with what is read
-// anyway: a definition, before an instance is ordered, and an instance, before it is changed. The
-// stores of a process share one.
+// CallbackCache is what a process knows of which environments have callbacks. It comes with what is
+// read anyway: a definition, before an instance is ordered, and an instance, before it is changed.
+// The stores of a process share one.
 type CallbackCache struct {
 	mu   sync.Mutex
 	envs map[string]cachedCallbacks

@@ -55,8 +55,8 @@ type waiter struct {
 	done   chan error
 }
 
-// busy is the answer to a waiter whose lane is served by another, who may have died: its lease ends then
-// at the latest.
+// busy is the answer to a waiter whose lane is served by another, who may have died: its lease ends
+// then at the latest.
 type busy struct{ until time.Time }
 
 // Error implements error.

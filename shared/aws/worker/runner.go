@@ -153,8 +153,8 @@ func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for r.Server.Clock.Sleep(beat, beatEvery) == nil {
-			// When that fails, or comes too late, another may receive the message: it finds the lease
-			// taken.
+			// When that fails, or comes too late, another may receive the message: it finds the
+			// lease taken.
 			r.warn(beat, q.Later(beat, hideFor, h))
 		}
 	})

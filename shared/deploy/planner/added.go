@@ -15,8 +15,8 @@ import (
 )
 
 // A partial export of resource sets that are new, such as the order of an instance, is planned by
-// what it adds, without reading the rest of the version: see docs/design/export.md. It comes to what
-// a merge of the whole comes to, or is declined.
+// what it adds, without reading the rest of the version: see docs/design/export.md. It comes to
+// what a merge of the whole comes to, or is declined.
 
 // addable reports whether an export may do no more than add resource sets, as far as that can be
 // told without the version before.

@@ -86,8 +86,8 @@ func (c *Contents) keep(digest string, known *contents, by *model.Checker) {
 	c.byDigest[digest] = known
 }
 
-// contentsOf returns what there is to know of a version; nil if what is added to it may concern more
-// than itself: references that may come to something else, and what is completed from others.
+// contentsOf returns what there is to know of a version; nil if what is added to it may concern
+// more than itself: references that may come to something else, and what is completed from others.
 func contentsOf(
 	c *model.Checker, resources []resource.Resource, sums [][sha256.Size]byte,
 ) *contents {

@@ -126,8 +126,8 @@ func (l *Lists) ChangedAt(id resource.ID) int64 {
 	return l.changed[id]
 }
 
-// Move notes that there is another graph, by which resources may have come from lanes in which other
-// sessions have changed them.
+// Move notes that there is another graph, by which resources may have come from lanes in which
+// other sessions have changed them.
 func (l *Lists) Move() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -63,8 +63,8 @@ func (c *content) rehosted(base *content, id resource.ID) bool {
 }
 
 // behind reports whether a version holds the intent of a resource as it was before its agent was
-// described anew: an export of chosen resources leaves the others as they are, and the next one that
-// is not of chosen ones brings them up to date.
+// described anew: an export of chosen resources leaves the others as they are, and the next one
+// that is not of chosen ones brings them up to date.
 func (c *content) behind(id resource.ID) bool {
 	i := slices.IndexFunc(c.agents, func(a resource.Agent) bool { return a.Name == id.Agent() })
 	if i < 0 {

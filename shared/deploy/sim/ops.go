@@ -150,8 +150,8 @@ type fingerprint struct {
 	action      string
 }
 
-// fingerprintOf returns the fingerprint of the row of a resource; its zero value: it has none, or is not to be
-// run.
+// fingerprintOf returns the fingerprint of the row of a resource; its zero value: it has none, or
+// is not to be run.
 func (r *run) fingerprintOf(id resource.ID) fingerprint {
 	row := r.state.read(env).rows[id]
 	if row == nil || row.Orphaned || row.Compliance == state.Undefined || row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson {

@@ -109,8 +109,8 @@ func TestSeed(t *testing.T) {
 }
 
 // starts returns the seeds from which a mutant is looked for that needs so many seeds: that it is
-// found is to depend on none of them. Those that few seeds find are looked for from each; the others
-// take most of the time, and are looked for from the first, unless -every is given.
+// found is to depend on none of them. Those that few seeds find are looked for from each; the
+// others take most of the time, and are looked for from the first, unless -every is given.
 func starts(within uint64) []uint64 {
 	const few = 100
 	all := []uint64{1, 100001, 200001}

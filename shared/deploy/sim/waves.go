@@ -94,7 +94,8 @@ func (t *task) spared(agent string) bool {
 	return x != nil && x.op.at != nil && !x.op.retryFailed && !slices.Contains(x.op.at, agent)
 }
 
-// checksAgent reports whether an export is the last wave of one that has what is at an agent checked.
+// checksAgent reports whether an export is the last wave of one that has what is at an agent
+// checked.
 func (t *task) checksAgent(agent string) bool {
 	x := t.books.export
 	return x != nil && x.op.check && x.op.at != nil && slices.Contains(x.op.at, agent)

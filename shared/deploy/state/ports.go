@@ -15,8 +15,8 @@ import (
 // says otherwise its errors are of the kinds Unavailable (nothing or everything may have happened:
 // read again), NotFound, Conflict, Fenced, Full, Damaged.
 //
-// It has so many methods because all of them are about one set of records, which a commit changes at
-// once: a home cannot have one part of it without the other.
+// It has so many methods because all of them are about one set of records, which a commit changes
+// at once: a home cannot have one part of it without the other.
 type State interface {
 	// Env returns the environment; a new one has only its name and Rev 0.
 	Env(ctx context.Context, env string) (Env, error)

@@ -57,8 +57,8 @@ func nodesAt(rng *rand.Rand, g *Graph, n int) []Node {
 	return out
 }
 
-// TestAdditions adds to graphs at random, and wants what is made, stored and read to be what a graph
-// of all nodes is.
+// TestAdditions adds to graphs at random, and wants what is made, stored and read to be what a
+// graph of all nodes is.
 func TestAdditions(t *testing.T) {
 	t.Parallel()
 	additions := 0

@@ -77,7 +77,8 @@ func ContentDigest(texts [][]byte) string {
 	return SumsDigest(sums)
 }
 
-// SumsDigest returns the digest of all chunks of a version, of which it gets the sums of their texts.
+// SumsDigest returns the digest of all chunks of a version, of which it gets the sums of their
+// texts.
 func SumsDigest(sums [][sha256.Size]byte) string {
 	whole := sha256.New()
 	for _, s := range sums {

@@ -38,8 +38,8 @@ func (r *ring[T]) last() T  { return r.items[len(r.items)-1] }
 // candidates are the variables that may be complete, in the order in which they are to be frozen:
 // relations, those that a policy orders in that order, and what is not a relation. Each relation
 // without an order has a turn. An instance reserves turns for all its attributes, and an open
-// relation of it takes its own when somebody asks for it: asked are those, of which most get a value
-// at once, and early are those of them that would be in front of others.
+// relation of it takes its own when somebody asks for it: asked are those, of which most get a
+// value at once, and early are those of them that would be in front of others.
 type candidates struct {
 	asked   []*variable
 	free    ring[*variable]

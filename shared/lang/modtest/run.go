@@ -24,8 +24,8 @@ import (
 
 // Bench is a project with an environment of its own, which a script works on.
 type Bench interface {
-	// Compile compiles the model, which later calls of DryRun and Deploy are about. What is wrong with
-	// it are diag.Problems. What the model printed is there in either case.
+	// Compile compiles the model, which later calls of DryRun and Deploy are about. What is wrong
+	// with it are diag.Problems. What the model printed is there in either case.
 	Compile(ctx context.Context) (*Compiled, error)
 	// DryRun compares what a filter selects with reality.
 	DryRun(ctx context.Context, filter []string) (*Ran, error)

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// lacks compares what is wanted, as JSON, with what there is, and returns what differs, a line each;
-// "" if it is all there. Of an object only the members count that are wanted; all else is equal.
+// lacks compares what is wanted, as JSON, with what there is, and returns what differs, a line
+// each; "" if it is all there. Of an object only the members count that are wanted; all else is
+// equal.
 func lacks(want string, got any) (string, error) {
 	var w, g any
 	if err := json.Unmarshal([]byte(want), &w); err != nil {

@@ -115,8 +115,8 @@ func (i *installer) obtain(ctx context.Context, s *state, name string) (bool, er
 	return false, i.nowhere(name, d)
 }
 
-// renew wants modules V2 anew that do not meet what is asked, or all with an update. Those that their
-// authors work on stay, and those that no index has.
+// renew wants modules V2 anew that do not meet what is asked, or all with an update. Those that
+// their authors work on stay, and those that no index has.
 func (i *installer) renew(ctx context.Context, s *state) error {
 	d := s.demands()
 	for _, m := range s.modules {

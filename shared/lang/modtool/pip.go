@@ -159,8 +159,8 @@ func (i *installer) pipEnvironment() (variables []string, system bool) {
 	return variables, system
 }
 
-// environment makes a virtual environment, or makes one anew whose interpreter does not run, or that was
-// only half made.
+// environment makes a virtual environment, or makes one anew whose interpreter does not run, or
+// that was only half made.
 func (t *Tool) environment(ctx context.Context, env string) error {
 	interrupted := fileThere(filepath.Join(env, mark))
 	if hasPython(env) {
@@ -216,15 +216,15 @@ func (t *Tool) makeEnvironment(ctx context.Context, env string) error {
 	return err
 }
 
-// libraryPython is the oldest Python 3 for which there is a current inmanta-core. pip looks for an older
-// one where Python is older.
+// libraryPython is the oldest Python 3 for which there is a current inmanta-core. pip looks for an
+// older one where Python is older.
 const libraryPython = 13
 
 // newestPython is the newest Python 3 that is looked for by its name.
 const newestPython = 15
 
-// basePython returns the Python to make environments of, and which Python 3 it is: python3, or a newer
-// one if that is too old for the library. "": there is none.
+// basePython returns the Python to make environments of, and which Python 3 it is: python3, or a
+// newer one if that is too old for the library. "": there is none.
 func (t *Tool) basePython(ctx context.Context) (path string, version int) {
 	names := []string{"python3"}
 	for n := newestPython; n >= libraryPython; n-- {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestBasePython holds which Python environments are made of: python3, unless the library is not for
-// it and there is a newer one that runs.
+// TestBasePython holds which Python environments are made of: python3, unless the library is not
+// for it and there is a newer one that runs.
 func TestBasePython(t *testing.T) {
 	for _, test := range []struct {
 		why  string

@@ -366,7 +366,8 @@ type tally struct{ errors, elsewhere, harness, differ, documented int }
 var place = regexp.MustCompile(`(?:\{\w+\}|inmanta_plugins)/([\w/]+\.cf):(\d+)`)
 
 var (
-	// address is what the text of an instance ends with: there the place in memory, here its number.
+	// address is what the text of an instance ends with: there the place in memory, here its
+	// number.
 	address = regexp.MustCompile(`([\w:]+::\w+) +[0-9a-f]+`)
 	// folder is that of the model.
 	folder = regexp.MustCompile(`(instantiated at |,)/[^ ,)]*/`)

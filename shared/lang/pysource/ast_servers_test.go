@@ -16,8 +16,8 @@ import (
 	"southbound/shared/lang/pysource"
 )
 
-// TestDataclassesAsPythonReadsThem holds that the dataclasses of the files of published packages are
-// those that Python's own parser sees.
+// TestDataclassesAsPythonReadsThem holds that the dataclasses of the files of published packages
+// are those that Python's own parser sees.
 func TestDataclassesAsPythonReadsThem(t *testing.T) {
 	t.Parallel()
 	env, err := server.InstallModules(t.Context())

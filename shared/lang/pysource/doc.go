@@ -1,5 +1,5 @@
-// Package pysource reads which plugins and dataclasses the Python files of a module declare, without
-// running Python, for an editor:
+// Package pysource reads which plugins and dataclasses the Python files of a module declare,
+// without running Python, for an editor:
 //
 //	.py file ─► scan: tokens, in logical lines ─┬► declared: decorators and what follows ─► Plugin
 //	                                            └► classes: decorators, bases and fields ─► Class

@@ -135,8 +135,8 @@ func (s *scanner) quoted(from, open int) {
 	}
 }
 
-// unescaped returns what a backslash and a character stand for. Codes of characters are left as they
-// are written.
+// unescaped returns what a backslash and a character stand for. Codes of characters are left as
+// they are written.
 func unescaped(pair string, raw bool) string {
 	if raw {
 		return pair

@@ -16,8 +16,8 @@ type Export struct {
 	Resources []Resource
 	// Files are the contents that resources name, by their SHA-1.
 	Files map[string][]byte
-	// Codes are what handlers of the resources are run with: each the code of some modules, and of all
-	// that these use.
+	// Codes are what handlers of the resources are run with: each the code of some modules, and of
+	// all that these use.
 	Codes [][]byte
 }
 
@@ -137,8 +137,8 @@ func (e *exporting) instances(name string) []types.Object {
 // batch is how many bytes an answer has about when no more instances are added to it.
 const batch = 64 << 10
 
-// all answers with all that an instance holds, and with what those of its type hold that come after it
-// and were not told yet: they are likely to be asked for next.
+// all answers with all that an instance holds, and with what those of its type hold that come after
+// it and were not told yet: they are likely to be asked for next.
 func (e *exporting) all(b []byte, v []types.Value) ([]byte, bool, error) {
 	o, ok := e.host.object(v).(*eval.Instance)
 	if !ok {

@@ -42,8 +42,8 @@ type Options struct {
 	Call time.Duration
 	// Memory is how many bytes the process may hold, with all that it has started; 0: any number.
 	Memory int64
-	// Daemons says that what Python code has started in a session of its own may outlive the process,
-	// if the call that did so has come to its end.
+	// Daemons says that what Python code has started in a session of its own may outlive the
+	// process, if the call that did so has come to its end.
 	Daemons bool
 }
 
@@ -115,7 +115,8 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 	go func() {
 		_ = h.cmd.Wait()
 		h.kill() // what it has left behind
-		// What has left its group may hold the pipes: what was written is read, and no more is awaited.
+		// What has left its group may hold the pipes: what was written is read, and no more is
+		// awaited.
 		soon := time.Now().Add(time.Second)
 		_, _ = h.outFile.SetReadDeadline(soon), h.in.SetWriteDeadline(soon)
 		close(h.exited)
@@ -340,8 +341,8 @@ func (t *tail) last() string {
 	return strings.Join(lines, "\n")
 }
 
-// inLibrary reports whether a line, where Python says on demand or in a crash where it is, is a place in
-// this host or in the library, or tells what else it has loaded.
+// inLibrary reports whether a line, where Python says on demand or in a crash where it is, is a
+// place in this host or in the library, or tells what else it has loaded.
 func inLibrary(line string) bool {
 	return strings.HasPrefix(line, "Extension modules: ") || strings.HasPrefix(line, `  File "`) && (strings.Contains(line, "<southbound>/") ||
 		strings.Contains(line, `"<string>"`) || strings.Contains(line, "/site-packages/inmanta/"))

@@ -189,7 +189,8 @@ func TestEnds(t *testing.T) {
 	})
 }
 
-// daemon is a process that has left the session of whoever started it. It says back what it is told.
+// daemon is a process that has left the session of whoever started it. It says back what it is
+// told.
 type daemon struct {
 	path  string
 	calls *net.UnixListener

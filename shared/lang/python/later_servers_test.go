@@ -155,8 +155,8 @@ func TestPartsOfTheLibraryAreRunLater(t *testing.T) {
 	}
 }
 
-// TestLibraryAsAWhole holds that a release of the library that does not work in parts is imported as
-// a whole.
+// TestLibraryAsAWhole holds that a release of the library that does not work in parts is imported
+// as a whole.
 func TestLibraryAsAWhole(t *testing.T) {
 	env, err := server.InstallModules(t.Context())
 	if err != nil {

@@ -219,8 +219,8 @@ func (p *Pack) modulesOf(ctx *provider.Context, code resource.File) (modules, er
 	return out, nil
 }
 
-// modulesIn returns the hash of each module of a model in a code. They are compared as a whole: a file
-// that is only in one version of a module registers handlers, too.
+// modulesIn returns the hash of each module of a model in a code. They are compared as a whole: a
+// file that is only in one version of a module registers handlers, too.
 func modulesIn(files map[string]json.RawMessage) modules {
 	sums := map[string]hash.Hash{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -171,8 +171,8 @@ func TestProcessIsGoneAndItsPipesAreNot(t *testing.T) {
 	}
 }
 
-// TestDaemonsOfHandlers holds that a daemon outlives the process of the handler that was to start it,
-// and that one which a run has left that was ended does not.
+// TestDaemonsOfHandlers holds that a daemon outlives the process of the handler that was to start
+// it, and that one which a run has left that was ended does not.
 func TestDaemonsOfHandlers(t *testing.T) {
 	r := serve(t, python.PackOptions{Call: hangs}, slow)
 	d := listen(t)

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// markName is the environment variable by which a process is known that Python code has started, also
-// one that has left its session and whose parents have ended.
+// markName is the environment variable by which a process is known that Python code has started,
+// also one that has left its session and whose parents have ended.
 const markName = "SOUTHBOUND_PYTHON_HOST"
 
 // process is what the system tells of a process.
@@ -69,7 +69,8 @@ func parseStat(pid int, stat string) (process, bool) {
 	}, true
 }
 
-// familyOf returns those that a process has started, and itself: its descendants, and all of its group.
+// familyOf returns those that a process has started, and itself: its descendants, and all of its
+// group.
 func familyOf(pid int, all []process) []process {
 	in := map[int]bool{pid: true}
 	for more := true; more; {
@@ -131,7 +132,8 @@ func (p process) before(m *moment) bool {
 	return p.pid <= m.last
 }
 
-// mostRounds is how often it is looked for what processes that are about to end have started meanwhile.
+// mostRounds is how often it is looked for what processes that are about to end have started
+// meanwhile.
 const mostRounds = 10
 
 // kill ends the process with all that it started. What has left its session is spared when that was

@@ -38,8 +38,8 @@ func TestFamily(t *testing.T) {
 	}
 }
 
-// TestBefore holds which processes are from before a run: all that were there when it began, however
-// soon after the run before.
+// TestBefore holds which processes are from before a run: all that were there when it began,
+// however soon after the run before.
 func TestBefore(t *testing.T) {
 	t.Parallel()
 	m := &moment{hundredths: 500, last: 70}

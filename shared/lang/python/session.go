@@ -15,12 +15,13 @@ import (
 // Tests says which tests in Python are run, and with what.
 type Tests struct {
 	Args []string // of pytest
-	// Module and Dir are those of the module that is tested, Project is the folder of the model that
-	// tests write, and Paths are those with modules V1; all absolute.
+	// Module and Dir are those of the module that is tested, Project is the folder of the model
+	// that tests write, and Paths are those with modules V1; all absolute.
 	Module, Dir, Project string
 	Paths                []string
 	Run                  string // a regular expression of names; "": all
-	// Compile compiles the model in Project with this host. Of what is wrong it returns diag.Problems.
+	// Compile compiles the model in Project with this host. Of what is wrong it returns
+	// diag.Problems.
 	Compile func() (result *eval.Result, warnings diag.Problems, err error)
 	// Done is told of each test.
 	Done func(Test)

@@ -53,8 +53,8 @@ var usesCases = []usesCase{
 	{"", "import one, two.three\nfrom three import one", ""},
 }
 
-// TestUses pins which modules the code of a module counts as using: changes of these, and of no others,
-// concern its handlers.
+// TestUses pins which modules the code of a module counts as using: changes of these, and of no
+// others, concern its handlers.
 func TestUses(t *testing.T) {
 	t.Parallel()
 	env, err := server.InstallModules(t.Context())

@@ -88,8 +88,8 @@ type Failure struct {
 	Fix   string // what the author of the handler should look at
 }
 
-// limit bounds the time in which no call of a check begins or ends. It is long, since it is for what
-// hangs; a check may have hundreds of calls, and takes what the machine takes.
+// limit bounds the time in which no call of a check begins or ends. It is long, since it is for
+// what hangs; a check may have hundreds of calls, and takes what the machine takes.
 const limit = 3 * time.Minute
 
 // Run runs every check as a subtest. One that needs a member that the case does not have is

@@ -9,8 +9,8 @@
 // What travels: the main file, project.yml, the folders files and templates of the project, and the
 // modules V1 that are imported. If one of the modules has Python code, which may read anything, the
 // whole folder of the project travels. Hidden files, compiled Python and what Skip names never do.
-// What stays where it is: the virtual environment, with the modules V2 in it, and the folder data of
-// the project, in which generated passwords are.
+// What stays where it is: the virtual environment, with the modules V2 in it, and the folder data
+// of the project, in which generated passwords are.
 package bundle
 
 import (
@@ -185,8 +185,9 @@ const opUnpack = "unpack the model"
 
 // Unpack writes a bundle to the folder dir, unless it is there with all its files as they were, and
 // returns what to compile. What the model keeps between compiles is in data, unless its project had
-// a folder for that. What is not whole is replaced: a file that is missing, or empty after the machine
-// has lost its power, would have the model say less than it does, and so remove what is deployed.
+// a folder for that. What is not whole is replaced: a file that is missing, or empty after the
+// machine has lost its power, would have the model say less than it does, and so remove what is
+// deployed.
 func Unpack(packed []byte, dir, data string) (Opened, error) {
 	if Whole(packed, dir) {
 		return open(dir)
@@ -212,8 +213,8 @@ func Unpack(packed []byte, dir, data string) (Opened, error) {
 	return open(dir)
 }
 
-// Whole reports whether the folder dir has all files of a bundle as they were. It may have others: what
-// was compiled of Python.
+// Whole reports whether the folder dir has all files of a bundle as they were. It may have others:
+// what was compiled of Python.
 func Whole(packed []byte, dir string) bool {
 	if _, err := os.Readlink(filepath.Join(dir, projectDir, dataDir)); err != nil {
 		return false
@@ -334,7 +335,8 @@ func (o *Opened) Shown(file string) string {
 	return file
 }
 
-// Text returns a text about an unpacked model with the paths of its files as their authors know them.
+// Text returns a text about an unpacked model with the paths of its files as their authors know
+// them.
 func (o *Opened) Text(text string) string {
 	for _, dir := range append([]string{filepath.Dir(o.Main)}, o.Beside...) {
 		text = strings.ReplaceAll(text, dir+string(filepath.Separator), "")

@@ -54,8 +54,8 @@ func (c *Caller) call(ctx context.Context, address, event string, body []byte) e
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "southbound")
-	// It is the same each time that the event is told, and has a connection which the other side has
-	// just closed replaced at once.
+	// It is the same each time that the event is told, and has a connection which the other side
+	// has just closed replaced at once.
 	req.Header.Set("Idempotency-Key", event)
 	resp, err := c.client.Do(req)
 	if err != nil {

@@ -25,7 +25,8 @@ type Config struct {
 	Instances inventory.Store
 	Caller    *Caller
 	Clock     Clock
-	// Failed is told of calls that fail, when that begins, and of faults of the store; it may be nil.
+	// Failed is told of calls that fail, when that begins, and of faults of the store; it may be
+	// nil.
 	Failed func(error)
 }
 

@@ -47,7 +47,8 @@ end
 `
 
 // BenchmarkOrder takes one order to up and its two files, among some that are there. It measures
-// time of processors. Those among 10,000 take half a minute to be made: -bench BenchmarkOrder/10000.
+// time of processors. Those among 10,000 take half a minute to be made: -bench
+// BenchmarkOrder/10000.
 func BenchmarkOrder(b *testing.B) {
 	for _, n := range []int{100, 1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

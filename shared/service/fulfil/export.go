@@ -88,8 +88,8 @@ func (r *round) exportAll(ctx context.Context, digest string, jobs []job) error 
 	return r.exported(ctx, c, jobs, sets)
 }
 
-// exported writes that the resources of instances are in the model: what becomes of them is watched.
-// Of those of the same owner it writes which they are, if these are others.
+// exported writes that the resources of instances are in the model: what becomes of them is
+// watched. Of those of the same owner it writes which they are, if these are others.
 func (r *round) exported(
 	ctx context.Context, c *compiled, jobs []job, sets map[string][]resource.ID,
 ) error {
@@ -263,8 +263,8 @@ func (r *round) remove(ctx context.Context, jobs []job) error {
 	})
 }
 
-// forget lets go of what was purged of sets that are not in the model any more. It is done before the
-// tasks are, so that a crash leaves none of it.
+// forget lets go of what was purged of sets that are not in the model any more. It is done before
+// the tasks are, so that a crash leaves none of it.
 func (r *round) forget(ctx context.Context, jobs []job) error {
 	var ids []resource.ID
 	unknown := map[string]bool{}

@@ -12,14 +12,15 @@ import (
 )
 
 // Instances follow resources besides their own: those of the relation resources. What becomes of
-// them counts for the lifecycle, and that is all: they are the whole model's, or another instance's.
+// them counts for the lifecycle, and that is all: they are the whole model's, or another
+// instance's.
 
 // maxFollowed bounds the ids of the resources that an instance follows. They are in its record, as
 // nothing else says which they are.
 const maxFollowed = 16 << 10
 
-// follows returns what an instance follows. Whoever goes follows nothing: what is not its own is not
-// to keep it.
+// follows returns what an instance follows. Whoever goes follows nothing: what is not its own is
+// not to keep it.
 func (c *compiled) follows(id string) []string {
 	one := c.members.all[id]
 	if one == nil || c.members.purges(one.rec) {
@@ -58,8 +59,8 @@ func (c *compiled) followsFew() error {
 	return out.Err()
 }
 
-// followers returns what instances follow, by their ids. A worker that is alone reads it once, since
-// nobody else changes it.
+// followers returns what instances follow, by their ids. A worker that is alone reads it once,
+// since nobody else changes it.
 func (w *Worker) followers(ctx context.Context) (map[string][]string, error) {
 	if w.turn == "" && w.following != nil {
 		return w.following, nil

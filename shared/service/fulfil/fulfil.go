@@ -226,7 +226,8 @@ type round struct {
 	// wrote are the records that were written, and lost those that somebody else has changed.
 	wrote map[string]inventory.Record
 	lost  map[string]bool
-	// moved says that others have chosen values meanwhile: what was to be written is compiled again.
+	// moved says that others have chosen values meanwhile: what was to be written is compiled
+	// again.
 	moved bool
 	// left are those of which only the resources can be looked at now: the rest waits until Due.
 	left map[string]bool

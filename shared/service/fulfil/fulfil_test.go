@@ -127,8 +127,8 @@ func TestWrong(t *testing.T) {
 	w.state("one", "up")
 }
 
-// TestConflict rejects the second of two orders that want the same thing, also when both are there at
-// once, and lets neither harm the first one.
+// TestConflict rejects the second of two orders that want the same thing, also when both are there
+// at once, and lets neither harm the first one.
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, site)
@@ -168,7 +168,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// crash is a store that fails at a write, which it does before or not at all, and has the worker end.
+// crash is a store that fails at a write, which it does before or not at all, and has the worker
+// end.
 type crash struct {
 	inventory.Store
 	at      int // the number of the write, from 1

@@ -27,9 +27,9 @@ func (b *between) Instances(
 	return all, err
 }
 
-// TestValuesAreGivenOnce pins that a compile whose model has seen less than what others were given is
-// made anew: where another worker gives values between what it reads and what it writes, and where
-// the store shows a generation before the values that were written with it.
+// TestValuesAreGivenOnce pins that a compile whose model has seen less than what others were given
+// is made anew: where another worker gives values between what it reads and what it writes, and
+// where the store shows a generation before the values that were written with it.
 func TestValuesAreGivenOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, site)

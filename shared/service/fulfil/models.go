@@ -98,8 +98,8 @@ func sizeOf(dir string) int64 {
 	return total
 }
 
-// intact reports whether the model of a digest is still what was unpacked. If it is not, it is unpacked
-// anew when it is wanted next.
+// intact reports whether the model of a digest is still what was unpacked. If it is not, it is
+// unpacked anew when it is wanted next.
 func (w *Worker) intact(ctx context.Context, digest string) (bool, error) {
 	packed, err := w.Engine.Files.Get(ctx, []string{digest})
 	if err != nil {

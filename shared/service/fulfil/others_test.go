@@ -160,8 +160,8 @@ func TestRejectedKeeps(t *testing.T) {
 	}
 }
 
-// TestForbidden holds that an update is rejected whose promotion modifiers forbid, since the model has
-// come to forbid it after the candidate was given, and that the instance goes on from there.
+// TestForbidden holds that an update is rejected whose promotion modifiers forbid, since the model
+// has come to forbid it after the candidate was given, and that the instance goes on from there.
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, site)
@@ -215,8 +215,8 @@ func TestFails(t *testing.T) {
 	w.file("x/y", "hello 8000")
 }
 
-// TestNotExported holds that an instance whose resources could not be removed, since the model does not
-// compile for that, does not end because those that it has are well.
+// TestNotExported holds that an instance whose resources could not be removed, since the model does
+// not compile for that, does not end because those that it has are well.
 func TestNotExported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, strings.ReplaceAll(site, `if self.text == "wrong":`,
@@ -275,8 +275,8 @@ func TestWhole(t *testing.T) {
 	w.file("a", "")
 }
 
-// TestDamagedModel holds that files of an unpacked model that are gone, or lost what they held, neither
-// reject an order nor remove what is deployed, in the same worker and in the next one.
+// TestDamagedModel holds that files of an unpacked model that are gone, or lost what they held,
+// neither reject an order nor remove what is deployed, in the same worker and in the next one.
 func TestDamagedModel(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, site)
@@ -304,8 +304,8 @@ func TestDamagedModel(t *testing.T) {
 	w.file("a", "empty 8000")
 }
 
-// follows is a model in which sites and views show a page that belongs to neither, and a view follows a
-// page of the site that it is of.
+// follows is a model in which sites and views show a page that belongs to neither, and a view
+// follows a page of the site that it is of.
 const follows = `
 import lsm
 import lsm::fsm
@@ -354,8 +354,8 @@ for one in lsm::all(view):
 end
 `
 
-// TestFollows holds that what an instance follows decides where its lifecycle goes, also after it was
-// deployed, and that a delete of the instance neither waits for it nor removes it.
+// TestFollows holds that what an instance follows decides where its lifecycle goes, also after it
+// was deployed, and that a delete of the instance neither waits for it nor removes it.
 func TestFollows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, follows)

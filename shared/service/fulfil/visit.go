@@ -19,8 +19,8 @@ import (
 // now: those that are named and, if all is set, all others that have something to do. Of those that
 // are named and have nothing to do it is looked what has become of their resources since they were
 // deployed. Nothing is begun after a time, unless that is zero: what is left then is returned. One
-// instance at which something fails keeps no other from going on. Others may have been at work since the
-// last Visit, or still be: the one that has begun last exports.
+// instance at which something fails keeps no other from going on. Others may have been at work
+// since the last Visit, or still be: the one that has begun last exports.
 //
 // What a process was told of instances that it has not written itself is not remembered between
 // visits, so a visit that ends in the middle leaves what a crash of Round leaves.
@@ -167,8 +167,8 @@ func (w *Worker) ready(rec *inventory.Record) bool {
 	return len(rec.Tasks) > 0 && !rec.Due.After(w.now())
 }
 
-// next returns what a round has left of the records that it was for, and what it has written besides,
-// in the order of the first. Whoever has changed one meanwhile sends a notice of it.
+// next returns what a round has left of the records that it was for, and what it has written
+// besides, in the order of the first. Whoever has changed one meanwhile sends a notice of it.
 func (r *round) next(due []inventory.Record) []inventory.Record {
 	var out []inventory.Record
 	for i := range due {

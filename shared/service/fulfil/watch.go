@@ -88,8 +88,8 @@ func (r *round) pause(rec *inventory.Record) time.Duration {
 	return min(max(r.now().Sub(rec.Updated)/lookPart, firstLook), lastLook)
 }
 
-// outcomeOf returns what became of the resources of an instance, and of those that it follows: failed
-// if one has and nothing goes on.
+// outcomeOf returns what became of the resources of an instance, and of those that it follows:
+// failed if one has and nothing goes on.
 func (w *Worker) outcomeOf(
 	rec *inventory.Record, rows map[resource.ID]*state.Row,
 ) lifecycle.Outcome {
@@ -145,7 +145,8 @@ func (w *Worker) resources(ctx context.Context, rec *inventory.Record) ([]resour
 	return w.sets[id], nil
 }
 
-// maxNoted bounds the ids of resources that a record names: where there are more, they are looked for.
+// maxNoted bounds the ids of resources that a record names: where there are more, they are looked
+// for.
 const maxNoted = 32 << 10
 
 // noted returns ids of resources as a record names them.
@@ -171,8 +172,8 @@ func idsOf(names []string) []resource.ID {
 // page is how many rows are read at once.
 const page = 5000
 
-// rows calls f for each resource that is wanted, also for those that left the model, with its set or
-// "".
+// rows calls f for each resource that is wanted, also for those that left the model, with its set
+// or "".
 func (w *Worker) rows(
 	ctx context.Context, wanted func(row *state.Row) bool, f func(row *state.Row, set string),
 ) error {
@@ -196,8 +197,8 @@ func (w *Worker) rows(
 }
 
 // lookEvery is how often it is asked whether something has become of resources that nobody waits
-// for: a repair that fails, or something that is well again. Two that change places leave the counts as
-// they were: all are looked at in any case after lookAnyway.
+// for: a repair that fails, or something that is well again. Two that change places leave the
+// counts as they were: all are looked at in any case after lookAnyway.
 const (
 	lookEvery  = 2 * time.Second
 	lookAnyway = time.Minute

@@ -69,8 +69,8 @@ const (
 // Failure is why an item of an order failed.
 type Failure string
 
-// The failures: a validation said no, the instance came to a state of failure otherwise, or somebody
-// asked something else of the instance before that was known.
+// The failures: a validation said no, the instance came to a state of failure otherwise, or
+// somebody asked something else of the instance before that was known.
 const (
 	FailedValidation Failure = "VALIDATION_COMPILE_FAILED"
 	FailedExecution  Failure = "EXECUTION_FAILED"

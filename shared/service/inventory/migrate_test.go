@@ -11,8 +11,8 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// TestMigrate gives an instance a definition with an attribute more, and refuses what would leave it
-// with what it cannot have.
+// TestMigrate gives an instance a definition with an attribute more, and refuses what would leave
+// it with what it cannot have.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	old := withLifecycle(t, "service_with_delete_validate")

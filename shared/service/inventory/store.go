@@ -33,13 +33,13 @@ type Record struct {
 	// Problems are those of the last compile or deploy that failed (diag.Problem); none after one
 	// that did not.
 	Problems json.RawMessage `json:"problems,omitempty"`
-	// Exported is the desired state whose resources are in the model; 0: not known; NotExported: not
-	// the one that is desired.
+	// Exported is the desired state whose resources are in the model; 0: not known; NotExported:
+	// not the one that is desired.
 	Exported int64 `json:"exported,omitempty"`
 	// Resources are the ids of its resources, as they were exported last; nil: that is not known.
 	Resources []string `json:"resources"`
-	// Follows are the ids of resources that are not its own, and count for its lifecycle as these do.
-	// They are nobody's, or another instance's: nothing is done to them for the instance.
+	// Follows are the ids of resources that are not its own, and count for its lifecycle as these
+	// do. They are nobody's, or another instance's: nothing is done to them for the instance.
 	Follows []string `json:"follows,omitempty"`
 	// Tasks are effects that are not done yet, in order.
 	Tasks []Task `json:"tasks,omitempty"`
@@ -81,8 +81,8 @@ type Task struct {
 // TaskKind says what a task is.
 type TaskKind string
 
-// The kinds of tasks: compile to validate, compile and deploy, look what became of what is deployed,
-// look for what begins by itself, and let go of what an instance had.
+// The kinds of tasks: compile to validate, compile and deploy, look what became of what is
+// deployed, look for what begins by itself, and let go of what an instance had.
 const (
 	TaskValidate TaskKind = "validate"
 	TaskExport   TaskKind = "export"
@@ -174,10 +174,9 @@ type Store interface {
 	// afterwards two instances of a service that are not deleted would have one identity, or one
 	// that is not deleted would refer to another that is not there, is deleted or closed; with
 	// fault.Conflict of IsMoved where a generation that a change is under is another one by now;
-	// with fault.Invalid for no changes, two of one instance, more than the bounds above, or another
-	// service or time of creation than the instance has. Generations that changes are under move
-	// with it. After fault.Unavailable it may have been
-	// written: read, and decide anew.
+	// with fault.Invalid for no changes, two of one instance, more than the bounds above, or
+	// another service or time of creation than the instance has. Generations that changes are under
+	// move with it. After fault.Unavailable it may have been written: read, and decide anew.
 	Write(ctx context.Context, env string, changes []Change) ([]int64, error)
 	// Instance returns a record.
 	Instance(ctx context.Context, env, id string) (Record, error)

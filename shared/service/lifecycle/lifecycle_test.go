@@ -367,8 +367,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse reads anything as a lifecycle, and runs what can be used. What it begins with is small, so
-// that what is found can be made smaller soon.
+// FuzzParse reads anything as a lifecycle, and runs what can be used. What it begins with is small,
+// so that what is found can be made smaller soon.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"name":"m","initial_state":"a","states":[{"name":"a","export_resources":true},
 {"name":"b","export_resources":true},{"name":"z","deleted":true}],"transfers":[

@@ -96,8 +96,8 @@ func (m *Machine) State(name string) (*State, bool) {
 	return &m.States[i], true
 }
 
-// Deploys reports whether the resources of an instance in this state are deployed or removed, or the
-// instance can come to a state in which they are.
+// Deploys reports whether the resources of an instance in this state are deployed or removed, or
+// the instance can come to a state in which they are.
 func (m *Machine) Deploys(state string) bool {
 	after := m.after(state)
 	return slices.ContainsFunc(m.States, func(s State) bool {

@@ -18,8 +18,8 @@ type Callback struct {
 	// Events are the kinds of events that it is called for; nil: all.
 	Events []string `json:"event_types"`
 	Level  *string  `json:"minimal_log_level"`
-	// Failures counts calls that failed one after the other, from Since on, and Error is the last of
-	// them; it is called again at Next.
+	// Failures counts calls that failed one after the other, from Since on, and Error is the last
+	// of them; it is called again at Next.
 	Failures int        `json:"failures"`
 	Since    *time.Time `json:"failing_since"`
 	Next     *time.Time `json:"next_try"`

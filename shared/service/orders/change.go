@@ -208,8 +208,8 @@ func (s *Service) Force(
 		}))
 }
 
-// Migrate gives an instance the definition that a version of its service has, with other attributes and
-// in another state.
+// Migrate gives an instance the definition that a version of its service has, with other attributes
+// and in another state.
 func (s *Service) Migrate(
 	ctx context.Context, env string, w Wish, version int, m inventory.Migration,
 ) (Instance, error) {

@@ -174,8 +174,8 @@ func (r *run) checkEnd(c *change) {
 	}
 }
 
-// checkFollowed checks that an instance is as wanted only when what it follows was deployed, and that
-// this is there when the instance is gone: I5.
+// checkFollowed checks that an instance is as wanted only when what it follows was deployed, and
+// that this is there when the instance is gone: I5.
 func (r *run) checkFollowed(c *change) {
 	rows := r.rows()
 	for _, id := range r.followed[c.is.ID] {

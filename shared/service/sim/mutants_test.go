@@ -341,8 +341,8 @@ func definitionMutants() []mutantCase {
 }
 
 // starts returns the seeds from which a mutant is looked for that needs so many seeds: that it is
-// found is to depend on neither. Those that few seeds find are looked for from both, the others from
-// the first, unless -every is given.
+// found is to depend on neither. Those that few seeds find are looked for from both, the others
+// from the first, unless -every is given.
 func starts(within uint64) []uint64 {
 	all := []uint64{1, 100001}
 	if within > few && !*every {

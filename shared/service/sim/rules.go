@@ -110,8 +110,8 @@ func digestOf(r *inventory.Record, t inventory.Task) string {
 	return of
 }
 
-// known returns instances as they are, and, where another one works beside it, as the worker has seen
-// them since it began: it may not know yet what the other one has done.
+// known returns instances as they are, and, where another one works beside it, as the worker has
+// seen them since it began: it may not know yet what the other one has done.
 func (x *runner) known() map[string][]*inventory.Record {
 	out := map[string][]*inventory.Record{}
 	for id, i := range x.r.instances.look(env) {

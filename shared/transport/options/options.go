@@ -38,7 +38,8 @@ type Reader struct {
 	transport string
 	given     map[string]any
 	values    map[string]any
-	// at is the option that a place belongs to, and where begins its messages; "": the agent itself.
+	// at is the option that a place belongs to, and where begins its messages; "": the agent
+	// itself.
 	at, where string
 	found     *found
 }

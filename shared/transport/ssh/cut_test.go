@@ -109,7 +109,8 @@ func (c *scene) bring() []error {
 	return errs
 }
 
-// checkEnd checks that all is there, nothing else is, and the command ran as often as it was called.
+// checkEnd checks that all is there, nothing else is, and the command ran as often as it was
+// called.
 func (c *scene) checkEnd(limit int) {
 	c.t.Helper()
 	entries, err := os.ReadDir(c.dir)

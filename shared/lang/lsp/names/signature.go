@@ -71,7 +71,8 @@ func defaultAttribute(a *Symbol) string {
 	return defaultOf(a)
 }
 
-// active returns the parameter at a place: the one that is named there, or the one whose turn it is.
+// active returns the parameter at a place: the one that is named there, or the one whose turn it
+// is.
 func (c *completer) active(open int, params []string) int {
 	if name := c.argument(open); name != "" {
 		return placeOf(name, params)

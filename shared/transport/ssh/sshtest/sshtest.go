@@ -81,14 +81,15 @@ func Provide(t *testing.T, path, packages string) {
 	}
 }
 
-// NoStart is what sshd sets for a login so that the shell of the user reads no ~/.bashrc, as bash does
-// otherwise where it is not within another shell: what the user of a machine has there is no part of a
-// test, may take long, and may wait for others who log in. It is set unless more lines say SetEnv.
+// NoStart is what sshd sets for a login so that the shell of the user reads no ~/.bashrc, as bash
+// does otherwise where it is not within another shell: what the user of a machine has there is no
+// part of a test, may take long, and may wait for others who log in. It is set unless more lines
+// say SetEnv.
 const NoStart = "SHLVL=1"
 
 // Start starts a server that lets a user in by a key, with more lines in its configuration. It ends
-// with the test; when that has failed, it says what sshd has said. prefix is what sshd is started by,
-// if not by itself.
+// with the test; when that has failed, it says what sshd has said. prefix is what sshd is started
+// by, if not by itself.
 func Start(t *testing.T, login, more string, prefix ...string) *Server {
 	t.Helper()
 	path, dir := sshd(t), t.TempDir()
