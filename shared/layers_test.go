@@ -17,13 +17,13 @@ import (
 // longer one counts, as for the rooms of the engine.
 var layers = [][]string{
 	{"shared/parallel", "shared/fault", "shared/diag", "shared/dag", "shared/binform", "shared/redact", "shared/pattern"},
-	{"shared/resource", "shared/machine", "shared/aws/awserr"},
+	{"shared/resource", "shared/platform", "shared/aws/awserr"},
 	{"shared/schema", "shared/service/lifecycle"},
 	{"shared/service/definition"},
 	{"shared/service/inventory"},
 	{"shared/service/callback"},
 	{"shared/service/orders"},
-	{"shared/plan", "shared/typefile", "shared/entity"},
+	{"shared/diff", "shared/typefile", "shared/entity"},
 	{"shared/provider", "shared/diffview"},
 	{"shared/transport"},
 	{"shared/deploy/state"},

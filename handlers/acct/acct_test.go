@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"southbound/handlers/internal/roottest"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/resource"
@@ -136,7 +136,7 @@ func (r *relay) Delete(ctx *provider.Context, req provider.DeleteRequest) (provi
 	return r.get(ctx).Delete(ctx, req)
 }
 
-func (r *relay) Diff(ctx *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+func (r *relay) Diff(ctx *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
 	h, _ := r.get(ctx).(provider.Differ)
 	return h.Diff(ctx, desired, observed)
 }
@@ -215,7 +215,7 @@ func newRig(t *testing.T, d provider.Definition, with func(host) provider.Handle
 	return g
 }
 
-func (g *rig) apply(attrs map[string]any, purged bool) (plan.Change, error) {
+func (g *rig) apply(attrs map[string]any, purged bool) (diff.Change, error) {
 	g.t.Helper()
 	full, problems := g.typ.Check(attrs)
 	if len(problems) > 0 {
@@ -225,29 +225,29 @@ func (g *rig) apply(attrs map[string]any, purged bool) (plan.Change, error) {
 	ctx := providertest.NewHost(nil).Context(g.t.Context(), provider.Options{})
 	obs, err := g.h.Read(ctx, provider.ReadRequest{Resource: r})
 	if err != nil {
-		return plan.NoChange, err
+		return diff.NoChange, err
 	}
 	d, _ := g.h.(provider.Differ)
-	diff, err := d.Diff(ctx, r, obs)
+	diffs, err := d.Diff(ctx, r, obs)
 	switch {
 	case err != nil || purged && !obs.Exists:
-		return plan.NoChange, err
+		return diff.NoChange, err
 	case purged:
 		_, err = g.h.Delete(ctx, provider.DeleteRequest{Resource: r})
-		return plan.Purged, err
+		return diff.Purged, err
 	case !obs.Exists:
 		_, err = g.h.Create(ctx, provider.CreateRequest{Resource: r})
-		return plan.Created, err
-	case len(diff) == 0:
-		return plan.NoChange, nil
+		return diff.Created, err
+	case len(diffs) == 0:
+		return diff.NoChange, nil
 	}
-	_, err = g.h.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs, Changes: diff})
-	return plan.Updated, err
+	_, err = g.h.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs, Changes: diffs})
+	return diff.Updated, err
 }
 
-func (g *rig) must(attrs map[string]any, want plan.Change) {
+func (g *rig) must(attrs map[string]any, want diff.Change) {
 	g.t.Helper()
-	for i, w := range []plan.Change{want, plan.NoChange} {
+	for i, w := range []diff.Change{want, diff.NoChange} {
 		if got, err := g.apply(attrs, false); err != nil || got != w {
 			g.t.Fatalf("apply %d did %q, %v; expected %q", i+1, got, err, w)
 		}
@@ -279,46 +279,46 @@ func (g *rig) has(name, part string) {
 func TestUser(t *testing.T) {
 	g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
 	attrs := map[string]any{"name": "bob", "uid": int64(3000), "group": "wheel", "groups": []any{"adm"}, "manage_home": true, "home": "/home/bob"}
-	g.must(attrs, plan.Created)
+	g.must(attrs, diff.Created)
 	g.has("etc/passwd", "bob:x:3000:10::/home/bob:")
 	if info, err := os.Stat(filepath.Join(g.root, "home/bob")); err != nil || !info.IsDir() {
 		t.Fatal(info, err)
 	}
 
 	// Groups: minimal keeps others, exact does not.
-	g.must(map[string]any{"name": "bob", "groups": []any{}}, plan.NoChange)
-	g.must(map[string]any{"name": "bob", "groups": []any{"wheel"}}, plan.NoChange) // it is the primary one
-	g.must(map[string]any{"name": "bob", "groups": []any{"root"}}, plan.Updated)
-	g.must(map[string]any{"name": "bob", "groups": []any{"root", "adm"}, "exact_groups": true}, plan.NoChange)
-	g.must(map[string]any{"name": "bob", "groups": []any{"root"}, "exact_groups": true}, plan.Updated)
-	g.must(map[string]any{"name": "bob", "group": int64(4)}, plan.Updated)
-	g.must(map[string]any{"name": "bob", "group": "adm"}, plan.NoChange)
+	g.must(map[string]any{"name": "bob", "groups": []any{}}, diff.NoChange)
+	g.must(map[string]any{"name": "bob", "groups": []any{"wheel"}}, diff.NoChange) // it is the primary one
+	g.must(map[string]any{"name": "bob", "groups": []any{"root"}}, diff.Updated)
+	g.must(map[string]any{"name": "bob", "groups": []any{"root", "adm"}, "exact_groups": true}, diff.NoChange)
+	g.must(map[string]any{"name": "bob", "groups": []any{"root"}, "exact_groups": true}, diff.Updated)
+	g.must(map[string]any{"name": "bob", "group": int64(4)}, diff.Updated)
+	g.must(map[string]any{"name": "bob", "group": "adm"}, diff.NoChange)
 	g.fails(map[string]any{"name": "bob", "groups": []any{"none"}}, false, provider.Retryable, "none")
 	g.fails(map[string]any{"name": "eve", "uid": int64(3000)}, false, provider.NeedsChange, "3000")
 
 	// A group that is to be another one than the primary one is not left when that changes.
-	g.must(map[string]any{"name": "bob", "group": int64(10), "groups": []any{"adm"}}, plan.Updated)
-	g.must(map[string]any{"name": "bob", "group": int64(4)}, plan.Updated)
+	g.must(map[string]any{"name": "bob", "group": int64(10), "groups": []any{"adm"}}, diff.Updated)
+	g.must(map[string]any{"name": "bob", "group": int64(4)}, diff.Updated)
 
 	// Another user may have the number where that is said.
-	g.must(map[string]any{"name": "twin", "uid": int64(3000), "duplicate": true}, plan.Created)
+	g.must(map[string]any{"name": "twin", "uid": int64(3000), "duplicate": true}, diff.Created)
 
 	// A password that is locked is the same when it is unlocked, and nothing is unlocked that is
 	// not there.
-	g.must(map[string]any{"name": "twin", "locked": true}, plan.NoChange) // as it was made
+	g.must(map[string]any{"name": "twin", "locked": true}, diff.NoChange) // as it was made
 	g.fails(map[string]any{"name": "twin", "locked": false}, false, provider.NeedsChange, "no password")
-	g.must(map[string]any{"name": "twin", "password": hash, "locked": true}, plan.Updated)
+	g.must(map[string]any{"name": "twin", "password": hash, "locked": true}, diff.Updated)
 	g.has("etc/shadow", "twin:!"+hash)
-	g.must(map[string]any{"name": "twin", "locked": false}, plan.Updated)
-	g.must(map[string]any{"name": "twin", "password": hash}, plan.NoChange)
-	g.must(map[string]any{"name": "twin", "locked": true, "max_days": int64(30)}, plan.Updated)
-	g.must(map[string]any{"name": "twin", "password": hash}, plan.Updated) // who says nothing of a lock wants the password to fit
+	g.must(map[string]any{"name": "twin", "locked": false}, diff.Updated)
+	g.must(map[string]any{"name": "twin", "password": hash}, diff.NoChange)
+	g.must(map[string]any{"name": "twin", "locked": true, "max_days": int64(30)}, diff.Updated)
+	g.must(map[string]any{"name": "twin", "password": hash}, diff.Updated) // who says nothing of a lock wants the password to fit
 
 	// What has no name in the password file, the hash of another password, an end of the account.
-	g.must(map[string]any{"name": "bob", "expires": "2030-01-02"}, plan.Updated)
+	g.must(map[string]any{"name": "bob", "expires": "2030-01-02"}, diff.Updated)
 	g.has("etc/shadow", ":21916:")
-	g.must(map[string]any{"name": "bob", "expires": "never"}, plan.Updated)
-	g.must(map[string]any{"name": "bob", "password": hash}, plan.Updated)
+	g.must(map[string]any{"name": "bob", "expires": "never"}, diff.Updated)
+	g.must(map[string]any{"name": "bob", "password": hash}, diff.Updated)
 	g.has("etc/shadow", "bob:"+hash+":")
 	if !roottest.Limited() { // which cannot give a directory to its user
 		g.home(attrs)
@@ -334,25 +334,25 @@ func (g *rig) home(attrs map[string]any) {
 		t.Fatal(err)
 	}
 	attrs["group"], attrs["groups"] = nil, nil
-	g.must(attrs, plan.Updated)
+	g.must(attrs, diff.Updated)
 	g.has("home/bob/.hello", "hello")
 	if info, err := os.Stat(filepath.Join(g.root, "home/bob/.hello")); err != nil || !strings.Contains(fmt.Sprint(info.Sys()), "3000") {
 		t.Fatal(info, err)
 	}
 
 	// Keys: those of others stay, unless ours are all.
-	g.must(map[string]any{"name": "bob", "authorized_keys": []any{}}, plan.NoChange)
-	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa A"}}, plan.Updated)
+	g.must(map[string]any{"name": "bob", "authorized_keys": []any{}}, diff.NoChange)
+	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa A"}}, diff.Updated)
 	g.write("home/bob/.ssh/authorized_keys", "ssh-rsa mine\n"+"# BEGIN keys of the model\nssh-rsa A\n# END keys of the model")
-	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa A"}}, plan.NoChange)
-	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa B", "ssh-rsa C"}}, plan.Updated)
+	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa A"}}, diff.NoChange)
+	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa B", "ssh-rsa C"}}, diff.Updated)
 	g.has("home/bob/.ssh/authorized_keys", "ssh-rsa mine\n# BEGIN keys of the model\nssh-rsa B\nssh-rsa C\n")
-	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa D"}, "exact_keys": true}, plan.Updated)
+	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa D"}, "exact_keys": true}, diff.Updated)
 	if data, err := os.ReadFile(filepath.Join(g.root, "home/bob/.ssh/authorized_keys")); err != nil || string(data) != "ssh-rsa D\n" {
 		t.Fatalf("%q %v", data, err)
 	}
 
-	if got, err := g.apply(attrs, true); err != nil || got != plan.Purged {
+	if got, err := g.apply(attrs, true); err != nil || got != diff.Purged {
 		t.Fatal(got, err)
 	}
 	if _, err := os.Stat(filepath.Join(g.root, "home/bob")); !os.IsNotExist(err) {
@@ -363,7 +363,7 @@ func (g *rig) home(attrs map[string]any) {
 // TestUserWithGroupOfItsName is a user whose group is there before.
 func TestUserWithGroupOfItsName(t *testing.T) {
 	g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
-	g.must(map[string]any{"name": "adm"}, plan.Created)
+	g.must(map[string]any{"name": "adm"}, diff.Created)
 	g.has("etc/passwd", ":4::")
 }
 
@@ -399,7 +399,7 @@ func TestKeysOfAHostileUser(t *testing.T) {
 		}
 		t.Run(why, func(t *testing.T) {
 			g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
-			g.must(map[string]any{"name": "bob", "uid": int64(3000), "manage_home": true, "home": "/home/bob"}, plan.Created)
+			g.must(map[string]any{"name": "bob", "uid": int64(3000), "manage_home": true, "home": "/home/bob"}, diff.Created)
 			if err := set(g, g.root+"/home/bob"); err != nil {
 				t.Fatal(err)
 			}
@@ -417,20 +417,20 @@ func TestKeysOfAHostileUser(t *testing.T) {
 
 func TestGroup(t *testing.T) {
 	u := newRig(t, User(), func(h host) provider.Handler { return user{h} })
-	u.must(map[string]any{"name": "bob", "group": "adm"}, plan.Created)
+	u.must(map[string]any{"name": "bob", "group": "adm"}, diff.Created)
 	reg, err := schema.NewRegistry(Group().Type)
 	if err != nil {
 		t.Fatal(err)
 	}
 	typ, _ := reg.Type("acct::Group")
 	g := &rig{t: t, typ: typ, h: group{host{root: u.root}}, root: u.root}
-	g.must(map[string]any{"name": "wheel", "members": []any{"root"}}, plan.NoChange)
-	g.must(map[string]any{"name": "wheel", "members": []any{"bob", "root"}}, plan.Updated)
-	g.must(map[string]any{"name": "wheel", "members": []any{"root", "bob", "bob"}}, plan.NoChange)
-	g.must(map[string]any{"name": "wheel", "members": []any{"bob"}, "exact_members": false}, plan.NoChange)
-	g.must(map[string]any{"name": "adm", "members": []any{"root"}}, plan.Updated)
-	g.must(map[string]any{"name": "adm", "members": []any{"bob"}, "exact_members": false}, plan.Updated)
-	g.must(map[string]any{"name": "adm", "members": []any{"bob", "root"}}, plan.NoChange)
+	g.must(map[string]any{"name": "wheel", "members": []any{"root"}}, diff.NoChange)
+	g.must(map[string]any{"name": "wheel", "members": []any{"bob", "root"}}, diff.Updated)
+	g.must(map[string]any{"name": "wheel", "members": []any{"root", "bob", "bob"}}, diff.NoChange)
+	g.must(map[string]any{"name": "wheel", "members": []any{"bob"}, "exact_members": false}, diff.NoChange)
+	g.must(map[string]any{"name": "adm", "members": []any{"root"}}, diff.Updated)
+	g.must(map[string]any{"name": "adm", "members": []any{"bob"}, "exact_members": false}, diff.Updated)
+	g.must(map[string]any{"name": "adm", "members": []any{"bob", "root"}}, diff.NoChange)
 	g.fails(map[string]any{"name": "wheel", "members": []any{"nobody-here"}}, false, provider.Retryable, "no user")
 	g.fails(map[string]any{"name": "wheel", "gid": int64(4)}, false, provider.NeedsChange, "4")
 	g.fails(map[string]any{"name": "adm"}, true, provider.Retryable, "primary group of bob")
@@ -442,7 +442,7 @@ func TestListedIsNoCycle(t *testing.T) {
 		t.Fatal("users require their groups; a group that requires its members makes a ring of it")
 	}
 	g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
-	g.must(map[string]any{"name": "bob", "groups": []any{"adm"}, "uid": int64(3000)}, plan.Created)
+	g.must(map[string]any{"name": "bob", "groups": []any{"adm"}, "uid": int64(3000)}, diff.Created)
 	l, _ := g.h.(provider.Lister)
 	var bob map[string]any
 	err := l.List(providertest.NewHost(nil).Context(t.Context(), provider.Options{}), func(f provider.Found) error {
@@ -454,7 +454,7 @@ func TestListedIsNoCycle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.must(bob, plan.NoChange)
+	g.must(bob, diff.NoChange)
 	if got := g.typ.Relations("web1", bob); len(got) == 0 || !strings.Contains(strings.Join(got, " "), "acct::Group[web1,name=adm]") {
 		t.Fatal(got)
 	}

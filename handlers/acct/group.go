@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -59,7 +59,7 @@ func values(texts []string) []any {
 }
 
 // Diff implements provider.Differ.
-func (group) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+func (group) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
 	return differences(desired, observed, "gid", "members"), nil
 }
 

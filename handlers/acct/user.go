@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -156,22 +156,22 @@ func (h user) observeHome(ctx *provider.Context, r provider.Resource, a *account
 }
 
 // Diff implements provider.Differ.
-func (user) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+func (user) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
 	out := differences(desired, observed, "uid", "group", "groups", "comment", "home", "shell", "password", "locked", "min_days", "max_days", "warn_days",
 		"inactive_days", "expires", "authorized_keys")
 	if observed.Attributes["no_home"] == true {
-		out["no_home"] = plan.Diff{Current: true, Desired: false}
+		out["no_home"] = diff.Diff{Current: true, Desired: false}
 	}
 	return out, nil
 }
 
 // differences compares attributes.
-func differences(desired provider.Resource, observed provider.Observation, names ...string) map[string]plan.Diff {
-	out := map[string]plan.Diff{}
+func differences(desired provider.Resource, observed provider.Observation, names ...string) map[string]diff.Diff {
+	out := map[string]diff.Diff{}
 	for _, name := range names {
 		want, have := desired.Attributes[name], observed.Attributes[name]
 		if want != nil && !resource.Equal(want, have) {
-			out[name] = plan.Diff{Current: have, Desired: want}
+			out[name] = diff.Diff{Current: have, Desired: want}
 		}
 	}
 	return out

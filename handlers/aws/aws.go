@@ -18,8 +18,8 @@ import (
 	"github.com/aws/smithy-go"
 
 	"southbound/shared/aws/awserr"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/redact"
 	"southbound/shared/resource"
@@ -61,7 +61,7 @@ func failure(doing string, err error, secrets ...string) error {
 	for _, s := range secrets {
 		hidden.Add(s)
 	}
-	text = hidden.Clean(text, plan.Redacted)
+	text = hidden.Clean(text, diff.Redacted)
 	class, hint := provider.ClassOf(err), ""
 	if class == provider.Retryable { // what is said so by ourselves stays so
 		class, hint = classOf(err)
@@ -112,17 +112,17 @@ func classOf(err error) (class provider.Class, hint string) {
 }
 
 // differences compares attributes that are wanted with those that were found.
-func differences(want, have map[string]any, names []string) map[string]plan.Diff {
-	var out map[string]plan.Diff
+func differences(want, have map[string]any, names []string) map[string]diff.Diff {
+	var out map[string]diff.Diff
 	for _, name := range names {
 		w, h := want[name], have[name]
 		if w == nil || resource.Equal(w, h) {
 			continue
 		}
 		if out == nil {
-			out = map[string]plan.Diff{}
+			out = map[string]diff.Diff{}
 		}
-		out[name] = plan.Diff{Current: h, Desired: w}
+		out[name] = diff.Diff{Current: h, Desired: w}
 	}
 	return out
 }

@@ -16,7 +16,7 @@ import (
 
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/resource"
@@ -24,7 +24,7 @@ import (
 )
 
 // apply does what the engine does with one resource, and returns what was done.
-func apply(t *testing.T, d provider.Definition, c *conn.Conn, r provider.Resource) (plan.Change, map[string]plan.Diff, error) {
+func apply(t *testing.T, d provider.Definition, c *conn.Conn, r provider.Resource) (diff.Change, map[string]diff.Diff, error) {
 	t.Helper()
 	ctx := providertest.NewHost(c).Context(t.Context(), provider.Options{ID: r.ID})
 	obs, err := d.Handler.Read(ctx, provider.ReadRequest{Resource: r})
@@ -34,12 +34,12 @@ func apply(t *testing.T, d provider.Definition, c *conn.Conn, r provider.Resourc
 	switch {
 	case r.Purged && obs.Exists:
 		_, err = d.Handler.Delete(ctx, provider.DeleteRequest{Resource: r, Observed: obs})
-		return plan.Purged, nil, err
+		return diff.Purged, nil, err
 	case r.Purged:
-		return plan.NoChange, nil, nil
+		return diff.NoChange, nil, nil
 	case !obs.Exists:
 		_, err = d.Handler.Create(ctx, provider.CreateRequest{Resource: r})
-		return plan.Created, nil, err
+		return diff.Created, nil, err
 	}
 	differ, ok := d.Handler.(provider.Differ)
 	if !ok {
@@ -47,10 +47,10 @@ func apply(t *testing.T, d provider.Definition, c *conn.Conn, r provider.Resourc
 	}
 	diffs, err := differ.Diff(ctx, r, obs)
 	if err != nil || len(diffs) == 0 {
-		return plan.NoChange, nil, err
+		return diff.NoChange, nil, err
 	}
 	_, err = d.Handler.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs, Changes: diffs})
-	return plan.Updated, diffs, err
+	return diff.Updated, diffs, err
 }
 
 // TestObjectDrift pins that what someone else did is seen and set right, in a bucket with versions,
@@ -78,27 +78,27 @@ func TestObjectDrift(t *testing.T) {
 			for _, c := range []struct {
 				why     string
 				do      func() error
-				change  plan.Change
+				change  diff.Change
 				differs string
 			}{
-				{"it is not there", nil, plan.Created, ""},
-				{"nothing was done", nil, plan.NoChange, ""},
+				{"it is not there", nil, diff.Created, ""},
+				{"nothing was done", nil, diff.NoChange, ""},
 				{"other bytes of the same size", others(&s3.PutObjectInput{Body: strings.NewReader("WANTED"), ContentType: sdk.String("text/plain"), Tagging: sdk.String("a=b"),
-					ChecksumAlgorithm: types.ChecksumAlgorithmSha256}), plan.Updated, "content"},
+					ChecksumAlgorithm: types.ChecksumAlgorithmSha256}), diff.Updated, "content"},
 				{"the same bytes without a SHA-256", others(&s3.PutObjectInput{Body: strings.NewReader("wanted"), ContentType: sdk.String("text/plain"), Tagging: sdk.String("a=b"),
-					ChecksumAlgorithm: types.ChecksumAlgorithmCrc32}), plan.Updated, "content"},
+					ChecksumAlgorithm: types.ChecksumAlgorithmCrc32}), diff.Updated, "content"},
 				{"another type", others(&s3.PutObjectInput{Body: strings.NewReader("wanted"), ContentType: sdk.String("text/css"), Tagging: sdk.String("a=b"),
-					ChecksumAlgorithm: types.ChecksumAlgorithmSha256}), plan.Updated, "content_type"},
+					ChecksumAlgorithm: types.ChecksumAlgorithmSha256}), diff.Updated, "content_type"},
 				{"its own metadata, which nobody asked for", others(&s3.PutObjectInput{Body: strings.NewReader("wanted"), ContentType: sdk.String("text/plain"),
-					Metadata: map[string]string{"mine": "stays"}, Tagging: sdk.String("a=b"), ChecksumAlgorithm: types.ChecksumAlgorithmSha256}), plan.NoChange, ""},
+					Metadata: map[string]string{"mine": "stays"}, Tagging: sdk.String("a=b"), ChecksumAlgorithm: types.ChecksumAlgorithmSha256}), diff.NoChange, ""},
 				{"other tags", func() error {
 					_, err := api.DeleteObjectTagging(t.Context(), &s3.DeleteObjectTaggingInput{Bucket: &bucket, Key: key})
 					return err
-				}, plan.Updated, "tags"},
+				}, diff.Updated, "tags"},
 				{"a marker that it is deleted", func() error {
 					_, err := api.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: key})
 					return err
-				}, plan.Created, ""},
+				}, diff.Created, ""},
 			} {
 				if c.do != nil {
 					if err := c.do(); err != nil {
@@ -119,14 +119,14 @@ func TestObjectDrift(t *testing.T) {
 			}
 			want.Purged = true
 			before := versions()
-			if change, _, err := apply(t, Object(), via(kind, nil), want); change != plan.Purged || err != nil || versions() != before+1 {
+			if change, _, err := apply(t, Object(), via(kind, nil), want); change != diff.Purged || err != nil || versions() != before+1 {
 				t.Errorf("purged: %q, %v, %d versions", change, err, versions())
 			}
 			want.Attributes["delete_versions"] = true
-			if change, _, err := apply(t, Object(), via(kind, nil), want); change != plan.Purged || err != nil || versions() != 0 {
+			if change, _, err := apply(t, Object(), via(kind, nil), want); change != diff.Purged || err != nil || versions() != 0 {
 				t.Errorf("purged with versions: %q, %v, %d versions", change, err, versions())
 			}
-			if change, _, err := apply(t, Object(), via(kind, nil), want); change != plan.NoChange || err != nil {
+			if change, _, err := apply(t, Object(), via(kind, nil), want); change != diff.NoChange || err != nil {
 				t.Errorf("purged again: %q, %v", change, err)
 			}
 		})
@@ -147,7 +147,7 @@ func TestObjectKeeps(t *testing.T) {
 			}
 			for _, attrs := range []map[string]any{{"content": "ours"}, {"content_type": "text/css"}} {
 				attrs["bucket"], attrs["key"] = bucket, "k"
-				if change, _, err := apply(t, Object(), via(kind, nil), provider.Resource{Attributes: attrs}); err != nil || change != plan.Updated {
+				if change, _, err := apply(t, Object(), via(kind, nil), provider.Resource{Attributes: attrs}); err != nil || change != diff.Updated {
 					t.Errorf("%q, %v", change, err)
 				}
 				h, err := api.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: key})
@@ -185,7 +185,7 @@ func TestObjectFaults(t *testing.T) {
 				if _, _, err := apply(t, Object(), via(kind, nil), r); err != nil {
 					t.Fatal(err)
 				}
-				if change, diffs, err := apply(t, Object(), via(kind, nil), r); err != nil || change != plan.NoChange {
+				if change, diffs, err := apply(t, Object(), via(kind, nil), r); err != nil || change != diff.NoChange {
 					t.Errorf("%d: %q, %v, %v", i, change, diffs, err)
 				}
 			}
@@ -255,17 +255,17 @@ func TestParameterDrift(t *testing.T) {
 	for _, c2 := range []struct {
 		why     string
 		do      func() error
-		change  plan.Change
+		change  diff.Change
 		differs string
 	}{
-		{"it is not there", nil, plan.Created, ""},
-		{"nothing was done", nil, plan.NoChange, ""},
-		{"another value", put("other", ""), plan.Updated, "value"},
-		{"a description, which nobody asked for", put("s3cr3t", "mine"), plan.NoChange, ""},
+		{"it is not there", nil, diff.Created, ""},
+		{"nothing was done", nil, diff.NoChange, ""},
+		{"another value", put("other", ""), diff.Updated, "value"},
+		{"a description, which nobody asked for", put("s3cr3t", "mine"), diff.NoChange, ""},
 		{"other tags", func() error {
 			_, err := api.RemoveTagsFromResource(t.Context(), &ssm.RemoveTagsFromResourceInput{ResourceId: &name, ResourceType: ssmtypes.ResourceTypeForTaggingParameter, TagKeys: []string{"a"}})
 			return err
-		}, plan.Updated, "tags"},
+		}, diff.Updated, "tags"},
 	} {
 		if c2.do != nil {
 			if err := c2.do(); err != nil {
@@ -283,7 +283,7 @@ func TestParameterDrift(t *testing.T) {
 	}
 	before := decrypted
 	want.Purged = true
-	if change, _, err := apply(t, Parameter(), c, want); change != plan.Purged || err != nil {
+	if change, _, err := apply(t, Parameter(), c, want); change != diff.Purged || err != nil {
 		t.Errorf("purged: %q, %v", change, err)
 	}
 	if decrypted != before || before == 0 {
@@ -305,7 +305,7 @@ func TestParameterThrottled(t *testing.T) {
 	if _, _, err := apply(t, Parameter(), some, r); err != nil {
 		t.Error(err)
 	}
-	if change, _, err := apply(t, Parameter(), some, r); err != nil || change != plan.NoChange {
+	if change, _, err := apply(t, Parameter(), some, r); err != nil || change != diff.NoChange {
 		t.Errorf("%q, %v", change, err)
 	}
 	all := via(server.MiniStack, &awstest.Faults{Decide: func(string, []byte) awstest.Fault { return awstest.Throttle }})

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"southbound/shared/diag"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -183,13 +183,13 @@ func itemThing(attrs map[string]any) string {
 }
 
 // Diff implements provider.Differ.
-func (item) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
-	out := map[string]plan.Diff{}
+func (item) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+	out := map[string]diff.Diff{}
 	want, _ := desired.Attributes["values"].(map[string]any)
 	have, _ := observed.Attributes["values"].(map[string]any)
 	for name, w := range want {
 		if h, there := have[name]; !there || !resource.Equal(w, h) {
-			out["values"] = plan.Diff{Current: have, Desired: want}
+			out["values"] = diff.Diff{Current: have, Desired: want}
 		}
 	}
 	if extra, _ := observed.Attributes["extra"].([]any); len(extra) > 0 {
@@ -198,7 +198,7 @@ func (item) Diff(_ *provider.Context, desired provider.Resource, observed provid
 			n, _ := name.(string)
 			shown[n] = "(to be removed)"
 		}
-		out["values"] = plan.Diff{Current: shown, Desired: want}
+		out["values"] = diff.Diff{Current: shown, Desired: want}
 	}
 	return out, nil
 }

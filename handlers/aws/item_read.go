@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"southbound/shared/aws/awserr"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/provider"
 )
 
@@ -77,7 +77,7 @@ func getItems(ctx context.Context, api *dynamodb.Client, table string, keys map[
 		names = slices.Collect(maps.Keys(k))
 	}
 	for try := 0; len(left) > 0; try++ {
-		if try > 0 && (machine.Clock{}).Sleep(ctx, min(50*time.Millisecond<<min(try, 8), 5*time.Second)) != nil {
+		if try > 0 && (platform.Clock{}).Sleep(ctx, min(50*time.Millisecond<<min(try, 8), 5*time.Second)) != nil {
 			return nil, ctx.Err()
 		}
 		res, err := api.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: {Keys: left, ConsistentRead: &consistent}}})

@@ -19,7 +19,7 @@ import (
 
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	conn "southbound/shared/transport/aws"
@@ -121,21 +121,21 @@ func TestItemDrift(t *testing.T) {
 	for _, step := range []struct {
 		why    string
 		do     func()
-		change plan.Change
+		change diff.Change
 	}{
-		{"it is not there", nil, plan.Created},
-		{"nothing was done", nil, plan.NoChange},
-		{"the same number in another form", put("n", &types.AttributeValueMemberN{Value: "1E+1"}), plan.NoChange},
-		{"a text that looks like the number", put("n", &types.AttributeValueMemberS{Value: "10"}), plan.Updated},
-		{"something of others", put("theirs", &types.AttributeValueMemberB{Value: []byte{1}}), plan.NoChange},
-		{"a list in place of the set", put("tags", &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: "b"}, &types.AttributeValueMemberS{Value: "a"}}}), plan.Updated},
-		{"the set", put("tags", &types.AttributeValueMemberSS{Value: []string{"b", "a"}}), plan.NoChange},
-		{"what must not be there", put("old", &types.AttributeValueMemberNULL{Value: true}), plan.Updated},
-		{"bytes that look like the set", put("tags", &types.AttributeValueMemberBS{Value: [][]byte{[]byte("a"), []byte("b")}}), plan.Updated},
-		{"a list in place of bytes", put("raw", &types.AttributeValueMemberL{Value: []types.AttributeValue{}}), plan.Updated},
-		{"text in place of bytes", put("raw", &types.AttributeValueMemberS{Value: "AQI="}), plan.Updated},
-		{"a map with bytes in it, as it would be shown", put("map", &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"x": &types.AttributeValueMemberB{Value: []byte{1}}}}), plan.Updated},
-		{"settled", nil, plan.NoChange},
+		{"it is not there", nil, diff.Created},
+		{"nothing was done", nil, diff.NoChange},
+		{"the same number in another form", put("n", &types.AttributeValueMemberN{Value: "1E+1"}), diff.NoChange},
+		{"a text that looks like the number", put("n", &types.AttributeValueMemberS{Value: "10"}), diff.Updated},
+		{"something of others", put("theirs", &types.AttributeValueMemberB{Value: []byte{1}}), diff.NoChange},
+		{"a list in place of the set", put("tags", &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: "b"}, &types.AttributeValueMemberS{Value: "a"}}}), diff.Updated},
+		{"the set", put("tags", &types.AttributeValueMemberSS{Value: []string{"b", "a"}}), diff.NoChange},
+		{"what must not be there", put("old", &types.AttributeValueMemberNULL{Value: true}), diff.Updated},
+		{"bytes that look like the set", put("tags", &types.AttributeValueMemberBS{Value: [][]byte{[]byte("a"), []byte("b")}}), diff.Updated},
+		{"a list in place of bytes", put("raw", &types.AttributeValueMemberL{Value: []types.AttributeValue{}}), diff.Updated},
+		{"text in place of bytes", put("raw", &types.AttributeValueMemberS{Value: "AQI="}), diff.Updated},
+		{"a map with bytes in it, as it would be shown", put("map", &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"x": &types.AttributeValueMemberB{Value: []byte{1}}}}), diff.Updated},
+		{"settled", nil, diff.NoChange},
 	} {
 		if step.do != nil {
 			step.do()
@@ -153,7 +153,7 @@ func TestItemDrift(t *testing.T) {
 		return [...]awstest.Fault{awstest.Lose, awstest.Break, awstest.None}[lost%3]
 	}})
 	r.Attributes["values"] = map[string]any{"n": int64(11)}
-	for _, expected := range []plan.Change{plan.Updated, plan.NoChange} {
+	for _, expected := range []diff.Change{diff.Updated, diff.NoChange} {
 		if change, _, err := apply(t, Item(), broken, r); change != expected || err != nil {
 			t.Errorf("while answers are lost: %q, %v", change, err)
 		}

@@ -17,7 +17,7 @@ import (
 
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/schema"
@@ -88,7 +88,7 @@ func TestListed(t *testing.T) {
 				not++
 				continue
 			}
-			if change, _, err := apply(t, c.of, via(kind, nil), provider.Resource{Type: c.of.Type.Name, Attributes: full}); err != nil || change != plan.NoChange {
+			if change, _, err := apply(t, c.of, via(kind, nil), provider.Resource{Type: c.of.Type.Name, Attributes: full}); err != nil || change != diff.NoChange {
 				not++
 			} else {
 				described++

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/diag"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -106,7 +106,7 @@ func properties() []string {
 }
 
 // Diff implements provider.Differ.
-func (object) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+func (object) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
 	return differences(desired.Attributes, observed.Attributes, properties()), nil
 }
 

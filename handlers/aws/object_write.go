@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"southbound/shared/aws/awserr"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -93,7 +93,7 @@ func (t *target) change(head *s3.HeadObjectOutput) (provider.Result, error) {
 
 // replaces reports whether the bytes have to be sent: because they differ, or because S3 cannot
 // copy the object onto itself.
-func (t *target) replaces(head *s3.HeadObjectOutput, diffs map[string]plan.Diff) bool {
+func (t *target) replaces(head *s3.HeadObjectOutput, diffs map[string]diff.Diff) bool {
 	if t.want.Attributes["content"] == nil {
 		return false
 	}

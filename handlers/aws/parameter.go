@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"southbound/shared/diag"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -99,7 +99,7 @@ func content() []string {
 }
 
 // Diff implements provider.Differ.
-func (parameter) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+func (parameter) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
 	return differences(desired.Attributes, observed.Attributes, append(content(), "tags")), nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"southbound/shared/aws/awserr"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/provider"
 )
 
@@ -44,7 +44,7 @@ func (rd *reading) all() {
 		if len(items) == 0 {
 			return
 		}
-		if try == agreeTries || (machine.Clock{}).Sleep(rd.ctx, agreeWait<<try) != nil {
+		if try == agreeTries || (platform.Clock{}).Sleep(rd.ctx, agreeWait<<try) != nil {
 			for i := range items {
 				rd.errs[text(items[i].Resource, "name")] = provider.Errorf(provider.Retryable, "the parameter changes while it is read")
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"southbound/shared/aws/awserr"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -71,7 +71,7 @@ func (p parameter) update(ctx *provider.Context, api *ssm.Client, r provider.Res
 }
 
 // possible refuses what Parameter Store does not do.
-func possible(r provider.Resource, have provider.Observation, diffs map[string]plan.Diff) error {
+func possible(r provider.Resource, have provider.Observation, diffs map[string]diff.Diff) error {
 	if _, differs := diffs["kind"]; differs && have.Exists {
 		return provider.Errorf(provider.NeedsChange, "the parameter %s is a %v, and its kind can only be set when it is created; purge it first", text(r, "name"), have.Attributes["kind"])
 	}
@@ -162,11 +162,11 @@ func (p parameter) ApplyBatch(ctx context.Context, items []provider.BatchChange)
 			continue
 		}
 		switch with := c.Context.With(ctx); c.Change {
-		case plan.Created:
+		case diff.Created:
 			out[i].Result, out[i].Err = p.Create(with, provider.CreateRequest{Resource: c.Resource, Token: c.Token})
-		case plan.Updated:
+		case diff.Updated:
 			out[i].Result, out[i].Err = p.Update(with, provider.UpdateRequest{Resource: c.Resource, Observed: c.Observed, Changes: c.Changes})
-		case plan.Purged:
+		case diff.Purged:
 			purged = append(purged, i)
 		}
 	}

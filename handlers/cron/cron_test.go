@@ -11,7 +11,7 @@ import (
 
 	"southbound/handlers/internal/textfile"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/schema"
@@ -98,30 +98,30 @@ func resourceOf(t *testing.T, attrs map[string]any) provider.Resource {
 	return provider.Resource{Attributes: full}
 }
 
-func must(t *testing.T, h handler, r provider.Resource, want plan.Change) {
+func must(t *testing.T, h handler, r provider.Resource, want diff.Change) {
 	t.Helper()
 	ctx := providertest.NewHost(nil).Context(t.Context(), provider.Options{})
 	obs, err := h.Read(ctx, provider.ReadRequest{Resource: r})
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff, err := h.Diff(ctx, r, obs)
-	got := plan.NoChange
+	diffs, err := h.Diff(ctx, r, obs)
+	got := diff.NoChange
 	switch {
 	case err != nil:
 	case r.Purged && obs.Exists:
-		got = plan.Purged
+		got = diff.Purged
 		_, err = h.Delete(ctx, provider.DeleteRequest{Resource: r})
 	case r.Purged:
 	case !obs.Exists:
-		got = plan.Created
+		got = diff.Created
 		_, err = h.Create(ctx, provider.CreateRequest{Resource: r})
-	case len(diff) > 0:
-		got = plan.Updated
+	case len(diffs) > 0:
+		got = diff.Updated
 		_, err = h.Update(ctx, provider.UpdateRequest{Resource: r})
 	}
 	if err != nil || got != want {
-		t.Fatalf("did %q (%v), %v; expected %q", got, diff, err, want)
+		t.Fatalf("did %q (%v), %v; expected %q", got, diffs, err, want)
 	}
 }
 
@@ -129,7 +129,7 @@ func must(t *testing.T, h handler, r provider.Resource, want plan.Change) {
 func TestLastJobTakesItsFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "job")
 	r := resourceOf(t, map[string]any{"name": "x", "file": file, "schedule": "1  2 * *  *", "command": "a"})
-	must(t, newHandler(textfile.Editor{}, "crontab"), r, plan.Created)
+	must(t, newHandler(textfile.Editor{}, "crontab"), r, diff.Created)
 	want := "# BEGIN job x of root\n1 2 * * * root a\n# END job x of root\n"
 	for _, spoiled := range []string{want, "# BEGIN job x of root\n# END job x of root\n", "# BEGIN job x of root\nMAILTO=\"z\"\n1 2 * * * root a\n# END job x of root\n",
 		"# BEGIN job x of root\n1 2 * * * nobody a\n# END job x of root\n", "# BEGIN job x of root\n\xff%\\\n# END job x of root\n"} {
@@ -137,15 +137,15 @@ func TestLastJobTakesItsFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if spoiled != want {
-			must(t, newHandler(textfile.Editor{}, "crontab"), r, plan.Updated)
+			must(t, newHandler(textfile.Editor{}, "crontab"), r, diff.Updated)
 		}
-		must(t, newHandler(textfile.Editor{}, "crontab"), r, plan.NoChange)
+		must(t, newHandler(textfile.Editor{}, "crontab"), r, diff.NoChange)
 		if data, err := os.ReadFile(file); err != nil || string(data) != want {
 			t.Fatalf("%q %v", data, err)
 		}
 	}
 	r.Purged = true
-	must(t, newHandler(textfile.Editor{}, "crontab"), r, plan.Purged)
+	must(t, newHandler(textfile.Editor{}, "crontab"), r, diff.Purged)
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestLastJobTakesItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Purged = false
-	must(t, newHandler(textfile.Editor{}, "crontab"), r, plan.Created)
+	must(t, newHandler(textfile.Editor{}, "crontab"), r, diff.Created)
 	if data, err := os.ReadFile(file); err != nil || string(data) != "1 2 * * * root other\n"+want {
 		t.Fatalf("a last line without an end: %q %v", data, err)
 	}
@@ -165,7 +165,7 @@ func TestOnlyWhatDiffersIsReported(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "job")
 	h := newHandler(textfile.Editor{}, "crontab")
 	r := resourceOf(t, map[string]any{"name": "x", "file": file, "schedule": "1  2 * *  mon", "command": " a 5% ", "input": "one\ntwo 5%\n", "environment": map[string]any{"A": "it's", "MAILTO": ""}})
-	must(t, h, r, plan.Created)
+	must(t, h, r, diff.Created)
 	for part, name := range map[string]string{" mon ": "schedule", " a 5": "command", "two": "input", "it'": "environment"} {
 		data, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(data), part) {
@@ -179,10 +179,10 @@ func TestOnlyWhatDiffersIsReported(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff, err := h.Diff(ctx, r, obs); err != nil || len(diff) != 1 || diff[name].Desired == nil {
-			t.Errorf("%s: %v, %v", name, diff, err)
+		if diffs, err := h.Diff(ctx, r, obs); err != nil || len(diffs) != 1 || diffs[name].Desired == nil {
+			t.Errorf("%s: %v, %v", name, diffs, err)
 		}
-		must(t, h, r, plan.Updated)
+		must(t, h, r, diff.Updated)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"southbound/handlers/internal/textfile"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -119,11 +119,11 @@ func observeUnmarked(r provider.Resource, line string, inFile bool) provider.Obs
 }
 
 // differing returns the properties in which a job is not as it is wanted.
-func differing(desired provider.Resource, observed provider.Observation) map[string]plan.Diff {
-	out := map[string]plan.Diff{}
+func differing(desired provider.Resource, observed provider.Observation) map[string]diff.Diff {
+	out := map[string]diff.Diff{}
 	for _, name := range properties() {
 		if want, is := desired.Attributes[name], observed.Attributes[name]; !resource.Equal(want, is) {
-			out[name] = plan.Diff{Current: is, Desired: want}
+			out[name] = diff.Diff{Current: is, Desired: want}
 		}
 	}
 	return out
@@ -180,7 +180,7 @@ func unescape(s string) string {
 
 // Diff implements provider.Differ: the lines are what is compared, the attributes say how they
 // differ.
-func (handler) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+func (handler) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
 	have := observed.Attributes["lines"]
 	if have == nil {
 		return nil, nil
@@ -191,7 +191,7 @@ func (handler) Diff(_ *provider.Context, desired provider.Resource, observed pro
 		if err != nil {
 			return nil, err
 		}
-		out["lines"] = plan.Diff{Current: have, Desired: strings.Join(j.lines, "\n")}
+		out["lines"] = diff.Diff{Current: have, Desired: strings.Join(j.lines, "\n")}
 	}
 	return out, nil
 }
@@ -203,7 +203,7 @@ func changed(item provider.BatchChange, t textfile.Text) (textfile.Text, error) 
 		return t, err
 	}
 	ls := textfile.LinesOf(t.Bytes)
-	if item.Change == plan.Purged {
+	if item.Change == diff.Purged {
 		if i := j.unmarked(ls); i >= 0 {
 			ls.Replace(i, i+1)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"southbound/handlers/internal/textfile"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 )
@@ -47,7 +47,7 @@ func TestList(t *testing.T) {
 		{"name": "ü", "user": "root", "file": file, "schedule": "@daily", "command": "b", "enabled": false},
 	}
 	for _, attrs := range ours {
-		must(t, h, resourceOf(t, attrs), plan.Created)
+		must(t, h, resourceOf(t, attrs), diff.Created)
 	}
 	got := list(t, h)
 	if len(got) != 4 {
@@ -65,7 +65,7 @@ func TestList(t *testing.T) {
 		if attrs["name"] != ours[i]["name"] {
 			t.Error(attrs)
 		}
-		must(t, h, resourceOf(t, attrs), plan.NoChange)
+		must(t, h, resourceOf(t, attrs), diff.NoChange)
 	}
 }
 
@@ -85,17 +85,17 @@ func TestForeign(t *testing.T) {
 	}
 	found := list(t, h)
 	for _, attrs := range found {
-		must(t, h, resourceOf(t, attrs), plan.NoChange)
+		must(t, h, resourceOf(t, attrs), diff.NoChange)
 	}
 	if data, err := os.ReadFile(file); err != nil || string(data) != before || len(found) != 2 {
 		t.Fatalf("%q %v %v", data, found, err)
 	}
 	found[0]["schedule"] = "0 4 * * *"
-	must(t, h, resourceOf(t, found[0]), plan.Updated)
-	must(t, h, resourceOf(t, found[0]), plan.NoChange)
+	must(t, h, resourceOf(t, found[0]), diff.Updated)
+	must(t, h, resourceOf(t, found[0]), diff.NoChange)
 	gone := resourceOf(t, found[1])
 	gone.Purged = true
-	must(t, h, gone, plan.Purged)
+	must(t, h, gone, diff.Purged)
 	name := "test -e /run/x || A=1 /sbin/scrub -A 5%"
 	want := "SHELL=/bin/sh\n# BEGIN job " + name + " of root\n0 4 * * * root test -e /run/x || A=1 /sbin/scrub -A 5\\%\n# END job " + name + " of root\n"
 	if data, err := os.ReadFile(file); err != nil || string(data) != want {
@@ -114,16 +114,16 @@ func TestTakesOver(t *testing.T) {
 	}
 	r := resourceOf(t, map[string]any{"name": "x", "file": file, "schedule": "*/5 * * * MON", "command": "do it"})
 	r.Purged = true
-	must(t, h, r, plan.NoChange) // it is not ours
+	must(t, h, r, diff.NoChange) // it is not ours
 	r.Purged = false
-	must(t, h, r, plan.Updated)
-	must(t, h, r, plan.NoChange)
+	must(t, h, r, diff.Updated)
+	must(t, h, r, diff.NoChange)
 	want := "# mine\n# BEGIN job x of root\n*/5 * * * MON root do it\n# END job x of root\n" + other
 	if data, err := os.ReadFile(file); err != nil || string(data) != want {
 		t.Fatalf("%q %v", data, err)
 	}
 	// What another job of ours says is not somebody else's.
-	must(t, h, resourceOf(t, map[string]any{"name": "y", "file": file, "schedule": "*/5 * * * MON", "command": "do it"}), plan.Created)
+	must(t, h, resourceOf(t, map[string]any{"name": "y", "file": file, "schedule": "*/5 * * * MON", "command": "do it"}), diff.Created)
 	if data, err := os.ReadFile(file); err != nil || strings.Count(string(data), "do it") != 2 {
 		t.Fatalf("%q %v", data, err)
 	}

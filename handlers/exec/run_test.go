@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"southbound/shared/diag"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/resource"
@@ -53,7 +53,7 @@ func TestConformance(t *testing.T) {
 // result is what came of one apply.
 type result struct {
 	host   *providertest.Host
-	change plan.Change
+	change diff.Change
 	err    error
 }
 
@@ -86,14 +86,14 @@ func want(t *testing.T, attrs map[string]any) provider.Resource {
 // apply reads and acts, as the engine does.
 func apply(ctx context.Context, t *testing.T, attrs map[string]any) result {
 	t.Helper()
-	r, out := want(t, attrs), result{host: providertest.NewHost(nil), change: plan.NoChange}
+	r, out := want(t, attrs), result{host: providertest.NewHost(nil), change: diff.NoChange}
 	c := out.host.Context(ctx, provider.Options{})
 	obs, err := handler{}.Read(c, provider.ReadRequest{Resource: r})
 	if err != nil || obs.Exists {
 		out.err = err
 		return out
 	}
-	out.change = plan.Created
+	out.change = diff.Created
 	_, out.err = handler{}.Create(c, provider.CreateRequest{Resource: r})
 	return out
 }
@@ -135,7 +135,7 @@ func TestOutput(t *testing.T) {
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			got := apply(t.Context(), t, tc.attrs)
-			if got.err != nil || got.change != plan.Created {
+			if got.err != nil || got.change != diff.Created {
 				t.Fatalf("it did %q: %v\n%s", got.change, got.err, got.host.Output())
 			}
 			if d := cmp.Diff(tc.want, got.said()); d != "" {
@@ -220,22 +220,22 @@ func TestConditions(t *testing.T) {
 	for _, tc := range []struct {
 		why   string
 		attrs map[string]any
-		want  plan.Change
+		want  diff.Change
 	}{
-		{"without a condition it always runs", map[string]any{}, plan.Created},
-		{"unless succeeds", map[string]any{"unless": "true"}, plan.NoChange},
-		{"unless fails, with any code", map[string]any{"unless": "exit 2"}, plan.Created},
-		{"onlyif succeeds", map[string]any{"onlyif": []any{"true"}}, plan.Created},
-		{"onlyif fails", map[string]any{"onlyif": []any{"false"}}, plan.NoChange},
-		{"returns is not for conditions", map[string]any{"onlyif": "exit 3", "returns": []any{int64(0), int64(3)}}, plan.NoChange},
-		{"creates is there", map[string]any{"creates": there}, plan.NoChange},
-		{"creates is not there", map[string]any{"creates": filepath.Join(there, "none")}, plan.Created},
-		{"nor the directory it is in", map[string]any{"creates": filepath.Join(there, "none/none")}, plan.Created},
-		{"a link that leads nowhere is there", map[string]any{"creates": dangling}, plan.NoChange},
-		{"all of them have to say so", map[string]any{"creates": filepath.Join(there, "none"), "unless": "false", "onlyif": "false"}, plan.NoChange},
-		{"reload_only waits for an event", map[string]any{"reload_only": true}, plan.NoChange},
+		{"without a condition it always runs", map[string]any{}, diff.Created},
+		{"unless succeeds", map[string]any{"unless": "true"}, diff.NoChange},
+		{"unless fails, with any code", map[string]any{"unless": "exit 2"}, diff.Created},
+		{"onlyif succeeds", map[string]any{"onlyif": []any{"true"}}, diff.Created},
+		{"onlyif fails", map[string]any{"onlyif": []any{"false"}}, diff.NoChange},
+		{"returns is not for conditions", map[string]any{"onlyif": "exit 3", "returns": []any{int64(0), int64(3)}}, diff.NoChange},
+		{"creates is there", map[string]any{"creates": there}, diff.NoChange},
+		{"creates is not there", map[string]any{"creates": filepath.Join(there, "none")}, diff.Created},
+		{"nor the directory it is in", map[string]any{"creates": filepath.Join(there, "none/none")}, diff.Created},
+		{"a link that leads nowhere is there", map[string]any{"creates": dangling}, diff.NoChange},
+		{"all of them have to say so", map[string]any{"creates": filepath.Join(there, "none"), "unless": "false", "onlyif": "false"}, diff.NoChange},
+		{"reload_only waits for an event", map[string]any{"reload_only": true}, diff.NoChange},
 		{"conditions have the environment, the directory and the umask", map[string]any{"onlyif": `test "$A" = 1 && test "$(pwd)" = /usr && test "$(umask)" = 0077`,
-			"environment": map[string]any{"A": "1"}, "cwd": "/usr", "umask": "077"}, plan.Created},
+			"environment": map[string]any{"A": "1"}, "cwd": "/usr", "umask": "077"}, diff.Created},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			tc.attrs["command"] = "true"

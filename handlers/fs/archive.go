@@ -11,8 +11,8 @@ import (
 	"southbound/handlers/internal/disk"
 
 	"southbound/shared/diag"
+	"southbound/shared/diff"
 	"southbound/shared/pattern"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -236,13 +236,13 @@ func validLink(name, target string) error {
 }
 
 // Diff implements provider.Differ.
-func (archive) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
-	out := map[string]plan.Diff{}
+func (archive) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+	out := map[string]diff.Diff{}
 	if want, have := desired.Attributes["source"], observed.Attributes["source"]; !resource.Equal(want, have) {
-		out["source"] = plan.Diff{Current: have, Desired: want}
+		out["source"] = diff.Diff{Current: have, Desired: want}
 	}
 	if d := observed.Attributes["drifted"]; d != nil {
-		out["drifted"] = plan.Diff{Current: d, Desired: []any{}}
+		out["drifted"] = diff.Diff{Current: d, Desired: []any{}}
 	}
 	return out, nil
 }

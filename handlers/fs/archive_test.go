@@ -19,7 +19,7 @@ import (
 
 	"southbound/handlers/internal/disk"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 )
@@ -120,13 +120,13 @@ func TestArchive(t *testing.T) {
 	g := newRig(t, Archive())
 	one, two := versions(t)
 	attrs := map[string]any{"path": g.path("a"), "source": g.host.AddFile(one), "strip": int64(1)}
-	g.must(g.resource(attrs), plan.Created)
+	g.must(g.resource(attrs), diff.Created)
 	const first = "bin drwxr-x---\nbin/same -rwxr-xr-x \"tool\"\nbin/t Lrwxrwxrwx -> tool\nbin/tool -rwxr-xr-x \"tool\"\nbin/up Lrwxrwxrwx -> ../old\nold drwxr-xr-x\nold/gone -rw-r--r-- \"x\"\nrun -rw-r--r-- \"run one\"\nturns -rw-r--r-- \"file\"\n"
 	if shape := g.unpackedShape("a"); shape != first {
 		t.Fatal(shape)
 	}
 	attrs["source"] = g.host.AddFile(two)
-	g.must(g.resource(attrs), plan.Updated)
+	g.must(g.resource(attrs), diff.Updated)
 	const second = "bin drwxr-x---\nbin/t Lrwxrwxrwx -> same\nbin/tool -rwxr-xr-x \"tool\"\nempty -rw-r--r-- \"\"\nrun -rw-r--r-- \"run two\"\nturns drwxr-xr-x\nturns/into -rw-r--r-- \"directory\"\n"
 	if shape := g.unpackedShape("a"); shape != second {
 		t.Fatal(shape)
@@ -216,7 +216,7 @@ func TestArchiveFormats(t *testing.T) {
 			g.do(err)
 			sum := sha512.Sum512(data)
 			attrs := map[string]any{"path": g.path("a"), "source": g.path("archive"), "strip": int64(1), "checksum": "sha512:" + hex.EncodeToString(sum[:])}
-			g.must(g.resource(attrs), plan.Created)
+			g.must(g.resource(attrs), diff.Created)
 			shape := g.unpackedShape("a")
 			if tc.format == "zip" || strings.HasPrefix(tc.command, "git") { // one follows links, the other has modes of its own
 				if !strings.Contains(shape, `"hello"`) || !strings.Contains(shape, "deep/er/ü") {
@@ -290,17 +290,17 @@ func TestArchiveDrift(t *testing.T) {
 		t.Run(why, func(t *testing.T) {
 			g := newRig(t, Archive())
 			r := g.resource(map[string]any{"path": g.path("a"), "source": g.host.AddFile(one)})
-			g.must(r, plan.Created)
+			g.must(r, diff.Created)
 			before := g.unpackedShape("a")
 			g.write("a/app/mine", "not of the archive", 0o600)
 			mine := g.unpackedShape("a")
 			g.do(drift(g))
-			g.must(r, plan.Updated)
+			g.must(r, diff.Updated)
 			if after := g.unpackedShape("a"); after != mine {
 				t.Fatalf("%s\nand before\n%s", after, before)
 			}
 			r.Purged = true
-			g.must(r, plan.Purged)
+			g.must(r, diff.Purged)
 			if after := g.unpackedShape("a"); after != "app drwxr-xr-x\napp/mine -rw------- \"not of the archive\"\n" {
 				t.Fatal(after)
 			}
@@ -330,11 +330,11 @@ func TestArchivePurgedOverALink(t *testing.T) {
 	one, _ := versions(t)
 	g := newRig(t, Archive())
 	r := g.resource(map[string]any{"path": g.path("a"), "source": g.host.AddFile(one)})
-	g.must(r, plan.Created)
+	g.must(r, diff.Created)
 	g.do(errors.Join(os.Rename(g.path("a/app/bin"), g.path("bin")), os.Symlink("../../bin", g.path("a/app/bin"))))
 	before := g.unpackedShape("bin")
 	r.Purged = true
-	g.must(r, plan.Purged)
+	g.must(r, diff.Purged)
 	if after := g.unpackedShape("bin"); after != before {
 		t.Fatal(after)
 	}
@@ -347,18 +347,18 @@ func TestArchiveCreatesAndQuick(t *testing.T) {
 	one, _ := versions(t)
 	g := newRig(t, Archive())
 	attrs := map[string]any{"path": g.path("a"), "source": g.host.AddFile(one), "creates": "app/run"}
-	g.must(g.resource(attrs), plan.Created)
+	g.must(g.resource(attrs), diff.Created)
 	g.do(os.Remove(g.path("a/app/turns")))
-	g.must(g.resource(attrs), plan.NoChange)
+	g.must(g.resource(attrs), diff.NoChange)
 	delete(attrs, "creates")
 	attrs["verify"] = "quick"
-	g.must(g.resource(attrs), plan.Updated)
+	g.must(g.resource(attrs), diff.Updated)
 	g.do(os.WriteFile(g.path("a/app/run"), []byte("run 0ne"), 0o644)) // as long as it was, at another time
-	g.must(g.resource(attrs), plan.Updated)
+	g.must(g.resource(attrs), diff.Updated)
 	attrs["owner"] = int64(os.Getuid())
-	g.must(g.resource(attrs), plan.NoChange)
+	g.must(g.resource(attrs), diff.NoChange)
 	if os.Getuid() == 0 {
 		attrs["owner"] = int64(4243)
-		g.must(g.resource(attrs), plan.Updated)
+		g.must(g.resource(attrs), diff.Updated)
 	}
 }

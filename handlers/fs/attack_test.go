@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -268,7 +268,7 @@ func TestReplacesWhatIsThereNotWhatItLeadsTo(t *testing.T) {
 			g.write("victim", "unharmed", 0o600)
 			g.do(os.Mkdir(g.path("dir"), 0o700))
 			tc.set(g)
-			g.must(g.resource(map[string]any{"path": g.path("a"), "content": "new", "mode": "0666"}), plan.Updated)
+			g.must(g.resource(map[string]any{"path": g.path("a"), "content": "new", "mode": "0666"}), diff.Updated)
 			g.has(`a -rw-rw-rw- "new"`, `dir drwx------`, `victim -rw------- "unharmed"`)
 		})
 	}
@@ -278,7 +278,7 @@ func TestOtherNamesOfAFileKeepTheirMode(t *testing.T) {
 	g := newRig(t, File())
 	g.write("victim", "shared", 0o600)
 	g.do(os.Link(g.path("victim"), g.path("a")))
-	g.must(g.resource(map[string]any{"path": g.path("a"), "mode": "0644", "content": "shared"}), plan.Updated)
+	g.must(g.resource(map[string]any{"path": g.path("a"), "mode": "0644", "content": "shared"}), diff.Updated)
 	g.has(`a -rw-r--r-- "shared"`, `victim -rw------- "shared"`)
 }
 

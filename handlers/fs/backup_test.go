@@ -8,7 +8,7 @@ import (
 
 	"southbound/handlers/internal/disk"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -80,7 +80,7 @@ func TestBackup(t *testing.T) {
 func TestManyBackups(t *testing.T) {
 	g := newRig(t, File())
 	put := func(content string) {
-		g.must(g.resource(map[string]any{"path": g.path("a"), "content": content, "backup": true}), map[bool]plan.Change{true: plan.Created, false: plan.Updated}[content == "0"])
+		g.must(g.resource(map[string]any{"path": g.path("a"), "content": content, "backup": true}), map[bool]diff.Change{true: diff.Created, false: diff.Updated}[content == "0"])
 	}
 	var want []string
 	for i := range 20 {

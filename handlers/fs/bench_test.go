@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 )
@@ -66,7 +66,7 @@ func createAll(tb testing.TB, host *providertest.Host, rs []provider.Resource) {
 	for from := 0; from < len(rs); from += benchBatch {
 		var items []provider.BatchChange
 		for _, r := range rs[from:min(from+benchBatch, len(rs))] {
-			items = append(items, provider.BatchChange{Context: host.Context(tb.Context(), provider.Options{}), Change: plan.Created, Resource: r})
+			items = append(items, provider.BatchChange{Context: host.Context(tb.Context(), provider.Options{}), Change: diff.Created, Resource: r})
 		}
 		for _, a := range (file{}).ApplyBatch(tb.Context(), items) {
 			if a.Err != nil {
@@ -85,9 +85,9 @@ func readEach(tb testing.TB, host *providertest.Host, rs []provider.Resource, ex
 			items[i] = provider.BatchRead{Context: host.Context(tb.Context(), provider.Options{}), ReadRequest: provider.ReadRequest{Resource: r}}
 		}
 		for i, got := range (file{}).ReadBatch(tb.Context(), items) {
-			diff, _ := (file{}).Diff(nil, part[i], got.Observation)
-			if got.Err != nil || got.Observation.Exists != exist || exist && len(diff) > 0 {
-				tb.Fatal(got, diff)
+			diffs, _ := (file{}).Diff(nil, part[i], got.Observation)
+			if got.Err != nil || got.Observation.Exists != exist || exist && len(diffs) > 0 {
+				tb.Fatal(got, diffs)
 			}
 		}
 	}

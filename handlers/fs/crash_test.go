@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 )
@@ -148,7 +148,7 @@ func (c change) uninterrupted(t *testing.T, fileSystem func(string) error) (befo
 		steps++
 		return fileSystem(call)
 	}})
-	if did, _, err := after.apply(r); err != nil || did == plan.NoChange {
+	if did, _, err := after.apply(r); err != nil || did == diff.NoChange {
 		t.Fatalf("it did %q, %v", did, err)
 	}
 	return before, after, steps
@@ -238,8 +238,8 @@ func (c change) again(t *testing.T, g *rig, r provider.Resource, after *rig, fil
 	if _, _, err := g.apply(r); err != nil {
 		t.Fatalf("the run after step %d: %v", n, err)
 	}
-	if did, diff, err := g.apply(r); err != nil || did != plan.NoChange {
-		t.Fatalf("a second run after step %d did %q (%v), %v", n, did, diff, err)
+	if did, diffs, err := g.apply(r); err != nil || did != diff.NoChange {
+		t.Fatalf("a second run after step %d did %q (%v), %v", n, did, diffs, err)
 	}
 	if got, want := g.shape(false), after.shape(false); got != want {
 		t.Fatalf("interrupted at step %d, in the end there is\n%sexpected\n%s", n, got, want)
@@ -273,7 +273,7 @@ func crashChild() bool {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	if _, err := h.Update(ctx, provider.UpdateRequest{Resource: r, Changes: map[string]plan.Diff{"content": {}}}); err != nil {
+	if _, err := h.Update(ctx, provider.UpdateRequest{Resource: r, Changes: map[string]diff.Diff{"content": {}}}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/diag"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -131,13 +131,13 @@ func shownNames(names []string) []any {
 }
 
 // Diff implements provider.Differ: what is in it too much differs, too.
-func (directory) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+func (directory) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
 	out := differences(desired, observed, "owner", "group", "mode")
 	if s := observed.Attributes["surplus"]; s != nil {
 		if out == nil {
-			out = map[string]plan.Diff{}
+			out = map[string]diff.Diff{}
 		}
-		out["surplus"] = plan.Diff{Current: s}
+		out["surplus"] = diff.Diff{Current: s}
 	}
 	return out, nil
 }
@@ -167,9 +167,9 @@ func (d directory) ApplyBatch(ctx context.Context, items []provider.BatchChange)
 func (directory) prepare(t *task) error {
 	var err error
 	switch t.Change {
-	case plan.Purged:
+	case diff.Purged:
 		return nil
-	case plan.Updated:
+	case diff.Updated:
 		if t.file, err = t.Dir.OpenDir(t.Base); errors.Is(err, unix.EACCES) && t.want.Mode >= 0 {
 			t.file.FD, err = t.Dir.Unlock(t.Base, new(unix.Stat_t))
 		}
@@ -205,9 +205,9 @@ func (directory) prepare(t *task) error {
 // publish implements stepper.
 func (d directory) publish(t *task) error {
 	switch t.Change {
-	case plan.Updated:
+	case diff.Updated:
 		return clearOut(t)
-	case plan.Purged:
+	case diff.Purged:
 		if yes(t.Resource, "recurse_purge") {
 			return removeAll(t)
 		}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -51,7 +51,7 @@ func TestFullDisk(t *testing.T) {
 		g.write("disk/a", "old", 0o640)
 		g.fails(g.resource(map[string]any{"path": g.path("disk/a"), "content": long, "backup": true}), provider.Retryable, "make room")
 		g.has("disk dtrwxrwxrwx", `disk/a -rw-r----- "old"`)
-		g.must(g.resource(map[string]any{"path": g.path("disk/a"), "content": "new"}), plan.Updated)
+		g.must(g.resource(map[string]any{"path": g.path("disk/a"), "content": "new"}), diff.Updated)
 		g.has("disk dtrwxrwxrwx", `disk/a -rw-r----- "new"`)
 	})
 	t.Run("no room for another name", func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestFullDisk(t *testing.T) {
 		for i := range 3 {
 			r := g.resource(map[string]any{"path": g.path(fmt.Sprint("disk/", i))})
 			if i < 2 {
-				g.must(r, plan.Created)
+				g.must(r, diff.Created)
 				continue
 			}
 			g.fails(r, provider.Retryable, "make room")
@@ -153,7 +153,7 @@ func TestReadingNeedsNoWriting(t *testing.T) {
 	g.write("a", "x", 0o600)
 	g.write(disk.Leftover("a"), "half", 0o600)
 	r := g.resource(map[string]any{"path": g.path("a"), "content": "x"})
-	if change, _, err := g.apply(r); err != nil || change != plan.NoChange {
+	if change, _, err := g.apply(r); err != nil || change != diff.NoChange {
 		t.Fatal(change, err)
 	}
 }
@@ -184,7 +184,7 @@ func TestOtherFileSystems(t *testing.T) {
 		}
 		g.write("disk/junk", "", 0o600)
 		r := g.resource(map[string]any{"path": g.path("disk"), "recurse_purge": true})
-		g.must(r, plan.Updated) // what is on it may go
+		g.must(r, diff.Updated) // what is on it may go
 		g.has("disk dtrwxrwxrwx")
 		r.Purged = true
 		g.fails(r, provider.Retryable, "another file system is mounted at "+g.path("disk"))
@@ -204,7 +204,7 @@ func TestWithoutPermission(t *testing.T) {
 	g.do(os.Chmod(g.path("pass"), 0o100))
 	t.Cleanup(func() { g.do(os.Chmod(g.path("pass"), 0o700)) })
 	r := g.resource(map[string]any{"path": g.path("pass/a"), "content": "x"})
-	if change, _, err := g.apply(r); err != nil || change != plan.NoChange {
+	if change, _, err := g.apply(r); err != nil || change != diff.NoChange {
 		t.Fatal(change, err)
 	}
 	g.fails(g.resource(map[string]any{"path": g.path("pass/a"), "content": "y"}), provider.Terminal, "run it as a user that may")

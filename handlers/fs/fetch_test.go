@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -89,26 +89,26 @@ func TestArchiveFetched(t *testing.T) {
 	p := publish(t)
 	g := newRig(t, Archive())
 	attrs := map[string]any{"path": g.path("a"), "source": p.URL + "/moved", "checksum": sha256Of(p.one)}
-	g.must(g.resource(attrs), plan.Created)
+	g.must(g.resource(attrs), diff.Created)
 	if n := p.asked.Load(); n != 1 {
 		t.Errorf("it was fetched %d times", n)
 	}
 	attrs["checksum"] = sha512Of(p.one)
-	g.must(g.resource(attrs), plan.NoChange)
+	g.must(g.resource(attrs), diff.NoChange)
 	attrs["source"] = g.host.AddFile(p.one) // the same, from elsewhere
-	g.must(g.resource(attrs), plan.NoChange)
+	g.must(g.resource(attrs), diff.NoChange)
 	attrs["source"], attrs["checksum"] = p.URL+"/two", sha512Of(p.two)
-	g.must(g.resource(attrs), plan.Updated)
+	g.must(g.resource(attrs), diff.Updated)
 	g.do(os.Remove(g.path("a/app/run")))
-	g.must(g.resource(attrs), plan.Updated)
+	g.must(g.resource(attrs), diff.Updated)
 	if n := p.asked.Load(); n != 3 {
 		t.Errorf("it was fetched %d times; it is needed when something has to be unpacked, and only then", n)
 	}
 	p.Close()
-	g.must(g.resource(attrs), plan.NoChange)
+	g.must(g.resource(attrs), diff.NoChange)
 	r := g.resource(attrs)
 	r.Purged = true
-	g.must(r, plan.Purged)
+	g.must(r, diff.Purged)
 }
 
 func TestArchiveNotFetched(t *testing.T) {
@@ -135,7 +135,7 @@ func TestArchiveNotFetched(t *testing.T) {
 				attrs[k] = v
 			}
 			if tc.class == "" {
-				g.must(g.resource(attrs), plan.Created)
+				g.must(g.resource(attrs), diff.Created)
 				return
 			}
 			g.fails(g.resource(attrs), tc.class, tc.part)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/diag"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -111,26 +111,26 @@ func (file) observe(rd *reader, ctx *provider.Context, r provider.Resource, base
 }
 
 // Diff implements provider.Differ: a symbolic link differs whatever else is asked for.
-func (file) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+func (file) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
 	out := differences(desired, observed, "content", "owner", "group", "mode")
 	if k := observed.Attributes["kind"]; k != nil {
 		if out == nil {
-			out = map[string]plan.Diff{}
+			out = map[string]diff.Diff{}
 		}
-		out["kind"] = plan.Diff{Current: k, Desired: "regular file"}
+		out["kind"] = diff.Diff{Current: k, Desired: "regular file"}
 	}
 	return out, nil
 }
 
 // differences compares attributes whose values are plain.
-func differences(desired provider.Resource, observed provider.Observation, attributes ...string) map[string]plan.Diff {
-	var out map[string]plan.Diff
+func differences(desired provider.Resource, observed provider.Observation, attributes ...string) map[string]diff.Diff {
+	var out map[string]diff.Diff
 	for _, name := range attributes {
 		if want := desired.Attributes[name]; want != nil && want != observed.Attributes[name] {
 			if out == nil {
-				out = map[string]plan.Diff{}
+				out = map[string]diff.Diff{}
 			}
-			out[name] = plan.Diff{Current: observed.Attributes[name], Desired: want}
+			out[name] = diff.Diff{Current: observed.Attributes[name], Desired: want}
 		}
 	}
 	return out
@@ -158,17 +158,17 @@ func (f file) ApplyBatch(ctx context.Context, items []provider.BatchChange) []pr
 
 // prepare implements stepper.
 func (f file) prepare(t *task) error {
-	if t.Change == plan.Purged {
+	if t.Change == diff.Purged {
 		return nil
 	}
-	if t.still = t.Change == plan.Updated && !t.differs("content") && !t.differs("kind"); t.still {
+	if t.still = t.Change == diff.Updated && !t.differs("content") && !t.differs("kind"); t.still {
 		if err := setInPlace(t); err != nil || t.still {
 			return err
 		}
 	}
 	var st unix.Stat_t
 	replaces := false
-	if t.Change == plan.Updated {
+	if t.Change == diff.Updated {
 		err := t.Dir.Stat(t.Base, &st)
 		if disk.UnlessGone(err) != nil {
 			return err
@@ -235,21 +235,21 @@ func (file) publish(t *task) error {
 	if t.still {
 		return nil
 	}
-	if t.Change != plan.Created {
+	if t.Change != diff.Created {
 		if err := t.KeepOld(); err != nil {
 			return err
 		}
 	}
 	var err error
 	switch {
-	case t.Change == plan.Purged:
+	case t.Change == diff.Purged:
 		return t.Dir.Remove(t.Base)
 	case t.named:
 		err = t.Dir.Take(t.Base)
 	default:
-		err = t.Dir.Place(t.file, t.Base, t.Change == plan.Created)
+		err = t.Dir.Place(t.file, t.Base, t.Change == diff.Created)
 	}
-	if errors.Is(err, unix.EBUSY) && t.Change == plan.Updated {
+	if errors.Is(err, unix.EBUSY) && t.Change == diff.Updated {
 		return writeInPlace(t)
 	}
 	return err

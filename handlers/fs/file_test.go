@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/resource"
@@ -105,7 +105,7 @@ func TestUploadsThatCannotBeHad(t *testing.T) {
 				for _, name := range []string{"old", "new"} {
 					r := g.resource(map[string]any{"path": g.path(name), "content": resource.File{Hash: strings.Repeat("0", 64), Size: 1}, "backup": true})
 					c := provider.NewContext(tc.ctx, uploads{g.host, tc.open}, provider.Options{})
-					_, err := g.def.Handler.Update(c, provider.UpdateRequest{Resource: r, Changes: map[string]plan.Diff{"content": {}}})
+					_, err := g.def.Handler.Update(c, provider.UpdateRequest{Resource: r, Changes: map[string]diff.Diff{"content": {}}})
 					if err == nil || provider.ClassOf(err) != tc.class || !strings.Contains(err.Error(), tc.text) {
 						t.Fatalf("%s: %v", provider.ClassOf(err), err)
 					}
@@ -127,19 +127,19 @@ func (failing) Read([]byte) (int, error) { return 0, errors.New("cable pulled") 
 func TestContentOfWhatIsMade(t *testing.T) {
 	g := newRig(t, File())
 	r := g.resource(map[string]any{"path": g.path("a"), "content": "first\n", "replace": false, "mode": "0600"})
-	g.must(r, plan.Created)
+	g.must(r, diff.Created)
 	g.has(`a -rw------- "first\n"`)
 	g.write("a", "mine\n", 0o600)
-	g.must(r, plan.NoChange)
+	g.must(r, diff.NoChange)
 	g.write("a", "mine\n", 0o644)
-	g.must(r, plan.Updated)
+	g.must(r, diff.Updated)
 	g.has(`a -rw------- "mine\n"`)
 	g.do(os.Remove(g.path("a")))
 	g.do(os.Symlink("nowhere", g.path("a"))) // no file is there
-	g.must(r, plan.Updated)
+	g.must(r, diff.Updated)
 	g.has(`a -rw------- "first\n"`)
 	r.Purged = true
-	g.must(r, plan.Purged)
+	g.must(r, diff.Purged)
 }
 
 func TestContentOfNoKind(t *testing.T) {
@@ -175,7 +175,7 @@ func TestBatch(t *testing.T) {
 					attrs["owner"], bad[i] = "no-such-user", provider.Retryable
 				}
 				r := g.resource(attrs)
-				items = append(items, provider.BatchChange{Context: g.ctx(), Change: plan.Created, Resource: r})
+				items = append(items, provider.BatchChange{Context: g.ctx(), Change: diff.Created, Resource: r})
 				reads = append(reads, provider.BatchRead{Context: g.ctx(), ReadRequest: provider.ReadRequest{Resource: r}})
 			}
 			for i, a := range h.ApplyBatch(t.Context(), items) {
@@ -193,7 +193,7 @@ func TestBatch(t *testing.T) {
 			cancel()
 			before := g.shape(false)
 			for i := range items {
-				items[i].Change = plan.Purged
+				items[i].Change = diff.Purged
 			}
 			for i, a := range h.ApplyBatch(ctx, items) {
 				if _, isBad := bad[i]; a.Err == nil && !isBad {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/schema"
 )
 
@@ -51,7 +51,7 @@ func TestManagedIsLeftAlone(t *testing.T) {
 	}
 	r := g.resource(map[string]any{"path": g.path("a"), "recurse_purge": true, "keep": []any{"kept"}})
 	r.Attributes = gather(r.Attributes, []schema.Dependent{{Attributes: map[string]any{"path": "/a/managed"}}, {Attributes: map[string]any{"path": "/a/conf", "backup": true}}})
-	g.must(r, plan.Updated)
+	g.must(r, diff.Updated)
 	g.has("a drwxr-xr-x", `a/conf -rw------- ""`, `a/conf.bak -rw------- ""`, `a/conf.bak.1 -rw------- ""`, `a/conf.bak.12 -rw------- ""`, `a/kept -rw------- ""`, `a/managed -rw------- ""`)
 }
 

@@ -8,7 +8,7 @@ import (
 	"southbound/handlers/internal/textfile"
 
 	"southbound/shared/diag"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -60,7 +60,7 @@ func newIni(e textfile.Editor) ini {
 }
 
 // Diff implements provider.Differ.
-func (ini) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+func (ini) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
 	return differences(desired, observed, "value"), nil
 }
 
@@ -180,7 +180,7 @@ func changeSetting(item provider.BatchChange, t textfile.Text) (textfile.Text, e
 	}
 	ls := textfile.LinesOf(t.Bytes)
 	lines, end := s.find(ls)
-	if item.Change == plan.Purged {
+	if item.Change == diff.Purged {
 		for _, i := range slices.Backward(lines) {
 			ls.Replace(i, i+1)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"southbound/handlers/internal/disk"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 )
@@ -78,11 +78,11 @@ func TestIniSetting(t *testing.T) {
 			}
 			r := g.resource(all)
 			r.Purged = tc.purged
-			if change, diff, err := g.apply(r); err != nil || (change != plan.NoChange) != (tc.before != tc.want) {
-				t.Fatalf("%s %v, %v", change, diff, err)
+			if change, diffs, err := g.apply(r); err != nil || (change != diff.NoChange) != (tc.before != tc.want) {
+				t.Fatalf("%s %v, %v", change, diffs, err)
 			}
 			g.has(fmt.Sprintf("a -rw-r----- %q", tc.want))
-			g.must(r, plan.NoChange)
+			g.must(r, diff.NoChange)
 		})
 	}
 }
@@ -92,7 +92,7 @@ func TestIniRefused(t *testing.T) {
 	attrs := map[string]any{"path": g.path("a"), "section": "s", "setting": "k", "value": "v"}
 	g.fails(g.resource(attrs), provider.Retryable, "set create")
 	attrs["create"] = true
-	g.must(g.resource(attrs), plan.Created)
+	g.must(g.resource(attrs), diff.Created)
 	g.has(`a -rw-r--r-- "[s]\nk = v\n"`)
 	g.write("a", "[s]\nk=v\nk=v\n", 0o600)
 	g.fails(g.resource(attrs), provider.NeedsChange, "line 2, 3")

@@ -9,7 +9,7 @@ import (
 	"southbound/handlers/internal/textfile"
 
 	"southbound/shared/diag"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -120,13 +120,13 @@ func noText() error {
 func pathOf(r provider.Resource) string { return text(r, "path") }
 
 // Diff implements provider.Differ.
-func (line) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+func (line) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
 	out := differences(desired, observed, "line", "block")
 	if n := observed.Attributes["extra"]; n != nil {
 		if out == nil {
-			out = map[string]plan.Diff{}
+			out = map[string]diff.Diff{}
 		}
-		out["extra"] = plan.Diff{Current: n, Desired: int64(0)}
+		out["extra"] = diff.Diff{Current: n, Desired: int64(0)}
 	}
 	return out, nil
 }
@@ -141,7 +141,7 @@ func changeLine(item provider.BatchChange, text textfile.Text) (textfile.Text, e
 		return text, noText()
 	}
 	ls := textfile.LinesOf(text.Bytes)
-	if item.Change == plan.Purged {
+	if item.Change == diff.Purged {
 		err := rule.drop(ls)
 		text.Bytes = ls.Text()
 		return text, err

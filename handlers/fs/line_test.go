@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 )
@@ -129,11 +129,11 @@ func TestLine(t *testing.T) {
 			g.write("a", tc.before, 0o640)
 			tc.attrs["path"], tc.attrs["name"] = g.path("a"), "n"
 			r := g.resource(tc.attrs, tc.purged)
-			if change, diff, err := g.apply(r); err != nil || (change != plan.NoChange) != (tc.before != tc.want) {
-				t.Fatalf("%s %v, %v", change, diff, err)
+			if change, diffs, err := g.apply(r); err != nil || (change != diff.NoChange) != (tc.before != tc.want) {
+				t.Fatalf("%s %v, %v", change, diffs, err)
 			}
 			g.has(fmt.Sprintf("a -rw-r----- %q", tc.want))
-			g.must(r, plan.NoChange)
+			g.must(r, diff.NoChange)
 		})
 	}
 }
@@ -212,7 +212,7 @@ func TestLineAndItsFile(t *testing.T) {
 	g := newRig(t, Line())
 	r := g.resource(map[string]any{"path": g.path("a"), "name": "n", "line": "x"})
 	g.fails(r, provider.Retryable, "describe it, or set create")
-	g.must(g.resource(map[string]any{"path": g.path("a"), "name": "n", "line": "x", "create": true}), plan.Created)
+	g.must(g.resource(map[string]any{"path": g.path("a"), "name": "n", "line": "x", "create": true}), diff.Created)
 	g.has(`a -rw-r--r-- "x\n"`)
 	g.do(os.Symlink("a", g.path("link")))
 	g.fails(g.resource(map[string]any{"path": g.path("link"), "name": "n", "line": "y"}), provider.NeedsChange, "symbolic link")
@@ -221,7 +221,7 @@ func TestLineAndItsFile(t *testing.T) {
 	g.fails(g.resource(map[string]any{"path": g.path("none/a"), "name": "n", "line": "y", "create": true}), provider.Retryable, "directory above it")
 	gone := g.resource(map[string]any{"path": g.path("none/a"), "name": "n", "line": "y"})
 	gone.Purged = true
-	g.must(gone, plan.NoChange)
+	g.must(gone, diff.NoChange)
 }
 
 // TestLineBatch changes many lines of a file at once: one read, one write, and one item's trouble
@@ -243,7 +243,7 @@ func TestLineBatch(t *testing.T) {
 	var batch []provider.BatchRead
 	for i := range 50 {
 		r := g.resource(map[string]any{"path": g.path("a"), "name": fmt.Sprint(i), "line": fmt.Sprint("line ", i)})
-		changes = append(changes, provider.BatchChange{Context: g.ctx(), Change: plan.Created, Resource: r})
+		changes = append(changes, provider.BatchChange{Context: g.ctx(), Change: diff.Created, Resource: r})
 		batch = append(batch, provider.BatchRead{Context: g.ctx(), ReadRequest: provider.ReadRequest{Resource: r}})
 	}
 	changes[7].Resource = g.resource(map[string]any{"path": g.path("a"), "name": "bad", "line": "x", "match": "^k"})
@@ -324,7 +324,7 @@ func TestEditKeepsExtendedAttributes(t *testing.T) {
 	g.dir = t.TempDir()
 	g.write("a", "x\n", 0o600)
 	g.do(unix.Setxattr(g.path("a"), "user.note", []byte("kept"), 0))
-	g.must(g.resource(map[string]any{"path": g.path("a"), "name": "n", "line": "y"}), plan.Created)
+	g.must(g.resource(map[string]any{"path": g.path("a"), "name": "n", "line": "y"}), diff.Created)
 	buf := make([]byte, 16)
 	if n, err := unix.Getxattr(g.path("a"), "user.note", buf); err != nil || string(buf[:n]) != "kept" {
 		t.Fatal(string(buf), err)
@@ -342,7 +342,7 @@ func TestWhatCannotBeReplaced(t *testing.T) {
 	}}
 	g := newRig(t, withLine(mounted))
 	g.write("a", "a long line\nb\n", 0o644)
-	g.must(g.resource(map[string]any{"path": g.path("a"), "name": "n", "match": "long", "line": "l"}), plan.Updated)
+	g.must(g.resource(map[string]any{"path": g.path("a"), "name": "n", "match": "long", "line": "l"}), diff.Updated)
 	g.has(`a -rw-r--r-- "l\nb\n"`)
 
 	g = newRig(t, withFile(mounted))
@@ -350,7 +350,7 @@ func TestWhatCannotBeReplaced(t *testing.T) {
 	uploaded := g.host.AddFile([]byte("uploaded"))
 	for want, attrs := range map[string]map[string]any{`-rw-r--r-- "l\n"`: {"content": "l\n"}, `-rw------- "uploaded"`: {"content": uploaded, "mode": "0600"}} {
 		attrs["path"] = g.path("a")
-		g.must(g.resource(attrs), plan.Updated)
+		g.must(g.resource(attrs), diff.Updated)
 		g.has("a " + want)
 		g.write("a", "spoiled, and longer than it was", 0o644)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -47,7 +47,7 @@ func TestLockedOut(t *testing.T) {
 			g.def = tc.with(unreadable(g.path("a"), 0))
 			tc.set(g)
 			tc.attrs["path"] = g.path("a")
-			g.must(g.resource(tc.attrs), plan.Updated)
+			g.must(g.resource(tc.attrs), diff.Updated)
 			g.has(tc.want)
 		})
 	}

@@ -6,7 +6,7 @@ import (
 
 	"southbound/handlers/internal/disk"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -50,7 +50,7 @@ func TestMovedMeanwhile(t *testing.T) {
 			if !tc.empty {
 				g.do(os.Mkdir(g.path("d"), 0o700))
 			}
-			g.must(r, plan.Created)
+			g.must(r, diff.Created)
 		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"southbound/handlers/internal/disk"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -43,10 +43,10 @@ func TestOddNames(t *testing.T) {
 				return r
 			}
 			for _, name := range oddNames() {
-				g.must(resource(name, tc.first), plan.Created)
+				g.must(resource(name, tc.first), diff.Created)
 			}
 			for _, name := range oddNames() {
-				g.must(resource(name, tc.second), plan.Updated)
+				g.must(resource(name, tc.second), diff.Updated)
 			}
 			entries, err := os.ReadDir(g.dir)
 			g.do(err)
@@ -56,7 +56,7 @@ func TestOddNames(t *testing.T) {
 			for _, name := range oddNames() {
 				r := resource(name, tc.second)
 				r.Purged = true
-				g.must(r, plan.Purged)
+				g.must(r, diff.Purged)
 			}
 			g.has()
 		})
@@ -68,7 +68,7 @@ func TestOddNames(t *testing.T) {
 func TestNamesAsTargets(t *testing.T) {
 	g, d := newRig(t, Symlink()), newRig(t, Directory())
 	for i, name := range oddNames() {
-		g.must(g.resource(map[string]any{"path": g.path(fmt.Sprint(i)), "target": name}), plan.Created)
+		g.must(g.resource(map[string]any{"path": g.path(fmt.Sprint(i)), "target": name}), diff.Created)
 		if got, err := os.Readlink(g.path(fmt.Sprint(i))); err != nil || got != name {
 			t.Fatalf("%q became %q, %v", name, got, err)
 		}
@@ -87,7 +87,7 @@ func TestNamesAsTargets(t *testing.T) {
 			t.Fatalf("%q is not text", name)
 		}
 	}
-	d.must(r, plan.Updated)
+	d.must(r, diff.Updated)
 	d.has("a drwxr-xr-x", `a/-rf -rw------- ""`, "a/a\nb -rw------- \"\"")
 }
 
@@ -136,7 +136,7 @@ func TestLongPaths(t *testing.T) {
 			}
 			r := g.resource(map[string]any{"path": dir + "/" + strings.Repeat("f", tc.base), "content": "x"})
 			if tc.fails == "" {
-				g.must(r, plan.Created)
+				g.must(r, diff.Created)
 				return
 			}
 			g.fails(r, provider.NeedsChange, tc.fails)

@@ -2,13 +2,13 @@ package fs
 
 import (
 	"southbound/handlers/internal/disk"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
 // Noop implements provider.Nooper: whether its directory may be written.
 func (f file) Noop(_ *provider.Context, planned provider.BatchChange) error {
-	if _, bytes := planned.Changes["content"]; planned.Change == plan.Updated && !bytes {
+	if _, bytes := planned.Changes["content"]; planned.Change == diff.Updated && !bytes {
 		return nil // it stays where it is
 	}
 	return wouldWrite(f.sys, planned)
@@ -19,7 +19,7 @@ func (f file) Noop(_ *provider.Context, planned provider.BatchChange) error {
 func (d directory) Noop(_ *provider.Context, planned provider.BatchChange) error {
 	_, surplus := planned.Changes["surplus"]
 	switch {
-	case planned.Change == plan.Updated && !surplus:
+	case planned.Change == diff.Updated && !surplus:
 		return nil
 	case surplus:
 		t := task{BatchChange: &planned, Slot: disk.Slot{Path: text(planned.Resource, "path")}}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -51,7 +51,7 @@ func TestOwnersByNameAndNumber(t *testing.T) {
 					attrs["target"] = "nowhere"
 				}
 				r := g.resource(attrs)
-				g.must(r, plan.Created)
+				g.must(r, diff.Created)
 				if st := g.owner("a"); st != fmt.Sprintf("%d:%d", uid, gid) {
 					t.Fatal(st)
 				}
@@ -59,12 +59,12 @@ func TestOwnersByNameAndNumber(t *testing.T) {
 					return
 				}
 				g.do(os.Lchown(g.path("a"), stranger, stranger+1))
-				change, diff, err := g.apply(r)
-				if err != nil || change != plan.Updated {
+				change, diffs, err := g.apply(r)
+				if err != nil || change != diff.Updated {
 					t.Fatal(change, err)
 				}
-				if tc.owner != nil && diff["owner"] != (plan.Diff{Current: strconv.Itoa(stranger), Desired: tc.owner}) {
-					t.Fatal(diff)
+				if tc.owner != nil && diffs["owner"] != (diff.Diff{Current: strconv.Itoa(stranger), Desired: tc.owner}) {
+					t.Fatal(diffs)
 				}
 				want := map[bool]string{true: strconv.Itoa(uid), false: strconv.Itoa(stranger)}[tc.owner != nil] + ":" +
 					map[bool]string{true: strconv.Itoa(gid), false: strconv.Itoa(stranger + 1)}[tc.group != nil]
@@ -110,12 +110,12 @@ func TestAnotherOwner(t *testing.T) {
 				g.has()
 				return
 			}
-			g.must(r, plan.Created)
+			g.must(r, diff.Created)
 			if st := g.owner("a"); st != "65534:65534" {
 				t.Fatal(st)
 			}
 			g.do(os.Lchown(g.path("a"), 0, 0))
-			g.must(r, plan.Updated)
+			g.must(r, diff.Updated)
 		})
 	}
 }
@@ -144,7 +144,7 @@ func TestUnknownOwners(t *testing.T) {
 				g.has()
 				// What is to go does not need its owner.
 				r.Purged = true
-				if change, _, err := g.apply(r); err != nil || change != plan.NoChange {
+				if change, _, err := g.apply(r); err != nil || change != diff.NoChange {
 					t.Fatal(change, err)
 				}
 			})
@@ -158,11 +158,11 @@ func TestModes(t *testing.T) {
 			t.Run(d.Type.Name+" "+mode, func(t *testing.T) {
 				g := newRig(t, d)
 				r := g.resource(map[string]any{"path": g.path("a"), "mode": mode})
-				g.must(r, plan.Created)
+				g.must(r, diff.Created)
 				g.do(os.Chmod(g.path("a"), 0o751))
-				g.must(r, plan.Updated)
+				g.must(r, diff.Updated)
 				r.Purged = true
-				g.must(r, plan.Purged)
+				g.must(r, diff.Purged)
 			})
 		}
 	}
@@ -212,7 +212,7 @@ func TestReplacedFilesKeepTheirOwner(t *testing.T) {
 		g.do(os.Chown(g.path("a"), stranger, stranger+1))
 		want = fmt.Sprintf("%d:%d", stranger, stranger+1)
 	}
-	g.must(g.resource(map[string]any{"path": g.path("a"), "content": "new"}), plan.Updated)
+	g.must(g.resource(map[string]any{"path": g.path("a"), "content": "new"}), diff.Updated)
 	if got := g.owner("a"); got != want {
 		t.Fatalf("%s, expected %s", got, want)
 	}
@@ -243,7 +243,7 @@ func TestReplacedFilesKeepTheirAttributes(t *testing.T) {
 			g.do(unix.Setxattr(g.path("a"), "user.note", []byte("kept"), 0))
 			g.do(unix.Setxattr(g.path("a"), "system.posix_acl_access", []byte(list), 0))
 			c.want["path"] = g.path("a")
-			g.must(g.resource(c.want), plan.Updated)
+			g.must(g.resource(c.want), diff.Updated)
 			buf := make([]byte, 64)
 			if n, err := unix.Getxattr(g.path("a"), "user.note", buf); err != nil || string(buf[:n]) != "kept" {
 				t.Errorf("the note is %q: %v", buf[:max(n, 0)], err)
@@ -263,7 +263,7 @@ func TestOwnersThatCannotBeKept(t *testing.T) {
 	d.Handler = file{&disk.System{Self: stranger}}
 	g := newRig(t, d)
 	g.write("a", "old", 0o640)
-	g.must(g.resource(map[string]any{"path": g.path("a"), "content": "new"}), plan.Updated)
+	g.must(g.resource(map[string]any{"path": g.path("a"), "content": "new"}), diff.Updated)
 	if !strings.Contains(g.host.Output(), "only the superuser may keep the owner") {
 		t.Fatal(g.host.Output())
 	}

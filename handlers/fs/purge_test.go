@@ -9,7 +9,7 @@ import (
 
 	"southbound/handlers/internal/disk"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -48,9 +48,9 @@ func TestRecursePurge(t *testing.T) {
 			tc.attrs["path"] = g.path("a")
 			r := g.resource(tc.attrs)
 			if r.Purged = tc.purged; tc.purged {
-				g.must(r, plan.Purged)
+				g.must(r, diff.Purged)
 			} else {
-				g.must(r, plan.Updated)
+				g.must(r, diff.Updated)
 			}
 			g.has(append(tc.left, outside...)...)
 			slices.Sort(tc.removed)
@@ -66,7 +66,7 @@ func TestWithoutRecursePurge(t *testing.T) {
 	tree(g)
 	before := g.shape(false)
 	r := g.resource(map[string]any{"path": g.path("a"), "keep": []any{"kept"}})
-	if change, _, err := g.apply(r); err != nil || change != plan.NoChange {
+	if change, _, err := g.apply(r); err != nil || change != diff.NoChange {
 		t.Fatal(change, err)
 	}
 	r.Purged = true
@@ -102,7 +102,7 @@ func TestManyRemovals(t *testing.T) {
 	for i := range 3 * maxReported {
 		g.write(fmt.Sprintf("a/%04d", i), "", 0o600)
 	}
-	g.must(g.resource(map[string]any{"path": g.path("a"), "recurse_purge": true}), plan.Updated)
+	g.must(g.resource(map[string]any{"path": g.path("a"), "recurse_purge": true}), diff.Updated)
 	if n := len(g.removed()); n != maxReported ||
 		!strings.Contains(g.host.Output(), fmt.Sprintf("count:%d", 3*maxReported)) {
 		t.Fatalf("%d reported; %.200s", n, g.host.Output())
@@ -186,7 +186,7 @@ func TestDeepTrees(t *testing.T) {
 	g.do(os.MkdirAll(path, 0o755))
 	r := g.resource(map[string]any{"path": g.path("a"), "recurse_purge": true})
 	r.Purged = true
-	g.must(r, plan.Purged)
+	g.must(r, diff.Purged)
 	g.has()
 }
 
@@ -210,7 +210,7 @@ func TestWrittenMeanwhile(t *testing.T) {
 			g.do(os.MkdirAll(g.path("a/deep"), 0o755))
 			r := g.resource(map[string]any{"path": g.path("a"), "recurse_purge": true})
 			if tc.times == 1 {
-				g.must(r, plan.Updated)
+				g.must(r, diff.Updated)
 				g.has("a drwxr-xr-x")
 				return
 			}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/diag"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -121,13 +121,13 @@ func (symlink) publish(t *task) error {
 	target := text(t.Resource, "target")
 	full := t.want
 	switch {
-	case t.Change == plan.Purged:
+	case t.Change == diff.Purged:
 		return t.Dir.Remove(t.Base)
 	case missing && t.want == disk.Perm{UID: -1, GID: -1, Mode: t.want.Mode}:
 		if err := t.Dir.SymLink(target, t.Base); !errors.Is(err, unix.EEXIST) {
 			return err
 		}
-	case !missing && t.Change == plan.Updated && !t.differs("target"):
+	case !missing && t.Change == diff.Updated && !t.differs("target"):
 		return t.Dir.Own(t.Base, t.want, t.want)
 	case !missing:
 		full, _ = t.want.Keep(&st, t.Dir.Sys.UID())

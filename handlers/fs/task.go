@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -123,14 +123,14 @@ func (t *task) begin(ctx context.Context, item *provider.BatchChange, dirs folde
 	if dir, t.Base, t.err = disk.Place(t.Path); t.err != nil {
 		return
 	}
-	if t.Change != plan.Purged {
+	if t.Change != diff.Purged {
 		if t.want, t.err = known.wantedOf(item.Resource); t.err != nil {
 			return
 		}
 	}
 	var err error
 	t.Dir, err = dirs.open(dir)
-	if t.Change == plan.Purged && disk.Gone(err) {
+	if t.Change == diff.Purged && disk.Gone(err) {
 		t.done = true // with the directory, the thing is gone
 		return
 	}
@@ -142,9 +142,9 @@ func (t *task) begin(ctx context.Context, item *provider.BatchChange, dirs folde
 
 func (t *task) verb() string {
 	switch t.Change {
-	case plan.Purged:
+	case diff.Purged:
 		return "remove " + t.Path
-	case plan.Created:
+	case diff.Created:
 		return "make " + t.Path
 	}
 	return "change " + t.Path
@@ -194,7 +194,7 @@ func (fs folders) sync(tasks []task) {
 			}
 			failed[t.Dir] = err
 		}
-		if t.Change == plan.Purged {
+		if t.Change == diff.Purged {
 			err = disk.UnlessGone(err)
 		}
 		t.err = err

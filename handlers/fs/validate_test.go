@@ -7,7 +7,7 @@ import (
 
 	"southbound/handlers/internal/disk"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/resource"
@@ -36,9 +36,9 @@ func TestChecked(t *testing.T) {
 				g := newRig(t, File())
 				r := g.resource(map[string]any{"path": g.path(name), "content": tc.content, "validate": tc.validate, "mode": "0604"})
 				if tc.class == "" {
-					g.must(r, plan.Created)
+					g.must(r, diff.Created)
 					g.write(name, "old", 0o600)
-					g.must(r, plan.Updated)
+					g.must(r, diff.Updated)
 					g.has(fmt.Sprintf("%s -rw----r-- %q", name, tc.content))
 					return
 				}
@@ -52,7 +52,7 @@ func TestChecked(t *testing.T) {
 				}
 				g.has(fmt.Sprintf("%s -rw------- %q", name, "old"))
 				r.Purged = true
-				g.must(r, plan.Purged)
+				g.must(r, diff.Purged)
 			})
 		}
 	}
@@ -61,7 +61,7 @@ func TestChecked(t *testing.T) {
 // TestCheckedSeesOwnerAndMode has a check look at all that will be there.
 func TestCheckedSeesOwnerAndMode(t *testing.T) {
 	g := newRig(t, File())
-	g.must(g.resource(map[string]any{"path": g.path("a"), "content": "#!/bin/sh\nexit 7\n", "mode": "0750", "validate": `test "$(stat -c %%a %)" = 750`}), plan.Created)
+	g.must(g.resource(map[string]any{"path": g.path("a"), "content": "#!/bin/sh\nexit 7\n", "mode": "0750", "validate": `test "$(stat -c %%a %)" = 750`}), diff.Created)
 }
 
 func TestCheckedLines(t *testing.T) {
@@ -77,7 +77,7 @@ func TestCheckedLines(t *testing.T) {
 	// Of a batch, only what is to blame fails.
 	var items []provider.BatchChange
 	for _, text := range []string{"one", "bad", "two"} {
-		items = append(items, provider.BatchChange{Context: g.ctx(), Change: plan.Created, Resource: at(text, map[string]any{"line": text, "validate": check})})
+		items = append(items, provider.BatchChange{Context: g.ctx(), Change: diff.Created, Resource: at(text, map[string]any{"line": text, "validate": check})})
 	}
 	out := g.def.Handler.(line).ApplyBatch(t.Context(), items)
 	if out[0].Err != nil || out[1].Err == nil || provider.ClassOf(out[1].Err) != provider.NeedsChange || out[2].Err != nil {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/schema"
@@ -101,33 +101,33 @@ func (g *rig) ctx() *provider.Context {
 }
 
 // apply reads, compares and acts, as the engine does, and returns what it did and what differed.
-func (g *rig) apply(r provider.Resource) (plan.Change, map[string]plan.Diff, error) {
+func (g *rig) apply(r provider.Resource) (diff.Change, map[string]diff.Diff, error) {
 	h := g.def.Handler
 	obs, err := h.Read(g.ctx(), provider.ReadRequest{Resource: r})
 	if err != nil {
-		return plan.NoChange, nil, err
+		return diff.NoChange, nil, err
 	}
 	switch {
 	case r.Purged && !obs.Exists:
-		return plan.NoChange, nil, nil
+		return diff.NoChange, nil, nil
 	case r.Purged:
 		_, err := h.Delete(g.ctx(), provider.DeleteRequest{Resource: r, Observed: obs})
-		return plan.Purged, nil, err
+		return diff.Purged, nil, err
 	case !obs.Exists:
 		_, err := h.Create(g.ctx(), provider.CreateRequest{Resource: r})
-		return plan.Created, nil, err
+		return diff.Created, nil, err
 	}
-	var diff map[string]plan.Diff
+	var diffs map[string]diff.Diff
 	if d, ok := h.(provider.Differ); ok {
-		diff, err = d.Diff(g.ctx(), r, obs)
+		diffs, err = d.Diff(g.ctx(), r, obs)
 	} else {
-		diff = plan.Compare(g.typ, r.Attributes, obs.Attributes)
+		diffs = diff.Compare(g.typ, r.Attributes, obs.Attributes)
 	}
-	if err != nil || len(diff) == 0 {
-		return plan.NoChange, nil, err
+	if err != nil || len(diffs) == 0 {
+		return diff.NoChange, nil, err
 	}
-	_, err = h.Update(g.ctx(), provider.UpdateRequest{Resource: r, Observed: obs, Changes: diff})
-	return plan.Updated, diff, err
+	_, err = h.Update(g.ctx(), provider.UpdateRequest{Resource: r, Observed: obs, Changes: diffs})
+	return diff.Updated, diffs, err
 }
 
 // would asks in a dry run what a deploy would do, and returns why that would fail.
@@ -138,14 +138,14 @@ func (g *rig) would(r provider.Resource) error {
 	if err != nil {
 		return err
 	}
-	item := provider.BatchChange{Context: ctx, Change: plan.Updated, Resource: r, Observed: obs}
+	item := provider.BatchChange{Context: ctx, Change: diff.Updated, Resource: r, Observed: obs}
 	switch {
 	case r.Purged:
-		item.Change = plan.Purged
+		item.Change = diff.Purged
 	case !obs.Exists:
-		item.Change = plan.Created
+		item.Change = diff.Created
 	default:
-		item.Changes = plan.Compare(g.typ, r.Attributes, obs.Attributes)
+		item.Changes = diff.Compare(g.typ, r.Attributes, obs.Attributes)
 		if d, ok := g.def.Handler.(provider.Differ); ok {
 			if item.Changes, err = d.Diff(ctx, r, obs); err != nil {
 				return err
@@ -156,13 +156,13 @@ func (g *rig) would(r provider.Resource) error {
 }
 
 // must applies and demands a change, and none after it.
-func (g *rig) must(r provider.Resource, want plan.Change) {
+func (g *rig) must(r provider.Resource, want diff.Change) {
 	g.t.Helper()
-	if got, diff, err := g.apply(r); err != nil || got != want {
-		g.t.Fatalf("apply did %q (%v), %v; expected %q", got, diff, err, want)
+	if got, diffs, err := g.apply(r); err != nil || got != want {
+		g.t.Fatalf("apply did %q (%v), %v; expected %q", got, diffs, err, want)
 	}
-	if got, diff, err := g.apply(r); err != nil || got != plan.NoChange {
-		g.t.Fatalf("a second apply did %q (%v), %v", got, diff, err)
+	if got, diffs, err := g.apply(r); err != nil || got != diff.NoChange {
+		g.t.Fatalf("a second apply did %q (%v), %v", got, diffs, err)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -278,7 +278,7 @@ func (g *runner) removable() error {
 // Noop implements provider.Nooper: whether what is here would be refused to be lost.
 func (h handler) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	w, err := wantedOf(planned.Resource)
-	if err != nil || planned.Change == plan.Created {
+	if err != nil || planned.Change == diff.Created {
 		return err
 	}
 	g, err := h.runner(ctx, w)
@@ -289,7 +289,7 @@ func (h handler) Noop(ctx *provider.Context, planned provider.BatchChange) error
 	if exists, err := g.there(); err != nil || !exists {
 		return err
 	}
-	if planned.Change == plan.Purged {
+	if planned.Change == diff.Purged {
 		return g.removable()
 	}
 	if g.isBare || g.bare || g.revision == "" {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/resource"
@@ -131,7 +131,7 @@ func newRig(t *testing.T) *rig {
 	return &rig{t, typ, handler{config: []string{"protocol.file.allow=always"}}, providertest.NewHost(nil)}
 }
 
-func (g *rig) apply(attrs map[string]any, purged bool) (plan.Change, error) {
+func (g *rig) apply(attrs map[string]any, purged bool) (diff.Change, error) {
 	g.t.Helper()
 	full, problems := g.typ.Check(attrs)
 	if len(problems) > 0 {
@@ -141,28 +141,28 @@ func (g *rig) apply(attrs map[string]any, purged bool) (plan.Change, error) {
 	ctx := g.host.Context(g.t.Context(), provider.Options{})
 	obs, err := g.h.Read(ctx, provider.ReadRequest{Resource: r})
 	if err != nil {
-		return plan.NoChange, err
+		return diff.NoChange, err
 	}
-	diff, err := g.h.Diff(ctx, r, obs)
+	diffs, err := g.h.Diff(ctx, r, obs)
 	switch {
 	case err != nil || purged && !obs.Exists:
-		return plan.NoChange, err
+		return diff.NoChange, err
 	case purged:
 		_, err = g.h.Delete(ctx, provider.DeleteRequest{Resource: r})
-		return plan.Purged, err
+		return diff.Purged, err
 	case !obs.Exists:
 		_, err = g.h.Create(ctx, provider.CreateRequest{Resource: r})
-		return plan.Created, err
-	case len(diff) == 0:
-		return plan.NoChange, nil
+		return diff.Created, err
+	case len(diffs) == 0:
+		return diff.NoChange, nil
 	}
-	_, err = g.h.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs, Changes: diff})
-	return plan.Updated, err
+	_, err = g.h.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs, Changes: diffs})
+	return diff.Updated, err
 }
 
-func (g *rig) must(attrs map[string]any, want plan.Change) {
+func (g *rig) must(attrs map[string]any, want diff.Change) {
 	g.t.Helper()
-	for i, w := range []plan.Change{want, plan.NoChange} {
+	for i, w := range []diff.Change{want, diff.NoChange} {
 		if got, err := g.apply(attrs, false); err != nil || got != w {
 			g.t.Fatalf("apply %d did %q, %v; expected %q", i+1, got, err, w)
 		}
@@ -189,31 +189,31 @@ func has(t *testing.T, path, text string) {
 func TestFollows(t *testing.T) {
 	g, source, path := newRig(t), origin(t), t.TempDir() // an empty directory may be there
 	attrs := map[string]any{"path": path, "source": source, "revision": "main"}
-	g.must(attrs, plan.Created)
+	g.must(attrs, diff.Created)
 	write(t, source+"/a", "moved\n")
 	run(t, source, "commit", "-qam", "4")
 	pinned := map[string]any{"path": path, "source": source, "revision": "main", "update": false}
-	g.must(pinned, plan.NoChange)
+	g.must(pinned, diff.NoChange)
 	has(t, path+"/a", "one\n")
-	g.must(attrs, plan.Updated)
+	g.must(attrs, diff.Updated)
 	has(t, path+"/a", "moved\n")
 	run(t, source, "reset", "-q", "--hard", "v1")
 	write(t, source+"/a", "by force\n")
 	run(t, source, "commit", "-qam", "5")
-	g.must(attrs, plan.Updated)
+	g.must(attrs, diff.Updated)
 	has(t, path+"/a", "by force\n")
 	if branch := run(t, path, "rev-parse", "--abbrev-ref", "HEAD", "@{upstream}"); branch != "main\norigin/main" {
 		t.Fatal(branch)
 	}
 
 	write(t, path+"/a", "mine\n")
-	g.must(attrs, plan.NoChange) // it is where it is wanted
+	g.must(attrs, diff.NoChange) // it is where it is wanted
 	write(t, source+"/a", "theirs\n")
 	run(t, source, "commit", "-qam", "6")
 	g.fails(attrs, false, provider.NeedsChange, "not committed: [a]")
 	g.fails(attrs, true, provider.NeedsChange, "not committed: [a]")
-	g.would(attrs, plan.Updated, "not committed: [a]")
-	g.would(attrs, plan.Purged, "not committed: [a]")
+	g.would(attrs, diff.Updated, "not committed: [a]")
+	g.would(attrs, diff.Purged, "not committed: [a]")
 	attrs["local"] = "keep"
 	g.fails(attrs, false, provider.NeedsChange, "would be overwritten")
 	has(t, path+"/a", "mine\n")
@@ -221,18 +221,18 @@ func TestFollows(t *testing.T) {
 	attrs["local"] = "refuse"
 	g.fails(attrs, false, provider.NeedsChange, "the remote has not")
 	g.fails(attrs, true, provider.NeedsChange, "the remote has not")
-	g.would(attrs, plan.Updated, "the remote has not")
-	g.would(attrs, plan.Purged, "the remote has not")
+	g.would(attrs, diff.Updated, "the remote has not")
+	g.would(attrs, diff.Purged, "the remote has not")
 	attrs["local"] = "discard"
-	g.would(attrs, plan.Updated, "")
-	g.would(attrs, plan.Purged, "")
-	g.must(attrs, plan.Updated)
+	g.would(attrs, diff.Updated, "")
+	g.would(attrs, diff.Purged, "")
+	g.must(attrs, diff.Updated)
 	has(t, path+"/a", "theirs\n")
 	write(t, path+"/a", "drift\n")
 	if err := os.Remove(path + "/a"); err != nil {
 		t.Fatal(err)
 	}
-	g.must(attrs, plan.Updated)
+	g.must(attrs, diff.Updated)
 	has(t, path+"/a", "theirs\n")
 
 	attrs["local"] = "keep"
@@ -240,10 +240,10 @@ func TestFollows(t *testing.T) {
 	write(t, source+"/new", "new\n")
 	run(t, source, "add", "new")
 	run(t, source, "commit", "-qm", "7")
-	g.must(attrs, plan.Updated)
+	g.must(attrs, diff.Updated)
 	has(t, path+"/a", "kept\n")
 	has(t, path+"/new", "new\n")
-	if did, err := g.apply(attrs, true); err != nil || did != plan.Purged {
+	if did, err := g.apply(attrs, true); err != nil || did != diff.Purged {
 		t.Fatal(did, err)
 	}
 }
@@ -252,26 +252,26 @@ func TestFollows(t *testing.T) {
 func TestForcedBranchIsNobodysWork(t *testing.T) {
 	g, source, path := newRig(t), origin(t), filepath.Join(t.TempDir(), "x")
 	attrs := map[string]any{"path": path, "source": source, "revision": "dev"}
-	g.must(attrs, plan.Created)
+	g.must(attrs, diff.Created)
 	run(t, source, "branch", "-qf", "dev", "v1")
 	attrs["revision"] = "main"
-	g.must(attrs, plan.Updated)
+	g.must(attrs, diff.Updated)
 	run(t, path, "fetch", "-q", "origin")
-	g.would(attrs, plan.Purged, "")
-	if did, err := g.apply(attrs, true); err != nil || did != plan.Purged {
+	g.would(attrs, diff.Purged, "")
+	if did, err := g.apply(attrs, true); err != nil || did != diff.Purged {
 		t.Fatal(did, err)
 	}
 }
 
 // would demands that a dry run says why a change would be refused, "" that it would not be.
-func (g *rig) would(attrs map[string]any, change plan.Change, part string) {
+func (g *rig) would(attrs map[string]any, change diff.Change, part string) {
 	g.t.Helper()
 	full, problems := g.typ.Check(attrs)
 	if len(problems) > 0 {
 		g.t.Fatal(problems)
 	}
 	ctx := g.host.Context(g.t.Context(), provider.Options{DryRun: true})
-	err := g.h.Noop(ctx, provider.BatchChange{Context: ctx, Change: change, Resource: provider.Resource{Attributes: full, Purged: change == plan.Purged}, Changes: map[string]plan.Diff{"revision": {}}})
+	err := g.h.Noop(ctx, provider.BatchChange{Context: ctx, Change: change, Resource: provider.Resource{Attributes: full, Purged: change == diff.Purged}, Changes: map[string]diff.Diff{"revision": {}}})
 	if (err != nil) != (part != "") || err != nil && !strings.Contains(err.Error(), part) {
 		g.t.Fatalf("%v; expected %q", err, part)
 	}
@@ -285,10 +285,10 @@ func TestRevisions(t *testing.T) {
 		revision any
 		depth    any
 		a        string
-		change   plan.Change
+		change   diff.Change
 	}{
-		{nil, nil, "one\n", plan.Created}, {"v1", nil, "one\n", plan.Updated}, {"v2", nil, "one\n", plan.Updated}, {dev, nil, "dev\n", plan.Updated}, {"dev", nil, "dev\n", plan.Updated},
-		{"refs/tags/v1", nil, "one\n", plan.Updated}, {nil, nil, "one\n", plan.NoChange}, {"refs/heads/main", int64(1), "one\n", plan.Updated},
+		{nil, nil, "one\n", diff.Created}, {"v1", nil, "one\n", diff.Updated}, {"v2", nil, "one\n", diff.Updated}, {dev, nil, "dev\n", diff.Updated}, {"dev", nil, "dev\n", diff.Updated},
+		{"refs/tags/v1", nil, "one\n", diff.Updated}, {nil, nil, "one\n", diff.NoChange}, {"refs/heads/main", int64(1), "one\n", diff.Updated},
 	} {
 		attrs := map[string]any{"path": path, "source": source, "revision": tc.revision, "depth": tc.depth}
 		g.must(attrs, tc.change)
@@ -298,12 +298,12 @@ func TestRevisions(t *testing.T) {
 	for _, revision := range []string{"main", "v2", dev} {
 		shallow := filepath.Join(t.TempDir(), "s")
 		attrs := map[string]any{"path": shallow, "source": "file://" + source, "revision": revision, "depth": int64(1)}
-		g.must(attrs, plan.Created)
+		g.must(attrs, diff.Created)
 		if n := run(t, shallow, "rev-list", "--count", "HEAD"); n != "1" {
 			t.Fatalf("%s has %s commits", revision, n)
 		}
 		attrs["depth"], attrs["revision"] = nil, "v1"
-		g.must(attrs, plan.Updated)
+		g.must(attrs, diff.Updated)
 	}
 	g.fails(map[string]any{"path": filepath.Join(t.TempDir(), "none", "x"), "source": source}, false, provider.Retryable, "describe that, too")
 	g.fails(map[string]any{"path": filepath.Join(t.TempDir(), "x"), "source": "/none"}, false, provider.Retryable, "does not")
@@ -312,17 +312,17 @@ func TestRevisions(t *testing.T) {
 	g.fails(map[string]any{"path": full, "source": source}, false, provider.NeedsChange, "no git repository")
 	g.fails(map[string]any{"path": full + "/precious", "source": source}, false, provider.NeedsChange, "not a directory")
 	within := filepath.Join(path, "nested") // inside another working tree
-	g.must(map[string]any{"path": within, "source": source, "revision": "dev"}, plan.Created)
+	g.must(map[string]any{"path": within, "source": source, "revision": "dev"}, diff.Created)
 	has(t, path+"/a", "one\n")
 }
 
 func TestBare(t *testing.T) {
 	g, source, path := newRig(t), origin(t), filepath.Join(t.TempDir(), "x.git")
 	attrs := map[string]any{"path": path, "source": source, "bare": true}
-	g.must(attrs, plan.Created)
+	g.must(attrs, diff.Created)
 	run(t, source, "branch", "-D", "dev")
 	run(t, source, "tag", "v3")
-	g.must(attrs, plan.Updated)
+	g.must(attrs, diff.Updated)
 	if refs := run(t, path, "for-each-ref", "--format=%(refname)"); refs != "refs/heads/main\nrefs/tags/v1\nrefs/tags/v2\nrefs/tags/v3" {
 		t.Fatal(refs)
 	}
@@ -333,12 +333,12 @@ func TestSubmodules(t *testing.T) {
 	run(t, source, "submodule", "--quiet", "add", inner, "sub")
 	run(t, source, "commit", "-qm", "with a submodule")
 	attrs := map[string]any{"path": path, "source": source, "revision": "main"}
-	g.must(attrs, plan.Created)
+	g.must(attrs, diff.Created)
 	attrs["submodules"] = true
-	g.must(attrs, plan.Updated)
+	g.must(attrs, diff.Updated)
 	has(t, path+"/sub/a", "one\n")
 	run(t, path+"/sub", "checkout", "-q", "v1")
-	g.must(attrs, plan.Updated)
+	g.must(attrs, diff.Updated)
 	has(t, path+"/sub/b/c", "two\n")
 }
 
@@ -358,7 +358,7 @@ func TestPassword(t *testing.T) {
 	defer server.Close()
 	g, path := newRig(t), filepath.Join(dir, "x")
 	attrs := map[string]any{"path": path, "source": server.URL + "/.git", "revision": "main", "username": "deploy", "password": "s3cr3t'%\"$x"}
-	g.must(attrs, plan.Created)
+	g.must(attrs, diff.Created)
 	has(t, path+"/b/c", "two\n")
 	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
 		if err != nil || !info.Mode().IsRegular() {
@@ -410,7 +410,7 @@ func TestUser(t *testing.T) {
 		}
 		return
 	}
-	g.must(attrs, plan.Created)
+	g.must(attrs, diff.Created)
 	out, err := exec.Command("find", dir+"/x", "!", "-user", "nobody").CombinedOutput()
 	if err != nil || len(out) > 0 {
 		t.Fatal(err, string(out))
@@ -419,11 +419,11 @@ func TestUser(t *testing.T) {
 	g.fails(attrs, false, provider.NeedsChange, "set user to its owner")
 	attrs["user"] = "no-such-user"
 	g.fails(attrs, false, provider.Retryable, "no user")
-	if did, err := g.apply(attrs, true); err == nil || did != plan.Purged {
+	if did, err := g.apply(attrs, true); err == nil || did != diff.Purged {
 		t.Fatal("what belongs to another user, who may be gone, cannot be asked for changes", did, err)
 	}
 	attrs["local"] = "discard"
-	if did, err := g.apply(attrs, true); err != nil || did != plan.Purged {
+	if did, err := g.apply(attrs, true); err != nil || did != diff.Purged {
 		t.Fatal(did, err)
 	}
 }
@@ -431,13 +431,13 @@ func TestUser(t *testing.T) {
 func TestHooksDoNotRun(t *testing.T) {
 	g, source, path := newRig(t), origin(t), filepath.Join(t.TempDir(), "x")
 	attrs := map[string]any{"path": path, "source": source, "revision": "main"}
-	g.must(attrs, plan.Created)
+	g.must(attrs, diff.Created)
 	write(t, path+"/.git/hooks/post-checkout", "#!/bin/sh\ntouch \""+path+"/evil\"\n")
 	if err := os.Chmod(path+"/.git/hooks/post-checkout", 0o755); err != nil {
 		t.Fatal(err)
 	}
 	attrs["revision"] = "dev"
-	g.must(attrs, plan.Updated)
+	g.must(attrs, diff.Updated)
 	if _, err := os.Stat(path + "/evil"); !os.IsNotExist(err) {
 		t.Fatal("the hook ran", err)
 	}

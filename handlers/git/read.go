@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -350,19 +350,19 @@ func (g *runner) remote(revision string) (target, error) {
 }
 
 // Diff implements provider.Differ.
-func (handler) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
-	out := map[string]plan.Diff{}
+func (handler) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+	out := map[string]diff.Diff{}
 	for _, name := range []string{"source", "revision", "submodules", "bare"} {
 		want := desired.Attributes[name]
 		if want == nil || name == "submodules" && want == false {
 			continue
 		}
 		if have := observed.Attributes[name]; !resource.Equal(want, have) && !(have == nil && want == false) {
-			out[name] = plan.Diff{Current: have, Desired: want}
+			out[name] = diff.Diff{Current: have, Desired: want}
 		}
 	}
 	if m := observed.Attributes["modified"]; m != nil {
-		out["modified"] = plan.Diff{Current: m, Desired: []any{}}
+		out["modified"] = diff.Diff{Current: m, Desired: []any{}}
 	}
 	return out, nil
 }

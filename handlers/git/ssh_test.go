@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -119,7 +119,7 @@ func TestKey(t *testing.T) {
 	known := "[127.0.0.1]:" + port + " " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(host.PublicKey())))
 	g, path := newRig(t), filepath.Join(dir, "x")
 	attrs := map[string]any{"path": path, "source": "ssh://deploy@" + addr + source, "revision": "main", "ssh_key": private, "known_hosts": known}
-	g.must(attrs, plan.Created)
+	g.must(attrs, diff.Created)
 	has(t, path+"/b/c", "two\n")
 	_, stranger := newKey(t)
 	attrs["known_hosts"] = "[127.0.0.1]:" + port + " " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(stranger.PublicKey())))

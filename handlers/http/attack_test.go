@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/resource"
@@ -41,7 +41,7 @@ func want(t *testing.T, attrs m) provider.Resource {
 }
 
 // apply does what the engine does with one resource, once.
-func apply(t *testing.T, c *conn.Conn, r provider.Resource) (plan.Change, map[string]plan.Diff, *providertest.Host, error) {
+func apply(t *testing.T, c *conn.Conn, r provider.Resource) (diff.Change, map[string]diff.Diff, *providertest.Host, error) {
 	t.Helper()
 	host := providertest.NewHost(c)
 	ctx := host.Context(t.Context(), provider.Options{ID: r.ID})
@@ -54,19 +54,19 @@ func apply(t *testing.T, c *conn.Conn, r provider.Resource) (plan.Change, map[st
 	switch {
 	case r.Purged && obs.Exists:
 		_, err = object{}.Delete(ctx, provider.DeleteRequest{Resource: r, Observed: obs})
-		return plan.Purged, nil, host, err
+		return diff.Purged, nil, host, err
 	case r.Purged:
-		return plan.NoChange, nil, host, nil
+		return diff.NoChange, nil, host, nil
 	case !obs.Exists:
 		_, err = object{}.Create(ctx, provider.CreateRequest{Resource: r, Token: "t"})
-		return plan.Created, nil, host, err
+		return diff.Created, nil, host, err
 	}
-	diffs := plan.Compare(typ, r.Attributes, obs.Attributes)
+	diffs := diff.Compare(typ, r.Attributes, obs.Attributes)
 	if len(diffs) == 0 {
-		return plan.NoChange, nil, host, nil
+		return diff.NoChange, nil, host, nil
 	}
 	_, err = object{}.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs, Changes: diffs})
-	return plan.Updated, diffs, host, err
+	return diff.Updated, diffs, host, err
 }
 
 // TestDrift creates, lets others change, repairs and purges.
@@ -86,18 +86,18 @@ func TestDrift(t *testing.T) {
 	for _, step := range []struct {
 		why     string
 		do      func()
-		change  plan.Change
+		change  diff.Change
 		current any // of the body that differs
 	}{
-		{"it is not there", nil, plan.Created, nil},
-		{"nothing was done", nil, plan.NoChange, nil},
-		{"a field that nobody asked for", edit(m{"more": 1}), plan.NoChange, nil},
-		{"another size", edit(m{"size": 2}), plan.Updated, m{"name": "$name", "size": int64(2), "note": "see ${name}", "key": "$pw"}},
-		{"a text that looks like a reference", edit(m{"note": "see $${name}"}), plan.Updated, m{"name": "$name", "size": int64(1), "note": "see $$$${name}", "key": "$pw"}},
-		{"another secret", edit(m{"key": "old s3cr3t"}), plan.Updated, m{"name": "$name", "size": int64(1), "note": "see ${name}", "key": otherSecret}},
-		{"what was removed", edit(m{"note": nil}), plan.Updated, m{"name": "$name", "size": int64(1), "note": nil, "key": "$pw"}},
-		{"settled", nil, plan.NoChange, nil},
-		{"gone", func() { clear(api.all) }, plan.Created, nil},
+		{"it is not there", nil, diff.Created, nil},
+		{"nothing was done", nil, diff.NoChange, nil},
+		{"a field that nobody asked for", edit(m{"more": 1}), diff.NoChange, nil},
+		{"another size", edit(m{"size": 2}), diff.Updated, m{"name": "$name", "size": int64(2), "note": "see ${name}", "key": "$pw"}},
+		{"a text that looks like a reference", edit(m{"note": "see $${name}"}), diff.Updated, m{"name": "$name", "size": int64(1), "note": "see $$$${name}", "key": "$pw"}},
+		{"another secret", edit(m{"key": "old s3cr3t"}), diff.Updated, m{"name": "$name", "size": int64(1), "note": "see ${name}", "key": otherSecret}},
+		{"what was removed", edit(m{"note": nil}), diff.Updated, m{"name": "$name", "size": int64(1), "note": nil, "key": "$pw"}},
+		{"settled", nil, diff.NoChange, nil},
+		{"gone", func() { clear(api.all) }, diff.Created, nil},
 	} {
 		if step.do != nil {
 			step.do()
@@ -109,12 +109,12 @@ func TestDrift(t *testing.T) {
 		if said := host.Output() + fmt.Sprint(diffs); strings.Contains(said, "s3cr3t") {
 			t.Errorf("%s: a secret in %s", step.why, said)
 		}
-		if f := host.Facts(); change == plan.NoChange && (len(f) != 1 || f["number"] == "") {
+		if f := host.Facts(); change == diff.NoChange && (len(f) != 1 || f["number"] == "") {
 			t.Errorf("%s: facts are %v", step.why, f)
 		}
 	}
 	r.Purged = true
-	for _, expected := range []plan.Change{plan.Purged, plan.NoChange} {
+	for _, expected := range []diff.Change{diff.Purged, diff.NoChange} {
 		if change, _, _, err := apply(t, c, r); change != expected || err != nil {
 			t.Errorf("purge: %q, %v", change, err)
 		}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"unicode"
 
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/redact"
 	"southbound/shared/resource"
@@ -232,7 +232,7 @@ func (a *api) excerpt(body []byte) string {
 	return clean(a.redact(text), maxExcerpt)
 }
 
-func (a *api) redact(s string) string { return a.hidden.Clean(s, plan.Redacted) }
+func (a *api) redact(s string) string { return a.hidden.Clean(s, diff.Redacted) }
 
 // clean returns a text on one line, bounded.
 func clean(s string, limit int) string {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/provider"
 )
 
@@ -245,7 +245,7 @@ func (o object) FindCreated(ctx *provider.Context, req provider.CreateRequest) (
 
 // pause waits.
 func pause(ctx *provider.Context, d time.Duration) error {
-	if err := (machine.Clock{}).Sleep(ctx, d); err != nil {
+	if err := (platform.Clock{}).Sleep(ctx, d); err != nil {
 		return provider.Errorf(provider.Retryable, "look for the object: %w", err)
 	}
 	return nil

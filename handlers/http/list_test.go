@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/resource"
@@ -142,7 +142,7 @@ func TestDiscovered(t *testing.T) {
 		if body == nil && (got["label"] != "$${team} $$name" || got["id"] != nil || got["status"] != "active") || body != nil && (got["name"] != "$name" || len(got) != 3) {
 			t.Errorf("%v: described as %v", body, got)
 		}
-		if change, diffs, _, err := apply(t, c, want(t, found[0])); err != nil || change != plan.NoChange {
+		if change, diffs, _, err := apply(t, c, want(t, found[0])); err != nil || change != diff.NoChange {
 			t.Errorf("%v: %q, %v, %v", body, change, diffs, err)
 		}
 	}
@@ -198,11 +198,11 @@ func TestDiscoveredIsMaintained(t *testing.T) {
 		t.Fatal(found, err)
 	}
 	r := want(t, found[0])
-	for _, change := range []plan.Change{plan.NoChange, plan.Created, plan.NoChange} {
+	for _, change := range []diff.Change{diff.NoChange, diff.Created, diff.NoChange} {
 		if got, diffs, _, err := apply(t, c, r); err != nil || got != change {
 			t.Fatalf("%q, %v, %v; want %q", got, diffs, err, change)
 		}
-		if change == plan.NoChange {
+		if change == diff.NoChange {
 			clear(all)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"southbound/handlers/internal/textfile"
 
 	"southbound/shared/diag"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -286,9 +286,9 @@ func values(texts []string) []any {
 }
 
 // changed returns a text after a change.
-func (w wanted) changed(change plan.Change, text textfile.Text) textfile.Text {
+func (w wanted) changed(change diff.Change, text textfile.Text) textfile.Text {
 	ls := textfile.LinesOf(text.Bytes)
-	if change == plan.Purged {
+	if change == diff.Purged {
 		for _, i := range slices.Backward(w.own(ls)) {
 			ls.Replace(i, i+1)
 		}

@@ -12,7 +12,7 @@ import (
 
 	"southbound/handlers/internal/textfile"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/schema"
@@ -71,26 +71,26 @@ func TestHostEntry(t *testing.T) {
 	for _, tc := range []struct {
 		why, before string
 		attrs       map[string]any
-		change      plan.Change
+		change      diff.Change
 		want        string
 	}{
-		{"new ones stand at the end", "1.1.1.1 a\n", map[string]any{"ip": "10.0.0.1", "aliases": []any{"y"}, "comment": "c"}, plan.Created, "1.1.1.1 a\n10.0.0.1\tx y\t# c\n"},
-		{"and keep the lack of an end", "1.1.1.1 a", map[string]any{"ip": "10.0.0.1"}, plan.Created, "1.1.1.1 a\n10.0.0.1\tx"},
-		{"right lines stay as they are written", " 10.0.0.1  \tX\ty  #c\n", map[string]any{"ip": "10.0.0.1", "aliases": []any{"Y"}}, plan.NoChange, " 10.0.0.1  \tX\ty  #c\n"},
-		{"an address written in another way is the same", "2001:0db8::0001 x\n", map[string]any{"ip": "2001:db8::1"}, plan.NoChange, "2001:0db8::0001 x\n"},
-		{"aliases that nobody speaks of stay", "10.0.0.1 x y # why\n", map[string]any{"ip": "10.0.0.2"}, plan.Updated, "10.0.0.2\tx y\t# why\n"},
-		{"a second address", "10.0.0.1 x\nz\n", map[string]any{"ip": []any{"10.0.0.1", "::1"}}, plan.Updated, "10.0.0.1 x\n::1\tx\nz\n"},
-		{"the order of addresses is not a difference", "::1 x\n10.0.0.1 x\n", map[string]any{"ip": []any{"10.0.0.1", "::1"}}, plan.NoChange, "::1 x\n10.0.0.1 x\n"},
-		{"the same line twice is once too often", "10.0.0.1 x\n10.0.0.1 x\n", map[string]any{"ip": "10.0.0.1"}, plan.Updated, "10.0.0.1 x\n"},
-		{"lines of other addresses go", "10.0.0.1 x\n10.0.0.2 x\n", map[string]any{"ip": "10.0.0.2"}, plan.Updated, "10.0.0.2 x\n"},
-		{"the name as an alias, or in a comment, is another matter", "10.0.0.1 a x\n#10.0.0.2 x\n", map[string]any{"ip": "10.0.0.3"}, plan.Created, "10.0.0.1 a x\n#10.0.0.2 x\n10.0.0.3\tx\n"},
-		{"what is not an entry stays", "10.0.0.999 x\nnonsense\n\x00\n", map[string]any{"ip": "10.0.0.3"}, plan.Created, "10.0.0.999 x\nnonsense\n\x00\n10.0.0.3\tx\n"},
-		{"no aliases at all", "10.0.0.1 x y\n", map[string]any{"ip": "10.0.0.1", "aliases": []any{}}, plan.Updated, "10.0.0.1\tx\n"},
-		{"a new line says what the first does", "10.0.0.1 x y # c\n", map[string]any{"ip": []any{"10.0.0.1", "10.0.0.2"}}, plan.Updated,
+		{"new ones stand at the end", "1.1.1.1 a\n", map[string]any{"ip": "10.0.0.1", "aliases": []any{"y"}, "comment": "c"}, diff.Created, "1.1.1.1 a\n10.0.0.1\tx y\t# c\n"},
+		{"and keep the lack of an end", "1.1.1.1 a", map[string]any{"ip": "10.0.0.1"}, diff.Created, "1.1.1.1 a\n10.0.0.1\tx"},
+		{"right lines stay as they are written", " 10.0.0.1  \tX\ty  #c\n", map[string]any{"ip": "10.0.0.1", "aliases": []any{"Y"}}, diff.NoChange, " 10.0.0.1  \tX\ty  #c\n"},
+		{"an address written in another way is the same", "2001:0db8::0001 x\n", map[string]any{"ip": "2001:db8::1"}, diff.NoChange, "2001:0db8::0001 x\n"},
+		{"aliases that nobody speaks of stay", "10.0.0.1 x y # why\n", map[string]any{"ip": "10.0.0.2"}, diff.Updated, "10.0.0.2\tx y\t# why\n"},
+		{"a second address", "10.0.0.1 x\nz\n", map[string]any{"ip": []any{"10.0.0.1", "::1"}}, diff.Updated, "10.0.0.1 x\n::1\tx\nz\n"},
+		{"the order of addresses is not a difference", "::1 x\n10.0.0.1 x\n", map[string]any{"ip": []any{"10.0.0.1", "::1"}}, diff.NoChange, "::1 x\n10.0.0.1 x\n"},
+		{"the same line twice is once too often", "10.0.0.1 x\n10.0.0.1 x\n", map[string]any{"ip": "10.0.0.1"}, diff.Updated, "10.0.0.1 x\n"},
+		{"lines of other addresses go", "10.0.0.1 x\n10.0.0.2 x\n", map[string]any{"ip": "10.0.0.2"}, diff.Updated, "10.0.0.2 x\n"},
+		{"the name as an alias, or in a comment, is another matter", "10.0.0.1 a x\n#10.0.0.2 x\n", map[string]any{"ip": "10.0.0.3"}, diff.Created, "10.0.0.1 a x\n#10.0.0.2 x\n10.0.0.3\tx\n"},
+		{"what is not an entry stays", "10.0.0.999 x\nnonsense\n\x00\n", map[string]any{"ip": "10.0.0.3"}, diff.Created, "10.0.0.999 x\nnonsense\n\x00\n10.0.0.3\tx\n"},
+		{"no aliases at all", "10.0.0.1 x y\n", map[string]any{"ip": "10.0.0.1", "aliases": []any{}}, diff.Updated, "10.0.0.1\tx\n"},
+		{"a new line says what the first does", "10.0.0.1 x y # c\n", map[string]any{"ip": []any{"10.0.0.1", "10.0.0.2"}}, diff.Updated,
 			"10.0.0.1 x y # c\n10.0.0.2\tx y\t# c\n"},
-		{"comment taken away", "10.0.0.1 x y # c\n", map[string]any{"ip": "10.0.0.1", "comment": ""}, plan.Updated, "10.0.0.1\tx y\n"},
-		{"a file of the other kind", "1.1.1.1 a\r\n", map[string]any{"ip": "10.0.0.1"}, plan.Created, "1.1.1.1 a\r\n10.0.0.1\tx\r\n"},
-		{"purge", "# x\r\n10.0.0.1 x\r\n::1 x\r\nb", nil, plan.Purged, "# x\r\nb"},
+		{"comment taken away", "10.0.0.1 x y # c\n", map[string]any{"ip": "10.0.0.1", "comment": ""}, diff.Updated, "10.0.0.1\tx y\n"},
+		{"a file of the other kind", "1.1.1.1 a\r\n", map[string]any{"ip": "10.0.0.1"}, diff.Created, "1.1.1.1 a\r\n10.0.0.1\tx\r\n"},
+		{"purge", "# x\r\n10.0.0.1 x\r\n::1 x\r\nb", nil, diff.Purged, "# x\r\nb"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "hosts")
@@ -101,8 +101,8 @@ func TestHostEntry(t *testing.T) {
 			for k, v := range tc.attrs {
 				attrs[k] = v
 			}
-			r := provider.Resource{Attributes: attrs, Purged: tc.change == plan.Purged}
-			for i, want := range []plan.Change{tc.change, plan.NoChange} {
+			r := provider.Resource{Attributes: attrs, Purged: tc.change == diff.Purged}
+			for i, want := range []diff.Change{tc.change, diff.NoChange} {
 				if got, err := apply(t, r); err != nil || got != want {
 					t.Fatalf("apply %d did %q, %v", i+1, got, err)
 				}
@@ -114,7 +114,7 @@ func TestHostEntry(t *testing.T) {
 	}
 }
 
-func apply(t *testing.T, r provider.Resource) (plan.Change, error) {
+func apply(t *testing.T, r provider.Resource) (diff.Change, error) {
 	t.Helper()
 	reg, err := schema.NewRegistry(HostEntry().Type)
 	if err != nil {
@@ -129,17 +129,17 @@ func apply(t *testing.T, r provider.Resource) (plan.Change, error) {
 		return "", err
 	case r.Purged && obs.Exists:
 		_, err = h.Delete(ctx, provider.DeleteRequest{Resource: r, Observed: obs})
-		return plan.Purged, err
+		return diff.Purged, err
 	case r.Purged:
-		return plan.NoChange, nil
+		return diff.NoChange, nil
 	case !obs.Exists:
 		_, err = h.Create(ctx, provider.CreateRequest{Resource: r})
-		return plan.Created, err
-	case len(plan.Compare(typ, r.Attributes, obs.Attributes)) == 0:
-		return plan.NoChange, nil
+		return diff.Created, err
+	case len(diff.Compare(typ, r.Attributes, obs.Attributes)) == 0:
+		return diff.NoChange, nil
 	}
 	_, err = h.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs})
-	return plan.Updated, err
+	return diff.Updated, err
 }
 
 func TestDeclaration(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"southbound/localstack/server"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 )
@@ -104,21 +104,21 @@ func TestDnf(t *testing.T) {
 	of := func(name string, more ...any) map[string]any {
 		return with(map[string]any{"name": name, "root": root, "provider": "dnf"}, more...)
 	}
-	goes(t, "nothing is in a root that is yet to be", plan.NoChange, of("sb-app", "root", root+"2"), true)
-	goes(t, "one and what it needs", plan.Created, of("sb-app"), false)
+	goes(t, "nothing is in a root that is yet to be", diff.NoChange, of("sb-app", "root", root+"2"), true)
+	goes(t, "one and what it needs", diff.Created, of("sb-app"), false)
 	for _, version := range []string{"1:1.0-2", "1.0-2", "1.0", "1:1.0"} {
-		goes(t, "what it needs is there as "+version, plan.NoChange, of("sb-lib", "version", version), false)
+		goes(t, "what it needs is there as "+version, diff.NoChange, of("sb-lib", "version", version), false)
 	}
-	goes(t, "with its architecture", plan.NoChange, of("sb-app.noarch"), false)
+	goes(t, "with its architecture", diff.NoChange, of("sb-app.noarch"), false)
 	refused(t, "what another needs", provider.NeedsChange, "is needed by", of("sb-lib"), true)
-	goes(t, "it is still there", plan.NoChange, of("sb-app"), false)
+	goes(t, "it is still there", diff.NoChange, of("sb-app"), false)
 	repo.add(t, "sb-app 1.1-1 sb-lib")
-	goes(t, "a version that came since", plan.Updated, of("sb-app", "version", "1.1"), false)
-	goes(t, "the newest", plan.NoChange, of("sb-app", "version", "latest"), false)
-	goes(t, "a lower version", plan.Updated, of("sb-app", "version", "1.0-1"), false)
-	goes(t, "the newest again", plan.Updated, of("sb-app", "version", "latest"), false)
+	goes(t, "a version that came since", diff.Updated, of("sb-app", "version", "1.1"), false)
+	goes(t, "the newest", diff.NoChange, of("sb-app", "version", "latest"), false)
+	goes(t, "a lower version", diff.Updated, of("sb-app", "version", "1.0-1"), false)
+	goes(t, "the newest again", diff.Updated, of("sb-app", "version", "latest"), false)
 	command(t, "/", "rpm", "--root", root, "-e", "sb-app")
-	goes(t, "what was removed behind our back", plan.Created, of("sb-app", "version", "1.0"), false)
+	goes(t, "what was removed behind our back", diff.Created, of("sb-app", "version", "1.0"), false)
 	if _, _, err := run(t, of("sb-foe"), false); err == nil || !strings.Contains(err.Error(), "conflicts with") {
 		t.Errorf("what another stands in the way of: %v", err)
 	}
@@ -128,9 +128,9 @@ func TestDnf(t *testing.T) {
 	if _, _, err := run(t, of("sb-app", "version", "9"), false); provider.ClassOf(err) != provider.Retryable || !strings.Contains(err.Error(), "nable to find a match: sb-app-9") {
 		t.Errorf("no such version: %v", err)
 	}
-	goes(t, "purged", plan.Purged, of("sb-app"), true)
-	goes(t, "what it needed stays", plan.NoChange, of("sb-lib"), false)
-	goes(t, "from a file", plan.Created, of("sb-app", "source", filepath.Join(repo.dir, "sb-app-1.0-1.rpm"), "version", "1.0"), false)
+	goes(t, "purged", diff.Purged, of("sb-app"), true)
+	goes(t, "what it needed stays", diff.NoChange, of("sb-lib"), false)
+	goes(t, "from a file", diff.Created, of("sb-app", "source", filepath.Join(repo.dir, "sb-app-1.0-1.rpm"), "version", "1.0"), false)
 	if got, err := (dnf{}).chosen(providertest.NewHost(nil).Context(t.Context(), provider.Options{}), place{root: root}); err != nil || strings.Join(got, " ") != "sb-app sb-web" {
 		t.Errorf("asked for by somebody: %v, %v", got, err)
 	}

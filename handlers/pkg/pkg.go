@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"southbound/shared/diag"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -331,7 +331,7 @@ func names(items []item) string {
 func (h handler) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	key := func(i int) string {
-		return fmt.Sprintf("%t %t %s", items[i].Change == plan.Purged, items[i].Resource.Attributes["configuration"] == true, placeOf(items[i].Resource).key())
+		return fmt.Sprintf("%t %t %s", items[i].Change == diff.Purged, items[i].Resource.Attributes["configuration"] == true, placeOf(items[i].Resource).key())
 	}
 	for _, group := range groups(len(items), key) {
 		rs := make([]provider.Resource, len(group))
@@ -339,7 +339,7 @@ func (h handler) ApplyBatch(ctx context.Context, items []provider.BatchChange) [
 			rs[k] = items[i].Resource
 		}
 		do := h.install
-		if items[group[0]].Change == plan.Purged {
+		if items[group[0]].Change == diff.Purged {
 			do = h.remove
 		}
 		err := do(items[group[0]].Context.With(ctx), rs...)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/schema"
@@ -48,16 +48,16 @@ func TestAptConformance(t *testing.T) {
 }
 
 // run does what the engine does for one resource: read, and what follows from that.
-func run(t *testing.T, attrs map[string]any, purged bool) (plan.Change, *providertest.Host, error) {
+func run(t *testing.T, attrs map[string]any, purged bool) (diff.Change, *providertest.Host, error) {
 	t.Helper()
 	out := providertest.Once(t.Context(), Package(), nil, attrs, purged)
 	return out.Change, out.Host, out.Err
 }
 
 // goes runs twice: the first does what is wanted, the second has nothing to do.
-func goes(t *testing.T, what string, want plan.Change, attrs map[string]any, purged bool) {
+func goes(t *testing.T, what string, want diff.Change, attrs map[string]any, purged bool) {
 	t.Helper()
-	for _, expected := range []plan.Change{want, plan.NoChange} {
+	for _, expected := range []diff.Change{want, diff.NoChange} {
 		if got, _, err := run(t, attrs, purged); err != nil || got != expected {
 			t.Fatalf("%s: %q, %v, want %q", what, got, err, expected)
 		}
@@ -82,23 +82,23 @@ func TestApt(t *testing.T) {
 	repo := newRepository(t, "sb-lib 1:1.0-2~a", "sb-app 1.0 sb-lib")
 	root := repo.root(t, t.TempDir())
 	app := map[string]any{"name": "sb-app", "root": root, "provider": "apt"}
-	goes(t, "lists that were never fetched are fetched", plan.Created, app, false)
+	goes(t, "lists that were never fetched are fetched", diff.Created, app, false)
 	lib := with(app, "name", "sb-lib")
-	goes(t, "what it needs is there", plan.NoChange, with(lib, "version", "1:1.0-2~a"), false)
+	goes(t, "what it needs is there", diff.NoChange, with(lib, "version", "1:1.0-2~a"), false)
 	repo.add(t, "sb-app 1.1 sb-lib")
-	goes(t, "the newest that is known", plan.NoChange, with(app, "version", "latest"), false)
-	goes(t, "a version that came since", plan.Updated, with(app, "version", "1.1"), false)
-	goes(t, "the newest", plan.NoChange, with(app, "version", "latest"), false)
-	goes(t, "a lower version", plan.Updated, with(app, "version", "1.0"), false)
-	goes(t, "the newest again", plan.Updated, with(app, "version", "latest"), false)
+	goes(t, "the newest that is known", diff.NoChange, with(app, "version", "latest"), false)
+	goes(t, "a version that came since", diff.Updated, with(app, "version", "1.1"), false)
+	goes(t, "the newest", diff.NoChange, with(app, "version", "latest"), false)
+	goes(t, "a lower version", diff.Updated, with(app, "version", "1.0"), false)
+	goes(t, "the newest again", diff.Updated, with(app, "version", "latest"), false)
 	command(t, "/", "dpkg", "--root="+root, "--force-unsafe-io", "--remove", "sb-app")
-	goes(t, "what was removed behind our back", plan.Created, app, false)
-	goes(t, "under another name", plan.NoChange, with(app, "name", "app", "package", "sb-app"), false)
-	goes(t, "with its architecture", plan.NoChange, with(app, "name", "sb-app:all"), false)
-	goes(t, "purged", plan.Purged, with(app, "configuration", true), true)
-	goes(t, "what it needed stays", plan.NoChange, lib, false)
-	goes(t, "from a file", plan.Created, with(app, "source", repo.deb("sb-app", "1.0")), false)
-	goes(t, "and that is its version", plan.NoChange, with(app, "version", "1.0"), false)
+	goes(t, "what was removed behind our back", diff.Created, app, false)
+	goes(t, "under another name", diff.NoChange, with(app, "name", "app", "package", "sb-app"), false)
+	goes(t, "with its architecture", diff.NoChange, with(app, "name", "sb-app:all"), false)
+	goes(t, "purged", diff.Purged, with(app, "configuration", true), true)
+	goes(t, "what it needed stays", diff.NoChange, lib, false)
+	goes(t, "from a file", diff.Created, with(app, "source", repo.deb("sb-app", "1.0")), false)
+	goes(t, "and that is its version", diff.NoChange, with(app, "version", "1.0"), false)
 	if _, _, err := run(t, with(app, "name", "sb-none"), false); provider.ClassOf(err) != provider.Retryable || !strings.Contains(fmt.Sprint(err), "nable to locate package sb-none") {
 		t.Error(err)
 	}
@@ -109,7 +109,7 @@ func TestApt(t *testing.T) {
 		if _, _, err := run(t, with(app, "name", "x", "package", name), false); err == nil {
 			t.Errorf("%s is taken for something", name)
 		}
-		goes(t, "what is there stays, whatever "+name+" could mean", plan.NoChange, with(app, "version", "1.0"), false)
+		goes(t, "what is there stays, whatever "+name+" could mean", diff.NoChange, with(app, "version", "1.0"), false)
 	}
 	batches(t, root)
 }
@@ -122,7 +122,7 @@ func batches(t *testing.T, root string) {
 	var items []provider.BatchChange
 	for _, name := range []string{"sb-app", "sb-none", "sb-lib"} {
 		r := provider.Resource{ID: "pkg::Package[a,name=x]", Type: "pkg::Package", Attributes: map[string]any{"name": name, "root": root, "provider": "apt"}}
-		items = append(items, provider.BatchChange{Context: host.Context(t.Context(), provider.Options{ID: r.ID, Desired: r}), Change: plan.Created, Resource: r})
+		items = append(items, provider.BatchChange{Context: host.Context(t.Context(), provider.Options{ID: r.ID, Desired: r}), Change: diff.Created, Resource: r})
 	}
 	got := b.ApplyBatch(t.Context(), items)
 	if got[0].Err != nil || got[1].Err == nil || got[2].Err != nil {
@@ -149,23 +149,23 @@ func TestAptDoesNoMore(t *testing.T) {
 	of := func(name string, more ...any) map[string]any {
 		return with(map[string]any{"name": name, "root": root, "provider": "apt"}, more...)
 	}
-	goes(t, "nothing is in a root that is yet to be", plan.NoChange, of("sb-app", "root", filepath.Join(root, "none")), true)
-	goes(t, "one and what it needs", plan.Created, of("sb-app"), false)
+	goes(t, "nothing is in a root that is yet to be", diff.NoChange, of("sb-app", "root", filepath.Join(root, "none")), true)
+	goes(t, "one and what it needs", diff.Created, of("sb-app"), false)
 	refused(t, "what another needs", provider.NeedsChange, "it is needed by sb-app", of("sb-lib"), true)
-	goes(t, "it is still there", plan.NoChange, of("sb-app"), false)
+	goes(t, "it is still there", diff.NoChange, of("sb-app"), false)
 	refused(t, "what another stands in the way of", provider.NeedsChange, "it cannot be together with sb-app", of("sb-foe"), false)
-	goes(t, "that is still there", plan.NoChange, of("sb-app"), false)
+	goes(t, "that is still there", diff.NoChange, of("sb-app"), false)
 	refused(t, "a name that others provide", provider.Retryable, "no package has this name", of("sb-mail"), false)
-	goes(t, "those are not installed for it", plan.NoChange, of("sb-mta"), true)
+	goes(t, "those are not installed for it", diff.NoChange, of("sb-mta"), true)
 	refused(t, "a source of another version", provider.NeedsChange, "version 1.0 of sb-mta was installed where 2.0 is wanted", of("sb-mta", "version", "2.0", "source", repo.deb("sb-mta", "1.0")), false)
 	refused(t, "a source of another package", provider.NeedsChange, "there is still no package sb-other", of("sb-other", "source", repo.deb("sb-mta", "1.0")), false)
 
-	goes(t, "with configuration", plan.Created, of("sb-conf"), false)
-	goes(t, "removed", plan.Purged, of("sb-conf"), true)
+	goes(t, "with configuration", diff.Created, of("sb-conf"), false)
+	goes(t, "removed", diff.Purged, of("sb-conf"), true)
 	if _, err := os.Stat(filepath.Join(root, "etc", "sb-conf")); err != nil {
 		t.Error("its configuration went")
 	}
-	goes(t, "and then its configuration", plan.Purged, of("sb-conf", "configuration", true), true)
+	goes(t, "and then its configuration", diff.Purged, of("sb-conf", "configuration", true), true)
 	if _, err := os.Stat(filepath.Join(root, "etc", "sb-conf")); err == nil {
 		t.Error("its configuration stayed")
 	}
@@ -173,7 +173,7 @@ func TestAptDoesNoMore(t *testing.T) {
 	command(t, "/", "apt-mark", "-o", "Dir="+root, "-o", "Dir::State::status="+filepath.Join(root, "var/lib/dpkg/status"), "-o", "Dpkg::Options::=--root="+root, "hold", "sb-mta")
 	refused(t, "what is held", provider.Terminal, "apt-mark unhold", of("sb-mta", "version", "1.1"), false)
 	refused(t, "what is held is not removed", provider.Terminal, "apt-mark unhold", of("sb-mta"), true)
-	goes(t, "unless that is said", plan.Updated, of("sb-mta", "version", "1.1", "options", []any{"--allow-change-held-packages"}), false)
+	goes(t, "unless that is said", diff.Updated, of("sb-mta", "version", "1.1", "options", []any{"--allow-change-held-packages"}), false)
 }
 
 // TestAptMends finishes what was cut off or done by halves.
@@ -182,24 +182,24 @@ func TestAptMends(t *testing.T) {
 	repo := newRepository(t, "sb-lib 1.0", "sb-app 1.0 sb-lib", "sb-else 1.0")
 	root := repo.root(t, t.TempDir())
 	of := func(name string) map[string]any { return map[string]any{"name": name, "root": root, "provider": "apt"} }
-	goes(t, "something", plan.Created, of("sb-else"), false)
+	goes(t, "something", diff.Created, of("sb-else"), false)
 	command(t, "/", "dpkg", "--root="+root, "--force-unsafe-io", "--unpack", repo.deb("sb-app", "1.0")) // without what it needs, and not set up
-	goes(t, "unpacked, and lacking", plan.Created, of("sb-app"), false)
+	goes(t, "unpacked, and lacking", diff.Created, of("sb-app"), false)
 	command(t, "/", "dpkg", "--root="+root, "--force-unsafe-io", "--unpack", repo.deb("sb-else", "1.0"))
 	write(t, filepath.Join(root, "var/lib/dpkg/updates/0001"), "Package: sb-lib\nStatus: install ok unpacked\nVersion: 1.0\nArchitecture: all\nMaintainer: T <t@example.com>\nDescription: a test\n")
-	goes(t, "dpkg was killed", plan.Purged, of("sb-app"), true)
-	goes(t, "and is as it was", plan.NoChange, of("sb-else"), false)
+	goes(t, "dpkg was killed", diff.Purged, of("sb-app"), true)
+	goes(t, "and is as it was", diff.NoChange, of("sb-else"), false)
 	command(t, "/", "dpkg", "--root="+root, "--force-unsafe-io", "--force-depends", "--install", repo.deb("sb-app", "1.0"))
 	command(t, "/", "dpkg", "--root="+root, "--force-unsafe-io", "--force-depends", "--remove", "sb-lib")
-	goes(t, "something else lacks what it needs", plan.Purged, of("sb-else"), true)
+	goes(t, "something else lacks what it needs", diff.Purged, of("sb-else"), true)
 
 	repo.add(t, "sb-fails 1.0 Fails", "sb-needs 1.0 sb-nowhere")
 	refused(t, "what it needs cannot be had", provider.Retryable, "sb-needs : Depends: sb-nowhere", of("sb-needs"), false)
 	if _, _, err := run(t, of("sb-fails"), false); err == nil || !strings.Contains(err.Error(), "sb-fails") {
 		t.Errorf("one that cannot be set up: %v", err)
 	}
-	goes(t, "another, though each run fails for the one that cannot be set up", plan.Created, of("sb-else"), false)
-	goes(t, "and is removed", plan.Purged, of("sb-else"), true)
+	goes(t, "another, though each run fails for the one that cannot be set up", diff.Created, of("sb-else"), false)
+	goes(t, "and is removed", diff.Purged, of("sb-else"), true)
 }
 
 // TestPip works with a real virtual environment and wheels in a directory.
@@ -210,16 +210,16 @@ func TestPip(t *testing.T) {
 	wheel(t, wheels, "sb_demo", "1.1")
 	environment(t, venv)
 	demo := map[string]any{"name": "SB.demo", "root": venv, "provider": "pip", "options": []any{"--no-index", "--find-links", wheels}}
-	goes(t, "a version", plan.Created, with(demo, "version", "1.0"), false)
-	goes(t, "any version", plan.NoChange, demo, false)
-	goes(t, "the version, written otherwise", plan.NoChange, with(demo, "version", "1"), false)
-	goes(t, "the newest", plan.Updated, with(demo, "version", "latest"), false)
-	goes(t, "nothing is in an environment that is yet to be", plan.NoChange, with(demo, "root", venv+"2"), true)
+	goes(t, "a version", diff.Created, with(demo, "version", "1.0"), false)
+	goes(t, "any version", diff.NoChange, demo, false)
+	goes(t, "the version, written otherwise", diff.NoChange, with(demo, "version", "1"), false)
+	goes(t, "the newest", diff.Updated, with(demo, "version", "latest"), false)
+	goes(t, "nothing is in an environment that is yet to be", diff.NoChange, with(demo, "root", venv+"2"), true)
 	if err := os.RemoveAll(glob(t, filepath.Join(venv, "lib", "python3*", "site-packages", "sb_demo-1.1.dist-info"))); err != nil {
 		t.Fatal(err)
 	}
-	goes(t, "what was removed behind our back", plan.Created, with(demo, "source", filepath.Join(wheels, "sb_demo-1.0-py3-none-any.whl")), false)
-	goes(t, "purged", plan.Purged, demo, true)
+	goes(t, "what was removed behind our back", diff.Created, with(demo, "source", filepath.Join(wheels, "sb_demo-1.0-py3-none-any.whl")), false)
+	goes(t, "purged", diff.Purged, demo, true)
 	if _, _, err := run(t, with(demo, "name", "sb-none"), false); !strings.Contains(fmt.Sprint(err), "No matching distribution found for sb-none") {
 		t.Error(err)
 	}
@@ -272,9 +272,9 @@ func TestNpm(t *testing.T) {
 		return file
 	}
 	demo := map[string]any{"name": "@sb/demo", "root": prefix, "provider": "npm", "options": []any{"--offline", "--cache", filepath.Join(work, "cache")}}
-	goes(t, "from a file", plan.Created, with(demo, "source", archive("@sb/demo", "1.0.0")), false)
-	goes(t, "another version", plan.Updated, with(demo, "source", archive("@sb/demo", "1.1.0"), "version", "1.1.0"), false)
-	goes(t, "purged", plan.Purged, demo, true)
+	goes(t, "from a file", diff.Created, with(demo, "source", archive("@sb/demo", "1.0.0")), false)
+	goes(t, "another version", diff.Updated, with(demo, "source", archive("@sb/demo", "1.1.0"), "version", "1.1.0"), false)
+	goes(t, "purged", diff.Purged, demo, true)
 }
 
 // TestOthers reads what package managers that are not on this machine print.

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"southbound/shared/diag"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 	conn "southbound/shared/transport/postgresql"
@@ -257,11 +257,11 @@ func comment(s string) string {
 }
 
 // differences compares attributes that are wanted with those that were found.
-func differences(want, have map[string]any, names ...string) map[string]plan.Diff {
-	out := map[string]plan.Diff{}
+func differences(want, have map[string]any, names ...string) map[string]diff.Diff {
+	out := map[string]diff.Diff{}
 	for _, n := range names {
 		if w := want[n]; w != nil && !same(w, have[n]) {
-			out[n] = plan.Diff{Current: have[n], Desired: w}
+			out[n] = diff.Diff{Current: have[n], Desired: w}
 		}
 	}
 	return out

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	conn "southbound/shared/transport/postgresql"
@@ -46,7 +46,7 @@ func TestDropCutOff(t *testing.T) {
 		t.Errorf("%d others are listed, %v", others, err)
 	}
 	for _, r := range inside[1:] { // which would wait for ever else, and the database for them
-		if change, _, _, err := apply(t, r.d, c, r.attrs, true); err != nil || change != plan.NoChange {
+		if change, _, _, err := apply(t, r.d, c, r.attrs, true); err != nil || change != diff.NoChange {
 			t.Errorf("%s is purged: %q, %v", r.d.Type.Name, change, err)
 		}
 		ctx := providertest.NewHost(c).Context(t.Context(), provider.Options{})
@@ -58,12 +58,12 @@ func TestDropCutOff(t *testing.T) {
 	if _, _, _, err := apply(t, Schema(), c, m{"database": "closed", "name": "x"}, true); err == nil || strings.Contains(err.Error(), "being dropped") {
 		t.Errorf("one that takes no connections: %v", err)
 	}
-	for _, want := range []plan.Change{plan.Purged, plan.NoChange} {
+	for _, want := range []diff.Change{diff.Purged, diff.NoChange} {
 		if change, _, _, err := apply(t, Database(), c, m{"name": "half_dropped"}, true); change != want || err != nil {
 			t.Errorf("it is purged: %q, %v", change, err)
 		}
 	}
-	if change, _, _, err := apply(t, Database(), c, m{"name": "half_dropped"}, false); change != plan.Created || err != nil {
+	if change, _, _, err := apply(t, Database(), c, m{"name": "half_dropped"}, false); change != diff.Created || err != nil {
 		t.Errorf("it is made anew: %q, %v", change, err)
 	}
 }

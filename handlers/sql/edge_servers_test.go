@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"southbound/localstack/server"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/schema"
@@ -21,7 +21,7 @@ import (
 )
 
 // apply does what the engine does with one resource, once.
-func apply(t *testing.T, d provider.Definition, c any, attrs m, purged bool) (plan.Change, map[string]plan.Diff, *providertest.Host, error) {
+func apply(t *testing.T, d provider.Definition, c any, attrs m, purged bool) (diff.Change, map[string]diff.Diff, *providertest.Host, error) {
 	t.Helper()
 	registry, err := schema.NewRegistry(resolved(d).Type)
 	if err != nil {
@@ -42,31 +42,31 @@ func apply(t *testing.T, d provider.Definition, c any, attrs m, purged bool) (pl
 	switch {
 	case purged && obs.Exists:
 		_, err = d.Handler.Delete(ctx, provider.DeleteRequest{Resource: r, Observed: obs})
-		return plan.Purged, nil, host, err
+		return diff.Purged, nil, host, err
 	case purged:
-		return plan.NoChange, nil, host, nil
+		return diff.NoChange, nil, host, nil
 	case !obs.Exists:
 		_, err = d.Handler.Create(ctx, provider.CreateRequest{Resource: r})
-		return plan.Created, nil, host, err
+		return diff.Created, nil, host, err
 	}
 	if canon, ok := d.Handler.(provider.Canonicaliser); ok {
 		if full, err = canon.Canonicalise(full); err != nil {
 			t.Fatal(err)
 		}
 	}
-	diffs := plan.Compare(typ, full, obs.Attributes)
+	diffs := diff.Compare(typ, full, obs.Attributes)
 	if len(diffs) == 0 {
-		return plan.NoChange, nil, host, nil
+		return diff.NoChange, nil, host, nil
 	}
 	_, err = d.Handler.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs, Changes: diffs})
-	return plan.Updated, diffs, host, err
+	return diff.Updated, diffs, host, err
 }
 
 // passwordStep is an apply by an agent's user, after something else was done.
 type passwordStep struct {
 	c      *conn.Conn
 	before string
-	change plan.Change
+	change diff.Change
 }
 
 // TestPasswords logs in with the clients of PostgreSQL itself, so that a password is what they take
@@ -82,12 +82,12 @@ func TestPasswords(t *testing.T) {
 	}
 	for i, password := range []string{"plain", `q'uo"te\ $1`, "pä ß\u00a0w", "ﬁ ligature ²", "soft\u00adhyphen", "\x07bell", "ü"} {
 		attrs := m{"name": "pw_user", "password": password, "comment": "x"}
-		first := plan.Updated
+		first := diff.Updated
 		if i == 0 {
-			first = plan.Created
+			first = diff.Created
 		}
-		steps := []passwordStep{{c, "", first}, {c, "", plan.NoChange}, {lesser, "", plan.NoChange}, {c, "ALTER ROLE pw_user PASSWORD 'drift'", plan.Updated}, {lesser, "ALTER ROLE pw_user PASSWORD 'drift'", plan.Updated},
-			{c, "", plan.NoChange}, {lesser, "ALTER ROLE pw_user PASSWORD NULL", plan.Updated}, {c, "", plan.NoChange}}
+		steps := []passwordStep{{c, "", first}, {c, "", diff.NoChange}, {lesser, "", diff.NoChange}, {c, "ALTER ROLE pw_user PASSWORD 'drift'", diff.Updated}, {lesser, "ALTER ROLE pw_user PASSWORD 'drift'", diff.Updated},
+			{c, "", diff.NoChange}, {lesser, "ALTER ROLE pw_user PASSWORD NULL", diff.Updated}, {c, "", diff.NoChange}}
 		if i > 0 {
 			steps = steps[:2]
 		}
@@ -109,7 +109,7 @@ func TestPasswords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, expected := range []plan.Change{plan.Updated, plan.NoChange} {
+	for _, expected := range []diff.Change{diff.Updated, diff.NoChange} {
 		if change, _, _, err := apply(t, Role(), c, m{"name": "pw_user", "password": v}, false); change != expected || err != nil {
 			t.Errorf("a verifier: %q, %v", change, err)
 		}
@@ -143,7 +143,7 @@ func TestOwned(t *testing.T) {
 				t.Errorf("%s: %v", policy, err)
 			}
 			_, _, _, err = apply(t, Role(), c, m{"name": `own"er`, "owned": ownedReassign, "reassign_to": "heir"}, true)
-		} else if change != plan.Purged {
+		} else if change != diff.Purged {
 			t.Errorf("%s: %q, %v", policy, change, err)
 		}
 		if err != nil {
@@ -167,7 +167,7 @@ func TestDatabaseInUse(t *testing.T) {
 		if _, _, _, err := apply(t, Database(), c, m{"name": "busy"}, true); provider.ClassOf(err) != provider.Retryable || !strings.Contains(err.Error(), "force: true") {
 			t.Errorf("in use: %v", err)
 		}
-		if change, _, _, err := apply(t, Database(), c, m{"name": "busy", "force": true}, true); change != plan.Purged || err != nil {
+		if change, _, _, err := apply(t, Database(), c, m{"name": "busy", "force": true}, true); change != diff.Purged || err != nil {
 			t.Errorf("forced: %q, %v", change, err)
 		}
 		return nil

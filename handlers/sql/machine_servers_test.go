@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/transport"
@@ -40,10 +40,10 @@ func TestServerOfThisMachine(t *testing.T) {
 	for _, step := range []struct {
 		why    string
 		purged bool
-		change plan.Change
+		change diff.Change
 	}{
-		{"a role that is missing", false, plan.Created}, {"a role that is there", false, plan.NoChange},
-		{"a role that is to go", true, plan.Purged}, {"a role that is gone", true, plan.NoChange},
+		{"a role that is missing", false, diff.Created}, {"a role that is there", false, diff.NoChange},
+		{"a role that is to go", true, diff.Purged}, {"a role that is gone", true, diff.NoChange},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := providertest.NewHost(transport.Local{}).Context(ctx, provider.Options{})
@@ -58,19 +58,19 @@ func TestServerOfThisMachine(t *testing.T) {
 }
 
 // applied brings a role to what is wanted.
-func applied(ctx *provider.Context, r provider.Resource) (plan.Change, error) {
+func applied(ctx *provider.Context, r provider.Resource) (diff.Change, error) {
 	obs, err := role{}.Read(ctx, provider.ReadRequest{Resource: r})
 	switch {
 	case err != nil || r.Purged != obs.Exists && obs.Exists:
-		return plan.NoChange, err
+		return diff.NoChange, err
 	case r.Purged && !obs.Exists:
-		return plan.NoChange, nil
+		return diff.NoChange, nil
 	case r.Purged:
 		_, err = role{}.Delete(ctx, provider.DeleteRequest{Resource: r})
-		return plan.Purged, err
+		return diff.Purged, err
 	}
 	_, err = role{}.Create(ctx, provider.CreateRequest{Resource: r})
-	return plan.Created, err
+	return diff.Created, err
 }
 
 // TestNoServerOfThisMachine wants it said where it was looked for.

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	conn "southbound/shared/transport/postgresql"
@@ -100,46 +100,46 @@ func TestGrants(t *testing.T) {
 		}
 		return out
 	}
-	goes := func(why string, want plan.Change, attrs m, purge bool) {
+	goes := func(why string, want diff.Change, attrs m, purge bool) {
 		t.Helper()
-		for _, expected := range []plan.Change{want, plan.NoChange} {
+		for _, expected := range []diff.Change{want, diff.NoChange} {
 			if got := providertest.Once(t.Context(), Grant(), c, attrs, purge); got.Err != nil || got.Change != expected {
 				t.Errorf("%s: %q, %v, want %q; %v", why, got.Change, got.Err, expected, got.Changes)
 			}
 		}
 	}
 	tables := of("table", "schema", "shop", "privileges", []any{"SELECT"})
-	goes("all tables", plan.Created, tables, false)
+	goes("all tables", diff.Created, tables, false)
 	must(t, c, db, "CREATE TABLE shop.two (a int)")
-	goes("one that came later", plan.Updated, tables, false)
+	goes("one that came later", diff.Updated, tables, false)
 	must(t, c, db, "GRANT DELETE ON shop.two TO reader")
-	goes("one right too many", plan.Updated, tables, false)
+	goes("one right too many", diff.Updated, tables, false)
 	must(t, c, db, "REVOKE SELECT ON shop.one FROM reader")
-	goes("one right too few", plan.Updated, tables, false)
+	goes("one right too few", diff.Updated, tables, false)
 	must(t, c, db, "GRANT SELECT ON shop.one TO reader WITH GRANT OPTION")
-	goes("that may be given to others", plan.Updated, tables, false)
+	goes("that may be given to others", diff.Updated, tables, false)
 	if got, err := ask(t.Context(), c, db, "SELECT has_table_privilege('member', 'shop.two', 'SELECT'), has_table_privilege('reader', 'shop.two', 'DELETE')"); got != "t|f" || err != nil {
 		t.Errorf("rights are %s, %v", got, err)
 	}
-	goes("a schema", plan.Created, of("schema", "schema", "shop", "privileges", []any{"USAGE"}), false)
-	goes("routines that have one name", plan.Created, of("routine", "schema", "shop", "name", "f", "privileges", []any{"EXECUTE"}), false)
+	goes("a schema", diff.Created, of("schema", "schema", "shop", "privileges", []any{"USAGE"}), false)
+	goes("routines that have one name", diff.Created, of("routine", "schema", "shop", "name", "f", "privileges", []any{"EXECUTE"}), false)
 	everyone := with(of("routine", "schema", "shop", "privileges", []any{"EXECUTE"}), "role", "public")
-	goes("what everyone may do without being told", plan.NoChange, everyone, false)
-	goes("and no longer", plan.Purged, everyone, true)
+	goes("what everyone may do without being told", diff.NoChange, everyone, false)
+	goes("and no longer", diff.Purged, everyone, true)
 	if got, err := ask(t.Context(), c, db, "SELECT has_function_privilege('reader', 'shop.f(int)', 'EXECUTE'), has_function_privilege('reader', 'shop.p()', 'EXECUTE')"); got != "t|f" || err != nil {
 		t.Errorf("rights are %s, %v", got, err)
 	}
-	goes("a database", plan.Created, of("database", "privileges", []any{"CREATE", "TEMPORARY"}), false)
-	goes("of a schema without sequences there is nothing to do", plan.NoChange, of("sequence", "schema", "shop", "privileges", []any{"USAGE"}), false)
+	goes("a database", diff.Created, of("database", "privileges", []any{"CREATE", "TEMPORARY"}), false)
+	goes("of a schema without sequences there is nothing to do", diff.NoChange, of("sequence", "schema", "shop", "privileges", []any{"USAGE"}), false)
 	for kind, attrs := range map[string]m{"table": tables, "database": of("database", "privileges", []any{"ALL"})} {
-		goes("purged: "+kind, plan.Purged, attrs, true)
+		goes("purged: "+kind, diff.Purged, attrs, true)
 	}
 	for why, attrs := range map[string]m{"no such table": of("table", "name", "none", "privileges", []any{"SELECT"}), "no such schema": of("schema", "schema", "none", "privileges", []any{"USAGE"}),
 		"no such role": with(tables, "role", "nobody"), "no such database": with(tables, "database", "none")} {
 		if got := providertest.Once(t.Context(), Grant(), c, attrs, false); got.Err == nil || provider.ClassOf(got.Err) != provider.Retryable {
 			t.Errorf("%s: %v is %s, which may come to be", why, got.Err, provider.ClassOf(got.Err))
 		}
-		if got := providertest.Once(t.Context(), Grant(), c, attrs, true); got.Err != nil || got.Change != plan.NoChange {
+		if got := providertest.Once(t.Context(), Grant(), c, attrs, true); got.Err != nil || got.Change != diff.NoChange {
 			t.Errorf("%s is purged: %q, %v", why, got.Change, got.Err)
 		}
 	}
@@ -183,8 +183,8 @@ func TestInsides(t *testing.T) {
 	trigrams := m{"database": db, "name": "pg_trgm"}
 	for i, step := range []struct {
 		version string
-		want    plan.Change
-	}{{"1.5", plan.Created}, {"1.5", plan.NoChange}, {"latest", plan.Updated}, {"latest", plan.NoChange}} {
+		want    diff.Change
+	}{{"1.5", diff.Created}, {"1.5", diff.NoChange}, {"latest", diff.Updated}, {"latest", diff.NoChange}} {
 		if got := providertest.Once(t.Context(), Extension(), c, with(trigrams, "version", step.version), false); got.Err != nil || got.Change != step.want {
 			t.Errorf("%d: version %s: %q, %v", i, step.version, got.Change, got.Err)
 		}
@@ -196,7 +196,7 @@ func TestInsides(t *testing.T) {
 		d     provider.Definition
 		attrs m
 	}{{Schema(), m{"database": db, "name": "full_one", "cascade": true}}, {Extension(), m{"database": db, "name": "citext", "cascade": true}}} {
-		for _, want := range []plan.Change{plan.Purged, plan.NoChange} {
+		for _, want := range []diff.Change{diff.Purged, diff.NoChange} {
 			if got := providertest.Once(t.Context(), step.d, c, step.attrs, true); got.Err != nil || got.Change != want {
 				t.Errorf("%s: %q, %v", step.d.Type.Name, got.Change, got.Err)
 			}

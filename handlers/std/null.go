@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -70,7 +70,7 @@ func delayOf(r provider.Resource) time.Duration {
 
 func observe(ctx context.Context, r provider.Resource) (provider.Observation, error) {
 	if d := delayOf(r); d > 0 {
-		if err := (machine.Clock{}).Sleep(ctx, d); err != nil {
+		if err := (platform.Clock{}).Sleep(ctx, d); err != nil {
 			return provider.Observation{}, provider.Errorf(provider.Retryable, "wait: %w", err)
 		}
 	}

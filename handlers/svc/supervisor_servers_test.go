@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"southbound/localstack/server"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 )
@@ -74,7 +74,7 @@ func TestSupervisor(t *testing.T) {
 	t.Parallel()
 	dir, s := supervised(t)
 	d := provider.Definition{Type: Service().Type, Handler: handler{s}}
-	once := func(why string, want plan.Change, attrs map[string]any, purge bool) {
+	once := func(why string, want diff.Change, attrs map[string]any, purge bool) {
 		t.Helper()
 		if got := providertest.Once(t.Context(), d, nil, attrs, purge); got.Err != nil || got.Change != want {
 			t.Errorf("%s: %q, %v, want %q", why, got.Change, got.Err, want)
@@ -82,8 +82,8 @@ func TestSupervisor(t *testing.T) {
 	}
 	late := map[string]any{"name": "late", "running": true}
 	program(t, dir, "late", "sleep 100000", "startsecs=0\nautostart=false\n")
-	once("configured since", plan.Created, late, false)
-	once("it runs", plan.NoChange, late, false)
+	once("configured since", diff.Created, late, false)
+	once("it runs", diff.NoChange, late, false)
 	program(t, dir, "dies", "/bin/false", "startsecs=1000\nstartretries=0\nautostart=false\n")
 	if got := providertest.Once(t.Context(), d, nil, map[string]any{"name": "dies", "running": true}, false); got.Err == nil || !strings.Contains(got.Err.Error(), "dies: ERROR (") {
 		t.Errorf("one that ends at once: %v", got.Err)
@@ -96,8 +96,8 @@ func TestSupervisor(t *testing.T) {
 		t.Error(err)
 	}
 	(&machine{}).until(t, "what is configured now", func() bool { return exists(note) })
-	once("purged", plan.Purged, late, true)
-	once("and gone", plan.NoChange, late, true)
+	once("purged", diff.Purged, late, true)
+	once("and gone", diff.NoChange, late, true)
 }
 
 // comesTo is about programs that are on their way already, which supervisorctl calls started: what

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/schema"
@@ -217,13 +217,13 @@ esac
 	}
 	h := handler{s}
 	ctx, _, r := thing(t, map[string]any{"name": "sbtest", "running": true, "enabled": true})
-	see := func(want plan.Change, running, enabled bool) {
+	see := func(want diff.Change, running, enabled bool) {
 		t.Helper()
 		obs, err := h.Read(ctx, provider.ReadRequest{Resource: r})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want == plan.Created {
+		if want == diff.Created {
 			if obs.Exists {
 				t.Error("it exists")
 			}
@@ -233,33 +233,33 @@ esac
 			t.Errorf("%v, want running = %t, enabled = %t", obs.Attributes, running, enabled)
 		}
 	}
-	see(plan.Created, false, false)
+	see(diff.Created, false, false)
 	if _, err := h.Create(ctx, provider.CreateRequest{Resource: r}); err != nil {
 		t.Fatal(err)
 	}
-	see(plan.NoChange, true, true)
+	see(diff.NoChange, true, true)
 	if err := os.Remove(filepath.Join(dir, "running")); err != nil {
 		t.Fatal(err)
 	}
-	see(plan.Updated, false, true)
+	see(diff.Updated, false, true)
 	if _, err := h.Update(ctx, provider.UpdateRequest{Resource: r}); err != nil {
 		t.Fatal(err)
 	}
-	see(plan.NoChange, true, true)
+	see(diff.NoChange, true, true)
 	r.Attributes = map[string]any{"name": "sbtest", "running": true, "enabled": false}
 	if _, err := h.Update(ctx, provider.UpdateRequest{Resource: r}); err != nil {
 		t.Fatal(err)
 	}
-	see(plan.NoChange, true, false)
+	see(diff.NoChange, true, false)
 	r.Attributes = map[string]any{"name": "sbtest", "enabled": true}
 	if _, err := h.Update(ctx, provider.UpdateRequest{Resource: r}); err != nil {
 		t.Fatal(err)
 	}
-	see(plan.NoChange, true, true)
+	see(diff.NoChange, true, true)
 	if _, err := h.Delete(ctx, provider.DeleteRequest{Resource: r}); err != nil {
 		t.Fatal(err)
 	}
-	see(plan.Created, false, false)
+	see(diff.Created, false, false)
 	lies := filepath.Join(dir, "init.d", "sblies")
 	if err := os.WriteFile(lies, []byte("#!/bin/sh\ntest $1 != status\n"), 0o755); err != nil {
 		t.Fatal(err)

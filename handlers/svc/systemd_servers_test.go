@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 )
@@ -48,9 +48,9 @@ func TestSystemd(t *testing.T) {
 }
 
 // goes does what is wanted, and then has nothing to do.
-func (b *booted) goes(t *testing.T, why string, want plan.Change, attrs map[string]any, purge bool) {
+func (b *booted) goes(t *testing.T, why string, want diff.Change, attrs map[string]any, purge bool) {
 	t.Helper()
-	for _, expected := range []plan.Change{want, plan.NoChange} {
+	for _, expected := range []diff.Change{want, diff.NoChange} {
 		if got := b.once(t, attrs, purge); got.Err != nil || got.Change != expected {
 			t.Errorf("%s: %q, %v, want %q; %v", why, got.Change, got.Err, expected, got.Host.Lines())
 		}
@@ -96,29 +96,29 @@ func crashes(t *testing.T, b *booted) {
 		"gate.service", bare+"[Service]\nType=oneshot\nExecStart=/bin/false\n")
 	b.refused(t, provider.Retryable, "does not stay up: failed (failed), exit-code, its program ended with 3", up("false"))
 	b.refused(t, provider.Retryable, "does not stay up: activating (auto-restart)", up("loop"))
-	b.goes(t, "one that always begins anew is ended", plan.Purged, up("loop"), true)
+	b.goes(t, "one that always begins anew is ended", diff.Purged, up("loop"), true)
 	b.refused(t, provider.NeedsChange, "RemainAfterExit=yes", up("once"))
-	b.goes(t, "a oneshot that remains", plan.Created, up("stays"), false)
+	b.goes(t, "a oneshot that remains", diff.Created, up("stays"), false)
 	b.refused(t, provider.Retryable, "dependency", up("needs"))
 	b.refused(t, provider.Retryable, "does not stay up", up("often"))
 	b.define(t, "often.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n")
-	b.goes(t, "one that was started too often, and is mended", plan.Created, up("often"), false)
+	b.goes(t, "one that was started too often, and is mended", diff.Created, up("often"), false)
 	b.tell(t, "kill", "--signal=KILL", "often.service")
 	(&machine{}).until(t, "systemd to see that", func() bool { return b.tell(t, "show", "--property=ActiveState", "often") == "ActiveState=failed" })
-	b.goes(t, "one that was killed", plan.Created, up("often"), false)
+	b.goes(t, "one that was killed", diff.Created, up("often"), false)
 }
 
 func slow(t *testing.T, b *booted) {
 	b.define(t, "slow.service", bare+"[Service]\nType=notify\nNotifyAccess=all\nExecStart=/bin/sh -c 'sleep 2; systemd-notify --ready; exec sleep 100000'\nExecStop=/bin/sleep 2\n",
 		"never.service", bare+"[Service]\nType=notify\nTimeoutStartSec=2\nExecStart=/bin/sleep 100000\n")
 	began := time.Now()
-	b.goes(t, "one that takes two seconds", plan.Created, up("slow"), false)
+	b.goes(t, "one that takes two seconds", diff.Created, up("slow"), false)
 	if took := time.Since(began); took < 2*time.Second || b.tell(t, "is-active", "slow") != "active" {
 		t.Errorf("it counts as running after %s", took)
 	}
-	b.goes(t, "and two to stop", plan.Updated, map[string]any{"name": "slow", "running": false, "provider": "systemd"}, false)
+	b.goes(t, "and two to stop", diff.Updated, map[string]any{"name": "slow", "running": false, "provider": "systemd"}, false)
 	b.tell(t, "start", "--no-block", "slow")
-	if got := b.once(t, map[string]any{"name": "slow", "running": false, "provider": "systemd"}, false); got.Err != nil || got.Change != plan.Updated || b.tell(t, "show", "--property=ActiveState", "slow") != "ActiveState=inactive" {
+	if got := b.once(t, map[string]any{"name": "slow", "running": false, "provider": "systemd"}, false); got.Err != nil || got.Change != diff.Updated || b.tell(t, "show", "--property=ActiveState", "slow") != "ActiveState=inactive" {
 		t.Errorf("one that is starting is not stopped: %q, %v", got.Change, got.Err)
 	}
 	b.refused(t, provider.Retryable, "timeout", up("never"))
@@ -197,15 +197,15 @@ func fixed(t *testing.T, b *booted) {
 	b.define(t, "static.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n", "sock.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n",
 		"sock.socket", bare+"[Socket]\nListenStream=/run/sock\n[Install]\nWantedBy=sockets.target\n", "also.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n[Install]\nAlso=sock.socket\n")
 	b.refused(t, provider.NeedsChange, "no section [Install]", enabled("static", true))
-	b.goes(t, "what cannot be enabled is not", plan.NoChange, enabled("static", false), false)
-	b.goes(t, "it can run", plan.Created, up("static"), false)
-	b.goes(t, "and can be purged", plan.Purged, up("static"), true)
-	b.goes(t, "a socket", plan.Created, map[string]any{"name": "sock.socket", "running": true, "enabled": true, "provider": "systemd"}, false)
-	b.goes(t, "what a socket starts is started with the machine", plan.NoChange, enabled("sock", true), false)
-	b.goes(t, "the socket is purged", plan.Purged, up("sock.socket"), true)
-	b.goes(t, "what enables another", plan.NoChange, enabled("also", false), false)
+	b.goes(t, "what cannot be enabled is not", diff.NoChange, enabled("static", false), false)
+	b.goes(t, "it can run", diff.Created, up("static"), false)
+	b.goes(t, "and can be purged", diff.Purged, up("static"), true)
+	b.goes(t, "a socket", diff.Created, map[string]any{"name": "sock.socket", "running": true, "enabled": true, "provider": "systemd"}, false)
+	b.goes(t, "what a socket starts is started with the machine", diff.NoChange, enabled("sock", true), false)
+	b.goes(t, "the socket is purged", diff.Purged, up("sock.socket"), true)
+	b.goes(t, "what enables another", diff.NoChange, enabled("also", false), false)
 	b.tell(t, "enable", "--runtime", "c@runtime")
-	b.goes(t, "what is enabled until the machine ends", plan.Created, enabled("c@runtime", true), false)
+	b.goes(t, "what is enabled until the machine ends", diff.Created, enabled("c@runtime", true), false)
 }
 
 func masked(t *testing.T, b *booted) {
@@ -216,24 +216,24 @@ func masked(t *testing.T, b *booted) {
 	}
 	b.refused(t, provider.NeedsChange, "systemctl unmask masked.service", up("masked"))
 	b.refused(t, provider.NeedsChange, "systemctl unmask masked.service", enabled("masked", true))
-	b.goes(t, "it is as it should be", plan.NoChange, map[string]any{"name": "masked", "running": false, "enabled": false, "provider": "systemd"}, false)
-	b.goes(t, "it is gone", plan.NoChange, up("masked"), true)
+	b.goes(t, "it is as it should be", diff.NoChange, map[string]any{"name": "masked", "running": false, "enabled": false, "provider": "systemd"}, false)
+	b.goes(t, "it is gone", diff.NoChange, up("masked"), true)
 	if err := os.Remove(filepath.Join(b.units, "masked.service")); err != nil {
 		t.Fatal(err)
 	}
 	b.define(t, "masked.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n")
-	b.goes(t, "no longer masked, and systemd was not told", plan.Created, up("masked"), false)
+	b.goes(t, "no longer masked, and systemd was not told", diff.Created, up("masked"), false)
 }
 
 func redefined(t *testing.T, b *booted) {
 	b.refused(t, provider.Retryable, "there is no service late", up("late"))
-	b.goes(t, "what is not there is gone", plan.NoChange, up("late"), true)
+	b.goes(t, "what is not there is gone", diff.NoChange, up("late"), true)
 	notes := filepath.Join(b.dir, "notes")
 	unit := func(text string) string {
 		return bare + "[Service]\nExecStart=/bin/sh -c 'echo " + text + " >> " + notes + "; exec sleep 100000'\nExecReload=/bin/sh -c 'echo reload " + text + " >> " + notes + "'\n"
 	}
 	b.define(t, "late.service", unit("one"))
-	b.goes(t, "defined since", plan.Created, up("late"), false)
+	b.goes(t, "defined since", diff.Created, up("late"), false)
 	handler := handler{b.systemd}
 	for _, step := range []struct{ how, file, text, want string }{
 		{"restart", "late.service", unit("two"), "one two"},
@@ -268,16 +268,16 @@ func kinds(t *testing.T, b *booted) {
 	b.define(t, "real.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n[Install]\nWantedBy=multi-user.target\nAlias=other.service\n", "t.service", bare+"[Service]\nExecStart=/bin/true\n",
 		"t.timer", bare+"[Timer]\nOnCalendar=*-01-01\n[Install]\nWantedBy=multi-user.target\n")
 	both := func(name string) map[string]any { return with(enabled(name, true), "running", true) }
-	b.goes(t, "with the kind in its name", plan.Created, both("real.service"), false)
-	b.goes(t, "by another name", plan.NoChange, both("other"), false)
-	b.goes(t, "an instance", plan.Created, both("c@it"), false)
-	b.goes(t, "a timer", plan.Created, both("t.timer"), false)
+	b.goes(t, "with the kind in its name", diff.Created, both("real.service"), false)
+	b.goes(t, "by another name", diff.NoChange, both("other"), false)
+	b.goes(t, "an instance", diff.Created, both("c@it"), false)
+	b.goes(t, "a timer", diff.Created, both("t.timer"), false)
 	b.tell(t, "disable", "real")
-	b.goes(t, "disabled behind our back", plan.Updated, both("real"), false)
+	b.goes(t, "disabled behind our back", diff.Updated, both("real"), false)
 	b.tell(t, "stop", "real")
-	b.goes(t, "stopped behind our back", plan.Updated, both("real"), false)
+	b.goes(t, "stopped behind our back", diff.Updated, both("real"), false)
 	b.define(t, "idle.service", bare+"[Service]\nExecStart=/bin/sleep 100000\n[Install]\nWantedBy=nothing.target\n")
-	b.goes(t, "enabled, and not loaded", plan.Created, enabled("idle", true), false)
+	b.goes(t, "enabled, and not loaded", diff.Created, enabled("idle", true), false)
 	list, _ := provider.As[provider.Lister](define(b.systemd, runit{}, supervisor{}, sysvinit{}).Handler)
 	ctx, _, _ := thing(t, up("x"))
 	found := map[string]bool{}
@@ -285,7 +285,7 @@ func kinds(t *testing.T, b *booted) {
 		f.Attributes["provider"] = "systemd"
 		found[fmt.Sprint(f.Attributes["name"])] = true
 		if name := fmt.Sprint(f.Attributes["name"]); name == "real" || name == "idle" || name == "c@it" { // others change meanwhile
-			b.goes(t, "what was discovered", plan.NoChange, f.Attributes, false)
+			b.goes(t, "what was discovered", diff.NoChange, f.Attributes, false)
 		}
 		return nil
 	})
@@ -293,7 +293,7 @@ func kinds(t *testing.T, b *booted) {
 		t.Errorf("found %v, %v", found, err)
 	}
 	for _, name := range []string{"real", "c@it", "t.timer", "idle"} {
-		b.goes(t, "purged", plan.Purged, both(name), true)
+		b.goes(t, "purged", diff.Purged, both(name), true)
 	}
 }
 
@@ -304,7 +304,7 @@ func ofUser(t *testing.T, b *booted) {
 		log, _ := os.ReadFile(filepath.Join(b.dir, "manager.log"))
 		t.Fatalf("%v\n%s", err, log)
 	}
-	b.goes(t, "a service of the user", plan.Created, mine, false)
+	b.goes(t, "a service of the user", diff.Created, mine, false)
 	if link, err := os.Lstat(filepath.Join(b.dir, "home", ".config", "systemd", "user", "default.target.wants", "mine.service")); err != nil || link.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("it is not enabled for the user: %v", err)
 	}
@@ -316,5 +316,5 @@ func ofUser(t *testing.T, b *booted) {
 	if !got[0].Observation.Exists || got[1].Observation.Exists {
 		t.Errorf("one batch for both: %v", got)
 	}
-	b.goes(t, "purged", plan.Purged, mine, true)
+	b.goes(t, "purged", diff.Purged, mine, true)
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 )
 
 // Actions implements Home.
@@ -38,7 +38,7 @@ func actionOf(x *state.Action) Action {
 	a := Action{ID: x.ID, Resource: x.Resource, Version: x.Version, Action: x.Action, Outcome: x.Outcome, Change: x.Change, Started: x.Started.UTC(),
 		Finished: x.Finished.UTC(), Reason: x.Reason, Replaced: x.Replaced, Stale: x.Stale, Pack: x.Pack, Provider: x.Provider, Why: x.ProviderWhy, Changes: x.Changes, Messages: make([]Message, 0, len(x.Messages))}
 	if a.Changes == nil {
-		a.Changes = map[string]plan.Diff{}
+		a.Changes = map[string]diff.Diff{}
 	}
 	for _, l := range x.Messages {
 		if l.Kwargs == nil {

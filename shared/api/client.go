@@ -19,7 +19,7 @@ import (
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 )
 
 // ClientConfig says where a server is and how to reach it.
@@ -66,7 +66,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 		c.Transport = t
 	}
 	if c.Clock == nil {
-		c.Clock = machine.Clock{}
+		c.Clock = platform.Clock{}
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	x := &Client{ClientConfig: c, base: base, bare: &http.Client{Transport: c.Transport, CheckRedirect: stay}}

@@ -8,8 +8,8 @@ import (
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/diffview"
-	"southbound/shared/plan"
 )
 
 // maxTexts is how many files of a plan are asked for to be shown by their texts.
@@ -51,7 +51,7 @@ func (c *Client) texts(
 
 // filesOf returns the hash of the file that is, and the file of a model that is wanted, if a
 // difference is one of such, and they are small.
-func filesOf(d plan.Diff, m *model.Model) (old string, wanted state.Blob, both bool) {
+func filesOf(d diff.Diff, m *model.Model) (old string, wanted state.Blob, both bool) {
 	size, old, is := diffview.File(d.Current)
 	_, hash, other := diffview.File(d.Desired)
 	wanted, here := m.Files[hash]

@@ -6,8 +6,8 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
 
@@ -179,7 +179,7 @@ func (d *Detail) attributes(row *state.Row) {
 			d.Seen[name] = c.Current
 		}
 	}
-	if last.Change == plan.Created && !done {
+	if last.Change == diff.Created && !done {
 		d.Seen = nil
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 	"southbound/shared/transport"
@@ -31,7 +31,7 @@ func keptModel(n int) *Kept {
 	planned := make([]deploy.PlannedChange, n)
 	for i := range planned {
 		planned[i] = deploy.PlannedChange{ID: m.Resources[i].ID, Action: "update",
-			Changes: map[string]plan.Diff{"value": {Current: "<old>", Desired: "new"}}}
+			Changes: map[string]diff.Diff{"value": {Current: "<old>", Desired: "new"}}}
 	}
 	return &Kept{
 		Made:        time.Unix(1_700_000_000, 0).UTC(),

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 
 	"southbound/shared/deploy"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
 
@@ -16,7 +16,7 @@ import (
 type PlanLine struct {
 	ID      resource.ID          `json:"id"`
 	Action  string               `json:"action"`
-	Changes map[string]plan.Diff `json:"changes"`
+	Changes map[string]diff.Diff `json:"changes"`
 	Replace bool                 `json:"replace,omitempty"` // an update that deletes the thing and creates it anew
 	Deletes bool                 `json:"deletes,omitempty"` // undefined: once it is known, the thing is deleted, or replaced
 	Reason  string               `json:"reason,omitempty"`
@@ -27,7 +27,7 @@ type PlanLine struct {
 func PlanLineOf(w *deploy.PlannedChange) PlanLine {
 	l := PlanLine{w.ID, w.Action, w.Changes, w.Replace, w.Deletes, w.Reason, w.Failed}
 	if l.Changes == nil {
-		l.Changes = map[string]plan.Diff{}
+		l.Changes = map[string]diff.Diff{}
 	}
 	return l
 }

@@ -10,17 +10,17 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 )
 
 // TestReadLine wants every line that a command writes back as it was written.
 func TestReadLine(t *testing.T) {
 	t.Parallel()
 	r := &Report{Environment: "e", Version: 1, Resources: 2, Counts: map[state.Status]int{state.StatusFailed: 1}}
-	r.Tell([]Changed{{ID: "t::T[a,n=x]", Change: plan.Updated, Attributes: []string{"zone"}, Replaced: true}})
+	r.Tell([]Changed{{ID: "t::T[a,n=x]", Change: diff.Updated, Attributes: []string{"zone"}, Replaced: true}})
 	step := PlanLineOf(&deploy.PlannedChange{ID: "t::T[a,n=x]", Action: "update", Replace: true,
-		Changes: map[string]plan.Diff{"zone": {Current: "a", Desired: "b"}}})
+		Changes: map[string]diff.Diff{"zone": {Current: "a", Desired: "b"}}})
 	for _, want := range []any{
 		r, &step, &PlanEnd{Summary: map[string]int{"update": 1}},
 		&ErrorLine{Error: FailureOf(fault.New(fault.Refused, "apply", "no"))},

@@ -9,8 +9,8 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
 
@@ -18,7 +18,7 @@ import (
 type PlannedChange struct {
 	ID      resource.ID          `json:"id"`
 	Action  string               `json:"action"`
-	Changes map[string]plan.Diff `json:"changes,omitempty"`
+	Changes map[string]diff.Diff `json:"changes,omitempty"`
 	Reason  string               `json:"reason,omitempty"`
 	Failed  bool                 `json:"failed,omitempty" doc:"reading it failed"`
 	Replace bool                 `json:"replace,omitempty" doc:"it would be updated by replacing the thing"`
@@ -256,7 +256,7 @@ func decode(b []byte, v any) error {
 // Changed is a resource that was changed.
 type Changed struct {
 	ID         resource.ID `json:"id"`
-	Change     plan.Change `json:"change"`
+	Change     diff.Change `json:"change"`
 	Attributes []string    `json:"attributes"`
 	Replaced   bool        `json:"replaced,omitempty"` // the thing was deleted and created anew
 }

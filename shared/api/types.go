@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -128,7 +128,7 @@ type Action struct {
 	Version  int                  `json:"version"`
 	Action   state.ActionKind     `json:"action"`
 	Outcome  state.Status         `json:"outcome"`
-	Change   plan.Change          `json:"change"`
+	Change   diff.Change          `json:"change"`
 	Started  time.Time            `json:"started"`
 	Finished time.Time            `json:"finished"`
 	Reason   string               `json:"reason,omitempty"`
@@ -137,7 +137,7 @@ type Action struct {
 	Pack     string               `json:"pack"`
 	Provider string               `json:"provider,omitempty" doc:"that served the run, where the type has several"`
 	Why      string               `json:"provider_why,omitempty" doc:"why it was chosen"`
-	Changes  map[string]plan.Diff `json:"changes"`
+	Changes  map[string]diff.Diff `json:"changes"`
 	Messages []Message            `json:"messages"`
 }
 

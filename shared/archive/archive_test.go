@@ -21,7 +21,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/local"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 	"southbound/shared/transport"
@@ -215,7 +215,7 @@ func exporter(t *testing.T, packed []byte, err error) *archive.Exporter {
 	if regErr != nil {
 		t.Fatal(regErr)
 	}
-	e := deploy.New(deploy.Config{State: h, Files: h.Files(), Notifier: h.Notifier, Clock: machine.Clock{}, Caller: machine.Caller{}, Secrets: h.Secrets(),
+	e := deploy.New(deploy.Config{State: h, Files: h.Files(), Notifier: h.Notifier, Clock: platform.Clock{}, Caller: platform.Caller{}, Secrets: h.Secrets(),
 		Connector: &transport.Connector{Local: true}, Types: registry, Handlers: byType, Pack: "test", Holder: h.Holder(), NewID: h.NewID, Jitter: rand.Float64})
 	return &archive.Exporter{Service: api.New(api.Config{Engine: e}), Dir: t.TempDir(), Open: func(context.Context, string, string) (io.ReadCloser, int64, error) {
 		return io.NopCloser(bytes.NewReader(packed)), 0, err

@@ -31,7 +31,7 @@ import (
 	"southbound/shared/lang/module"
 	"southbound/shared/lang/python"
 	"southbound/shared/local"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 	"southbound/shared/source"
@@ -281,7 +281,7 @@ func (a *app) openAt(dir string) error {
 	known := secrets.New(secrets.Config{Machine: a.own.Secrets()})
 	a.python = python.NewPack(python.PackOptions{Find: a.findPython})
 	a.engine = deploy.New(deploy.Config{State: a.own, Files: a.own.Files(), Notifier: a.own.Notifier, Clock: local.Clock{}, Caller: local.Caller{Stop: a.stop},
-		Secrets: known, Connector: a.connector(known), Types: types, Handlers: a.handlers(), Code: a.python, Pack: machine.Build(),
+		Secrets: known, Connector: a.connector(known), Types: types, Handlers: a.handlers(), Code: a.python, Pack: platform.Build(),
 		Holder: a.own.Holder(), NewID: a.own.NewID, Jitter: rand.Float64, Await: a.own.Await,
 		Ran: func(n int) { a.ran.Add(int64(n)) }, Waits: a.waits.note, Sizes: local.Sizes(),
 		Keep: a.own.Definitions().Bundles, Owned: a.own.Instances().Live})

@@ -8,7 +8,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/resource"
 )
 
@@ -33,7 +33,7 @@ func (a *app) did(ctx context.Context, of asked) (did, error) {
 	fixed, at := map[resource.ID]bool{}, map[resource.ID]int{}
 	for i := range actions {
 		x := &actions[i]
-		if x.Action == state.ActionDryRun || x.Change == plan.NoChange || x.Change == "" || !of.filter.Match(&state.Row{ID: x.Resource}) {
+		if x.Action == state.ActionDryRun || x.Change == diff.NoChange || x.Change == "" || !of.filter.Match(&state.Row{ID: x.Resource}) {
 			continue
 		}
 		if !of.nothing && x.Action == state.ActionRepair && x.Outcome == state.StatusDeployed {
@@ -64,7 +64,7 @@ func (a *app) changed(r *api.Report) {
 			return
 		}
 		a.printf("%-8s %s", changeWord(c.Change, c.Replaced), c.ID)
-		if len(c.Attributes) > 0 && c.Change == plan.Updated {
+		if len(c.Attributes) > 0 && c.Change == diff.Updated {
 			a.printf("  %s", oneLine(strings.Join(c.Attributes, ", ")))
 		}
 		a.printf("\n")
@@ -72,8 +72,8 @@ func (a *app) changed(r *api.Report) {
 }
 
 // changeWord says what was done to a thing.
-func changeWord(c plan.Change, replaced bool) string {
-	if replaced && c == plan.Updated {
+func changeWord(c diff.Change, replaced bool) string {
+	if replaced && c == diff.Updated {
 		return "replaced"
 	}
 	return string(c)

@@ -18,7 +18,7 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/project"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/source"
 )
 
@@ -357,7 +357,7 @@ func (a *app) known(ctx context.Context, documents string, f exportFlags) (deplo
 // fingerprint combines the fingerprint of the documents with what else an export depends on.
 func (a *app) fingerprint(documents string) string {
 	settings, _ := json.Marshal(a.project.Settings)
-	sum := sha256.Sum256([]byte(documents + machine.Build() + string(settings)))
+	sum := sha256.Sum256([]byte(documents + platform.Build() + string(settings)))
 	return hex.EncodeToString(sum[:])
 }
 

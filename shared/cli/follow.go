@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"southbound/shared/api"
+	"southbound/shared/diff"
 	"southbound/shared/local"
-	"southbound/shared/plan"
 )
 
 // overlap is how far back a follower looks for what it has not seen: what was finished first may be
@@ -146,11 +146,11 @@ func (f *follower) tell(x *api.Action) {
 		a.printf("%s  %s%-8s %s%s\n", at, f.label, x.Outcome, x.Resource, because(oneLine(x.Reason)))
 	default:
 		text := ""
-		if names := slices.Sorted(maps.Keys(x.Changes)); len(names) > 0 && x.Change == plan.Updated {
+		if names := slices.Sorted(maps.Keys(x.Changes)); len(names) > 0 && x.Change == diff.Updated {
 			text = "  " + oneLine(strings.Join(names, ", "))
 		}
 		word := changeWord(x.Change, x.Replaced)
-		if x.Change == plan.NoChange {
+		if x.Change == diff.NoChange {
 			word = string(x.Outcome)
 		}
 		a.printf("%s  %s%-8s %s%s\n", at, f.label, word, x.Resource, text)

@@ -12,7 +12,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/source"
 )
 
@@ -36,7 +36,7 @@ func (a *app) saveInputs(file string, in source.Inputs) {
 		return
 	}
 	tmp := file + ".new"
-	if os.WriteFile(tmp, in.Encode(machine.Build()), 0o600) == nil {
+	if os.WriteFile(tmp, in.Encode(platform.Build()), 0o600) == nil {
 		_ = os.Rename(tmp, file)
 	}
 	entries, _ := os.ReadDir(dir)
@@ -66,7 +66,7 @@ func (a *app) storeChanges(
 	if err != nil {
 		return deploy.Exported{}, false, nil
 	}
-	was, err := source.DecodeInputs(b, machine.Build())
+	was, err := source.DecodeInputs(b, platform.Build())
 	if err != nil {
 		return deploy.Exported{}, false, nil
 	}

@@ -14,7 +14,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 )
 
 // planExt is how the name of a plan that is kept usually ends.
@@ -95,7 +95,7 @@ func (a *app) keep(
 		return nil, err
 	}
 	x.Expect = now.state
-	k := &api.Kept{Made: time.Now(), Program: machine.Build(), Environment: a.env, Home: a.where(),
+	k := &api.Kept{Made: time.Now(), Program: platform.Build(), Environment: a.env, Home: a.where(),
 		HomeID: id, Last: now.at.Last, Released: now.at.Released, Compare: opts, Export: x,
 		Planned: now.planned}
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".southbound-plan-*") // mode 0600

@@ -17,11 +17,11 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
 	"southbound/shared/lang/metadata"
 	"southbound/shared/lang/modtest"
 	"southbound/shared/lang/module"
-	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
 
@@ -136,14 +136,14 @@ func (b *bench) DryRun(ctx context.Context, filter []string) (*modtest.Ran, erro
 	}
 	out := &modtest.Ran{}
 	for _, w := range d.Planned {
-		o := modtest.Outcome{ID: w.ID, Change: plan.NoChange, Reason: w.Reason, Changes: w.Changes}
+		o := modtest.Outcome{ID: w.ID, Change: diff.NoChange, Reason: w.Reason, Changes: w.Changes}
 		switch w.Action {
 		case "create":
-			o.Change = plan.Created
+			o.Change = diff.Created
 		case "update":
-			o.Change = plan.Updated
+			o.Change = diff.Updated
 		case "delete":
-			o.Change = plan.Purged
+			o.Change = diff.Purged
 		case "undefined":
 			o.Status = state.StatusUndefined
 		}
@@ -206,7 +206,7 @@ func (b *bench) Deploy(ctx context.Context, filter []string) (*modtest.Ran, erro
 
 // outcome returns what has come of a resource.
 func outcome(r *api.Resource, actions []api.Action) modtest.Outcome {
-	o := modtest.Outcome{ID: r.ID, Change: plan.NoChange, Status: r.Status, Reason: r.Reason}
+	o := modtest.Outcome{ID: r.ID, Change: diff.NoChange, Status: r.Status, Reason: r.Reason}
 	for i := range actions {
 		if actions[i].Resource == r.ID {
 			note(&o, &actions[i])
@@ -217,10 +217,10 @@ func outcome(r *api.Resource, actions []api.Action) modtest.Outcome {
 
 // note adds what an action has done.
 func note(o *modtest.Outcome, x *api.Action) {
-	if x.Change != "" && x.Change != plan.NoChange || o.Changes == nil {
+	if x.Change != "" && x.Change != diff.NoChange || o.Changes == nil {
 		o.Changes = x.Changes
 	}
-	if x.Change != "" && x.Change != plan.NoChange {
+	if x.Change != "" && x.Change != diff.NoChange {
 		o.Change = x.Change
 	}
 	if x.Reason != "" {
@@ -241,7 +241,7 @@ func gone(there []modtest.Outcome, actions []api.Action) []modtest.Outcome {
 			note(&out[n], x)
 			continue
 		}
-		o := modtest.Outcome{ID: x.Resource, Change: plan.NoChange, Status: x.Outcome}
+		o := modtest.Outcome{ID: x.Resource, Change: diff.NoChange, Status: x.Outcome}
 		note(&o, x)
 		out = append(out, o)
 	}

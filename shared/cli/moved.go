@@ -11,10 +11,10 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/deploy"
 	"southbound/shared/diag"
+	"southbound/shared/diff"
 	"southbound/shared/diffview"
 	"southbound/shared/fault"
-	"southbound/shared/machine"
-	"southbound/shared/plan"
+	"southbound/shared/platform"
 	"southbound/shared/resource"
 )
 
@@ -34,7 +34,7 @@ func (a *app) moved(k *api.Kept, now previewed) error {
 	if now.state == k.Export.Expect && len(problems) == 0 {
 		return nil
 	}
-	if here := machine.Build(); here != k.Program {
+	if here := platform.Build(); here != k.Program {
 		say("", "another build of the program made the plan: %s, and this is %s", k.Program, here)
 	}
 	if len(problems) == 0 {
@@ -100,7 +100,7 @@ func sameChanges(a, b *deploy.PlannedChange) bool {
 
 // hashed returns differences without the texts of files whose hashes say the same: whether they
 // could be had is another matter.
-func hashed(changes map[string]plan.Diff) map[string]plan.Diff {
+func hashed(changes map[string]diff.Diff) map[string]diff.Diff {
 	out := maps.Clone(changes)
 	for name, d := range out {
 		_, _, one := diffview.File(d.Current)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/width"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/diffview"
-	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
 
@@ -146,7 +146,7 @@ func (a *app) style(indent string) diffview.Style {
 }
 
 // diff writes differences: of texts as unified diffs, other values on a line.
-func (a *app) diff(changes map[string]plan.Diff) {
+func (a *app) diff(changes map[string]diff.Diff) {
 	a.printf("%s", painted(a.style("    ").Changes(changes)))
 }
 

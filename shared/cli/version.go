@@ -3,7 +3,7 @@ package cli
 import (
 	"runtime/debug"
 
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 
 	"github.com/spf13/cobra"
 )
@@ -19,7 +19,7 @@ type release struct {
 
 // released reads what the toolchain wrote into this program.
 func released() release {
-	out := release{Version: Version, Build: machine.Build()}
+	out := release{Version: Version, Build: platform.Build()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return out

@@ -8,7 +8,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/resource"
 )
 
@@ -34,11 +34,11 @@ func (l *logged) Actions(_ context.Context, _ string, q api.ActionQuery) ([]api.
 // once.
 func TestFixed(t *testing.T) {
 	t.Parallel()
-	at := func(id, name string, version int, change plan.Change) api.Action {
+	at := func(id, name string, version int, change diff.Change) api.Action {
 		return api.Action{ID: id, Resource: resource.ID("std::Null[a,name=" + name + "]"), Version: version, Action: state.ActionRepair, Outcome: state.StatusDeployed, Change: change}
 	}
-	a := &app{home: &logged{actions: []api.Action{at("1", "old", 1, plan.Updated), at("2", "x", 1, plan.Updated), at("3", "x", 1, plan.Created), at("4", "y", 1, plan.NoChange),
-		at("5", "z", 1, plan.Purged), at("6", "w", 2, plan.Updated)}}}
+	a := &app{home: &logged{actions: []api.Action{at("1", "old", 1, diff.Updated), at("2", "x", 1, diff.Updated), at("3", "x", 1, diff.Created), at("4", "y", 1, diff.NoChange),
+		at("5", "z", 1, diff.Purged), at("6", "w", 2, diff.Updated)}}}
 	for _, c := range []struct {
 		reason string
 		of     asked

@@ -10,16 +10,16 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy/run"
+	"southbound/shared/diff"
 	"southbound/shared/diffview"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 )
 
 // whole fills in the values that were wanted and of which the record of an action has only the
 // beginning, if they are to be shown as long as they are. They are taken from the version that the
 // action deployed, which holds references in place of secrets.
 func (a *app) whole(ctx context.Context, x *api.Action) error {
-	cut := func(d plan.Diff) bool { _, _, is := run.Cut(d.Desired); return is }
+	cut := func(d diff.Diff) bool { _, _, is := run.Cut(d.Desired); return is }
 	if !a.full || !slices.ContainsFunc(slices.Collect(maps.Values(x.Changes)), cut) {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (a *app) whole(ctx context.Context, x *api.Action) error {
 
 // completed returns a difference with all of the value that is wanted, if what was recorded is the
 // beginning of that. It is not where secrets were taken out, or the handler has another form of it.
-func completed(d plan.Diff, wanted any) plan.Diff {
+func completed(d diff.Diff, wanted any) diff.Diff {
 	kept, size, cut := run.Cut(d.Desired)
 	if written, is := wanted.(map[string]any); is && len(written) == 1 && written["value"] != nil {
 		wanted = written["value"]
@@ -65,7 +65,7 @@ func completed(d plan.Diff, wanted any) plan.Diff {
 }
 
 // notKept says, when values are to be shown as long as they are, of which only a part was recorded.
-func (a *app) notKept(changes map[string]plan.Diff) {
+func (a *app) notKept(changes map[string]diff.Diff) {
 	if !a.full {
 		return
 	}

@@ -7,7 +7,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -25,7 +25,7 @@ func (t together) ReadBatch(_ context.Context, items []provider.BatchRead) []pro
 	return out
 }
 
-func (t together) Diff(c *provider.Context, r provider.Resource, o provider.Observation) (map[string]plan.Diff, error) {
+func (t together) Diff(c *provider.Context, r provider.Resource, o provider.Observation) (map[string]diff.Diff, error) {
 	t.compared.Add(1)
 	return t.differ.Diff(c, r, o)
 }
@@ -35,12 +35,12 @@ func (t together) Diff(c *provider.Context, r provider.Resource, o provider.Obse
 func TestOneComparisonSpoilsNoOther(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		diff     func() map[string]plan.Diff
+		diff     func() map[string]diff.Diff
 		status   state.Status
 		compared int64
 	}{
-		"All":    {func() map[string]plan.Diff { return nil }, state.StatusDeployed, 3},
-		"Panics": {func() map[string]plan.Diff { panic("boom") }, state.StatusFailed, 5},
+		"All":    {func() map[string]diff.Diff { return nil }, state.StatusDeployed, 3},
+		"Panics": {func() map[string]diff.Diff { panic("boom") }, state.StatusFailed, 5},
 	} {
 		r := newRig(t)
 		h := together{differ{odd{handler: handler{r.w}, diff: c.diff}}, new(atomic.Int64)}

@@ -10,8 +10,8 @@ import (
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -215,7 +215,7 @@ func (d *discoverer) check(ctx context.Context, part []resource.Resource) error 
 		switch act, _ := r.Decided(); {
 		case r.Over():
 			d.out.Left = append(d.out.Left, LeftOut{ID: part[i].ID, Why: r.Reason})
-		case act != plan.NoChange:
+		case act != diff.NoChange:
 			d.out.Left = append(d.out.Left, LeftOut{ID: part[i].ID,
 				Why: "what was found is not what is read of it: it would be " + string(act)})
 		default:

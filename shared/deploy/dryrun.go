@@ -13,8 +13,8 @@ import (
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -404,12 +404,12 @@ func (d *dryRunner) outcome(r *run.Run) (planner.PlannedChange, state.Action) {
 		Failed:  r.Over(),
 		Replace: replaces,
 	}
-	if !w.Failed && r.ReportOnly && act != plan.NoChange {
+	if !w.Failed && r.ReportOnly && act != diff.NoChange {
 		w.Action, w.Reason, w.Replace = "none", planner.ReportOnly, false
 	}
 	if !r.Over() {
-		r.Outcome, r.Change = state.StatusDeployed, plan.NoChange
-		if act != plan.NoChange {
+		r.Outcome, r.Change = state.StatusDeployed, diff.NoChange
+		if act != diff.NoChange {
 			r.Outcome = state.StatusNonCompliant
 		}
 	}
@@ -417,13 +417,13 @@ func (d *dryRunner) outcome(r *run.Run) (planner.PlannedChange, state.Action) {
 	return w, r.Action
 }
 
-func actionWord(c plan.Change) string {
+func actionWord(c diff.Change) string {
 	switch c {
-	case plan.Created:
+	case diff.Created:
 		return "create"
-	case plan.Updated:
+	case diff.Updated:
 		return "update"
-	case plan.Purged:
+	case diff.Purged:
 		return "delete"
 	}
 	return "none"

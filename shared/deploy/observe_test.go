@@ -12,7 +12,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -22,7 +22,7 @@ type odd struct {
 	handler
 	read func(c *provider.Context) map[string]any
 	act  func(c *provider.Context) provider.Result
-	diff func() map[string]plan.Diff
+	diff func() map[string]diff.Diff
 }
 
 func (o odd) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
@@ -49,7 +49,7 @@ func (o odd) Create(ctx *provider.Context, req provider.CreateRequest) (provider
 // differ compares, too.
 type differ struct{ odd }
 
-func (d differ) Diff(_ *provider.Context, r provider.Resource, _ provider.Observation) (map[string]plan.Diff, error) {
+func (d differ) Diff(_ *provider.Context, r provider.Resource, _ provider.Observation) (map[string]diff.Diff, error) {
 	if nameOf(r) != "odd" {
 		return nil, nil
 	}
@@ -92,8 +92,8 @@ func TestValuesFromHandlersAreBounded(t *testing.T) {
 		{"NaN that was read", odd{read: func(*provider.Context) map[string]any { return map[string]any{"value": math.NaN()} }}, "deployed", `"current":"NaN"`},
 		{"a map that holds itself that was read", odd{read: func(*provider.Context) map[string]any { return map[string]any{"value": itself} }}, "deployed", `(holds itself)`},
 		{"NaN in a comparison", differ{odd{read: func(*provider.Context) map[string]any { return nil },
-			diff: func() map[string]plan.Diff {
-				return map[string]plan.Diff{"value": {Current: math.NaN(), Desired: itself}}
+			diff: func() map[string]diff.Diff {
+				return map[string]diff.Diff{"value": {Current: math.NaN(), Desired: itself}}
 			}}}, "deployed", `"current":"NaN"`},
 		{"a change that is none", says(func(c *provider.Context) { c.SetChange("improved") }), "failed", `it did \"improved\", which is not a change`},
 		{"a fact without a name", says(func(c *provider.Context) { c.Fact("", "x"); c.Fact("long", strings.Repeat("x", 1<<20)) }), "deployed", `a fact is not kept`},

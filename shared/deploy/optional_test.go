@@ -12,8 +12,8 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -138,7 +138,7 @@ func TestHandlerDecidesWhatIsInSync(t *testing.T) {
 	r.export(deploy.Export{Model: modelOf(res("a"), res("b"))})
 	r.drain()
 	r.same("updates", r.took("update"), "update b")
-	if a := r.last("a"); a.Change != plan.NoChange || a.Messages[0].Msg != "case does not count" {
+	if a := r.last("a"); a.Change != diff.NoChange || a.Messages[0].Msg != "case does not count" {
 		t.Errorf("%+v", a)
 	}
 	if a := r.last("b"); a.Messages[0].Msg != "worn out" || a.Changes["value"].Current != "v" {
@@ -251,11 +251,11 @@ func TestWhatAHandlerSaysOfARun(t *testing.T) {
 			c.Changed("serial", nil, "7")
 			c.Changed("free", nil, "text")
 		case "found":
-			c.SetChange(plan.NoChange)
-			c.SetChange(plan.NoChange)
+			c.SetChange(diff.NoChange)
+			c.SetChange(diff.NoChange)
 		case "unsure":
-			c.SetChange(plan.NoChange)
-			c.SetChange(plan.Updated)
+			c.SetChange(diff.NoChange)
+			c.SetChange(diff.Updated)
 		}
 		if c.Version() != 1 {
 			c.Error("the version is wrong", "version", c.Version())
@@ -270,7 +270,7 @@ func TestWhatAHandlerSaysOfARun(t *testing.T) {
 	if len(drift.Messages) != 1 || drift.Messages[0].Kwargs["attribute"] != "note" || drift.Messages[0].Kwargs["current"] != "old" {
 		t.Errorf("%+v", drift.Messages)
 	}
-	if found := r.last("found"); found.Change != plan.NoChange || found.Outcome != state.StatusDeployed {
+	if found := r.last("found"); found.Change != diff.NoChange || found.Outcome != state.StatusDeployed {
 		t.Errorf("%+v", found)
 	}
 	r.want("unsure", state.StatusFailed)

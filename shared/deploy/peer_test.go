@@ -14,8 +14,8 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/local"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -168,7 +168,7 @@ func TestChangeIsInferred(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	a := res("a")
-	var got []plan.Change
+	var got []diff.Change
 	deployed := func(x deploy.Export) {
 		t.Helper()
 		r.export(x)
@@ -185,7 +185,7 @@ func TestChangeIsInferred(t *testing.T) {
 	deployed(deploy.Export{Model: modelOf(a)})
 	a.Purged = true
 	deployed(deploy.Export{Model: modelOf(a)})
-	if want := []plan.Change{plan.Created, plan.NoChange, plan.Updated, plan.Purged}; !slices.Equal(got, want) {
+	if want := []diff.Change{diff.Created, diff.NoChange, diff.Updated, diff.Purged}; !slices.Equal(got, want) {
 		t.Errorf("recorded %v, want %v", got, want)
 	}
 }

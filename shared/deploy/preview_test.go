@@ -11,8 +11,8 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
 
@@ -72,14 +72,14 @@ func (a author) drift() {
 
 // did returns what was done to resources since an action: by the last action that did anything.
 func (a author) did(since string) map[resource.ID]string {
-	words := map[plan.Change]string{plan.Created: "create", plan.Updated: "update", plan.Purged: "delete"}
+	words := map[diff.Change]string{diff.Created: "create", diff.Updated: "update", diff.Purged: "delete"}
 	out := map[resource.ID]string{}
 	all, err := a.home.Actions(a.t.Context(), "e", state.ActionQuery{After: since})
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	for _, x := range slices.Backward(all) { // the oldest first
-		if x.Action != state.ActionDryRun && x.Change != plan.NoChange {
+		if x.Action != state.ActionDryRun && x.Change != diff.NoChange {
 			out[x.Resource] = words[x.Change]
 		}
 	}

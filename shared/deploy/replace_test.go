@@ -13,8 +13,8 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -203,7 +203,7 @@ func TestReplaceDeletesFirst(t *testing.T) {
 		t.Errorf("replaced: %s, %s (%s), %v", calls, row.Status(), row.Reason, c.disks)
 	}
 	a := r.lastOf(diskID)
-	if a.Change != plan.Updated || !a.Replaced || a.Changes["zone"] != (plan.Diff{Current: "a", Desired: "b"}) || len(a.Changes) != 2 {
+	if a.Change != diff.Updated || !a.Replaced || a.Changes["zone"] != (diff.Diff{Current: "a", Desired: "b"}) || len(a.Changes) != 2 {
 		t.Errorf("the record: %+v", a)
 	}
 	if row, calls := r.again(c); calls != "" || row.Status() != state.StatusDeployed {
@@ -213,7 +213,7 @@ func TestReplaceDeletesFirst(t *testing.T) {
 	if row, calls := r.wants(c, disk(map[string]any{"zone": "c"}, resource.Flags{})); calls != "delete x, create" || row.Status() != state.StatusFailed || len(c.disks) != 0 {
 		t.Errorf("cut off between: %s, %s, %v", calls, row.Status(), c.disks)
 	}
-	if a := r.lastOf(diskID); a.Change != plan.Purged {
+	if a := r.lastOf(diskID); a.Change != diff.Purged {
 		t.Errorf("the record of what was cut off: %+v", a)
 	}
 	delete(c.fail, "create")
@@ -372,7 +372,7 @@ func TestWriteOnly(t *testing.T) {
 	then("it is made with it", "create")(r.wants(c, key("k1")))
 	then("nobody reads it", "")(r.again(c))
 	then("another value", "update")(r.wants(c, key("k2")))
-	if a := r.lastOf(diskID); a.Changes["key"] != (plan.Diff{Desired: "k2"}) || len(a.Changes) != 1 {
+	if a := r.lastOf(diskID); a.Changes["key"] != (diff.Diff{Desired: "k2"}) || len(a.Changes) != 1 {
 		t.Errorf("the record: %+v", a.Changes)
 	}
 	then("something else changes", "update")(r.wants(c, key("k2", int64(2))))

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 )
 
 const (
@@ -47,7 +47,7 @@ type Style struct {
 
 // Changes writes what differs, by name of the attribute, with a line break at the end of each line.
 // It is empty when nothing differs.
-func (s Style) Changes(changes map[string]plan.Diff) string {
+func (s Style) Changes(changes map[string]diff.Diff) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		b.WriteString(s.Change(name, changes[name]))
@@ -56,7 +56,7 @@ func (s Style) Changes(changes map[string]plan.Diff) string {
 }
 
 // Change writes what differs in one attribute, or in whatever name stands for.
-func (s Style) Change(name string, d plan.Diff) string {
+func (s Style) Change(name string, d diff.Diff) string {
 	if what := handlerPart(name); what != "" {
 		if d.Current == nil || d.Desired == nil {
 			return ""
@@ -83,20 +83,20 @@ func (s Style) Change(name string, d plan.Diff) string {
 }
 
 // secret says what becomes of a value that is not shown; "" if it is shown.
-func secret(d plan.Diff) string {
+func secret(d diff.Diff) string {
 	switch {
-	case d.Current == plan.Redacted && d.Desired == nil:
+	case d.Current == diff.Redacted && d.Desired == nil:
 		return "removed (secret)"
-	case d.Desired == plan.Redacted && d.Current == nil:
+	case d.Desired == diff.Redacted && d.Current == nil:
 		return "set (secret)"
-	case d.Current == plan.Redacted || d.Desired == plan.Redacted:
+	case d.Current == diff.Redacted || d.Desired == diff.Redacted:
 		return "changed (secret)"
 	}
 	return ""
 }
 
 // unified returns the difference as one of texts, if it is best seen so.
-func (s Style) unified(d plan.Diff) string {
+func (s Style) unified(d diff.Diff) string {
 	if d.Unified != "" {
 		return d.Unified
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/resource"
 )
 
@@ -29,22 +29,22 @@ func TestChange(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 200)
 	for name, c := range map[string]struct {
-		d    plan.Diff
+		d    diff.Diff
 		s    Style
 		want string
 	}{
 		"Short": {
-			plan.Diff{Current: "0644", Desired: "0600"}, Style{},
+			diff.Diff{Current: "0644", Desired: "0600"}, Style{},
 			"a: \"0644\" -> \"0600\"\n",
 		},
 		"Indent": {
-			plan.Diff{Current: int64(1), Desired: int64(2)}, Style{Indent: "    "},
+			diff.Diff{Current: int64(1), Desired: int64(2)}, Style{Indent: "    "},
 			"    a: 1 -> 2\n",
 		},
-		"New":  {plan.Diff{Desired: true}, Style{}, "a: true\n"},
-		"Gone": {plan.Diff{Current: "x"}, Style{}, "a: \"x\" -> nothing\n"},
+		"New":  {diff.Diff{Desired: true}, Style{}, "a: true\n"},
+		"Gone": {diff.Diff{Current: "x"}, Style{}, "a: \"x\" -> nothing\n"},
 		"Text": {
-			plan.Diff{Current: before, Desired: after}, Style{},
+			diff.Diff{Current: before, Desired: after}, Style{},
 			"a:\n" +
 				"  @@ -1,7 +1,7 @@\n" +
 				"   one\n" +
@@ -57,7 +57,7 @@ func TestChange(t *testing.T) {
 				"   seven\n",
 		},
 		"NoLastBreak": {
-			plan.Diff{Current: "a\nb\n", Desired: "a\nb"}, Style{},
+			diff.Diff{Current: "a\nb\n", Desired: "a\nb"}, Style{},
 			"a:\n" +
 				"  @@ -1,2 +1,2 @@\n" +
 				"   a\n" +
@@ -66,11 +66,11 @@ func TestChange(t *testing.T) {
 				"  \\ No newline at end of file\n",
 		},
 		"OneLine": {
-			plan.Diff{Current: "a\n", Desired: "b\n"}, Style{},
+			diff.Diff{Current: "a\n", Desired: "b\n"}, Style{},
 			"a: \"a\\n\" -> \"b\\n\"\n",
 		},
 		"Given": {
-			plan.Diff{Current: resource.File{Hash: "a"},
+			diff.Diff{Current: resource.File{Hash: "a"},
 				Desired: resource.File{Hash: "b"},
 				Unified: "@@ -1 +1 @@\n-x\n+y\n"}, Style{},
 			"a:\n" +
@@ -79,54 +79,54 @@ func TestChange(t *testing.T) {
 				"  +y\n",
 		},
 		"Colour": {
-			plan.Diff{Unified: "@@ -1 +1 @@\n-x\n+y\n z\n"}, Style{Color: true},
+			diff.Diff{Unified: "@@ -1 +1 @@\n-x\n+y\n z\n"}, Style{Color: true},
 			"a:\n  \x1b[36m@@ -1 +1 @@\x1b[0m\n  \x1b[31m-x\x1b[0m\n  \x1b[32m+y\x1b[0m\n   z\n",
 		},
 		"LongLine": {
-			plan.Diff{Current: long, Desired: long + "y"}, Style{},
+			diff.Diff{Current: long, Desired: long + "y"}, Style{},
 			"a:\n  -\"" + long[:78] + "…\n  +\"" + long[:78] + "…\n",
 		},
 		"LongLineWhole": {
-			plan.Diff{Current: long, Desired: long + "y"}, Style{Whole: true},
+			diff.Diff{Current: long, Desired: long + "y"}, Style{Whole: true},
 			"a:\n  -\"" + long + "\"\n  +\"" + long + "y\"\n",
 		},
-		"NewText": {plan.Diff{Desired: "a\nb\n"}, Style{}, "a: \"a\\nb\\n\"\n"},
+		"NewText": {diff.Diff{Desired: "a\nb\n"}, Style{}, "a: \"a\\nb\\n\"\n"},
 		"NewTextWhole": {
-			plan.Diff{Desired: "a\nb\n"}, Style{Whole: true},
+			diff.Diff{Desired: "a\nb\n"}, Style{Whole: true},
 			"a:\n" +
 				"  @@ -0,0 +1,2 @@\n" +
 				"  +a\n" +
 				"  +b\n",
 		},
 		"GoneTextWhole": {
-			plan.Diff{Current: "a\nb\n"}, Style{Whole: true},
+			diff.Diff{Current: "a\nb\n"}, Style{Whole: true},
 			"a:\n" +
 				"  @@ -1,2 +0,0 @@\n" +
 				"  -a\n" +
 				"  -b\n",
 		},
 		"SmallList": {
-			plan.Diff{Current: list(1), Desired: list(2)}, Style{},
+			diff.Diff{Current: list(1), Desired: list(2)}, Style{},
 			"a: [\"item number 0\"] -> [\"item number 0\",\"item number 1\"]\n",
 		},
-		"LongList": {plan.Diff{Current: list(8), Desired: list(9)}, Style{},
+		"LongList": {diff.Diff{Current: list(8), Desired: list(9)}, Style{},
 			"a:\n  @@ -6,5 +6,6 @@\n     \"item number 4\",\n     \"item number 5\",\n     \"item number 6\",\n  -  \"item number 7\"\n  +  \"item number 7\",\n  +  \"item number 8\"\n   ]\n"},
 		"File": {
-			plan.Diff{Current: resource.File{Hash: "0123456789abcdef", Size: 1},
+			diff.Diff{Current: resource.File{Hash: "0123456789abcdef", Size: 1},
 				Desired: map[string]any{"file": "fedcba9876543210", "size": json.Number("20")}}, Style{},
 
 			"a: 1 byte, SHA-256 0123456789ab -> 20 bytes, SHA-256 fedcba987654\n"},
 		"Secret": {
-			plan.Diff{Current: plan.Redacted, Desired: plan.Redacted}, Style{},
+			diff.Diff{Current: diff.Redacted, Desired: diff.Redacted}, Style{},
 			"a: changed (secret)\n",
 		},
-		"SecretSet": {plan.Diff{Desired: plan.Redacted}, Style{}, "a: set (secret)\n"},
+		"SecretSet": {diff.Diff{Desired: diff.Redacted}, Style{}, "a: set (secret)\n"},
 		"SecretRemoved": {
-			plan.Diff{Current: plan.Redacted}, Style{Whole: true},
+			diff.Diff{Current: diff.Redacted}, Style{Whole: true},
 			"a: removed (secret)\n",
 		},
 		"Harmless": {
-			plan.Diff{Current: "a\n\x1b[2J\n", Desired: "a\n\x9b\r\n\tx\n"}, Style{},
+			diff.Diff{Current: "a\n\x1b[2J\n", Desired: "a\n\x9b\r\n\tx\n"}, Style{},
 			"a:\n" +
 				"  @@ -1,2 +1,3 @@\n" +
 				"   a\n" +
@@ -139,7 +139,7 @@ func TestChange(t *testing.T) {
 			t.Errorf("%s:\n%q, want\n%q", name, got, c.want)
 		}
 	}
-	if got := (Style{}).Change("a\x1b\n", plan.Diff{Desired: true}); got != "a\\x1b\\n: true\n" {
+	if got := (Style{}).Change("a\x1b\n", diff.Diff{Desired: true}); got != "a\\x1b\\n: true\n" {
 		t.Errorf("a name that is not harmless: %q", got)
 	}
 }
@@ -147,7 +147,7 @@ func TestChange(t *testing.T) {
 // TestChanges pins the order, and that nothing makes nothing.
 func TestChanges(t *testing.T) {
 	t.Parallel()
-	changes := map[string]plan.Diff{"b": {Desired: int64(2)}, "a": {Desired: int64(1)}}
+	changes := map[string]diff.Diff{"b": {Desired: int64(2)}, "a": {Desired: int64(1)}}
 	got := Style{Indent: " "}.Changes(changes)
 	if got != " a: 1\n b: 2\n" {
 		t.Errorf("Changes = %q", got)
@@ -217,14 +217,14 @@ func TestIsText(t *testing.T) {
 func TestOfHandler(t *testing.T) {
 	t.Parallel()
 	one, other := resource.File{Hash: "0123456789abcdef", Size: 1}, resource.File{Hash: "fedcba"}
-	got := Style{Indent: "  "}.Changes(map[string]plan.Diff{
+	got := Style{Indent: "  "}.Changes(map[string]diff.Diff{
 		"_code":  {Current: one, Desired: other, Unified: "-import os\n"},
 		"_files": {Current: map[string]any{"x": one}, Desired: map[string]any{"x": other}},
 	})
 	if want := "  handler code: changed\n  files of the handler: changed\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := (Style{}).Change("_code", plan.Diff{Desired: one}); got != "" {
+	if got := (Style{}).Change("_code", diff.Diff{Desired: one}); got != "" {
 		t.Errorf("of one that is new it says %q", got)
 	}
 }

@@ -6,8 +6,8 @@ import (
 
 	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -19,7 +19,7 @@ const actionsFormat = 1
 // said is what an action has beside what every action has.
 type said struct {
 	N           int                  `json:"n"` // which action
-	Changes     map[string]plan.Diff `json:"changes,omitempty"`
+	Changes     map[string]diff.Diff `json:"changes,omitempty"`
 	Messages    []provider.Line      `json:"messages,omitempty"`
 	Reason      string               `json:"reason,omitempty"`
 	Replaced    bool                 `json:"replaced,omitempty"`
@@ -37,8 +37,8 @@ func saidOf(n int, a *state.Action) (said, bool) {
 // actionWords are the words of actions that are stored in one byte. Others may be added at the end.
 func actionWords() []string {
 	return append([]string{"", string(state.ActionDeploy), string(state.ActionRepair),
-		string(state.ActionDryRun), string(plan.NoChange), string(plan.Created),
-		string(plan.Updated), string(plan.Purged)}, statusWords()...)
+		string(state.ActionDryRun), string(diff.NoChange), string(diff.Created),
+		string(diff.Updated), string(diff.Purged)}, statusWords()...)
 }
 
 // encodeActions encodes the actions of one commit: what every action has by its difference from the
@@ -113,7 +113,7 @@ func decodeActions(stored []byte) ([]state.Action, error) {
 		a.Pack = getRest(d, before.Pack)
 		a.Version = int(d.Int())
 		a.Action = state.ActionKind(d.Word(words))
-		a.Outcome, a.Change = state.Status(d.Word(words)), plan.Change(d.Word(words))
+		a.Outcome, a.Change = state.Status(d.Word(words)), diff.Change(d.Word(words))
 		a.Started = binform.TimeOf(binform.Nanos(before.Started) + d.Int())
 		a.Finished = binform.TimeOf(binform.Nanos(a.Started) + d.Int())
 		before = *a

@@ -10,7 +10,7 @@ import (
 
 	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/resource"
 )
 
@@ -59,8 +59,8 @@ func benchHome(b *testing.B, n int) (*Home, state.Guard, []state.Row) {
 // benchDone makes the result of a run, and its action.
 func benchDone(h *Home, r state.Row) (state.Row, state.Action) {
 	now := time.Now().UTC()
-	a := state.Action{ID: h.NewID(), Resource: r.ID, Version: 1, Action: state.ActionDeploy, Outcome: state.StatusDeployed, Change: plan.Created,
-		Started: now, Finished: now, Changes: map[string]plan.Diff{"content": {Current: nil, Desired: "page content"}}, Pack: "0123456789abcdef"}
+	a := state.Action{ID: h.NewID(), Resource: r.ID, Version: 1, Action: state.ActionDeploy, Outcome: state.StatusDeployed, Change: diff.Created,
+		Started: now, Finished: now, Changes: map[string]diff.Diff{"content": {Current: nil, Desired: "page content"}}, Pack: "0123456789abcdef"}
 	r.Ticket, r.Deployed, r.Compliance, r.LastRun, r.LastAt, r.SucceededAt, r.LastAction = 0, r.Hash, state.Compliant, state.RunSuccess, now, now, a.ID
 	return r, a
 }
@@ -140,7 +140,7 @@ func BenchmarkChecked500(b *testing.B) {
 		c := state.Commit{Guard: g, Epoch: 1}
 		for i := range 500 {
 			_, a := benchDone(h, rows[i])
-			a.Change, a.Changes = plan.NoChange, nil
+			a.Change, a.Changes = diff.NoChange, nil
 			c.Checked, c.Actions = append(c.Checked, rows[i].ID), append(c.Actions, a)
 		}
 		b.StartTimer()

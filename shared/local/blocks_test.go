@@ -17,8 +17,8 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -354,11 +354,11 @@ func TestEarlierActions(t *testing.T) {
 	l, err := h.Acquire(ctx, "default", "web1/0", h.Holder(), time.Now(), time.Now().Add(time.Minute))
 	w.same(err, l.Key, "web1/0")
 	fresh := state.Action{ID: h.NewID(), Resource: id, Version: 2, Action: state.ActionRepair,
-		Outcome: state.StatusDeployed, Change: plan.NoChange, Started: time.Now().UTC(), Pack: "p"}
+		Outcome: state.StatusDeployed, Change: diff.NoChange, Started: time.Now().UTC(), Pack: "p"}
 	fresh.Finished = fresh.Started.Add(time.Second)
 	said := fresh
-	said.ID, said.Change, said.Stale, said.Reason = h.NewID(), plan.Updated, true, "why"
-	said.Changes = map[string]plan.Diff{"value": {Current: "a", Desired: "b", Unified: "u"}}
+	said.ID, said.Change, said.Stale, said.Reason = h.NewID(), diff.Updated, true, "why"
+	said.Changes = map[string]diff.Diff{"value": {Current: "a", Desired: "b", Unified: "u"}}
 	said.Messages = []provider.Line{{At: fresh.Started, Level: provider.LevelInfo, Msg: "m",
 		Kwargs: map[string]any{"k": "v"}}}
 	other := fresh

@@ -17,7 +17,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 )
 
 const dbName = "southbound.db"
@@ -31,7 +31,7 @@ type Home struct {
 	lock     *os.File
 	files    string
 	verified verified // those of files that were read as a whole
-	ids      *machine.IDs
+	ids      *platform.IDs
 
 	wavesMu sync.Mutex
 	waves   map[waveKey]*seenChecks
@@ -100,7 +100,7 @@ func (h *Home) hold() error {
 		return err
 	}
 	h.sweepHolders(dir)
-	h.ids = machine.NewIDs()
+	h.ids = platform.NewIDs()
 	h.holder = h.ids.Holder
 	f, err := os.OpenFile(filepath.Join(dir, h.holder), os.O_CREATE|os.O_EXCL|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -158,10 +158,10 @@ func (h *Home) dead(holder string) bool {
 func (h *Home) NewID() string { return h.ids.NewID() }
 
 // Clock is the clock of the machine.
-type Clock = machine.Clock
+type Clock = platform.Clock
 
 // Caller calls each handler in a goroutine of its own.
-type Caller = machine.Caller
+type Caller = platform.Caller
 
 var (
 	_ state.State = (*Home)(nil)

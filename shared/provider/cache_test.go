@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -34,13 +34,13 @@ func newWorld() *world {
 }
 
 func (w *world) Log(l provider.Line)       { w.lines = append(w.lines, l) }
-func (w *world) Changed(string, plan.Diff) {}
+func (w *world) Changed(string, diff.Diff) {}
 func (w *world) Fact(string, string)       {}
 func (w *world) Files() provider.Files     { return nil }
 func (w *world) Transport() any            { return w.transport }
 func (w *world) Secret(string)             {}
 func (w *world) Provider(name, why string) { w.chosen, w.why = name, why }
-func (w *world) Override(plan.Change)      {}
+func (w *world) Override(diff.Change)      {}
 func (w *world) Cache() *provider.Cache    { return w.cache }
 func (w *world) context(version int) *provider.Context {
 	return provider.NewContext(context.Background(), w, provider.Options{ID: "t::T[a,name=x]", Version: version})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"reflect"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 )
 
 // Partial is a handler that has the methods of more optional interfaces than it can serve, as one
@@ -129,7 +129,7 @@ const (
 
 // ApplySync changes differences by what the handler's InSyncer, when it has one, says of each
 // attribute in compared. It logs the reasons.
-func ApplySync(c *Context, h Handler, compared []string, desired, observed map[string]any, diffs map[string]plan.Diff) (map[string]plan.Diff, error) {
+func ApplySync(c *Context, h Handler, compared []string, desired, observed map[string]any, diffs map[string]diff.Diff) (map[string]diff.Diff, error) {
 	s, ok := As[InSyncer](h)
 	if !ok {
 		return diffs, nil
@@ -150,9 +150,9 @@ func ApplySync(c *Context, h Handler, compared []string, desired, observed map[s
 			delete(diffs, name)
 		case Differs:
 			if diffs == nil {
-				diffs = map[string]plan.Diff{}
+				diffs = map[string]diff.Diff{}
 			}
-			diffs[name] = plan.Diff{Current: observed[name], Desired: desired[name]}
+			diffs[name] = diff.Diff{Current: observed[name], Desired: desired[name]}
 		case Undecided:
 		}
 	}

@@ -6,19 +6,19 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 )
 
 // Apply makes one change by the call that it needs.
 func Apply(h Handler, c BatchChange) (Result, error) {
 	switch c.Change {
-	case plan.Created:
+	case diff.Created:
 		return h.Create(c.Context, CreateRequest{Resource: c.Resource, Token: c.Token})
-	case plan.Updated:
+	case diff.Updated:
 		return h.Update(c.Context, UpdateRequest{Resource: c.Resource, Observed: c.Observed, Changes: c.Changes})
-	case plan.Purged:
+	case diff.Purged:
 		return h.Delete(c.Context, DeleteRequest{Resource: c.Resource, Observed: c.Observed})
-	case plan.NoChange:
+	case diff.NoChange:
 	}
 	return Result{}, nil
 }
@@ -42,7 +42,7 @@ func (c *Choice) Canonicalise(attributes map[string]any) (map[string]any, error)
 }
 
 // Diff implements Differ.
-func (c *Choice) Diff(ctx *Context, desired Resource, observed Observation) (map[string]plan.Diff, error) {
+func (c *Choice) Diff(ctx *Context, desired Resource, observed Observation) (map[string]diff.Diff, error) {
 	p, err := c.choose(ctx, desired)
 	if err != nil {
 		return nil, err

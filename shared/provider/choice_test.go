@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -64,7 +64,7 @@ func (r rich) List(_ *provider.Context, found func(provider.Found) error) error 
 // differ compares.
 type differ struct{ plain }
 
-func (differ) Diff(*provider.Context, provider.Resource, provider.Observation) (map[string]plan.Diff, error) {
+func (differ) Diff(*provider.Context, provider.Resource, provider.Observation) (map[string]diff.Diff, error) {
 	return nil, nil
 }
 
@@ -188,7 +188,7 @@ func TestChoiceSplitsBatches(t *testing.T) {
 		r := provider.Resource{Type: "t::T", Attributes: map[string]any{provider.ProviderAttribute: name}}
 		ctx := w.context(1)
 		reads = append(reads, provider.BatchRead{Context: ctx, ReadRequest: provider.ReadRequest{Resource: r}})
-		changes = append(changes, provider.BatchChange{Context: ctx, Change: plan.Created, Resource: r})
+		changes = append(changes, provider.BatchChange{Context: ctx, Change: diff.Created, Resource: r})
 	}
 	b, ok := provider.As[provider.BatchReader](d.Handler)
 	if !ok {

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/resource"
 )
 
@@ -33,7 +33,7 @@ type Line struct {
 type Host interface {
 	Log(line Line)
 	Now() time.Time
-	Changed(attribute string, d plan.Diff)
+	Changed(attribute string, d diff.Diff)
 	Fact(name, value string)
 	Files() Files
 	Transport() any
@@ -41,7 +41,7 @@ type Host interface {
 	// Provider is told which provider serves the run, and why.
 	Provider(name, why string)
 	// Override is told what the run has done, when that is not what the engine would infer.
-	Override(change plan.Change)
+	Override(change diff.Change)
 	// Cache is the agent's; nil: nothing is kept.
 	Cache() *Cache
 }
@@ -132,7 +132,7 @@ func (c *Context) Reloading() bool { return c.opts.Reload }
 // SetChange says what the run has done, for handlers that know better than what the engine infers
 // from what it called: an update that had to make the thing anew, or found that nothing was left to
 // do. Two different ones in a run make it fail.
-func (c *Context) SetChange(change plan.Change) { c.host.Override(change) }
+func (c *Context) SetChange(change diff.Change) { c.host.Override(change) }
 
 // SetProvider says which of several providers serves the run, and why, where that was decided
 // elsewhere.
@@ -194,7 +194,7 @@ func (c *Context) log(level Level, msg string, kv []any) {
 // that the type declares and the resource does not set is not managed: the change is refused and
 // logged as drift that was observed.
 func (c *Context) Changed(attribute string, from, to any) {
-	c.host.Changed(attribute, plan.Diff{Current: from, Desired: to})
+	c.host.Changed(attribute, diff.Diff{Current: from, Desired: to})
 }
 
 // Fact records a fact of the resource. It is kept whatever comes of the run.

@@ -7,8 +7,8 @@ import (
 	"io"
 	"time"
 
+	"southbound/shared/diff"
 	"southbound/shared/entity"
-	"southbound/shared/plan"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
@@ -65,7 +65,7 @@ type CreateRequest struct {
 type UpdateRequest struct {
 	Resource Resource
 	Observed Observation
-	Changes  map[string]plan.Diff // unredacted: never log it whole
+	Changes  map[string]diff.Diff // unredacted: never log it whole
 }
 
 // DeleteRequest asks for a thing to be removed.
@@ -95,9 +95,9 @@ type Again struct {
 // The optional interfaces. A handler implements those it can do better than the engine does
 // without.
 
-// Differ compares instead of plan.Compare; it returns differences by attribute.
+// Differ compares instead of diff.Compare; it returns differences by attribute.
 type Differ interface {
-	Diff(ctx *Context, desired Resource, observed Observation) (map[string]plan.Diff, error)
+	Diff(ctx *Context, desired Resource, observed Observation) (map[string]diff.Diff, error)
 }
 
 // Canonicaliser brings desired attributes into the form that Read reports, before they are
@@ -132,10 +132,10 @@ type BatchApplier interface {
 // BatchChange is one item of a batch.
 type BatchChange struct {
 	Context  *Context
-	Change   plan.Change // Created, Updated or Purged
+	Change   diff.Change // Created, Updated or Purged
 	Resource Resource
 	Observed Observation
-	Changes  map[string]plan.Diff // of an update
+	Changes  map[string]diff.Diff // of an update
 	Token    string               // of a create
 }
 
@@ -176,4 +176,4 @@ type Files interface {
 }
 
 // Difference is what differs in one attribute.
-type Difference = plan.Diff
+type Difference = diff.Diff

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/diff"
 	"southbound/shared/diffview"
-	"southbound/shared/plan"
 )
 
 // MaxComment bounds the length of a comment, in bytes, safely below what GitHub accepts; Markdown
@@ -179,14 +179,14 @@ func open(n int) string {
 }
 
 // changed shows what differs in an attribute as lines of a diff.
-func changed(name string, d plan.Diff) string {
+func changed(name string, d diff.Diff) string {
 	text := diffview.Style{}.Change(name, d)
 	head := diffview.Visible(name, "") + ":\n"
 	if diff, several := strings.CutPrefix(text, head); several {
 		return "    " + head + strings.ReplaceAll("\n"+diff, "\n  ", "\n")[1:]
 	}
 	var b strings.Builder
-	switch secret := d.Current == plan.Redacted || d.Desired == plan.Redacted; {
+	switch secret := d.Current == diff.Redacted || d.Desired == diff.Redacted; {
 	case secret && d.Desired == nil:
 		b.WriteString("-   " + text)
 	case secret && d.Current == nil:
@@ -195,10 +195,10 @@ func changed(name string, d plan.Diff) string {
 		b.WriteString("!   " + text)
 	default:
 		if d.Current != nil {
-			b.WriteString("-   " + diffview.Style{}.Change(name, plan.Diff{Desired: d.Current}))
+			b.WriteString("-   " + diffview.Style{}.Change(name, diff.Diff{Desired: d.Current}))
 		}
 		if d.Desired != nil {
-			b.WriteString("+   " + diffview.Style{}.Change(name, plan.Diff{Desired: d.Desired}))
+			b.WriteString("+   " + diffview.Style{}.Change(name, diff.Diff{Desired: d.Desired}))
 		}
 	}
 	return b.String()

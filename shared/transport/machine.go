@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/provider"
 	"southbound/shared/transport/remote"
 )
@@ -35,7 +35,7 @@ const MachineArgument = "remote"
 // machineFacts describe this machine to the other end.
 func machineFacts() map[string]string {
 	facts := provider.MachineFacts()
-	facts[remote.FactProgram] = machine.Build()
+	facts[remote.FactProgram] = platform.Build()
 	if name, err := os.Hostname(); err == nil {
 		facts["hostname"] = name
 	}

@@ -36,7 +36,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/resource"
 	"southbound/shared/transport"
 )
@@ -432,7 +432,7 @@ func victim(where string) int {
 
 // later is a clock that is ahead.
 type later struct {
-	machine.Clock
+	platform.Clock
 	by time.Duration
 }
 

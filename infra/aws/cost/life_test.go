@@ -14,7 +14,7 @@ import (
 
 	"southbound/infra/aws/cost"
 	"southbound/shared/deploy/model"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/resource"
 )
 
@@ -200,7 +200,7 @@ func TestIdleMinute(t *testing.T) {
 
 // ahead is the time of the machine, moved.
 type ahead struct {
-	machine.Clock
+	platform.Clock
 	by atomic.Int64
 }
 

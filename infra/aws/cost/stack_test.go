@@ -38,7 +38,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -182,8 +182,8 @@ func (s *stack) open(makes bool) *awshome.Home {
 func (s *stack) restart() {
 	s.t.Helper()
 	s.handler = s.open(false)
-	s.worked = &logs.Gatherer{Notifier: s.handler.Logs, Clock: machine.Clock{}, Log: s.config.Log}
-	s.server = &worker.Server{Engine: s.handler.Engine, Notifier: s.handler.Notifier, Clock: machine.Clock{}, Operation: time.Second, Log: s.config.Log,
+	s.worked = &logs.Gatherer{Notifier: s.handler.Logs, Clock: platform.Clock{}, Log: s.config.Log}
+	s.server = &worker.Server{Engine: s.handler.Engine, Notifier: s.handler.Notifier, Clock: platform.Clock{}, Operation: time.Second, Log: s.config.Log,
 		Ran: func(ctx context.Context, r worker.Run) { // as functions/handler does
 			if r.Out.Ran > 0 {
 				s.worked.Add(ctx, r.Env, r.Lane)

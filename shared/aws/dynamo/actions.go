@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
@@ -112,7 +112,7 @@ func (f *finder) pages(ctx context.Context, shard uint32, keys []string) error {
 		return nil
 	}
 	return f.s.query(ctx, partition(pagePart(f.env, shard), "", true), func(i item) (bool, error) {
-		key, last := pageOf(attr.TextOf(i, attrSort))
+		key, last := pageOf(attributevalue.TextOf(i, attrSort))
 		if last <= f.at[key] || !slices.Contains(keys, key) {
 			return true, nil
 		}

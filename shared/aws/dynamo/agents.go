@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -31,7 +31,7 @@ func (s *State) agents(ctx context.Context, env string) (map[string]state.Agent,
 	out := map[string]state.Agent{}
 	var paused []string
 	for _, i := range items {
-		if attr.TextOf(i, attrPart) == headPart {
+		if attributevalue.TextOf(i, attrPart) == headPart {
 			h, err := headOf(env, i)
 			if err != nil {
 				return nil, err
@@ -115,9 +115,9 @@ func (c *commit) agents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	seq := attr.NumberOf(now, attrSeq)
+	seq := attributevalue.NumberOf(now, attrSeq)
 	i := keyItem(part, sort)
-	i[attrSeq], i[attrBody] = attr.Number(seq+1), attr.Blob(doc.encode())
+	i[attrSeq], i[attrBody] = attributevalue.Number(seq+1), attributevalue.Blob(doc.encode())
 	c.more = append(c.more, put{part: part, sort: sort, seq: seq, item: i})
 	c.objects = append(c.objects, old)
 	return nil

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
@@ -71,7 +71,7 @@ func (a *auditor) records(ctx context.Context) error {
 	noted := false
 	var recs []*record
 	err := a.s.query(ctx, partition(recordPart(a.env), "", true), func(i item) (bool, error) {
-		key := attr.TextOf(i, attrSort)
+		key := attributevalue.TextOf(i, attrSort)
 		switch key {
 		case txSort:
 			noted = true
@@ -150,7 +150,7 @@ func (a *auditor) documents(ctx context.Context) error {
 		}
 	}
 	return a.s.query(ctx, partition(versionPart(a.env), "", true), func(i item) (bool, error) {
-		return true, a.document(ctx, "version "+attr.TextOf(i, attrSort), i)
+		return true, a.document(ctx, "version "+attributevalue.TextOf(i, attrSort), i)
 	})
 }
 
@@ -175,11 +175,11 @@ func (a *auditor) pages(ctx context.Context) error {
 			if err != nil {
 				return false, err
 			}
-			key, _ := pageOf(attr.TextOf(i, attrSort))
+			key, _ := pageOf(attributevalue.TextOf(i, attrSort))
 			if key == paramsKey && a.s.Log == nil {
 				return true, nil // nobody looks into it, but by way of the record
 			}
-			return true, a.there("page "+attr.TextOf(i, attrSort), f.searchEntries(ctx, key, slices.Clone(list)))
+			return true, a.there("page "+attributevalue.TextOf(i, attrSort), f.searchEntries(ctx, key, slices.Clone(list)))
 		}); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -157,9 +157,9 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("in one go %v, row by row %v", err, read)
 		}
 		_, _ = decodeRecord("k", 1, b, p)
-		_, _ = headOf("e", item{attrBody: attr.Blob(b)})
+		_, _ = headOf("e", item{attrBody: attributevalue.Blob(b)})
 		_, _ = decodeForward(b)
-		_, _ = pageEntries(item{attrBody: attr.Blob(b)})
+		_, _ = pageEntries(item{attrBody: attributevalue.Blob(b)})
 		_, _ = p.unpack(b)
 	})
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/awserr"
 )
 
@@ -129,7 +129,7 @@ func (s *State) putRun(ctx context.Context, env string, rec *record, from int, r
 	e := &enc{}
 	e.entries([]entry{{seq: f.last, data: data}})
 	i := keyItem(part, sort)
-	i[attrBody] = attr.Blob(e.B)
+	i[attrBody] = attributevalue.Blob(e.B)
 	_, err := s.API.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: i})
 	return f, awserr.Fault("write state", err)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -187,7 +187,7 @@ func (s *State) flush(ctx context.Context, env string, rec *record) (ref, error)
 	}
 	part, sort := s.refKey(env, rec.key, f)
 	i := keyItem(part, sort)
-	i[attrBody] = attr.Blob(e.B)
+	i[attrBody] = attributevalue.Blob(e.B)
 	_, err := s.API.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: i})
 	return f, awserr.Fault("write state", err)
 }
@@ -228,7 +228,7 @@ func (s *State) recordPut(ctx context.Context, env string, e *edit) (put, error)
 		return put{}, err
 	}
 	i := keyItem(recordPart(env), e.next.key)
-	i[attrSeq], i[attrBody] = attr.Number(e.next.seq), attr.Blob(b)
+	i[attrSeq], i[attrBody] = attributevalue.Number(e.next.seq), attributevalue.Blob(b)
 	return put{part: recordPart(env), sort: e.next.key, seq: e.rec.seq, item: i}, nil
 }
 
@@ -237,7 +237,7 @@ func (p *put) condition() (expr string, values item) {
 	if p.seq == 0 {
 		return "attribute_not_exists(k)", nil
 	}
-	return "n = :n", item{":n": attr.Number(p.seq)}
+	return "n = :n", item{":n": attributevalue.Number(p.seq)}
 }
 
 const oldItem = types.ReturnValuesOnConditionCheckFailureAllOld

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -164,7 +164,7 @@ func (c *commit) begin(ctx context.Context, edits []*edit) error {
 	}
 	f.doc = doc
 	i := keyItem(recordPart(c.env), txSort)
-	i[attrSeq], i[attrBody] = attr.Number(f.number), attr.Blob(doc.encode())
+	i[attrSeq], i[attrBody] = attributevalue.Number(f.number), attributevalue.Blob(doc.encode())
 	return c.s.write(ctx, c.env, edits, c.head, append(c.more, put{part: recordPart(c.env), sort: txSort, item: i})...)
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -73,11 +73,11 @@ func headOf(env string, i item) (*head, error) {
 	if i == nil {
 		return h, nil
 	}
-	d := decode(attr.BytesOf(i, attrBody))
+	d := decode(attributevalue.BytesOf(i, attrBody))
 	if d.Byte() != headFormat {
 		return nil, damaged("environment %q has another format", env)
 	}
-	h.seq = attr.NumberOf(i, attrSeq)
+	h.seq = attributevalue.NumberOf(i, attrSeq)
 	h.nonce, h.rev, h.plan, h.halted, h.paused = d.Uint(), d.Int(), d.Int(), d.Bool(), d.Texts()
 	h.tx = d.Int()
 	progress := d.Byte()
@@ -129,7 +129,7 @@ func (h *head) stopped(agent string) bool {
 func (h *head) put(nonce uint64) put {
 	i := keyItem(headPart, headPrefix+h.name)
 	h.nonce = nonce
-	i[attrSeq], i[attrBody] = attr.Number(h.seq+1), attr.Blob(h.encode())
+	i[attrSeq], i[attrBody] = attributevalue.Number(h.seq+1), attributevalue.Blob(h.encode())
 	return put{part: headPart, sort: headPrefix + h.name, seq: h.seq, item: i}
 }
 
@@ -194,7 +194,7 @@ func (s *State) Env(ctx context.Context, env string) (state.Env, error) {
 func (s *State) Envs(ctx context.Context) ([]string, error) {
 	var out []string
 	err := s.query(ctx, partition(headPart, headPrefix, true), func(i item) (bool, error) {
-		out = append(out, strings.TrimPrefix(attr.TextOf(i, attrSort), headPrefix))
+		out = append(out, strings.TrimPrefix(attributevalue.TextOf(i, attrSort), headPrefix))
 		return true, nil
 	})
 	slices.Sort(out)

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/fault"
 )
@@ -25,7 +25,7 @@ const (
 	attrBody = "b"
 )
 
-type item = attr.Item
+type item = attributevalue.Item
 
 // Keys. Each begins with what kind of item it is; what follows is kept as it is.
 const (
@@ -82,7 +82,7 @@ func laneOf(key string) (string, bool) {
 }
 
 func keyItem(part, sort string) item {
-	return item{attrPart: attr.Text(part), attrSort: attr.Text(sort)}
+	return item{attrPart: attributevalue.Text(part), attrSort: attributevalue.Text(sort)}
 }
 
 // get reads one item strongly; nil when there is none.
@@ -185,10 +185,10 @@ func (s *State) query(ctx context.Context, in *dynamodb.QueryInput, f func(item)
 // partition asks for all items of a partition whose sort key begins with a prefix; strong or not.
 func partition(part, prefix string, strong bool) *dynamodb.QueryInput {
 	in := &dynamodb.QueryInput{KeyConditionExpression: aws.String("k = :k"), ConsistentRead: &strong,
-		ExpressionAttributeValues: item{":k": attr.Text(part)}}
+		ExpressionAttributeValues: item{":k": attributevalue.Text(part)}}
 	if prefix != "" {
 		in.KeyConditionExpression = aws.String("k = :k AND begins_with(s, :s)")
-		in.ExpressionAttributeValues[":s"] = attr.Text(prefix)
+		in.ExpressionAttributeValues[":s"] = attributevalue.Text(prefix)
 	}
 	return in
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -36,13 +36,13 @@ func (s *State) PutJob(
 	in := &dynamodb.PutItemInput{TableName: &s.Table, ReturnValuesOnConditionCheckFailure: oldItem,
 		ConditionExpression: aws.String("n = :n AND e > :now"),
 		ExpressionAttributeValues: item{
-			":now": attr.Number(now.UnixMilli()),
-			":n":   attr.Number(j.Rev),
+			":now": attributevalue.Number(now.UnixMilli()),
+			":n":   attributevalue.Number(j.Rev),
 		}}
 	in.Item = keyItem(jobsPart(env), j.ID)
-	in.Item[attrSeq], in.Item[attrBody] = attr.Number(rev), attr.Blob(j.Body)
-	in.Item[attrMillis] = attr.Number(j.Expires.UnixMilli())
-	in.Item[attrExpires] = attr.Number(j.Expires.Unix() + 1)
+	in.Item[attrSeq], in.Item[attrBody] = attributevalue.Number(rev), attributevalue.Blob(j.Body)
+	in.Item[attrMillis] = attributevalue.Number(j.Expires.UnixMilli())
+	in.Item[attrExpires] = attributevalue.Number(j.Expires.Unix() + 1)
 	if j.Rev == 0 {
 		in.ConditionExpression = aws.String("attribute_not_exists(k) OR e <= :now")
 		delete(in.ExpressionAttributeValues, ":n")
@@ -50,7 +50,7 @@ func (s *State) PutJob(
 	_, err := s.API.PutItem(ctx, in)
 	var failed *types.ConditionalCheckFailedException
 	switch {
-	case errors.As(err, &failed) && attr.NumberOf(failed.Item, attrSeq) == rev:
+	case errors.As(err, &failed) && attributevalue.NumberOf(failed.Item, attrSeq) == rev:
 		return rev, nil // this very write, repeated by the SDK
 	case awserr.Is(err, awserr.ConditionFailed, awserr.TransactionConflict):
 		return 0, fault.New(fault.Conflict, "write job", "another has changed it")
@@ -63,10 +63,10 @@ func (s *State) Jobs(ctx context.Context, env, begin string, now time.Time) ([]s
 	var out []state.Job
 	err := s.query(ctx, partition(jobsPart(env), begin, true), func(i item) (bool, error) {
 		j := state.Job{
-			ID:      attr.TextOf(i, attrSort),
-			Rev:     attr.NumberOf(i, attrSeq),
-			Body:    attr.BytesOf(i, attrBody),
-			Expires: time.UnixMilli(attr.NumberOf(i, attrMillis)).UTC(),
+			ID:      attributevalue.TextOf(i, attrSort),
+			Rev:     attributevalue.NumberOf(i, attrSeq),
+			Body:    attributevalue.BytesOf(i, attrBody),
+			Expires: time.UnixMilli(attributevalue.NumberOf(i, attrMillis)).UTC(),
 		}
 		if j.Expires.After(now) {
 			out = append(out, j)

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy/state"
 )
@@ -39,7 +39,7 @@ func (s *State) cursors(ctx context.Context, env string) (map[string]int64, erro
 		return out, nil
 	}
 	err := s.query(ctx, partition(cursorPart(env), "", true), func(i item) (bool, error) {
-		out[attr.TextOf(i, attrSort)] = attr.NumberOf(i, attrSeq)
+		out[attributevalue.TextOf(i, attrSort)] = attributevalue.NumberOf(i, attrSeq)
 		return true, nil
 	})
 	return out, err
@@ -53,7 +53,7 @@ func (s *State) loggedTo(ctx context.Context, env string, rec *record, from int)
 		return 0, nil
 	}
 	i, err := s.get(ctx, cursorPart(env), rec.key)
-	return attr.NumberOf(i, attrSeq), err
+	return attributevalue.NumberOf(i, attrSeq), err
 }
 
 // actedTo returns the last change of a tablet that has something to log; 0: there was none.
@@ -73,9 +73,9 @@ func (s *State) actedTo(rec *record) (int64, error) {
 // advance moves a cursor, forward only.
 func (s *State) advance(ctx context.Context, env, key string, to int64) error {
 	i := keyItem(cursorPart(env), key)
-	i[attrSeq] = attr.Number(to)
+	i[attrSeq] = attributevalue.Number(to)
 	_, err := s.API.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: i, ConditionExpression: aws.String("attribute_not_exists(k) OR n < :n"),
-		ExpressionAttributeValues: item{":n": attr.Number(to)}})
+		ExpressionAttributeValues: item{":n": attributevalue.Number(to)}})
 	if awserr.Is(err, awserr.ConditionFailed) {
 		return nil // it is there already
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 )
 
 // Orphans are objects that nothing names: of commits that lost against others, or whose process
@@ -53,7 +53,7 @@ func (s *State) eachNamed(ctx context.Context, env string, f func(name string)) 
 	}
 	var pieces []item
 	if err := s.query(ctx, partition(recordPart(env), "", true), func(i item) (bool, error) {
-		key := attr.TextOf(i, attrSort)
+		key := attributevalue.TextOf(i, attrSort)
 		if key == txSort || key == agentsSort {
 			doc, err := documentIn(i)
 			entries([]entry{doc})

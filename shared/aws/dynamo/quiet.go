@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/fault"
 )
 
@@ -14,7 +14,7 @@ import (
 func (s *State) QuietUntil(ctx context.Context) (map[string]time.Time, error) {
 	out := map[string]time.Time{}
 	err := s.query(ctx, partition(headPart, headPrefix, false), func(i item) (bool, error) {
-		name := strings.TrimPrefix(attr.TextOf(i, attrSort), headPrefix)
+		name := strings.TrimPrefix(attributevalue.TextOf(i, attrSort), headPrefix)
 		h, err := headOf(name, i)
 		out[name] = h.quiet()
 		return true, err

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/fault"
 )
 
@@ -97,7 +97,7 @@ func (d *dropper) survey(ctx context.Context) error {
 // logged, else what is forgotten.
 func (d *dropper) pages(ctx context.Context, part string) error {
 	return d.s.query(ctx, partition(part, "", true), func(i item) (bool, error) {
-		p := page{part: part, sort: attr.TextOf(i, attrSort)}
+		p := page{part: part, sort: attributevalue.TextOf(i, attrSort)}
 		var key string
 		key, p.last = pageOf(p.sort)
 		var err error

@@ -12,7 +12,7 @@ import (
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 )
 
 // API is what State needs of DynamoDB; *dynamodb.Client has it.
@@ -208,6 +208,6 @@ func (s *State) contend(ctx context.Context, f func() error) error {
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
-	err := machine.Clock{}.Sleep(ctx, d)
+	err := platform.Clock{}.Sleep(ctx, d)
 	return fault.Wrap(fault.KindOf(err), "write state", err)
 }

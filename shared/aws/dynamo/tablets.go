@@ -3,7 +3,7 @@ package dynamo
 import (
 	"context"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/fault"
 )
 
@@ -20,7 +20,7 @@ func (s *State) recordOf(env, key string, i item) (*record, error) {
 	rec := &record{key: key}
 	if i != nil {
 		var err error
-		if rec, err = decodeRecord(key, attr.NumberOf(i, attrSeq), attr.BytesOf(i, attrBody), s.pack); err != nil {
+		if rec, err = decodeRecord(key, attributevalue.NumberOf(i, attrSeq), attributevalue.BytesOf(i, attrBody), s.pack); err != nil {
 			return nil, err
 		}
 	}
@@ -41,7 +41,7 @@ func (s *State) readRecords(ctx context.Context, env string) ([]*record, error) 
 		var out []*record
 		var tx item
 		err := s.query(ctx, partition(recordPart(env), recordPrefix, true), func(i item) (bool, error) {
-			key := attr.TextOf(i, attrSort)
+			key := attributevalue.TextOf(i, attrSort)
 			if key == txSort {
 				tx = i
 				return false, nil
@@ -187,7 +187,7 @@ func (s *State) pieces(ctx context.Context, env string, rec *record, after int64
 	}
 	lists := map[string][]entry{}
 	for _, i := range found {
-		sort := attr.TextOf(i, attrSort)
+		sort := attributevalue.TextOf(i, attrSort)
 		if lists[sort], err = pageEntries(i); err != nil {
 			return nil, err
 		}
@@ -224,10 +224,10 @@ func (s *State) refKey(env, key string, f ref) (part, sort string) {
 
 // pageEntries returns the entries of a page.
 func pageEntries(i item) ([]entry, error) {
-	d := decode(attr.BytesOf(i, attrBody))
+	d := decode(attributevalue.BytesOf(i, attrBody))
 	out := d.entries()
 	if !d.Done() {
-		return nil, damaged("page %s does not decode", attr.TextOf(i, attrSort))
+		return nil, damaged("page %s does not decode", attributevalue.TextOf(i, attrSort))
 	}
 	return out, nil
 }

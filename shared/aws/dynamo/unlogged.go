@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
@@ -153,10 +153,10 @@ func (s *State) named(ctx context.Context, lanes []string, out *Unlogged) ([]*re
 	var recs []*record
 	h := &head{name: out.Env}
 	for _, i := range got {
-		key := attr.TextOf(i, attrSort)
-		switch attr.TextOf(i, attrPart) {
+		key := attributevalue.TextOf(i, attrSort)
+		switch attributevalue.TextOf(i, attrPart) {
 		case cursorPart(out.Env):
-			at[key] = attr.NumberOf(i, attrSeq)
+			at[key] = attributevalue.NumberOf(i, attrSeq)
 		case recordPart(out.Env):
 			rec, err := s.recordOf(out.Env, key, i)
 			if err != nil {
@@ -221,11 +221,11 @@ func (s *State) pagesAfter(ctx context.Context, env, key string, after int64) ([
 	part := pagePart(env, shardOf(key))
 	in := partition(part, "", true)
 	in.KeyConditionExpression = aws.String("k = :k AND s BETWEEN :a AND :z")
-	in.ExpressionAttributeValues[":a"], in.ExpressionAttributeValues[":z"] = attr.Text(pageSort(key, after+1)), attr.Text(pageSort(key, 1<<62))
+	in.ExpressionAttributeValues[":a"], in.ExpressionAttributeValues[":z"] = attributevalue.Text(pageSort(key, after+1)), attributevalue.Text(pageSort(key, 1<<62))
 	var out []page
 	err := s.query(ctx, in, func(i item) (bool, error) {
 		list, err := pageEntries(i)
-		sort := attr.TextOf(i, attrSort)
+		sort := attributevalue.TextOf(i, attrSort)
 		_, last := pageOf(sort)
 		out = append(out, page{part, sort, last, list})
 		return true, err

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
@@ -37,7 +37,7 @@ func (d *document) encode() []byte {
 func documentIn(i item) (entry, error) {
 	list, err := pageEntries(i)
 	if err != nil || len(list) != 1 {
-		return entry{}, damaged("item %s does not decode", attr.TextOf(i, attrSort))
+		return entry{}, damaged("item %s does not decode", attributevalue.TextOf(i, attrSort))
 	}
 	return list[0], nil
 }
@@ -84,7 +84,7 @@ func (c *commit) version(ctx context.Context) error {
 		c.versionDoc = &doc
 	}
 	i := keyItem(part, sort)
-	i[attrSeq], i[attrBody] = attr.Number(1), attr.Blob(c.versionDoc.encode())
+	i[attrSeq], i[attrBody] = attributevalue.Number(1), attributevalue.Blob(c.versionDoc.encode())
 	c.more = append(c.more, put{part: part, sort: sort, item: i})
 	return nil
 }
@@ -105,7 +105,7 @@ func (c *commit) forget(ctx context.Context) error {
 	c.objects = c.objects[:0]
 	numbers := make([]int, 0, len(items))
 	for _, i := range items {
-		numbers = append(numbers, versionNumber(attr.TextOf(i, attrSort)))
+		numbers = append(numbers, versionNumber(attributevalue.TextOf(i, attrSort)))
 		if d, err := documentIn(i); err == nil {
 			c.objects = append(c.objects, d)
 		}
@@ -113,7 +113,7 @@ func (c *commit) forget(ctx context.Context) error {
 	switch {
 	case len(numbers) <= c.s.limits.forget:
 		for _, k := range versionKeys(c.env, numbers) {
-			c.more = append(c.more, put{part: attr.TextOf(k, attrPart), sort: attr.TextOf(k, attrSort), remove: true})
+			c.more = append(c.more, put{part: attributevalue.TextOf(k, attrPart), sort: attributevalue.TextOf(k, attrSort), remove: true})
 		}
 	case c.forward == nil:
 		c.forward = &forward{}

@@ -11,14 +11,14 @@ import (
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go/middleware"
 
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 )
 
 // clock tells the time as AWS does: what the engine compares (leases, events, waits) was written by
 // several machines, and nobody minds the clock of the one that a runner happens to be on. It learns
 // from the answers to all requests of the configuration that it is installed in.
 type clock struct {
-	machine.Clock
+	platform.Clock
 	log   *slog.Logger
 	ahead atomic.Int64 // of AWS, before this machine
 }

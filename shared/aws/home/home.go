@@ -24,7 +24,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -57,7 +57,7 @@ type Home struct {
 	Types *schema.Registry
 	SQS   *sqs.Client
 	S3    *s3.Client
-	IDs   *machine.IDs
+	IDs   *platform.IDs
 
 	clock state.Clock
 }
@@ -68,12 +68,12 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	h := &Home{Config: c, IDs: machine.NewIDs()}
+	h := &Home{Config: c, IDs: platform.NewIDs()}
 	var err error
 	if h.AWS, err = loadAWS(ctx, c); err != nil {
 		return nil, err
 	}
-	h.clock = machine.Clock{}
+	h.clock = platform.Clock{}
 	if c.Machine != nil { // any machine; those of functions have the right time
 		right := &clock{log: c.Log}
 		right.install(&h.AWS)
@@ -94,7 +94,7 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 		return nil, err
 	}
 	h.Files = bucket.NewFiles(h.S3, c.Bucket)
-	h.Signer = &bucket.Signer{URL: c.bucketURL(h.AWS.Region), Region: h.AWS.Region, Credentials: h.AWS.Credentials, Now: machine.Clock{}.Now}
+	h.Signer = &bucket.Signer{URL: c.bucketURL(h.AWS.Region), Region: h.AWS.Region, Credentials: h.AWS.Credentials, Now: platform.Clock{}.Now}
 	if err := h.queues(); err != nil {
 		return nil, err
 	}
@@ -214,9 +214,9 @@ func (h *Home) engine() error {
 	if h.Config.Notifier != nil {
 		notifier = h.Config.Notifier(h.Notifier, h.State)
 	}
-	h.Engine = deploy.New(deploy.Config{State: view, Files: h.Files, Notifier: notifier, Clock: h.clock, Caller: machine.Caller{},
+	h.Engine = deploy.New(deploy.Config{State: view, Files: h.Files, Notifier: notifier, Clock: h.clock, Caller: platform.Caller{},
 		Secrets: known, Connector: connector, Types: h.Types, Handlers: byType, Code: h.Config.Code,
-		Pack: machine.Build(), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
+		Pack: platform.Build(), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
 		Jitter: rand.Float64, Await: h.Notifier.Await,
 		Keep: h.Definitions.Bundles, Owned: h.Instances.Live})
 	return nil

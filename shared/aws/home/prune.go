@@ -10,7 +10,7 @@ import (
 	"southbound/shared/aws/provision"
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy/state"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/resource"
 )
 
@@ -18,7 +18,7 @@ import (
 // rights.
 func (h *Home) provisioner() (*provision.Provisioner, error) {
 	c := &h.Config
-	return provision.New(provision.Config{SQS: h.SQS, Lambda: lambda.NewFromConfig(h.AWS), State: h.State, Clock: machine.Clock{}, Prefix: c.Prefix,
+	return provision.New(provision.Config{SQS: h.SQS, Lambda: lambda.NewFromConfig(h.AWS), State: h.State, Clock: platform.Clock{}, Prefix: c.Prefix,
 		Base: c.queueBase(), Function: c.Handler, DeadLetters: c.DeadLetters, Key: c.KMSKey, IdleAfter: c.IdleAfter,
 		Reaches: func(a resource.Agent) bool { return !queue.ByRunner(a) }})
 }

@@ -21,7 +21,7 @@ import (
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 )
 
 // Write stores what was committed. Writing the same again overwrites what there is with the same.
@@ -241,6 +241,6 @@ func pause(ctx context.Context, try int) error {
 	if try == 0 {
 		return nil
 	}
-	err := machine.Clock{}.Sleep(ctx, 5*time.Millisecond<<try)
+	err := platform.Clock{}.Sleep(ctx, 5*time.Millisecond<<try)
 	return fault.Wrap(fault.KindOf(err), "write log", err)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"southbound/shared/aws/logs"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 )
 
 // counted counts requests and messages.
@@ -44,7 +44,7 @@ func TestGather(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &counted{}
-		g := &logs.Gatherer{Notifier: &logs.Notifier{API: c, URL: "u"}, Clock: machine.Clock{}, Log: slog.New(slog.DiscardHandler)}
+		g := &logs.Gatherer{Notifier: &logs.Notifier{API: c, URL: "u"}, Clock: platform.Clock{}, Log: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithCancel(t.Context())
 		for _, lane := range []string{"a/0", "b/0", "c/0", "a/0"} {
 			g.Add(ctx, "e", lane)

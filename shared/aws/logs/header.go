@@ -10,12 +10,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
-type item = attr.Item
+type item = attributevalue.Item
 
 // header is what an item says of the actions that it stands for, and where they are.
 type header struct {
@@ -132,43 +132,43 @@ func (s *selection) selects(a *state.Action) bool {
 
 // item returns the header as an item of the table: see docs/design/log.md.
 func (h *header) item() item {
-	i := item{"k": attr.Text(h.part), "s": attr.Text(h.sort), "c": attr.Number(h.count), "f": attr.Number(h.finished[0]), "t": attr.Number(h.finished[1]), ExpiryAttribute: attr.Number(h.expires)}
+	i := item{"k": attributevalue.Text(h.part), "s": attributevalue.Text(h.sort), "c": attributevalue.Number(h.count), "f": attributevalue.Number(h.finished[0]), "t": attributevalue.Number(h.finished[1]), ExpiryAttribute: attributevalue.Number(h.expires)}
 	if h.least != "" {
-		i["l"] = attr.Text(h.least)
+		i["l"] = attributevalue.Text(h.least)
 	}
 	if h.versions != [2]int{} {
-		i["v"], i["w"] = attr.Number(h.versions[0]), attr.Number(h.versions[1])
+		i["v"], i["w"] = attributevalue.Number(h.versions[0]), attributevalue.Number(h.versions[1])
 	}
 	for name, words := range map[string][]string{"o": h.outcomes, "g": h.kinds} {
 		if len(words) > 0 {
-			i[name] = attr.Text(strings.Join(words, ","))
+			i[name] = attributevalue.Text(strings.Join(words, ","))
 		}
 	}
 	if h.severity > 0 {
-		i["e"] = attr.Number(h.severity)
+		i["e"] = attributevalue.Number(h.severity)
 	}
 	for name, marks := range map[string][]uint16{"r": h.resources, "a": h.agents} {
 		if len(marks) > 0 {
-			i[name] = attr.Blob(packMarks(marks))
+			i[name] = attributevalue.Blob(packMarks(marks))
 		}
 	}
 	if h.object == "" {
-		i["d"] = attr.Blob(h.data)
+		i["d"] = attributevalue.Blob(h.data)
 		return i
 	}
-	i["p"] = attr.Text(h.object)
+	i["p"] = attributevalue.Text(h.object)
 	if h.size > 0 {
-		i["q"], i["z"] = attr.Number(h.offset), attr.Number(h.size)
+		i["q"], i["z"] = attributevalue.Number(h.offset), attributevalue.Number(h.size)
 	}
 	return i
 }
 
 func headerOf(i item) *header {
-	h := &header{part: attr.TextOf(i, "k"), sort: attr.TextOf(i, "s"), count: int(attr.NumberOf(i, "c")), least: attr.TextOf(i, "l"),
-		finished: [2]int64{attr.NumberOf(i, "f"), attr.NumberOf(i, "t")}, versions: [2]int{int(attr.NumberOf(i, "v")), int(attr.NumberOf(i, "w"))},
-		outcomes: strings.Split(attr.TextOf(i, "o"), ","), kinds: strings.Split(attr.TextOf(i, "g"), ","), severity: int(attr.NumberOf(i, "e")),
-		resources: marksOf(i, "r"), agents: marksOf(i, "a"), expires: attr.NumberOf(i, ExpiryAttribute),
-		object: attr.TextOf(i, "p"), offset: int(attr.NumberOf(i, "q")), size: int(attr.NumberOf(i, "z"))}
+	h := &header{part: attributevalue.TextOf(i, "k"), sort: attributevalue.TextOf(i, "s"), count: int(attributevalue.NumberOf(i, "c")), least: attributevalue.TextOf(i, "l"),
+		finished: [2]int64{attributevalue.NumberOf(i, "f"), attributevalue.NumberOf(i, "t")}, versions: [2]int{int(attributevalue.NumberOf(i, "v")), int(attributevalue.NumberOf(i, "w"))},
+		outcomes: strings.Split(attributevalue.TextOf(i, "o"), ","), kinds: strings.Split(attributevalue.TextOf(i, "g"), ","), severity: int(attributevalue.NumberOf(i, "e")),
+		resources: marksOf(i, "r"), agents: marksOf(i, "a"), expires: attributevalue.NumberOf(i, ExpiryAttribute),
+		object: attributevalue.TextOf(i, "p"), offset: int(attributevalue.NumberOf(i, "q")), size: int(attributevalue.NumberOf(i, "z"))}
 	if b, ok := i["d"].(*types.AttributeValueMemberB); ok {
 		h.data = b.Value
 	}

@@ -14,7 +14,7 @@ import (
 
 	"southbound/shared/aws/logs"
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -38,8 +38,8 @@ func (m *maker) action(of resource.ID) state.Action {
 	m.n++
 	at := start.Add(time.Duration(m.n) * m.every)
 	return state.Action{ID: fmt.Sprintf("%012x%08x%012x", at.UnixMilli(), m.n, 0xabc), Resource: of, Version: 1 + m.n/1000, Action: state.ActionDeploy,
-		Outcome: state.StatusDeployed, Change: plan.Created, Started: at, Finished: at.Add(30 * time.Millisecond), Pack: "0123456789abcdef",
-		Changes:  map[string]plan.Diff{"mode": {Current: nil, Desired: "0644"}},
+		Outcome: state.StatusDeployed, Change: diff.Created, Started: at, Finished: at.Add(30 * time.Millisecond), Pack: "0123456789abcdef",
+		Changes:  map[string]diff.Diff{"mode": {Current: nil, Desired: "0644"}},
 		Messages: []provider.Line{{At: at, Level: provider.LevelInfo, Msg: fmt.Sprintf("created number %d", m.n)}}}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -150,7 +150,7 @@ func (w *walk) ranges() [][2]string {
 
 func (w *walk) query(part string, keys [2]string) *dynamodb.QueryInput {
 	in := &dynamodb.QueryInput{TableName: &w.s.Table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("k = :k AND s BETWEEN :a AND :z"),
-		ExpressionAttributeValues: item{":k": attr.Text(part), ":a": attr.Text(keys[0]), ":z": attr.Text(keys[1])}, ScanIndexForward: aws.Bool(len(w.sel.IDs) > 0)}
+		ExpressionAttributeValues: item{":k": attributevalue.Text(part), ":a": attributevalue.Text(keys[0]), ":z": attributevalue.Text(keys[1])}, ScanIndexForward: aws.Bool(len(w.sel.IDs) > 0)}
 	if w.sel.Limit > 0 {
 		in.Limit = aws.Int32(int32(min(w.sel.Limit, 25))) // small
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"southbound/localstack/server"
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/logs"
 	"southbound/shared/deploy/state"
@@ -88,7 +88,7 @@ func (w *world) items() map[string][]map[string]any {
 			for name, v := range i {
 				one[name] = v
 			}
-			part := attr.TextOf(i, "k")
+			part := attributevalue.TextOf(i, "k")
 			out[part] = append(out[part], one)
 		}
 	}

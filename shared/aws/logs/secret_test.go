@@ -14,7 +14,7 @@ import (
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -30,7 +30,7 @@ func TestValuesStandInBodiesOnly(t *testing.T) {
 	for n := range 80 {
 		a := m.action(id("a", n))
 		a.Messages = []provider.Line{{At: start, Level: provider.LevelError, Msg: "said " + value, Kwargs: map[string]any{value: value}}}
-		a.Changes, a.Reason = map[string]plan.Diff{"x": {Current: value, Desired: value}}, value
+		a.Changes, a.Reason = map[string]diff.Diff{"x": {Current: value, Desired: value}}, value
 		actions = append(actions, a)
 	}
 	commits(t, w.process(), "a/0", actions, 40, state.Commit{Parameters: []state.Parameter{{Name: "p", Value: value, Updated: start}}})

@@ -14,7 +14,7 @@ import (
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/sim"
 	"southbound/shared/deploy/state"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -51,7 +51,7 @@ func (unresolved) Connect(context.Context, resource.Agent) (any, error) { return
 // prepared begins a process over an account and a state.
 func prepared(t *testing.T, a *account, state simulated) (*provision.Provisioner, *deploy.Engine) {
 	t.Helper()
-	p, err := provision.New(provision.Config{SQS: a, Lambda: a, State: state, Clock: machine.Clock{}, Prefix: "sb", Base: "https://sqs/", Function: "handler",
+	p, err := provision.New(provision.Config{SQS: a, Lambda: a, State: state, Clock: platform.Clock{}, Prefix: "sb", Base: "https://sqs/", Function: "handler",
 		DeadLetters: "arn:aws:sqs:r:1:dead.fifo"})
 	if err != nil {
 		t.Fatal(err)
@@ -66,10 +66,10 @@ func prepared(t *testing.T, a *account, state simulated) (*provision.Provisioner
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids := machine.NewIDs()
+	ids := platform.NewIDs()
 	files := sim.NewFiles()
 	files.Now = time.Now
-	return p, deploy.New(deploy.Config{State: state, Files: files, Notifier: p.Notifier(), Clock: machine.Clock{}, Caller: machine.Caller{}, Secrets: unresolved{},
+	return p, deploy.New(deploy.Config{State: state, Files: files, Notifier: p.Notifier(), Clock: platform.Clock{}, Caller: platform.Caller{}, Secrets: unresolved{},
 		Connector: unresolved{}, Types: types, Handlers: byType, Pack: "test", Holder: ids.Holder, NewID: ids.NewID, Jitter: func() float64 { return 0.5 }})
 }
 

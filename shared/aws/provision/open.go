@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"southbound/shared/aws/awserr"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 )
 
 // Target names a stack for List and Destroy: the outputs Prefix, HandlerFunction and DeadLetters of
@@ -32,6 +32,6 @@ func Open(ctx context.Context, t Target) (*Provisioner, error) {
 	if t.Endpoint != "" {
 		c.BaseEndpoint = aws.String(t.Endpoint)
 	}
-	return New(Config{SQS: sqs.NewFromConfig(c), Lambda: lambda.NewFromConfig(c), Clock: machine.Clock{}, Prefix: t.Prefix, Function: t.Function,
+	return New(Config{SQS: sqs.NewFromConfig(c), Lambda: lambda.NewFromConfig(c), Clock: platform.Clock{}, Prefix: t.Prefix, Function: t.Function,
 		DeadLetters: t.DeadLetters})
 }

@@ -33,7 +33,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 
 // clock is the time of the machine, moved.
 type clock struct {
-	machine.Clock
+	platform.Clock
 	ahead *atomic.Int64
 }
 
@@ -64,14 +64,14 @@ type world struct {
 	deadLetters string
 	rules       *awstest.Mappings
 	ahead       atomic.Int64
-	ids         *machine.IDs
+	ids         *platform.IDs
 	plain       *sqs.Client
 	lambda      *lambda.Client
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, name: strings.ToLower(awstest.Unique(t)), rules: &awstest.Mappings{Slow: 1, Unseen: 1}, ids: machine.NewIDs()}
+	w := &world{t: t, name: strings.ToLower(awstest.Unique(t)), rules: &awstest.Mappings{Slow: 1, Unseen: 1}, ids: platform.NewIDs()}
 	w.name = w.name[:17] // what is unique of it, without the name of the test
 	c := awstest.Config(mini.URL, nil)
 	w.plain, w.lambda = sqs.NewFromConfig(c), lambda.NewFromConfig(c)
@@ -182,7 +182,7 @@ func (w *world) start(faults *awstest.Faults, change ...func(c *provision.Config
 		w.t.Fatal(err)
 	}
 	p.engine = deploy.New(deploy.Config{State: p.state, Files: bucket.NewFiles(objects, w.name), Notifier: queue.NewNotifier(queues, p.Queues()), Clock: clock{ahead: &w.ahead},
-		Caller: machine.Caller{}, Secrets: nothing{}, Connector: nothing{}, Types: registry, Handlers: byType, Pack: "test", Holder: w.ids.Holder + fmt.Sprint(time.Now().UnixNano()),
+		Caller: platform.Caller{}, Secrets: nothing{}, Connector: nothing{}, Types: registry, Handlers: byType, Pack: "test", Holder: w.ids.Holder + fmt.Sprint(time.Now().UnixNano()),
 		NewID: w.ids.NewID, Jitter: func() float64 { return 0.5 }})
 	return p
 }

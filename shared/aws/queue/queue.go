@@ -23,7 +23,7 @@ import (
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/resource"
 )
 
@@ -256,6 +256,6 @@ func (n *Notifier) send(ctx context.Context, env, agent string, entries []types.
 }
 
 func pause(ctx context.Context, d time.Duration) error {
-	err := machine.Clock{}.Sleep(ctx, d)
+	err := platform.Clock{}.Sleep(ctx, d)
 	return fault.Wrap(fault.KindOf(err), "notify", err)
 }

@@ -3,7 +3,7 @@ package services
 import (
 	"sync"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 )
 
 // CallbackCache is what a process knows of which environments have callbacks. It comes with what is
@@ -29,8 +29,8 @@ func (c *CallbackCache) note(env string, i item) {
 		c.envs = map[string]cachedCallbacks{}
 	}
 	now, ok := c.envs[env]
-	if seq := attr.NumberOf(i, attrSeq); !ok || seq >= now.seq {
-		now.seq, now.some = seq, attr.NumberOf(i, attrEvents) > 0
+	if seq := attributevalue.NumberOf(i, attrSeq); !ok || seq >= now.seq {
+		now.seq, now.some = seq, attributevalue.NumberOf(i, attrEvents) > 0
 		c.envs[env] = now
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/service/callback"
 )
 
@@ -60,7 +60,7 @@ func (b *Callbacks) read(ctx context.Context, env string) (all []kept, seq int64
 	if i == nil {
 		return nil, 0, nil
 	}
-	return all, attr.NumberOf(i, attrSeq), b.unpack(i, &all)
+	return all, attributevalue.NumberOf(i, attrSeq), b.unpack(i, &all)
 }
 
 // change replaces the callbacks of an environment by what f makes of them, if that is not nothing,
@@ -86,7 +86,7 @@ func (b *Callbacks) change(
 			return err
 		}
 		maps.Copy(i, callbacksKey(env))
-		i[attrSeq], i[attrEvents] = attr.Number(seq+1), attr.Number(len(next))
+		i[attrSeq], i[attrEvents] = attributevalue.Number(seq+1), attributevalue.Number(len(next))
 		again, err := b.transactOne(ctx, put(b.Table, i, seq))
 		if !again {
 			if err == nil {
@@ -104,7 +104,7 @@ func put(table string, i item, seq int64) types.TransactWriteItem {
 	}
 	if seq > 0 {
 		p.ConditionExpression = aws.String("n = :n")
-		p.ExpressionAttributeValues = item{":n": attr.Number(seq)}
+		p.ExpressionAttributeValues = item{":n": attributevalue.Number(seq)}
 	}
 	return types.TransactWriteItem{Put: p}
 }

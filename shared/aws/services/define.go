@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/service/definition"
 )
 
@@ -67,8 +67,8 @@ func (d *Definitions) checkLive(ctx context.Context, env string, now, next *offe
 		for shard := range shards {
 			err := d.query(ctx, nil, listPart(env, shard, false), listSort(name, ""), name+"0",
 				func(i item) bool {
-					if service, _, _ := listed(attr.TextOf(i, attrSort)); service == name {
-						live[int(attr.NumberOf(i, attrVer))]++
+					if service, _, _ := listed(attributevalue.TextOf(i, attrSort)); service == name {
+						live[int(attributevalue.NumberOf(i, attrVer))]++
 					}
 					return true
 				})
@@ -96,7 +96,7 @@ func (d *Definitions) before(env string, now, next *offer, bodies map[string][]b
 	for _, digest := range slices.Sorted(maps.Keys(bodies)) {
 		if !offers(now, digest) {
 			i := key(textPart(env), textSort+digest)
-			i[attrBody] = attr.Blob(d.packer.Pack(bodies[digest]))
+			i[attrBody] = attributevalue.Blob(d.packer.Pack(bodies[digest]))
 			out = append(out, i)
 		}
 		d.keep(digest, bodies[digest])
@@ -109,7 +109,7 @@ func (d *Definitions) before(env string, now, next *offer, bodies map[string][]b
 		}
 		gone[digest] = true
 		i := droppedKey(env, digest, now.seq)
-		i[attrID] = attr.Text(now.Bundle)
+		i[attrID] = attributevalue.Text(now.Bundle)
 		out = append(out, i)
 	}
 	return out
@@ -121,7 +121,7 @@ func (d *Definitions) write(ctx context.Context, items []item) error {
 	for len(items) > 0 {
 		var reqs []types.WriteRequest
 		for size := 0; len(items) > 0 && len(reqs) < limit; items = items[1:] {
-			if size += len(attr.BytesOf(items[0], attrBody)); size > bytes && len(reqs) > 0 {
+			if size += len(attributevalue.BytesOf(items[0], attrBody)); size > bytes && len(reqs) > 0 {
 				break
 			}
 			reqs = append(reqs, types.WriteRequest{PutRequest: &types.PutRequest{Item: items[0]}})
@@ -142,13 +142,13 @@ func (d *Definitions) replace(
 		return false, err
 	}
 	maps.Copy(i, key(offerPart, env))
-	i[attrSeq] = attr.Number(now.seq + 1)
+	i[attrSeq] = attributevalue.Number(now.seq + 1)
 	put := &types.Put{
 		TableName: &d.Table, Item: i, ConditionExpression: aws.String("attribute_not_exists(k)"),
 	}
 	if now.seq > 0 {
 		put.ConditionExpression = aws.String("n = :n")
-		put.ExpressionAttributeValues = item{":n": attr.Number(now.seq)}
+		put.ExpressionAttributeValues = item{":n": attributevalue.Number(now.seq)}
 	}
 	reasons, err := d.transact(ctx, []types.TransactWriteItem{{Put: put}})
 	for _, r := range reasons {

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/fault"
 	"southbound/shared/service/definition"
 )
@@ -75,7 +75,7 @@ func (d *Definitions) offer(ctx context.Context, env string) (*offer, error) {
 }
 
 func (d *Definitions) offerOf(i item) (*offer, error) {
-	o := &offer{seq: attr.NumberOf(i, attrSeq)}
+	o := &offer{seq: attributevalue.NumberOf(i, attrSeq)}
 	return o, d.unpack(i, o)
 }
 
@@ -112,8 +112,8 @@ func (d *Definitions) bodies(
 		return nil, err
 	}
 	for _, i := range items {
-		digest := strings.TrimPrefix(attr.TextOf(i, attrSort), textSort)
-		raw, err := d.packer.Unpack(attr.BytesOf(i, attrBody))
+		digest := strings.TrimPrefix(attributevalue.TextOf(i, attrSort), textSort)
+		raw, err := d.packer.Unpack(attributevalue.BytesOf(i, attrBody))
 		if err != nil {
 			return nil, damagedText(digest)
 		}
@@ -238,7 +238,7 @@ func (d *Definitions) dropped(ctx context.Context, env, digest string) (string, 
 	in := &dynamodb.QueryInput{ScanIndexForward: aws.Bool(false), Limit: aws.Int32(1)}
 	from := droppedSort + digest
 	err := d.query(ctx, in, textPart(env), from+"/", from+"0", func(i item) bool {
-		bundle = attr.TextOf(i, attrID)
+		bundle = attributevalue.TextOf(i, attrID)
 		return false
 	})
 	return bundle, err
@@ -260,7 +260,7 @@ func (d *Definitions) Bundle(ctx context.Context, env string) (string, error) {
 func (d *Definitions) Bundles(ctx context.Context) ([]string, error) {
 	offers, damaged := map[string]*offer{}, error(nil)
 	err := d.query(ctx, nil, offerPart, "", "", func(i item) bool {
-		offers[attr.TextOf(i, attrSort)], damaged = d.offerOf(i)
+		offers[attributevalue.TextOf(i, attrSort)], damaged = d.offerOf(i)
 		return damaged == nil
 	})
 	if err != nil || damaged != nil {
@@ -271,10 +271,10 @@ func (d *Definitions) Bundles(ctx context.Context) ([]string, error) {
 		last := map[string]string{} // of each digest: they come in the order of their numbers
 		err := d.query(ctx, nil, textPart(env), droppedSort, droppedEnd, func(i item) bool {
 			digest, _, _ := strings.Cut(
-				strings.TrimPrefix(attr.TextOf(i, attrSort), droppedSort),
+				strings.TrimPrefix(attributevalue.TextOf(i, attrSort), droppedSort),
 				"/",
 			)
-			last[digest] = attr.TextOf(i, attrID)
+			last[digest] = attributevalue.TextOf(i, attrID)
 			return true
 		})
 		if err != nil {

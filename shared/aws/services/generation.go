@@ -3,7 +3,7 @@ package services
 import (
 	"context"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/service/inventory"
 )
 
@@ -24,10 +24,10 @@ func (p *plan) generations() (int, error) {
 			return 0, err
 		}
 		it := key(generationPart(p.env), g.Service)
-		it[attrSeq], it[attrBody] = attr.Number(g.Number), body[attrBody]
+		it[attrSeq], it[attrBody] = attributevalue.Number(g.Number), body[attrBody]
 		condition, values := "attribute_not_exists(k)", item(nil)
 		if g.Number > 1 {
-			condition, values = "n = :n", item{":n": attr.Number(g.Number - 1)}
+			condition, values = "n = :n", item{":n": attributevalue.Number(g.Number - 1)}
 		}
 		p.put(it, role{kind: isGeneration, target: g.Service}, condition, values)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/service/inventory"
 )
 
@@ -63,7 +63,7 @@ func (p *plan) open(target string) bool {
 // guard returns the item of a guard that is open.
 func (p *plan) guard(id string) item {
 	i := key(instancePart(p.env, id), guardSort)
-	i[attrGuard] = attr.Text(newToken())
+	i[attrGuard] = attributevalue.Text(newToken())
 	return i
 }
 
@@ -72,15 +72,15 @@ func (p *plan) guard(id string) item {
 func (p *plan) shut(ctx context.Context, change int, dropped []string) error {
 	r := &p.changes[change].Record
 	shut := p.guard(r.ID)
-	shut[attrShut] = attr.Number(1)
+	shut[attrShut] = attributevalue.Number(1)
 	seen, by := "", ""
 	if p.before[change].rev > 0 {
 		in := &dynamodb.QueryInput{Limit: aws.Int32(int32(len(dropped) + 2))} // few
 		err := p.query(ctx, in, instancePart(p.env, r.ID), guardSort, leadsEnd,
 			func(i item) bool {
-				sort := attr.TextOf(i, attrSort)
+				sort := attributevalue.TextOf(i, attrSort)
 				if sort == guardSort {
-					seen = attr.TextOf(i, attrGuard)
+					seen = attributevalue.TextOf(i, attrGuard)
 				} else if id := strings.TrimPrefix(sort, leadSort); !slices.Contains(dropped, id) {
 					by = id
 				}
@@ -97,6 +97,6 @@ func (p *plan) shut(ctx context.Context, change int, dropped []string) error {
 		p.put(shut, role{kind: isShut, change: change}, "attribute_not_exists(k)", nil)
 		return nil
 	}
-	p.put(shut, role{kind: isShut, change: change}, "v = :v", item{":v": attr.Text(seen)})
+	p.put(shut, role{kind: isShut, change: change}, "v = :v", item{":v": attributevalue.Text(seen)})
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/service/inventory"
 )
 
@@ -116,9 +116,9 @@ func (n *Instances) listed(
 	}
 	var out []entry
 	err := n.query(ctx, in, part, lower, upper, func(i item) bool {
-		_, at, id := listed(attr.TextOf(i, attrSort))
+		_, at, id := listed(attributevalue.TextOf(i, attrSort))
 		behind := from == "" || (at > from) == !q.NewestFirst && at != from
-		if behind && inState(q, attr.TextOf(i, attrState)) {
+		if behind && inState(q, attributevalue.TextOf(i, attrState)) {
 			out = append(out, entry{id: id, place: at})
 		}
 		return q.Service == "" || len(out) < limit
@@ -183,11 +183,11 @@ func (n *Instances) Waits(ctx context.Context, env string) (bool, error) {
 func (n *Instances) waiting(ctx context.Context, part string, now time.Time) ([]entry, error) {
 	in := &dynamodb.QueryInput{
 		FilterExpression:          aws.String("d <= :now"),
-		ExpressionAttributeValues: item{":now": attr.Number(now.UnixMicro())},
+		ExpressionAttributeValues: item{":now": attributevalue.Number(now.UnixMicro())},
 	}
 	var out []entry
 	err := n.query(ctx, in, part, "", "", func(i item) bool {
-		out = append(out, entry{id: attr.TextOf(i, attrSort), due: attr.NumberOf(i, attrDue)})
+		out = append(out, entry{id: attributevalue.TextOf(i, attrSort), due: attributevalue.NumberOf(i, attrDue)})
 		return true
 	})
 	return out, err

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
 )
@@ -53,8 +53,8 @@ func (n *Instances) orderItem(env string, o *inventory.Order, rev int64) (item, 
 	if err != nil {
 		return nil, err
 	}
-	i[attrPart], i[attrSort] = attr.Text(orderPart(env, o.ID)), attr.Text(recordSort)
-	i[attrSeq] = attr.Number(rev)
+	i[attrPart], i[attrSort] = attributevalue.Text(orderPart(env, o.ID)), attributevalue.Text(recordSort)
+	i[attrSeq] = attributevalue.Number(rev)
 	return i, nil
 }
 
@@ -75,7 +75,7 @@ func (n *Instances) readOrder(
 	if err != nil {
 		return o, 0, err
 	}
-	return o, attr.NumberOf(i, attrSeq), n.unpack(i, &o)
+	return o, attributevalue.NumberOf(i, attrSeq), n.unpack(i, &o)
 }
 
 // Orders implements inventory.OrderBook.
@@ -136,7 +136,7 @@ func (n *Instances) placed(
 	}
 	var out []string
 	err := n.query(ctx, in, ordersPart(env), lower, upper, func(i item) bool {
-		if at := attr.TextOf(i, attrSort); at != from {
+		if at := attributevalue.TextOf(i, attrSort); at != from {
 			_, id, _ := strings.Cut(at, "/")
 			out = append(out, id)
 		}
@@ -165,7 +165,7 @@ func (n *Instances) Note(
 		if err != nil {
 			return err
 		}
-		p.put(i, role{}, "n = :n", item{":n": attr.Number(rev)})
+		p.put(i, role{}, "n = :n", item{":n": attributevalue.Number(rev)})
 		reasons, err := n.transact(ctx, p.items)
 		if err != nil || len(reasons) == 0 {
 			return err
@@ -184,7 +184,7 @@ func (n *Instances) Forget(ctx context.Context, env string, before time.Time) er
 	var old []string
 	in := &dynamodb.QueryInput{Limit: aws.Int32(forgetAtOnce)}
 	err := n.query(ctx, in, ordersPart(env), "!", place(before.UnixMicro(), ""), func(i item) bool {
-		old = append(old, attr.TextOf(i, attrSort))
+		old = append(old, attributevalue.TextOf(i, attrSort))
 		return len(old) < forgetAtOnce
 	})
 	if err != nil {

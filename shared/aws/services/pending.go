@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/fault"
 	"southbound/shared/service/callback"
 	"southbound/shared/service/inventory"
@@ -47,7 +47,7 @@ func (p *plan) pending(ctx context.Context) error {
 		}
 		r, last := &p.changes[i].Record, p.after[i].events
 		it := key(pendingPart(p.env), pendingSort(r.ID, last))
-		it[attrService], it[attrSeq] = attr.Text(r.Service), attr.Number(p.before[i].events)
+		it[attrService], it[attrSeq] = attributevalue.Text(r.Service), attributevalue.Number(p.before[i].events)
 		p.put(it, role{}, "", nil)
 		p.noted = true
 	}
@@ -73,20 +73,20 @@ type waiting struct {
 
 // add takes an item.
 func (w *waiting) add(t *table, i item) error {
-	id, end, _ := strings.Cut(attr.TextOf(i, attrSort), "/")
+	id, end, _ := strings.Cut(attributevalue.TextOf(i, attrSort), "/")
 	w.Instance = id
 	if end == "t" {
-		w.seq = attr.NumberOf(i, attrSeq)
+		w.seq = attributevalue.NumberOf(i, attrSeq)
 		return t.unpack(i, &w.Told)
 	}
 	last, err := strconv.ParseInt(end, 16, 64)
 	if err != nil {
 		return fault.New(fault.Damaged, opRead, "the item %s of %s is none of a callback",
-			attr.TextOf(i, attrSort), attr.TextOf(i, attrPart)).
+			attributevalue.TextOf(i, attrSort), attributevalue.TextOf(i, attrPart)).
 			WithHint("the table was changed by something else; restore it to a point in time")
 	}
 	if len(w.rows) == 0 {
-		w.From, w.Service = attr.NumberOf(i, attrSeq), attr.TextOf(i, attrService)
+		w.From, w.Service = attributevalue.NumberOf(i, attrSeq), attributevalue.TextOf(i, attrService)
 	}
 	w.Last, w.rows = last, append(w.rows, last) // they come in their order
 	return nil
@@ -106,7 +106,7 @@ func (t *table) gather(
 		now = nil
 	}
 	err := t.query(ctx, in, pendingPart(env), from, to, func(i item) bool {
-		id, _, _ := strings.Cut(attr.TextOf(i, attrSort), "/")
+		id, _, _ := strings.Cut(attributevalue.TextOf(i, attrSort), "/")
 		if now != nil && now.Instance != id {
 			flush()
 		}
@@ -198,7 +198,7 @@ func (b *Callbacks) tell(
 		if w.seq > 0 {
 			d := remove(toldSort(w.Instance))
 			d.ConditionExpression = aws.String("n = :n")
-			d.ExpressionAttributeValues = item{":n": attr.Number(w.seq)}
+			d.ExpressionAttributeValues = item{":n": attributevalue.Number(w.seq)}
 		}
 		return out, nil
 	}
@@ -207,6 +207,6 @@ func (b *Callbacks) tell(
 		return nil, err
 	}
 	maps.Copy(i, key(pendingPart(env), toldSort(w.Instance)))
-	i[attrSeq] = attr.Number(w.seq + 1)
+	i[attrSeq] = attributevalue.Number(w.seq + 1)
 	return append(out, put(b.Table, i, w.seq)), nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/service/inventory"
 )
 
@@ -171,7 +171,7 @@ func (p *plan) instance(i int) error {
 	if was.rev == 0 {
 		p.put(record, role{kind: isRecord, change: i}, "attribute_not_exists(k)", nil)
 	} else {
-		p.put(record, role{kind: isRecord, change: i}, "n = :n", item{":n": attr.Number(was.rev)})
+		p.put(record, role{kind: isRecord, change: i}, "n = :n", item{":n": attributevalue.Number(was.rev)})
 	}
 	if len(c.Events) > 0 {
 		events, err := p.eventsItem(p.env, id, c.Events, is.events)
@@ -193,13 +193,13 @@ func (p *plan) lists(id string, was, is *facets) {
 	}
 	if moved || was.rev == 0 || was.state != is.state || was.version != is.version {
 		entry := key(listPart(p.env, shard, is.deleted), sort)
-		entry[attrState], entry[attrVer] = attr.Text(is.state), attr.Number(is.version)
+		entry[attrState], entry[attrVer] = attributevalue.Text(is.state), attributevalue.Number(is.version)
 		p.put(entry, role{}, "", nil)
 	}
 	switch {
 	case is.waits && (!was.waits || was.due != is.due):
 		entry := key(duePart(p.env, shard), id)
-		entry[attrDue] = attr.Number(is.due)
+		entry[attrDue] = attributevalue.Number(is.due)
 		p.put(entry, role{}, "", nil)
 	case was.waits && !is.waits:
 		p.remove(duePart(p.env, shard), id)
@@ -228,11 +228,11 @@ func (p *plan) identities() error {
 	}
 	for part, i := range wanted {
 		it := key(part, recordSort)
-		it[attrID] = attr.Text(p.changes[i].Record.ID)
+		it[attrID] = attributevalue.Text(p.changes[i].Record.ID)
 		by, ok := freed[part]
 		if ok {
 			delete(freed, part)
-			p.put(it, role{kind: isIdentity, change: i}, "i = :i", item{":i": attr.Text(by)})
+			p.put(it, role{kind: isIdentity, change: i}, "i = :i", item{":i": attributevalue.Text(by)})
 			continue
 		}
 		p.put(it, role{kind: isIdentity, change: i}, "attribute_not_exists(k)", nil)

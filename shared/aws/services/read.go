@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
 )
@@ -41,7 +41,7 @@ func (n *Instances) ByIdentity(
 			return inventory.Record{}, fault.New(fault.NotFound, opRead,
 				"there is no instance of %s with the identity %s", service, identity)
 		}
-		r, err := n.Instance(ctx, env, attr.TextOf(i, attrID))
+		r, err := n.Instance(ctx, env, attributevalue.TextOf(i, attrID))
 		if err != nil {
 			return inventory.Record{}, err
 		}
@@ -55,7 +55,7 @@ func (n *Instances) ByIdentity(
 func (n *Instances) ReferredBy(ctx context.Context, env, id string) ([]string, error) {
 	var out []string
 	err := n.query(ctx, nil, instancePart(env, id), leadSort, leadsEnd, func(i item) bool {
-		out = append(out, strings.TrimPrefix(attr.TextOf(i, attrSort), leadSort))
+		out = append(out, strings.TrimPrefix(attributevalue.TextOf(i, attrSort), leadSort))
 		return true
 	})
 	return out, err

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
 )
@@ -79,9 +79,9 @@ func (n *Instances) decode(env string, i item) (stored, error) {
 	if err := n.unpack(i, &out.Record); err != nil {
 		return out, err
 	}
-	out.Rev = attr.NumberOf(i, attrSeq)
-	out.facets = facetsOf(&out.Record, attr.NumberOf(i, attrEvents))
-	out.was = attr.TextOf(i, attrWas)
+	out.Rev = attributevalue.NumberOf(i, attrSeq)
+	out.facets = facetsOf(&out.Record, attributevalue.NumberOf(i, attrEvents))
+	out.was = attributevalue.TextOf(i, attrWas)
 	n.remember(env, out.ID, out.facets)
 	return out, nil
 }
@@ -120,8 +120,8 @@ func (n *Instances) recordItem(env string, r *inventory.Record, f *facets) (item
 		return nil, err
 	}
 	i := key(instancePart(env, r.ID), recordSort)
-	i[attrSeq], i[attrEvents] = attr.Number(f.rev), attr.Number(f.events)
-	i[attrBody], i[attrWas] = body[attrBody], attr.Text(f.was)
+	i[attrSeq], i[attrEvents] = attributevalue.Number(f.rev), attributevalue.Number(f.events)
+	i[attrBody], i[attrWas] = body[attrBody], attributevalue.Text(f.was)
 	return i, nil
 }
 
@@ -133,7 +133,7 @@ func (n *Instances) versionItem(env string, r *inventory.Record) (i item, hash s
 	}
 	sum := sha256.Sum256(raw)
 	i = key(instancePart(env, r.ID), versionSort(r.Version))
-	i[attrBody] = attr.Blob(n.packer.Pack(raw))
+	i[attrBody] = attributevalue.Blob(n.packer.Pack(raw))
 	return i, hex.EncodeToString(sum[:8]), nil
 }
 

@@ -33,7 +33,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"southbound/shared/aws/pack"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/service/inventory"
 )
 
@@ -94,7 +94,7 @@ func newTable(c Config) (table, error) {
 		c.Cache = &CallbackCache{}
 	}
 	if c.Sleep == nil {
-		c.Sleep = machine.Clock{}.Sleep
+		c.Sleep = platform.Clock{}.Sleep
 	}
 	return table{c, p}, err
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/pack"
 	"southbound/shared/fault"
 )
 
-type item = attr.Item
+type item = attributevalue.Item
 
 // table makes requests. All reads are strong.
 type table struct {
@@ -30,7 +30,7 @@ type table struct {
 const opRead = "read services"
 
 func key(part, sort string) item {
-	return item{attrPart: attr.Text(part), attrSort: attr.Text(sort)}
+	return item{attrPart: attributevalue.Text(part), attrSort: attributevalue.Text(sort)}
 }
 
 // get reads an item; nil when there is none.
@@ -77,7 +77,7 @@ func (t *table) getWithCallbacks(ctx context.Context, env string, keys []item) (
 	if err != nil {
 		return nil, err
 	}
-	n := slices.IndexFunc(items, func(i item) bool { return attr.TextOf(i, attrPart) == callbacksPart })
+	n := slices.IndexFunc(items, func(i item) bool { return attributevalue.TextOf(i, attrPart) == callbacksPart })
 	if n < 0 {
 		t.Cache.note(env, nil)
 		return items, nil
@@ -117,11 +117,11 @@ func (t *table) query(
 	if in.ExpressionAttributeValues == nil {
 		in.ExpressionAttributeValues = item{}
 	}
-	in.ExpressionAttributeValues[":k"] = attr.Text(part)
+	in.ExpressionAttributeValues[":k"] = attributevalue.Text(part)
 	if to != "" {
 		in.KeyConditionExpression = aws.String("k = :k AND s BETWEEN :from AND :to")
-		in.ExpressionAttributeValues[":from"] = attr.Text(from)
-		in.ExpressionAttributeValues[":to"] = attr.Text(to)
+		in.ExpressionAttributeValues[":from"] = attributevalue.Text(from)
+		in.ExpressionAttributeValues[":to"] = attributevalue.Text(to)
 	}
 	for {
 		out, err := t.API.Query(ctx, in)
@@ -168,12 +168,12 @@ func (t *table) pack(v any) (item, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, opWrite, err)
 	}
-	return item{attrBody: attr.Blob(t.packer.Pack(raw))}, nil
+	return item{attrBody: attributevalue.Blob(t.packer.Pack(raw))}, nil
 }
 
 // unpack reads the body of an item, with numbers as they were written.
 func (t *table) unpack(i item, v any) error {
-	raw, err := t.packer.Unpack(attr.BytesOf(i, attrBody))
+	raw, err := t.packer.Unpack(attributevalue.BytesOf(i, attrBody))
 	if err == nil {
 		d := json.NewDecoder(bytes.NewReader(raw))
 		d.UseNumber()
@@ -181,7 +181,7 @@ func (t *table) unpack(i item, v any) error {
 	}
 	if err != nil {
 		return fault.New(fault.Damaged, opRead, "the item %s of %s does not decode: %v",
-			attr.TextOf(i, attrSort), attr.TextOf(i, attrPart), err).
+			attributevalue.TextOf(i, attrSort), attributevalue.TextOf(i, attrPart), err).
 			WithHint("the table was changed by something else; restore it to a point in time")
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"southbound/shared/aws/attr"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/service/inventory"
 )
 
@@ -82,7 +82,7 @@ func (p *plan) commit(ctx context.Context) (again bool, err error) {
 	case isRecord:
 		return false, inventory.ErrChanged(r)
 	case isIdentity:
-		return false, inventory.ErrTaken(r, attr.TextOf(taken, attrID))
+		return false, inventory.ErrTaken(r, attributevalue.TextOf(taken, attrID))
 	case isGeneration:
 		return false, inventory.ErrMoved(worst.target)
 	case isOpen:

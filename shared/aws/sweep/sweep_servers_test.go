@@ -22,7 +22,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/resource"
 )
 
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 func sweeperOf(h *home.Home) *Sweeper {
-	return &Sweeper{Engine: h.Engine, State: h.State, Catch: &logs.Log{Store: h.LogStore, State: h.State, Logger: slog.New(slog.DiscardHandler)}, Clock: machine.Clock{},
+	return &Sweeper{Engine: h.Engine, State: h.State, Catch: &logs.Log{Store: h.LogStore, State: h.State, Logger: slog.New(slog.DiscardHandler)}, Clock: platform.Clock{},
 		Log: slog.New(slog.DiscardHandler), Metrics: emf.NewSet("test")}
 }
 

@@ -16,7 +16,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 )
 
 // book is environments as a sweep sees them, and notes what it does to them.
@@ -100,7 +100,7 @@ func (b *book) CatchUp(_ context.Context, env string) error {
 var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 // stopped is a clock that stands still.
-type stopped struct{ machine.Clock }
+type stopped struct{ platform.Clock }
 
 // Now implements deploy.Clock.
 func (stopped) Now() time.Time { return now }

@@ -19,7 +19,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/resource"
 )
 
@@ -67,7 +67,7 @@ func (f *far) got() []string {
 }
 
 func newServer(e *engine, f *far) *worker.Server {
-	return &worker.Server{Engine: e, Notifier: worker.NewNotifier(f), Clock: machine.Clock{}, Operation: time.Second, Log: slog.New(slog.DiscardHandler)}
+	return &worker.Server{Engine: e, Notifier: worker.NewNotifier(f), Clock: platform.Clock{}, Operation: time.Second, Log: slog.New(slog.DiscardHandler)}
 }
 
 func message(id, lane string, done ...resource.ID) worker.Message {
@@ -266,9 +266,9 @@ func TestTimeIsUpBetweenLinks(t *testing.T) {
 				if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/1"}}); err != nil {
 					return deploy.LaneRun{}, err
 				}
-				return deploy.LaneRun{Ran: 1}, machine.Clock{}.Sleep(t.Context(), time.Until(until))
+				return deploy.LaneRun{Ran: 1}, platform.Clock{}.Sleep(t.Context(), time.Until(until))
 			}
-			if err := (machine.Clock{}).Sleep(t.Context(), time.Until(until)); err != nil {
+			if err := (platform.Clock{}).Sleep(t.Context(), time.Until(until)); err != nil {
 				return deploy.LaneRun{}, err
 			}
 			return deploy.LaneRun{Ran: 1}, s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/0"}, {Lane: "a/2"}})

@@ -9,7 +9,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/resource"
 )
 
@@ -111,7 +111,7 @@ func (v *View) say(ctx context.Context, env string, g state.Guard, a *state.Acti
 	switch {
 	case a.Outcome == state.StatusFailed || a.Outcome == state.StatusUnavailable:
 		level = slog.LevelWarn
-	case a.Change != plan.NoChange || a.Outcome != state.StatusDeployed:
+	case a.Change != diff.NoChange || a.Outcome != state.StatusDeployed:
 		level = slog.LevelInfo
 	}
 	if !v.Log.Enabled(ctx, level) {

@@ -10,7 +10,7 @@ import (
 	"southbound/shared/aws/queue"
 	"southbound/shared/aws/worker"
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -38,12 +38,12 @@ func TestView(t *testing.T) {
 		t.Errorf("%v: %+v", err, agents)
 	}
 	const secret = "hunter2"
-	action := func(outcome state.Status, change plan.Change) state.Action {
+	action := func(outcome state.Status, change diff.Change) state.Action {
 		return state.Action{ID: "id-" + string(outcome), Resource: "std::Null[there,name=x]", Version: 4, Action: state.ActionDeploy, Outcome: outcome, Change: change,
-			Changes: map[string]plan.Diff{"value": {Current: secret, Desired: secret}}, Messages: []provider.Line{{Msg: secret, Kwargs: map[string]any{"a": secret}}}}
+			Changes: map[string]diff.Diff{"value": {Current: secret, Desired: secret}}, Messages: []provider.Line{{Msg: secret, Kwargs: map[string]any{"a": secret}}}}
 	}
 	_, err = v.Commit(t.Context(), "prod", state.Commit{Guard: state.Guard{Key: "there/0", Fence: 7}, Actions: []state.Action{
-		action(state.StatusDeployed, plan.NoChange), action(state.StatusDeployed, plan.Created), action(state.StatusFailed, plan.NoChange)}})
+		action(state.StatusDeployed, diff.NoChange), action(state.StatusDeployed, diff.Created), action(state.StatusFailed, diff.NoChange)}})
 	if err != nil || counts[state.StatusDeployed] != 2 || counts[state.StatusFailed] != 1 {
 		t.Errorf("%v: %v", err, counts)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -19,12 +19,12 @@ func (f *fixture) acts() []state.Action {
 	all := make([]state.Action, 10)
 	for n := range all {
 		all[n] = state.Action{ID: fmt.Sprintf("a%02d", n), Resource: id(n % 3), Version: 1 + n/5, Action: state.ActionDeploy, Outcome: state.StatusDeployed,
-			Change: plan.Created, Started: at(time.Duration(n)*time.Second - time.Millisecond), Finished: at(time.Duration(n) * time.Second), Pack: "p",
+			Change: diff.Created, Started: at(time.Duration(n)*time.Second - time.Millisecond), Finished: at(time.Duration(n) * time.Second), Pack: "p",
 			Messages: []provider.Line{{At: at(0), Level: provider.LevelDebug, Msg: fmt.Sprintf("began %d", n)}}}
 	}
 	all[3].Action, all[3].Outcome = state.ActionRepair, state.StatusFailed
 	all[3].Messages = append(all[3].Messages, provider.Line{At: at(1), Level: provider.LevelError, Msg: "it's 100% \"broken\""})
-	all[0].Change, all[3].Change, all[5].Change = plan.NoChange, plan.NoChange, plan.NoChange
+	all[0].Change, all[3].Change, all[5].Change = diff.NoChange, diff.NoChange, diff.NoChange
 	all[7].Action = state.ActionDryRun
 	all[7].Messages = append(all[7].Messages, provider.Line{At: at(1), Level: provider.LevelWarning, Msg: "slow"})
 	for _, part := range [][]state.Action{all[4:7], all[7:], all[1:4], all[:1]} {
@@ -36,8 +36,8 @@ func (f *fixture) acts() []state.Action {
 func actionChecks() []check {
 	checks := []check{
 		{"WholeActionComesBack", func(f *fixture) {
-			a := state.Action{ID: "1", Resource: id(1), Version: 3, Action: state.ActionDeploy, Outcome: state.StatusFailed, Change: plan.Updated,
-				Started: at(0), Finished: at(1), Changes: map[string]plan.Diff{"mode": {Current: "0600", Desired: "0644"}, "extra": {Current: nil, Desired: true}},
+			a := state.Action{ID: "1", Resource: id(1), Version: 3, Action: state.ActionDeploy, Outcome: state.StatusFailed, Change: diff.Updated,
+				Started: at(0), Finished: at(1), Changes: map[string]diff.Diff{"mode": {Current: "0600", Desired: "0644"}, "extra": {Current: nil, Desired: true}},
 				Messages: []provider.Line{{At: at(2), Level: provider.LevelError, Msg: "<no & \n“such” file>", Kwargs: map[string]any{"path": "/x", "tries": []any{"a", true}}}},
 				Reason:   "why", Stale: true, Pack: "pack"}
 			f.commit(state.Commit{Guard: f.guard(lane), Actions: []state.Action{a}})

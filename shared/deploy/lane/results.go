@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/resource"
 )
 
@@ -98,7 +98,7 @@ func (r *recording) first(ctx context.Context) state.Commit {
 // asItWas reports whether the row of a run that a wave asked for needs no write: nothing was
 // changed, and nothing of it is to be.
 func (c *claim) asItWas() bool {
-	same := c.result.Outcome == state.StatusDeployed && c.result.Change == plan.NoChange &&
+	same := c.result.Outcome == state.StatusDeployed && c.result.Change == diff.NoChange &&
 		!c.result.Notified
 	return same && c.row.Clean() && len(c.result.Facts) == 0
 }
@@ -350,7 +350,7 @@ func (r *recording) doubt(ctx context.Context) {
 	var nodes []int32
 	for _, c := range r.done {
 		asItWas := c.row.Clean() && c.result.Outcome == state.StatusDeployed &&
-			c.result.Change == plan.NoChange
+			c.result.Change == diff.NoChange
 		if c.node < 0 || !c.waved || asItWas {
 			continue
 		}

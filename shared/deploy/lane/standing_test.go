@@ -6,7 +6,7 @@ import (
 
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/resource"
 )
 
@@ -92,7 +92,7 @@ func TestMergeInto(t *testing.T) {
 		w := &worker{}
 		w.Jitter = func() float64 { return 0.5 }
 		got := (&recording{worker: w}).mergeInto(now, &claim{row: &claimed, result: &run.Result{
-			Action:  state.Action{ID: "a2", Outcome: state.StatusDeployed, Change: plan.NoChange},
+			Action:  state.Action{ID: "a2", Outcome: state.StatusDeployed, Change: diff.NoChange},
 			Follows: time.Unix(5, 0)}, wrote: state.Row{Checked: 3}})
 		if !c.want(&got) || got.Rev != now.Rev {
 			t.Errorf("%s: %+v", c.why, got)

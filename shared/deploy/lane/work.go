@@ -8,7 +8,7 @@ import (
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 )
 
 // batch is what was claimed at once, on its way through the handlers.
@@ -64,7 +64,7 @@ func (b *batch) runAll(ctx context.Context, began time.Time) (rest []*claim, cut
 				continue // not run: the caller gave up, or the lane could not be held
 			}
 			b.done = append(b.done, c)
-			if c.result.Action.Action == state.ActionRepair && c.result.Change != plan.NoChange &&
+			if c.result.Action.Action == state.ActionRepair && c.result.Change != diff.NoChange &&
 				c.row.LastRun == state.RunSuccess {
 				b.out.Fixed++
 			}

@@ -15,8 +15,8 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -25,7 +25,7 @@ import (
 type PlannedChange struct {
 	ID      resource.ID
 	Action  string // create, update, delete, none, orphan, undefined
-	Changes map[string]plan.Diff
+	Changes map[string]diff.Diff
 	Reason  string // why it cannot be told, or would not be run
 	Failed  bool   // reading it failed
 	Replace bool   // it would be updated by replacing the thing
@@ -201,7 +201,7 @@ func (pl *Config) noteReplacement(w *PlannedChange, now *resource.Resource) {
 		return
 	}
 	var names []string
-	for _, name := range plan.Replacing(typ, w.Changes) {
+	for _, name := range diff.Replacing(typ, w.Changes) {
 		if w.Changes[name].Desired != nil { // what is not said any more is left as it is
 			names = append(names, name)
 		}
@@ -443,7 +443,7 @@ func (pl *Config) intentDiff(
 	was, now *resource.Resource,
 	whole bool,
 	texts run.Texts,
-) map[string]plan.Diff {
+) map[string]diff.Diff {
 	h := run.NewRedactor()
 	if t, ok := pl.Checker.Type(now); ok {
 		for i := range t.Attributes {
@@ -456,15 +456,15 @@ func (pl *Config) intentDiff(
 	if was != nil {
 		old = was.Attributes
 	}
-	diffs := map[string]plan.Diff{}
+	diffs := map[string]diff.Diff{}
 	for name, v := range now.Attributes {
 		if !resource.Equal(old[name], v) {
-			diffs[name] = plan.Diff{Current: plainRef(old[name]), Desired: plainRef(v)}
+			diffs[name] = diff.Diff{Current: plainRef(old[name]), Desired: plainRef(v)}
 		}
 	}
 	for name, v := range old {
 		if _, ok := now.Attributes[name]; !ok {
-			diffs[name] = plan.Diff{Current: plainRef(v)}
+			diffs[name] = diff.Diff{Current: plainRef(v)}
 		}
 	}
 	return h.Diffs(diffs, texts, whole)

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -15,7 +15,7 @@ import (
 func (x applier) apply(ctx context.Context, runs []*Run) {
 	var act []*Run
 	for _, r := range runs {
-		if r.act != plan.NoChange {
+		if r.act != diff.NoChange {
 			act = append(act, r)
 		}
 	}
@@ -127,7 +127,7 @@ func (x applier) applyOne(ctx context.Context, r *Run) {
 // applied takes in the handler's answer to a change.
 func (x applier) applied(r *Run, out provider.Result, err error) {
 	if err != nil {
-		r.NothingMade = r.act == plan.Created && errors.Is(err, provider.ErrNothingMade)
+		r.NothingMade = r.act == diff.Created && errors.Is(err, provider.ErrNothingMade)
 		x.fail(r, err)
 		return
 	}
@@ -156,7 +156,7 @@ func (x applier) applied(r *Run, out provider.Result, err error) {
 func (x applier) after(ctx context.Context, r *Run) {
 	req := provider.ReadRequest{Resource: r.want}
 	// A thing that this run has made for the first time has missed no change.
-	made := r.given.First && r.Change != plan.NoChange
+	made := r.given.First && r.Change != diff.NoChange
 	if l, is := provider.As[provider.Reloader](r.handler); is && r.given.Reload && !made &&
 		!r.want.Purged &&
 		!r.ReportOnly {
@@ -177,8 +177,8 @@ func (x applier) after(ctx context.Context, r *Run) {
 		if r.Over() || x.lost != nil {
 			return
 		}
-		if r.Change == plan.NoChange {
-			r.Change = plan.Updated
+		if r.Change == diff.NoChange {
+			r.Change = diff.Updated
 		}
 	}
 	if f, is := provider.As[provider.FactReader](r.handler); is && r.given.Facts && !r.want.Purged {
@@ -198,14 +198,14 @@ func (x applier) after(ctx context.Context, r *Run) {
 	}
 	if len(r.host.changed) > 0 {
 		r.addChanges(r.host.changed)
-		if r.Change == plan.NoChange {
-			r.Change = plan.Updated
+		if r.Change == diff.NoChange {
+			r.Change = diff.Updated
 		}
 	}
 	if !x.overridden(r) {
 		return
 	}
-	if r.Outcome = state.StatusDeployed; r.Change == plan.NoChange {
+	if r.Outcome = state.StatusDeployed; r.Change == diff.NoChange {
 		r.Changes = nil
 	}
 }
@@ -277,7 +277,7 @@ func (x applier) overridden(r *Run) bool {
 		return false
 	}
 	if !slices.Contains(
-		[]plan.Change{plan.NoChange, plan.Created, plan.Updated, plan.Purged},
+		[]diff.Change{diff.NoChange, diff.Created, diff.Updated, diff.Purged},
 		r.host.override,
 	) {
 		r.End(
@@ -298,7 +298,7 @@ func (x applier) overridden(r *Run) bool {
 func (x applier) noop(ctx context.Context) {
 	for _, r := range x.open() {
 		n, ok := provider.As[provider.Nooper](r.handler)
-		if !ok || r.act == plan.NoChange {
+		if !ok || r.act == diff.NoChange {
 			continue
 		}
 		planned := provider.BatchChange{

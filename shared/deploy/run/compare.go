@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -15,7 +15,7 @@ import (
 // accept takes what was read: secrets in it are known from now on, and it is held to what the
 // handler declares, or else the run has failed.
 func (x comparer) accept(r *Run) {
-	r.act = plan.NoChange
+	r.act = diff.NoChange
 	for name := range r.host.hidden {
 		r.host.secretsIn(r.seen.Attributes[name]) // it may still hold an earlier secret
 	}
@@ -29,11 +29,11 @@ func (x comparer) accept(r *Run) {
 func (x comparer) decide(r *Run) {
 	switch {
 	case r.want.Purged && r.seen.Exists:
-		r.act = plan.Purged
+		r.act = diff.Purged
 		r.setChanges(purgeDiff(r))
 	case r.want.Purged:
 	case !r.seen.Exists:
-		r.act = plan.Created
+		r.act = diff.Created
 		r.setChanges(createDiff(r))
 	default:
 		if !x.compare(r) {
@@ -41,9 +41,9 @@ func (x comparer) decide(r *Run) {
 		}
 		r.unwritten()
 		if len(r.diff) > 0 {
-			r.act = plan.Updated
+			r.act = diff.Updated
 			r.setChanges(r.diff)
-			if fixed := plan.InitOnly(r.typ, r.diff); len(fixed) > 0 {
+			if fixed := diff.InitOnly(r.typ, r.diff); len(fixed) > 0 {
 				r.End(
 					state.StatusFailed,
 					provider.NeedsChange,
@@ -63,8 +63,8 @@ func (x comparer) decide(r *Run) {
 	if !r.res.ReportOnly {
 		r.leftover()
 	}
-	if r.res.ReportOnly && r.act != plan.NoChange && !x.Dry {
-		r.act = plan.NoChange
+	if r.res.ReportOnly && r.act != diff.NoChange && !x.Dry {
+		r.act = diff.NoChange
 		r.End(state.StatusNonCompliant, "", "differs, and is only reported")
 	}
 }
@@ -88,28 +88,28 @@ func (x comparer) compare(r *Run) bool {
 		r.diff = observedDiffs(got.diff)
 		return ok && got.err == nil
 	}
-	r.diff = plan.Compare(r.typ, desired, r.seen.Attributes)
+	r.diff = diff.Compare(r.typ, desired, r.seen.Attributes)
 	return x.inSync(r, desired)
 }
 
-func createDiff(r *Run) map[string]plan.Diff {
-	out := make(map[string]plan.Diff, len(r.want.Attributes))
+func createDiff(r *Run) map[string]diff.Diff {
+	out := make(map[string]diff.Diff, len(r.want.Attributes))
 	for i := range r.typ.Attributes {
 		a := &r.typ.Attributes[i]
 		if v := r.want.Attributes[a.Name]; v != nil &&
-			(plan.Compared(a) || a.Behaviour == schema.WriteOnly) {
-			out[a.Name] = plan.Diff{Desired: v}
+			(diff.Compared(a) || a.Behaviour == schema.WriteOnly) {
+			out[a.Name] = diff.Diff{Desired: v}
 		}
 	}
 	return out
 }
 
-func purgeDiff(r *Run) map[string]plan.Diff {
-	out := map[string]plan.Diff{}
+func purgeDiff(r *Run) map[string]diff.Diff {
+	out := map[string]diff.Diff{}
 	for i := range r.typ.Attributes {
 		a := &r.typ.Attributes[i]
 		if v := r.seen.Attributes[a.Name]; v != nil && a.Behaviour == schema.Property {
-			out[a.Name] = plan.Diff{Current: v}
+			out[a.Name] = diff.Diff{Current: v}
 		}
 	}
 	return out
@@ -126,12 +126,12 @@ func (x comparer) inSync(r *Run, desired map[string]any) bool {
 	}
 	var compared []string
 	for i := range r.typ.Attributes {
-		if a := &r.typ.Attributes[i]; plan.Compared(a) {
+		if a := &r.typ.Attributes[i]; diff.Compared(a) {
 			compared = append(compared, a.Name)
 		}
 	}
 	type answer struct {
-		diff map[string]plan.Diff
+		diff map[string]diff.Diff
 		err  error
 	}
 	handler, seen, diff := r.handler, r.seen.Attributes, r.diff

@@ -3,13 +3,13 @@ package run
 import (
 	"context"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
 // diffAnswer is what a handler said of the differences of one thing.
 type diffAnswer struct {
-	diff map[string]plan.Diff
+	diff map[string]diff.Diff
 	err  error
 }
 

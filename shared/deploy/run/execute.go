@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -116,13 +116,13 @@ func (x *Executor) observeAll(ctx context.Context) error {
 func (x *Executor) begin(ctx context.Context) ([]*Run, error) {
 	var todo []*Run
 	for _, r := range x.open() {
-		if r.act != plan.NoChange && r.note() {
+		if r.act != diff.NoChange && r.note() {
 			ok, err := x.Mark(ctx, r)
 			if err != nil {
 				return nil, err
 			}
 			if !ok {
-				r.Outcome, r.act = "", plan.NoChange
+				r.Outcome, r.act = "", diff.NoChange
 				x.Runs = drop(x.Runs, r)
 				continue
 			}

@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
 const (
-	redacted  = plan.Redacted
+	redacted  = diff.Redacted
 	maxLines  = 1000     // log lines kept of one run
 	maxText   = 16 << 10 // bytes kept of one text in a log line
 	maxValue  = 512      // bytes kept of one value in changes
@@ -66,11 +66,11 @@ type said struct {
 	dropped int
 	logged  int  // bytes
 	late    bool // a secret became known after lines were logged, which may hold it
-	changed map[string]plan.Diff
+	changed map[string]diff.Diff
 	facts   map[string]string
 	// What the handler itself said of the run.
 	provider, providerWhy string
-	override              plan.Change
+	override              diff.Change
 	overrides             int // how often override was set to something else
 }
 
@@ -142,10 +142,10 @@ func sizeOf(v any) int {
 func (h *host) Now() time.Time { return h.runner.Clock.Now() }
 
 // Changed implements provider.Host.
-func (h *host) Changed(attribute string, d plan.Diff) {
+func (h *host) Changed(attribute string, d diff.Diff) {
 	d.Current, d.Desired = provider.Plain(d.Current), provider.Plain(d.Desired)
 	if h.unmanaged(attribute) {
-		shown := h.Diffs(map[string]plan.Diff{attribute: d}, nil, false)[attribute]
+		shown := h.Diffs(map[string]diff.Diff{attribute: d}, nil, false)[attribute]
 		h.Log(provider.Line{At: h.Now(), Level: provider.LevelWarning,
 			Msg: "drift of an attribute that the resource does not set; " +
 				"it is not a change of this run",
@@ -159,7 +159,7 @@ func (h *host) Changed(attribute string, d plan.Diff) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.changed == nil {
-		h.changed = map[string]plan.Diff{}
+		h.changed = map[string]diff.Diff{}
 	}
 	h.changed[attribute] = d
 }
@@ -234,7 +234,7 @@ func (h *host) Provider(name, why string) {
 }
 
 // Override implements provider.Host.
-func (h *host) Override(change plan.Change) {
+func (h *host) Override(change diff.Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.overrides == 0 || h.override != change {

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
@@ -75,9 +75,9 @@ func (r *Run) unwritten() {
 			continue
 		}
 		if r.diff == nil {
-			r.diff = map[string]plan.Diff{}
+			r.diff = map[string]diff.Diff{}
 		}
-		r.diff[name] = plan.Diff{Desired: r.want.Attributes[name]}
+		r.diff[name] = diff.Diff{Desired: r.want.Attributes[name]}
 	}
 }
 
@@ -97,9 +97,9 @@ func (r *Run) written() []byte {
 // token of a create whose outcome could not be told from the real thing, what it replaces, and that
 // nobody knows any more what was written.
 func (r *Run) note() bool {
-	first := r.act == plan.Created || r.replaces && r.typ.CreateFirst
+	first := r.act == diff.Created || r.replaces && r.typ.CreateFirst
 	needed := false
-	if r.notes.Deleting && !r.replaces && r.act != plan.Purged {
+	if r.notes.Deleting && !r.replaces && r.act != diff.Purged {
 		r.ctx = r.ctx.WithState(nil) // it is that of the delete, which has ended
 	}
 	r.notes.Deleting = false
@@ -115,7 +115,7 @@ func (r *Run) note() bool {
 	for _, name := range r.writeOnly() {
 		_, differs := r.diff[name]
 		if _, known := r.notes.Written[name]; known &&
-			(differs || r.act == plan.Created || r.replaces) {
+			(differs || r.act == diff.Created || r.replaces) {
 			r.notes.Written = maps.Clone(r.notes.Written)
 			delete(r.notes.Written, name)
 			needed = true

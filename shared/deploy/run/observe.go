@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -37,7 +37,7 @@ func (x comparer) declared(r *Run) bool {
 		kw := map[string]any{"attribute": p.Attribute}
 		if a, declared := r.typ.Attribute(p.Attribute); declared {
 			kw["type"] = a.Type
-			of := map[string]plan.Diff{p.Attribute: {Current: r.seen.Attributes[p.Attribute]}}
+			of := map[string]diff.Diff{p.Attribute: {Current: r.seen.Attributes[p.Attribute]}}
 			kw["value"] = r.host.Diffs(of, nil, false)[p.Attribute].Current
 		}
 		text := fmt.Sprintf(
@@ -71,8 +71,8 @@ func (x comparer) declared(r *Run) bool {
 }
 
 // observedDiffs makes differences that a handler has found fit to be stored and shown.
-func observedDiffs(diffs map[string]plan.Diff) map[string]plan.Diff {
-	out := make(map[string]plan.Diff, len(diffs))
+func observedDiffs(diffs map[string]diff.Diff) map[string]diff.Diff {
+	out := make(map[string]diff.Diff, len(diffs))
 	for name, d := range diffs {
 		d.Current, d.Desired = provider.Observed(d.Current), provider.Observed(d.Desired)
 		out[name] = d

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -94,7 +94,7 @@ func handlerOf(runs []*Run) provider.Handler {
 func shows(typ *schema.Compiled, listed, wanted map[string]any) bool {
 	for i := range typ.Attributes {
 		a := &typ.Attributes[i]
-		if want := wanted[a.Name]; plan.Compared(a) && want != nil &&
+		if want := wanted[a.Name]; diff.Compared(a) && want != nil &&
 			!resource.Equal(want, listed[a.Name]) {
 			return false
 		}

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"southbound/shared/diff"
 	"southbound/shared/diffview"
-	"southbound/shared/plan"
 	"southbound/shared/redact"
 	"southbound/shared/resource"
 )
@@ -123,15 +123,15 @@ func (d *Redactor) redactTo(v any, limit int) any {
 
 // Diffs returns differences in a form that may be shown and, unless they are whole, stored. texts,
 // when not nil, gives files as texts.
-func (d *Redactor) Diffs(diffs map[string]plan.Diff, texts Texts,
-	whole bool) map[string]plan.Diff {
-	out := make(map[string]plan.Diff, len(diffs))
+func (d *Redactor) Diffs(diffs map[string]diff.Diff, texts Texts,
+	whole bool) map[string]diff.Diff {
+	out := make(map[string]diff.Diff, len(diffs))
 	for name, of := range diffs {
 		if d.hidden[name] {
-			out[name] = plan.Diff{Current: hideValue(of.Current), Desired: hideValue(of.Desired)}
+			out[name] = diff.Diff{Current: hideValue(of.Current), Desired: hideValue(of.Desired)}
 			continue
 		}
-		shown := plan.Diff{Current: d.shown(of.Current, whole), Desired: d.shown(of.Desired, whole)}
+		shown := diff.Diff{Current: d.shown(of.Current, whole), Desired: d.shown(of.Desired, whole)}
 		shown.Unified = d.unified(of, texts, whole)
 		out[name] = shown
 	}
@@ -147,7 +147,7 @@ func hideValue(v any) any {
 
 // unified returns the difference as one of texts where that tells more than the values, which are
 // cut.
-func (d *Redactor) unified(of plan.Diff, texts Texts, whole bool) string {
+func (d *Redactor) unified(of diff.Diff, texts Texts, whole bool) string {
 	limit, inside := maxUnified, maxText
 	if whole {
 		limit, inside = maxWhole, maxWhole
@@ -174,7 +174,7 @@ func (d *Redactor) unified(of plan.Diff, texts Texts, whole bool) string {
 
 // unifiedFiles is unified where one of the values is a file. It returns "" if they are not both
 // texts that can be had, as values tell them apart then.
-func (d *Redactor) unifiedFiles(of plan.Diff, texts Texts, whole bool) (diff string, ofFiles bool) {
+func (d *Redactor) unifiedFiles(of diff.Diff, texts Texts, whole bool) (diff string, ofFiles bool) {
 	_, one := of.Current.(resource.File)
 	_, other := of.Desired.(resource.File)
 	if !one && !other {

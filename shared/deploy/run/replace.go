@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
 // replacing notes that a difference can only be removed by replacing the thing. It returns false
 // when that must not be; then the run is over.
 func (x comparer) replacing(r *Run) bool {
-	names := plan.Replacing(r.typ, r.diff)
+	names := diff.Replacing(r.typ, r.diff)
 	if len(names) == 0 {
 		return true
 	}
@@ -50,11 +50,11 @@ func (r *Run) leftover() {
 	if len(old) == 0 {
 		return
 	}
-	if r.act == plan.NoChange {
-		r.act, r.diff = plan.Updated, nil
-		diffs := make(map[string]plan.Diff, len(old[0]))
+	if r.act == diff.NoChange {
+		r.act, r.diff = diff.Updated, nil
+		diffs := make(map[string]diff.Diff, len(old[0]))
 		for name, v := range old[0] {
-			diffs[name] = plan.Diff{Current: v, Desired: r.seen.Attributes[name]}
+			diffs[name] = diff.Diff{Current: v, Desired: r.seen.Attributes[name]}
 		}
 		r.setChanges(diffs)
 	}
@@ -66,7 +66,7 @@ func (d *decision) inSteps() bool { return d.replaces || d.leaves }
 
 // step is one call of such a run.
 type step struct {
-	change   plan.Change
+	change   diff.Change
 	observed provider.Observation
 	old      bool // deletes what was replaced
 }
@@ -76,10 +76,10 @@ func (x applier) steps(r *Run) []step {
 	var out []step
 	switch {
 	case r.replaces && r.typ.CreateFirst:
-		out = append(out, step{change: plan.Created})
+		out = append(out, step{change: diff.Created})
 	case r.replaces:
-		out = append(out, step{change: plan.Purged, observed: r.seen}, step{change: plan.Created})
-	case r.act == plan.Updated && len(r.diff) == 0:
+		out = append(out, step{change: diff.Purged, observed: r.seen}, step{change: diff.Created})
+	case r.act == diff.Updated && len(r.diff) == 0:
 	default:
 		out = append(out, step{change: r.act, observed: r.seen})
 	}
@@ -91,7 +91,7 @@ func (x applier) steps(r *Run) []step {
 		out = append(
 			out,
 			step{
-				change:   plan.Purged,
+				change:   diff.Purged,
 				observed: provider.Observation{Exists: true, Attributes: identity},
 				old:      true,
 			},
@@ -107,7 +107,7 @@ func (x applier) applySteps(ctx context.Context, r *Run) {
 		if i > 0 {
 			r.ctx = r.ctx.WithState(nil) // it was the first call that wanted to be given that back
 		}
-		if s.change == plan.Created && r.typ.Assigned && r.token == "" && !x.markBetween(ctx, r) {
+		if s.change == diff.Created && r.typ.Assigned && r.token == "" && !x.markBetween(ctx, r) {
 			return
 		}
 		out, ok := x.step(ctx, r, s)
@@ -118,7 +118,7 @@ func (x applier) applySteps(ctx context.Context, r *Run) {
 		}
 		done = true
 		if out.Again != nil {
-			r.notes.Deleting = s.change == plan.Purged && r.replaces && !s.old
+			r.notes.Deleting = s.change == diff.Purged && r.replaces && !s.old
 			r.Again = out.Again
 			r.End(state.StatusDeploying, "", "in progress")
 			return
@@ -143,7 +143,7 @@ func (x applier) step(ctx context.Context, r *Run, s step) (provider.Result, boo
 		return out
 	})
 	if ok && got.Err != nil {
-		r.NothingMade = s.change == plan.Created && errors.Is(got.Err, provider.ErrNothingMade)
+		r.NothingMade = s.change == diff.Created && errors.Is(got.Err, provider.ErrNothingMade)
 		x.fail(r, got.Err)
 	}
 	return got.Result, ok && got.Err == nil
@@ -153,9 +153,9 @@ func (x applier) step(ctx context.Context, r *Run, s step) (provider.Result, boo
 func (x applier) advance(r *Run, s step) {
 	switch {
 	case r.want.Purged:
-		r.Change = plan.Purged
-	case s.old, r.Change == plan.Purged:
-		r.Change = plan.Updated
+		r.Change = diff.Purged
+	case s.old, r.Change == diff.Purged:
+		r.Change = diff.Updated
 	default:
 		r.Change = s.change
 	}

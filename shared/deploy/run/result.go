@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -50,7 +50,7 @@ func (res *Result) Apply(r *state.Row, s state.Settings, jitter func() float64) 
 		r.TriedAt = res.Follows
 	}
 	if res.SendsEvent && res.Outcome == state.StatusDeployed &&
-		(res.Change != plan.NoChange || r.PossiblyChanged) {
+		(res.Change != diff.NoChange || r.PossiblyChanged) {
 		r.ChangedAt, r.PossiblyChanged = res.Finished, false
 	}
 	switch res.Outcome {

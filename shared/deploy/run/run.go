@@ -6,7 +6,7 @@ import (
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -26,7 +26,7 @@ type Run struct {
 	notes state.Notes
 	// whole are the changes with values as long as they are, if the host wants them. They are never
 	// stored.
-	whole map[string]plan.Diff
+	whole map[string]diff.Diff
 }
 
 // task is what is to be run.
@@ -44,9 +44,9 @@ type task struct {
 // decision is what was read, and what follows from it.
 type decision struct {
 	seen   provider.Observation
-	diff   map[string]plan.Diff
+	diff   map[string]diff.Diff
 	diffed *diffAnswer // of the handler, if it was asked together with others
-	act    plan.Change // what is to be done; NoChange: nothing
+	act    diff.Change // what is to be done; NoChange: nothing
 	// replaces: the thing is deleted and created anew. leaves: things that were replaced before are
 	// still there.
 	replaces, leaves bool
@@ -61,15 +61,15 @@ type Inputs struct {
 }
 
 // setChanges notes how the thing differs.
-func (r *Run) setChanges(diffs map[string]plan.Diff) {
+func (r *Run) setChanges(diffs map[string]diff.Diff) {
 	r.Changes, r.whole = nil, nil
 	r.addChanges(diffs)
 }
 
 // addChanges adds to how the thing differs.
-func (r *Run) addChanges(diffs map[string]plan.Diff) {
+func (r *Run) addChanges(diffs map[string]diff.Diff) {
 	if r.Changes == nil {
-		r.Changes, r.whole = map[string]plan.Diff{}, map[string]plan.Diff{}
+		r.Changes, r.whole = map[string]diff.Diff{}, map[string]diff.Diff{}
 	}
 	maps.Copy(r.Changes, r.host.Diffs(diffs, r.host.texts(r.ctx), false))
 	if r.host.whole {
@@ -78,7 +78,7 @@ func (r *Run) addChanges(diffs map[string]plan.Diff) {
 }
 
 // Shown returns the changes as they are to be shown.
-func (r *Run) Shown() map[string]plan.Diff {
+func (r *Run) Shown() map[string]diff.Diff {
 	if r.host.whole {
 		return r.whole
 	}
@@ -98,7 +98,7 @@ func (r *Run) End(outcome state.Status, class provider.Class, reason string) {
 func (n *Runner) NewRun(env string, row *state.Row, known *resource.Resource, s *Session) *Run {
 	r := &Run{
 		Result: &Result{Action: state.Action{ID: n.NewID(), Resource: row.ID, Version: row.Version,
-			Started: n.Clock.Now(), Change: plan.NoChange, Pack: n.Pack}},
+			Started: n.Clock.Now(), Change: diff.NoChange, Pack: n.Pack}},
 	}
 	r.host = newHost(origin{runner: n, env: env, session: s, lists: s.Lists(), id: row.ID})
 	res, err := known, error(nil)
@@ -148,7 +148,7 @@ func (r *Run) SetDry(files map[string]state.Blob, whole bool) {
 func (r *Run) Intent() *resource.Resource { return r.res }
 
 // Decided returns what is to be done, and whether that is by replacing the thing.
-func (r *Run) Decided() (what plan.Change, replaces bool) { return r.act, r.replaces }
+func (r *Run) Decided() (what diff.Change, replaces bool) { return r.act, r.replaces }
 
 // Mark notes in a row what has to be known of the run if it ends in the middle.
 func (r *Run) Mark(row *state.Row) { row.Creating, row.Notes = r.token, r.notes.Encode() }

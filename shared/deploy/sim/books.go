@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -131,8 +131,8 @@ type claimBook struct {
 
 // runBook is one run of a handler for one resource.
 type runBook struct {
-	did      plan.Change   // what it did with success; "": nothing
-	before   plan.Change   // what it had done before the last call, of types that replace
+	did      diff.Change   // what it did with success; "": nothing
+	before   diff.Change   // what it had done before the last call, of types that replace
 	reloaded bool          // and that is all
 	by       int           // the call of a handler that did it, see taskBooks.call
 	after    time.Duration // it wants to be asked again
@@ -218,14 +218,14 @@ func (b *taskBooks) did(id resource.ID, what string) {
 	}
 	switch what {
 	case "create":
-		have.did, have.by = plan.Created, b.call
+		have.did, have.by = diff.Created, b.call
 	case "update":
-		have.did, have.by = plan.Updated, b.call
+		have.did, have.by = diff.Updated, b.call
 	case "delete":
-		have.did, have.by = plan.Purged, b.call
+		have.did, have.by = diff.Purged, b.call
 	case "reload":
 		if have.did == "" {
-			have.did, have.reloaded, have.by = plan.Updated, true, b.call
+			have.did, have.reloaded, have.by = diff.Updated, true, b.call
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -58,7 +58,7 @@ func (r *run) checkAction(t *task, a *state.Action) {
 
 // checkRecord compares a record with what was claimed and what the handler did.
 func (r *run) checkRecord(t *task, a *state.Action, have *runBook) {
-	did := plan.NoChange
+	did := diff.NoChange
 	if have != nil && have.did != "" {
 		did = have.did
 	}
@@ -66,7 +66,7 @@ func (r *run) checkRecord(t *task, a *state.Action, have *runBook) {
 	switch {
 	case a.Change != did:
 		r.violate("L1", "the record of a run of %s says %s, and its handler did %s", a.Resource, a.Change, did)
-	case a.Outcome == state.StatusDeployed && did != plan.NoChange && !have.reloaded && len(a.Changes) == 0:
+	case a.Outcome == state.StatusDeployed && did != diff.NoChange && !have.reloaded && len(a.Changes) == 0:
 		r.violate("L1", "the record of a run of %s says %s and not what changed", a.Resource, a.Change)
 	case known && (a.Version != claimed.version || a.Action != claimed.kind):
 		r.violate("L1", "the record of a run of %s says %s of version %d, and it was %s of version %d", a.Resource, a.Action, a.Version, claimed.kind, claimed.version)
@@ -119,7 +119,7 @@ func (r *run) checkOutcome(row, was *state.Row, c *state.Commit) {
 		r.violate("D2", "%s has been run, and counts as perhaps still being run in %v", row.ID, row.Left)
 	case row.Reason != a.Reason && row.Blocked != state.BlockedYes:
 		r.violate("L1", "the record of a run of %s gives as reason %q, and its row %q", row.ID, a.Reason, row.Reason)
-	case was.Ticket == 0 && a.Outcome == state.StatusDeployed && a.Change == plan.NoChange && clean(was) &&
+	case was.Ticket == 0 && a.Outcome == state.StatusDeployed && a.Change == diff.NoChange && clean(was) &&
 		!slices.ContainsFunc(c.Parameters, func(p state.Parameter) bool { return p.Of == row.ID }) && !r.heardOf(was):
 		r.violate("C1", "%s was checked, is as it was, and is written", row.ID)
 	}
@@ -172,7 +172,7 @@ func (r *run) checkReload(t *task, id resource.ID) {
 	if !ok {
 		return
 	}
-	if own := t.books.runs[id]; own.purged || own.did == plan.Created && row.SucceededAt.IsZero() {
+	if own := t.books.runs[id]; own.purged || own.did == diff.Created && row.SucceededAt.IsZero() {
 		r.violate("C1", "%s reloads %s, which is gone, or new", t.name, id)
 	}
 	if !r.heardChange(t, i, row) {

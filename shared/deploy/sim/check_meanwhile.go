@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/resource"
 )
 
@@ -57,7 +57,7 @@ func (r *run) checkUnwritten(t *task, c *state.Commit) {
 		if !known || row == nil || row.Rev != claimed.rev || row.Ticket != claimed.ticket || a.Stale || a.Outcome != state.StatusDeployed || a.Action == state.ActionDryRun || row.LastAction == a.ID {
 			continue
 		}
-		if a.Change != plan.NoChange || !clean(row) {
+		if a.Change != diff.NoChange || !clean(row) {
 			r.violate(
 				"D4",
 				"the outcome of a run of %s is not written: its row is %s (possibly changed: %v, create: %q, %d attempts)",
@@ -78,7 +78,7 @@ func (r *run) checkTold(t *task, row, was *state.Row, c *state.Commit) {
 	if have := t.books.runs[row.ID]; i >= 0 && have != nil && r.tells(row.ID) {
 		a := &c.Actions[i]
 		deployed := a.Outcome == state.StatusDeployed
-		switch changed := a.Change != plan.NoChange || was.PossiblyChanged || t.books.lost[row.ID]; {
+		switch changed := a.Change != diff.NoChange || was.PossiblyChanged || t.books.lost[row.ID]; {
 		case deployed && changed && (!row.ChangedAt.Equal(row.LastAt) || row.PossiblyChanged):
 			r.violate("D4", "%s has changed, or may have, in a run of %s that ended well, and does not tell", row.ID, t.name)
 		case !deployed && have.acted && !row.PossiblyChanged:

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -252,9 +252,9 @@ func (h batchHandler) ApplyBatch(_ context.Context, items []provider.BatchChange
 	out := make([]provider.Applied, len(items))
 	for i, it := range items {
 		switch it.Change {
-		case plan.Purged:
+		case diff.Purged:
 			out[i].Result, out[i].Err = h.Delete(it.Context, provider.DeleteRequest{Resource: it.Resource, Observed: it.Observed})
-		case plan.Created:
+		case diff.Created:
 			out[i].Result, out[i].Err = h.set(it.Context, "create", it.Resource)
 		default:
 			out[i].Result, out[i].Err = h.set(it.Context, "update", it.Resource)

@@ -7,7 +7,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -18,7 +18,7 @@ func recordMutants() []mutant {
 		commits("RecordSaysNothingChanged", "the record of a run does not say what was done", "L1", 20, func(c *state.Commit, _ *State) {
 			c.Actions = slices.Clone(c.Actions)
 			for i := range c.Actions {
-				c.Actions[i].Change = plan.NoChange
+				c.Actions[i].Change = diff.NoChange
 			}
 		}, nil),
 		commits("StaleNotMarked", "the record of a run whose intent was replaced looks like any other", "L1", 3000, func(c *state.Commit, _ *State) {

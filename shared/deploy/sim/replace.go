@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -108,15 +108,15 @@ func (h swapHandler) FindCreated(c *provider.Context, req provider.CreateRequest
 }
 
 // didReplacing returns what a run of a type that replaces has done after one more call went well.
-func (b *runBook) didReplacing(id resource.ID, what string) plan.Change {
+func (b *runBook) didReplacing(id resource.ID, what string) diff.Change {
 	switch {
 	case b.purged:
-		return plan.Purged
-	case what == "update", b.did == plan.Purged, what == "delete" && id.Type() == typeSwap:
-		return plan.Updated
+		return diff.Purged
+	case what == "update", b.did == diff.Purged, what == "delete" && id.Type() == typeSwap:
+		return diff.Updated
 	case what == "delete":
-		return plan.Purged
+		return diff.Purged
 	default:
-		return plan.Created
+		return diff.Created
 	}
 }

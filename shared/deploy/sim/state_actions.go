@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -42,7 +42,7 @@ func selects(q *state.ActionQuery, a *state.Action) bool {
 	case q.Outcome != "" && a.Outcome != q.Outcome:
 	case q.After != "" && a.ID <= q.After:
 	case q.Before != "" && a.ID >= q.Before:
-	case q.Notable && a.Outcome == state.StatusDeployed && (a.Change == "" || a.Change == plan.NoChange):
+	case q.Notable && a.Outcome == state.StatusDeployed && (a.Change == "" || a.Change == diff.NoChange):
 	case !q.Since.IsZero() && a.Finished.Before(q.Since):
 	case !q.Until.IsZero() && !a.Finished.Before(q.Until):
 	case (q.Level != "" || q.Text != "") && !slices.ContainsFunc(a.Messages, func(l provider.Line) bool {

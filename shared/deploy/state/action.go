@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -28,10 +28,10 @@ type Action struct {
 	Version  int                  `json:"version"`
 	Action   ActionKind           `json:"action"`
 	Outcome  Status               `json:"outcome"`
-	Change   plan.Change          `json:"change"`
+	Change   diff.Change          `json:"change"`
 	Started  time.Time            `json:"started"`
 	Finished time.Time            `json:"finished"`
-	Changes  map[string]plan.Diff `json:"changes,omitempty"`
+	Changes  map[string]diff.Diff `json:"changes,omitempty"`
 	Messages []provider.Line      `json:"messages,omitempty"`
 	Reason   string               `json:"reason,omitempty"`
 	Replaced bool                 `json:"replaced,omitempty"` // the thing was deleted and created anew
@@ -62,7 +62,7 @@ type ActionQuery struct {
 
 // Notable reports whether an action changed something, or did not go well.
 func (a *Action) Notable() bool {
-	return a.Outcome != StatusDeployed || a.Change != plan.NoChange && a.Change != ""
+	return a.Outcome != StatusDeployed || a.Change != diff.NoChange && a.Change != ""
 }
 
 // Selects reports whether an action matches. With both Level and Text one line must be as severe

@@ -14,7 +14,7 @@ import (
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/resource"
 )
 
@@ -304,16 +304,16 @@ func (s *script) outcomes(ts *testscript.TestScript, text string) []Outcome {
 }
 
 // changeOf returns the change that a word of a dry run or of a deployment is for; "" for others.
-func changeOf(word string) plan.Change {
+func changeOf(word string) diff.Change {
 	switch word {
 	case "create", "created":
-		return plan.Created
+		return diff.Created
 	case "update", "updated":
-		return plan.Updated
+		return diff.Updated
 	case "delete", "purged":
-		return plan.Purged
+		return diff.Purged
 	case "none":
-		return plan.NoChange
+		return diff.NoChange
 	}
 	return ""
 }
@@ -385,7 +385,7 @@ func (s *script) unchanged(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var lines []string
 	for _, o := range s.outcomes(ts, which) {
-		if o.Change != plan.NoChange {
+		if o.Change != diff.NoChange {
 			lines = append(lines, fmt.Sprintf("%s is %s:\n%s", o.ID, o.Change, shownChanges(o)))
 		}
 	}

@@ -16,9 +16,9 @@ import (
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
 	"southbound/shared/pattern"
-	"southbound/shared/plan"
 	"southbound/shared/resource"
 )
 
@@ -51,10 +51,10 @@ type Ran struct {
 // Outcome is what came of one resource. A dry run has no status but failed and undefined.
 type Outcome struct {
 	ID      resource.ID
-	Change  plan.Change
+	Change  diff.Change
 	Status  state.Status
 	Reason  string
-	Changes map[string]plan.Diff
+	Changes map[string]diff.Diff
 }
 
 // Options say which scripts are run, and how.

@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"southbound/shared/deploy/model"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
 	"southbound/shared/lang/types"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -78,12 +78,12 @@ func (h *handler) Read(
 // Diff implements provider.Differ: what differs is what the handler in Python has found.
 func (h *handler) Diff(
 	_ *provider.Context, _ provider.Resource, seen provider.Observation,
-) (map[string]plan.Diff, error) {
+) (map[string]diff.Diff, error) {
 	found, _ := seen.Attributes[model.SeenAttribute].(map[string]any)
-	out := map[string]plan.Diff{}
+	out := map[string]diff.Diff{}
 	for name, v := range found {
 		if pair, ok := v.([]any); ok && len(pair) == 2 {
-			out[name] = plan.Diff{Current: pair[0], Desired: pair[1]}
+			out[name] = diff.Diff{Current: pair[0], Desired: pair[1]}
 		}
 	}
 	return out, nil
@@ -255,7 +255,7 @@ const maxPlaces = 8
 // tell tells what a run has changed. A handler that says nothing of what it did, and after which
 // everything differs as before, has done nothing.
 func (e *ended) tell(ctx *provider.Context) {
-	change := plan.Change(e.Change)
+	change := diff.Change(e.Change)
 	if e.Idle && !e.Reloaded {
 		ctx.Debug("the handler reports differences, and has left them as they were",
 			"attributes", slices.Sorted(maps.Keys(e.Changes)))
@@ -264,37 +264,37 @@ func (e *ended) tell(ctx *provider.Context) {
 	for name, c := range e.Changes {
 		ctx.Changed(name, whole(c[0]), whole(c[1]))
 	}
-	if change == plan.NoChange {
+	if change == diff.NoChange {
 		change = e.purging()
 	}
 	switch {
-	case change == plan.NoChange && e.Reloaded:
-		change = plan.Updated
-	case change == plan.NoChange:
+	case change == diff.NoChange && e.Reloaded:
+		change = diff.Updated
+	case change == diff.NoChange:
 		return
 	}
 	ctx.SetChange(change)
 }
 
 // purging says what the difference in whether a thing exists comes to.
-func (e *ended) purging() plan.Change {
+func (e *ended) purging() diff.Change {
 	c, ok := e.Changes["purged"]
 	switch {
 	case !ok:
-		return plan.NoChange
+		return diff.NoChange
 	case c[1] == true:
-		return plan.Purged
+		return diff.Purged
 	}
-	return plan.Created
+	return diff.Created
 }
 
 // observed returns what a run that changes nothing has found.
 func (e *ended) observed(want provider.Resource) provider.Observation {
 	out := provider.Observation{Exists: true, Attributes: map[string]any{}}
 	switch e.purging() {
-	case plan.Created:
+	case diff.Created:
 		return provider.Observation{}
-	case plan.NoChange:
+	case diff.NoChange:
 		out.Exists = !want.Purged
 	}
 	found := map[string]any{}

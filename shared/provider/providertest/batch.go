@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -174,7 +174,7 @@ func (e *env) cutShort(f func(ctx context.Context) int, want int) error {
 func (e *env) applyAll(items []provider.BatchChange) error {
 	var todo []provider.BatchChange
 	for _, item := range items {
-		if item.Change != plan.NoChange {
+		if item.Change != diff.NoChange {
 			todo = append(todo, item)
 		}
 	}
@@ -242,7 +242,7 @@ func (e *env) creates() (place *env, b provider.BatchApplier, todo []provider.Ba
 	}
 	all, err := place.all()
 	for _, r := range all {
-		todo = append(todo, provider.BatchChange{Context: place.context(r, false), Change: plan.Created, Resource: r, Token: place.token()})
+		todo = append(todo, provider.BatchChange{Context: place.context(r, false), Change: diff.Created, Resource: r, Token: place.token()})
 	}
 	return place, b, todo, err
 }
@@ -284,7 +284,7 @@ func (e *env) asSaid(todo []provider.BatchChange, got []provider.Applied) error 
 		if err != nil {
 			return err
 		}
-		if change, _, err := e.decide(todo[i].Resource, obs); err != nil || change != plan.NoChange {
+		if change, _, err := e.decide(todo[i].Resource, obs); err != nil || change != diff.NoChange {
 			return either(err, advise("give each item the answer that is its own, an error when it was not done", "item %d was answered as done, and still would be %s", i+1, change))
 		}
 	}
@@ -345,7 +345,7 @@ func (e *env) refusedValue() (name string, bad any, ok bool) {
 			if err != nil {
 				continue
 			}
-			_, err = place.act(provider.BatchChange{Change: plan.Created, Resource: r, Token: place.token()}, nil)
+			_, err = place.act(provider.BatchChange{Change: diff.Created, Resource: r, Token: place.token()}, nil)
 			if err != nil && provider.ClassOf(err) == provider.NeedsChange {
 				return a.Name, v, true
 			}

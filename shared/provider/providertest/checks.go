@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -137,7 +137,7 @@ func creates(e *env) error {
 	if err != nil || obs.Exists {
 		return either(err, fmt.Errorf("before it was created: exists = %t", obs.Exists))
 	}
-	if err := e.expect(r, plan.Created); err != nil {
+	if err := e.expect(r, diff.Created); err != nil {
 		return err
 	}
 	return e.steady(r)
@@ -181,7 +181,7 @@ func createsTwice(e *env) error {
 		if !e.typ.Assigned {
 			token = e.token() // as the engine has it: the same for every try only where the target chooses the identity
 		}
-		out, err := e.act(provider.BatchChange{Change: plan.Created, Resource: r, Token: token}, nil)
+		out, err := e.act(provider.BatchChange{Change: diff.Created, Resource: r, Token: token}, nil)
 		if err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func createsTwice(e *env) error {
 	if err := e.converged(r); err != nil || e.Lasting {
 		return err
 	}
-	if err := e.expect(purged(r), plan.Purged); err != nil {
+	if err := e.expect(purged(r), diff.Purged); err != nil {
 		return err
 	}
 	return e.unchanged(before, "creating twice and purging")
@@ -218,13 +218,13 @@ func updates(e *env) error {
 			return fmt.Errorf("update %d: %w", i+1, err)
 		}
 		change, diffs, err := e.decide(r, obs)
-		if err != nil || change != plan.Updated {
+		if err != nil || change != diff.Updated {
 			return either(err, fmt.Errorf("update %d: the difference is not seen: %q", i+1, change))
 		}
-		if err := e.expect(r, plan.Updated); err != nil {
+		if err := e.expect(r, diff.Updated); err != nil {
 			return fmt.Errorf("update %d: %w", i+1, err)
 		}
-		if _, err := e.act(provider.BatchChange{Change: plan.Updated, Resource: r, Observed: obs, Changes: diffs}, nil); err != nil {
+		if _, err := e.act(provider.BatchChange{Change: diff.Updated, Resource: r, Observed: obs, Changes: diffs}, nil); err != nil {
 			return fmt.Errorf("update %d, repeated: %w", i+1, err)
 		}
 		if err := e.converged(r); err != nil {
@@ -276,7 +276,7 @@ func updateGone(e *env) error {
 		return either(err, fmt.Errorf("what vanished is still reported: exists = %t", now.Exists))
 	}
 	// It may fail or make the thing anew, as long as what follows converges.
-	_, _ = e.act(provider.BatchChange{Change: plan.Updated, Resource: r, Observed: obs, Changes: diffs}, nil)
+	_, _ = e.act(provider.BatchChange{Change: diff.Updated, Resource: r, Observed: obs, Changes: diffs}, nil)
 	if _, err := e.apply(r); err != nil {
 		return err
 	}
@@ -321,9 +321,9 @@ func deletes(e *env) error {
 	if err != nil {
 		return err
 	}
-	want := plan.Purged
+	want := diff.Purged
 	if e.Lasting {
-		want = plan.NoChange
+		want = diff.NoChange
 	}
 	gone := purged(r)
 	obs, err := e.read(gone, false)
@@ -333,7 +333,7 @@ func deletes(e *env) error {
 	if err := e.expect(gone, want); err != nil {
 		return err
 	}
-	if _, err := e.act(provider.BatchChange{Change: plan.Purged, Resource: gone, Observed: obs}, nil); err != nil {
+	if _, err := e.act(provider.BatchChange{Change: diff.Purged, Resource: gone, Observed: obs}, nil); err != nil {
 		return fmt.Errorf("deleting what is gone: %w", err)
 	}
 	if e.Lasting {
@@ -345,7 +345,7 @@ func deletes(e *env) error {
 	if err := e.unchanged(before, "creating and purging"); err != nil {
 		return err
 	}
-	return e.expect(r, plan.Created)
+	return e.expect(r, diff.Created)
 }
 
 func dryRun(e *env) error {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -66,7 +66,7 @@ func (e *env) laterGivenUp(r provider.Resource) error {
 			return err
 		}
 		change, diffs, err := e.decide(next, obs)
-		if err != nil || change == plan.NoChange || e.replaces(diffs) {
+		if err != nil || change == diff.NoChange || e.replaces(diffs) {
 			continue
 		}
 		if err := e.cutOff(next, provider.BatchChange{Change: change, Resource: next, Observed: obs, Changes: diffs, Token: e.tokenOf(next)}); err != nil {
@@ -112,7 +112,7 @@ func (e *env) givenUp(r provider.Resource, after time.Duration) error {
 	for _, act := range []func() error{
 		func() error { _, err := cut.apply(r); return err },
 		func() error {
-			out, err := cut.act(provider.BatchChange{Change: plan.Created, Resource: r, Token: cut.tokenOf(r)}, nil)
+			out, err := cut.act(provider.BatchChange{Change: diff.Created, Resource: r, Token: cut.tokenOf(r)}, nil)
 			if err == nil && out.Again != nil {
 				return errors.New("it is not done")
 			}
@@ -150,7 +150,7 @@ func (e *env) honest(r provider.Resource, err error, when string) error {
 	if err != nil {
 		return err
 	}
-	if change, _, err := e.decide(r, obs); err != nil || change != plan.NoChange {
+	if change, _, err := e.decide(r, obs); err != nil || change != diff.NoChange {
 		return either(err, advise("return every error, that of the context included", "%s it says that it went well, and it still would be %s", when, change))
 	}
 	return nil
@@ -169,7 +169,7 @@ func (e *env) batchCut() error {
 	}
 	items := make([]provider.BatchChange, len(all))
 	for i, r := range all {
-		items[i] = provider.BatchChange{Context: e.context(r, false), Change: plan.Created, Resource: r, Token: e.tokenOf(r)}
+		items[i] = provider.BatchChange{Context: e.context(r, false), Change: diff.Created, Resource: r, Token: e.tokenOf(r)}
 	}
 	if _, err := e.applyBatch(b, items); err != nil {
 		return fmt.Errorf("a batch that was cut short: %w", err)

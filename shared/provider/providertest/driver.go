@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 
 	"southbound/shared/diag"
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -36,7 +36,7 @@ type env struct {
 	written *sync.Map                  // write-only values that were written, by resource and attribute
 	own     *own                       // what its calls have for themselves
 	places  []*env                     // others of the same check
-	saw     func(map[string]plan.Diff) // is told what an update is about, unless nil
+	saw     func(map[string]diff.Diff) // is told what an update is about, unless nil
 }
 
 func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env, error) {
@@ -175,8 +175,8 @@ func (e *env) single(opts provider.Options, call string) (ctx *provider.Context,
 }
 
 // nameOfCall returns the method of a handler that makes a change.
-func nameOfCall(c plan.Change) string {
-	return map[plan.Change]string{plan.Created: "Create", plan.Updated: "Update", plan.Purged: "Delete"}[c]
+func nameOfCall(c diff.Change) string {
+	return map[diff.Change]string{diff.Created: "Create", diff.Updated: "Update", diff.Purged: "Delete"}[c]
 }
 
 func (e *env) wellFormed(obs provider.Observation) error {
@@ -201,7 +201,7 @@ func (e *env) wellFormed(obs provider.Observation) error {
 }
 
 // diff compares as the engine does.
-func (e *env) diff(r provider.Resource, obs provider.Observation) (diffs map[string]plan.Diff, err error) {
+func (e *env) diff(r provider.Resource, obs provider.Observation) (diffs map[string]diff.Diff, err error) {
 	if c, ok := provider.As[provider.Canonicaliser](e.handler); ok {
 		attrs := maps.Clone(r.Attributes)
 		if err := e.call(r, func() (err error) { attrs, err = c.Canonicalise(attrs); return err }); err != nil {
@@ -211,7 +211,7 @@ func (e *env) diff(r provider.Resource, obs provider.Observation) (diffs map[str
 	}
 	d, ok := provider.As[provider.Differ](e.handler)
 	if !ok {
-		diffs = plan.Compare(e.typ, r.Attributes, obs.Attributes)
+		diffs = diff.Compare(e.typ, r.Attributes, obs.Attributes)
 		err = e.call(r, func() (err error) {
 			diffs, err = provider.ApplySync(e.context(r, false), e.handler, e.compared(), r.Attributes, obs.Attributes, diffs)
 			return err
@@ -226,7 +226,7 @@ func (e *env) diff(r provider.Resource, obs provider.Observation) (diffs map[str
 func (e *env) compared() []string {
 	var out []string
 	for i := range e.typ.Attributes {
-		if a := &e.typ.Attributes[i]; plan.Compared(a) {
+		if a := &e.typ.Attributes[i]; diff.Compared(a) {
 			out = append(out, a.Name)
 		}
 	}
@@ -234,24 +234,24 @@ func (e *env) compared() []string {
 }
 
 // decide says what has to be done.
-func (e *env) decide(r provider.Resource, obs provider.Observation) (plan.Change, map[string]plan.Diff, error) {
+func (e *env) decide(r provider.Resource, obs provider.Observation) (diff.Change, map[string]diff.Diff, error) {
 	switch {
 	case r.Purged && obs.Exists:
-		return plan.Purged, nil, nil
+		return diff.Purged, nil, nil
 	case r.Purged:
-		return plan.NoChange, nil, nil
+		return diff.NoChange, nil, nil
 	case !obs.Exists:
-		return plan.Created, nil, nil
+		return diff.Created, nil, nil
 	}
 	diffs, err := e.diff(r, obs)
 	diffs = e.unwritten(r, diffs)
 	if err != nil || len(diffs) == 0 {
-		return plan.NoChange, nil, err
+		return diff.NoChange, nil, err
 	}
-	if fixed := plan.InitOnly(e.typ, diffs); len(fixed) > 0 {
-		return plan.NoChange, nil, &initOnlyError{fixed}
+	if fixed := diff.InitOnly(e.typ, diffs); len(fixed) > 0 {
+		return diff.NoChange, nil, &initOnlyError{fixed}
 	}
-	return plan.Updated, diffs, nil
+	return diff.Updated, diffs, nil
 }
 
 // initOnlyError is how the engine refuses to change what can only be set at creation.
@@ -266,20 +266,20 @@ func (e *initOnlyError) Error() string {
 const maxAgain = 100
 
 // apply reads, compares and acts, and returns what was done.
-func (e *env) apply(r provider.Resource) (plan.Change, error) {
+func (e *env) apply(r provider.Resource) (diff.Change, error) {
 	return e.applyFrom(r, e.tokenOf(r), nil)
 }
 
 // applyFrom is apply with a token, and the state that a call before it handed over.
-func (e *env) applyFrom(r provider.Resource, token string, state []byte) (plan.Change, error) {
-	change := plan.NoChange
+func (e *env) applyFrom(r provider.Resource, token string, state []byte) (diff.Change, error) {
+	change := diff.NoChange
 	for range maxAgain {
 		obs, err := e.read(r, false)
 		if err != nil {
 			return change, err
 		}
 		next, diffs, err := e.decide(r, obs)
-		if err != nil || next == plan.NoChange {
+		if err != nil || next == diff.NoChange {
 			return change, err
 		}
 		change = next
@@ -287,7 +287,7 @@ func (e *env) applyFrom(r provider.Resource, token string, state []byte) (plan.C
 			e.saw(diffs)
 		}
 		var out provider.Result
-		if next == plan.Updated && e.replaces(diffs) {
+		if next == diff.Updated && e.replaces(diffs) {
 			out, err = e.replace(r, obs, diffs, e.token())
 		} else {
 			out, err = e.act(provider.BatchChange{Change: next, Resource: r, Observed: obs, Changes: diffs, Token: token}, state)
@@ -355,7 +355,7 @@ func (e *env) flush(done []provider.BatchChange) error {
 }
 
 // expect applies and demands that it does what is named, and that nothing is left to do then.
-func (e *env) expect(r provider.Resource, want plan.Change) error {
+func (e *env) expect(r provider.Resource, want diff.Change) error {
 	change, err := e.apply(r)
 	if err != nil {
 		return err
@@ -377,11 +377,11 @@ func (e *env) converged(r provider.Resource) error {
 	if err != nil {
 		return err
 	}
-	if change, diffs, err := e.decide(r, obs); err != nil || change != plan.NoChange {
+	if change, diffs, err := e.decide(r, obs); err != nil || change != diff.NoChange {
 		return either(err, fmt.Errorf("after it was applied, a dry run would do %q: %v differ", change, attributesOf(diffs)))
 	}
 	e.host.forgetChanges()
-	if change, err := e.apply(r); err != nil || change != plan.NoChange {
+	if change, err := e.apply(r); err != nil || change != diff.NoChange {
 		return either(err, fmt.Errorf("a second apply did %q", change))
 	}
 	for name := range e.host.recentChanges() {
@@ -393,7 +393,7 @@ func (e *env) converged(r provider.Resource) error {
 	return e.unchanged(before, "a second apply")
 }
 
-func attributesOf(diffs map[string]plan.Diff) []string {
+func attributesOf(diffs map[string]diff.Diff) []string {
 	var out []string
 	for name := range diffs {
 		out = append(out, name)
@@ -430,6 +430,6 @@ func (e *env) vanish(r provider.Resource) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.act(provider.BatchChange{Change: plan.Purged, Resource: purged(r), Observed: obs}, nil)
+	_, err = e.act(provider.BatchChange{Change: diff.Purged, Resource: purged(r), Observed: obs}, nil)
 	return err
 }

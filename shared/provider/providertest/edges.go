@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -96,7 +96,7 @@ func (e *env) edge(a *schema.CompiledAttribute, v any) (made bool, err error) {
 		}
 		return true, e.unchanged(before, "a value that was refused")
 	}
-	return change != plan.NoChange, e.converged(r)
+	return change != diff.NoChange, e.converged(r)
 }
 
 func shown(v any, sensitive bool) string {
@@ -301,7 +301,7 @@ func (e *env) told(n provider.Nooper, r provider.Resource) error {
 		return err
 	}
 	change, diffs, err := e.decide(r, obs)
-	if err != nil || change == plan.NoChange {
+	if err != nil || change == diff.NoChange {
 		return err
 	}
 	before, err := e.world()

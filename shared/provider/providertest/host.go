@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/redact"
 	"southbound/shared/resource"
@@ -30,23 +30,23 @@ type Host struct {
 
 	mu      sync.Mutex
 	lines   []provider.Line
-	changed map[string]plan.Diff
+	changed map[string]diff.Diff
 	facts   map[string]string
 	known   map[resource.ID]map[string]string // facts by resource, as the engine keeps them
 	secrets redact.Set
 	cache   *provider.Cache
 	// What the handler said of the run.
 	provider, why string
-	override      plan.Change
-	recent        map[string]plan.Diff // changed since forgetChanges
-	claimed       map[string]plan.Diff // changed since forgetSaid
+	override      diff.Change
+	recent        map[string]diff.Diff // changed since forgetChanges
+	claimed       map[string]diff.Diff // changed since forgetSaid
 	opened        int                  // files that were opened and not closed
 	kept          string               // what was done with a context after its call
 }
 
 // NewHost returns a host; see AddFile for its files. transport is what Context.Transport returns.
 func NewHost(transport any) *Host {
-	return &Host{files: map[string][]byte{}, transport: transport, changed: map[string]plan.Diff{}, facts: map[string]string{},
+	return &Host{files: map[string][]byte{}, transport: transport, changed: map[string]diff.Diff{}, facts: map[string]string{},
 		known: map[resource.ID]map[string]string{}, cache: provider.NewCache(time.Now)}
 }
 
@@ -70,7 +70,7 @@ func (h *Host) Log(line provider.Line) {
 func (h *Host) Now() time.Time { return time.Now() }
 
 // Changed implements provider.Host.
-func (h *Host) Changed(attribute string, d plan.Diff) {
+func (h *Host) Changed(attribute string, d diff.Diff) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.changed[attribute] = d
@@ -78,7 +78,7 @@ func (h *Host) Changed(attribute string, d plan.Diff) {
 		h.recent[attribute] = d
 	}
 	if h.claimed == nil {
-		h.claimed = map[string]plan.Diff{}
+		h.claimed = map[string]diff.Diff{}
 	}
 	h.claimed[attribute] = d
 }
@@ -87,10 +87,10 @@ func (h *Host) Changed(attribute string, d plan.Diff) {
 func (h *Host) forgetChanges() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.recent = map[string]plan.Diff{}
+	h.recent = map[string]diff.Diff{}
 }
 
-func (h *Host) recentChanges() map[string]plan.Diff {
+func (h *Host) recentChanges() map[string]diff.Diff {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return maps.Clone(h.recent)
@@ -124,7 +124,7 @@ func (h *Host) Provider(name, why string) {
 }
 
 // Override implements provider.Host.
-func (h *Host) Override(change plan.Change) {
+func (h *Host) Override(change diff.Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.override = change
@@ -141,7 +141,7 @@ func (h *Host) Chosen() (name, why string) {
 }
 
 // Overridden returns what the handler said the run has done, "" when it did not.
-func (h *Host) Overridden() plan.Change {
+func (h *Host) Overridden() diff.Change {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.override
@@ -155,7 +155,7 @@ func (h *Host) Lines() []provider.Line {
 }
 
 // AttributeChanges returns what was reported through Context.Changed.
-func (h *Host) AttributeChanges() map[string]plan.Diff {
+func (h *Host) AttributeChanges() map[string]diff.Diff {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return maps.Clone(h.changed)
@@ -183,7 +183,7 @@ func (h *Host) Output() string {
 	}
 	fmt.Fprintf(&b, "%v\n%v\n%s\n", h.changed, h.facts, h.why)
 	out := b.String()
-	return h.secrets.Clean(out, plan.Redacted)
+	return h.secrets.Clean(out, diff.Redacted)
 }
 
 // Context returns a context for one run of a handler on a resource. It knows the facts that runs
@@ -243,7 +243,7 @@ func (h *hostOf) Log(line provider.Line) {
 }
 
 // Changed implements provider.Host.
-func (h *hostOf) Changed(attribute string, d plan.Diff) {
+func (h *hostOf) Changed(attribute string, d diff.Diff) {
 	h.late("reports a change through")
 	h.Host.Changed(attribute, d)
 }

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -303,7 +303,7 @@ func neighbours(e *env) error {
 			if err != nil {
 				return err
 			}
-			if change, diffs, err := e.decide(other, obs); err != nil || change != plan.NoChange {
+			if change, diffs, err := e.decide(other, obs); err != nil || change != diff.NoChange {
 				return either(err, fmt.Errorf("after %s, %s would be %s: %v differ", s.what, other.ID, change, attributesOf(diffs)))
 			}
 		}

@@ -4,14 +4,14 @@ import (
 	"context"
 	"maps"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
 // Outcome is what one run of a handler for one resource came to.
 type Outcome struct {
-	Change  plan.Change          // what was done; where Err is set, what was tried
-	Changes map[string]plan.Diff // the differences that led to an update
+	Change  diff.Change          // what was done; where Err is set, what was tried
+	Changes map[string]diff.Diff // the differences that led to an update
 	Host    *Host                // what the handler said
 	Err     error
 }
@@ -31,7 +31,7 @@ func Once(ctx context.Context, d provider.Definition, transport any, attributes 
 		return out
 	}
 	r.Purged = purge
-	e.saw = func(diffs map[string]plan.Diff) { out.Changes = diffs }
+	e.saw = func(diffs map[string]diff.Diff) { out.Changes = diffs }
 	out.Change, out.Err = e.apply(r)
 	return out
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -77,7 +77,7 @@ func (e *env) interleaved(all []provider.Resource) error {
 			if err != nil {
 				return err
 			}
-			if change != plan.NoChange {
+			if change != diff.NoChange {
 				todo = append(todo, provider.BatchChange{Change: change, Resource: r, Observed: obs, Changes: diffs, Token: e.token()})
 			}
 		}

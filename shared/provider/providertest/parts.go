@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -37,7 +37,7 @@ func partsOf(e *env) error {
 		return errNotApplicable // that values may be made up, edges asks for
 	}
 	for _, a := range e.varied() {
-		if !plan.Compared(&a.Attribute) || a.Behaviour == schema.InitOnly {
+		if !diff.Compared(&a.Attribute) || a.Behaviour == schema.InitOnly {
 			continue
 		}
 		for _, p := range pairs() {
@@ -79,7 +79,7 @@ func (e *env) part(name string, from, to any) error {
 		if err != nil {
 			return err
 		}
-		if i == 1 && change == plan.NoChange {
+		if i == 1 && change == diff.NoChange {
 			return fmt.Errorf("the difference is not seen")
 		}
 	}
@@ -145,7 +145,7 @@ func (e *env) leavesOut(name string, full map[string]any) error {
 			return err
 		}
 		change, diffs, err := e.decide(second, was)
-		if err != nil || change != plan.Updated || e.replaces(diffs) {
+		if err != nil || change != diff.Updated || e.replaces(diffs) {
 			continue
 		}
 		if _, err := e.apply(second); err != nil {
@@ -156,7 +156,7 @@ func (e *env) leavesOut(name string, full map[string]any) error {
 			return err
 		}
 		change, diffs, err = e.decide(first, now)
-		if _, reset := diffs[name]; err == nil && change == plan.Updated && reset {
+		if _, reset := diffs[name]; err == nil && change == diff.Updated && reset {
 			return fmt.Errorf("it was changed to %s by an update of something else", shown(now.Attributes[name], e.sensitive(name)))
 		}
 	}

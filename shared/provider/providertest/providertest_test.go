@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -227,7 +227,7 @@ func TestHost(t *testing.T) {
 	if lines := host.Lines(); len(lines) != 1 || lines[0].Msg != "hello" || lines[0].Kwargs["key"] != "s3cr3t" {
 		t.Error(lines)
 	}
-	if host.AttributeChanges()["colour"] != (plan.Diff{Current: "red", Desired: "blue"}) || host.Facts()["size"] != "large" {
+	if host.AttributeChanges()["colour"] != (diff.Diff{Current: "red", Desired: "blue"}) || host.Facts()["size"] != "large" {
 		t.Error(host.AttributeChanges(), host.Facts())
 	}
 	if out := host.Output(); strings.Contains(out, "s3cr3t") || !strings.Contains(out, "hello") || !strings.Contains(out, "blue") || !strings.Contains(out, "large") {

@@ -6,17 +6,17 @@ import (
 	"maps"
 	"reflect"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
 
 // replaces reports whether differences can only be removed by replacing the thing.
-func (e *env) replaces(diffs map[string]plan.Diff) bool { return len(plan.Replacing(e.typ, diffs)) > 0 }
+func (e *env) replaces(diffs map[string]diff.Diff) bool { return len(diff.Replacing(e.typ, diffs)) > 0 }
 
 // replace makes a thing anew as the engine does. Of an old one that is deleted last, the handler
 // gets what is only reported, and nothing else.
-func (e *env) replace(r provider.Resource, obs provider.Observation, diffs map[string]plan.Diff, token string) (provider.Result, error) {
+func (e *env) replace(r provider.Resource, obs provider.Observation, diffs map[string]diff.Diff, token string) (provider.Result, error) {
 	old, last := obs, e.typ.CreateFirst
 	if last {
 		old = provider.Observation{Exists: true, Attributes: map[string]any{}}
@@ -29,7 +29,7 @@ func (e *env) replace(r provider.Resource, obs provider.Observation, diffs map[s
 			return provider.Result{}, advise("report the identity that the target has chosen, as a read_only attribute", "nothing that is only reported tells the old thing from the new one")
 		}
 	}
-	steps := []provider.BatchChange{{Change: plan.Purged, Resource: r, Observed: old}, {Change: plan.Created, Resource: r, Changes: diffs, Token: token}}
+	steps := []provider.BatchChange{{Change: diff.Purged, Resource: r, Observed: old}, {Change: diff.Created, Resource: r, Changes: diffs, Token: token}}
 	if last {
 		steps[0], steps[1] = steps[1], steps[0]
 	}
@@ -67,7 +67,7 @@ func replaced(e *env) error {
 			return err
 		}
 		for _, next := range []provider.Resource{other, first} {
-			if err := e.expect(next, plan.Updated); err != nil {
+			if err := e.expect(next, diff.Updated); err != nil {
 				return fmt.Errorf("another %s: %w", name, err)
 			}
 		}
@@ -76,15 +76,15 @@ func replaced(e *env) error {
 		}
 		obs, err := e.read(first, false)
 		if err == nil {
-			_, err = e.act(provider.BatchChange{Change: plan.Purged, Resource: other, Observed: obs}, nil)
+			_, err = e.act(provider.BatchChange{Change: diff.Purged, Resource: other, Observed: obs}, nil)
 		}
 		if err == nil {
-			err = e.expect(other, plan.Created)
+			err = e.expect(other, diff.Created)
 		}
 		if err != nil {
 			return fmt.Errorf("another %s, cut off after the delete: %w", name, err)
 		}
-		if err := e.expect(first, plan.Updated); err != nil {
+		if err := e.expect(first, diff.Updated); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func replaced(e *env) error {
 
 // unwritten adds to the differences the write-only attributes that were not written as they are
 // wanted.
-func (e *env) unwritten(r provider.Resource, diffs map[string]plan.Diff) map[string]plan.Diff {
+func (e *env) unwritten(r provider.Resource, diffs map[string]diff.Diff) map[string]diff.Diff {
 	for i := range e.typ.Attributes {
 		a := &e.typ.Attributes[i]
 		want := r.Attributes[a.Name]
@@ -104,9 +104,9 @@ func (e *env) unwritten(r provider.Resource, diffs map[string]plan.Diff) map[str
 			continue
 		}
 		if diffs = maps.Clone(diffs); diffs == nil {
-			diffs = map[string]plan.Diff{}
+			diffs = map[string]diff.Diff{}
 		}
-		diffs[a.Name] = plan.Diff{Desired: want}
+		diffs[a.Name] = diff.Diff{Desired: want}
 	}
 	return diffs
 }
@@ -119,9 +119,9 @@ func (e *env) wrote(c provider.BatchChange, done bool) {
 		_, among := c.Changes[a.Name]
 		switch {
 		case a.Behaviour != schema.WriteOnly:
-		case done && (c.Change == plan.Created || among):
+		case done && (c.Change == diff.Created || among):
 			e.written.Store(key, c.Resource.Attributes[a.Name])
-		case c.Change != plan.Updated || among:
+		case c.Change != diff.Updated || among:
 			e.written.Delete(key)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -435,11 +435,11 @@ func (s *shelf) ApplyBatch(ctx context.Context, items []provider.BatchChange) []
 	for i, item := range items {
 		switch {
 		case s.batchSkips && i == 1:
-		case item.Change == plan.Created:
+		case item.Change == diff.Created:
 			out[i].Result, out[i].Err = s.Create(item.Context, provider.CreateRequest{Resource: item.Resource, Token: item.Token})
-		case item.Change == plan.Updated:
+		case item.Change == diff.Updated:
 			out[i].Result, out[i].Err = s.Update(item.Context, provider.UpdateRequest{Resource: item.Resource, Observed: item.Observed, Changes: item.Changes})
-		case item.Change == plan.Purged:
+		case item.Change == diff.Purged:
 			out[i].Result, out[i].Err = s.Delete(item.Context, provider.DeleteRequest{Resource: item.Resource, Observed: item.Observed})
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -191,7 +191,7 @@ func (e *env) alone(r provider.Resource, names []string) error {
 	if err != nil {
 		return err
 	}
-	if change, _, err := e.decide(r, obs); err != nil || change != plan.NoChange {
+	if change, _, err := e.decide(r, obs); err != nil || change != diff.NoChange {
 		return nil // the set was refused
 	}
 	for _, next := range []provider.Resource{back, r} {

@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"slices"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -18,23 +18,23 @@ func (e *env) truthful(c provider.BatchChange) error {
 	e.host.mu.Lock()
 	claimed, override := maps.Clone(e.host.claimed), e.host.override
 	e.host.mu.Unlock()
-	if len(claimed) == 0 && override != plan.NoChange {
+	if len(claimed) == 0 && override != diff.NoChange {
 		return nil
 	}
-	if e.ctx.Err() != nil || c.Change == plan.Purged && len(claimed) == 0 && e.typ.CreateFirst {
+	if e.ctx.Err() != nil || c.Change == diff.Purged && len(claimed) == 0 && e.typ.CreateFirst {
 		return nil
 	}
 	obs, err := e.read(c.Resource, false)
 	if err != nil {
 		return err
 	}
-	if override == plan.NoChange && c.Changes != nil && (obs.Exists != c.Observed.Exists || e.moved(c.Observed, obs)) {
+	if override == diff.NoChange && c.Changes != nil && (obs.Exists != c.Observed.Exists || e.moved(c.Observed, obs)) {
 		return advise("call SetChange only with what the call has really done", "it says through SetChange that nothing was changed, and something was")
 	}
 	for _, name := range slices.Sorted(maps.Keys(claimed)) {
 		a, declared := e.typ.Attribute(name)
 		d := claimed[name]
-		if !declared || !plan.Compared(&a.Attribute) || c.Change == plan.Purged || c.Resource.Attributes[name] == nil || !obs.Exists {
+		if !declared || !diff.Compared(&a.Attribute) || c.Change == diff.Purged || c.Resource.Attributes[name] == nil || !obs.Exists {
 			continue
 		}
 		if to, err := resource.FromGo(d.Desired); err != nil || !resource.Equal(to, obs.Attributes[name]) && !resource.Equal(to, c.Resource.Attributes[name]) {

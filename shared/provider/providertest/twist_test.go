@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -29,7 +29,7 @@ type twist struct {
 	noop     func(ctx *provider.Context, planned provider.BatchChange) error
 	answers  func(ctx context.Context, out []provider.Applied) []provider.Applied
 	readings func(ctx context.Context, out []provider.Reading) []provider.Reading
-	diff     func(desired provider.Resource, observed provider.Observation) map[string]plan.Diff
+	diff     func(desired provider.Resource, observed provider.Observation) map[string]diff.Diff
 	sync     func(ctx *provider.Context, attribute string, desired, observed any) (provider.Verdict, error)
 	flush    func(done []provider.BatchChange) error
 	generate func(r provider.Resource) ([]provider.Generated, error)
@@ -121,7 +121,7 @@ func (w *twist) ApplyBatch(ctx context.Context, items []provider.BatchChange) []
 	return out
 }
 
-func (w *twist) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]plan.Diff, error) {
+func (w *twist) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
 	return w.diff(desired, observed), nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -73,7 +73,7 @@ func wrongQuietly() []wrong {
 			ctx.Changed("size", int64(1), int64(99))
 		})},
 		{"no change that is one", "update", "it says through SetChange that nothing was changed, and something was", "call SetChange", afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
-			ctx.SetChange(plan.NoChange)
+			ctx.SetChange(diff.NoChange)
 		})},
 		{"a log line with what is not a number", "update", `cannot be recorded: it is NaN`, "log texts, numbers", afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
 			ctx.Info("sized", "ratio", math.NaN())

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -223,12 +223,12 @@ func wrongSteps() []wrong {
 			}
 		}},
 		{"what can only be set at creation, and is not compared", "init_only", "another value of wood is not refused", "", func(w *twist) {
-			w.diff = func(desired provider.Resource, observed provider.Observation) map[string]plan.Diff {
+			w.diff = func(desired provider.Resource, observed provider.Observation) map[string]diff.Diff {
 				c, _ := w.Canonicalise(desired.Attributes)
-				out := map[string]plan.Diff{}
+				out := map[string]diff.Diff{}
 				for _, name := range []string{"size", "colour", "tags"} {
 					if c[name] != nil && !resource.Equal(c[name], observed.Attributes[name]) {
-						out[name] = plan.Diff{Current: observed.Attributes[name], Desired: c[name]}
+						out[name] = diff.Diff{Current: observed.Attributes[name], Desired: c[name]}
 					}
 				}
 				return out

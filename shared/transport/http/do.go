@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 	"southbound/shared/provider"
 )
 
@@ -94,7 +94,7 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 		} else {
 			provider.Waits(ctx, "the API answers "+http.StatusText(res.Status))
 		}
-		if (machine.Clock{}).Sleep(ctx, pause) != nil {
+		if (platform.Clock{}).Sleep(ctx, pause) != nil {
 			return nil, never(ctx.Err())
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"reflect"
 	"strings"
 
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/redact"
 )
@@ -176,7 +176,7 @@ func beginning(body []byte, secrets []string) string {
 	for _, s := range secrets {
 		hidden.Add(s)
 	}
-	text = hidden.Clean(text, plan.Redacted)
+	text = hidden.Clean(text, diff.Redacted)
 	r := []rune(strings.Join(strings.Fields(text), " "))
 	if len(r) > maxShown {
 		return string(r[:maxShown]) + "…"

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
 
@@ -376,7 +376,7 @@ func (c *Conn) named(k kind, body []byte, n int64) error {
 	case k == kindProvider:
 		ctx.SetProvider(m.Name, m.Text)
 	case k == kindOverride:
-		ctx.SetChange(plan.Change(m.Name))
+		ctx.SetChange(diff.Change(m.Name))
 	case k == kindSecret:
 		ctx.Secret(m.Text)
 	case k == kindFact:

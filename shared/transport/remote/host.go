@@ -5,8 +5,8 @@ import (
 	"io"
 	"time"
 
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 )
 
@@ -39,7 +39,7 @@ func (h *servedHost) say(k kind, body any) {
 func (*servedHost) Now() time.Time { return time.Now() }
 
 // Changed implements provider.Host.
-func (h *servedHost) Changed(attribute string, d plan.Diff) {
+func (h *servedHost) Changed(attribute string, d diff.Diff) {
 	d.Current, d.Desired = provider.Plain(d.Current), provider.Plain(d.Desired)
 	h.say(kindChanged, named{Call: h.call, Item: h.item, Name: attribute, Diff: &d})
 }
@@ -55,7 +55,7 @@ func (h *servedHost) Provider(name, why string) {
 }
 
 // Override implements provider.Host.
-func (h *servedHost) Override(change plan.Change) {
+func (h *servedHost) Override(change diff.Change) {
 	h.say(kindOverride, named{Call: h.call, Item: h.item, Name: string(change)})
 }
 

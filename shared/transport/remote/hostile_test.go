@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 )
@@ -60,7 +60,7 @@ func hostileFrames(t *testing.T) map[string]struct {
 		"short secrets":                 {made(kindSecret, named{Call: 1, Text: "abcdefgh"}), 3_000_000},
 		"facts":                         {made(kindFact, named{Call: 1, Name: kilo, Text: kilo}), 300_000},
 		"log lines":                     {made(kindLog, logged{Call: 1, Msg: kilo, Kwargs: many}), 300_000},
-		"changes":                       {made(kindChanged, named{Call: 1, Name: kilo, Diff: &plan.Diff{Current: kilo, Desired: kilo}}), 300_000},
+		"changes":                       {made(kindChanged, named{Call: 1, Name: kilo, Diff: &diff.Diff{Current: kilo, Desired: kilo}}), 300_000},
 		"things that exist":             {made(kindFound, found{Call: 1, Attributes: many}), 600_000},
 		"providers":                     {made(kindProvider, named{Call: 1, Name: kilo, Text: kilo}), 300_000},
 		"answers to one item":           {made(kindAnswer, answer{Call: 1, Observed: &observed{Exists: true, Attributes: many}}), 600_000},

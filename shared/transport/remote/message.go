@@ -10,8 +10,8 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -31,7 +31,7 @@ type hello struct {
 	Running  Running           `cbor:"6,keyasint,omitempty"` // the machine: its process; the engine: that of the connection before
 }
 
-// FactProgram is the fact that says which program answers there, see machine.Build.
+// FactProgram is the fact that says which program answers there, see platform.Build.
 const FactProgram = "program"
 
 // method is what is called.
@@ -78,9 +78,9 @@ type item struct {
 	DryRun     bool                 `cbor:"6,keyasint,omitempty"`
 	Reload     bool                 `cbor:"7,keyasint,omitempty"`
 	State      []byte               `cbor:"8,keyasint,omitempty"`
-	Change     plan.Change          `cbor:"9,keyasint,omitempty"`
+	Change     diff.Change          `cbor:"9,keyasint,omitempty"`
 	Observed   *observed            `cbor:"10,keyasint,omitempty"`
-	Changes    map[string]plan.Diff `cbor:"11,keyasint,omitempty"`
+	Changes    map[string]diff.Diff `cbor:"11,keyasint,omitempty"`
 	Token      string               `cbor:"12,keyasint,omitempty"`
 	Version    int                  `cbor:"13,keyasint,omitempty"`
 	Known      map[string]string    `cbor:"14,keyasint,omitempty"`
@@ -114,7 +114,7 @@ type answer struct {
 	Facts    map[string]string `cbor:"6,keyasint,omitempty"`
 	Err      *failure          `cbor:"7,keyasint,omitempty"`
 
-	Changes map[string]plan.Diff `cbor:"8,keyasint,omitempty"`
+	Changes map[string]diff.Diff `cbor:"8,keyasint,omitempty"`
 	Verdict *verdict             `cbor:"9,keyasint,omitempty"`
 }
 
@@ -155,7 +155,7 @@ type named struct {
 	Item int        `cbor:"2,keyasint"`
 	Name string     `cbor:"3,keyasint,omitempty"`
 	Text string     `cbor:"4,keyasint,omitempty"`
-	Diff *plan.Diff `cbor:"5,keyasint,omitempty"`
+	Diff *diff.Diff `cbor:"5,keyasint,omitempty"`
 }
 
 // open asks for the bytes of a file for an item.

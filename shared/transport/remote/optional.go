@@ -3,7 +3,7 @@ package remote
 import (
 	"context"
 
-	"southbound/shared/plan"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -15,7 +15,7 @@ func (f *forwarder) chooses() bool {
 
 // Diff implements provider.Differ: here, as it does not look at the machine; there, when the
 // machine decides which provider compares.
-func (f *forwarder) Diff(ctx *provider.Context, desired provider.Resource, seen provider.Observation) (map[string]plan.Diff, error) {
+func (f *forwarder) Diff(ctx *provider.Context, desired provider.Resource, seen provider.Observation) (map[string]diff.Diff, error) {
 	if f.chooses() {
 		it := itemOf(ctx, desired)
 		it.Observed = &observed{seen.Exists, seen.Attributes}
@@ -35,7 +35,7 @@ func (f *forwarder) Diff(ctx *provider.Context, desired provider.Resource, seen 
 func (f *forwarder) InSync(ctx *provider.Context, attribute string, desired, seen any) (provider.Verdict, error) {
 	if f.chooses() {
 		it := itemOf(ctx, ctx.Desired())
-		it.Changes = map[string]plan.Diff{attribute: {Current: seen, Desired: desired}}
+		it.Changes = map[string]diff.Diff{attribute: {Current: seen, Desired: desired}}
 		a, err := f.one(ctx, callInSync, it)
 		if err != nil || a.Verdict == nil {
 			return provider.Verdict{}, err

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/resource"
@@ -43,7 +43,7 @@ func (echo) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Obse
 	case "say":
 		ctx.Secret("s3cr3t")
 		ctx.Warning("it says", "value", 7, "list", []string{"a"}, "error", io.EOF, "struct", struct{ A int }{1})
-		ctx.SetChange(plan.Updated)
+		ctx.SetChange(diff.Updated)
 		ctx.SetProvider("one", "because")
 		if c := ctx.Desired(); c.ID != req.Resource.ID || ctx.Version() != 7 || !ctx.Reloading() || !ctx.DryRun() || string(ctx.State()) != "state" {
 			return provider.Observation{}, errors.New("the context is not that of the run")
@@ -208,7 +208,7 @@ func TestRun(t *testing.T) {
 	if len(lines) != 1 || lines[0].Level != provider.LevelWarning || !reflect.DeepEqual(lines[0].Kwargs, want) {
 		t.Errorf("logged %v", lines)
 	}
-	out, err := h.Update(ctx, provider.UpdateRequest{Resource: req.Resource, Observed: provider.Observation{Exists: true}, Changes: map[string]plan.Diff{"a": {Desired: int64(1)}}})
+	out, err := h.Update(ctx, provider.UpdateRequest{Resource: req.Resource, Observed: provider.Observation{Exists: true}, Changes: map[string]diff.Diff{"a": {Desired: int64(1)}}})
 	if err != nil || out.Again == nil || out.Again.After != time.Minute || string(out.Again.State) != "s" {
 		t.Errorf("update: %v, %v", out, err)
 	}

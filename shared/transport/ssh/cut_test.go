@@ -17,8 +17,8 @@ import (
 
 	"southbound/handlers/exec"
 	"southbound/handlers/fs"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/transport/remote"
@@ -54,7 +54,7 @@ func newScene(t *testing.T, s *server, p *proxy, more ...any) *scene {
 
 func (c *scene) change(typ string, attributes map[string]any) provider.BatchChange {
 	r := provider.Resource{ID: "test::X[a,path=x]", Type: typ, Agent: "a", Attributes: attributes}
-	return provider.BatchChange{Context: c.host.Context(c.t.Context(), provider.Options{ID: r.ID, Desired: r}), Change: plan.Created, Resource: r}
+	return provider.BatchChange{Context: c.host.Context(c.t.Context(), provider.Options{ID: r.ID, Desired: r}), Change: diff.Created, Resource: r}
 }
 
 // noise is what nothing packs.

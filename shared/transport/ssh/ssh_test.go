@@ -14,8 +14,8 @@ import (
 
 	"southbound/handlers/exec"
 	"southbound/handlers/fs"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/plan"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/resource"
@@ -200,7 +200,7 @@ func TestCut(t *testing.T) {
 			items := make([]provider.BatchChange, 3)
 			for i := range items {
 				r := provider.Resource{ID: "test::Slow[a,path=x]", Type: "test::Slow", Attributes: map[string]any{"path": filepath.Join(dir, strconv.Itoa(i))}}
-				items[i] = provider.BatchChange{Context: host.Context(t.Context(), provider.Options{}), Change: plan.Created, Resource: r}
+				items[i] = provider.BatchChange{Context: host.Context(t.Context(), provider.Options{}), Change: diff.Created, Resource: r}
 			}
 			var out []provider.Applied
 			var wait sync.WaitGroup

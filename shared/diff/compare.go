@@ -1,4 +1,4 @@
-package plan
+package diff
 
 import (
 	"southbound/shared/resource"

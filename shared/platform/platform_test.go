@@ -1,4 +1,4 @@
-package machine_test
+package platform_test
 
 import (
 	"context"
@@ -9,19 +9,19 @@ import (
 	"time"
 
 	"southbound/shared/fault"
-	"southbound/shared/machine"
+	"southbound/shared/platform"
 )
 
 func TestIDs(t *testing.T) {
 	t.Parallel()
-	a, b := machine.NewIDs(), machine.NewIDs()
+	a, b := platform.NewIDs(), platform.NewIDs()
 	if a.Holder == b.Holder {
 		t.Error("two have one holder")
 	}
 	var mu sync.Mutex
 	seen := map[string]bool{}
 	var wg sync.WaitGroup
-	for _, ids := range []*machine.IDs{a, a, b} {
+	for _, ids := range []*platform.IDs{a, a, b} {
 		wg.Go(func() {
 			var mine []string
 			for range 5000 {
@@ -56,7 +56,7 @@ func TestCaller(t *testing.T) {
 		{"what minds its context has time to say so", func(ctx context.Context) { <-ctx.Done() }, fault.Unknown},
 		{"what hangs is left behind", hang, fault.Timeout},
 	} {
-		err := machine.Caller{}.Call(t.Context(), 20*time.Millisecond, c.f)
+		err := platform.Caller{}.Call(t.Context(), 20*time.Millisecond, c.f)
 		if fault.KindOf(err) != c.kind || (err == nil) != (c.kind == fault.Unknown) {
 			t.Errorf("%s: %v", c.reason, err)
 		}
@@ -70,10 +70,10 @@ func TestSleep(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := (machine.Clock{}).Sleep(ctx, time.Hour); err == nil {
+	if err := (platform.Clock{}).Sleep(ctx, time.Hour); err == nil {
 		t.Error("it slept on")
 	}
-	if err := (machine.Clock{}).Sleep(t.Context(), time.Microsecond); err != nil {
+	if err := (platform.Clock{}).Sleep(t.Context(), time.Microsecond); err != nil {
 		t.Error(err)
 	}
 }

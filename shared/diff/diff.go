@@ -1,5 +1,5 @@
-// Package plan compares what is wanted with what exists. It is pure.
-package plan
+// Package diff compares what is wanted with what exists. It is pure.
+package diff
 
 // Change is what is done to the thing that a resource stands for.
 type Change string

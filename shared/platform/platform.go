@@ -1,6 +1,6 @@
-// Package machine is what every home of the engine takes from the machine it runs on: the time,
+// Package platform is what every home of the engine takes from the machine it runs on: the time,
 // calls with a limit, and names for what is new.
-package machine
+package platform
 
 import (
 	"context"

@@ -1,5 +1,5 @@
-// Package attr makes and reads values of items in DynamoDB.
-package attr
+// Package attributevalue makes and reads values of items in DynamoDB.
+package attributevalue
 
 import (
 	"strconv"
