@@ -150,6 +150,7 @@ func (a *app) exportNow(ctx context.Context, path string, f exportFlags) error {
 		if err := read.check(read.model).Err(); err != nil {
 			return err
 		}
+		read.model.Valid = true
 	}
 	if err := a.reach(); err != nil {
 		return err

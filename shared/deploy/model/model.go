@@ -19,6 +19,9 @@ type Model struct {
 	Where func(i int, attribute string) diag.Pos
 	// Fingerprint identifies all that the model was read from; "" when that is not known.
 	Fingerprint string
+	// Valid says that whoever exports it has validated it, with the types and handlers of the same
+	// program, and has not changed it since.
+	Valid bool
 }
 
 // Clone returns a copy of a model whose references can be resolved.

@@ -121,7 +121,9 @@ func (pl *Config) validateExport(x Export) diag.Problems {
 			},
 		)
 	case x.Partial:
-		problems = pl.Checker.Validate(x.Model)
+		if !x.Model.Valid {
+			problems = pl.Checker.Validate(x.Model)
+		}
 		sets := map[string]bool{}
 		for i := range x.Model.Resources {
 			sets[x.Model.Resources[i].Set] = true
@@ -143,7 +145,7 @@ func (pl *Config) validateExport(x Export) diag.Problems {
 				Hint:    "add --partial",
 			},
 		)
-	default:
+	case !x.Model.Valid:
 		problems = pl.Checker.ValidateClosed(x.Model)
 	}
 	return problems
