@@ -7,6 +7,7 @@ package binform
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"strings"
 	"time"
 )
 
@@ -60,11 +61,14 @@ func (w *Writer) Texts(list []string) {
 // Hex writes any text; one of hexadecimal digits in lower case, such as a hash, takes half the
 // room.
 func (w *Writer) Hex(s string) {
-	if raw, err := hex.DecodeString(s); err == nil && s != "" && hex.EncodeToString(raw) == s {
-		w.Uint(uint64(len(raw))<<1 | 1)
-		w.B = append(w.B, raw...)
+	start := len(w.B)
+	w.Uint(uint64(len(s)/2)<<1 | 1)
+	all, err := hex.AppendDecode(w.B, []byte(s))
+	if err == nil && s != "" && !strings.ContainsAny(s, "ABCDEF") {
+		w.B = all
 		return
 	}
+	w.B = w.B[:start]
 	w.Uint(uint64(len(s)) << 1)
 	w.B = append(w.B, s...)
 }
@@ -182,7 +186,8 @@ func (r *Reader) Hex() string {
 	}
 	raw := r.Take(int(n >> 1)) // checked
 	if n&1 == 1 {
-		return hex.EncodeToString(raw)
+		var room [64]byte // a hash fits, so that only the text is allocated
+		return string(hex.AppendEncode(room[:0], raw))
 	}
 	return string(raw)
 }
