@@ -38,21 +38,29 @@ func (r *record) setBody(b []byte) { r.body, r.sum = b, sumOf(b) }
 
 // row returns the row. A body that is not the one that was written is left out.
 func (r *record) row() (state.Row, error) {
-	out := state.Row{ID: r.id, Rev: r.rev, Lane: r.lane, Ticket: r.ticket,
-		NextAt: binform.TimeOf(r.nextAt), Checked: r.checked}
-	if err := decodeState(r.state, &out); err != nil {
-		return out, err
+	var out state.Row
+	err := r.read(&out)
+	return out, err
+}
+
+// read is row, into the room for one, which is empty.
+func (r *record) read(out *state.Row) error {
+	out.ID, out.Rev, out.Lane, out.Ticket = r.id, r.rev, r.lane, r.ticket
+	out.NextAt, out.Checked = binform.TimeOf(r.nextAt), r.checked
+	if err := decodeState(r.state, out); err != nil {
+		return err
 	}
 	if sumOf(r.body) == r.sum {
 		out.Body = r.body
 	}
-	return out, nil
+	return nil
 }
 
-// set makes the record what a commit wants of a row, but for its body.
-func (r *record) set(row *state.Row, status state.Status) {
+// set makes the record what a commit wants of a row, of which encoded is the state, but for its
+// body.
+func (r *record) set(row *state.Row, status state.Status, encoded []byte) {
 	r.rev, r.lane, r.ticket, r.checked = row.Rev+1, row.Lane, row.Ticket, row.Checked
-	r.nextAt, r.status, r.state = binform.Nanos(row.NextAt), string(status), encodeState(row)
+	r.nextAt, r.status, r.state = binform.Nanos(row.NextAt), string(status), encoded
 }
 
 // blockFormat is the first byte of an encoded block, after its checksum.

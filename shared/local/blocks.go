@@ -7,6 +7,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"southbound/shared/parallel"
 	"southbound/shared/resource"
 )
 
@@ -14,6 +15,7 @@ import (
 type blocks struct {
 	c    *sqlite.Conn
 	env  string
+	rows int      // how many are written; 0: none, or not known
 	open []*block // by first
 }
 
@@ -23,8 +25,9 @@ type block struct {
 	first, next string
 	last        bool
 	recs        []record // by id
-	added       map[resource.ID]*record
-	lanes       map[string]bool // as stored: whether something is scheduled there; set when changed
+	added       []record
+	addedAt     map[resource.ID]int // where they are in added
+	lanes       map[string]bool     // as stored: whether something is scheduled there; set when changed
 	changed     bool
 	bodied      bool // the bodies were read
 	newBodies   bool // and have to be written
@@ -73,7 +76,10 @@ func (o *block) find(id resource.ID) *record {
 	if i < len(o.recs) && o.recs[i].id == id && !o.recs[i].gone {
 		return &o.recs[i]
 	}
-	return o.added[id]
+	if i, is := o.addedAt[id]; is && !o.added[i].gone {
+		return &o.added[i]
+	}
+	return nil
 }
 
 // bodies sees to it that the records of a block have their bodies.
@@ -106,7 +112,7 @@ func (b *blocks) rewrite(o *block) error {
 }
 
 // add adds a record, of an id that is not there.
-func (b *blocks) add(r *record) error {
+func (b *blocks) add(r record) error {
 	o, err := b.of(r.id)
 	if err != nil {
 		return err
@@ -118,81 +124,123 @@ func (b *blocks) add(r *record) error {
 	if err := b.rewrite(o); err != nil {
 		return err
 	}
-	if o.added == nil {
-		o.added = map[resource.ID]*record{}
+	if o.addedAt == nil {
+		o.addedAt = map[resource.ID]int{}
+		if len(b.open) == 1 && o.last { // most likely all go there
+			o.added = make([]record, 0, b.rows)
+		}
 	}
-	o.added[r.id] = r
+	o.addedAt[r.id] = len(o.added)
+	o.added = append(o.added, r)
 	return nil
 }
+
+// part is what is stored as one block: all of one that was opened, or some of it where that has
+// become too large.
+type part struct {
+	k      int64 // 0: a new one
+	first  string
+	recs   []record // none: the block is removed
+	was    map[string]bool
+	bodied bool // the bodies are written as well
+
+	rows, bodies []byte // as they are stored
+	due          int64
+	lanes        map[string]bool
+}
+
+// encodedAtOnce is how many blocks are encoded before they are written: enough for all processors,
+// and few, since they are held until they are written.
+const encodedAtOnce = 32
 
 // flush writes what was changed.
 func (b *blocks) flush() error {
+	var parts []part
 	for _, o := range b.open {
 		if o.changed {
-			if err := b.write(o); err != nil {
-				return err
-			}
+			parts = append(parts, o.parts()...)
 		}
 	}
 	b.open = nil
+	for some := range slices.Chunk(parts, encodedAtOnce) {
+		parallel.For(len(some), func(i int) { some[i].encode() })
+		for i := range some {
+			if err := b.put(&some[i]); err != nil {
+				return err
+			}
+			some[i] = part{}
+		}
+	}
 	return nil
 }
 
-// write writes a block; one that has become too large becomes several.
-func (b *blocks) write(o *block) error {
+// parts returns what a block becomes: itself, or several if it has become too large.
+func (o *block) parts() []part {
 	recs := o.recs
 	if o.newBodies {
 		recs = o.merged()
 	}
-	parts := max(1, (len(recs)+maxInBlock-1)/maxInBlock)
-	for i := range parts {
-		part := recs[i*len(recs)/parts : (i+1)*len(recs)/parts]
-		k, was, first := o.k, o.lanes, o.first
-		if i > 0 {
-			k, was, first = 0, nil, string(part[0].id)
-		}
-		if i == 0 && len(part) == 0 && o.first != "" {
-			return b.remove(o)
-		}
-		if err := b.put(k, first, part, was, o.newBodies); err != nil {
-			return err
+	out := make([]part, max(1, (len(recs)+maxInBlock-1)/maxInBlock))
+	for i := range out {
+		of := recs[i*len(recs)/len(out) : (i+1)*len(recs)/len(out)]
+		out[i] = part{recs: of, bodied: o.newBodies}
+		if i == 0 {
+			out[i].k, out[i].was, out[i].first = o.k, o.lanes, o.first
+		} else {
+			out[i].first = string(of[0].id)
 		}
 	}
-	return nil
+	return out
+}
+
+// encode encodes the records.
+func (p *part) encode() {
+	p.rows, p.due, p.lanes = encodeRecords(p.recs), dueOf(p.recs), lanesOf(p.recs)
+	if p.bodied {
+		p.bodies = encodeBodies(p.recs)
+	}
 }
 
 // merged returns the records that a block is to have.
 func (o *block) merged() []record {
-	recs := slices.DeleteFunc(o.recs, func(r record) bool { return r.gone })
-	for _, r := range o.added {
-		recs = append(recs, *r)
+	gone := func(r record) bool { return r.gone }
+	recs, added := slices.DeleteFunc(o.recs, gone), slices.DeleteFunc(o.added, gone)
+	if len(recs) == 0 {
+		recs = added // there may be very many
+	} else {
+		recs = append(recs, added...)
 	}
-	if len(o.added) > 0 {
+	if len(added) > 0 {
 		slices.SortFunc(recs, func(a, b record) int { return cmp.Compare(a.id, b.id) })
 	}
 	return recs
 }
 
-// put writes the block k, or a new one when that is 0.
-func (b *blocks) put(k int64, first string, recs []record, was map[string]bool, bodies bool) error {
-	rows, due := encodeRecords(recs), dueOf(recs)
-	if k == 0 {
+// put writes what was encoded. The first block stays, even if nothing is left in it.
+func (b *blocks) put(p *part) error {
+	k := p.k
+	switch {
+	case len(p.recs) == 0 && p.first != "":
+		return b.remove(p)
+	case k == 0:
 		if err := query(b.c, "INSERT INTO blocks (env, first, due, rows) VALUES (?, ?, ?, ?)", nil,
-			b.env, first, due, rows); err != nil {
+			b.env, p.first, p.due, p.rows); err != nil {
 			return err
 		}
 		k = b.c.LastInsertRowID()
-	} else if err := query(b.c, "UPDATE blocks SET due = ?, rows = ? WHERE k = ?", nil,
-		due, rows, k); err != nil {
-		return err
-	}
-	if bodies {
-		if err := query(b.c, "INSERT OR REPLACE INTO block_bodies (k, bodies) VALUES (?, ?)", nil,
-			k, encodeBodies(recs)); err != nil {
+	default:
+		if err := query(b.c, "UPDATE blocks SET due = ?, rows = ? WHERE k = ?", nil,
+			p.due, p.rows, k); err != nil {
 			return err
 		}
 	}
-	return b.putLanes(k, was, lanesOf(recs))
+	if p.bodied {
+		if err := query(b.c, "INSERT OR REPLACE INTO block_bodies (k, bodies) VALUES (?, ?)", nil,
+			k, p.bodies); err != nil {
+			return err
+		}
+	}
+	return b.putLanes(k, p.was, p.lanes)
 }
 
 func (b *blocks) putLanes(k int64, was, now map[string]bool) error {
@@ -218,14 +266,14 @@ func (b *blocks) putLanes(k int64, was, now map[string]bool) error {
 }
 
 // remove removes a block in which nothing is left; the one before it holds its ids from now on.
-func (b *blocks) remove(o *block) error {
-	if err := b.putLanes(o.k, o.lanes, nil); err != nil {
+func (b *blocks) remove(p *part) error {
+	if err := b.putLanes(p.k, p.was, nil); err != nil {
 		return err
 	}
-	if err := query(b.c, "DELETE FROM block_bodies WHERE k = ?", nil, o.k); err != nil {
+	if err := query(b.c, "DELETE FROM block_bodies WHERE k = ?", nil, p.k); err != nil {
 		return err
 	}
-	return query(b.c, "DELETE FROM blocks WHERE k = ?", nil, o.k)
+	return query(b.c, "DELETE FROM blocks WHERE k = ?", nil, p.k)
 }
 
 // lanesOf returns the lanes of records, and whether something is scheduled there.

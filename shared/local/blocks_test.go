@@ -190,7 +190,7 @@ func TestFlippedBits(t *testing.T) {
 		id := resource.ID(fmt.Sprintf("std::Null[a,name=%d]", i))
 		row := state.Row{ID: id, Lane: "a/0", Hash: "ab", Reason: "why"}
 		recs[i].id = row.ID
-		recs[i].set(&row, state.StatusFailed)
+		recs[i].set(&row, state.StatusFailed, encodeState(&row))
 		recs[i].setBody(fmt.Appendf(nil, "body %d", i))
 	}
 	rows, bodies := encodeRecords(recs), encodeBodies(recs)

@@ -39,9 +39,18 @@ func stateWords() []string {
 
 // encodeState encodes the part of a row that its record in a block does not show.
 func encodeState(r *state.Row) []byte {
+	w := &binform.Writer{B: make([]byte, 0, usualState)}
+	putState(w, r)
+	return w.B
+}
+
+// usualState is the room that most encoded states fit in.
+const usualState = 96
+
+// putState writes what encodeState returns.
+func putState(w *binform.Writer, r *state.Row) {
 	more := !r.NotBefore.IsZero() || r.Attempts != 0 || len(r.Waiting) > 0 || len(r.Missing)+len(r.Causes)+len(r.Hidden)+len(r.Left) > 0 ||
 		r.Reason != "" || r.Class != "" || r.Creating != ""
-	w := &binform.Writer{B: make([]byte, 0, 96)}
 	w.Byte(stateFormat)
 	w.Byte(
 		bits(
@@ -78,7 +87,6 @@ func encodeState(r *state.Row) []byte {
 	if more {
 		putMore(w, r)
 	}
-	return w.B
 }
 
 // putMore writes what rows that are in order have not.

@@ -8,16 +8,18 @@ import (
 	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/parallel"
 	"southbound/shared/resource"
 )
 
 // Commit implements deploy.State.
 func (h *Home) Commit(ctx context.Context, env string, in state.Commit) (state.Committed, error) {
 	var out state.Committed
+	states := encodeStates(in.Rows)
 	err := h.write(ctx, "commit", func(c *sqlite.Conn) error {
 		out = state.Committed{}
 		t := &tx{c: c, env: env, in: &in, out: &out, counts: map[countKey]int{},
-			blocks: blocks{c: c, env: env}}
+			blocks: blocks{c: c, env: env, rows: len(in.Rows)}, states: states}
 		return t.run()
 	})
 	if err == nil && in.Version != nil {
@@ -35,6 +37,26 @@ type tx struct {
 	counts map[countKey]int
 	ran    running // what the lease said runs
 	blocks blocks
+	states [][]byte // of the rows, encoded
+}
+
+// encodedTogether is how many rows are encoded into one piece of memory.
+const encodedTogether = 64
+
+// encodeStates returns the states of rows, encoded. It does that on all processors, before the one
+// that writes is kept from other writes.
+func encodeStates(rows []state.Row) [][]byte {
+	out := make([][]byte, len(rows))
+	parallel.For((len(rows)+encodedTogether-1)/encodedTogether, func(i int) {
+		from, to := i*encodedTogether, min((i+1)*encodedTogether, len(rows))
+		w := &binform.Writer{B: make([]byte, 0, usualState*(to-from))}
+		for j := from; j < to; j++ {
+			begin := len(w.B)
+			putState(w, &rows[j])
+			out[j] = w.B[begin:len(w.B):len(w.B)]
+		}
+	})
+	return out
 }
 
 type countKey struct {
@@ -60,7 +82,7 @@ func (t *tx) run() error {
 		return err
 	}
 	for i := range t.in.Rows {
-		if err := t.row(&t.in.Rows[i]); err != nil {
+		if err := t.row(i); err != nil {
 			return err
 		}
 	}
@@ -100,8 +122,9 @@ func (t *tx) store() error {
 	return nil
 }
 
-// row writes one row, or notes that it has changed.
-func (t *tx) row(r *state.Row) error {
+// row writes one of the rows, or notes that it has changed.
+func (t *tx) row(i int) error {
+	r := &t.in.Rows[i]
 	in, have, err := t.blocks.find(r.ID)
 	switch {
 	case err != nil:
@@ -109,7 +132,7 @@ func (t *tx) row(r *state.Row) error {
 	case have == nil && r.Rev == 0 && r.Gone:
 		return nil
 	case have == nil && r.Rev == 0:
-		return t.insert(r)
+		return t.insert(r, t.states[i])
 	case have == nil || have.rev != r.Rev:
 		return t.conflict(in, have, r.ID)
 	}
@@ -124,18 +147,18 @@ func (t *tx) row(r *state.Row) error {
 	}
 	status := r.Status()
 	t.counts[countKey{r.Lane, status}]++
-	have.set(r, status)
+	have.set(r, status, t.states[i])
 	if t.in.Plan {
 		have.setBody(r.Body)
 	}
 	return nil
 }
 
-func (t *tx) insert(r *state.Row) error {
+func (t *tx) insert(r *state.Row, encoded []byte) error {
 	status := r.Status()
 	t.counts[countKey{r.Lane, status}]++
-	rec := &record{id: r.ID}
-	rec.set(r, status)
+	rec := record{id: r.ID}
+	rec.set(r, status, encoded)
 	rec.rev = t.in.FirstRev()
 	rec.setBody(r.Body)
 	return t.blocks.add(rec)

@@ -38,9 +38,10 @@ func moveEnv(conn *sqlite.Conn, env string) error {
 		if len(recs) == 0 {
 			return nil
 		}
-		err := out.put(0, first, recs, nil, true)
+		p := part{first: first, recs: recs, bodied: true}
+		p.encode()
 		recs = recs[:0]
-		return err
+		return out.put(&p)
 	}
 	const sql = `SELECT r.id, r.rev, r.lane, r.ticket, r.next_at, r.checked, r.status, r.state,
 		b.body, b.sum FROM rows r LEFT JOIN bodies b ON b.k = r.k WHERE r.env = ? ORDER BY r.id`

@@ -8,6 +8,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/parallel"
 	"southbound/shared/resource"
 )
 
@@ -93,14 +94,29 @@ func (h *Home) scan(
 	if err != nil || n == 0 {
 		return nil, err
 	}
-	out := make([]state.Row, 0, n) // rows are large
-	for _, recs := range found {
-		for i := range recs {
-			row, err := recs[i].row()
-			if err != nil {
-				return nil, err
+	return rowsOf(found, n)
+}
+
+// rowsOf returns the rows of the records of some blocks, which are n. That takes as long as to read
+// them, so it is done once the transaction is over, and by all processors.
+func rowsOf(found [][]record, n int) ([]state.Row, error) {
+	out := make([]state.Row, n)
+	parts, errs := make([][]state.Row, len(found)), make([]error, len(found))
+	at := 0
+	for i := range found {
+		parts[i] = out[at : at+len(found[i])]
+		at += len(found[i])
+	}
+	parallel.For(len(found), func(i int) {
+		for j := range found[i] {
+			if errs[i] = found[i][j].read(&parts[i][j]); errs[i] != nil {
+				return
 			}
-			out = append(out, row)
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
