@@ -9,11 +9,15 @@ type Found struct {
 }
 
 // Totals are sums over runs.
-type Totals struct{ Seeds, Operations, Requests, Forwards, Crashes int }
+type Totals struct {
+	Seeds, Operations, Requests, Forwards, Crashes int
+	// Kinds says how often what has come about, and InSeeds in how many seeds.
+	Kinds, InSeeds map[string]int
+}
 
 // Campaign runs n seeds from one on, until one fails.
 func Campaign(first, n uint64, m *Mutant) (*Found, Totals) {
-	var t Totals
+	t := Totals{Kinds: map[string]int{}, InSeeds: map[string]int{}}
 	for seed := first; seed < first+n; seed++ {
 		p := Draw(seed)
 		res := Run(p, m, nil)
@@ -22,6 +26,10 @@ func Campaign(first, n uint64, m *Mutant) (*Found, Totals) {
 		t.Requests += res.Requests
 		t.Forwards += res.Forwards
 		t.Crashes += res.Crashes
+		for kind, k := range res.Kinds {
+			t.Kinds[kind] += k
+			t.InSeeds[kind]++
+		}
 		if res.Violation != nil {
 			return &Found{p, res.Violation}, t
 		}

@@ -135,32 +135,24 @@ func rare(kind string) bool {
 	return false
 }
 
-// TestEveryKindHappens pins that the runs make all that they are to make, and that whatever is
-// counted is listed.
-func TestEveryKindHappens(t *testing.T) {
-	t.Parallel()
-	n := uint64(min(defaultSeeds, 1000)) //nolint:unconvert // the least of constants has no type of its own
-	seeds, times := map[string]int{}, map[string]int{}
-	for s := uint64(1); s <= n; s++ {
-		for kind, k := range Run(Draw(s), nil, nil).Kinds {
-			seeds[kind]++
-			times[kind] += k
-		}
-	}
+// checkKinds wants that every kind comes about, unless the seeds are too few for what is rare, and
+// that there are no others.
+func checkKinds(t *testing.T, of Totals) {
+	t.Helper()
 	var table strings.Builder
-	for _, kind := range slices.Sorted(maps.Keys(seeds)) {
-		fmt.Fprintf(&table, "%-50s %8d times in %5d seeds\n", kind, times[kind], seeds[kind])
+	for _, kind := range slices.Sorted(maps.Keys(of.Kinds)) {
+		fmt.Fprintf(&table, "%-50s %8d times in %5d seeds\n", kind, of.Kinds[kind], of.InSeeds[kind])
 		if !slices.Contains(kindsOf(), kind) && !rare(kind) {
 			t.Errorf("%q is counted and not listed", kind)
 		}
 	}
-	t.Logf("%d seeds\n%s", n, table.String())
-	if n < 1000 {
-		return // too few for what is rare
+	t.Logf("%d seeds\n%s", of.Seeds, table.String())
+	if of.Seeds < 1000 {
+		return
 	}
 	for _, kind := range kindsOf() {
-		if seeds[kind] == 0 {
-			t.Errorf("%q comes about in none of %d seeds", kind, n)
+		if of.Kinds[kind] == 0 {
+			t.Errorf("%q comes about in none of %d seeds", kind, of.Seeds)
 		}
 	}
 }

@@ -24,10 +24,11 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// TestSeeds pins that the first seeds find nothing.
+// TestSeeds pins that the first seeds find nothing, that the runs make all that they are to make,
+// and that whatever is counted is listed.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	campaign(t, 1, defaultSeeds)
+	checkKinds(t, campaign(t, 1, defaultSeeds))
 }
 
 // TestLong is the same for as many seeds as one likes: go test ./shared/aws/awssim -run TestLong
@@ -38,14 +39,16 @@ func TestLong(t *testing.T) {
 	}
 }
 
-func campaign(t *testing.T, first, n uint64) {
+func campaign(t *testing.T, first, n uint64) Totals {
 	t.Helper()
 	found, totals := Campaign(first, n, nil)
-	t.Logf("%+v", totals)
+	t.Logf("%d seeds, %d operations, %d requests, %d rolled forward, %d crashes",
+		totals.Seeds, totals.Operations, totals.Requests, totals.Forwards, totals.Crashes)
 	if found != nil {
 		explain(t, found, nil)
 		t.Fatalf("seed %d: %s\nshow it with: go test ./shared/aws/awssim -run TestSeed -seed %d -v", found.Plan.Seed, found.Violation, found.Plan.Seed)
 	}
+	return totals
 }
 
 // explain logs the trace of the smallest run that is found.

@@ -13,10 +13,10 @@ import (
 
 // Campaign runs n seeds, from first on, on all processors, until one violates an invariant. It
 // returns the result of that seed, the smallest if several were found at once, or nil, and how many
-// seeds were run. progress, when not nil, is told how many seeds are done, now and then, by several
-// goroutines.
-func Campaign(first, n uint64, m Mutant, progress func(done uint64)) (*Result, uint64, error) {
-	var next, done atomic.Uint64
+// seeds were run. ran, when not nil, is told of each run as it ends, one after the other.
+func Campaign(first, n uint64, m Mutant, ran func(*Result)) (*Result, uint64, error) {
+	var next atomic.Uint64
+	var done uint64
 	var mu sync.Mutex
 	var found *Result
 	var failed error
@@ -35,21 +35,22 @@ func Campaign(first, n uint64, m Mutant, progress func(done uint64)) (*Result, u
 				}
 				res, err := Run(DrawFor(first+i, m.Focus), m, nil)
 				mu.Lock()
+				done++
 				switch {
 				case err != nil:
 					failed = err
 				case res.Violation != nil && (found == nil || res.Plan.Seed < found.Plan.Seed):
 					found = &res
 				}
-				mu.Unlock()
-				if d := done.Add(1); progress != nil && d%10000 == 0 {
-					progress(d)
+				if ran != nil && err == nil {
+					ran(&res)
 				}
+				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	return found, done.Load(), failed
+	return found, done, failed
 }
 
 // maxShrinks bounds how many runs Shrink makes.

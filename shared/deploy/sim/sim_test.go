@@ -26,23 +26,31 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// TestSeeds pins that no invariant is violated in the first seeds.
+// TestSeeds pins that no invariant is violated in the first seeds, that the plans make all that they
+// are to make in the first of these, and that whatever is counted is listed.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	campaign(t, 1, defaultSeeds)
+	h := happened{most: min(defaultSeeds, 1000), seeds: map[string]int{}, times: map[string]int{}}
+	campaign(t, 1, defaultSeeds, h.add)
+	h.check(t)
 }
 
 // TestLong is the same for as many seeds as one likes: go test ./shared/deploy/sim -run TestLong
 // -seeds 1000000.
 func TestLong(t *testing.T) {
 	if *seeds > 0 {
-		campaign(t, *first, *seeds)
+		done := 0
+		campaign(t, *first, *seeds, func(*Result) {
+			if done++; done%10000 == 0 {
+				t.Logf("%d of %d seeds", done, *seeds)
+			}
+		})
 	}
 }
 
-func campaign(t *testing.T, first, n uint64) {
+func campaign(t *testing.T, first, n uint64, ran func(*Result)) {
 	t.Helper()
-	found, done, err := Campaign(first, n, Mutant{Focus: FocusOf(*focus)}, func(done uint64) { t.Logf("%d of %d seeds", done, n) })
+	found, done, err := Campaign(first, n, Mutant{Focus: FocusOf(*focus)}, ran)
 	if err != nil {
 		t.Fatal(err)
 	}
