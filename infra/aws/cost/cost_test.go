@@ -286,45 +286,6 @@ func TestChainAcrossAgents(t *testing.T) {
 	}
 }
 
-// TestFewChangedOfMany pins what it takes when ten of a hundred thousand resources changed, in
-// processes that know nothing.
-func TestFewChangedOfMany(t *testing.T) {
-	const n, changed = 100000, 10
-	h := newHome(t)
-	h.clock = &brisk{began: time.Now()}
-	h.restart()
-	h.export(modelOf(n, 1, 0))
-	if ran := h.drain(1); ran != n {
-		t.Fatalf("%d ran, want %d", ran, n)
-	}
-	t.Logf("the first export and its run: %.4f requests and %.4f WCU a resource", float64(h.meter.Take().Sum().Calls)/n, 0.0)
-	h.restart()
-	h.meter.Take()
-	if out := h.export(modelOf(n, 1, changed)); out.Changed != changed {
-		t.Fatalf("%+v", out)
-	}
-	export := h.meter.Take()
-	h.restart()
-	if ran := h.drain(1); ran != changed {
-		t.Fatalf("%d ran, want %d", ran, changed)
-	}
-	run := h.meter.Take()
-	// The goal is 60 in all. Each object into which the state is cut is one GET.
-	all, gets := export.Sum().Calls+run.Sum().Calls, export.Sum("S3.GetObject").Calls+run.Sum("S3.GetObject").Calls
-	if all-gets > 45 || gets > 22 {
-		t.Errorf("%d requests and %d GETs, want at most 45 and 22", all-gets, gets)
-	}
-	t.Logf("%d requests, %.0f WCU, %.0f RCU\nexport:\n%srun:\n%s", export.Sum().Calls+run.Sum().Calls, export.Sum().WCU+run.Sum().WCU,
-		export.Sum().RCU+run.Sum().RCU, export, run)
-
-	h.restart()
-	h.meter.Take()
-	h.export(modelOf(n, 1, changed))
-	if got := h.meter.Take(); got.Sum().Calls > 30 || got.Sum(writes...).Calls > 4 {
-		t.Errorf("an equal export:\n%s", got)
-	}
-}
-
 // slow is a clock on which everything takes long.
 type slow struct {
 	local.Clock

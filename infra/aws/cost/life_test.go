@@ -130,9 +130,14 @@ func TestFewOfManyInTheHome(t *testing.T) {
 	s.drain(1)
 	s.take(0)
 	s.restart()
-	s.export(modelOf(n, 1, few))
+	if out := s.export(modelOf(n, 1, few)); out.Changed != few {
+		t.Fatalf("%+v", out)
+	}
 	s.drain(1)
 	u := s.take(few)
+	if got := s.deployed(); got != n {
+		t.Fatalf("%d of %d deployed", got, n)
+	}
 	s.restart()
 	s.export(modelOf(n, 1, few))
 	s.drain(1)
@@ -141,9 +146,10 @@ func TestFewOfManyInTheHome(t *testing.T) {
 	// The goal is 60 in all. Each object into which the state is cut is one GET, and what the rows
 	// say of them is read in batches.
 	gets := u.Counts.Sum("S3.GetObject", "DynamoDB.BatchGetItem").Calls
-	if all-gets > 42 || gets > 26 || idle > 10 {
-		t.Errorf("%d requests and %d reads of state for %d of %d, %d for none\n%s\n%s", all-gets, gets,
-			few, n, idle, u.Counts, same.Counts)
+	objects, wrote := u.Counts.Sum("S3.GetObject").Calls, same.Counts.Sum(writes...).Calls
+	if all-gets > 42 || gets > 26 || objects > 22 || idle > 10 || wrote > 4 {
+		t.Errorf("%d requests and %d reads of state, %d of them of objects, for %d of %d; %d for none, "+
+			"%d of them writes\n%s\n%s", all-gets, gets, objects, few, n, idle, wrote, u.Counts, same.Counts)
 	}
 	t.Logf("\n%s\n%s", u.Counts, same.Counts)
 	report(t, []string{"| case | requests | WCU | RCU | dollars |", "|---|---|---|---|---|",
