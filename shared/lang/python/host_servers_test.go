@@ -132,6 +132,11 @@ func TestFaults(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", test.plugin, err)
 		}
+		var own *eval.PluginError
+		if !errors.As(err, &own) || len(own.Places) == 0 || own.Places[0].Pos.Line == 0 ||
+			own.Places[0].Pos.File != "shop/plugins/__init__.py" {
+			t.Errorf("%s: it does not say where that is: %+v", test.plugin, own)
+		}
 		if v, err := call(t, code, "shop::add", int64(40)); err != nil || v != types.Value(int64(42)) {
 			t.Fatalf("after %s: %v, %v", test.plugin, v, err)
 		}

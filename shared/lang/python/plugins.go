@@ -165,11 +165,22 @@ func (h *Host) plugin(number int, s []types.Value) eval.Plugin {
 		p.Params = append(p.Params, param)
 	}
 	p.Rest, p.Named = rest(s[3]), rest(s[4])
-	params := p.Params
+	params, at := p.Params, *p.At
 	p.Call = func(c *eval.Context, a eval.Args) (types.Value, error) {
-		return h.call(c, number, params, a)
+		v, err := h.call(c, number, params, a)
+		return v, placed(err, at)
 	}
 	return p
+}
+
+// placed has an error of a plugin say where that is, if it has no place in the code: what is wrong
+// is what it returned, or how it ended.
+func placed(err error, at diag.Pos) error {
+	var failed *eval.PluginError
+	if errors.As(err, &failed) && len(failed.Places) == 0 {
+		failed.Places = []diag.Related{{Pos: at, Message: "the plugin is defined here"}}
+	}
+	return err
 }
 
 func rest(v types.Value) *eval.Param {
