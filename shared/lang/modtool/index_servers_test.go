@@ -7,9 +7,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -134,4 +137,48 @@ func errorText(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+// TestUnreadIndex holds that an error of pip names the index and the package, and says why there is
+// none, without the password.
+func TestUnreadIndex(t *testing.T) {
+	if _, err := exec.LookPath("uv"); err == nil {
+		t.Skip("uv says so itself")
+	}
+	const secret = "s3cr3t-of-ann"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, _ := strconv.Atoi(strings.Split(r.URL.Path, "/")[1])
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(server.Close)
+	host := strings.TrimPrefix(server.URL, "http://")
+	dir := tree(t, "main.cf", "", "requirements.txt", "coded\n", "project.yml", "name: p\n")
+	for _, test := range []struct {
+		status int
+		want   []string
+	}{
+		{401, []string{"the index refuses", "401 Client Error"}},
+		{403, []string{"the index refuses", "403 Client Error"}},
+		{404, []string{"404 Client Error"}},
+	} {
+		text := fmt.Sprintf("name: p\npip: {index-url: 'http://ann:%s@%s/%d/simple'}\n", secret, host,
+			test.status)
+		if err := os.WriteFile(filepath.Join(dir, "project.yml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		tool, said := newTool(t, dir)
+		err := tool.Install(context.Background(), modtool.InstallOptions{})
+		if err == nil {
+			t.Fatalf("%d: it is installed", test.status)
+		}
+		all := everything(err)
+		for _, want := range append(test.want, fmt.Sprintf("%s/%d/simple/coded/", host, test.status)) {
+			if !strings.Contains(all, want) {
+				t.Errorf("%d: it does not say %q: %s", test.status, want, all)
+			}
+		}
+		if strings.Contains(all+said.String(), secret) {
+			t.Errorf("%d: it tells the password: %s", test.status, all)
+		}
+	}
 }

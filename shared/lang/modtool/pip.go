@@ -3,6 +3,7 @@ package modtool
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,16 +105,49 @@ func (i *installer) runPip(ctx context.Context, env string, args []string) error
 			full[again] = "--reinstall"
 		}
 	}
+	log, err := os.CreateTemp("", "southbound-pip-")
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, "install packages of Python", err)
+	}
+	defer os.Remove(log.Name())
+	defer log.Close()
+	if name == python(env) {
+		full = append(full, "--log", log.Name())
+	}
 	out, err := run(ctx, i.Dir, variables, name, full...)
 	if err == nil {
 		return nil
 	}
-	if refused(out) || refused(err.Error()) {
-		return fault.New(fault.Denied, "install packages of Python", "the index refuses: %v", err).
+	told, _ := io.ReadAll(log)
+	missed := unread(string(told))
+	if refused(out) || refused(err.Error()) || refused(missed) {
+		return fault.New(fault.Denied, "install packages of Python", "the index refuses: %v%s", err, missed).
 			WithHint("put a name and password for it into the file .netrc of your home directory, and " +
 				"see that they may read its packages")
 	}
+	if missed != "" {
+		return fault.New(fault.KindOf(err), "install packages of Python", "%v%s", err, missed)
+	}
 	return fault.Wrap(fault.KindOf(err), "install packages of Python", err)
+}
+
+// unfetched is how the log of pip says which page of an index it did not get, and why.
+var unfetched = pattern.Lazy(`Could not fetch URL (\S+): (.+?)(?: - skipping)?(?:\n|$)`)
+
+// maxUnread is how many pages of indexes an error names.
+const maxUnread = 5
+
+// unread returns what a log of pip says of pages of indexes that it did not get. pip itself only
+// says that there is no such package.
+func unread(log string) string {
+	var out []string
+	for _, m := range unfetched().FindAllStringSubmatch(log, -1) {
+		line := "\n" + hide(m[1]) + ": " + hide(m[2])
+		if !slices.Contains(out, line) && len(out) < maxUnread {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "")
 }
 
 // refusal is how pip and uv say that an index wants other credentials, or does not allow something.
