@@ -14,15 +14,18 @@ type Graph struct {
 // and is called once a node in ascending order; what it returns is copied. Repeated edges count
 // once; a node may require itself, which is a cycle.
 func New(n int, requires func(i int) []int32) *Graph {
-	g := &Graph{reqStart: make([]int32, n+1), depStart: make([]int32, n+1)}
+	g := &Graph{reqStart: make([]int32, 1, n+1)}
 	for i := range n {
-		from := len(g.reqs)
-		g.reqs = append(g.reqs, requires(i)...)
-		part := g.reqs[from:]
-		slices.Sort(part)
-		g.reqs = g.reqs[:from+len(slices.Compact(part))]
-		g.reqStart[i+1] = int32(len(g.reqs)) // edges are far fewer than 2^31
+		g.add(requires(i))
 	}
+	g.turn()
+	return g
+}
+
+// turn makes the lists of dependants from those of requirements.
+func (g *Graph) turn() {
+	n := g.Len()
+	g.depStart = make([]int32, n+1)
 	for _, r := range g.reqs {
 		g.depStart[r+1]++
 	}
@@ -37,7 +40,57 @@ func New(n int, requires func(i int) []int32) *Graph {
 			next[r]++
 		}
 	}
-	return g
+}
+
+// With returns the graph with more nodes, which no node of it requires: one before each node of at,
+// which ascends; Len stands for the end. requires returns the nodes of the new graph that the i-th
+// of them requires. What is there is copied in runs, as a graph that grows is mostly what it was.
+func (g *Graph) With(at []int, requires func(i int) []int32) *Graph {
+	out := &Graph{reqStart: make([]int32, 1, g.Len()+len(at)+1),
+		reqs: make([]int32, 0, len(g.reqs)+len(at))}
+	now, from := moved(g.Len(), at), 0
+	keep := func(to int) {
+		by := int32(len(out.reqs)) - g.reqStart[from] // see New
+		for _, end := range g.reqStart[from+1 : to+1] {
+			out.reqStart = append(out.reqStart, end+by)
+		}
+		for _, q := range g.reqs[g.reqStart[from]:g.reqStart[to]] {
+			out.reqs = append(out.reqs, now[q])
+		}
+		from = to
+	}
+	for i, to := range at {
+		keep(to)
+		out.add(requires(i))
+	}
+	keep(g.Len())
+	out.turn()
+	return out
+}
+
+// moved returns by node of n which one it becomes when one is put before each of at.
+func moved(n int, at []int) []int32 {
+	out := make([]int32, 0, n)
+	for i := 0; i <= len(at); i++ {
+		to := n
+		if i < len(at) {
+			to = at[i]
+		}
+		for len(out) < to {
+			out = append(out, int32(len(out)+i)) // nodes are far fewer than 2^31
+		}
+	}
+	return out
+}
+
+// add adds a node that requires others.
+func (g *Graph) add(requires []int32) {
+	from := len(g.reqs)
+	g.reqs = append(g.reqs, requires...)
+	part := g.reqs[from:]
+	slices.Sort(part)
+	g.reqs = g.reqs[:from+len(slices.Compact(part))]
+	g.reqStart = append(g.reqStart, int32(len(g.reqs))) // edges are far fewer than 2^31
 }
 
 // Len returns the number of nodes.

@@ -267,3 +267,51 @@ func BenchmarkCycles100k(b *testing.B) {
 		g.Cycles()
 	}
 }
+
+// TestWith pins that a graph with more nodes is the one that is made of all of them.
+func TestWith(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		n := rnd.IntN(9)
+		isNew, was := make([]bool, n), 0 // by node of the whole
+		var old, at []int
+		for i := range n {
+			if isNew[i] = rnd.IntN(3) == 0; isNew[i] {
+				at = append(at, was)
+			} else {
+				old, was = append(old, i), was+1
+			}
+		}
+		edges := make([][]int32, n)
+		for i := range n {
+			for q := range n {
+				if rnd.IntN(3) == 0 && (isNew[i] || !isNew[q]) {
+					edges[i] = append(edges[i], int32(q))
+				}
+			}
+		}
+		index := map[int32]int32{}
+		for i, o := range old {
+			index[int32(o)] = int32(i)
+		}
+		part := New(len(old), func(i int) []int32 {
+			var out []int32
+			for _, q := range edges[old[i]] {
+				out = append(out, index[q])
+			}
+			return out
+		})
+		whole := New(n, func(i int) []int32 { return edges[i] })
+		got := part.With(at, func(i int) []int32 { return edges[at[i]+i] })
+		if !same(got, whole) {
+			t.Fatalf("seed %d: %v with more at %v is %v, and not %v", seed, part, at, got, whole)
+		}
+	}
+}
+
+// same reports whether two graphs have the same edges.
+func same(a, b *Graph) bool {
+	return slices.Equal(a.reqStart, b.reqStart) && slices.Equal(a.reqs, b.reqs) &&
+		slices.Equal(a.depStart, b.depStart) && slices.Equal(a.deps, b.deps)
+}

@@ -18,12 +18,13 @@ func (h *Home) Commit(ctx context.Context, env string, in state.Commit) (state.C
 	states := encodeStates(in.Rows)
 	err := h.write(ctx, "commit", func(c *sqlite.Conn) error {
 		out = state.Committed{}
-		t := &tx{c: c, env: env, in: &in, out: &out, counts: map[countKey]int{},
+		t := &tx{c: c, env: env, sets: &h.sets, in: &in, out: &out, counts: map[countKey]int{},
 			blocks: blocks{c: c, env: env, rows: len(in.Rows)}, states: states}
 		return t.run()
 	})
 	if err == nil && in.Version != nil {
 		h.versions.written(versionKey{env, in.Version.Number}, *in.Version)
+		h.sets.keep(env, in.Version)
 	}
 	return out, err
 }
@@ -36,6 +37,7 @@ type tx struct {
 	out    *state.Committed
 	counts map[countKey]int
 	ran    running // what the lease said runs
+	sets   *lastSets
 	blocks blocks
 	states [][]byte // of the rows, encoded
 }
@@ -100,12 +102,17 @@ func (t *tx) run() error {
 // store writes the version, forgets versions, and writes agents.
 func (t *tx) store() error {
 	if t.in.Version != nil {
-		if err := putVersion(t.c, t.env, t.in.Version); err != nil {
+		if err := t.version(*t.in.Version); err != nil {
 			return err
 		}
 	}
 	for _, n := range t.in.Forget {
 		if err := query(t.c, "DELETE FROM versions WHERE env = ? AND number = ?", nil, t.env, n); err != nil {
+			return err
+		}
+	}
+	if len(t.in.Forget) > 0 {
+		if err := forgetSets(t.c, t.env); err != nil {
 			return err
 		}
 	}

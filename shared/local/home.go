@@ -37,6 +37,7 @@ type Home struct {
 	waves   map[waveKey]*seenChecks
 
 	versions knownVersions
+	sets     lastSets
 }
 
 // Open opens the data directory dir, and makes it if it is missing. Its errors are of the kinds

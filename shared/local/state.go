@@ -127,13 +127,26 @@ func (h *Home) Envs(ctx context.Context) ([]string, error) {
 	return out, err
 }
 
-// putVersion stores a version that must be new.
-func putVersion(c *sqlite.Conn, env string, v *state.Version) error {
-	err := query(c, "INSERT INTO versions (env, number, record) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", nil, env, v.Number, toJSON(v))
-	if err == nil && c.Changes() == 0 {
+// version stores a version, which must be new, and which sets it has.
+func (t *tx) version(v state.Version) error {
+	last := 0
+	const newest = "SELECT max(number) FROM versions WHERE env = ?"
+	if err := query(t.c, newest, func(s *sqlite.Stmt) error {
+		last = s.ColumnInt(0)
+		return nil
+	}, t.env); err != nil {
+		return err
+	}
+	whole := v
+	v.Sets = nil
+	err := query(t.c, "INSERT INTO versions (env, number, record) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", nil, t.env, v.Number, toJSON(v))
+	if err == nil && t.c.Changes() == 0 {
 		return fault.New(fault.Conflict, "write version", "version %d exists", v.Number)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return t.sets.putSets(t.c, t.env, &whole, last)
 }
 
 // Agents implements deploy.State.

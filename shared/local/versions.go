@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"unicode/utf8"
 
 	"zombiezen.com/go/sqlite"
 
@@ -13,7 +12,8 @@ import (
 
 // A version names all of its sets, which are as many as there are instances of services, and it is
 // read several times by each export. It never changes, and no other one gets its number, so one
-// that was read or written before is not decoded again, as long as it is stored.
+// that was read or written before is not decoded again, as long as it is stored. Its sets are not
+// copied for whoever reads it: they are not to be changed.
 
 // maxVersions is how many versions a process remembers.
 const maxVersions = 4
@@ -45,7 +45,7 @@ func (k *knownVersions) get(key versionKey) (v state.Version, known bool, err er
 		return v, false, nil
 	}
 	v = have.Version
-	v.Chunks, v.Sets, v.Files = slices.Clone(v.Chunks), slices.Clone(v.Sets), slices.Clone(v.Files)
+	v.Chunks, v.Files = slices.Clone(v.Chunks), slices.Clone(v.Files)
 	return v, true, fromJSON(have.agents, &v.Agents)
 }
 
@@ -53,7 +53,7 @@ func (k *knownVersions) get(key versionKey) (v state.Version, known bool, err er
 func (k *knownVersions) keep(key versionKey, v state.Version) {
 	have := knownVersion{v, toJSON(v.Agents)}
 	have.Agents = nil
-	have.Chunks, have.Sets, have.Files = slices.Clone(v.Chunks), slices.Clone(v.Sets), slices.Clone(v.Files)
+	have.Chunks, have.Sets, have.Files = slices.Clone(v.Chunks), slices.Clip(v.Sets), slices.Clone(v.Files)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.byKey == nil || len(k.byKey) >= maxVersions {
@@ -67,11 +67,13 @@ func (k *knownVersions) written(key versionKey, v state.Version) {
 	lists := v
 	v.Chunks, v.Sets, v.Files = nil, nil, nil
 	var read state.Version
-	changes := func(set string) bool { return !utf8.ValidString(set) } // when it is encoded
-	if slices.ContainsFunc(lists.Sets, changes) || fromJSON(toJSON(v), &read) != nil {
+	if fromJSON(toJSON(v), &read) != nil {
 		return
 	}
-	read.Chunks, read.Sets, read.Files = lists.Chunks, lists.Sets, lists.Files
+	read.Chunks, read.Files = lists.Chunks, lists.Files
+	if len(lists.Sets) > 0 {
+		read.Sets = lists.Sets
+	}
 	k.keep(key, read)
 }
 
@@ -81,12 +83,16 @@ func (h *Home) Versions(ctx context.Context, env string, numbers ...int) ([]stat
 	err := h.read(ctx, "read versions", func(c *sqlite.Conn) error {
 		if len(numbers) == 0 {
 			const all = "SELECT record FROM versions WHERE env = ? ORDER BY number"
-			return query(c, all, func(s *sqlite.Stmt) error {
+			err := query(c, all, func(s *sqlite.Stmt) error {
 				var v state.Version
 				err := fromJSON(s.ColumnText(0), &v)
 				out = append(out, v)
 				return err
 			}, env)
+			for i := 0; i < len(out) && err == nil; i++ {
+				err = readSets(c, env, &out[i])
+			}
+			return err
 		}
 		for _, n := range numbers {
 			v, there, err := h.version(c, versionKey{env, n})
@@ -122,6 +128,9 @@ func (h *Home) version(c *sqlite.Conn, key versionKey) (v state.Version, there b
 		return fromJSON(s.ColumnText(0), &v)
 	}, key.env, key.number)
 	if there && err == nil {
+		if err = readSets(c, key.env, &v); err != nil {
+			return v, there, err
+		}
 		h.versions.keep(key, v)
 	}
 	return v, there, err

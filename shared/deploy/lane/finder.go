@@ -9,10 +9,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// finder finds the part of a graph that a lane needs: the resources of its agent; what those that
-// are scheduled in the lane require, through what is not scheduled and up to what is; and in the
-// other direction, in the same way, what requires them. What stands behind something that is
-// scheduled does not matter here: that waits for it itself.
+// finder finds the part of a graph that a lane needs: what is scheduled in it; what that requires,
+// through what is not scheduled and up to what is; and in the other direction, in the same way,
+// what requires it. What stands behind something that is scheduled does not matter here: that waits
+// for it itself. Where a wave may ask for any of them, it is all the resources of the agent, too.
 type finder struct {
 	*Config
 	env       string
@@ -20,14 +20,15 @@ type finder struct {
 	releasing bool  // rows may not be where the graph says
 
 	v      *view
-	name   string  // of the own agent
-	agent  int32   // its number; none, if all its resources have left
-	starts []int32 // scheduled in this lane
-	ends   []int32 // of this lane, and not to be waited for any more: others have to hear of it
-	own    owned
-	read   map[int32]bool // agents of which all was read just now
-	asked  map[int32]bool // nodes of which it is known just now whether they are scheduled
-	past   int            // how many agents of which nothing is known may be looked past
+	name   string          // of the own agent
+	all    bool            // all its resources matter
+	agent  int32           // its number; none, if all its resources have left
+	starts []int32         // scheduled in this lane
+	ends   []int32         // of this lane, and not to be waited for any more: others have to hear of it
+	own    map[int32]owned // what is scheduled of the agent of the lane
+	read   map[int32]bool  // agents of which all was read just now
+	asked  map[int32]bool  // nodes of which it is known just now whether they are scheduled
+	past   int             // how many agents of which nothing is known may be looked past
 
 	seen     []byte // by node
 	nodes    []int32
@@ -50,8 +51,10 @@ func (f *finder) run() {
 	g := f.v.graph
 	f.seen, f.unknown = make([]byte, len(g.IDs)), map[int32]bool{}
 	f.nodes, f.ask, f.expanded = f.nodes[:0], f.ask[:0], f.expanded[:0]
-	for _, n := range g.Agents().NodesOf(f.name) {
-		f.find(n, seenAtAll)
+	if f.all {
+		for _, n := range g.NodesOf(f.name) {
+			f.find(n, seenAtAll)
+		}
 	}
 	for _, n := range slices.Concat(f.starts, f.ends) {
 		f.find(n, seenBehind)
@@ -117,8 +120,7 @@ func (f *finder) stops(n int32, exactly bool) bool {
 	}
 	needs, assumed := v.needs[n], v.assumed[n]
 	if a == f.agent {
-		at := v.graph.Agents().At[n]
-		needs, assumed = f.own.needs[at], f.own.assumed[at]
+		needs, assumed = f.own[n].needs, f.own[n].assumed
 	}
 	if exactly && needs && !f.asked[n] {
 		if fresh := a == f.agent || f.read[a]; fresh && !assumed {
@@ -144,18 +146,21 @@ func (f *finder) behind(stack []int32) {
 	}
 }
 
-// owned is what is scheduled of the agent of a lane, by node among those of the agent.
+// owned says of a resource of the agent of a lane how it is scheduled.
 type owned struct {
-	needs, assumed []bool
-	tickets        []int64
+	needs, assumed bool
+	ticket         int64
 }
 
 // findPart finds what this lane has to know of the graph, and reads what of that is not known
 // yet. It returns false if the schedule has changed meanwhile.
-func (w *worker) findPart(ctx context.Context, own owned, starts, ends []int32) (bool, error) {
+func (w *worker) findPart(
+	ctx context.Context, own map[int32]owned, starts, ends []int32,
+) (bool, error) {
 	name := state.AgentOf(w.lane)
 	f := &finder{Config: &w.Config, env: w.env, epoch: w.sched.Wave.Epoch,
 		releasing: w.stored.Releasing != 0, v: w.view, name: name, agent: w.view.graph.Agents().Number[name],
+		all:    len(w.sched.Unfinished) > 0 || w.stored.Releasing != 0,
 		starts: starts, ends: ends, own: own,
 		read: map[int32]bool{}, asked: map[int32]bool{}}
 	for {
@@ -207,8 +212,9 @@ func (f *finder) askFinished(ctx context.Context) error {
 			return fault.Wrap(fault.Unknown, "read schedule", err)
 		}
 		for _, n := range g.Nodes(done) {
-			if g.AgentOf(n) == f.agent {
-				f.own.needs[g.Agents().At[n]] = false
+			if own, is := f.own[n]; is {
+				own.needs = false
+				f.own[n] = own
 			}
 		}
 		f.v.finished(g.Nodes(done))
@@ -230,8 +236,8 @@ func (p *part) narrow(f *finder) {
 	for i, n := range f.nodes {
 		needs, assumed, ticket := v.needs[n] && !v.clear[n], v.assumed[n], v.tickets[n]
 		if a := v.graph.AgentOf(n); a == f.agent {
-			at := v.graph.Agents().At[n]
-			needs, assumed, ticket = f.own.needs[at], f.own.assumed[at], f.own.tickets[at]
+			own := f.own[n]
+			needs, assumed, ticket = own.needs, own.assumed, own.ticket
 		}
 		scheduled[i], p.tickets[i] = needs, ticket
 		if needs && assumed {

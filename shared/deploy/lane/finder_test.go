@@ -100,7 +100,7 @@ func looksRight(w *worker, s *fixedState, whole *frontier) error {
 	var starts []int32
 	for n := range int32(len(g.IDs)) { // small
 		if g.Lane(n) == w.lane && s.needs[n] {
-			own.needs[g.Agents().At[n]], starts = true, append(starts, n)
+			own[n], starts = owned{needs: true}, append(starts, n)
 		}
 	}
 	if same, err := w.findPart(context.Background(), own, starts, nil); !same || err != nil {

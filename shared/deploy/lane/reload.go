@@ -67,7 +67,6 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 // schedule has changed meanwhile.
 func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool, error) {
 	g := w.view.graph
-	x := g.Agents()
 	own := w.ownElsewhere()
 	here := make(map[int32]*state.Row, len(rows))
 	var starts, ends []int32
@@ -83,7 +82,7 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 		}
 		here[n] = r
 		needs := r.Ticket != 0 || waving && (w.inWave(r) || w.skips(r) && !r.Removing)
-		own.needs[x.At[n]], own.assumed[x.At[n]] = needs, false
+		own[n] = owned{needs: needs, ticket: own[n].ticket}
 		if needs {
 			starts = append(starts, n)
 		} else if waving && w.skips(r) {
@@ -111,21 +110,21 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 }
 
 // ownElsewhere returns what is scheduled of the agent in other lanes than this.
-func (q *queue) ownElsewhere() owned {
-	g := q.view.graph
-	x := g.Agents()
-	nodes := x.NodesOf(state.AgentOf(q.lane))
-	own := owned{make([]bool, len(nodes)), make([]bool, len(nodes)), make([]int64, len(nodes))}
+func (q *queue) ownElsewhere() map[int32]owned {
+	g, own := q.view.graph, map[int32]owned{}
 	for _, t := range q.sched.Tickets {
 		if n := g.Node(t.ID); n >= 0 && t.Lane != q.lane {
-			own.needs[x.At[n]], own.tickets[x.At[n]] = true, t.N
+			own[n] = owned{needs: true, ticket: t.N}
 		}
 	}
+	if len(q.sched.Unfinished) == 0 {
+		return own // no wave asks for anything
+	}
 	waves := wavesOf(q.sched, q.stored.Releasing != 0)
-	for i, n := range nodes {
+	for _, n := range g.NodesOf(state.AgentOf(q.lane)) {
 		asks, assumed := waves.ask(g, n)
-		if here := g.Lane(n) == q.lane; asks && !own.needs[i] && (assumed || !here) {
-			own.needs[i], own.assumed[i] = true, assumed
+		if here := g.Lane(n) == q.lane; asks && !own[n].needs && (assumed || !here) {
+			own[n] = owned{needs: true, assumed: assumed}
 		}
 	}
 	return own

@@ -6,7 +6,6 @@ import (
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
-	"southbound/shared/resource"
 )
 
 // view is what a process knows of one schedule, for all lanes that it serves. As long as a schedule
@@ -18,10 +17,11 @@ type view struct {
 	graph *version.Graph
 
 	mu      sync.Mutex
-	read    []bool  // by agent: the rest says what is scheduled of it
-	needs   []bool  // by node: scheduled, when somebody looked last
-	assumed []bool  // by node: taken to be scheduled, perhaps wrongly
-	tickets []int64 // by node; 0: none
+	read    []bool          // by agent: the rest says what is scheduled of it
+	needs   []bool          // by node: scheduled, when somebody looked last
+	assumed []bool          // by node: taken to be scheduled, perhaps wrongly
+	tickets map[int32]int64 // by node; none: 0
+	listed  [][]int32       // by agent: what was scheduled when somebody looked first
 	// clear is by node: it is known that neither it nor anything that it requires, directly or not,
 	// is scheduled. That is so of what was claimed in this schedule and has finished.
 	clear []bool
@@ -46,8 +46,8 @@ func (c *Views) of(env string, plan int64, g *version.Graph) *view {
 	}
 	n := len(g.IDs)
 	v := &view{plan: plan, graph: g, read: make([]bool, len(g.Agents().Names)),
-		needs: make([]bool, n), assumed: make([]bool, n), tickets: make([]int64, n),
-		clear: make([]bool, n)}
+		needs: make([]bool, n), assumed: make([]bool, n), tickets: map[int32]int64{},
+		clear: make([]bool, n), listed: make([][]int32, len(g.Agents().Names))}
 	if len(c.byEnv) >= maxViews {
 		clear(c.byEnv)
 	}
@@ -65,12 +65,14 @@ func (v *view) learn(s state.Schedule, agents []string, releasing bool) bool {
 	if s.PlanSeq != v.plan {
 		return false
 	}
-	x := v.graph.Agents()
-	tickets := map[resource.ID]int64{}
+	x, waves := v.graph.Agents(), wavesOf(s, releasing)
+	tickets, byAgent := make(map[int32]int64, len(s.Tickets)), map[int32][]int32{}
 	for _, t := range s.Tickets {
-		tickets[t.ID] = t.N
+		if n := v.graph.Node(t.ID); n >= 0 {
+			a := v.graph.AgentOf(n)
+			tickets[n], byAgent[a] = t.N, append(byAgent[a], n)
+		}
 	}
-	waves := wavesOf(s, releasing)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, name := range agents {
@@ -78,11 +80,27 @@ func (v *view) learn(s state.Schedule, agents []string, releasing bool) bool {
 		if !known {
 			continue
 		}
-		for _, n := range x.Nodes[a] {
-			ticket := tickets[v.graph.IDs[n]]
+		nodes := v.listed[a]
+		if !v.read[a] {
+			nodes = byAgent[a]
+			if len(s.Unfinished) > 0 {
+				nodes = v.graph.NodesOf(name) // a wave may ask for any of them
+			}
+		}
+		for _, n := range nodes {
+			ticket := tickets[n]
 			asks, assumed := waves.ask(v.graph, n)
-			if needs := ticket != 0 || asks; !v.read[a] || !needs {
-				v.needs[n], v.assumed[n], v.tickets[n] = needs, ticket == 0 && assumed, ticket
+			needs := ticket != 0 || asks
+			if !v.read[a] || !needs {
+				v.needs[n], v.assumed[n] = needs, ticket == 0 && assumed
+				if ticket == 0 {
+					delete(v.tickets, n)
+				} else {
+					v.tickets[n] = ticket
+				}
+			}
+			if !v.read[a] && needs {
+				v.listed[a] = append(v.listed[a], n)
 			}
 		}
 		v.read[a] = true

@@ -37,8 +37,8 @@ func (p *exporting) addable(x Export, last state.Version) bool {
 	for i := range x.Model.Resources {
 		r := &x.Model.Resources[i]
 		_, more := provider.As[provider.Generator](p.pl.Handlers[r.Type])
-		if more || !known(r) || r.Purged || p.pl.Checker.Gathers(r) ||
-			r.Set != "" && slices.Contains(last.Sets, r.Set) {
+		_, there := slices.BinarySearch(last.Sets, r.Set)
+		if more || !known(r) || r.Purged || p.pl.Checker.Gathers(r) || there {
 			return false
 		}
 	}
@@ -229,8 +229,7 @@ func (a *adder) next(ctx context.Context, x Export) (next, error) {
 	v.Number, v.At, v.Pack = a.env.Last+1, a.pl.Clock.Now(), a.pl.Pack
 	v.Base, v.Origin = a.last.Number, x.Origin
 	v.Chunks, v.Files = slices.Clone(v.Chunks), a.files(x.Model)
-	v.Sets = slices.Concat(v.Sets, setsOf(a.list))
-	slices.Sort(v.Sets)
+	v.Sets = withSets(v.Sets, setsOf(a.list))
 	sums, blobs, err := a.chunks(ctx, &v, entries)
 	if err != nil {
 		return next{}, err
@@ -239,6 +238,16 @@ func (a *adder) next(ctx context.Context, x Export) (next, error) {
 	return next{version: v, last: a.last, fresh: true, blobs: blobs,
 		delta:    &delta{after: entries, nodes: a.nodes()},
 		contents: &contents{a.known.index, sums, a.list}}, nil
+}
+
+// withSets returns sets, which are sorted, with more.
+func withSets(sets, more []string) []string {
+	out := make([]string, 0, len(sets)+len(more))
+	for _, s := range more {
+		at, _ := slices.BinarySearch(sets, s)
+		out, sets = append(append(out, sets[:at]...), s), sets[at:]
+	}
+	return append(out, sets...)
 }
 
 // files returns the files of the version.

@@ -121,6 +121,7 @@ func (p *planning) orderBy(g *version.Graph) {
 	if len(p.order) < 2 {
 		return
 	}
+	g = g.Behind(g.Nodes(p.order))
 	rank := make([]int32, len(g.IDs))
 	for i, n := range g.Order() {
 		rank[n] = int32(i)

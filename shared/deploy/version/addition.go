@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"southbound/shared/binform"
-	"southbound/shared/dag"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -62,50 +61,63 @@ func compareNodes(a, b Node) int { return cmp.Compare(a.ID, b.ID) }
 func (g *Graph) with(more []Node) *Graph {
 	n := len(g.IDs) + len(more)
 	out := &Graph{IDs: make([]resource.ID, 0, n), LaneOf: make([]int32, 0, n),
-		Removing: make([]bool, 0, n), Lanes: slices.Clone(g.Lanes)}
-	for i := range more {
-		out.Lanes = append(out.Lanes, more[i].Lane)
-	}
-	slices.Sort(out.Lanes)
-	out.Lanes = slices.Compact(out.Lanes)
-	lanes := make([]int32, len(g.Lanes)) // by lane of g: which one it is of out
-	for i, lane := range g.Lanes {
-		lanes[i] = out.laneOf(lane)
-	}
-	now := make([]int32, 0, len(g.IDs)) // by node of g: which one it is of out
-	was := make([]int32, 0, n)          // by node of out: which one it is of g, or ^i of more
+		Removing: make([]bool, 0, n), Lanes: g.lanesWith(more)}
+	at, from := make([]int, len(more)), 0
 	keep := func(to int) {
-		for i := len(now); i < to; i++ {
-			now, was = append(now, int32(len(was))), append(was, int32(i)) // see Node
-			out.IDs, out.Removing = append(out.IDs, g.IDs[i]), append(out.Removing, g.Removing[i])
-			out.LaneOf = append(out.LaneOf, lanes[g.LaneOf[i]])
-		}
+		out.IDs = append(out.IDs, g.IDs[from:to]...)
+		out.Removing = append(out.Removing, g.Removing[from:to]...)
+		out.LaneOf = append(out.LaneOf, g.LaneOf[from:to]...)
+		from = to
 	}
 	for i := range more {
-		at, _ := slices.BinarySearch(g.IDs, more[i].ID)
-		keep(at)
-		was = append(was, ^int32(i)) // see Node
+		at[i], _ = slices.BinarySearch(g.IDs, more[i].ID)
+		keep(at[i])
 		out.IDs, out.Removing = append(out.IDs, more[i].ID), append(out.Removing, more[i].Removing)
-		out.LaneOf = append(out.LaneOf, out.laneOf(more[i].Lane))
+		out.LaneOf = append(out.LaneOf, 0)
 	}
 	keep(len(g.IDs))
+	out.renumberLanes(g, at, more)
 	buf := make([]int32, 0, 16)
-	out.dag = dag.New(n, func(i int) []int32 {
+	out.dag = g.dag.With(at, func(i int) []int32 {
 		buf = buf[:0]
-		if j := was[i]; j >= 0 {
-			for _, q := range g.Requires(j) {
-				buf = append(buf, now[q])
-			}
-			return buf
-		}
-		for _, id := range more[^was[i]].Requires {
-			if q := out.Node(id); q >= 0 && int(q) != i {
+		for _, id := range more[i].Requires {
+			if q := out.Node(id); q >= 0 && int(q) != at[i]+i {
 				buf = append(buf, q)
 			}
 		}
 		return buf
 	})
 	return out
+}
+
+// lanesWith returns the lanes of the graph with more nodes.
+func (g *Graph) lanesWith(more []Node) []string {
+	out := slices.Clone(g.Lanes)
+	for i := range more {
+		if lane, known := slices.BinarySearch(out, more[i].Lane); !known {
+			out = slices.Insert(out, lane, more[i].Lane)
+		}
+	}
+	return out
+}
+
+// renumberLanes gives nodes the numbers of their lanes: those that were copied from g have the
+// numbers that these have there, and of more the i-th is before the node at[i] of g.
+func (g *Graph) renumberLanes(of *Graph, at []int, more []Node) {
+	if len(g.Lanes) != len(of.Lanes) {
+		now := make([]int32, len(of.Lanes))
+		for i, lane := range of.Lanes {
+			now[i] = g.laneOf(lane)
+		}
+		for n, lane := range g.LaneOf {
+			if len(now) > 0 {
+				g.LaneOf[n] = now[lane]
+			}
+		}
+	}
+	for i := range more {
+		g.LaneOf[at[i]+i] = g.laneOf(more[i].Lane)
+	}
 }
 
 // laneOf returns the index of a lane.

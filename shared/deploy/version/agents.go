@@ -8,20 +8,17 @@ import (
 	"southbound/shared/resource"
 )
 
-// AgentIndex says which nodes of a graph are of which agent.
+// AgentIndex says which agents a graph has.
 type AgentIndex struct {
 	Names  []string
 	Number map[string]int32 // by name: index into names
 	of     []int32          // by lane
-	Nodes  [][]int32        // by agent, ascending
-	At     []int32          // by node: where it is among those of its agent
 }
 
 // Agents returns the index of the agents of a graph. It is made once.
 func (g *Graph) Agents() *AgentIndex {
 	g.agentsOnce.Do(func() {
 		x := &AgentIndex{Number: map[string]int32{}, of: make([]int32, len(g.Lanes))}
-		x.At = make([]int32, len(g.IDs))
 		for i, lane := range g.Lanes {
 			name := state.AgentOf(lane)
 			a, known := x.Number[name]
@@ -31,23 +28,27 @@ func (g *Graph) Agents() *AgentIndex {
 			}
 			x.of[i] = a
 		}
-		x.Nodes = make([][]int32, len(x.Names))
-		for n, lane := range g.LaneOf {
-			a := x.of[lane]
-			x.At[n] = int32(len(x.Nodes[a]))          // see Node
-			x.Nodes[a] = append(x.Nodes[a], int32(n)) // see Node
-		}
 		g.agentIndex = x
 	})
 	return g.agentIndex
 }
 
-// NodesOf returns the nodes of an agent, ascending.
-func (x *AgentIndex) NodesOf(agent string) []int32 {
-	if a, known := x.Number[agent]; known {
-		return x.Nodes[a]
+// NodesOf returns the nodes of an agent, ascending. The lists of all agents are made when one of
+// them is asked for first: what looks at few resources does without.
+func (g *Graph) NodesOf(agent string) []int32 {
+	x := g.Agents()
+	a, known := x.Number[agent]
+	if !known {
+		return nil
 	}
-	return nil
+	g.nodesOnce.Do(func() {
+		g.nodesOf = make([][]int32, len(x.Names))
+		for n, lane := range g.LaneOf {
+			a := x.of[lane]
+			g.nodesOf[a] = append(g.nodesOf[a], int32(n)) // see Node
+		}
+	})
+	return g.nodesOf[a]
 }
 
 // AgentOf returns the number of the agent of a node.
@@ -85,6 +86,27 @@ func (g *Graph) Part(nodes []int32) *Graph {
 		return edges
 	})
 	return out
+}
+
+// Behind returns the part of the graph that nodes are in, with all that they require, directly or
+// not.
+func (g *Graph) Behind(nodes []int32) *Graph {
+	seen := make(map[int32]bool, len(nodes))
+	var all []int32
+	for stack := slices.Clone(nodes); len(stack) > 0; {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if seen[n] {
+			continue
+		}
+		seen[n], all = true, append(all, n)
+		stack = append(stack, g.Requires(n)...)
+	}
+	if len(all) == len(g.IDs) {
+		return g
+	}
+	slices.Sort(all)
+	return g.Part(all)
 }
 
 // Nodes returns the indexes of ids in the graph, leaving out those that are not in it.

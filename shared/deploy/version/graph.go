@@ -25,6 +25,8 @@ type Graph struct {
 
 	agentsOnce sync.Once
 	agentIndex *AgentIndex
+	nodesOnce  sync.Once
+	nodesOf    [][]int32 // by agent
 
 	base  string // the stored graph of which this is an addition; "": of none
 	added []Node // what it adds to that, sorted by id
