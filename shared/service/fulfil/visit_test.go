@@ -312,3 +312,23 @@ func TestVisitRoom(t *testing.T) {
 	visit("two")
 	there(models[0], true)
 }
+
+// TestVisitEndsUnnotified wants visits to end where nobody deploys, and nobody would send a notice.
+func TestVisitEndsUnnotified(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	w.order("site", "one", map[string]any{"host_name": "a"})
+	for range 2 { // the second one does not know that what was exported is yet to be run
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		store := &crash{Store: w.store, at: 20, end: cancel} // it needs a few writes
+		worker := w.visitor(store, func(c *fulfil.Config) { c.Notified = false })
+		left, err := worker.Visit(ctx, []string{"one"}, false, time.Time{})
+		if err != nil || len(left) > 0 {
+			t.Fatalf("%v: left %v, %s", err, left, w.states())
+		}
+	}
+	if r := w.read("one"); len(r.Tasks) == 0 {
+		t.Errorf("nobody has run its resources, and nothing is left to do in %s", r.State)
+	}
+}

@@ -52,8 +52,8 @@ func (r *round) watch(ctx context.Context) error {
 	for _, j := range jobs {
 		outcome := r.outcomeOf(j.rec, byID)
 		if outcome == lifecycle.Pending {
-			if r.Notified && j.rec.Due.After(r.now()) {
-				continue // whoever runs them notifies
+			if j.rec.Due.After(r.now()) {
+				continue // it has been looked at just now, or whoever runs them notifies
 			}
 			rec := *j.rec
 			rec.Due = r.now().Add(r.pause(&rec))
