@@ -51,10 +51,13 @@ func (w *Writer) Text(s string) {
 }
 
 // Texts writes a list after how many there are.
-func (w *Writer) Texts(list []string) {
+func (w *Writer) Texts(list []string) { WriteTexts(w, list) }
+
+// WriteTexts is Texts for a list of a type of its own.
+func WriteTexts[T ~string](w *Writer, list []T) {
 	w.Len(len(list))
 	for _, s := range list {
-		w.Text(s)
+		w.Text(string(s))
 	}
 }
 
@@ -115,6 +118,11 @@ func (r *Reader) Bool() bool { return r.Byte() == 1 }
 
 // Uint reads what Writer.Uint wrote.
 func (r *Reader) Uint() uint64 {
+	if len(r.B) > 0 && r.B[0] < 0x80 { // most numbers are one byte
+		v := uint64(r.B[0])
+		r.B = r.B[1:]
+		return v
+	}
 	v, n := binary.Uvarint(r.B)
 	if n <= 0 {
 		r.Fail()
@@ -126,13 +134,8 @@ func (r *Reader) Uint() uint64 {
 
 // Int reads what Writer.Int wrote.
 func (r *Reader) Int() int64 {
-	v, n := binary.Varint(r.B)
-	if n <= 0 {
-		r.Fail()
-		return 0
-	}
-	r.B = r.B[n:]
-	return v
+	v := r.Uint()
+	return int64(v>>1) ^ -int64(v&1) // as binary.Varint
 }
 
 // UintTo reads a number that is at most limit.
@@ -169,10 +172,13 @@ func (r *Reader) Bytes() []byte { return r.Take(r.Len()) }
 func (r *Reader) Text() string { return string(r.Bytes()) }
 
 // Texts reads what Writer.Texts wrote; no texts are nil.
-func (r *Reader) Texts() []string {
-	var out []string
+func (r *Reader) Texts() []string { return ReadTexts[string](r) }
+
+// ReadTexts is Texts for a list of a type of its own.
+func ReadTexts[T ~string](r *Reader) []T {
+	var out []T
 	for n := r.Len(); n > 0 && !r.Bad; n-- {
-		out = append(out, r.Text())
+		out = append(out, T(r.Text()))
 	}
 	return out
 }

@@ -5,7 +5,10 @@ import (
 
 	"southbound/shared/aws/pack"
 	"southbound/shared/binform"
+	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/state/rowcodec"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 // enc writes what is stored, dec reads it; what they add to a Writer and a Reader stands where the
@@ -16,6 +19,24 @@ type (
 )
 
 func decode(b []byte) *dec { return &dec{binform.Reader{B: b}} }
+
+// row writes a row without its lane, which is its tablet's; with intent false also without version,
+// hash and body.
+func (e *enc) row(r *state.Row, intent bool) {
+	e.Text(string(r.ID))
+	rowcodec.Write(&e.Writer, r, intent)
+}
+
+func (d *dec) row() rowcodec.Stored {
+	r := rowcodec.Stored{}
+	r.ID = resource.ID(d.Text())
+	rowcodec.Read(&d.Reader, &r)
+	return r
+}
+
+func (e *enc) ids(ids []resource.ID) { binform.WriteTexts(&e.Writer, ids) }
+
+func (d *dec) ids() []resource.ID { return binform.ReadTexts[resource.ID](&d.Reader) }
 
 // packer compresses; a plain one does nothing.
 type packer struct{ *pack.Packer }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/state/rowcodec"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -175,7 +176,7 @@ func (c *commit) rows(ctx context.Context) error {
 			old = at.row
 		}
 		if e.rows == nil { // there may be very many
-			e.rows = make([]storedRow, 0, perLane[r.Lane])
+			e.rows = make([]rowcodec.Stored, 0, perLane[r.Lane])
 		}
 		if r.Rev++; at.key == "" {
 			r.Rev = c.in.FirstRev()

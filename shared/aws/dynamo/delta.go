@@ -6,6 +6,7 @@ import (
 
 	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/state/rowcodec"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -15,7 +16,7 @@ import (
 type delta struct {
 	run      bool
 	whole    bool // a run that holds all there is: what was before is forgotten
-	rows     []storedRow
+	rows     []rowcodec.Stored
 	of       []*imageRow   // rows of a run that is made of an image; their intents, if written after a change
 	ids      []resource.ID // of these
 	after    int64
@@ -45,7 +46,7 @@ func (d *delta) size() int {
 	n := 0
 	for i := range d.rows {
 		n += len(d.rows[i].ID) + 120
-		if d.rows[i].has&hasIntent != 0 {
+		if d.rows[i].HasIntent() {
 			n += len(d.rows[i].Body) + 40
 		}
 	}
@@ -88,7 +89,7 @@ func (d *delta) encode() ([]byte, error) {
 		e.Byte(rowSection)
 		e.Len(n)
 		for i := range d.rows {
-			e.row(&d.rows[i].Row, d.rows[i].has&hasIntent != 0)
+			e.row(&d.rows[i].Row, d.rows[i].HasIntent())
 		}
 		for i, r := range d.of {
 			row := r.row(d.ids[i], "") // the lane is not stored
@@ -136,9 +137,9 @@ func (d *delta) encode() ([]byte, error) {
 
 // wholeDelta reads what encode wrote, with its rows; their bodies stay parts of b.
 func wholeDelta(b []byte) (*delta, error) {
-	return decodeDelta(b, func(d *delta, n int, r *storedRow) error {
+	return decodeDelta(b, func(d *delta, n int, r *rowcodec.Stored) error {
 		if d.rows == nil {
-			d.rows = make([]storedRow, 0, n)
+			d.rows = make([]rowcodec.Stored, 0, n)
 		}
 		d.rows = append(d.rows, *r)
 		return nil
@@ -149,7 +150,7 @@ func wholeDelta(b []byte) (*delta, error) {
 // told how many there are and keeps none, as a tablet may have a hundred thousand. What stands
 // before them, that is whether it is a run, is in d then. An error of take is returned; some rows
 // were taken then.
-func decodeDelta(b []byte, take func(d *delta, n int, r *storedRow) error) (*delta, error) {
+func decodeDelta(b []byte, take func(d *delta, n int, r *rowcodec.Stored) error) (*delta, error) {
 	in, out := decode(b), &delta{}
 	if in.Byte() != deltaFormat {
 		return nil, damaged("a stored piece has another format")
@@ -170,7 +171,7 @@ func decodeDelta(b []byte, take func(d *delta, n int, r *storedRow) error) (*del
 }
 
 func (d *delta) section(
-	section byte, in *dec, take func(d *delta, n int, r *storedRow) error,
+	section byte, in *dec, take func(d *delta, n int, r *rowcodec.Stored) error,
 ) error {
 	switch section {
 	case runSection:

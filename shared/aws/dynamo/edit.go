@@ -14,6 +14,7 @@ import (
 	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/state/rowcodec"
 	"southbound/shared/fault"
 )
 
@@ -65,7 +66,7 @@ func (e *edit) count(old, now *state.Row) {
 func (e *edit) put(old *state.Row, now state.Row) {
 	e.count(old, &now)
 	same := old != nil && old.Version == now.Version && old.Hash == now.Hash && bytes.Equal(old.Body, now.Body)
-	e.rows = append(e.rows, storedRow{Row: now, has: bitsOf(&now, !same)})
+	e.rows = append(e.rows, rowcodec.Of(now, !same))
 }
 
 // remove takes a row out of the tablet.

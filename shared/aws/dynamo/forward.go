@@ -127,7 +127,7 @@ func decodeForward(b []byte) (*forward, error) {
 		for m := d.Len(); m > 0 && !d.Bad; m-- {
 			p.from = append(p.from, d.Text())
 			stored := d.row()
-			row := stored.after(&stored.Row)
+			row := stored.After(&stored.Row)
 			row.Lane = lane
 			p.rows = append(p.rows, row)
 		}

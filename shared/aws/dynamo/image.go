@@ -7,6 +7,7 @@ import (
 
 	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/state/rowcodec"
 	"southbound/shared/resource"
 )
 
@@ -36,13 +37,13 @@ type imageRow struct {
 	version       int
 	hash          string
 	body          []byte // part of what was read
-	rest          []byte // see enc.rest
+	rest          []byte // see rowcodec.Write
 }
 
 // hold returns how the image holds a row.
 func (m *image) hold(r *state.Row) *imageRow {
 	e := &enc{binform.Writer{B: m.scratch[:0]}}
-	e.rest(r, false)
+	rowcodec.Write(&e.Writer, r, false)
 	m.scratch = e.B
 	return &imageRow{ticket: r.Ticket, nextAt: r.NextAt, version: r.Version, hash: r.Hash,
 		body: r.Body, rest: bytes.Clone(e.B)}
@@ -61,10 +62,10 @@ func (m *image) row(id resource.ID) (state.Row, bool) {
 func (r *imageRow) row(id resource.ID, lane string) state.Row {
 	intent := state.Row{Version: r.version, Hash: r.hash, Body: r.body}
 	in := decode(r.rest)
-	stored := storedRow{}
+	stored := rowcodec.Stored{}
 	stored.ID = id
-	in.rest(&stored)
-	out := stored.after(&intent)
+	rowcodec.Read(&in.Reader, &stored)
+	out := stored.After(&intent)
 	out.Lane = lane
 	return out
 }
@@ -92,7 +93,7 @@ func (m *image) apply(seq int64, d *delta) error {
 // read is apply of a delta as it is stored. What cannot be read leaves an image that is of no use.
 func (m *image) read(seq int64, raw []byte) (*delta, error) {
 	begun := false
-	d, err := decodeDelta(raw, func(d *delta, n int, r *storedRow) error {
+	d, err := decodeDelta(raw, func(d *delta, n int, r *rowcodec.Stored) error {
 		if seq <= m.seq {
 			return nil
 		}
@@ -148,17 +149,17 @@ func (m *image) finish(seq int64, d *delta) {
 	m.seq = seq
 }
 
-func (m *image) put(seq int64, r *storedRow) error {
+func (m *image) put(seq int64, r *rowcodec.Stored) error {
 	have := m.rows[r.ID]
 	intent, before := seq, r.Row
-	if r.has&hasIntent == 0 {
+	if !r.HasIntent() {
 		if have == nil {
 			return damaged("the intent of %s is missing", r.ID)
 		}
 		intent = have.intent
 		before = state.Row{Version: have.version, Hash: have.hash, Body: have.body}
 	}
-	row := r.after(&before)
+	row := r.After(&before)
 	next := m.hold(&row)
 	next.wrote, next.intent = seq, intent
 	if have == nil {

@@ -2,6 +2,7 @@ package deploytest
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -26,6 +27,7 @@ func rowChecks() []check {
 			f.ok(err)
 			f.same(rows, []state.Row{r, plain}, "by scan")
 		}},
+		{"EveryFieldComesBack", everyFieldComesBack},
 		{"AnyIDIsKept", anyIDIsKept},
 		{"UnknownIDsAreLeftOut", func(f *fixture) {
 			f.put(f.guard(lane), freshRows(3)...)
@@ -68,6 +70,34 @@ func rowChecks() []check {
 		{"GoneRemoves", goneRemoves},
 		{"ComesBackAsAnother", comesBackAsAnother},
 	}
+}
+
+// everyFieldComesBack writes one row for each field of a row, in which nothing else is set. The
+// fields are those that the type has, so that none can be forgotten.
+func everyFieldComesBack(f *fixture) {
+	whole, want := reflect.ValueOf(full(0)), []state.Row{}
+	for i := range whole.NumField() {
+		name := whole.Type().Field(i).Name
+		if slices.Contains([]string{"ID", "Rev", "Lane", "Gone"}, name) {
+			continue // the first three every row has, the last none that is stored
+		}
+		if whole.Field(i).IsZero() {
+			f.t.Errorf("full sets no %s; let it set one", name)
+		}
+		r := state.Row{ID: id(i), Lane: lane}
+		reflect.ValueOf(&r).Elem().Field(i).Set(whole.Field(i))
+		want = append(want, r)
+	}
+	f.put(f.guard(lane), want...)
+	for i := range want {
+		want[i].Rev = 1
+	}
+	got, err := f.B.ScanRows(f.ctx, env, "", len(want))
+	f.ok(err)
+	f.same(got, byID(want), "by scan")
+	got, err = f.B.LaneRows(f.ctx, env, lane, true)
+	f.ok(err)
+	f.same(byID(got), byID(want), "by lane")
 }
 
 func conflictsAreReturned(f *fixture) {

@@ -1,0 +1,307 @@
+// Package rowcodec is the stored form of a row. Every home stores this form, and beside it what the
+// home itself looks for: an index, a condition, the key.
+//
+// A row is a number whose bits say what follows, then the values, the rare ones first. What is unset
+// takes no room, and times are differences from the end of the last run, which most are close to.
+// The form is as old as the first stored row and has no version: a bit may be added at the end, with
+// its value, and none changes its meaning.
+package rowcodec
+
+import (
+	"time"
+
+	"southbound/shared/binform"
+	"southbound/shared/deploy/state"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// The words of the state vector, by the byte they are stored as: only ever added to.
+var (
+	complianceWords = []string{string(state.HasUpdate), string(state.Compliant),
+		string(state.NonCompliant), string(state.Undefined)}
+	lastRunWords = []string{string(state.RunNew), string(state.RunSuccess),
+		string(state.RunFailed), string(state.RunSkipped)}
+	blockedWords = []string{string(state.NotBlocked), string(state.BlockedYes),
+		string(state.BlockedTemp), string(state.NeedsPerson)}
+	classWords = []string{"", string(provider.Retryable), string(state.ClassTerminal),
+		string(state.ClassNeedsChange), string(state.ClassUnavailable),
+		string(state.ClassRefused)}
+)
+
+// bits say which parts of a row are there.
+type bits uint64
+
+const (
+	hasIntent  bits = 1 << iota // version, hash and body; otherwise they are those of the row before
+	isDeployed                  // Deployed is Hash
+	isOrphaned
+	isRemoving
+	wantsFacts
+	hasMissing
+	hasReason
+	hasCauses
+	hasClass
+	hasWaiting
+	hasCreating
+	hasChecked
+	hasAttempts
+	hasTicket
+	hasPriority
+	hasDeployed
+	hasLastAt
+	hasLastAction
+	hasNotBefore
+	hasNextAt
+	hasChangedAt
+	hasSucceededAt
+	isPossiblyChanged
+	hasHidden
+	hasLeft
+	hasNotes
+	hasTriedAt
+)
+
+// rare are the parts that few rows have.
+const rare = hasMissing | hasReason | hasCauses | hasClass | hasWaiting | hasCreating | hasHidden |
+	hasLeft | hasNotes
+
+// number reads a number, 0 if it is not there.
+func (b bits) number(d *binform.Reader, bit bits) int64 {
+	if b&bit == 0 {
+		return 0
+	}
+	return d.Int()
+}
+
+func (b *bits) set(is bool, bit bits) {
+	if is {
+		*b |= bit
+	}
+}
+
+func bitsOf(r *state.Row, intent bool) bits {
+	var b bits
+	b.set(intent, hasIntent)
+	b.set(r.Deployed != "" && r.Deployed == r.Hash, isDeployed)
+	b.set(r.Deployed != "" && r.Deployed != r.Hash, hasDeployed)
+	b.set(r.Orphaned, isOrphaned)
+	b.set(r.Removing, isRemoving)
+	b.set(r.WantFacts, wantsFacts)
+	b.set(r.PossiblyChanged, isPossiblyChanged)
+	b.set(len(r.Hidden) > 0, hasHidden)
+	b.set(len(r.Left) > 0, hasLeft)
+	b.set(len(r.Notes) > 0, hasNotes)
+	b.set(len(r.Missing) > 0, hasMissing)
+	b.set(r.Reason != "", hasReason)
+	b.set(len(r.Causes) > 0, hasCauses)
+	b.set(r.Class != "", hasClass)
+	b.set(len(r.Waiting) > 0, hasWaiting)
+	b.set(r.Creating != "", hasCreating)
+	b.set(r.Checked != 0, hasChecked)
+	b.set(r.Attempts != 0, hasAttempts)
+	b.set(r.Ticket != 0, hasTicket)
+	b.set(r.Priority != 0, hasPriority)
+	b.set(!r.LastAt.IsZero(), hasLastAt)
+	b.set(r.LastAction != "", hasLastAction)
+	b.set(!r.NotBefore.IsZero(), hasNotBefore)
+	b.set(!r.NextAt.IsZero(), hasNextAt)
+	b.set(!r.ChangedAt.IsZero(), hasChangedAt)
+	b.set(!r.SucceededAt.IsZero(), hasSucceededAt)
+	b.set(!r.TriedAt.IsZero(), hasTriedAt)
+	return b
+}
+
+// Write writes a row without its id and its lane; with intent false also without version, hash and
+// body, which are then those that the row had before.
+func Write(w *binform.Writer, r *state.Row, intent bool) {
+	has := bitsOf(r, intent)
+	w.Uint(uint64(has))
+	w.Int(r.Rev)
+	if intent {
+		w.Int(int64(r.Version))
+		w.Hex(r.Hash)
+		w.Bytes(r.Body)
+	}
+	w.Word(string(r.Compliance), complianceWords)
+	w.Word(string(r.LastRun), lastRunWords)
+	w.Word(string(r.Blocked), blockedWords)
+	if has&rare != 0 {
+		writeRare(w, r, has)
+	}
+	number := func(bit bits, v int64) {
+		if has&bit != 0 {
+			w.Int(v)
+		}
+	}
+	number(hasChecked, r.Checked)
+	number(hasAttempts, int64(r.Attempts))
+	number(hasTicket, r.Ticket)
+	number(hasPriority, int64(r.Priority))
+	if has&hasDeployed != 0 {
+		w.Hex(r.Deployed)
+	}
+	if has&hasLastAction != 0 {
+		w.Hex(r.LastAction)
+	}
+	last := binform.Nanos(r.LastAt)
+	number(hasLastAt, last)
+	near := func(bit bits, t time.Time) {
+		if has&bit != 0 {
+			w.Int(binform.Nanos(t) - last)
+		}
+	}
+	near(hasNotBefore, r.NotBefore)
+	near(hasNextAt, r.NextAt)
+	near(hasChangedAt, r.ChangedAt)
+	near(hasSucceededAt, r.SucceededAt)
+	near(hasTriedAt, r.TriedAt)
+}
+
+// writeRare writes what few rows have.
+func writeRare(w *binform.Writer, r *state.Row, has bits) {
+	if has&hasMissing != 0 {
+		w.Texts(r.Missing)
+	}
+	if has&hasReason != 0 {
+		w.Text(r.Reason)
+	}
+	if has&hasCauses != 0 {
+		binform.WriteTexts(w, r.Causes)
+	}
+	if has&hasClass != 0 {
+		w.Word(string(r.Class), classWords)
+	}
+	if has&hasWaiting != 0 {
+		w.Bytes(r.Waiting)
+	}
+	if has&hasCreating != 0 {
+		w.Hex(r.Creating)
+	}
+	if has&hasHidden != 0 {
+		w.Texts(r.Hidden)
+	}
+	if has&hasLeft != 0 {
+		w.Texts(r.Left)
+	}
+	if has&hasNotes != 0 {
+		w.Bytes(r.Notes)
+	}
+}
+
+// Stored is a row as it is stored: what its bits say is not there comes from the row before.
+type Stored struct {
+	state.Row
+
+	has bits
+}
+
+// Of returns a row as Write would store it.
+func Of(r state.Row, intent bool) Stored { return Stored{Row: r, has: bitsOf(&r, intent)} }
+
+// HasIntent reports whether version, hash and body are its own.
+func (r *Stored) HasIntent() bool { return r.has&hasIntent != 0 }
+
+// After completes a row by the one before it.
+func (r *Stored) After(before *state.Row) state.Row {
+	out := r.Row
+	if r.has&hasIntent == 0 {
+		out.Version, out.Hash, out.Body = before.Version, before.Hash, before.Body
+	}
+	if r.has&isDeployed != 0 {
+		out.Deployed = out.Hash
+	}
+	return out
+}
+
+// Read reads what Write wrote into r, which has nothing but an id. Body, Waiting and Notes stay part
+// of the array of d.
+func Read(d *binform.Reader, r *Stored) { r.has = read(d, &r.Row) }
+
+// ReadWhole is Read of a row that was written with its intent.
+func ReadWhole(d *binform.Reader, r *state.Row) {
+	has := read(d, r)
+	if has&hasIntent == 0 {
+		d.Fail()
+	}
+	if has&isDeployed != 0 {
+		r.Deployed = r.Hash
+	}
+}
+
+func read(d *binform.Reader, r *state.Row) bits {
+	parts := bits(d.Uint())
+	r.Rev = d.Int()
+	r.Orphaned, r.Removing = parts&isOrphaned != 0, parts&isRemoving != 0
+	r.WantFacts, r.PossiblyChanged = parts&wantsFacts != 0, parts&isPossiblyChanged != 0
+	if parts&hasIntent != 0 {
+		r.Version, r.Hash, r.Body = int(d.Int()), d.Hex(), d.Bytes()
+	}
+	r.Compliance = state.Compliance(d.Word(complianceWords))
+	r.LastRun = state.LastRun(d.Word(lastRunWords))
+	r.Blocked = state.Blocked(d.Word(blockedWords))
+	if parts&rare != 0 {
+		readRare(d, r, parts)
+	}
+	r.Checked = parts.number(d, hasChecked)
+	r.Attempts = int(parts.number(d, hasAttempts))
+	r.Ticket = parts.number(d, hasTicket)
+	r.Priority = state.Priority(parts.number(d, hasPriority))
+	if parts&hasDeployed != 0 {
+		r.Deployed = d.Hex()
+	}
+	if parts&hasLastAction != 0 {
+		r.LastAction = d.Hex()
+	}
+	last := parts.number(d, hasLastAt)
+	if last != 0 {
+		r.LastAt = binform.TimeOf(last)
+	}
+	if parts&hasNotBefore != 0 {
+		r.NotBefore = binform.TimeOf(d.Int() + last)
+	}
+	if parts&hasNextAt != 0 {
+		r.NextAt = binform.TimeOf(d.Int() + last)
+	}
+	if parts&hasChangedAt != 0 {
+		r.ChangedAt = binform.TimeOf(d.Int() + last)
+	}
+	if parts&hasSucceededAt != 0 {
+		r.SucceededAt = binform.TimeOf(d.Int() + last)
+	}
+	if parts&hasTriedAt != 0 {
+		r.TriedAt = binform.TimeOf(d.Int() + last)
+	}
+	return parts
+}
+
+// readRare is the inverse of writeRare.
+func readRare(d *binform.Reader, r *state.Row, has bits) {
+	if has&hasMissing != 0 {
+		r.Missing = d.Texts()
+	}
+	if has&hasReason != 0 {
+		r.Reason = d.Text()
+	}
+	if has&hasCauses != 0 {
+		r.Causes = binform.ReadTexts[resource.ID](d)
+	}
+	if has&hasClass != 0 {
+		r.Class = provider.Class(d.Word(classWords))
+	}
+	if has&hasWaiting != 0 {
+		r.Waiting = d.Bytes()
+	}
+	if has&hasCreating != 0 {
+		r.Creating = d.Hex()
+	}
+	if has&hasHidden != 0 {
+		r.Hidden = d.Texts()
+	}
+	if has&hasLeft != 0 {
+		r.Left = d.Texts()
+	}
+	if has&hasNotes != 0 {
+		r.Notes = d.Bytes()
+	}
+}
