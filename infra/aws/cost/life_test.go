@@ -120,7 +120,8 @@ func report(t *testing.T, rows []string) {
 }
 
 // TestFewOfManyInTheHome pins what ten changed resources of a hundred thousand take in all, in
-// functions that know nothing, logging included; and what an export takes that changes nothing.
+// functions that know nothing, logging included; and what an export takes that changes nothing. The
+// engine by itself asks for no more than the functions do.
 func TestFewOfManyInTheHome(t *testing.T) {
 	const n, few = 100000, 10
 	s := newStack(t)
