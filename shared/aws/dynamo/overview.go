@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"slices"
 
 	"southbound/shared/deploy"
 )
@@ -11,22 +12,31 @@ var _ deploy.Overviewer = (*State)(nil)
 // Overview implements deploy.Overviewer: the head, all records, and the head again, and those
 // pieces of lanes that hold something that is scheduled. What follows from a commit is in the
 // outbox or scheduled by a planner, who changes the head: it is in what was read, or that is read
-// anew. A piece may be newer than the record that named it. It then says that what was scheduled is
-// done, and of what follows from that the record knows nothing: where nothing seems to be left, all
-// is read anew.
+// anew.
+//
+// A query is no snapshot, though: a commit may move an entry of the outbox from a record that is
+// read after it to one that was read before, and a piece may be newer than the record that named
+// it. Both make something vanish that is still to be done. So where nothing seems to be left, the
+// records are read once more: if none has changed, all of them were so at the moment between.
 func (s *State) Overview(ctx context.Context, env string) (out deploy.Overview, err error) {
 	before, err := s.readHead(ctx, env)
 	if err != nil {
 		return out, err
 	}
 	err = s.contend(ctx, func() error {
-		var newer bool
+		var recs []*record
 		var err error
-		if out, newer, err = s.overview(ctx, env, before); err != nil {
+		if out, recs, err = s.overview(ctx, env, before); err != nil {
 			return err
 		}
+		still := true
+		if idle(&out) {
+			if still, err = s.stillSo(ctx, env, recs); err != nil {
+				return err
+			}
+		}
 		after, err := s.readHead(ctx, env)
-		if err != nil || after.plannedAs(before) && !(newer && idle(&out)) {
+		if err != nil || still && after.plannedAs(before) {
 			return err
 		}
 		before = after
@@ -35,24 +45,31 @@ func (s *State) Overview(ctx context.Context, env string) (out deploy.Overview, 
 	return out, err
 }
 
-// overview reads everything once; newer: some pieces may be newer than the records.
+// stillSo reports whether the records are as they were read. Leases may have been renewed.
+func (s *State) stillSo(ctx context.Context, env string, recs []*record) (bool, error) {
+	again, err := s.readRecords(ctx, env)
+	return slices.EqualFunc(recs, again, func(a, b *record) bool {
+		return a.key == b.key && a.seq == b.seq
+	}), err
+}
+
+// overview reads everything once, and returns the records that it is of.
 func (s *State) overview(
 	ctx context.Context, env string, h *head,
-) (out deploy.Overview, newer bool, err error) {
+) (out deploy.Overview, recs []*record, err error) {
 	if out.Env, err = h.env(); err != nil {
-		return out, false, err
+		return out, nil, err
 	}
-	recs, err := s.readRecords(ctx, env)
-	if err != nil {
-		return out, false, err
+	if recs, err = s.readRecords(ctx, env); err != nil {
+		return out, nil, err
 	}
 	sched, err := s.scheduleIn(ctx, env, h, recs, nil)
 	if err != nil {
-		return out, false, err
+		return out, nil, err
 	}
 	out.Schedule = sched.Schedule
 	if out.Leases, err = s.leasesIn(ctx, recs); err != nil {
-		return out, false, err
+		return out, nil, err
 	}
 	out.Counts, out.Paused = countsIn(recs), map[string]bool{}
 	for _, name := range h.paused {
@@ -61,7 +78,7 @@ func (s *State) overview(
 	for _, rec := range recs {
 		out.Outbox += rec.outbox
 	}
-	return out, sched.newer, nil
+	return out, recs, nil
 }
 
 // idle reports whether an overview says that nothing is left to do.

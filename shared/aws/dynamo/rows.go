@@ -140,8 +140,7 @@ func (h *head) plannedAs(o *head) bool { return h.plan == o.plan && h.rev == o.r
 // scheduled is what is scheduled, as records say and the images that were loaded for it.
 type scheduled struct {
 	state.Schedule
-	withRows int  // lanes that have rows
-	newer    bool // an image was newer than the record that it was loaded for
+	withRows int // lanes that have rows
 }
 
 // schedule returns what is scheduled for some agents, or for all when none is given.
@@ -178,7 +177,6 @@ func (s *State) scheduleIn(
 			continue
 		}
 		if err := s.withImage(ctx, env, rec, func(m *image) error {
-			out.newer = out.newer || m.seq > rec.seq
 			for id, r := range m.rows {
 				if r.ticket != 0 {
 					out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: lane, N: r.ticket})
