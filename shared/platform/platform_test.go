@@ -60,7 +60,7 @@ func TestCaller(t *testing.T) {
 		if fault.KindOf(err) != c.kind || (err == nil) != (c.kind == fault.Unknown) {
 			t.Errorf("%s: %v", c.reason, err)
 		}
-		if c.kind == fault.Internal && !strings.Contains(err.Error(), "machine_test.go") {
+		if c.kind == fault.Internal && !strings.Contains(err.Error(), "platform_test.go") {
 			t.Errorf("%s, with the place: %v", c.reason, err)
 		}
 	}
