@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -238,4 +239,84 @@ func TestEventOfBeforeTheLastRun(t *testing.T) {
 	}
 	r.repair("")
 	r.same("one check of each", r.runs(), "read a", "read b")
+}
+
+// claimed calls f once something was claimed, before whoever claimed it hears of that.
+type claimed struct {
+	state.State
+	id resource.ID
+	f  func()
+}
+
+func (c *claimed) Commit(
+	ctx context.Context,
+	env string,
+	in state.Commit,
+) (state.Committed, error) {
+	out, err := c.State.Commit(ctx, env, in)
+	if err == nil && out.Started && slices.Contains(in.Next, c.id) {
+		c.f()
+	}
+	return out, err
+}
+
+// TestRecoveryWakesWhatIsRemoved pins that what is being removed, and was claimed before a wave
+// began, is woken by what recovers in the wave: that does not ask for it once more.
+func TestRecoveryWakesWhatIsRemoved(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ctx := context.Background()
+	b := on("b", res("b"))
+	b.PurgeOnDelete = true
+	a := res("a")
+	a.Requires = []resource.ID{b.ID}
+	r.release(a, b)
+	run := func(e *deploy.Engine, lane string) {
+		if _, err := e.RunLane(ctx, "e", lane, r.clock.Now().Add(time.Hour)); err != nil {
+			t.Error(err)
+		}
+	}
+	of := func(id resource.ID) string {
+		row, err := r.e.Row(ctx, "e", id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return row.Lane
+	}
+	laneA, laneB := of(a.ID), of(b.ID)
+
+	r.w.fail["a"] = errors.New("broken")
+	r.export(deploy.Export{Model: modelOf(valued("a", "new"))})
+	run(r.e, laneA) // fails, and b waits for it
+	delete(r.w.fail, "a")
+	reading, skipped, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	r.w.hook = func(call, name string) {
+		if call == "read" && name == "a" {
+			close(reading)
+			<-skipped
+		}
+	}
+	config := r.e.Config
+	config.State = &claimed{State: r.home, id: b.ID, f: func() {
+		if _, err := r.e.Repair(ctx, "e", deploy.Request{}); err != nil {
+			t.Error(err)
+		}
+		go func() {
+			defer close(ended)
+			run(r.e, laneA) // asked for by the wave
+		}()
+		select {
+		case <-reading:
+		case <-ended:
+			t.Error("the wave does not check a")
+		}
+	}}
+	run(deploy.New(config), laneB) // is skipped for what a was before
+	r.w.hook = nil
+	close(skipped)
+	<-ended
+	r.drain()
+	if row, err := r.e.Row(ctx, "e", b.ID); err == nil {
+		t.Errorf("b is %s for %v, and is not removed", row.Status(), row.Causes)
+	}
 }

@@ -111,7 +111,7 @@ func (r *run) reasonPlanned(t *task, row, was *state.Row, had bool, entries []fo
 	case blocked:
 		l.add(row.ID, "what it was blocked for", false)
 	case len(entries) > 0:
-		r.reasonFollows(row, was, entries)
+		r.reasonFollows(t, row, was, entries)
 	case deploys && same && r.running(was) && !r.freed(row.ID) &&
 		l.claimed[row.ID] <= t.books.planned: // else it was claimed meanwhile
 		l.add(row.ID, "a deploy", true)
@@ -165,16 +165,18 @@ func (e *effective) gone(id resource.ID, rows map[resource.ID]*state.Row) bool {
 }
 
 // reasonFollows notes whether a row has to run because of what has become of others since it was
-// claimed last. Of one that is being run, and was asked for before those, it cannot be told whether
-// it was claimed before them: it may run again. Nor can it be told of what was claimed at the very
-// time at which they ended.
-func (r *run) reasonFollows(row, was *state.Row, entries []follow) {
+// claimed last. Of one that was being run when the leases were read, and was asked for before
+// those, it cannot be told whether it was claimed before them: it may run again, even if that run
+// has ended since, as a check that has found nothing writes no row. Nor can it be told of what was
+// claimed at the very time at which they ended.
+func (r *run) reasonFollows(t *task, row, was *state.Row, entries []follow) {
 	l := r.books.law
 	for i := range entries {
 		f := &entries[i]
 		again := f.Kind == state.OutboxAgain && f.Of == row.ID
 		tie := f.At.Equal(was.SucceededAt) || f.At.Equal(was.TriedAt)
-		since := f.step > l.claimed[row.ID] || was.Ticket < f.Ticket && r.running(was) || tie
+		busy := r.running(was) || t.books.sawRunning[row.ID]
+		since := f.step > l.claimed[row.ID] || was.Ticket < f.Ticket && busy || tie
 		if again || f.tells && f.Of != row.ID && since {
 			l.add(row.ID, string(f.Kind)+" of "+string(f.Of), false)
 		}

@@ -98,6 +98,21 @@ func (c *recorder) Halt(ctx context.Context, env string, halted bool) error {
 	return err
 }
 
+// Leases implements deploy.State.
+func (c *recorder) Leases(ctx context.Context, env string) ([]state.Lease, error) {
+	leases, err := c.State.Leases(ctx, env)
+	if err == nil {
+		seen := map[resource.ID]bool{}
+		for i := range leases {
+			for _, id := range leases[i].Running {
+				seen[id] = true
+			}
+		}
+		c.r.sched.cur.books.sawRunning = seen
+	}
+	return leases, err
+}
+
 // Rows implements deploy.State.
 func (c *recorder) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
 	rows, err := c.State.Rows(ctx, env, ids)
