@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 const (
@@ -65,17 +67,50 @@ func encoded(s string) []string {
 		return nil
 	}
 	quoted := fmt.Sprintf("%q", s)
-	path, query := url.PathEscape(s), url.QueryEscape(s)
 	digits := hex.EncodeToString([]byte(s))
 	out := []string{
-		inJSON(s, true), inJSON(s, false), quoted[1 : len(quoted)-1],
-		path, query, lowerPercent(path), lowerPercent(query), everyByte(s),
-		digits, strings.ToUpper(digits),
+		quoted[1 : len(quoted)-1], everyByte(s), digits, strings.ToUpper(digits),
 		strings.ReplaceAll(s, "'", `'\''`), strings.ReplaceAll(s, "'", `'"'"'`), strings.ReplaceAll(s, "'", `\'`), backslashed(s, "\"$`\\"), backslashed(s, shellSpecial),
 		strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;").Replace(s),
 	}
+	for _, text := range []string{inJSON(s, true), inJSON(s, false)} {
+		ascii := inASCII(text)
+		out = append(out, text, ascii, slashed(text), slashed(ascii))
+	}
+	for _, text := range inURLs(s) {
+		out = append(out, text, lowerPercent(text))
+	}
 	return append(out, inBase64(s)...)
 }
+
+// inURLs returns a secret as programs write it in URLs, which escape more or less of it.
+func inURLs(s string) []string {
+	query := url.QueryEscape(s)
+	strict := strings.ReplaceAll(query, "+", "%20")
+	return []string{
+		url.PathEscape(s), query, strict,
+		strings.ReplaceAll(strict, "%2F", "/"), // as Python's quote
+		strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(strict), // as encodeURIComponent
+	}
+}
+
+// inASCII escapes what is not ASCII in a text of JSON, as Python's json does.
+func inASCII(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r < utf8.RuneSelf {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
+}
+
+// slashed escapes the slashes of a text of JSON, as PHP does.
+func slashed(text string) string { return strings.ReplaceAll(text, "/", `\/`) }
 
 // shellSpecial is what bash puts a backslash in front of (printf %q).
 const shellSpecial = " \t!\"#$&'()*,;<>?[\\]^`{|}~"

@@ -32,6 +32,11 @@ func TestForms(t *testing.T) {
 		"shell": "'" + strings.ReplaceAll(secret, "'", `'\''`) + "'", "python": "'" + strings.ReplaceAll(secret, "'", `'"'"'`) + "'",
 		"base64": base64.StdEncoding.EncodeToString([]byte(secret)), "base64 URL": base64.RawURLEncoding.EncodeToString([]byte(secret)),
 		"bash": string(bash),
+		// As Python's json.dumps and quote, PHP's json_encode and encodeURIComponent of browsers write it.
+		"ASCII":     `"p4'ss \"w&rd\" $x/+\u00fc\\<"`,
+		"quote":     `p4%27ss%20%22w%26rd%22%20%24x/%2B%C3%BC%5C%3C`,
+		"PHP":       `"p4'ss \"w&rd\" $x\/+\u00fc\\<"`,
+		"component": `p4'ss%20%22w%26rd%22%20%24x%2F%2B%C3%BC%5C%3C`,
 	}
 	for name, text := range forms {
 		var s redact.Set
