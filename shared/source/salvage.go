@@ -95,9 +95,9 @@ func restOf(p piece, at place) (piece, bool) {
 		return piece{}, false
 	}
 	here := p.text[from:]
-	if from == head || !bytes.HasPrefix(here, item) || int(at.column) > len(item)+1 || !alone(here[:nextItem(here, item)]) {
-		// The place is within an item, or that item is wrong by itself: with the next one.
-		// Otherwise what is open has been opened before.
+	if from == head || !bytes.HasPrefix(here, item) || !alone(here[:nextItem(here, item)]) {
+		// That item is wrong by itself: with the next one. Otherwise what is open has been opened
+		// before.
 		next := nextItem(here, item)
 		from, here = from+next, here[next:]
 	}
