@@ -121,7 +121,11 @@ func merged(sorted Problems) Problems {
 		}
 	}
 	for i, resources := range others {
-		out[i].Message += fmt.Sprintf(" (the same for %d more resources described here)", len(resources))
+		noun := "resources"
+		if len(resources) == 1 {
+			noun = "resource"
+		}
+		out[i].Message += fmt.Sprintf(" (the same for %d more %s described here)", len(resources), noun)
 	}
 	return out
 }
