@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/api"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -56,6 +57,28 @@ func TestTriedAgain(t *testing.T) {
 		Waiting: map[string]string{"web3": "what a server says"}})
 	if !strings.Contains(told.String(), ", web3 is tried again: what a server says") {
 		t.Errorf("over an API: %q", told.String())
+	}
+}
+
+// TestNewlyBad pins that a line of progress counts what fails meanwhile, by its status, and not what
+// had failed elsewhere before.
+func TestNewlyBad(t *testing.T) {
+	t.Parallel()
+	p := &progress{a: &app{}}
+	for i, c := range []struct {
+		failed, unavailable int
+		want                string
+	}{
+		{11, 2, ""},
+		{11, 42, ", 40 unavailable"},
+		{9, 42, ", 40 unavailable"}, // two are tried again
+		{12, 42, ", 3 failed, 40 unavailable"},
+	} {
+		got := p.newlyBad(api.Progress{Counts: map[state.Status]int{
+			state.StatusFailed: c.failed, state.StatusUnavailable: c.unavailable}})
+		if got != c.want {
+			t.Errorf("%d: %q, want %q", i, got, c.want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -107,7 +108,7 @@ func subcommand(cmd *cobra.Command, args []string) error {
 
 // flagError turns an error about a flag into one of ours.
 func flagError(cmd *cobra.Command, err error) error {
-	hint := ""
+	hint, text := "", err.Error()
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
 	switch {
@@ -119,8 +120,10 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration":
 		hint = "write a number with its unit, such as 30s or 5m"
+	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "int":
+		text = fmt.Sprintf("--%s: %q is not a whole number", invalid.GetFlag().Name, invalid.GetValue())
 	}
-	e := fault.New(fault.Usage, words(cmd), "%v", err).WithHint("`%s --help` lists the flags", cmd.CommandPath())
+	e := fault.New(fault.Usage, words(cmd), "%s", text).WithHint("`%s --help` lists the flags", cmd.CommandPath())
 	if hint != "" {
 		e = e.WithHint("%s", hint)
 	}

@@ -14,7 +14,8 @@ import (
 type scope struct {
 	total  int
 	counts map[state.Status]int
-	wrong  []api.Resource // not as they should be, as far as they are shown
+	wrong  []api.Group  // not as they should be, by status and reason, as far as they are shown
+	hidden state.Status // of the first that is not shown
 }
 
 // scopeOf looks at what the terms of a filter select; nil if they select everything. What they say
@@ -33,28 +34,42 @@ func (a *app) scopeOf(ctx context.Context, terms []string) (*scope, error) {
 		if r.Status != state.StatusOrphaned {
 			s.total++
 		}
-		if slices.Contains(api.Unhealthy(), r.Status) && len(s.wrong) < maxWrong {
-			s.wrong = append(s.wrong, *r)
+		if slices.Contains(api.Unhealthy(), r.Status) {
+			s.add(r)
 		}
 		return nil
 	})
 	return s, err
 }
 
-// maxWrong bounds how many resources with something wrong a summary lists.
+// add adds a resource that is not as it should be to those of the same status and reason.
+func (s *scope) add(r *api.Resource) {
+	i := slices.IndexFunc(s.wrong, func(g api.Group) bool { return g.Status == r.Status && g.Reason == r.Reason })
+	switch {
+	case i >= 0:
+		s.wrong[i].Count++
+	case len(s.wrong) < maxWrong:
+		s.wrong = append(s.wrong, api.Group{ID: r.ID, Status: r.Status, Reason: r.Reason, Count: 1})
+	case s.hidden == "":
+		s.hidden = r.Status
+	}
+}
+
+// maxWrong bounds how many reasons for which something is wrong a summary lists.
 const maxWrong = 20
 
 // show lists what is wrong in a scope.
 func (s *scope) show(a *app, w io.Writer) {
 	out := &app{out: w, noColor: a.noColor, described: a.described}
-	for _, r := range s.wrong {
-		out.group(api.Group{ID: r.ID, Status: r.Status, Reason: r.Reason, Count: 1})
-	}
-	all := 0
+	hidden := 0
 	for _, status := range api.Unhealthy() {
-		all += s.counts[status]
+		hidden += s.counts[status]
 	}
-	if all > len(s.wrong) {
-		out.printf("… and %d more; see `southbound resources status=failed`\n", all-len(s.wrong))
+	for _, g := range s.wrong {
+		out.group(g)
+		hidden -= g.Count
+	}
+	if hidden > 0 {
+		out.printf("… and %d more; see `southbound resources status=%s`\n", hidden, s.hidden)
 	}
 }

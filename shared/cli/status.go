@@ -133,7 +133,7 @@ func (a *app) wrong(ctx context.Context, w io.Writer, limit int) error {
 	out := &app{out: w, noColor: a.noColor, described: a.described}
 	for i, g := range health.Groups {
 		if i == limit {
-			out.printf("… and more; see `southbound resources status=failed`\n")
+			out.printf("… and more; see `southbound resources status=%s`\n", g.Status)
 			break
 		}
 		out.group(g)

@@ -29,6 +29,7 @@ type progress struct {
 	since map[resource.ID]time.Time // when what runs was first seen to
 	left  int
 	total int
+	bad   map[state.Status]int // the fewest that were failed or unavailable at a time
 	wrote bool
 	// By agent: how much was to do, and is left. counted says when all of it was counted.
 	totals, remaining map[string]int
@@ -56,9 +57,7 @@ func (p *progress) report(now api.Progress) {
 		done := total - now.Scheduled
 		elapsed := time.Since(p.began)
 		text := fmt.Sprintf("%d of %d, %.0f/s, %s", done, total, float64(done)/elapsed.Seconds(), elapsed.Round(time.Second))
-		if bad := now.Counts[state.StatusFailed] + now.Counts[state.StatusUnavailable]; bad > 0 {
-			text += fmt.Sprintf(", %d failed", bad)
-		}
+		text += p.newlyBad(now)
 		text += p.runs(now, time.Now())
 		p.count(now)
 		text += p.slowest()
@@ -69,6 +68,26 @@ func (p *progress) report(now api.Progress) {
 		}
 		return text + waitsFor(now, still)
 	})
+}
+
+// newlyBad says how many more are failed and unavailable than once were: others of the environment
+// may have been before, and are none of what is worked on. It is called under the lock.
+func (p *progress) newlyBad(now api.Progress) string {
+	first := p.bad == nil
+	if first {
+		p.bad = map[state.Status]int{}
+	}
+	text := ""
+	for _, status := range []state.Status{state.StatusFailed, state.StatusUnavailable} {
+		n := now.Counts[status]
+		if first || n < p.bad[status] {
+			p.bad[status] = n
+		}
+		if more := n - p.bad[status]; more > 0 {
+			text += fmt.Sprintf(", %d %s", more, status)
+		}
+	}
+	return text
 }
 
 // runs says on which agents something runs, and what has been running longest. It is called under
