@@ -216,7 +216,7 @@ func (f *function) worker(env string) *fulfil.Worker {
 	w := fulfil.New(fulfil.Config{
 		Env: env, Instances: h.Instances, Definitions: h.Definitions, Engine: h.Engine,
 		Types: h.Types, Mapper: f.mapper, Agent: h.Config.Packs.Check, Dir: f.dir, Elsewhere: python,
-		Notified: true, Again: compiles.LookAgain - lookEarly,
+		Notified: true, Followers: h.Instances, Again: compiles.LookAgain - lookEarly,
 		Limits: f.limits, Room: modelRoom, Passwords: h.Instances.Passwords(env),
 		Print: func(text string) {
 			f.Log.Debug("a model prints", "environment", env, "text", strings.TrimSpace(text))

@@ -106,6 +106,24 @@ func TestNotices(t *testing.T) {
 		t.Fatal(err)
 	}
 	ran([]string{"a", "b"})
+	shared := func(want ...[]string) {
+		t.Helper()
+		if err := finder.Ran(t.Context(), "prod", []string{inventory.Shared}); err != nil {
+			t.Fatal(err)
+		}
+		if got := notified(t, h); !slices.EqualFunc(want, got, slices.Equal) {
+			t.Errorf("of what is in no set: notices of %v, expected %v", got, want)
+		}
+	}
+	shared() // nobody follows it
+	if _, err := h.Instances.Write(t.Context(), "prod", []inventory.Change{{Record: inventory.Record{
+		ID: "follower", Service: "customer", Follows: []string{"x"},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	shared() // that was just looked
+	finder.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
+	shared([]string{inventory.Shared})
 
 	if err := h.State.Wake(t.Context(), "prod"); err != nil { // it makes the environment
 		t.Fatal(err)

@@ -19,12 +19,14 @@ type Finder struct {
 	Definitions definition.Store
 	Instances   inventory.Store
 	Calls       Calls
+	Followed    Followed
 	Now         func() time.Time
 	// Serve, when not nil, has the queue listened to: environments with services need it.
 	Serve func(ctx context.Context) error
 
 	mu     sync.Mutex
 	known  map[string]offers    // by environment
+	follow map[string]offers    // whether something is followed, by environment
 	looked map[string]time.Time // when a sweep has had all instances of an environment looked at
 }
 
@@ -34,11 +36,17 @@ type Calls interface {
 	Due(ctx context.Context, env string, now time.Time) (bool, error)
 }
 
+// Followed says whether instances follow resources that are not their own; *services.Instances has
+// it.
+type Followed interface {
+	Followed(ctx context.Context, env string) (bool, error)
+}
+
 // LookAgain is how often all instances of an environment are looked at, in case that a notice of
 // what was run was lost: nothing is due of those that wait for nothing.
 const LookAgain = 30 * time.Minute
 
-// offers is whether an environment has services, as it was at a time.
+// offers is whether an environment has services, or followers, as it was at a time.
 type offers struct {
 	some bool
 	at   time.Time
@@ -87,7 +95,8 @@ func (f *Finder) again(env string) bool {
 }
 
 // Ran sends a notice of instances of which resources were run, by the resource sets of these: sets
-// of environments without services are nobody's.
+// of environments without services are nobody's. What is in no set (inventory.Shared) is of interest
+// where instances follow something.
 func (f *Finder) Ran(ctx context.Context, env string, sets []string) error {
 	if len(sets) == 0 {
 		return nil
@@ -95,31 +104,64 @@ func (f *Finder) Ran(ctx context.Context, env string, sets []string) error {
 	if some, err := f.offers(ctx, env, remembered); !some || err != nil {
 		return err
 	}
+	if at := slices.Index(sets, inventory.Shared); at >= 0 {
+		some, err := f.follows(ctx, env)
+		if err != nil {
+			return err
+		}
+		if !some {
+			sets = slices.Delete(slices.Clone(sets), at, at+1)
+		}
+	}
+	if len(sets) == 0 {
+		return nil
+	}
 	return f.Notifier.Notify(ctx, env, sets...)
 }
 
 // offers reports whether an environment has services. That it has does not change; that it has not
 // is remembered for a time.
 func (f *Finder) offers(ctx context.Context, env string, limit time.Duration) (bool, error) {
-	f.mu.Lock()
-	have, ok := f.known[env]
-	f.mu.Unlock()
-	now := f.Now()
-	if ok && (have.some || now.Sub(have.at) < limit) {
+	have, ok := f.noted(&f.known, env)
+	if ok && (have.some || f.Now().Sub(have.at) < limit) {
 		return have.some, nil
 	}
 	_, err := f.Definitions.Bundle(ctx, env)
-	some := err == nil
 	if err != nil && fault.KindOf(err) != fault.NotFound {
 		return false, err
 	}
+	f.note(&f.known, env, err == nil)
+	return err == nil, nil
+}
+
+// follows reports whether instances of an environment follow something, as it was a moment ago.
+func (f *Finder) follows(ctx context.Context, env string) (bool, error) {
+	if have, ok := f.noted(&f.follow, env); ok && f.Now().Sub(have.at) < remembered {
+		return have.some, nil
+	}
+	some, err := f.Followed.Followed(ctx, env)
+	if err == nil {
+		f.note(&f.follow, env, some)
+	}
+	return some, err
+}
+
+// noted returns what is remembered of an environment.
+func (f *Finder) noted(in *map[string]offers, env string) (offers, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.known == nil {
-		f.known = map[string]offers{}
+	have, ok := (*in)[env]
+	return have, ok
+}
+
+// note remembers it.
+func (f *Finder) note(in *map[string]offers, env string, some bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if *in == nil {
+		*in = map[string]offers{}
 	}
-	f.known[env] = offers{some, now}
-	return some, nil
+	(*in)[env] = offers{some, f.Now()}
 }
 
 // Sets gathers the resource sets of which something was run, and sends notices of them. It may be

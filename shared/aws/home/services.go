@@ -78,6 +78,6 @@ func (h *Home) OrderFinder() *compiles.Finder {
 	}
 	return &compiles.Finder{
 		Notifier: h.Compiles, Definitions: h.Definitions, Instances: h.Instances,
-		Calls: h.Callbacks, Now: h.clock.Now,
+		Calls: h.Callbacks, Followed: h.Instances, Now: h.clock.Now,
 	}
 }

@@ -181,7 +181,7 @@ func (p *plan) instance(i int) error {
 		p.put(events, role{}, "", nil)
 	}
 	p.lists(id, was, is)
-	return nil
+	return p.follows(&c.Record, was, is)
 }
 
 // lists writes where an instance stands in lists, and since when it waits.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"southbound/shared/aws/attributevalue"
 	"southbound/shared/fault"
@@ -29,6 +30,7 @@ type facets struct {
 	waits       bool // it has tasks
 	due         int64
 	leads       []string
+	follows     string // a hash of what it follows, and what became of it; "": nothing
 }
 
 // facetsOf returns what a record comes to after a Write.
@@ -40,6 +42,10 @@ func facetsOf(r *inventory.Record, events int64) facets {
 	}
 	if !r.Deleted {
 		f.identity = r.Identity
+	}
+	if of, some := r.Following(); some {
+		sum := sha256.Sum256([]byte(string(of.Outcome) + "\x00" + strings.Join(of.Resources, "\x00")))
+		f.follows = string(sum[:8])
 	}
 	if len(r.Tasks) > 0 {
 		f.waits, f.due = true, r.Due.UnixMicro()

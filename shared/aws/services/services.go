@@ -76,8 +76,9 @@ type Instances struct {
 }
 
 var (
-	_ inventory.Store  = (*Instances)(nil)
-	_ inventory.Owners = (*Instances)(nil)
+	_ inventory.Store     = (*Instances)(nil)
+	_ inventory.Owners    = (*Instances)(nil)
+	_ inventory.Followers = (*Instances)(nil)
 )
 
 type instanceKey struct{ env, id string }
@@ -156,6 +157,8 @@ func identityPart(env, service, identity string) string {
 }
 
 func generationPart(env string) string { return "A/" + env }
+
+func followPart(env string) string { return "F/" + env }
 
 func duePart(env string, shard int) string { return fmt.Sprintf("D%d/%s", shard, env) }
 

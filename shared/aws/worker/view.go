@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
@@ -30,8 +31,26 @@ type View struct {
 	Log *slog.Logger
 	// Count, when not nil, is told of actions that were committed, by outcome.
 	Count func(outcome state.Status, n int)
-	// Sets, when not nil, is told of the resource sets of which something was run or decided.
+	// Sets, when not nil, is told of the resource sets of which something was run or decided; of ""
+	// for what is in no set, in environments where orders of services are worked on.
 	Sets func(env string, sets []string)
+
+	mu     sync.Mutex
+	orders map[string]bool // environments where orders are worked on, as far as that was seen
+}
+
+// Env implements deploy.State.
+func (v *View) Env(ctx context.Context, env string) (state.Env, error) {
+	e, err := v.State.Env(ctx, env)
+	if err == nil && e.Turn != "" && v.Sets != nil {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.orders == nil {
+			v.orders = map[string]bool{}
+		}
+		v.orders[env] = true
+	}
+	return e, err
 }
 
 // Agents implements deploy.State.
@@ -81,17 +100,26 @@ func (v *View) Commit(ctx context.Context, env string, c state.Commit) (state.Co
 			v.Count(outcome, n)
 		}
 	}
-	if sets := setsOf(c.Rows); v.Sets != nil && !c.Plan && len(sets) > 0 {
+	if v.Sets == nil || c.Plan {
+		return done, nil
+	}
+	v.mu.Lock()
+	shared := v.orders[env]
+	v.mu.Unlock()
+	if sets := setsOf(c.Rows, shared); len(sets) > 0 {
 		v.Sets(env, sets)
 	}
 	return done, nil
 }
 
-// setsOf returns the resource sets of rows.
-func setsOf(rows []state.Row) []string {
+// setsOf returns the resource sets of rows, and if shared is set "" for what is in none.
+func setsOf(rows []state.Row, shared bool) []string {
 	var out []string
 	for i := range rows {
 		if !bytes.Contains(rows[i].Body, []byte(`"set":`)) { // most are in none
+			if shared && !slices.Contains(out, "") {
+				out = append(out, "")
+			}
 			continue
 		}
 		res, err := resource.Decode(rows[i].Body)

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,10 +14,18 @@ import (
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
+	"southbound/shared/service/inventory"
 )
 
 // still is a state in which nothing happens.
-type still struct{ worker.State }
+type still struct {
+	worker.State
+	turn string
+}
+
+func (s still) Env(context.Context, string) (state.Env, error) {
+	return state.Env{Turn: s.turn}, nil
+}
 
 func (still) Agents(context.Context, string, ...string) (map[string]state.Agent, error) {
 	return map[string]state.Agent{"here": {Agent: resource.Agent{Name: "here", Transport: "local"}}, "there": {Agent: resource.Agent{Name: "there", Transport: "aws"}}}, nil
@@ -58,5 +67,37 @@ func TestView(t *testing.T) {
 	}
 	if !strings.Contains(said[1], `"level":"WARN"`) {
 		t.Errorf("a failure is said as %s", said[1])
+	}
+}
+
+// TestViewTellsOfSets wants whoever works on orders to be told of sets, and of what is in none where
+// orders are worked on.
+func TestViewTellsOfSets(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		why  string
+		turn string
+		want []string
+	}{
+		{"nobody works on orders", "", []string{"one"}},
+		{"somebody has worked on orders", "turn", []string{"one", inventory.Shared}},
+	} {
+		var got []string
+		v := &worker.View{State: still{turn: c.turn}, Sets: func(_ string, sets []string) { got = sets }}
+		if _, err := v.Env(t.Context(), "prod"); err != nil {
+			t.Fatal(err)
+		}
+		var rows []state.Row
+		for _, set := range []string{"one", "", "one", ""} {
+			body, err := (&resource.Resource{ID: "std::Null[there,name=x]", Set: set}).Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows = append(rows, state.Row{Body: body})
+		}
+		_, err := v.Commit(t.Context(), "prod", state.Commit{Rows: rows, Actions: make([]state.Action, 1)})
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v: told of %q, want %q", c.why, err, got, c.want)
+		}
 	}
 }

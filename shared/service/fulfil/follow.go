@@ -59,21 +59,33 @@ func (c *compiled) followsFew() error {
 	return out.Err()
 }
 
-// followers returns what instances follow, by their ids. A worker that is alone reads it once,
-// since nobody else changes it.
-func (w *Worker) followers(ctx context.Context) (map[string][]string, error) {
-	if w.turn == "" && w.following != nil {
+// followers returns what instances follow, by their ids. A worker that is alone, or has the turn,
+// reads it once, since nobody else changes it.
+func (w *Worker) followers(ctx context.Context) (map[string]inventory.Following, error) {
+	if w.following != nil {
 		return w.following, nil
 	}
-	out, q := map[string][]string{}, inventory.Query{}
+	if w.Followers == nil {
+		return w.allFollowers(ctx)
+	}
+	out, err := w.Followers.Followers(ctx, w.Env)
+	if err == nil {
+		w.following = out
+	}
+	return out, err
+}
+
+// allFollowers is followers, as the records of all instances say it.
+func (w *Worker) allFollowers(ctx context.Context) (map[string]inventory.Following, error) {
+	out, q := map[string]inventory.Following{}, inventory.Query{}
 	for {
 		page, err := w.Instances.Instances(ctx, w.Env, q)
 		if err != nil {
 			return nil, err
 		}
 		for i := range page {
-			if len(page[i].Follows) > 0 {
-				out[page[i].ID] = page[i].Follows
+			if of, some := page[i].Following(); some {
+				out[page[i].ID] = of
 			}
 		}
 		if len(page) == 0 {
@@ -89,9 +101,54 @@ func (w *Worker) noteFollower(rec *inventory.Record) {
 	if w.following == nil {
 		return
 	}
-	if delete(w.following, rec.ID); len(rec.Follows) > 0 {
-		w.following[rec.ID] = rec.Follows
+	delete(w.following, rec.ID)
+	if of, some := rec.Following(); some {
+		w.following[rec.ID] = of
 	}
+}
+
+// concerned returns instances that follow something of which something else has become than they
+// were told, sorted: of resources that were run, or, if shared is set, of any.
+func (w *Worker) concerned(
+	ctx context.Context, ran []inventory.Record, shared bool,
+) ([]string, error) {
+	if w.Followers == nil || len(ran) == 0 && !shared {
+		return nil, nil
+	}
+	followers, err := w.followers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of := map[string]bool{}
+	for i := range ran {
+		for _, id := range ran[i].Resources {
+			of[id] = true
+		}
+	}
+	var ids []resource.ID
+	for _, f := range followers {
+		for _, id := range f.Resources {
+			if shared || of[id] {
+				ids = append(ids, resource.ID(id))
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := w.rowsByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, id := range slices.Sorted(maps.Keys(followers)) {
+		f := followers[id]
+		known := slices.DeleteFunc(idsOf(f.Resources), func(id resource.ID) bool { return rows[id] == nil })
+		if len(known) > 0 && outcome(nil, known, rows) != f.Outcome {
+			out = append(out, id)
+		}
+	}
+	return out, nil
 }
 
 // distinct returns ids without repeats: several instances may follow one resource.

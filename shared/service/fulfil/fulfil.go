@@ -61,6 +61,9 @@ type Config struct {
 	// Again is how often a Visit of all looks for what a notice was lost of: instances that wait
 	// for nothing, and of which something has become since. 0: never.
 	Again time.Duration
+	// Followers, when not nil, says what instances follow to a Visit; nil: only a look at all
+	// resources finds those who follow what is not their own.
+	Followers inventory.Followers
 	// Elsewhere, when not nil, says why a model is not compiled here; what is to be done with it is
 	// left for whoever can.
 	Elsewhere func(bundle.Opened) []diag.Problem
@@ -92,7 +95,7 @@ type Worker struct {
 	lookedAt time.Time
 	// following are the resources that instances follow, by the ids of the instances; nil: that is
 	// not known.
-	following map[string][]string
+	following map[string]inventory.Following
 	models    map[string]bundle.Opened // that are unpacked, by digest
 }
 
@@ -122,6 +125,7 @@ func (w *Worker) begin(ctx context.Context) error {
 	if err != nil || e.Turn == w.turn {
 		return err
 	}
+	w.following = nil // another one has been at work
 	return w.Engine.TakeTurn(ctx, w.Env, w.turn)
 }
 

@@ -18,9 +18,10 @@ import (
 // Visit does what instances have to do, and what follows from it, until nothing of it can be done
 // now: those that are named and, if all is set, all others that have something to do. Of those that
 // are named and have nothing to do it is looked what has become of their resources since they were
-// deployed. Nothing is begun after a time, unless that is zero: what is left then is returned. One
-// instance at which something fails keeps no other from going on. Others may have been at work
-// since the last Visit, or still be: the one that has begun last exports.
+// deployed, and so it is of those that follow these, or what is in no set (inventory.Shared).
+// Nothing is begun after a time, unless that is zero: what is left then is returned. One instance
+// at which something fails keeps no other from going on. Others may have been at work since the
+// last Visit, or still be: the one that has begun last exports.
 //
 // What a process was told of instances that it has not written itself is not remembered between
 // visits, so a visit that ends in the middle leaves what a crash of Round leaves.
@@ -61,41 +62,65 @@ func (w *Worker) Visit(
 }
 
 // visited returns instances that are named and, if all is set, those that are due. Of those that
-// have no task the lifecycle is told what has become of their resources.
+// have no task, and of those that follow what is named, the lifecycle is told what has become of
+// their resources.
 func (w *Worker) visited(
 	ctx context.Context, ids []string, all bool,
 ) ([]inventory.Record, error) {
-	var out, idle []inventory.Record
+	v := &visit{Worker: w, known: map[string]bool{inventory.Shared: true}}
 	if all {
 		if err := w.lookAgain(ctx); err != nil { // what follows from it is due at once
 			return nil, err
 		}
 		var err error
-		if out, err = w.Instances.Due(ctx, w.Env, w.now(), maxDue); err != nil {
+		if v.due, err = w.Instances.Due(ctx, w.Env, w.now(), maxDue); err != nil {
 			return nil, err
 		}
 	}
-	known := map[string]bool{}
-	for i := range out {
-		known[out[i].ID] = true
+	for i := range v.due {
+		v.known[v.due[i].ID] = true
 	}
+	if err := v.read(ctx, ids); err != nil {
+		return nil, err
+	}
+	ran := slices.Concat(v.due, v.idle)
+	followers, err := w.concerned(ctx, ran, slices.Contains(ids, inventory.Shared))
+	if err == nil {
+		err = v.read(ctx, followers)
+	}
+	if err != nil {
+		return nil, err
+	}
+	told, err := w.tellOutcomes(ctx, v.idle)
+	return append(v.due, told...), err
+}
+
+// visit is what a Visit begins with.
+type visit struct {
+	*Worker
+	known     map[string]bool
+	due, idle []inventory.Record // that have a task, and that have none
+}
+
+// read reads instances that are not known yet.
+func (v *visit) read(ctx context.Context, ids []string) error {
 	for _, id := range ids {
-		if known[id] {
+		if v.known[id] {
 			continue
 		}
-		rec, err := w.Instances.Instance(ctx, w.Env, id)
+		v.known[id] = true
+		rec, err := v.Instances.Instance(ctx, v.Env, id)
 		switch {
 		case fault.KindOf(err) == fault.NotFound: // a set of something else
 		case err != nil:
-			return nil, err
+			return err
 		case len(rec.Tasks) > 0:
-			out = append(out, rec)
+			v.due = append(v.due, rec)
 		case !rec.Deleted && rec.Resources != nil:
-			idle = append(idle, rec)
+			v.idle = append(v.idle, rec)
 		}
 	}
-	told, err := w.tellOutcomes(ctx, idle)
-	return append(out, told...), err
+	return nil
 }
 
 // tellOutcomes tells the lifecycles of instances that have no task what has become of their
@@ -146,6 +171,13 @@ func (w *Worker) rowsOf(
 	if len(ids) == 0 {
 		return nil, nil
 	}
+	return w.rowsByID(ctx, ids)
+}
+
+// rowsByID returns the rows of resources.
+func (w *Worker) rowsByID(
+	ctx context.Context, ids []resource.ID,
+) (map[resource.ID]*state.Row, error) {
 	rows, err := w.Engine.State.Rows(ctx, w.Env, distinct(ids))
 	byID := make(map[resource.ID]*state.Row, len(rows))
 	for i := range rows {

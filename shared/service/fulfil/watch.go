@@ -88,14 +88,18 @@ func (r *round) pause(rec *inventory.Record) time.Duration {
 	return min(max(r.now().Sub(rec.Updated)/lookPart, firstLook), lastLook)
 }
 
-// outcomeOf returns what became of the resources of an instance, and of those that it follows:
-// failed if one has and nothing goes on.
+// outcomeOf returns what became of the resources of an instance, and of those that it follows.
 func (w *Worker) outcomeOf(
 	rec *inventory.Record, rows map[resource.ID]*state.Row,
 ) lifecycle.Outcome {
+	return outcome(w.sets[rec.ID], idsOf(rec.Follows), rows)
+}
+
+// outcome returns what became of an instance's own resources, and of those that it follows: failed
+// if one has and nothing goes on.
+func outcome(own, followed []resource.ID, rows map[resource.ID]*state.Row) lifecycle.Outcome {
 	failed := false
-	own := w.sets[rec.ID]
-	for i, id := range slices.Concat(own, idsOf(rec.Follows)) {
+	for i, id := range slices.Concat(own, followed) {
 		row := rows[id]
 		if i >= len(own) && (row == nil || row.Orphaned) {
 			continue // nobody wants it any more
@@ -247,12 +251,15 @@ func (w *Worker) lookAtAll(ctx context.Context, since time.Time) error {
 		return err
 	}
 	delete(sets, "")
-	followers, err := w.followers(ctx)
-	if err != nil {
-		return err
+	followers := w.following
+	if w.turn != "" || followers == nil {
+		var err error
+		if followers, err = w.allFollowers(ctx); err != nil {
+			return err
+		}
 	}
-	for id, follows := range followers {
-		if slices.ContainsFunc(follows, func(id string) bool { return ran[resource.ID(id)] }) {
+	for id, of := range followers {
+		if slices.ContainsFunc(of.Resources, func(id string) bool { return ran[resource.ID(id)] }) {
 			sets[id] = true
 		}
 	}

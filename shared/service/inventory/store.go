@@ -204,6 +204,28 @@ type Owners interface {
 	Live(ctx context.Context, env string, ids []string) ([]string, error)
 }
 
+// Following is what an instance follows, and what its lifecycle was told of its resources last.
+type Following struct {
+	Resources []string
+	Outcome   lifecycle.Outcome
+}
+
+// Following returns what is to be known of an instance by what it follows; false: it follows nothing.
+func (r *Record) Following() (Following, bool) {
+	return Following{r.Follows, r.Outcome}, len(r.Follows) > 0 && !r.Deleted
+}
+
+// Shared stands among the ids of instances of which something was run for what is in no resource
+// set, and so nobody's: instances may follow it.
+const Shared = ""
+
+// Followers says which instances follow resources that are not their own, without reading the
+// others. It is written with the record, and what it says is as new as the record is.
+type Followers interface {
+	// Followers returns what instances that are not deleted follow, by their ids.
+	Followers(ctx context.Context, env string) (map[string]Following, error)
+}
+
 // References returns the ids that sets of attributes lead to by the relations of a service, sorted
 // by where they stand, without repeats.
 func References(s *definition.Service, sets ...map[string]any) []string {

@@ -110,6 +110,21 @@ func (s *instancesPort) Versions(
 	})
 }
 
+// Followers implements inventory.Followers.
+func (s *instancesPort) Followers(
+	ctx context.Context, env string,
+) (map[string]inventory.Following, error) {
+	return call(ctx, s.p, "Followers", func() (map[string]inventory.Following, error) {
+		out := map[string]inventory.Following{}
+		for id, one := range s.r.instances.look(env) {
+			if of, some := one.record.Following(); some {
+				out[id] = of
+			}
+		}
+		return out, nil
+	})
+}
+
 // Generation implements inventory.Store.
 func (s *instancesPort) Generation(
 	ctx context.Context, env, service string,

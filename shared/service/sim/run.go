@@ -162,6 +162,7 @@ func (r *run) startRunner(at int) {
 	work := x.work
 	if r.plan.Visits {
 		config.Notified, config.Again = true, againEvery
+		config.Followers = &instancesPort{p: x.Process, r: r}
 		work = x.visits
 	}
 	if r.mutant.Trusts {

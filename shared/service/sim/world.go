@@ -44,13 +44,14 @@ type world struct {
 	ran map[*sim.Process][]resource.ID
 }
 
-// ranSets returns the resource sets of which a process has run something, and forgets them.
+// ranSets returns the resource sets of which a process has run something, that of what is in none
+// too, and forgets them.
 func (w *world) ranSets(p *sim.Process) []string {
 	var out []string
 	rows := w.r.rows()
 	for _, id := range w.ran[p] {
-		if set := rows[id].set; set != "" {
-			out = append(out, set)
+		if row, known := rows[id]; known {
+			out = append(out, row.set)
 		}
 	}
 	delete(w.ran, p)
