@@ -191,8 +191,8 @@ func TestAsks(t *testing.T) {
 		{"collect", "POST", "/v1/environments/e/gc", `{}`, 200, `"files":0`},
 		{"no such address", "GET", "/v1/nothing", "", 404, `"kind":"not_found"`},
 		{"no such method", "PATCH", "/v1/environments/e/progress", "", 405, `"hint":"use GET, HEAD"`},
-		{"a member in another case", "POST", "/v1/environments/e/exports", `{"Chunks":[]}`, 422, `"kind":"invalid"`},
-		{"a member twice", "POST", "/v1/environments/e/halt", `{"halted":true,"halted":false}`, 400, `"kind":"usage"`},
+		{"a member in another case", "POST", "/v1/environments/e/exports", `{"Chunks":[]}`, 422, `there is no member \"Chunks\"`},
+		{"a member twice", "POST", "/v1/environments/e/halt", `{"halted":true,"halted":false}`, 400, `the member \"halted\" is there twice`},
 		{"null for a list", "POST", "/v1/environments/e/exports", `{"chunks":null}`, 422, `"kind":"invalid"`},
 		{"null for a body", "POST", "/v1/environments/e/halt", `null`, 422, `"kind":"invalid"`},
 		{"a member that is within", "POST", "/v1/environments/e/exports", `{"chunks":[],"settings":{"Strict":"error"}}`, 422, `"kind":"invalid"`},
@@ -210,6 +210,7 @@ func TestAsks(t *testing.T) {
 		{"a chunk that is not a hash", "POST", "/v1/environments/e/exports", `{"chunks":["x"]}`, 422, `body.chunks[0]`},
 		{"members that are not known", "POST", "/v1/environments/e/halt", `{"halted":true,"s3cr3t":1}`, 422, `"kind":"invalid"`},
 		{"no JSON", "POST", "/v1/environments/e/halt", `s3cr3t-marker`, 400, `"kind":"usage"`},
+		{"more than JSON", "POST", "/v1/environments/e/halt", `{"halted":true} x`, 400, `body: this is not valid JSON: invalid character 'x' after top-level value, at byte 17`},
 	} {
 		resp, text := w.ask(t, c.method, c.path, c.body)
 		if resp.StatusCode != c.status || !strings.Contains(text, c.want) || strings.Contains(text, "s3cr3t-marker") {

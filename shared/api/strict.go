@@ -25,7 +25,8 @@ import (
 func strict() map[string]huma.Format {
 	f := huma.Format{
 		Marshal: func(w io.Writer, v any) error { return huma.DefaultJSONFormat.Marshal(w, v) },
-		Unmarshal: func(data []byte, v any) error {
+		Unmarshal: func(data []byte, v any) (err error) {
+			defer func() { err = inWords(err) }()
 			if loose, is := v.(*any); is {
 				if err := json.Unmarshal(data, new(any)); err != nil { // names that are there twice
 					return err
@@ -41,6 +42,28 @@ func strict() map[string]huma.Format {
 		},
 	}
 	return map[string]huma.Format{"application/json": f, "json": f}
+}
+
+// inWords says what is wrong with a body without naming our types.
+func inWords(err error) error {
+	var syntax *jsontext.SyntacticError
+	var meaning *json.SemanticError
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
+		return fmt.Errorf("the member %q is there twice", syntax.JSONPointer.LastToken())
+	case errors.Is(err, json.ErrUnknownName) && errors.As(err, &meaning):
+		return fmt.Errorf("there is no member %q", meaning.JSONPointer.LastToken())
+	case errors.As(err, &syntax):
+		return fmt.Errorf("this is not valid JSON: %w, at byte %d", syntax.Err, syntax.ByteOffset+1)
+	case errors.As(err, &meaning):
+		text := fmt.Sprintf("the value of %q does not fit", meaning.JSONPointer)
+		if meaning.Err != nil {
+			text += ": " + meaning.Err.Error()
+		}
+		return errors.New(text)
+	default:
+		return err
+	}
 }
 
 // noNull refuses null: no request has a member that may be null, and left out it says as much.
