@@ -20,15 +20,24 @@ import (
 	"southbound/shared/local"
 )
 
+// agentRunner is agent run: it serves an agent of the AWS home.
+type agentRunner struct {
+	*console
+	*location
+	*program
+	docs  *documents
+	conns *connections
+}
+
 // agentCommand makes the command agent, which serves agents of the AWS home that no function can
 // reach.
-func (a *app) agentCommand() *cobra.Command {
+func (a *agentRunner) agentCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "agent", Short: "Serve an agent of the AWS home from this machine", Args: subcommand, RunE: help, Example: "  southbound agent run web1"}
 	cmd.AddCommand(a.agentRunCommand())
 	return cmd
 }
 
-func (a *app) agentRunCommand() *cobra.Command {
+func (a *agentRunner) agentRunCommand() *cobra.Command {
 	settings := map[string]*string{}
 	run := &cobra.Command{
 		Use: "run NAME", Short: "Serve an agent's queue until stopped",
@@ -72,9 +81,9 @@ func (a *app) agentRunCommand() *cobra.Command {
 const logTimeout = 5 * time.Second
 
 // serveAgent serves an agent until ctx ends.
-func (a *app) serveAgent(ctx context.Context, c home.Config, agent string) error {
+func (a *agentRunner) serveAgent(ctx context.Context, c home.Config, agent string) error {
 	log := a.agentLog()
-	pack := python.NewPack(python.PackOptions{Find: a.findPython})
+	pack := python.NewPack(python.PackOptions{Find: a.docs.findPython})
 	defer pack.Close()
 	c.Code = pack
 	sets := &compiles.Sets{Log: log}
@@ -111,12 +120,12 @@ func (a *app) serveAgent(ctx context.Context, c home.Config, agent string) error
 }
 
 // openRunner opens the AWS home for serving agents from this machine.
-func (a *app) openRunner(ctx context.Context, c *home.Config, log *slog.Logger) (*home.Home, error) {
+func (a *agentRunner) openRunner(ctx context.Context, c *home.Config, log *slog.Logger) (*home.Home, error) {
 	if err := os.MkdirAll(a.data, 0o700); err != nil { // it holds the key for the versions of secrets
 		return nil, fault.Wrap(fault.Unavailable, "make data directory", err)
 	}
 	c.Definitions, c.Packs, c.Log, c.Machine = a.definitions, a.packs, log, (&local.Home{Dir: a.data}).Secrets()
-	c.Connector = a.connector
+	c.Connector = a.conns.connector
 	return home.Open(ctx, *c)
 }
 
@@ -134,7 +143,7 @@ func notifyLog(ctx context.Context, notifier *logs.Notifier, r worker.Run, log *
 }
 
 // agentLog writes to standard error: JSON lines with --json, text otherwise.
-func (a *app) agentLog() *slog.Logger {
+func (a *agentRunner) agentLog() *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(cmp.Or(os.Getenv("SOUTHBOUND_LOG_LEVEL"), "info"))); err != nil {
 		level = slog.LevelInfo

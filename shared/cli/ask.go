@@ -20,33 +20,33 @@ const maxAsked = 20
 // limited exports a model, unless more would be deleted than may be. Where somebody sits at a
 // terminal, that is asked, and also what would be left behind; otherwise the documents have said
 // it.
-func (a *app) limited(ctx context.Context, x deploy.Export, f exportFlags, sent func(api.Sent)) (deploy.Exported, error) {
+func (e *exporter) limited(ctx context.Context, x deploy.Export, f exportFlags, sent func(api.Sent)) (deploy.Exported, error) {
 	if f.allowDelete >= 0 {
 		x.Limits = &deploy.Limits{Delete: f.allowDelete, Leave: -1}
 	}
-	if _, sits := terminal(a.stdin); x.NoRelease || f.yes || !f.asks || !sits {
-		return a.home.Export(ctx, a.env, x, sent)
+	if _, sits := terminal(e.stdin); x.NoRelease || f.yes || !f.asks || !sits {
+		return e.home.Export(ctx, e.env, x, sent)
 	}
 	bound := x.Limits
 	x.Limits = &deploy.Limits{} // whatever leaves is asked for
-	out, err := a.home.Export(ctx, a.env, x, sent)
+	out, err := e.home.Export(ctx, e.env, x, sent)
 	for fault.Is(err, fault.Refused) {
 		if x.Expect != "" {
-			a.complain("the state has changed meanwhile")
+			e.complain("the state has changed meanwhile")
 		}
 		var d deploy.DryRun
 		x.Expect, x.Limits = "", bound
-		if d, err = a.home.Plan(ctx, a.env, x, deploy.CompareOptions{}); err != nil {
+		if d, err = e.home.Plan(ctx, e.env, x, deploy.CompareOptions{}); err != nil {
 			return out, err
 		}
 		gone := deleted(d.Planned)
 		if bound == nil || len(gone) <= bound.Delete {
-			if err := a.confirm(ctx, gone, left(d.Planned)); err != nil {
+			if err := e.confirm(ctx, gone, left(d.Planned)); err != nil {
 				return out, err
 			}
 			x.Expect = d.State
 		}
-		if out, err = a.home.Export(ctx, a.env, x, sent); x.Expect == "" {
+		if out, err = e.home.Export(ctx, e.env, x, sent); x.Expect == "" {
 			break
 		}
 	}
@@ -55,13 +55,13 @@ func (a *app) limited(ctx context.Context, x deploy.Export, f exportFlags, sent 
 
 // leftBehind says what an export has left behind: perhaps the documents were only some of those
 // that were exported before.
-func (a *app) leftBehind(out deploy.Exported) {
+func (e *exporter) leftBehind(out deploy.Exported) {
 	if out.Left == 0 {
 		return
 	}
-	a.say("%s not in these documents and left the model: %s", are(out.Left, "resource"),
+	e.say("%s not in these documents and left the model: %s", are(out.Left, "resource"),
 		moreIDs(out.LeftFirst[:min(len(out.LeftFirst), maxTold)], out.Left))
-	a.say("  what left stays as it is, orphaned: `southbound resources status=orphaned`; --partial keeps what is not in the documents")
+	e.say("  what left stays as it is, orphaned: `southbound resources status=orphaned`; --partial keeps what is not in the documents")
 }
 
 // maxTold is how many resources a message names.
@@ -98,7 +98,7 @@ func left(planned []deploy.PlannedChange) []deploy.PlannedChange {
 }
 
 // confirm asks whether things may be deleted, and left behind.
-func (a *app) confirm(ctx context.Context, gone, stays []deploy.PlannedChange) error {
+func (c *console) confirm(ctx context.Context, gone, stays []deploy.PlannedChange) error {
 	var b strings.Builder
 	for i, w := range slices.Concat(gone, stays) {
 		if i == maxAsked {
@@ -126,7 +126,7 @@ func (a *app) confirm(ctx context.Context, gone, stays []deploy.PlannedChange) e
 	default:
 		fmt.Fprintf(&b, "Delete %s and leave %d behind? [y/N] ", plural(len(gone), "resource"), len(stays))
 	}
-	answer, err := a.ask(ctx, b.String())
+	answer, err := c.ask(ctx, b.String())
 	if err != nil {
 		return err
 	}
@@ -148,8 +148,8 @@ func itOrThey(n int) string {
 }
 
 // ask writes a question to the terminal and returns the line that is typed there.
-func (a *app) ask(ctx context.Context, question string) (string, error) {
-	to := a.err
+func (c *console) ask(ctx context.Context, question string) (string, error) {
+	to := c.err
 	if tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil { // standard error may be elsewhere
 		defer func() { _ = tty.Close() }()
 		to = tty
@@ -159,7 +159,7 @@ func (a *app) ask(ctx context.Context, question string) (string, error) {
 	}
 	typed := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(a.stdin).ReadString('\n') // the end of the input is not an answer
+		line, _ := bufio.NewReader(c.stdin).ReadString('\n') // the end of the input is not an answer
 		typed <- strings.TrimSpace(line)
 	}()
 	select {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"southbound/shared/api"
 	"southbound/shared/deploy/state"
@@ -20,11 +19,11 @@ type did struct {
 
 // did reads what was changed since a command asked for it, among what it asked for. If two ask for
 // the same at once, it is done once, and both are told.
-func (a *app) did(ctx context.Context, of asked) (did, error) {
+func (w *waiter) did(ctx context.Context, of asked) (did, error) {
 	if of.idle {
 		return did{}, nil
 	}
-	actions, err := a.home.Actions(ctx, a.env, api.ActionQuery{After: of.since, Version: of.version, Notable: true})
+	actions, err := w.home.Actions(ctx, w.env, api.ActionQuery{After: of.since, Version: of.version, Notable: true})
 	if err != nil {
 		return did{}, err
 	}
@@ -55,21 +54,6 @@ func (a *app) did(ctx context.Context, of asked) (did, error) {
 
 // maxChanges bounds how many changes are listed for people.
 const maxChanges = 50
-
-// changed lists what was changed.
-func (a *app) changed(r *api.Report) {
-	for i, c := range r.Changes {
-		if i == maxChanges {
-			a.printf("… and %d more; see `southbound logs`\n", len(r.Changes)+r.More-i)
-			return
-		}
-		a.printf("%-8s %s", changeWord(c.Change, c.Replaced), c.ID)
-		if len(c.Attributes) > 0 && c.Change == diff.Updated {
-			a.printf("  %s", oneLine(strings.Join(c.Attributes, ", ")))
-		}
-		a.printf("\n")
-	}
-}
 
 // changeWord says what was done to a thing.
 func changeWord(c diff.Change, replaced bool) string {

@@ -10,12 +10,18 @@ import (
 	"southbound/shared/api"
 )
 
+// completer is what a shell offers for arguments.
+type completer struct {
+	*location
+	*session
+}
+
 // complete makes the shell offer what list returns for the first argument of a command. If list
 // fails, nothing is offered.
-func (a *app) complete(c *cobra.Command, list func(ctx context.Context, word string) []string) {
+func (cp *completer) complete(c *cobra.Command, list func(ctx context.Context, word string) []string) {
 	c.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []cobra.Completion
-		if len(args) > 0 || a.openToRead("") != nil {
+		if len(args) > 0 || cp.openToRead("") != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		for _, s := range list(cmd.Context(), word) {
@@ -32,9 +38,9 @@ const maxOffered = 500
 
 var errEnough = errors.New("enough")
 
-func (a *app) offerIDs(ctx context.Context, word string) []string {
+func (cp *completer) offerIDs(ctx context.Context, word string) []string {
 	var out []string
-	_ = a.home.Resources(ctx, a.env, nil, func(r *api.Resource) error {
+	_ = cp.home.Resources(ctx, cp.env, nil, func(r *api.Resource) error {
 		if len(out) == maxOffered {
 			return errEnough
 		}
@@ -46,22 +52,22 @@ func (a *app) offerIDs(ctx context.Context, word string) []string {
 	return out
 }
 
-func (a *app) offerFilters(ctx context.Context, word string) []string {
-	out := a.offerIDs(ctx, word)
+func (cp *completer) offerFilters(ctx context.Context, word string) []string {
+	out := cp.offerIDs(ctx, word)
 	for _, s := range api.Statuses() {
 		out = append(out, "status="+string(s))
 	}
-	for _, t := range a.offerTypes(ctx, word) {
+	for _, t := range cp.offerTypes(ctx, word) {
 		out = append(out, "type="+t)
 	}
-	for _, g := range a.offerAgents(ctx, word) {
+	for _, g := range cp.offerAgents(ctx, word) {
 		out = append(out, "agent="+g)
 	}
 	return out
 }
 
-func (a *app) offerTypes(ctx context.Context, _ string) []string {
-	types, err := a.home.Types(ctx)
+func (cp *completer) offerTypes(ctx context.Context, _ string) []string {
+	types, err := cp.home.Types(ctx)
 	if err != nil {
 		return nil
 	}
@@ -72,8 +78,8 @@ func (a *app) offerTypes(ctx context.Context, _ string) []string {
 	return out
 }
 
-func (a *app) offerAgents(ctx context.Context, _ string) []string {
-	agents, err := a.home.Agents(ctx, a.env)
+func (cp *completer) offerAgents(ctx context.Context, _ string) []string {
+	agents, err := cp.home.Agents(ctx, cp.env)
 	if err != nil {
 		return nil
 	}
@@ -84,8 +90,8 @@ func (a *app) offerAgents(ctx context.Context, _ string) []string {
 	return out
 }
 
-func (a *app) offerParameters(ctx context.Context, _ string) []string {
-	ps, err := a.home.Parameters(ctx, a.env, false)
+func (cp *completer) offerParameters(ctx context.Context, _ string) []string {
+	ps, err := cp.home.Parameters(ctx, cp.env, false)
 	if err != nil {
 		return nil
 	}
@@ -97,18 +103,18 @@ func (a *app) offerParameters(ctx context.Context, _ string) []string {
 }
 
 // completions adds completions of arguments to the commands.
-func (a *app) completions(root *cobra.Command) {
+func (cp *completer) completions(root *cobra.Command) {
 	for name, list := range map[string]func(context.Context, string) []string{
-		"resource": a.offerIDs, "logs": a.offerIDs, "resources": a.offerFilters, "deploy": a.offerFilters, "repair": a.offerFilters,
-		"type": a.offerTypes, "pause": a.offerAgents, "resume": a.offerAgents, "parameter get": a.offerParameters, "parameter delete": a.offerParameters,
-		"parameter history": a.offerParameters,
-		"service show":      a.offerServices, "service create": a.offerServices,
-		"service instances": a.offerServices, "service instance": a.offerInstances,
-		"service update": a.offerInstances, "service delete": a.offerInstances,
-		"service state": a.offerInstances,
+		"resource": cp.offerIDs, "logs": cp.offerIDs, "resources": cp.offerFilters, "deploy": cp.offerFilters, "repair": cp.offerFilters,
+		"type": cp.offerTypes, "pause": cp.offerAgents, "resume": cp.offerAgents, "parameter get": cp.offerParameters, "parameter delete": cp.offerParameters,
+		"parameter history": cp.offerParameters,
+		"service show":      cp.offerServices, "service create": cp.offerServices,
+		"service instances": cp.offerServices, "service instance": cp.offerInstances,
+		"service update": cp.offerInstances, "service delete": cp.offerInstances,
+		"service state": cp.offerInstances,
 	} {
 		if cmd, _, err := root.Find(strings.Fields(name)); err == nil {
-			a.complete(cmd, list)
+			cp.complete(cmd, list)
 		}
 	}
 }

@@ -12,7 +12,14 @@ import (
 	"southbound/shared/fault"
 )
 
-func (a *app) discoverCommand() *cobra.Command {
+// discovery is discover: it lists things that exist.
+type discovery struct {
+	*console
+	*location
+	*session
+}
+
+func (ds *discovery) discoverCommand() *cobra.Command {
 	agent := ""
 	cmd := &cobra.Command{Use: "discover TYPE [ATTRIBUTE=VALUE...]", Short: "Describe what exists as resources",
 		Long: "discover lists what exists of a type on an agent, and writes a document for which there\n" +
@@ -26,7 +33,7 @@ func (a *app) discoverCommand() *cobra.Command {
 			"  southbound discover svc::Service --agent web1 > site/web1-services.yaml\n" +
 			"  southbound discover aws::s3::Object --agent site bucket=my-bucket\n" +
 			"  southbound discover http::Object --agent shop collection=/users path=/users/{name} name=/login",
-		Args: atLeastOne("a type"), RunE: after(a.openToRead, func(ctx context.Context, args []string) error { return a.discover(ctx, args, agent) })}
+		Args: atLeastOne("a type"), RunE: after(ds.openToRead, func(ctx context.Context, args []string) error { return ds.discover(ctx, args, agent) })}
 	cmd.Flags().StringVar(&agent, "agent", "local", "agent to look at; one that the environment does not have is this machine")
 	return cmd
 }
@@ -46,7 +53,7 @@ type description struct {
 	Attributes map[string]any `json:"attributes" yaml:"attributes"`
 }
 
-func (a *app) discover(ctx context.Context, args []string, agent string) error {
+func (ds *discovery) discover(ctx context.Context, args []string, agent string) error {
 	like := map[string]string{}
 	for _, arg := range args[1:] {
 		name, value, ok := strings.Cut(arg, "=")
@@ -55,7 +62,7 @@ func (a *app) discover(ctx context.Context, args []string, agent string) error {
 		}
 		like[name] = value
 	}
-	d, err := a.home.Discover(ctx, a.env, api.Discover{Type: args[0], Agent: agent, Like: like})
+	d, err := ds.home.Discover(ctx, ds.env, api.Discover{Type: args[0], Agent: agent, Like: like})
 	if err != nil {
 		return err
 	}
@@ -63,15 +70,15 @@ func (a *app) discover(ctx context.Context, args []string, agent string) error {
 	for _, f := range d.Resources {
 		doc.Resources = append(doc.Resources, description{args[0], agent, f.Attributes})
 		if f.Note != "" {
-			a.say("%s: %s", f.ID, f.Note)
+			ds.say("%s: %s", f.ID, f.Note)
 		}
 	}
 	if d.Agent != nil {
 		doc.Agents = described{agent: d.Agent}
 	}
-	a.leftOut(d.Left)
-	if a.json {
-		a.line(doc)
+	ds.leftOut(d.Left)
+	if ds.json {
+		ds.line(doc)
 		return nil
 	}
 	for i := range doc.Resources {
@@ -84,7 +91,7 @@ func (a *app) discover(ctx context.Context, args []string, agent string) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, "write the document", err)
 	}
-	_, err = output{a}.Write(text)
+	_, err = ds.output().Write(text)
 	return err
 }
 
@@ -117,12 +124,12 @@ func numbered(v any) any {
 // maxLeft bounds how many of the things that are left out are named.
 const maxLeft = 20
 
-func (a *app) leftOut(left []api.Found) {
+func (ds *discovery) leftOut(left []api.Found) {
 	for i, l := range left {
 		if i == maxLeft {
-			a.say("and %d more are left out", len(left)-i)
+			ds.say("and %d more are left out", len(left)-i)
 			return
 		}
-		a.say("left out: %s: %s", l.ID, l.Why)
+		ds.say("left out: %s: %s", l.ID, l.Why)
 	}
 }

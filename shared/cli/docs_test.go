@@ -78,7 +78,7 @@ var commandText = regexp.MustCompile("southbound ([a-z]+[^`\n|#\"]*)")
 // TestPagesNameWhatIsThere looks up every command and flag that the pages name.
 func TestPagesNameWhatIsThere(t *testing.T) {
 	t.Parallel()
-	root := (&app{}).root()
+	root := testApp().root()
 	root.InitDefaultCompletionCmd()
 	n := 0
 	for page, text := range pages(t) {
@@ -133,7 +133,7 @@ func TestHelpHasExamples(t *testing.T) {
 			}
 		}
 	}
-	root := (&app{}).root()
+	root := testApp().root()
 	root.InitDefaultCompletionCmd()
 	check(root)
 }

@@ -2,10 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"time"
 
@@ -13,13 +9,9 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
-	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
-	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/project"
-	"southbound/shared/platform"
-	"southbound/shared/source"
 )
 
 // exportFlags are the flags of apply and export.
@@ -40,7 +32,19 @@ type exportFlags struct {
 	origin      state.Origin
 }
 
-func (a *app) exportCommands() []*cobra.Command {
+// exporter is apply and export: it stores what documents say, and has it deployed.
+type exporter struct {
+	*console
+	*location
+	*session
+	docs    *documents
+	plans   *planFiles
+	waiter  *waiter
+	waves   *waves
+	results *results
+}
+
+func (e *exporter) exportCommands() []*cobra.Command {
 	var f exportFlags
 	apply := &cobra.Command{
 		Use: "apply PATH [FILTER]", Short: "Make it so: deploy what changed, check the rest for drift",
@@ -59,9 +63,9 @@ func (a *app) exportCommands() []*cobra.Command {
 				if err := f.asPlanned(cmd); err != nil {
 					return err
 				}
-				return a.applyKept(cmd.Context(), args[0], f)
+				return e.applyKept(cmd.Context(), args[0], f)
 			}
-			return a.export(cmd.Context(), args[0], f)
+			return e.export(cmd.Context(), args[0], f)
 		},
 	}
 	apply.Flags().BoolVar(&f.changedOnly, "changed-only", false, "deploy only what changed; do not look for drift")
@@ -83,7 +87,7 @@ func (a *app) exportCommands() []*cobra.Command {
 			if err := f.checked(cmd); err != nil {
 				return err
 			}
-			return a.export(cmd.Context(), args[0], f)
+			return e.export(cmd.Context(), args[0], f)
 		},
 	}
 	fl := export.Flags()
@@ -95,7 +99,7 @@ func (a *app) exportCommands() []*cobra.Command {
 	fl.StringSliceVar(&f.deleteSets, "delete-set", nil, "remove a resource set; with --partial")
 	fl.BoolVar(&f.noRelease, "no-release", false, "store the version, and do not deploy it")
 	fl.BoolVar(&f.retry, "retry-failed", false, "deploy what failed before, too")
-	return []*cobra.Command{apply, export, a.planCommand(), a.validateCommand()}
+	return []*cobra.Command{apply, export}
 }
 
 const allowDeleteHelp = "do nothing, with exit code 2, if more would be deleted (-1: any number)"
@@ -126,25 +130,25 @@ func (f *exportFlags) asPlanned(cmd *cobra.Command) error {
 	return nil
 }
 
-func (a *app) export(ctx context.Context, path string, f exportFlags) error {
+func (e *exporter) export(ctx context.Context, path string, f exportFlags) error {
 	if err := notNegative("export", "timeout", f.timeout); err != nil {
 		return err
 	}
-	return a.within(ctx, f.timeout, func(ctx context.Context) error { return a.exportNow(ctx, path, f) })
+	return e.within(ctx, f.timeout, func(ctx context.Context) error { return e.exportNow(ctx, path, f) })
 }
 
-func (a *app) exportNow(ctx context.Context, path string, f exportFlags) error {
+func (e *exporter) exportNow(ctx context.Context, path string, f exportFlags) error {
 	began := time.Now()
-	if err := a.locate(path); err != nil {
+	if err := e.locate(path); err != nil {
 		return err
 	}
 	if path != "-" {
-		a.documents = path
+		e.docs.path = path
 	}
 	var read *loaded
-	if a.remote() || a.fresh() { // bad input must not leave a new data directory behind, and need not be sent to a server
+	if e.remote() || e.fresh() { // bad input must not leave a new data directory behind, and need not be sent to a server
 		var err error
-		if read, err = a.load(ctx, path, f); err != nil {
+		if read, err = e.docs.load(ctx, path, f); err != nil {
 			return cutShort(ctx, err)
 		}
 		if err := read.check(read.model).Err(); err != nil {
@@ -152,22 +156,22 @@ func (a *app) exportNow(ctx context.Context, path string, f exportFlags) error {
 		}
 		read.model.Valid = true
 	}
-	if err := a.reach(); err != nil {
+	if err := e.reach(); err != nil {
 		return err
 	}
 	if f.waves.set() {
-		return a.applyInWaves(ctx, path, f, read, began)
+		return e.applyInWaves(ctx, path, f, read, began)
 	}
 	var of asked
-	byVersion := a.remote() && !f.check && !f.retry // then all that is done for it is done for its version
+	byVersion := e.remote() && !f.check && !f.retry // then all that is done for it is done for its version
 	if f.wait && !f.noRelease && !byVersion {       // else nobody asks what came of it
 		var err error
-		if of, err = a.mark(ctx); err != nil {
+		if of, err = e.waiter.mark(ctx); err != nil {
 			return cutShort(ctx, err)
 		}
 	}
-	out, err := a.store(ctx, path, f, read)
-	if a.remote() && fault.Is(err, fault.Canceled) {
+	out, err := e.store(ctx, path, f, read)
+	if e.remote() && fault.Is(err, fault.Canceled) {
 		return fault.New(fault.Canceled, "", "interrupted while it was sent").WithHint("the same command goes on: what was sent is kept")
 	}
 	if err != nil {
@@ -176,133 +180,72 @@ func (a *app) exportNow(ctx context.Context, path string, f exportFlags) error {
 	if byVersion {
 		of.version = out.Version
 	}
-	return a.exported(ctx, out, of, f, began)
+	return e.exported(ctx, out, of, f, began)
 }
 
 // exported waits for what an export has asked for, if that is wanted, and writes what came of it.
-func (a *app) exported(ctx context.Context, out deploy.Exported, of asked, f exportFlags, began time.Time) error {
-	a.leftBehind(out)
-	r := api.Report{Environment: a.env, Version: out.Version, Origin: api.Origin(out.Origin), Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
+func (e *exporter) exported(ctx context.Context, out deploy.Exported, of asked, f exportFlags, began time.Time) error {
+	e.leftBehind(out)
+	r := api.Report{Environment: e.env, Version: out.Version, Origin: api.Origin(out.Origin), Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
 		Removed: out.Removed, FilesUploaded: out.FilesUploaded}
 	if !f.wait || f.noRelease {
-		return a.stored(ctx, r, began)
+		return e.results.stored(ctx, r, began)
 	}
-	of.nothing, of.idle = !f.check, a.remote() && !f.check && !f.retry && out.Changed+out.Removed == 0
-	done, err := a.wait(ctx, of)
+	of.nothing, of.idle = !f.check, e.remote() && !f.check && !f.retry && out.Changed+out.Removed == 0
+	done, err := e.waiter.wait(ctx, of)
 	if err != nil {
-		return a.interrupted(err)
+		return e.waiter.interrupted(err)
 	}
 	r.Repaired = done.Did.fixed
 	r.Tell(done.Did.changes)
-	return a.applied(ctx, r, done, f.filter, began)
-}
-
-// applied writes what came of an export of what the terms of a filter select, and was waited for.
-func (a *app) applied(ctx context.Context, r api.Report, done waited, terms []string, began time.Time) (err error) {
-	r.Counts = done.Progress.ByStatus()
-	if done.Scope, err = a.scopeOf(ctx, terms); err != nil {
-		return err
-	}
-	if s := done.Scope; s != nil {
-		r.Resources, r.Counts, r.Unchanged = s.total, s.counts, max(s.total-r.Changed, 0)
-	}
-	r.DurationMS = time.Since(began).Milliseconds()
-	return a.summary(ctx, r, done, true)
-}
-
-// stored writes the result of an export that is not waited for.
-func (a *app) stored(ctx context.Context, r api.Report, began time.Time) error {
-	p, err := a.home.Progress(ctx, a.env)
-	if err != nil {
-		return err
-	}
-	r.Counts, r.DurationMS = p.ByStatus(), time.Since(began).Milliseconds()
-	r.Tell(nil)
-	if a.json {
-		a.line(r)
-		return nil
-	}
-	what := fmt.Sprintf("version %d of %s: %s", r.Version, r.Environment, plural(r.Resources, "resource"))
-	if p.Released < r.Version {
-		a.printf("%s; stored and not released; the same export without --no-release releases it\n", what)
-		return nil
-	}
-	a.printf("%s, %d changed, %d removed; %d to deploy\n", what, r.Changed, r.Removed, p.Scheduled)
-	if p.Scheduled > 0 && len(p.Held) == 0 && !a.remote() {
-		a.say("`southbound deploy` does it and waits; `southbound run` does it in the background")
-	}
-	return nil
-}
-
-// loaded holds the documents that were read.
-type loaded struct {
-	model  *model.Model
-	inputs source.Inputs
-	check  func(*model.Model) diag.Problems
-}
-
-func (a *app) load(ctx context.Context, path string, f exportFlags) (*loaded, error) {
-	if path != "-" && keeps(path) {
-		return nil, fault.New(fault.Usage, "read "+path, "this is a plan that was kept, and not documents").WithHint("`southbound apply %s` does it", path)
-	}
-	opts, err := a.options(path, f.partial)
-	if err != nil {
-		return nil, err
-	}
-	if project.Is(path) {
-		model, err := a.loadModel(ctx, path, opts)
-		return &loaded{model: model, check: opts.Check}, err
-	}
-	opts.Note = !a.remote()
-	model, inputs, err := source.Load(ctx, opts)
-	return &loaded{model, inputs, opts.Check}, err
+	return e.results.applied(ctx, r, done, f.filter, began)
 }
 
 // store exports the documents. It does not parse them if they have not changed since the last
 // export.
-func (a *app) store(ctx context.Context, path string, f exportFlags, read *loaded) (deploy.Exported, error) {
-	cache := a.inputsFile(path)
+func (e *exporter) store(ctx context.Context, path string, f exportFlags, read *loaded) (deploy.Exported, error) {
+	cache := e.inputsFile(path)
 	whole := !f.partial && !f.noRelease && len(f.deleteSets)+len(f.filter) == 0
-	lost := a.mayHaveLost(ctx)
+	lost := e.mayHaveLost(ctx)
 	documents := !project.Is(path) // what a model comes to depends on more than its texts
 	if read == nil && whole && !lost && documents {
-		if out, done, err := a.storeChanges(ctx, path, cache, f); done || err != nil {
+		if out, done, err := e.storeChanges(ctx, path, cache, f); done || err != nil {
 			return out, err
 		}
 	}
 	if read == nil {
 		var err error
-		if read, err = a.load(ctx, path, f); err != nil {
+		if read, err = e.docs.load(ctx, path, f); err != nil {
 			return deploy.Exported{}, err
 		}
 	}
-	if a.remote() && whole && path != "-" { // nothing has to be sent
-		if out, known, err := a.known(ctx, read.model.Fingerprint, f); known || err != nil {
+	if e.remote() && whole && path != "-" { // nothing has to be sent
+		if out, known, err := e.known(ctx, read.model.Fingerprint, f); known || err != nil {
 			return out, err
 		}
 	}
-	if err := a.mend(ctx, read, lost); err != nil {
+	if err := e.mend(ctx, read, lost); err != nil {
 		return deploy.Exported{}, err
 	}
-	pr := a.progress()
-	out, err := a.limited(ctx, a.asExport(ctx, path, f, read), f, pr.sent)
+	pr := e.waiter.progress()
+	out, err := e.limited(ctx, e.docs.asExport(ctx, path, f, read), f, pr.sent)
 	pr.end()
 	if err == nil {
-		a.noteProject()
+		e.docs.noteProject()
 	}
-	if err == nil && whole && documents && path != "-" && !a.remote() {
-		a.saveInputs(cache, read.inputs)
+	if err == nil && whole && documents && path != "-" && !e.remote() {
+		saveInputs(cache, read.inputs)
 	}
 	return out, err
 }
 
 // mend stores files of the documents again that the data directory has lost: those that a version
 // names, as the export itself stores what is new.
-func (a *app) mend(ctx context.Context, read *loaded, lost bool) error {
+func (e *exporter) mend(ctx context.Context, read *loaded, lost bool) error {
 	if !lost || len(read.model.Files) == 0 {
 		return nil
 	}
-	versions, _, err := a.engine.VersionsOf(ctx, a.env)
+	versions, _, err := e.engine.VersionsOf(ctx, e.env)
 	if err != nil {
 		return err
 	}
@@ -314,52 +257,35 @@ func (a *app) mend(ctx context.Context, read *loaded, lost bool) error {
 			}
 		}
 	}
-	n, err := a.own.Files().Mend(ctx, maps.Values(stored))
+	n, err := e.own.Files().Mend(ctx, maps.Values(stored))
 	if err == nil && n > 0 {
-		a.say("%s lost or damaged in the data directory: stored again", plural(n, "file"))
+		e.say("%s lost or damaged in the data directory: stored again", plural(n, "file"))
 	}
 	return err
 }
 
-// asExport returns the export that flags ask for, of documents that were read. It is called once
-// for them.
-func (a *app) asExport(ctx context.Context, path string, f exportFlags, read *loaded) deploy.Export {
-	read.model.Fingerprint = a.fingerprint(read.model.Fingerprint)
-	target, _ := state.ParseFilter(f.filter) // was parsed before
-	return deploy.Export{Model: read.model, Target: target, Partial: f.partial, DeleteSets: f.deleteSets,
-		NoRelease: f.noRelease, Check: f.check, RetryFailed: f.retry, Settings: a.project.Settings,
-		Origin: originOf(ctx, path, f.origin)}
-}
-
 // mayHaveLost reports that something fails on this machine, which may be for want of stored bytes.
-func (a *app) mayHaveLost(ctx context.Context) bool {
-	if a.own == nil {
+func (e *exporter) mayHaveLost(ctx context.Context) bool {
+	if e.own == nil {
 		return false
 	}
-	p, err := a.home.Progress(ctx, a.env)
+	p, err := e.home.Progress(ctx, e.env)
 	return err == nil && p.Counts[state.StatusFailed] > 0
 }
 
 // known handles an export of exactly the inputs of the last one.
-func (a *app) known(ctx context.Context, documents string, f exportFlags) (deploy.Exported, bool, error) {
-	out, ok, err := a.home.Known(ctx, a.env, a.fingerprint(documents))
+func (e *exporter) known(ctx context.Context, documents string, f exportFlags) (deploy.Exported, bool, error) {
+	out, ok, err := e.home.Known(ctx, e.env, e.docs.fingerprint(documents))
 	if !ok || err != nil {
 		return out, false, err
 	}
 	if f.check {
-		_, err = a.home.Schedule(ctx, a.env, api.Work{Repair: true})
+		_, err = e.home.Schedule(ctx, e.env, api.Work{Repair: true})
 	}
 	if err == nil && f.retry && !f.check {
-		_, err = a.home.Schedule(ctx, a.env, api.Work{RetryFailed: true})
+		_, err = e.home.Schedule(ctx, e.env, api.Work{RetryFailed: true})
 	}
 	return out, true, err
-}
-
-// fingerprint combines the fingerprint of the documents with what else an export depends on.
-func (a *app) fingerprint(documents string) string {
-	settings, _ := json.Marshal(a.project.Settings)
-	sum := sha256.Sum256([]byte(documents + platform.Build() + string(settings)))
-	return hex.EncodeToString(sum[:])
 }
 
 // cutShort explains what it means that an export ended before there was a version to wait for.
@@ -373,19 +299,4 @@ func cutShort(ctx context.Context, err error) error {
 		return fault.New(fault.Timeout, "", "the time to wait ran out before the export was done").WithHint(hint)
 	}
 	return err
-}
-
-// options returns the options for reading documents with the types of this program. In a partial
-// export, requirements may be met by resources that are not in it.
-func (a *app) options(path string, partial bool) (source.Options, error) {
-	types, err := a.registry()
-	if err != nil {
-		return source.Options{}, err
-	}
-	e := deploy.New(deploy.Config{Types: types, Handlers: a.handlers()}) // handlers say what follows from a resource
-	check := e.ValidateClosed
-	if partial {
-		check = e.Validate
-	}
-	return source.Options{Path: path, Stdin: a.stdin, Types: types, Agent: a.packs.Check, Check: check}, nil
 }

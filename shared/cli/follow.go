@@ -24,9 +24,9 @@ const maxServed = 10
 
 // serve does what is scheduled in an environment until ctx ends, and says what it does. label,
 // which may be empty, stands before every line.
-func (a *app) serve(ctx context.Context, env, label string) {
-	a.serving(ctx, env, label)
-	f := &follower{a: a, env: env, label: label, from: time.Now(), seen: map[string]time.Time{}}
+func (s *homeServer) serve(ctx context.Context, env, label string) {
+	s.serving(ctx, env, label)
+	f := &follower{server: s, env: env, label: label, from: time.Now(), seen: map[string]time.Time{}}
 	until, end := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -36,13 +36,13 @@ func (a *app) serve(ctx context.Context, env, label string) {
 	orders, callbacks := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(orders)
-		a.serveOrders(ctx, env, label)
+		s.orders.serveOrders(ctx, env, label)
 	}()
 	go func() {
 		defer close(callbacks)
-		a.callCallbacks(ctx, env, label)
+		s.orders.callCallbacks(ctx, env, label)
 	}()
-	a.runner().Serve(ctx, env, func(err error) { a.say("southbound: %s%v", label, err) })
+	s.runner().Serve(ctx, env, func(err error) { s.say("southbound: %s%v", label, err) })
 	<-orders
 	<-callbacks
 	end()
@@ -53,17 +53,17 @@ func (a *app) serve(ctx context.Context, env, label string) {
 }
 
 // serving says how an environment is that is to be served.
-func (a *app) serving(ctx context.Context, env, label string) {
-	p, err := a.home.Progress(ctx, env)
+func (s *homeServer) serving(ctx context.Context, env, label string) {
+	p, err := s.home.Progress(ctx, env)
 	if err != nil {
 		return // Serve says so
 	}
 	if p.Last == 0 {
-		a.say("  %snothing was exported yet; `southbound apply PATH` starts", label)
+		s.say("  %snothing was exported yet; `southbound apply PATH` starts", label)
 		return
 	}
-	a.say("  %sversion %d: %s", label, p.Released, countsText(p.ByStatus()))
-	if agents, err := a.home.Agents(ctx, env); err == nil && len(agents) > 0 {
+	s.say("  %sversion %d: %s", label, p.Released, countsText(p.ByStatus()))
+	if agents, err := s.home.Agents(ctx, env); err == nil && len(agents) > 0 {
 		var names []string
 		for _, g := range agents[:min(len(agents), maxServed)] {
 			names = append(names, oneLine(g.Name)+" ("+agentText(g)+")")
@@ -72,19 +72,19 @@ func (a *app) serving(ctx context.Context, env, label string) {
 		if more := len(agents) - len(names); more > 0 {
 			text += " and " + plural(more, "more agent")
 		}
-		a.say("  %sagents: %s", label, text)
+		s.say("  %sagents: %s", label, text)
 	}
 	switch {
 	case p.Halted || len(p.Paused) > 0 && p.Scheduled > 0:
-		a.say("  %s%s", label, whyStuck(p))
+		s.say("  %s%s", label, whyStuck(p))
 	case p.Scheduled > 0:
-		a.say("  %s%s to be done", label, plural(p.Scheduled, "resource"))
+		s.say("  %s%s to be done", label, plural(p.Scheduled, "resource"))
 	}
 }
 
 // follower tells what was changed and what did not go well in an environment, as it comes.
 type follower struct {
-	a          *app
+	server     *homeServer
 	env, label string
 	ran        int64     // what this process had run when it looked last
 	again      bool      // something was run shortly before that, and may be recorded since
@@ -95,7 +95,7 @@ type follower struct {
 // follow looks whenever something was run, until ctx ends.
 func (f *follower) follow(ctx context.Context) {
 	for (local.Clock{}).Sleep(ctx, followEvery) == nil {
-		ran := f.a.ran.Load()
+		ran := f.server.ran.Load()
 		if ran == f.ran && !f.again {
 			continue
 		}
@@ -107,7 +107,7 @@ func (f *follower) follow(ctx context.Context) {
 
 // poll tells what is new.
 func (f *follower) poll(ctx context.Context) {
-	actions, err := f.a.home.Actions(ctx, f.env, api.ActionQuery{Since: f.from, Notable: true})
+	actions, err := f.server.home.Actions(ctx, f.env, api.ActionQuery{Since: f.from, Notable: true})
 	if err != nil {
 		return // it looks again
 	}
@@ -135,7 +135,7 @@ type ranLine struct {
 
 // tell writes a line about an action: what was changed, or why not.
 func (f *follower) tell(x *api.Action) {
-	a := f.a
+	a := f.server
 	a.telling.Lock() // several environments may be followed
 	defer a.telling.Unlock()
 	switch at := x.Finished.UTC().Format(time.RFC3339); {

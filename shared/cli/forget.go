@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,16 +12,23 @@ import (
 	"southbound/shared/resource"
 )
 
-func (a *app) forgetCommand() *cobra.Command {
+// upkeep removes what is not needed any more: gc and forget.
+type upkeep struct {
+	*console
+	*location
+	*session
+}
+
+func (u *upkeep) forgetCommand() *cobra.Command {
 	return &cobra.Command{Use: "forget ID|agent=NAME", Short: "Let go of orphans, or of a machine that is gone",
 		Long: "forget removes what is known of a resource that left the model, or of an agent that no resource is managed on any more and of all\n" +
 			"that was left behind there, and waits for its removal no longer. What exists is not touched, and `southbound logs` keeps what was\n" +
 			"done. What the version in force wants cannot be forgotten.",
 		Example: "  southbound forget 'fs::File[web1,path=/etc/motd]'\n  southbound forget agent=web1",
-		Args:    exactArgs(1, "one id or agent=NAME"), RunE: a.reading(a.forget)}
+		Args:    exactArgs(1, "one id or agent=NAME"), RunE: u.reading(u.forget)}
 }
 
-func (a *app) forget(ctx context.Context, args []string) error {
+func (u *upkeep) forget(ctx context.Context, args []string) error {
 	var f api.Forgetting
 	if name, is := strings.CutPrefix(args[0], "agent="); is {
 		f.Agent = name
@@ -29,14 +37,40 @@ func (a *app) forget(ctx context.Context, args []string) error {
 	} else {
 		f.ID = resource.ID(args[0])
 	}
-	out, err := a.home.Forget(ctx, a.env, f)
+	out, err := u.home.Forget(ctx, u.env, f)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		a.line(out)
+	if u.json {
+		u.line(out)
 		return nil
 	}
-	a.printf("forgot %s\n", plural(out.Forgotten, "resource"))
+	u.printf("forgot %s\n", plural(out.Forgotten, "resource"))
 	return nil
+}
+
+func (u *upkeep) gcCommand() *cobra.Command {
+	var grace time.Duration
+	cmd := &cobra.Command{Use: "gc", Short: "Remove old versions, actions and unused files", Example: "  southbound gc\n  southbound gc --grace 1h",
+		Args: exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := notNegative("gc", "grace", grace); err != nil {
+				return err
+			}
+			if err := u.openExisting(cmd.Context()); err != nil {
+				return err
+			}
+			// None is said by the shortest there is: 0 stands for the default.
+			out, err := u.home.Collect(cmd.Context(), u.env, max(grace, time.Millisecond))
+			if err != nil {
+				return err
+			}
+			if u.json {
+				u.line(out)
+			} else {
+				u.printf("removed %s, %s, %s\n", plural(out.Versions, "version"), plural(out.Actions, "action"), plural(out.Files, "file"))
+			}
+			return nil
+		}}
+	cmd.Flags().DurationVar(&grace, "grace", 24*time.Hour, "keep unused files that are younger")
+	return cmd
 }

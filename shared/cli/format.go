@@ -15,7 +15,10 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
-func (a *app) fmtCommand() *cobra.Command {
+// formatter is fmt: it writes models in the one form.
+type formatter struct{ *console }
+
+func (f *formatter) fmtCommand() *cobra.Command {
 	check := false
 	cmd := &cobra.Command{
 		Use: "fmt [PATH]", Short: "Format models: .cf files",
@@ -30,17 +33,17 @@ func (a *app) fmtCommand() *cobra.Command {
 				path = args[0]
 			}
 			if path == "-" {
-				return a.formatInput()
+				return f.formatInput()
 			}
-			return a.format(path, check)
+			return f.format(path, check)
 		}}
 	cmd.Flags().BoolVar(&check, "check", false, "change nothing; exit code 5 if a file is not formatted")
 	return cmd
 }
 
 // formatInput writes standard input, formatted, to standard output.
-func (a *app) formatInput() error {
-	text, err := io.ReadAll(io.LimitReader(a.stdin, syntax.MaxText+1))
+func (f *formatter) formatInput() error {
+	text, err := io.ReadAll(io.LimitReader(f.stdin, syntax.MaxText+1))
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "read standard input", err)
 	}
@@ -48,12 +51,12 @@ func (a *app) formatInput() error {
 	if err := modelProblems("-", problems).Err(); err != nil {
 		return err
 	}
-	_, err = output{a}.Write([]byte(out))
+	_, err = f.output().Write([]byte(out))
 	return err
 }
 
 // format formats the files below a path, all or, when one of them is wrong, none.
-func (a *app) format(path string, check bool) error {
+func (f *formatter) format(path string, check bool) error {
 	files, err := modelFiles(path)
 	if err != nil {
 		return err
@@ -84,20 +87,20 @@ func (a *app) format(path string, check bool) error {
 				return err
 			}
 		}
-		a.changedFile(file)
+		f.changedFile(file)
 	}
 	if check && len(formatted) > 0 {
-		a.code = exitChanges
+		f.code = exitChanges
 	}
 	return nil
 }
 
-func (a *app) changedFile(file string) {
-	if a.json {
-		a.line(map[string]string{"file": file})
+func (f *formatter) changedFile(file string) {
+	if f.json {
+		f.line(map[string]string{"file": file})
 		return
 	}
-	a.printf("%s\n", file)
+	f.printf("%s\n", file)
 }
 
 // modelFiles returns the files of models below a path: the file itself, or all *.cf files of a

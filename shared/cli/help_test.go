@@ -32,6 +32,6 @@ func TestHelpFits(t *testing.T) {
 			}
 		}
 	}
-	root := (&app{}).root()
+	root := testApp().root()
 	visit([]string{root.Name()}, root)
 }

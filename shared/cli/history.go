@@ -21,67 +21,33 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
-	"southbound/shared/schema"
 )
 
-// there refuses an environment that somebody has named and that does not exist. Without a name
-// there is nothing that could be misspelt.
-func (a *app) there(ctx context.Context) error {
-	if !a.named {
-		return nil
-	}
-	names, err := a.home.Environments(ctx)
-	if err != nil || slices.Contains(names, a.env) {
-		return err
-	}
-	where := a.data
-	if a.remote() {
-		where = a.api
-	}
-	e := fault.New(fault.NotFound, "", "there is no environment %q in %s", a.env, where)
-	if near := schema.Nearest(a.env, names); near != "" {
-		return e.WithHint("did you mean %q?", near)
-	}
-	return e.WithHint("`southbound environments` lists them; `southbound apply PATH` makes it")
+// history shows what there is of environments and versions.
+type history struct {
+	*console
+	*location
+	*session
 }
 
-// openExisting is openToRead for a command that needs an environment that exists.
-func (a *app) openExisting(ctx context.Context) error {
-	if err := a.openToRead(""); err != nil {
-		return err
-	}
-	return a.there(ctx)
-}
-
-// reading makes the run function of a command that works on no path and needs an environment that
-// exists.
-func (a *app) reading(run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := a.openExisting(cmd.Context()); err != nil {
-			return err
-		}
-		return run(cmd.Context(), args)
-	}
-}
-
-func (a *app) environmentsCommand() *cobra.Command {
+func (h *history) environmentsCommand() *cobra.Command {
 	return &cobra.Command{Use: "environments", Short: "List environments",
 		Example: "  southbound environments\n  southbound environments --json",
-		Args:    exactArgs(0, "nothing more"), RunE: after(a.openToRead, a.environments)}
+		Args:    exactArgs(0, "nothing more"), RunE: after(h.openToRead, h.environments)}
 }
 
-func (a *app) environments(ctx context.Context, _ []string) error {
-	names, err := a.home.Environments(ctx)
+func (h *history) environments(ctx context.Context, _ []string) error {
+	names, err := h.home.Environments(ctx)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		p, err := a.home.Progress(ctx, name)
+		p, err := h.home.Progress(ctx, name)
 		if err != nil {
 			return err
 		}
-		if a.json {
-			a.line(struct {
+		if h.json {
+			h.line(struct {
 				Environment   string               `json:"environment"`
 				Version       int                  `json:"version"`
 				LatestVersion int                  `json:"latest_version"`
@@ -89,10 +55,10 @@ func (a *app) environments(ctx context.Context, _ []string) error {
 			}{name, p.Released, p.Last, p.ByStatus()})
 			continue
 		}
-		a.printf("%-20s  version %d: %s\n", name, p.Released, countsText(p.ByStatus()))
+		h.printf("%-20s  version %d: %s\n", name, p.Released, countsText(p.ByStatus()))
 	}
 	if len(names) == 0 {
-		a.none("", false)
+		h.none("", false)
 	}
 	return nil
 }
@@ -106,13 +72,13 @@ func versionNumber(cmd, text string) (int, error) {
 	return n, nil
 }
 
-func (a *app) diffCommand() *cobra.Command {
+func (h *history) diffCommand() *cobra.Command {
 	var exitCode bool
 	cmd := &cobra.Command{Use: "diff A B", Short: "Show what differs between two versions",
 		Long: "diff says what going from version A to version B would do. It compares what was exported, not reality: see `southbound dryrun B`\n" +
 			"for that. B may be the earlier one: then it shows what `southbound release B` takes back.",
 		Example: "  southbound diff 3 4\n  southbound diff 4 3 --exit-code", Args: exactArgs(2, "two versions"),
-		RunE: a.reading(func(ctx context.Context, args []string) error {
+		RunE: h.reading(func(ctx context.Context, args []string) error {
 			from, err := versionNumber("diff", args[0])
 			if err != nil {
 				return err
@@ -121,18 +87,18 @@ func (a *app) diffCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d, err := a.home.Compare(ctx, a.env, from, to, a.full)
+			d, err := h.home.Compare(ctx, h.env, from, to, h.full)
 			if err != nil {
 				return err
 			}
-			return a.showPlan(d.Planned, exitCode)
+			return h.showPlan(d.Planned, exitCode)
 		})}
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something differs")
-	a.fullFlag(cmd)
+	h.fullFlag(cmd)
 	return cmd
 }
 
-func (a *app) showCommand() *cobra.Command {
+func (h *history) showCommand() *cobra.Command {
 	dir := ""
 	cmd := &cobra.Command{Use: "show N [ID]", Short: "Print the documents that give a version, or one resource of it",
 		Long: "show prints a version as a document that gives the same version when it is exported again: parameters and facts have the values\n" +
@@ -144,7 +110,7 @@ func (a *app) showCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: a.reading(func(ctx context.Context, args []string) error { return a.show(ctx, args, dir) })}
+		RunE: h.reading(func(ctx context.Context, args []string) error { return h.show(ctx, args, dir) })}
 	cmd.Flags().StringVar(&dir, "out", "", "write the document, and the files that it needs, into this new directory")
 	return cmd
 }
@@ -191,7 +157,7 @@ func withoutCode(attributes map[string]any) map[string]any {
 	return out
 }
 
-func (a *app) show(ctx context.Context, args []string, dir string) error {
+func (h *history) show(ctx context.Context, args []string, dir string) error {
 	number, err := versionNumber("show", args[0])
 	if err != nil {
 		return err
@@ -203,12 +169,12 @@ func (a *app) show(ctx context.Context, args []string, dir string) error {
 		}
 		only = resource.ID(args[1])
 	}
-	v, err := a.home.Described(ctx, a.env, number)
+	v, err := h.home.Described(ctx, h.env, number)
 	if err != nil {
 		return err
 	}
 	var list []api.Description
-	if err := a.home.Descriptions(ctx, a.env, number, only, func(d *api.Description) error {
+	if err := h.home.Descriptions(ctx, h.env, number, only, func(d *api.Description) error {
 		list = append(list, *d)
 		return nil
 	}); err != nil {
@@ -226,17 +192,17 @@ func (a *app) show(ctx context.Context, args []string, dir string) error {
 		doc.Agents = v.Agents
 	}
 	if dir != "" {
-		return a.writeShown(ctx, &v.Version, doc, dir)
+		return h.writeShown(ctx, &v.Version, doc, dir)
 	}
-	if a.json {
-		a.line(doc)
+	if h.json {
+		h.line(doc)
 		return nil
 	}
 	text, err := yamlOf(&v.Version, doc)
 	if err != nil {
 		return err
 	}
-	_, err = output{a}.Write(text)
+	_, err = h.output().Write(text)
 	return err
 }
 
@@ -254,7 +220,7 @@ func yamlOf(v *api.Version, doc shown) ([]byte, error) {
 }
 
 // writeShown writes a document and its files into a new directory.
-func (a *app) writeShown(ctx context.Context, v *api.Version, doc shown, dir string) error {
+func (h *history) writeShown(ctx context.Context, v *api.Version, doc shown, dir string) error {
 	files := filesOf(doc)
 	text, err := yamlOf(v, doc)
 	if err != nil {
@@ -271,7 +237,7 @@ func (a *app) writeShown(ctx context.Context, v *api.Version, doc shown, dir str
 		}
 	}
 	for _, hash := range files {
-		b, err := a.home.VersionFile(ctx, a.env, v.Version, hash)
+		b, err := h.home.VersionFile(ctx, h.env, v.Version, hash)
 		if err != nil {
 			return err
 		}
@@ -282,7 +248,7 @@ func (a *app) writeShown(ctx context.Context, v *api.Version, doc shown, dir str
 	if err := os.WriteFile(filepath.Join(dir, "resources.yaml"), text, 0o600); err != nil {
 		return fault.Wrap(fault.Unavailable, "write the document", err)
 	}
-	a.say("version %d: %s and %s in %s", v.Version, plural(len(doc.Resources), "resource"), plural(len(files), "file"), dir)
+	h.say("version %d: %s and %s in %s", v.Version, plural(len(doc.Resources), "resource"), plural(len(files), "file"), dir)
 	return nil
 }
 
@@ -316,4 +282,34 @@ func filesOf(doc shown) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+func (h *history) versionsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "versions", Short: "List versions",
+		Example: "  southbound versions\n  southbound versions --json",
+		Args:    exactArgs(0, "nothing more"), RunE: h.reading(h.versions),
+	}
+}
+
+func (h *history) versions(ctx context.Context, _ []string) error {
+	vs, err := h.home.Versions(ctx, h.env)
+	if err != nil {
+		return err
+	}
+	for _, v := range vs {
+		if h.json {
+			h.line(v)
+			continue
+		}
+		mark := ""
+		if v.Released {
+			mark = "  released"
+		}
+		h.printf("%5d  %s  %s%s%s\n", v.Version, v.At.Format(time.RFC3339), plural(v.Resources, "resource"), mark, originText(v.Origin))
+	}
+	if len(vs) == 0 {
+		h.none("", false)
+	}
+	return nil
 }

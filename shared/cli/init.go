@@ -31,7 +31,7 @@ resources:
 	initIgnore = ".southbound/\n"
 )
 
-func (a *app) initCommand() *cobra.Command {
+func (s *scaffolds) initCommand() *cobra.Command {
 	return &cobra.Command{Use: "init [DIR]", Short: "Begin a project",
 		Long:    "init writes a project file and a document to begin with into a directory, the current one unless another is named. It changes no\nfile that is there.",
 		Example: "  southbound init\n  southbound init site", Args: atMostOne("one directory"),
@@ -41,10 +41,10 @@ func (a *app) initCommand() *cobra.Command {
 				dir = args[0]
 			}
 			files, err := begin(dir)
-			if err := a.written(".", files, err); err != nil {
+			if err := s.written(".", files, err); err != nil {
 				return err
 			}
-			a.say("`southbound plan %s` shows what it would do, `southbound apply %s` does it", dir, dir)
+			s.say("`southbound plan %s` shows what it would do, `southbound apply %s` does it", dir, dir)
 			return nil
 		}}
 }

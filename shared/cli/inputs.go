@@ -18,10 +18,10 @@ import (
 
 // inputsFile is the file in which is noted what an export of a path has read. Losing it only costs
 // time.
-func (a *app) inputsFile(path string) string {
+func (l *location) inputsFile(path string) string {
 	abs, _ := filepath.Abs(path)
-	sum := sha256.Sum256([]byte(a.env + "\n" + abs))
-	return filepath.Join(a.data, "inputs", hex.EncodeToString(sum[:12]))
+	sum := sha256.Sum256([]byte(l.env + "\n" + abs))
+	return filepath.Join(l.data, "inputs", hex.EncodeToString(sum[:12]))
 }
 
 // maxInputs is of how many paths it is noted what was read.
@@ -30,7 +30,7 @@ const maxInputs = 16
 // saveInputs notes what an export has read, and forgets what was noted of the paths that were
 // exported
 // longest ago.
-func (a *app) saveInputs(file string, in source.Inputs) {
+func saveInputs(file string, in source.Inputs) {
 	dir := filepath.Dir(file)
 	if os.MkdirAll(dir, 0o700) != nil {
 		return
@@ -57,7 +57,7 @@ func (a *app) saveInputs(file string, in source.Inputs) {
 // storeChanges exports only what has changed since the last export of a path; false if that does
 // not
 // do, and all has to be read.
-func (a *app) storeChanges(
+func (e *exporter) storeChanges(
 	ctx context.Context,
 	path, cache string,
 	f exportFlags,
@@ -70,7 +70,7 @@ func (a *app) storeChanges(
 	if err != nil {
 		return deploy.Exported{}, false, nil
 	}
-	opts, err := a.options(path, f.partial)
+	opts, err := e.docs.options(path, f.partial)
 	if err != nil {
 		return deploy.Exported{}, false, err
 	}
@@ -79,26 +79,26 @@ func (a *app) storeChanges(
 	case !ok:
 		return deploy.Exported{}, false, nil
 	case c.Model == nil:
-		return a.known(ctx, c.Fingerprint, f)
+		return e.known(ctx, c.Fingerprint, f)
 	}
-	x := a.asExport(ctx, path, f, &loaded{model: c.Model})
+	x := e.docs.asExport(ctx, path, f, &loaded{model: c.Model})
 	x.Since = &c.Since
-	x.Since.Fingerprint = a.fingerprint(x.Since.Fingerprint)
-	if _, sits := terminal(a.stdin); f.asks && !f.yes && sits {
+	x.Since.Fingerprint = e.docs.fingerprint(x.Since.Fingerprint)
+	if _, sits := terminal(e.stdin); f.asks && !f.yes && sits {
 		x.Limits = &deploy.Limits{
 			Leave: -1,
 		} // what is deleted is asked for, with all that is exported
 	} else if f.allowDelete >= 0 {
 		x.Limits = &deploy.Limits{Delete: f.allowDelete, Leave: -1}
 	}
-	pr := a.progress()
-	out, err := a.home.Export(ctx, a.env, x, pr.sent)
+	pr := e.waiter.progress()
+	out, err := e.home.Export(ctx, e.env, x, pr.sent)
 	pr.end()
 	if errors.Is(err, deploy.ErrWhole) || fault.Is(err, fault.Refused) {
 		return deploy.Exported{}, false, nil
 	}
 	if err == nil {
-		a.saveInputs(cache, c.Now)
+		saveInputs(cache, c.Now)
 	}
 	return out, err == nil, err
 }

@@ -56,21 +56,30 @@ type previewed struct {
 	planned []deploy.PlannedChange
 }
 
+// planFiles makes plans that are kept in files, and reads them.
+type planFiles struct {
+	*console
+	*location
+	*session
+	program *program
+	docs    *documents
+}
+
 // preview makes the plan of an export as a plan that is kept is made and compared.
-func (a *app) preview(ctx context.Context, x deploy.Export, opts deploy.CompareOptions) (previewed, error) {
+func (p *planFiles) preview(ctx context.Context, x deploy.Export, opts deploy.CompareOptions) (previewed, error) {
 	var out previewed
 	var err error
-	if out.at, err = a.home.Progress(ctx, a.env); err != nil {
+	if out.at, err = p.home.Progress(ctx, p.env); err != nil {
 		return out, err
 	}
 	x.Expect, x.Limits = "", nil
-	d, err := a.home.Plan(ctx, a.env, x, deploy.CompareOptions{Whole: opts.Whole})
+	d, err := p.home.Plan(ctx, p.env, x, deploy.CompareOptions{Whole: opts.Whole})
 	if err != nil {
 		return out, err
 	}
 	out.state, out.planned = d.State, d.Planned
 	if opts.Read {
-		if d, err = a.home.Plan(ctx, a.env, x, opts); err != nil {
+		if d, err = p.home.Plan(ctx, p.env, x, opts); err != nil {
 			return out, err
 		}
 		out.planned = d.Planned
@@ -79,23 +88,23 @@ func (a *app) preview(ctx context.Context, x deploy.Export, opts deploy.CompareO
 }
 
 // keep makes a plan and writes it to a file, whole or not at all.
-func (a *app) keep(
+func (p *planFiles) keep(
 	ctx context.Context,
 	file string,
 	x deploy.Export,
 	opts deploy.CompareOptions,
 ) ([]deploy.PlannedChange, error) {
 	x.Check, x.RetryFailed = opts.Read, !opts.Read
-	now, err := a.preview(ctx, x, opts)
+	now, err := p.preview(ctx, x, opts)
 	if err != nil {
 		return nil, err
 	}
-	id, err := a.homeID(ctx)
+	id, err := p.homeID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	x.Expect = now.state
-	k := &api.Kept{Made: time.Now(), Program: platform.Build(), Environment: a.env, Home: a.where(),
+	k := &api.Kept{Made: time.Now(), Program: platform.Build(), Environment: p.env, Home: p.where(),
 		HomeID: id, Last: now.at.Last, Released: now.at.Released, Compare: opts, Export: x,
 		Planned: now.planned}
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".southbound-plan-*") // mode 0600
@@ -116,127 +125,103 @@ func (a *app) keep(
 }
 
 // showKept makes a plan, keeps it in a file, and shows it.
-func (a *app) showKept(ctx context.Context, path, file string, x deploy.Export, opts deploy.CompareOptions, exitCode bool) error {
+func (p *planFiles) showKept(ctx context.Context, path, file string, x deploy.Export, opts deploy.CompareOptions, exitCode bool) error {
 	m := *x.Model
-	m.Fingerprint = a.fingerprint(m.Fingerprint)
+	m.Fingerprint = p.docs.fingerprint(m.Fingerprint)
 	x.Model, x.Origin = &m, originOf(ctx, path, state.Origin{})
-	planned, err := a.keep(ctx, file, x, opts)
+	planned, err := p.keep(ctx, file, x, opts)
 	if err != nil {
 		return err
 	}
-	if err := a.showPlan(planned, exitCode); err != nil {
+	if err := p.showPlan(planned, exitCode); err != nil {
 		return err
 	}
-	a.say("kept in %s; `southbound apply %s` does exactly this", file, file)
+	p.say("kept in %s; `southbound apply %s` does exactly this", file, file)
 	return nil
-}
-
-// where says for people where the environments are that this program works on.
-func (a *app) where() string {
-	if a.remote() {
-		return a.api
-	}
-	if dir, err := filepath.Abs(a.data); err == nil {
-		return dir
-	}
-	return a.data
-}
-
-// homeID identifies the home that is open; "": it does not exist yet, or its server does not say.
-func (a *app) homeID(ctx context.Context) (string, error) {
-	if h, has := a.home.(interface {
-		Identity(ctx context.Context) (string, error)
-	}); has {
-		return h.Identity(ctx)
-	}
-	if a.scratch != "" || a.own == nil {
-		return "", nil
-	}
-	return a.own.ID()
 }
 
 // meant refuses a plan that was made for another home than the one that is open. For one that did
 // not exist then, its place has to do.
-func (a *app) meant(ctx context.Context, k *api.Kept) error {
-	id, err := a.homeID(ctx)
-	if err != nil || k.HomeID == id || k.HomeID == "" && k.Home == a.where() {
+func (p *planFiles) meant(ctx context.Context, k *api.Kept) error {
+	id, err := p.homeID(ctx)
+	if err != nil || k.HomeID == id || k.HomeID == "" && k.Home == p.where() {
 		return err
 	}
 	return fault.New(fault.Refused, "", "the plan was made for %s, and this is %s; nothing was done",
-		k.Home, a.where()).WithHint("--data or --api says which is meant; " +
+		k.Home, p.where()).WithHint("--data or --api says which is meant; " +
 		"`southbound plan PATH --out FILE` makes a plan for this one")
 }
 
 // applyKept does what a kept plan says, exactly that, or refuses.
-func (a *app) applyKept(ctx context.Context, path string, f exportFlags) error {
-	return a.within(ctx, f.timeout, func(ctx context.Context) error { return a.applyKeptNow(ctx, path, f) })
+func (e *exporter) applyKept(ctx context.Context, path string, f exportFlags) error {
+	return e.within(ctx, f.timeout, func(ctx context.Context) error { return e.applyKeptNow(ctx, path, f) })
 }
 
-func (a *app) applyKeptNow(ctx context.Context, path string, f exportFlags) error {
+func (e *exporter) applyKeptNow(ctx context.Context, path string, f exportFlags) error {
 	began := time.Now()
 	file, err := os.Open(path)
 	if err != nil {
 		return fault.Wrap(fault.Invalid, "read plan", err)
 	}
 	defer func() { _ = file.Close() }()
-	k, err := a.readKept(ctx, file)
+	k, err := e.plans.readKept(ctx, file)
 	if err != nil {
 		return cutShort(ctx, err)
 	}
-	if err := a.locate(""); err != nil {
+	if err := e.locate(""); err != nil {
 		return err
 	}
-	if !a.named {
-		a.env = k.Environment
+	if !e.named {
+		e.env = k.Environment
 	}
-	if a.env != k.Environment {
-		return fault.New(fault.Refused, "apply "+path, "the plan is for the environment %q, and not for %q; nothing was done", k.Environment, a.env).
+	if e.env != k.Environment {
+		return fault.New(fault.Refused, "apply "+path, "the plan is for the environment %q, and not for %q; nothing was done", k.Environment, e.env).
 			WithHint("leave out the name of the environment, or say --environment %s", k.Environment)
 	}
-	if err := a.reach(); err != nil {
+	if err := e.reach(); err != nil {
 		return err
 	}
-	if err := a.meant(ctx, k); err != nil {
+	if err := e.plans.meant(ctx, k); err != nil {
 		return cutShort(ctx, err)
 	}
 	x := k.Export
 	x.Origin.Author = cmp.Or(f.origin.Author, applier())
 	x.Origin.Message, x.Origin.Commit = cmp.Or(f.origin.Message, x.Origin.Message), cmp.Or(f.origin.Commit, x.Origin.Commit)
-	now, err := a.preview(ctx, x, k.Compare)
+	now, err := e.plans.preview(ctx, x, k.Compare)
 	if err != nil {
 		return cutShort(ctx, err)
 	}
-	if err := a.moved(k, now); err != nil {
+	if err := moved(k, now); err != nil {
 		return err
 	}
-	if err := a.mayApply(ctx, k.Planned, f); err != nil {
+	if err := e.mayApply(ctx, k.Planned, f); err != nil {
 		return err
 	}
 	f.check, f.retry = x.Check, x.RetryFailed
-	of, err := a.mark(ctx)
+	of, err := e.waiter.mark(ctx)
 	if err != nil {
 		return cutShort(ctx, err)
 	}
-	pr := a.progress()
-	out, err := a.home.Export(ctx, a.env, x, pr.sent)
+	pr := e.waiter.progress()
+	out, err := e.home.Export(ctx, e.env, x, pr.sent)
 	pr.end()
 	if err != nil {
 		return cutShort(ctx, err)
 	}
-	return a.exported(ctx, out, of, f, began)
+	return e.exported(ctx, out, of, f, began)
 }
 
 // readKept reads a plan and makes all checks of its model that need no state.
-func (a *app) readKept(ctx context.Context, file *os.File) (*api.Kept, error) {
+func (p *planFiles) readKept(ctx context.Context, file *os.File) (*api.Kept, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, "read plan", err)
 	}
-	types, err := a.registry()
+	types, err := p.program.registry()
 	if err != nil {
 		return nil, err
 	}
-	k, err := api.ReadKept(ctx, file, info.Size(), types, a.packs.Check)
+	k, err := api.ReadKept(ctx, file, info.Size(), types, p.program.packs.Check)
 	if fault.Is(err, fault.Damaged) || fault.Is(err, fault.Foreign) || fault.Is(err, fault.Unsupported) {
 		// What is wrong is what was given, and nothing that is stored.
 		return nil, &fault.Error{Kind: fault.Invalid, Op: file.Name(), Err: err, Hint: fault.HintOf(err)}
@@ -244,7 +229,7 @@ func (a *app) readKept(ctx context.Context, file *os.File) (*api.Kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts, err := a.options("", k.Export.Partial)
+	opts, err := p.docs.options("", k.Export.Partial)
 	if err != nil {
 		return nil, err
 	}
@@ -253,14 +238,14 @@ func (a *app) readKept(ctx context.Context, file *os.File) (*api.Kept, error) {
 
 // mayApply asks at a terminal before a plan deletes something or leaves it behind, and refuses one
 // that deletes more than it may.
-func (a *app) mayApply(ctx context.Context, planned []deploy.PlannedChange, f exportFlags) error {
+func (e *exporter) mayApply(ctx context.Context, planned []deploy.PlannedChange, f exportFlags) error {
 	gone, stays := deleted(planned), left(planned)
 	if f.allowDelete >= 0 && len(gone) > f.allowDelete {
 		return fault.New(fault.Refused, "apply", "%s would be deleted, and --allow-delete says at most %d; nothing was done",
 			plural(len(gone), "resource"), f.allowDelete)
 	}
-	if _, sits := terminal(a.stdin); !sits || f.yes || len(gone)+len(stays) == 0 {
+	if _, sits := terminal(e.stdin); !sits || f.yes || len(gone)+len(stays) == 0 {
 		return nil
 	}
-	return a.confirm(ctx, gone, stays)
+	return e.confirm(ctx, gone, stays)
 }

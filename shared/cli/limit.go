@@ -25,7 +25,7 @@ const lastWords = 3 * time.Second
 
 // within has do end when a command has taken d, 0 for as long as it takes. What is deaf to that is
 // left behind with the process, as after a crash.
-func (a *app) within(ctx context.Context, d time.Duration, do func(context.Context) error) error {
+func (s *session) within(ctx context.Context, d time.Duration, do func(context.Context) error) error {
 	ctx, cancel := withTimeout(ctx, d)
 	defer cancel()
 	if d <= 0 {
@@ -45,7 +45,7 @@ func (a *app) within(ctx context.Context, d time.Duration, do func(context.Conte
 	case err := <-done:
 		return err
 	case <-time.After(lastWords / 3):
-		a.endHandlers()
+		s.endHandlers()
 	}
 	select {
 	case err := <-done:
@@ -67,7 +67,7 @@ func ranOut(ctx context.Context, err error) error {
 }
 
 // interrupted explains what it means that waiting was ended early.
-func (a *app) interrupted(err error) error {
+func (w *waiter) interrupted(err error) error {
 	switch fault.KindOf(err) {
 	case fault.Canceled:
 		return fault.New(fault.Canceled, "", "interrupted; what was done is recorded, what is left stays scheduled").
@@ -75,7 +75,7 @@ func (a *app) interrupted(err error) error {
 	case fault.Timeout:
 		var f *fault.Error
 		if errors.As(err, &f) {
-			return fault.New(fault.Timeout, "", "the time to wait ran out%s; what is left stays scheduled", a.notFinished()).
+			return fault.New(fault.Timeout, "", "the time to wait ran out%s; what is left stays scheduled", w.notFinished()).
 				WithHint("`southbound status` shows how far it is, `southbound deploy` goes on")
 		}
 	}
@@ -86,15 +86,15 @@ func (a *app) interrupted(err error) error {
 const maxUnfinished = 3
 
 // notFinished names what is still to be done once the time to wait is over.
-func (a *app) notFinished() string {
+func (w *waiter) notFinished() string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	p, err := a.home.Progress(ctx, a.env)
+	p, err := w.home.Progress(ctx, w.env)
 	if err != nil || p.Scheduled == 0 {
 		return ""
 	}
 	ids := slices.Clone(p.Running)
-	_ = a.home.Resources(ctx, a.env, []string{"status=" + string(state.StatusAvailable)}, func(r *api.Resource) error {
+	_ = w.home.Resources(ctx, w.env, []string{"status=" + string(state.StatusAvailable)}, func(r *api.Resource) error {
 		if !slices.Contains(ids, r.ID) {
 			ids = append(ids, r.ID)
 		}

@@ -28,7 +28,15 @@ type logFlags struct {
 	outcome, since, until      string
 }
 
-func (a *app) logsCommand() *cobra.Command {
+// logCommands is logs: it shows actions.
+type logCommands struct {
+	*console
+	*location
+	*session
+	actions *actionPrinter
+}
+
+func (l *logCommands) logsCommand() *cobra.Command {
 	var f logFlags
 	cmd := &cobra.Command{
 		Use: "logs [ID]", Short: "Show what was done, newest last", Args: atMostOne("one id"),
@@ -42,19 +50,19 @@ func (a *app) logsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			open := a.openToRead
+			open := l.openToRead
 			if f.follow {
-				open = a.open // new actions never appear in a temporary directory
+				open = l.open // new actions never appear in a temporary directory
 			}
 			if err := open(""); err != nil {
 				return err
 			}
 			if !f.follow {
-				if err := a.there(cmd.Context()); err != nil {
+				if err := l.there(cmd.Context()); err != nil {
 					return err
 				}
 			}
-			return a.logs(cmd.Context(), q, f.follow)
+			return l.logs(cmd.Context(), q, f.follow)
 		}}
 	fl := cmd.Flags()
 	fl.BoolVar(&f.all, "all", false, "also those that found nothing to do")
@@ -68,7 +76,7 @@ func (a *app) logsCommand() *cobra.Command {
 	fl.StringVar(&f.outcome, "outcome", "", "only those that ended so: deployed, failed, skipped, ...")
 	fl.StringVar(&f.since, "since", "", "only those that ended later: a time (RFC 3339), or how long ago, such as 2h")
 	fl.StringVar(&f.until, "until", "", "only those that ended earlier, in the same way")
-	a.fullFlag(cmd)
+	l.fullFlag(cmd)
 	return cmd
 }
 
@@ -123,69 +131,69 @@ const (
 	followServer = time.Second
 )
 
-func (a *app) logs(ctx context.Context, q api.ActionQuery, follow bool) error {
+func (l *logCommands) logs(ctx context.Context, q api.ActionQuery, follow bool) error {
 	every := followEvery
-	if a.remote() {
+	if l.remote() {
 		every = followServer
 	}
 	for {
-		actions, err := a.home.Actions(ctx, a.env, q)
+		actions, err := l.home.Actions(ctx, l.env, q)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
 		slices.Reverse(actions)
 		for i := range actions {
 			q.After = max(q.After, actions[i].ID)
-			if err := a.whole(ctx, &actions[i]); err != nil {
+			if err := l.actions.whole(ctx, &actions[i]); err != nil {
 				return err
 			}
-			if a.json {
-				a.line(actions[i])
+			if l.json {
+				l.line(actions[i])
 			} else {
-				a.action(&actions[i])
+				l.actions.action(&actions[i])
 			}
 		}
 		if !follow && len(actions) == 0 {
-			a.noActions(ctx, q)
+			l.noActions(ctx, q)
 		}
-		if !follow || a.lost != nil || (local.Clock{}).Sleep(ctx, every) != nil {
+		if !follow || l.lost != nil || (local.Clock{}).Sleep(ctx, every) != nil {
 			return nil
 		}
 		q.Limit = 0
 	}
 }
 
-func (a *app) action(x *api.Action) {
-	a.printf("%s  %-7s %-13s %-8s %s\n", x.Finished.UTC().Format("2006-01-02T15:04:05.000Z"), x.Action, x.Outcome,
+func (p *actionPrinter) action(x *api.Action) {
+	p.printf("%s  %-7s %-13s %-8s %s\n", x.Finished.UTC().Format("2006-01-02T15:04:05.000Z"), x.Action, x.Outcome,
 		changeWord(x.Change, x.Replaced), x.Resource)
 	if x.Provider != "" {
-		a.printf("    provider %s: %s\n", x.Provider, x.Why)
+		p.printf("    provider %s: %s\n", x.Provider, x.Why)
 	}
 	if x.Reason != "" {
-		a.printf("    %s\n", indented(x.Reason, "    "))
+		p.printf("    %s\n", indented(x.Reason, "    "))
 	}
-	a.diff(x.Changes)
-	a.notKept(x.Changes)
+	p.diff(x.Changes)
+	p.notKept(x.Changes)
 	for _, l := range x.Messages {
-		a.message(&l)
+		p.message(&l)
 	}
 }
 
 // message writes a line of a handler. A text of several lines, such as the output of a command,
 // stands below it whole.
-func (a *app) message(l *api.Message) {
-	a.printf("    %-7s %s", l.Level, l.Msg)
+func (p *actionPrinter) message(l *api.Message) {
+	p.printf("    %-7s %s", l.Level, l.Msg)
 	var long []string
 	for _, k := range slices.Sorted(maps.Keys(l.Kwargs)) {
 		if text, is := l.Kwargs[k].(string); is && (strings.Contains(text, "\n") || len(text) > longValue) {
 			long = append(long, text)
 			continue
 		}
-		a.printf(" %s=%s", k, a.style("").Value(l.Kwargs[k]))
+		p.printf(" %s=%s", k, p.style("").Value(l.Kwargs[k]))
 	}
-	a.printf("\n")
+	p.printf("\n")
 	for _, text := range long {
-		a.printf("      %s\n", indented(text, "      "))
+		p.printf("      %s\n", indented(text, "      "))
 	}
 }
 
@@ -198,18 +206,18 @@ func indented(text, by string) string {
 }
 
 // noActions tells people that there is nothing to list.
-func (a *app) noActions(ctx context.Context, q api.ActionQuery) {
-	if a.json {
+func (l *logCommands) noActions(ctx context.Context, q api.ActionQuery) {
+	if l.json {
 		return
 	}
-	if p, err := a.home.Progress(ctx, a.env); err == nil && p.Last == 0 {
-		a.say(neverExported, a.env)
+	if p, err := l.home.Progress(ctx, l.env); err == nil && p.Last == 0 {
+		l.say(neverExported, l.env)
 		return
 	}
 	switch only := (api.ActionQuery{Limit: q.Limit, Notable: q.Notable, Resource: q.Resource}); {
 	case q == only && q.Notable:
-		a.say("nothing was changed and nothing went wrong; `southbound logs --all` shows every run")
+		l.say("nothing was changed and nothing went wrong; `southbound logs --all` shows every run")
 	default:
-		a.none("action matches", q != api.ActionQuery{Limit: q.Limit})
+		l.none("action matches", q != api.ActionQuery{Limit: q.Limit})
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"southbound/shared/lang/lsp"
 )
 
-func (a *app) lspCommand() *cobra.Command {
+func (c *programCommands) lspCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "lsp", Short: "Serve an editor of models on standard input and output",
 		Long: "lsp is a language server for models: an editor starts it, and asks it for problems, " +
@@ -17,14 +17,14 @@ func (a *app) lspCommand() *cobra.Command {
 		Example: "  southbound lsp",
 		Args:    exactArgs(0, "nothing more"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			types, err := a.registry()
+			types, err := c.registry()
 			if err != nil {
 				return err
 			}
-			o := lsp.Options{Version: Version, Types: types, Log: a.err}
-			orderly, err := lsp.Serve(cmd.Context(), a.stdin, output{a}, o)
+			o := lsp.Options{Version: Version, Types: types, Log: c.err}
+			orderly, err := lsp.Serve(cmd.Context(), c.stdin, c.output(), o)
 			if !orderly {
-				a.code = exitFault
+				c.code = exitFault
 			}
 			return fault.Wrap(fault.Unavailable, "serve the editor", err)
 		}}

@@ -7,13 +7,13 @@ import (
 )
 
 // machineCommand is the remote end of the transports that reach machines. Nobody calls it by hand.
-func (a *app) machineCommand() *cobra.Command {
+func (c *programCommands) machineCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: transport.MachineArgument, Short: "Call handlers on this machine for an engine elsewhere", Hidden: true, Args: exactArgs(0, "no arguments"),
 		Example: "  southbound remote",
 		Long:    "remote is started by the transport ssh and speaks with it over standard input and output.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return transport.ServeMachine(cmd.Context(), a.definitions, Version, a.stdin, a.out)
+			return transport.ServeMachine(cmd.Context(), c.definitions, Version, c.stdin, c.out)
 		},
 	}
 }

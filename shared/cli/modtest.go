@@ -31,7 +31,14 @@ type testFlags struct {
 	timeout time.Duration
 }
 
-func (a *app) moduleTest() *cobra.Command {
+// moduleTester is module test: it runs the tests of a module.
+type moduleTester struct {
+	*console
+	*session
+	program *program
+}
+
+func (t *moduleTester) moduleTest() *cobra.Command {
 	var f testFlags
 	cmd := &cobra.Command{
 		Use: "test [PATH...]", Short: "Run the tests of a module",
@@ -46,8 +53,8 @@ func (a *app) moduleTest() *cobra.Command {
 			if err := notNegative("module test", "timeout", f.timeout); err != nil {
 				return err
 			}
-			return a.within(cmd.Context(), f.timeout, func(ctx context.Context) error {
-				return a.testModule(ctx, args, f)
+			return t.within(cmd.Context(), f.timeout, func(ctx context.Context) error {
+				return t.testModule(ctx, args, f)
 			})
 		},
 	}
@@ -61,7 +68,7 @@ func (a *app) moduleTest() *cobra.Command {
 
 // moduleTests is a run of tests of a module.
 type moduleTests struct {
-	app    *app
+	*moduleTester
 	module *module.Module
 	flags  testFlags
 	match  *regexp.Regexp // nil: all
@@ -71,8 +78,8 @@ type moduleTests struct {
 	counts map[modtest.State]int
 }
 
-func (a *app) testModule(ctx context.Context, args []string, f testFlags) error {
-	t := &moduleTests{app: a, flags: f, counts: map[modtest.State]int{}}
+func (m *moduleTester) testModule(ctx context.Context, args []string, f testFlags) error {
+	t := &moduleTests{moduleTester: m, flags: f, counts: map[modtest.State]int{}}
 	if f.run != "" {
 		var err error
 		if t.match, err = regexp.Compile(f.run); err != nil {
@@ -105,7 +112,7 @@ func (a *app) testModule(ctx context.Context, args []string, f testFlags) error 
 // open opens the module, and finds where what it needs is.
 func (t *moduleTests) open() error {
 	m, warnings, err := module.Open(t.flags.module)
-	t.app.warn(warnings)
+	t.warn(warnings)
 	if err != nil {
 		return err
 	}
@@ -177,7 +184,7 @@ func isPytest(name string) bool {
 
 // done tells what came of a test.
 func (t *moduleTests) done(r modtest.Result) {
-	a := t.app
+	a := t.console
 	t.counts[r.State]++
 	switch {
 	case a.json:
@@ -201,7 +208,7 @@ func (t *moduleTests) done(r modtest.Result) {
 
 // end tells how many tests there were.
 func (t *moduleTests) end() error {
-	a, n := t.app, 0
+	a, n := t.console, 0
 	for _, count := range t.counts {
 		n += count
 	}

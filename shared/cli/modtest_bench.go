@@ -38,12 +38,15 @@ func (t *moduleTests) bench(dir string) (modtest.Bench, error) {
 	if err := t.project(dir); err != nil {
 		return nil, err
 	}
-	sub := &app{
-		stdin: new(bytes.Buffer), out: io.Discard, err: io.Discard, quiet: true, env: "default",
-		data: filepath.Join(filepath.Dir(dir), "home"), definitions: t.app.definitions, types: t.app.types,
-		packs: t.app.packs, grace: t.app.grace, modules: []*module.Module{t.module},
-	}
-	sub.ssh.Programs = t.app.ssh.Programs
+	m := t.moduleTester
+	sub := newApp(
+		&console{stdin: new(bytes.Buffer), out: io.Discard, err: io.Discard, quiet: true},
+		&location{env: "default", data: filepath.Join(filepath.Dir(dir), "home")},
+		&program{definitions: m.program.definitions, types: m.program.types, packs: m.program.packs},
+	)
+	sub.docs.modules = []*module.Module{t.module}
+	sub.grace = m.grace
+	sub.conns.ssh.Programs = m.conns.ssh.Programs
 	return &bench{app: sub, dir: dir}, nil
 }
 
@@ -74,7 +77,7 @@ func (b *bench) Close() { b.app.close() }
 
 // Compile implements modtest.Bench.
 func (b *bench) Compile(ctx context.Context) (*modtest.Compiled, error) {
-	c, err := b.app.model(ctx, b.dir, false, false)
+	c, err := b.app.docs.model(ctx, b.dir, false, false)
 	if err != nil {
 		out := &modtest.Compiled{}
 		if c != nil && c.Result != nil {
@@ -84,7 +87,7 @@ func (b *bench) Compile(ctx context.Context) (*modtest.Compiled, error) {
 	}
 	b.compiled = c
 	if c.HasHandlers() {
-		b.app.handled = b.dir
+		b.app.docs.handled = b.dir
 	}
 	out := &modtest.Compiled{Output: c.Output, Warnings: c.Warnings}
 	m, err := b.model(ctx)
@@ -98,7 +101,7 @@ func (b *bench) Compile(ctx context.Context) (*modtest.Compiled, error) {
 
 // model returns what is deployed.
 func (b *bench) model(ctx context.Context) (*model.Model, error) {
-	opts, err := b.app.options(b.dir, false)
+	opts, err := b.app.docs.options(b.dir, false)
 	if err != nil {
 		return nil, err
 	}
@@ -171,14 +174,14 @@ func (b *bench) Deploy(ctx context.Context, filter []string) (*modtest.Ran, erro
 	if err != nil {
 		return nil, err
 	}
-	of, err := b.app.mark(ctx)
+	of, err := b.app.waiter.mark(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := b.app.home.Export(ctx, b.app.env, x, nil); err != nil {
 		return nil, err
 	}
-	if _, err := b.app.wait(ctx, of); err != nil {
+	if _, err := b.app.waiter.wait(ctx, of); err != nil {
 		return nil, err
 	}
 	actions, err := b.app.home.Actions(ctx, b.app.env, api.ActionQuery{After: of.since})
@@ -196,7 +199,7 @@ func (b *bench) Deploy(ctx context.Context, filter []string) (*modtest.Ran, erro
 	}
 	out.Text, err = b.told(func() error {
 		for i := range actions {
-			b.app.action(&actions[i])
+			b.app.actions.action(&actions[i])
 		}
 		return nil
 	})

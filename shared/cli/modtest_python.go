@@ -18,7 +18,7 @@ import (
 
 // install installs what tests in Python need, and what the module does.
 func (t *moduleTests) install(ctx context.Context) error {
-	tool := t.app.tool()
+	tool := (&modules{console: t.console}).tool()
 	tool.Dir = t.around
 	if err := tool.InstallTests(ctx, t.module, t.env); err != nil {
 		return err
@@ -60,14 +60,14 @@ func (t *moduleTests) pytest(ctx context.Context, files []string) error {
 	}
 	defer host.Close()
 	sub := made.(*bench).app
-	sub.host = host
+	sub.docs.host = host
 	return t.python(ctx, host, sub, work, files)
 }
 
 // print tells what pytest prints, unless programs read what is told.
 func (t *moduleTests) print(text string) {
-	if !t.app.json {
-		_, _ = io.WriteString(output{t.app}, text)
+	if !t.json {
+		_, _ = io.WriteString(t.output(), text)
 	}
 }
 
@@ -96,7 +96,7 @@ func (t *moduleTests) python(
 		Run: t.flags.run, Done: t.told,
 		Compile: func() (*eval.Result, diag.Problems, error) {
 			var err error
-			if last, err = sub.model(ctx, work, false, false); last == nil {
+			if last, err = sub.docs.model(ctx, work, false, false); last == nil {
 				return nil, nil, err
 			}
 			return last.Result, last.Warnings, err
@@ -118,7 +118,7 @@ func (t *moduleTests) told(x python.Test) {
 	if r.State != modtest.Passed {
 		r.Line, r.Error, r.Log = x.Line, x.Why, x.Text
 	}
-	if t.app.json {
+	if t.json {
 		t.done(r)
 		return
 	}

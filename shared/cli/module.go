@@ -18,19 +18,22 @@ import (
 	"southbound/shared/lang/module"
 )
 
+// modules makes, installs and releases modules and projects.
+type modules struct{ *console }
+
 // tool returns what works on the project or module in the working directory.
-func (a *app) tool() *modtool.Tool {
+func (ms *modules) tool() *modtool.Tool {
 	return &modtool.Tool{
 		Dir:  ".",
-		Say:  func(format string, args ...any) { a.say(format, args...) },
-		Warn: func(p diag.Problem) { a.complainOf(p, "warning: ", compile.Lines()) },
+		Say:  func(format string, args ...any) { ms.say(format, args...) },
+		Warn: func(p diag.Problem) { ms.complainOf(p, "warning: ", compile.Lines()) },
 		BuiltIn: func(name string) bool {
 			return name == "std" || name == "southbound" || name == lsm.Namespace
 		},
 	}
 }
 
-func (a *app) moduleCommand() *cobra.Command {
+func (ms *modules) moduleCommand(test *cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "module", Aliases: []string{"modules"}, Short: "Make, list, check, build and release modules",
 		Long: "module works on the module in the working directory, or on those that the project there " +
@@ -39,34 +42,34 @@ func (a *app) moduleCommand() *cobra.Command {
 		Args:    subcommand, RunE: help,
 	}
 	cmd.AddCommand(
-		a.moduleCreate(),
-		a.moduleAdd(),
-		a.moduleList(),
-		a.moduleInstall(),
-		a.moduleUpdate(),
-		a.moduleEach(
+		ms.moduleCreate(),
+		ms.moduleAdd(),
+		ms.moduleList(),
+		ms.moduleInstall(),
+		ms.moduleUpdate(),
+		ms.moduleEach(
 			"status",
 			"Say what is not committed in modules that are git repositories",
-			a.moduleStatus,
+			ms.moduleStatus,
 		),
-		a.moduleEach(
+		ms.moduleEach(
 			"push",
 			"Push the commits and tags of modules that are git repositories",
-			a.modulePush,
+			modulePush,
 		),
-		a.moduleVerify(),
-		a.freezeCommand("module"),
-		a.moduleBuild(),
-		a.moduleCommit(),
-		a.moduleRelease(),
-		a.moduleConvert(),
-		a.moduleDownload(),
-		a.moduleTest(),
+		ms.moduleVerify(),
+		ms.freezeCommand("module"),
+		ms.moduleBuild(),
+		ms.moduleCommit(),
+		ms.moduleRelease(),
+		ms.moduleConvert(),
+		ms.moduleDownload(),
+		test,
 	)
 	return cmd
 }
 
-func (a *app) moduleCreate() *cobra.Command {
+func (ms *modules) moduleCreate() *cobra.Command {
 	var v1 bool
 	var template string
 	cmd := &cobra.Command{
@@ -75,11 +78,11 @@ func (a *app) moduleCreate() *cobra.Command {
 			"project's modulepath. --template takes the files of a git repository, in which {{ name }} and {{ package }} are filled in.",
 		Example: "  southbound module create net\n  southbound module create --v1 site",
 		Args:    exactArgs(1, "one name"), RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := a.tool().CreateModule(cmd.Context(), args[0], v1, template)
+			dir, err := ms.tool().CreateModule(cmd.Context(), args[0], v1, template)
 			if err != nil {
 				return err
 			}
-			a.say("the module %s is in %s", args[0], dir)
+			ms.say("the module %s is in %s", args[0], dir)
 			return nil
 		},
 	}
@@ -89,7 +92,7 @@ func (a *app) moduleCreate() *cobra.Command {
 	return cmd
 }
 
-func (a *app) moduleAdd() *cobra.Command {
+func (ms *modules) moduleAdd() *cobra.Command {
 	var v1, v2, override, only bool
 	cmd := &cobra.Command{
 		Use: "add REQUIREMENT", Short: "Add a module to what is needed; a project installs it",
@@ -98,7 +101,7 @@ func (a *app) moduleAdd() *cobra.Command {
 			1,
 			"one module, perhaps with constraints",
 		), RunE: func(cmd *cobra.Command, args []string) error {
-			t := a.tool()
+			t := ms.tool()
 			project, err := t.Add(args[0], override, v1)
 			if err != nil || !project || only {
 				return err
@@ -116,22 +119,22 @@ func (a *app) moduleAdd() *cobra.Command {
 	return cmd
 }
 
-func (a *app) moduleList() *cobra.Command {
+func (ms *modules) moduleList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the modules that the project imports, with their versions",
 		Example: "  southbound module list --json",
 		Args:    exactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
-			all, err := a.tool().List()
+			all, err := ms.tool().List()
 			if err != nil {
 				return err
 			}
-			if a.json {
+			if ms.json {
 				for _, l := range all {
-					a.line(l)
+					ms.line(l)
 				}
 				return nil
 			}
-			w := tabwriter.NewWriter(output{a}, 0, 0, 2, ' ', 0)
+			w := tabwriter.NewWriter(ms.output(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "NAME\tTYPE\tEDITABLE\tINSTALLED VERSION\tEXPECTED IN PROJECT\tMATCHES")
 			yes := map[bool]string{true: "yes", false: "no"}
 			for _, l := range all {
@@ -159,7 +162,7 @@ func (a *app) moduleList() *cobra.Command {
 	}
 }
 
-func (a *app) moduleInstall() *cobra.Command {
+func (ms *modules) moduleInstall() *cobra.Command {
 	var editable bool
 	cmd := &cobra.Command{
 		Use: "install [PATH]", Short: "Install the module in a folder into .env",
@@ -169,7 +172,7 @@ func (a *app) moduleInstall() *cobra.Command {
 			if len(args) > 0 {
 				path = args[0]
 			}
-			return a.tool().InstallModule(cmd.Context(), path, editable)
+			return ms.tool().InstallModule(cmd.Context(), path, editable)
 		},
 	}
 	cmd.Flags().
@@ -177,8 +180,8 @@ func (a *app) moduleInstall() *cobra.Command {
 	return cmd
 }
 
-func (a *app) moduleUpdate() *cobra.Command {
-	return a.installCommand(
+func (ms *modules) moduleUpdate() *cobra.Command {
+	return ms.installCommand(
 		"module",
 		"update",
 		"Bring all modules to the highest versions that all allow",
@@ -187,14 +190,14 @@ func (a *app) moduleUpdate() *cobra.Command {
 }
 
 // moduleEach is a command on all modules of the project, or on one.
-func (a *app) moduleEach(
+func (ms *modules) moduleEach(
 	name, short string, do func(ctx context.Context, t *modtool.Tool, m *module.Module) error,
 ) *cobra.Command {
 	only := ""
 	cmd := &cobra.Command{
 		Use: name, Short: short, Example: "  southbound module " + name + "\n  southbound module " + name + " -m net",
 		Args: exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
-			t := a.tool()
+			t := ms.tool()
 			return t.EachClone(
 				cmd.Context(),
 				only,
@@ -208,32 +211,32 @@ func (a *app) moduleEach(
 	return cmd
 }
 
-func (a *app) moduleStatus(ctx context.Context, t *modtool.Tool, m *module.Module) error {
+func (ms *modules) moduleStatus(ctx context.Context, t *modtool.Tool, m *module.Module) error {
 	text, err := t.Status(ctx, m)
 	if err != nil || text == "" {
 		return err
 	}
-	if a.json {
-		a.line(map[string]any{"name": m.Name, "path": m.Dir, "changed": strings.Split(text, "\n")})
+	if ms.json {
+		ms.line(map[string]any{"name": m.Name, "path": m.Dir, "changed": strings.Split(text, "\n")})
 		return nil
 	}
-	a.printf("%s (%s)\n  %s\n", m.Name, m.Dir, strings.ReplaceAll(text, "\n", "\n  "))
+	ms.printf("%s (%s)\n  %s\n", m.Name, m.Dir, strings.ReplaceAll(text, "\n", "\n  "))
 	return nil
 }
 
-func (a *app) modulePush(ctx context.Context, t *modtool.Tool, m *module.Module) error {
+func modulePush(ctx context.Context, t *modtool.Tool, m *module.Module) error {
 	return t.Push(ctx, m)
 }
 
-func (a *app) moduleVerify() *cobra.Command {
+func (ms *modules) moduleVerify() *cobra.Command {
 	return &cobra.Command{
 		Use: "verify", Short: "Check that all modules are there, in versions that all allow",
 		Example: "  southbound module verify", Args: exactArgs(0, "nothing more"),
-		RunE: func(*cobra.Command, []string) error { return a.tool().Verify() },
+		RunE: func(*cobra.Command, []string) error { return ms.tool().Verify() },
 	}
 }
 
-func (a *app) moduleBuild() *cobra.Command {
+func (ms *modules) moduleBuild() *cobra.Command {
 	var o modtool.BuildOptions
 	cmd := &cobra.Command{
 		Use: "build [PATH]", Short: "Build a wheel and a source distribution, without Python",
@@ -243,9 +246,9 @@ func (a *app) moduleBuild() *cobra.Command {
 			if len(args) > 0 {
 				path = args[0]
 			}
-			files, err := a.tool().Build(cmd.Context(), path, o)
-			if err == nil && a.json {
-				a.line(map[string]any{"files": files})
+			files, err := ms.tool().Build(cmd.Context(), path, o)
+			if err == nil && ms.json {
+				ms.line(map[string]any{"files": files})
 			}
 			return err
 		},
@@ -276,7 +279,7 @@ func bumpFlags(cmd *cobra.Command) func() modtool.Bump {
 	}
 }
 
-func (a *app) moduleCommit() *cobra.Command {
+func (ms *modules) moduleCommit() *cobra.Command {
 	var o modtool.CommitOptions
 	cmd := &cobra.Command{
 		Use: "commit -m MESSAGE", Short: "Commit what is staged under the next version of the module",
@@ -288,7 +291,7 @@ func (a *app) moduleCommit() *cobra.Command {
 	bump := bumpFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o.Bump = bump()
-		return a.tool().Commit(cmd.Context(), o)
+		return ms.tool().Commit(cmd.Context(), o)
 	}
 	cmd.Flags().StringVarP(&o.Message, "message", "m", "", "of the commit")
 	cmd.Flags().BoolVarP(&o.Release, "release", "r", false, "a release, not a development release")
@@ -300,7 +303,7 @@ func (a *app) moduleCommit() *cobra.Command {
 	return cmd
 }
 
-func (a *app) moduleRelease() *cobra.Command {
+func (ms *modules) moduleRelease() *cobra.Command {
 	var o modtool.ReleaseOptions
 	cmd := &cobra.Command{
 		Use: "release", Short: "Commit and tag a release, and begin the next version",
@@ -313,7 +316,7 @@ func (a *app) moduleRelease() *cobra.Command {
 	bump := bumpFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o.Bump = bump()
-		return a.tool().Release(cmd.Context(), o)
+		return ms.tool().Release(cmd.Context(), o)
 	}
 	cmd.Flags().BoolVar(&o.Dev, "dev", false, "a development version only")
 	cmd.Flags().StringVarP(&o.Message, "message", "m", "", "of the commit")
@@ -322,41 +325,41 @@ func (a *app) moduleRelease() *cobra.Command {
 	return cmd
 }
 
-func (a *app) moduleConvert() *cobra.Command {
+func (ms *modules) moduleConvert() *cobra.Command {
 	return &cobra.Command{
 		Use: "v1tov2", Short: "Make the module V1 in the working directory one of V2, in place",
 		Example: "  southbound module v1tov2", Args: exactArgs(0, "nothing more"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.tool().Convert(cmd.Context(), ".") },
+		RunE: func(cmd *cobra.Command, _ []string) error { return ms.tool().Convert(cmd.Context(), ".") },
 	}
 }
 
-func (a *app) projectCommand() *cobra.Command {
+func (ms *modules) projectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "project", Short: "Begin a project, and install, update and freeze its modules",
 		Example: "  southbound project init site\n  southbound project install",
 		Args:    subcommand, RunE: help,
 	}
 	cmd.AddCommand(
-		a.projectInit(),
-		a.freezeCommand("project"),
-		a.installCommand(
+		ms.projectInit(),
+		ms.freezeCommand("project"),
+		ms.installCommand(
 			"project",
 			"install",
 			"Install what the project needs and is missing",
 			false,
 		),
-		a.installCommand(
+		ms.installCommand(
 			"project",
 			"update",
 			"Bring all modules to the highest versions that all allow",
 			true,
 		),
-		a.projectDownload(),
+		ms.projectDownload(),
 	)
 	return cmd
 }
 
-func (a *app) projectInit() *cobra.Command {
+func (ms *modules) projectInit() *cobra.Command {
 	var name, in string
 	var plain bool
 	cmd := &cobra.Command{
@@ -366,11 +369,11 @@ func (a *app) projectInit() *cobra.Command {
 			if len(args) > 0 {
 				name = args[0]
 			}
-			dir, err := a.tool().CreateProject(in, name)
+			dir, err := ms.tool().CreateProject(in, name)
 			if err != nil {
 				return err
 			}
-			a.say("the project %s is in %s", name, filepath.Clean(dir))
+			ms.say("the project %s is in %s", name, filepath.Clean(dir))
 			return nil
 		},
 	}
@@ -380,7 +383,7 @@ func (a *app) projectInit() *cobra.Command {
 	return cmd
 }
 
-func (a *app) installCommand(of, name, short string, update bool) *cobra.Command {
+func (ms *modules) installCommand(of, name, short string, update bool) *cobra.Command {
 	var strict, lax bool
 	o := modtool.InstallOptions{Update: update}
 	cmd := &cobra.Command{
@@ -393,7 +396,7 @@ func (a *app) installCommand(of, name, short string, update bool) *cobra.Command
 			if strict || lax {
 				o.StrictDeps = &strict
 			}
-			return a.tool().Install(cmd.Context(), o)
+			return ms.tool().Install(cmd.Context(), o)
 		},
 	}
 	cmd.Flags().
@@ -407,7 +410,7 @@ func (a *app) installCommand(of, name, short string, update bool) *cobra.Command
 }
 
 // freezeCommand is that of a project or of a module.
-func (a *app) freezeCommand(of string) *cobra.Command {
+func (ms *modules) freezeCommand(of string) *cobra.Command {
 	var out, operator, name string
 	var recursive bool
 	file := map[string]string{"project": "project.yml", "module": "module.yml"}[of]
@@ -429,12 +432,12 @@ func (a *app) freezeCommand(of string) *cobra.Command {
 			if cmd.Flags().Changed("recursive") {
 				deep = &recursive
 			}
-			path, text, err := a.tool().Freeze(name, deep, operator)
+			path, text, err := ms.tool().Freeze(name, deep, operator)
 			if err != nil {
 				return err
 			}
 			if out == "-" {
-				_, err := output{a}.Write(text)
+				_, err := ms.output().Write(text)
 				return fault.Wrap(fault.Unavailable, "write to standard output", err)
 			}
 			if out != "" {

@@ -6,7 +6,7 @@ import (
 	"southbound/shared/lang/modtool"
 )
 
-func (a *app) moduleDownload() *cobra.Command {
+func (ms *modules) moduleDownload() *cobra.Command {
 	var o modtool.DownloadOptions
 	cmd := &cobra.Command{
 		Use: "download REQUIREMENT", Short: "Fetch the sources of a module from the index, to work on them",
@@ -16,9 +16,9 @@ func (a *app) moduleDownload() *cobra.Command {
 		Example: "  southbound module download 'net ~=1.0' -d modules\n  southbound module download net --install",
 		Args:    exactArgs(1, "one module, perhaps with constraints"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := a.tool().Download(cmd.Context(), args[0], o)
-			if err == nil && a.json {
-				a.line(map[string]any{"path": dir})
+			dir, err := ms.tool().Download(cmd.Context(), args[0], o)
+			if err == nil && ms.json {
+				ms.line(map[string]any{"path": dir})
 			}
 			return err
 		},
@@ -27,7 +27,7 @@ func (a *app) moduleDownload() *cobra.Command {
 	return cmd
 }
 
-func (a *app) projectDownload() *cobra.Command {
+func (ms *modules) projectDownload() *cobra.Command {
 	var o modtool.DownloadOptions
 	cmd := &cobra.Command{
 		Use: "download", Short: "Fetch the sources of the modules that the project imports",
@@ -35,14 +35,14 @@ func (a *app) projectDownload() *cobra.Command {
 			"versions that are installed. Modules whose sources are there stay as they are.",
 		Example: "  southbound project download --install", Args: exactArgs(0, "nothing more"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dirs, err := a.tool().DownloadAll(cmd.Context(), o)
-			if a.json {
+			dirs, err := ms.tool().DownloadAll(cmd.Context(), o)
+			if ms.json {
 				for _, dir := range dirs {
-					a.line(map[string]any{"path": dir})
+					ms.line(map[string]any{"path": dir})
 				}
 			}
 			if err == nil && len(dirs) == 0 {
-				a.say("the sources of all modules are there")
+				ms.say("the sources of all modules are there")
 			}
 			return err
 		},

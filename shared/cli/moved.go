@@ -19,7 +19,7 @@ import (
 )
 
 // moved refuses a plan that would not do what was shown, and says what has moved since it was made.
-func (a *app) moved(k *api.Kept, now previewed) error {
+func moved(k *api.Kept, now previewed) error {
 	var problems diag.Problems
 	say := func(id resource.ID, format string, args ...any) {
 		problems.Add(diag.Problem{Resource: string(id), Message: fmt.Sprintf(format, args...)})

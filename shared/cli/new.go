@@ -10,7 +10,10 @@ import (
 	"southbound/shared/scaffold"
 )
 
-func (a *app) newCommand() *cobra.Command {
+// scaffolds are init and new: they write what somebody begins with.
+type scaffolds struct{ *console }
+
+func (s *scaffolds) newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "new", Short: "Begin a handler, or a program with handlers of its own", Example: "  southbound new pack acme\n  southbound new handler net::Vlan",
 		Long: "new writes what builds and passes its tests at once, to be changed into what is wanted; docs/handlers.md goes on from there.",
@@ -25,10 +28,10 @@ func (a *app) newCommand() *cobra.Command {
 				return fault.Wrap(fault.Usage, "find the working directory", err)
 			}
 			files, err := scaffold.Pack(dir, args[0], source, empty)
-			if err := a.written(dir, files, err); err != nil {
+			if err := s.written(dir, files, err); err != nil {
 				return err
 			}
-			a.say("cd %s && go test ./... && go build -o bin/%s . && bin/%s types", args[0], args[0], args[0])
+			s.say("cd %s && go test ./... && go build -o bin/%s . && bin/%s types", args[0], args[0], args[0])
 			return nil
 		},
 	}
@@ -42,10 +45,10 @@ func (a *app) newCommand() *cobra.Command {
 				return fault.Wrap(fault.Usage, "find the working directory", err)
 			}
 			files, err := scaffold.Handler(dir, args[0])
-			if err := a.written(dir, files, err); err != nil {
+			if err := s.written(dir, files, err); err != nil {
 				return err
 			}
-			a.say("go test ./handlers/...")
+			s.say("go test ./handlers/...")
 			return nil
 		},
 	}
@@ -54,7 +57,7 @@ func (a *app) newCommand() *cobra.Command {
 }
 
 // written shows the files that were written.
-func (a *app) written(dir string, files []string, err error) error {
+func (s *scaffolds) written(dir string, files []string, err error) error {
 	if err != nil {
 		return err
 	}
@@ -63,12 +66,12 @@ func (a *app) written(dir string, files []string, err error) error {
 			files[i] = rel
 		}
 	}
-	if a.json {
-		a.line(map[string][]string{"files": files})
+	if s.json {
+		s.line(map[string][]string{"files": files})
 		return nil
 	}
 	for _, f := range files {
-		a.printf("%s\n", f)
+		s.printf("%s\n", f)
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"southbound/shared/api"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -16,7 +15,16 @@ import (
 	"southbound/shared/source"
 )
 
-func (a *app) planCommand() *cobra.Command {
+// planner is plan and validate: it says what an export would do, and does nothing.
+type planner struct {
+	*console
+	*location
+	*session
+	docs  *documents
+	files *planFiles
+}
+
+func (p *planner) planCommand() *cobra.Command {
 	var f exportFlags
 	var exitCode, read bool
 	var out string
@@ -44,8 +52,8 @@ func (a *app) planCommand() *cobra.Command {
 			if err := notNegative("plan", "timeout", f.timeout); err != nil {
 				return err
 			}
-			return a.within(cmd.Context(), f.timeout, func(ctx context.Context) error {
-				left, err := a.planNow(ctx, args[0], out, f, read, exitCode)
+			return p.within(cmd.Context(), f.timeout, func(ctx context.Context) error {
+				left, err := p.planNow(ctx, args[0], out, f, read, exitCode)
 				if err != nil && fault.Is(context.Cause(ctx), fault.Timeout) {
 					return tooLate("the plan was made", left)
 				}
@@ -53,7 +61,7 @@ func (a *app) planCommand() *cobra.Command {
 			})
 		},
 	}
-	a.fullFlag(cmd)
+	p.fullFlag(cmd)
 	f.waves.add(cmd.Flags())
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
 	cmd.Flags().BoolVar(&read, "read", false, "compare with reality")
@@ -66,40 +74,40 @@ func (a *app) planCommand() *cobra.Command {
 
 // planNow makes a plan and shows it, and keeps it in a file if one is named. left names the agents
 // that an error has kept from being compared with reality.
-func (a *app) planNow(ctx context.Context, path, out string, f exportFlags,
+func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 	read, exitCode bool) (left []string, err error) {
-	if err := a.openToRead(path); err != nil {
+	if err := p.openToRead(path); err != nil {
 		return nil, err
 	}
-	if err := a.there(ctx); fault.Is(err, fault.NotFound) {
-		a.say("%v; %s", err, fault.HintOf(err))
+	if err := p.there(ctx); fault.Is(err, fault.NotFound) {
+		p.say("%v; %s", err, fault.HintOf(err))
 	} else if err != nil {
 		return nil, err
 	}
-	in, err := a.load(ctx, path, f)
+	in, err := p.docs.load(ctx, path, f)
 	if err != nil {
 		return nil, err
 	}
-	if a.remote() {
+	if p.remote() {
 		if err := in.check(in.model).Err(); err != nil {
 			return nil, err
 		}
 	}
 	target, _ := state.ParseFilter(f.filter)
 	x := deploy.Export{Model: in.model, Target: target, Partial: f.partial,
-		DeleteSets: f.deleteSets, Settings: a.project.Settings}
-	opts := deploy.CompareOptions{Read: read, Whole: a.full}
+		DeleteSets: f.deleteSets, Settings: p.project.Settings}
+	opts := deploy.CompareOptions{Read: read, Whole: p.full}
 	if out != "" {
-		return nil, a.showKept(ctx, path, out, x, opts, exitCode)
+		return nil, p.files.showKept(ctx, path, out, x, opts, exitCode)
 	}
-	d, err := a.home.Plan(ctx, a.env, x, opts)
+	d, err := p.home.Plan(ctx, p.env, x, opts)
 	if err == nil {
-		err = a.inOrder(d.Planned, f.waves)
+		err = p.inOrder(d.Planned, f.waves)
 	}
 	if err != nil {
 		return d.Left, err
 	}
-	return nil, a.showPlan(d.Planned, exitCode)
+	return nil, p.showPlan(d.Planned, exitCode)
 }
 
 // tooLate says that the time ran out before something was done, and what was not compared with
@@ -112,43 +120,6 @@ func tooLate(before string, left []string) error {
 	return fault.New(fault.Timeout, "",
 		"the time to wait ran out before %s%s; nothing was changed", before, what).
 		WithHint("--timeout may be longer; a FILTER looks at less")
-}
-
-func (a *app) showPlan(planned []deploy.PlannedChange, exitCode bool) error {
-	summary := map[string]int{"create": 0, "update": 0, "delete": 0, "none": 0, "orphan": 0, "undefined": 0, "failed": 0}
-	for _, w := range planned {
-		if w.Failed {
-			summary["failed"]++
-		} else {
-			summary[w.Action]++
-		}
-		l := api.PlanLineOf(&w)
-		switch {
-		case a.json:
-			a.line(l)
-		case w.Failed:
-			a.printf("%-9s %s: %s\n", "failed", w.ID, w.Reason)
-		case w.Action != "none":
-			a.printf("%-9s %s%s%s\n", l.Word(), w.ID, because(w.Reason), deletesLater(&w))
-			a.diff(w.Changes)
-		case len(w.Changes) > 0:
-			a.printf("%-9s %s%s\n", "differs", w.ID, because(w.Reason))
-			a.diff(w.Changes)
-		}
-	}
-	if a.json {
-		a.line(api.PlanEnd{Summary: summary})
-	} else {
-		a.printf("%s\n", planText(summary))
-	}
-	changes := summary["create"] + summary["update"] + summary["delete"] + summary["orphan"]
-	switch {
-	case summary["failed"] > 0:
-		a.code = exitUnhealthy
-	case exitCode && changes > 0:
-		a.code = exitChanges
-	}
-	return nil
 }
 
 // deletesLater says of what is undefined what is done once it is known.
@@ -182,7 +153,7 @@ func planText(summary map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-func (a *app) validateCommand() *cobra.Command {
+func (p *planner) validateCommand() *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
 		Use: "validate PATH", Short: "Make all checks that need no state",
@@ -195,12 +166,12 @@ func (a *app) validateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in, err := a.load(cmd.Context(), args[0], f)
+			in, err := p.docs.load(cmd.Context(), args[0], f)
 			if err != nil {
 				return err
 			}
 			problems := in.check(in.model)
-			if pick(a.api, "SOUTHBOUND_API", project.API, "") == "" { // else the server knows
+			if pick(p.api, "SOUTHBOUND_API", project.API, "") == "" { // else the server knows
 				problems = append(problems, in.model.UnsetSecrets(func(ref resource.Secret) error {
 					_, err := local.ReadSecret(ref)
 					return err
@@ -209,13 +180,13 @@ func (a *app) validateCommand() *cobra.Command {
 			if err := problems.Err(); err != nil {
 				return err
 			}
-			if a.json {
-				a.line(struct {
+			if p.json {
+				p.line(struct {
 					Valid     bool `json:"valid"`
 					Resources int  `json:"resources"`
 				}{true, len(in.model.Resources)})
 			} else {
-				a.printf("%s, no problems\n", plural(len(in.model.Resources), "resource"))
+				p.printf("%s, no problems\n", plural(len(in.model.Resources), "resource"))
 			}
 			return nil
 		},

@@ -24,11 +24,11 @@ const (
 
 // count notes how much is left on each agent. It is called under the lock.
 func (p *progress) count(now api.Progress) {
-	if now.Left == nil && p.a.home != nil && time.Since(p.counted) >= countEvery {
+	if now.Left == nil && p.w.home != nil && time.Since(p.counted) >= countEvery {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		p.counted = time.Now()
-		if whole, err := p.a.home.Progress(ctx, p.a.env); err == nil {
+		if whole, err := p.w.home.Progress(ctx, p.w.env); err == nil {
 			now.Left = whole.Left
 		}
 	}

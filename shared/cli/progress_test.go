@@ -15,7 +15,7 @@ import (
 // slowest, and why one is waited for.
 func TestProgressByAgent(t *testing.T) {
 	t.Parallel()
-	p := &progress{a: &app{}}
+	p := &progress{w: testApp().waiter}
 	p.count(api.Progress{Left: map[string]int{"a": 4}})
 	if text := p.slowest(); text != "" {
 		t.Errorf("one agent: %q", text)
@@ -36,7 +36,7 @@ func TestProgressByAgent(t *testing.T) {
 func TestTriedAgain(t *testing.T) {
 	t.Parallel()
 	const refused = "dial tcp 127.0.0.1:9: connect: connection refused"
-	var a app
+	a := testApp()
 	a.env = "e"
 	a.waits.note("e", "web1", refused)
 	a.waits.note("other", "a", "no route to host")
@@ -52,7 +52,7 @@ func TestTriedAgain(t *testing.T) {
 		t.Errorf("it was a minute ago: %q", got)
 	}
 	var told strings.Builder
-	p := &progress{a: &app{err: &told}, began: now, moved: now}
+	p := &progress{w: newApp(&console{err: &told}, &location{}, &program{}).waiter, began: now, moved: now}
 	p.report(api.Progress{Scheduled: 1, Left: map[string]int{},
 		Waiting: map[string]string{"web3": "what a server says"}})
 	if !strings.Contains(told.String(), ", web3 is tried again: what a server says") {
@@ -64,7 +64,7 @@ func TestTriedAgain(t *testing.T) {
 // had failed elsewhere before.
 func TestNewlyBad(t *testing.T) {
 	t.Parallel()
-	p := &progress{a: &app{}}
+	p := &progress{w: testApp().waiter}
 	for i, c := range []struct {
 		failed, unavailable int
 		want                string
@@ -88,7 +88,7 @@ func TestWithin(t *testing.T) {
 	t.Parallel()
 	never := make(chan struct{})
 	defer close(never)
-	a := &app{}
+	a := testApp()
 	err := a.within(t.Context(), time.Millisecond, func(context.Context) error { <-never; return nil })
 	if !fault.Is(err, fault.Timeout) {
 		t.Errorf("deaf: %v", err)
@@ -110,3 +110,6 @@ func TestWithin(t *testing.T) {
 		t.Errorf("interrupted: %v", err)
 	}
 }
+
+// testApp returns a program that has opened nothing.
+func testApp() *app { return newApp(&console{}, &location{}, &program{}) }

@@ -19,10 +19,10 @@ const pythonVariable = "SOUTHBOUND_PYTHON"
 const projectFile = "project"
 
 // noteProject notes the project that was exported, if it has handlers.
-func (a *app) noteProject() {
-	dir, err := filepath.Abs(dirOf(a.handled))
-	if err == nil && a.handled != "" && !a.remote() {
-		_ = os.WriteFile(filepath.Join(a.data, projectFile), []byte(dir+"\n"), 0o600)
+func (d *documents) noteProject() {
+	dir, err := filepath.Abs(dirOf(d.handled))
+	if err == nil && d.handled != "" && !d.remote() {
+		_ = os.WriteFile(filepath.Join(d.data, projectFile), []byte(dir+"\n"), 0o600)
 	}
 }
 
@@ -35,12 +35,12 @@ func dirOf(path string) string {
 }
 
 // findPython returns the Python that handlers are run with, and where.
-func (a *app) findPython() (path, dir string, err error) {
+func (d *documents) findPython() (path, dir string, err error) {
 	if said := os.Getenv(pythonVariable); said != "" {
 		return pythonAt(said)
 	}
-	dirs := []string{dirOf(a.handled), dirOf(a.documents), "."}
-	if b, err := os.ReadFile(filepath.Join(a.data, projectFile)); err == nil {
+	dirs := []string{dirOf(d.handled), dirOf(d.path), "."}
+	if b, err := os.ReadFile(filepath.Join(d.data, projectFile)); err == nil {
 		dirs = append(dirs, strings.TrimSuffix(string(b), "\n"))
 	}
 	var wrong string

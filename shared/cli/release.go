@@ -10,7 +10,16 @@ import (
 	"southbound/shared/fault"
 )
 
-func (a *app) releaseCommand() *cobra.Command {
+// releaser is release: it puts a version in force.
+type releaser struct {
+	*console
+	*location
+	*session
+	waiter  *waiter
+	results *results
+}
+
+func (rl *releaser) releaseCommand() *cobra.Command {
 	var f releaseFlags
 	cmd := &cobra.Command{Use: "release N", Short: "Put an earlier version in force again, or a later one",
 		Long: "release deploys what differs between the version in force and version N, and waits, unless --no-wait. No version is made and none is\n" +
@@ -27,13 +36,13 @@ func (a *app) releaseCommand() *cobra.Command {
 			if f.allowDelete < -1 {
 				return fault.New(fault.Usage, "release", "--allow-delete is negative").WithHint("write how many may be deleted; -1: any number")
 			}
-			if err := a.openExisting(cmd.Context()); err != nil {
+			if err := rl.openExisting(cmd.Context()); err != nil {
 				return err
 			}
-			if err := a.mayRelease(cmd.Context(), number, f); err != nil {
+			if err := rl.mayRelease(cmd.Context(), number, f); err != nil {
 				return err
 			}
-			return a.release(cmd.Context(), number, f)
+			return rl.release(cmd.Context(), number, f)
 		}}
 	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "only schedule it")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "stop waiting after this long, with exit code 4")
@@ -51,17 +60,17 @@ type releaseFlags struct {
 
 // mayRelease refuses a release that deletes more than it may, and asks at a terminal before one
 // that deletes anything.
-func (a *app) mayRelease(ctx context.Context, number int, f releaseFlags) error {
-	_, sits := terminal(a.stdin)
+func (rl *releaser) mayRelease(ctx context.Context, number int, f releaseFlags) error {
+	_, sits := terminal(rl.stdin)
 	asks := sits && !f.yes
 	if f.allowDelete < 0 && !asks {
 		return nil
 	}
-	p, err := a.home.Progress(ctx, a.env)
+	p, err := rl.home.Progress(ctx, rl.env)
 	if err != nil || p.Released == 0 || p.Released == number {
 		return err // without a version in force nothing is deleted
 	}
-	d, err := a.home.Compare(ctx, a.env, p.Released, number, false)
+	d, err := rl.home.Compare(ctx, rl.env, p.Released, number, false)
 	if err != nil {
 		return err
 	}
@@ -71,36 +80,36 @@ func (a *app) mayRelease(ctx context.Context, number int, f releaseFlags) error 
 		return fault.New(fault.Refused, "release", "%s would be deleted, and --allow-delete says at most %d", plural(len(gone), "resource"), f.allowDelete).
 			WithHint("`southbound diff %d %d` lists them; nothing was done", p.Released, number)
 	case asks && len(gone) > 0:
-		return a.confirm(ctx, gone, nil)
+		return rl.confirm(ctx, gone, nil)
 	}
 	return nil
 }
 
-func (a *app) release(ctx context.Context, number int, f releaseFlags) error {
-	return a.within(ctx, f.timeout, func(ctx context.Context) error { return a.releaseNow(ctx, number, f) })
+func (rl *releaser) release(ctx context.Context, number int, f releaseFlags) error {
+	return rl.within(ctx, f.timeout, func(ctx context.Context) error { return rl.releaseNow(ctx, number, f) })
 }
 
-func (a *app) releaseNow(ctx context.Context, number int, f releaseFlags) error {
+func (rl *releaser) releaseNow(ctx context.Context, number int, f releaseFlags) error {
 	began := time.Now()
-	of, err := a.mark(ctx)
+	of, err := rl.waiter.mark(ctx)
 	if err != nil {
 		return cutShort(ctx, err)
 	}
-	out, err := a.home.Release(ctx, a.env, number)
+	out, err := rl.home.Release(ctx, rl.env, number)
 	if err != nil {
 		return cutShort(ctx, err)
 	}
-	r := api.Report{Environment: a.env, Version: out.Version, Origin: api.Origin(out.Origin), Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
+	r := api.Report{Environment: rl.env, Version: out.Version, Origin: api.Origin(out.Origin), Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
 		Removed: out.Removed}
 	if f.noWait {
-		return a.stored(ctx, r, began)
+		return rl.results.stored(ctx, r, began)
 	}
-	of.nothing, of.idle = true, a.remote() && out.Changed+out.Removed == 0
-	done, err := a.wait(ctx, of)
+	of.nothing, of.idle = true, rl.remote() && out.Changed+out.Removed == 0
+	done, err := rl.waiter.wait(ctx, of)
 	if err != nil {
-		return a.interrupted(err)
+		return rl.waiter.interrupted(err)
 	}
 	r.Tell(done.Did.changes)
 	r.Counts, r.DurationMS = done.Progress.ByStatus(), time.Since(began).Milliseconds()
-	return a.summary(ctx, r, done, true)
+	return rl.results.summary(ctx, r, done, true)
 }

@@ -11,13 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"southbound/shared/compile"
-	"southbound/shared/deploy/model"
-	"southbound/shared/diag"
 	"southbound/shared/fault"
-	"southbound/shared/lang/project"
 	render "southbound/shared/report"
-	"southbound/shared/source"
 )
 
 // reportFlags are the flags of report.
@@ -27,9 +22,15 @@ type reportFlags struct {
 	comment                                            bool
 }
 
+// reports is report: it writes what other commands have written in the forms of pipelines.
+type reports struct {
+	*console
+	docs *documents
+}
+
 // reportCommand makes the command report, which renders the JSON output of other commands for
 // pipelines.
-func (a *app) reportCommand() *cobra.Command {
+func (rp *reports) reportCommand() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
 		Use: "report [FILE...]", Short: "Show what commands have written with --json in a pipeline",
@@ -39,7 +40,7 @@ func (a *app) reportCommand() *cobra.Command {
 		Example: "  southbound report --format markdown plan.jsonl >> \"$GITHUB_STEP_SUMMARY\"\n" +
 			"  southbound report --format gitlab plan.jsonl > gl-code-quality-report.json\n" +
 			"  southbound report --format github --documents . plan.jsonl",
-		RunE: func(cmd *cobra.Command, args []string) error { return a.report(cmd.Context(), args, f) },
+		RunE: func(cmd *cobra.Command, args []string) error { return rp.report(cmd.Context(), args, f) },
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.format, "format", "text", "text, markdown, github or gitlab")
@@ -53,37 +54,37 @@ func (a *app) reportCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) report(ctx context.Context, files []string, f reportFlags) error {
+func (rp *reports) report(ctx context.Context, files []string, f reportFlags) error {
 	r := render.Report{Title: f.title}
 	if len(files) == 0 {
 		files = []string{"-"}
 	}
 	for _, name := range files {
-		if err := a.readReport(&r, name); err != nil {
+		if err := rp.readReport(&r, name); err != nil {
 			return err
 		}
 	}
 	if f.documents != "" {
-		r.Place = a.describedAt(ctx, f.documents)
+		r.Place = rp.docs.describedAt(ctx, f.documents)
 	}
 	if f.comment {
-		return a.comment(ctx, &r, f)
+		return comment(ctx, &r, f)
 	}
 	switch f.format {
 	case "text":
-		return r.Text(output{a}, f.prefix)
+		return r.Text(rp.output(), f.prefix)
 	case "markdown":
-		return r.Markdown(output{a}, f.limit)
+		return r.Markdown(rp.output(), f.limit)
 	case "github":
-		return r.GitHub(output{a}, f.prefix)
+		return r.GitHub(rp.output(), f.prefix)
 	case "gitlab":
-		return r.GitLab(output{a}, f.prefix, f.fallback)
+		return r.GitLab(rp.output(), f.prefix, f.fallback)
 	}
 	return fault.New(fault.Usage, "report", "%q is not a format", f.format).WithHint("there are text, markdown, github and gitlab")
 }
 
-func (a *app) readReport(r *render.Report, name string) error {
-	from := a.stdin
+func (rp *reports) readReport(r *render.Report, name string) error {
+	from := rp.stdin
 	if name != "-" {
 		file, err := os.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -101,34 +102,8 @@ func (a *app) readReport(r *render.Report, name string) error {
 	return r.Read(from)
 }
 
-// describedAt returns a function that says where a resource is described. It knows nothing if the
-// documents have problems.
-func (a *app) describedAt(ctx context.Context, path string) func(id string) diag.Pos {
-	types, err := a.registry()
-	if err != nil {
-		return nil
-	}
-	var model *model.Model
-	if project.Is(path) { // what it prints was printed before
-		var c *compile.Compiled
-		if c, err = a.model(ctx, path, false, false); err == nil {
-			model, err = c.Deployable(ctx, source.Options{Path: path, Types: types})
-		}
-	} else {
-		model, _, err = source.Load(ctx, source.Options{Path: path, Types: types})
-	}
-	if err != nil || model.Where == nil {
-		return nil
-	}
-	at := make(map[string]diag.Pos, len(model.Resources))
-	for i := range model.Resources {
-		at[string(model.Resources[i].ID)] = model.Where(i, "")
-	}
-	return func(id string) diag.Pos { return at[id] }
-}
-
 // comment finds the pull request to comment on, from what GitHub tells its workflows.
-func (a *app) comment(ctx context.Context, r *render.Report, f reportFlags) error {
+func comment(ctx context.Context, r *render.Report, f reportFlags) error {
 	var event struct {
 		PullRequest struct {
 			Number int `json:"number"`

@@ -34,7 +34,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetIn(a.stdin)
-	root.SetOut(output{a})
+	root.SetOut(a.output())
 	root.SetErr(a.err)
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "write JSON to standard output")
@@ -49,17 +49,70 @@ func (a *app) root() *cobra.Command {
 		&cobra.Group{ID: groupAct, Title: "Act on what is released:"}, &cobra.Group{ID: groupOther, Title: "More:"})
 	root.SetHelpCommandGroupID(groupOther)
 	root.SetCompletionCommandGroupID(groupOther)
-	for group, cmds := range map[string][]*cobra.Command{groupEveryday: a.exportCommands(), groupShow: a.showCommands(), groupAct: a.actCommands(),
-		groupOther: a.otherCommands()} {
+	a.addCommands(root)
+	(&completer{location: a.location, session: a.session}).completions(root)
+	strictHelp(root)
+	fitHelp(root)
+	return root
+}
+
+// addCommands adds the commands, by group.
+func (a *app) addCommands(root *cobra.Command) {
+	add := func(group string, cmds ...*cobra.Command) {
 		for _, c := range cmds {
 			c.GroupID = group
 			root.AddCommand(c)
 		}
 	}
-	a.completions(root)
-	strictHelp(root)
-	fitHelp(root)
-	return root
+	c, l, p, s, d := a.console, a.location, a.program, a.session, a.docs
+	plans := &planFiles{console: c, location: l, session: s, program: p, docs: d}
+	exports := &exporter{
+		console: c, location: l, session: s, docs: d, plans: plans,
+		waiter: a.waiter, waves: a.waves, results: a.results,
+	}
+	plan := &planner{console: c, location: l, session: s, docs: d, files: plans}
+	add(groupEveryday, exports.exportCommands()...)
+	add(groupEveryday, plan.planCommand(), plan.validateCommand())
+
+	resources := &resourceCommands{console: c, location: l, session: s, docs: d, actions: a.actions}
+	history := &history{console: c, location: l, session: s}
+	types := &typeCommands{console: c, location: l, session: s, program: p}
+	parameters := &parameterCommands{console: c, location: l, session: s}
+	add(groupShow,
+		(&statusCommands{console: c, location: l, session: s, results: a.results}).statusCommand(),
+		(&agentCommands{console: c, location: l, session: s}).agentsCommand(),
+		(&logCommands{console: c, location: l, session: s, actions: a.actions}).logsCommand(),
+		resources.resourcesCommand(), resources.resourceCommand(),
+		history.versionsCommand(), history.diffCommand(), history.showCommand(),
+		history.environmentsCommand(), types.typesCommand(), types.typeCommand(),
+	)
+	add(groupShow, parameters.listCommands()...)
+
+	work := &workCommands{
+		console: c, location: l, session: s, waiter: a.waiter, waves: a.waves, results: a.results,
+	}
+	release := &releaser{console: c, location: l, session: s, waiter: a.waiter, results: a.results}
+	upkeep := &upkeep{console: c, location: l, session: s}
+	add(groupAct, work.commands()...)
+	add(groupAct, (&switches{console: c, location: l, session: s}).commands()...)
+	add(groupAct, release.releaseCommand(), upkeep.forgetCommand(),
+		(&dryRunner{console: c, location: l, session: s, waves: a.waves}).dryRunCommand())
+
+	scaffolds := &scaffolds{console: c}
+	self := &programCommands{console: c, program: p}
+	modules := &modules{console: c}
+	tests := &moduleTester{console: c, session: s, program: p}
+	add(groupOther,
+		scaffolds.initCommand(), scaffolds.newCommand(), parameters.parameterCommand(),
+		upkeep.gcCommand(), types.schemaCommand(),
+		(&reports{console: c, docs: d}).reportCommand(),
+		(&discovery{console: c, location: l, session: s}).discoverCommand(),
+		(&homeServer{console: c, location: l, session: s, program: p, orders: a.orders}).runCommand(),
+		(&agentRunner{console: c, location: l, program: p, docs: d, conns: s.conns}).agentCommand(),
+		self.machineCommand(), self.versionCommand(), self.lspCommand(),
+		(&formatter{console: c}).fmtCommand(), (&compiler{console: c, docs: d}).compileCommand(),
+		modules.projectCommand(), modules.moduleCommand(tests.moduleTest()), a.serviceCommand(),
+	)
 }
 
 // strictHelp makes the library's help and completion commands refuse unknown words, as our own

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"io"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ type scope struct {
 
 // scopeOf looks at what the terms of a filter select; nil if they select everything. What they say
 // of the status was meant for before the work.
-func (a *app) scopeOf(ctx context.Context, terms []string) (*scope, error) {
+func (rs *results) scopeOf(ctx context.Context, terms []string) (*scope, error) {
 	terms = slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return strings.HasPrefix(t, "status=") })
 	if len(terms) == 0 {
 		return nil, nil // there is no scope
@@ -29,7 +28,7 @@ func (a *app) scopeOf(ctx context.Context, terms []string) (*scope, error) {
 	for _, status := range api.Statuses() {
 		s.counts[status] = 0
 	}
-	err := a.home.Resources(ctx, a.env, terms, func(r *api.Resource) error {
+	err := rs.home.Resources(ctx, rs.env, terms, func(r *api.Resource) error {
 		s.counts[r.Status]++
 		if r.Status != state.StatusOrphaned {
 			s.total++
@@ -59,8 +58,7 @@ func (s *scope) add(r *api.Resource) {
 const maxWrong = 20
 
 // show lists what is wrong in a scope.
-func (s *scope) show(a *app, w io.Writer) {
-	out := &app{out: w, noColor: a.noColor, described: a.described}
+func (s *scope) show(out *problemList) {
 	hidden := 0
 	for _, status := range api.Unhealthy() {
 		hidden += s.counts[status]

@@ -29,17 +29,26 @@ type serveFlags struct {
 	hosts  []string
 }
 
-func (a *app) runCommand() *cobra.Command {
+// homeServer is run: it does the work of the embedded home until it is stopped.
+type homeServer struct {
+	*console
+	*location
+	*session
+	*program
+	orders *orderServer
+}
+
+func (s *homeServer) runCommand() *cobra.Command {
 	var f serveFlags
 	open := func(path string) error {
 		if err := f.check(); err != nil {
 			return err
 		}
-		if err := a.locate(path); err != nil {
+		if err := s.locate(path); err != nil {
 			return err
 		}
-		a.api = "" // it serves the embedded home
-		return a.openAt(a.data)
+		s.api = "" // it serves the embedded home
+		return s.openAt(s.data)
 	}
 	cmd := &cobra.Command{Use: "run", Short: "Keep the embedded home alive: retries, timers and repair",
 		Long: "run does what is scheduled, retries what failed when it is due, and starts deploys and repairs by their timers, until it is stopped. It\n" +
@@ -48,11 +57,11 @@ func (a *app) runCommand() *cobra.Command {
 		Example: "  southbound run\n  southbound run --environment production\n  southbound run --listen 127.0.0.1:8300",
 		Args:    exactArgs(0, "nothing more"), RunE: after(open, func(ctx context.Context, _ []string) error {
 			if f.listen != "" {
-				return a.serveAPI(ctx, f)
+				return s.serveAPI(ctx, f)
 			}
-			a.say("serving environment %s in %s; stop with Ctrl-C", a.env, a.data)
-			defer a.stopsRunning(ctx)()
-			a.serve(ctx, a.env, "")
+			s.say("serving environment %s in %s; stop with Ctrl-C", s.env, s.data)
+			defer s.stopsRunning(ctx)()
+			s.serve(ctx, s.env, "")
 			return nil
 		})}
 	cmd.Flags().StringVar(&f.listen, "listen", "", "address of the HTTP API, such as 127.0.0.1:8300; port 0 takes a free one")
@@ -62,17 +71,17 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 // stopsRunning says so when the program is asked to stop. What it returns ends that.
-func (a *app) stopsRunning(ctx context.Context) func() bool {
-	return context.AfterFunc(ctx, func() { a.say("stopping when what runs has finished; Ctrl-C again stops at once") })
+func (s *homeServer) stopsRunning(ctx context.Context) func() bool {
+	return context.AfterFunc(ctx, func() { s.say("stopping when what runs has finished; Ctrl-C again stops at once") })
 }
 
 // serveAPI serves the API, and all environments, until ctx ends.
-func (a *app) serveAPI(ctx context.Context, f serveFlags) error {
-	token, err := makeToken(filepath.Join(a.data, tokenFile))
+func (s *homeServer) serveAPI(ctx context.Context, f serveFlags) error {
+	token, err := makeToken(filepath.Join(s.data, tokenFile))
 	if err != nil {
 		return err
 	}
-	id, err := a.own.ID()
+	id, err := s.own.ID()
 	if err != nil {
 		return err
 	}
@@ -81,18 +90,18 @@ func (a *app) serveAPI(ctx context.Context, f serveFlags) error {
 		return err
 	}
 	guard.Token = token
-	keep := a.keeper(ctx)
+	keep := s.keeper(ctx)
 	defer keep.wait()
-	service := api.New(api.Config{Engine: a.engine, Agent: a.packs.Check, Changed: keep.serve, History: a.own.ParameterHistory, Jobs: a.own,
-		Services: a.takesOrders(), Definitions: a.own.Definitions(),
-		Waits: func(env string) map[string]string { return a.waits.of(env, time.Now()) },
+	service := api.New(api.Config{Engine: s.engine, Agent: s.packs.Check, Changed: keep.serve, History: s.own.ParameterHistory, Jobs: s.own,
+		Services: s.takesOrders(), Definitions: s.own.Definitions(),
+		Waits: func(env string) map[string]string { return s.waits.of(env, time.Now()) },
 		About: api.Discovery{Version: Version, Auth: api.AuthBearer, Home: id}})
 	defer service.WorkHere(ctx)()
 	server := &http.Server{Handler: guard.Wrap(api.Handler(service)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(quiet{}, "", 0)}
 	api.Bound(server)
-	a.say("listening on http://%s; the token is in %s", l.Addr(), filepath.Join(a.data, tokenFile)) // first: scripts wait for it
-	keep.serve(a.env)
+	s.say("listening on http://%s; the token is in %s", l.Addr(), filepath.Join(s.data, tokenFile)) // first: scripts wait for it
+	keep.serve(s.env)
 	keep.wg.Go(keep.discover)
 	done := context.AfterFunc(ctx, func() {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -100,7 +109,7 @@ func (a *app) serveAPI(ctx context.Context, f serveFlags) error {
 		_ = server.Shutdown(late)
 	})
 	defer done()
-	defer a.stopsRunning(ctx)()
+	defer s.stopsRunning(ctx)()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fault.Wrap(fault.Unavailable, "serve", err)
 	}
@@ -116,15 +125,15 @@ func (quiet) Write(b []byte) (int, error) { return len(b), nil }
 
 // keeper serves environments, each of them once.
 type keeper struct {
-	a   *app
-	ctx context.Context // the context of the command; environments may be added while it runs
-	mu  sync.Mutex
-	got map[string]bool
-	wg  sync.WaitGroup
+	server *homeServer
+	ctx    context.Context // the context of the command; environments may be added while it runs
+	mu     sync.Mutex
+	got    map[string]bool
+	wg     sync.WaitGroup
 }
 
-func (a *app) keeper(ctx context.Context) *keeper {
-	return &keeper{a: a, ctx: ctx, got: map[string]bool{}}
+func (s *homeServer) keeper(ctx context.Context) *keeper {
+	return &keeper{server: s, ctx: ctx, got: map[string]bool{}}
 }
 
 // serve begins to serve an environment.
@@ -135,7 +144,7 @@ func (k *keeper) serve(env string) {
 		return
 	}
 	k.got[env] = true
-	k.wg.Go(func() { k.a.serve(k.ctx, env, env+": ") })
+	k.wg.Go(func() { k.server.serve(k.ctx, env, env+": ") })
 }
 
 // discoverEvery is how often to look for environments that other processes have made.
@@ -144,9 +153,9 @@ const discoverEvery = 2 * time.Second
 // discover begins to serve all environments that exist.
 func (k *keeper) discover() {
 	for {
-		envs, err := k.a.own.Envs(k.ctx)
+		envs, err := k.server.own.Envs(k.ctx)
 		if err != nil && k.ctx.Err() == nil {
-			k.a.say("southbound: %v", err)
+			k.server.say("southbound: %v", err)
 		}
 		for _, env := range envs {
 			k.serve(env)

@@ -68,7 +68,7 @@ func (a *app) serviceCatalog() *cobra.Command {
 }
 
 func (a *app) catalog(ctx context.Context, path string, f catalogFlags) error {
-	c, err := a.model(ctx, path, false, true)
+	c, err := a.docs.model(ctx, path, false, true)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (a *app) showService(s *definition.Service, more bool) {
 		facts = append(facts, "strict modifiers")
 	}
 	a.printf("  %s\n", strings.Join(facts, ", "))
-	w := tabwriter.NewWriter(output{a}, 0, 0, 2, ' ', 0) // two blanks
+	w := tabwriter.NewWriter(a.output(), 0, 0, 2, ' ', 0) // two blanks
 	showPart(w, &s.Part, "  ")
 	_ = w.Flush() // output keeps errors
 }

@@ -47,7 +47,7 @@ func (a *app) exportServices(ctx context.Context, path string) error {
 	if err := a.locate(path); err != nil {
 		return err
 	}
-	c, err := a.model(ctx, path, false, true)
+	c, err := a.docs.model(ctx, path, false, true)
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func (a *app) exportServices(ctx context.Context, path string) error {
 		return err
 	}
 	if !a.remote() && slices.ContainsFunc(c.Project.Modules, (*module.Module).HasCode) {
-		a.handled = path // what it becomes may have handlers in Python, which are run as from here
-		a.noteProject()
+		a.docs.handled = path // what it becomes may have handlers in Python, which are run as from here
+		a.docs.noteProject()
 	}
 	a.showExported(exportedServices{
 		Environment: a.env, Bundle: packed.Digest, Files: packed.Files, Bytes: len(packed.Data),

@@ -139,7 +139,7 @@ func (a *app) sets(i *orders.Instance) {
 		return
 	}
 	a.printf("\n")
-	w := tabwriter.NewWriter(output{a}, 0, 0, 2, ' ', 0) // two blanks
+	w := tabwriter.NewWriter(a.output(), 0, 0, 2, ' ', 0) // two blanks
 	line(w, append([]string{"attribute"}, names...))
 	for _, k := range slices.Sorted(maps.Keys(seen)) {
 		cells := []string{k}

@@ -17,14 +17,6 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// takesOrders returns what takes orders of services in the embedded home.
-func (a *app) takesOrders() *orders.Service {
-	return orders.New(orders.Config{
-		Definitions: a.own.Definitions(), Instances: a.own.Instances(), Book: a.own.Instances(),
-		Callbacks: a.own.Callbacks(),
-	})
-}
-
 // ordering is a command about services of an environment.
 type ordering func(ctx context.Context, o api.Orders, args []string) error
 
@@ -405,10 +397,10 @@ func stateOf(i *orders.Instance) string {
 }
 
 // offerServices returns the names of services.
-func (a *app) offerServices(ctx context.Context, _ string) []string {
+func (cp *completer) offerServices(ctx context.Context, _ string) []string {
 	var out []string
-	if o, err := a.home.Orders(); err == nil {
-		all, _ := o.Catalog(ctx, a.env, false, false)
+	if o, err := cp.home.Orders(); err == nil {
+		all, _ := o.Catalog(ctx, cp.env, false, false)
 		for i := range all {
 			out = append(out, all[i].Name)
 		}
@@ -417,21 +409,21 @@ func (a *app) offerServices(ctx context.Context, _ string) []string {
 }
 
 // offerInstances returns instances by their services and identities, once the service is typed.
-func (a *app) offerInstances(ctx context.Context, word string) []string {
+func (cp *completer) offerInstances(ctx context.Context, word string) []string {
 	service, _, typed := strings.Cut(word, "/")
 	var out []string
 	if !typed {
-		for _, name := range a.offerServices(ctx, word) {
+		for _, name := range cp.offerServices(ctx, word) {
 			out = append(out, name+"/")
 		}
 		return out
 	}
-	o, err := a.home.Orders()
+	o, err := cp.home.Orders()
 	if err != nil {
 		return nil
 	}
 	q := orders.Query{Filter: orders.Filter{Service: service}, Limit: maxOffered}
-	p, _ := o.List(ctx, a.env, q)
+	p, _ := o.List(ctx, cp.env, q)
 	for i := range p.Items {
 		if p.Items[i].Identity != nil {
 			out = append(out, called(&p.Items[i]))

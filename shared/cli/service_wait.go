@@ -17,7 +17,7 @@ func (a *app) waitForTransfers(
 ) ([]orders.Instance, error) {
 	ctx, cancel := withTimeout(ctx, limit)
 	defer cancel()
-	defer a.worksOnOrders(ctx)()
+	defer a.orders.worksOnOrders(ctx)()
 	clock := local.Clock{}
 	began := clock.Now()
 	for n := range all {

@@ -11,6 +11,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
 )
 
 // statusLine is the state of an environment as --json writes it.
@@ -28,11 +29,19 @@ type statusLine struct {
 	Problems      []api.Problem        `json:"problems"`
 }
 
-func (a *app) statusCommand() *cobra.Command {
+// statusCommands is status: it shows how an environment is.
+type statusCommands struct {
+	*console
+	*location
+	*session
+	results *results
+}
+
+func (c *statusCommands) statusCommand() *cobra.Command {
 	exitCode := false
 	cmd := &cobra.Command{Use: "status", Short: "Show how the environment is, and what is wrong first",
 		Example: "  southbound status\n  southbound status --json\n  southbound status --exit-code",
-		Args:    exactArgs(0, "nothing more"), RunE: a.reading(func(ctx context.Context, _ []string) error { return a.status(ctx, exitCode) })}
+		Args:    exactArgs(0, "nothing more"), RunE: c.reading(func(ctx context.Context, _ []string) error { return c.status(ctx, exitCode) })}
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 3 when something is wrong")
 	return cmd
 }
@@ -40,54 +49,54 @@ func (a *app) statusCommand() *cobra.Command {
 // neverExported says that an environment has no version.
 const neverExported = "environment %s: nothing was exported yet; `southbound apply PATH` starts"
 
-func (a *app) status(ctx context.Context, exitCode bool) error {
-	p, err := a.home.Progress(ctx, a.env)
+func (c *statusCommands) status(ctx context.Context, exitCode bool) error {
+	p, err := c.home.Progress(ctx, c.env)
 	if err != nil {
 		return err
 	}
-	agents, err := a.home.Agents(ctx, a.env)
+	agents, err := c.home.Agents(ctx, c.env)
 	if err != nil {
 		return err
 	}
 	counts := p.ByStatus()
 	if exitCode && ill(counts) {
-		a.code = exitUnhealthy
+		c.code = exitUnhealthy
 	}
-	if a.json {
-		return a.statusJSON(ctx, p, counts, agents)
+	if c.json {
+		return c.statusJSON(ctx, p, counts, agents)
 	}
 	if p.Last == 0 {
-		a.printf(neverExported+"\n", a.env)
+		c.printf(neverExported+"\n", c.env)
 		return nil
 	}
 	if ill(counts) {
-		if err := a.wrong(ctx, a.out, 10); err != nil {
+		if err := c.results.wrong(ctx, c.out, 10); err != nil {
 			return err
 		}
 	}
-	a.printf("environment %s, version %d: %s\n", a.env, p.Released, countsText(counts))
+	c.printf("environment %s, version %d: %s\n", c.env, p.Released, countsText(counts))
 	if p.Last != p.Released {
-		a.printf("version %d is stored and not released; `southbound release %d` releases it\n", p.Last, p.Last)
+		c.printf("version %d is stored and not released; `southbound release %d` releases it\n", p.Last, p.Last)
 	}
 	switch {
 	case p.Halted || len(p.Paused) > 0 && p.Scheduled > 0:
-		a.printf("%s\n", whyStuck(p))
-	case p.Scheduled > 0 && len(p.Held) == 0 && !a.remote():
-		a.printf("%s to be done and nobody is at it; `southbound deploy` goes on\n", plural(p.Scheduled, "resource"))
+		c.printf("%s\n", whyStuck(p))
+	case p.Scheduled > 0 && len(p.Held) == 0 && !c.remote():
+		c.printf("%s to be done and nobody is at it; `southbound deploy` goes on\n", plural(p.Scheduled, "resource"))
 	case p.Scheduled > 0:
-		a.printf("%s to be done\n", plural(p.Scheduled, "resource"))
+		c.printf("%s to be done\n", plural(p.Scheduled, "resource"))
 	}
 	if tried := triedAgain(p.Waiting); tried != "" {
-		a.printf("%s\n", tried)
+		c.printf("%s\n", tried)
 	}
-	a.agentsText(agents)
+	c.agentsText(agents)
 	return nil
 }
 
 // maxAgents bounds how many agents the status names.
 const maxAgents = 10
 
-func (a *app) agentsText(agents []api.Agent) {
+func (c *statusCommands) agentsText(agents []api.Agent) {
 	var parts []string
 	for i, g := range agents {
 		if i == maxAgents {
@@ -97,24 +106,24 @@ func (a *app) agentsText(agents []api.Agent) {
 		parts = append(parts, g.Name+" ("+agentText(g)+")")
 	}
 	if len(parts) > 0 {
-		a.printf("agents: %s\n", strings.Join(parts, ", "))
+		c.printf("agents: %s\n", strings.Join(parts, ", "))
 	}
 }
 
-func (a *app) statusJSON(ctx context.Context, p api.Progress, counts map[state.Status]int, agents []api.Agent) error {
+func (c *statusCommands) statusJSON(ctx context.Context, p api.Progress, counts map[state.Status]int, agents []api.Agent) error {
 	if agents == nil {
 		agents = []api.Agent{}
 	}
-	l := statusLine{Environment: a.env, Version: p.Released, LatestVersion: p.Last, Counts: counts, Scheduled: p.Scheduled,
+	l := statusLine{Environment: c.env, Version: p.Released, LatestVersion: p.Last, Counts: counts, Scheduled: p.Scheduled,
 		Running: p.RunningCount, Halted: p.Halted, PausedAgents: p.Paused, Waiting: p.Waiting, Agents: agents, Problems: []api.Problem{}}
 	if ill(counts) {
-		health, err := a.home.Health(ctx, a.env)
+		health, err := c.home.Health(ctx, c.env)
 		if err != nil {
 			return err
 		}
 		l.Problems = health.Single
 	}
-	a.line(l)
+	c.line(l)
 	return nil
 }
 
@@ -125,12 +134,12 @@ func ill(counts map[state.Status]int) bool {
 
 // wrong lists the resources that something is wrong with: first those that failed by themselves,
 // each with what was skipped because of it.
-func (a *app) wrong(ctx context.Context, w io.Writer, limit int) error {
-	health, err := a.home.Health(ctx, a.env)
+func (rs *results) wrong(ctx context.Context, w io.Writer, limit int) error {
+	health, err := rs.home.Health(ctx, rs.env)
 	if err != nil {
 		return err
 	}
-	out := &app{out: w, noColor: a.noColor, described: a.described}
+	out := &problemList{console: rs.to(w), described: rs.docs.described}
 	for i, g := range health.Groups {
 		if i == limit {
 			out.printf("… and more; see `southbound resources status=%s`\n", g.Status)
@@ -141,28 +150,34 @@ func (a *app) wrong(ctx context.Context, w io.Writer, limit int) error {
 	return nil
 }
 
+// problemList writes what is wrong.
+type problemList struct {
+	*console
+	described func(id string) diag.Pos // where a resource is written; nil: not known
+}
+
 // group writes the resources that something is wrong with for one reason.
-func (a *app) group(g api.Group) {
-	a.printf("%s  %s", a.paint(g.Status, 0), g.ID)
+func (p *problemList) group(g api.Group) {
+	p.printf("%s  %s", p.paint(g.Status, 0), g.ID)
 	if g.Count > 1 {
-		a.printf(" and %d more for the same reason", g.Count-1)
+		p.printf(" and %d more for the same reason", g.Count-1)
 	}
-	a.printf("\n")
+	p.printf("\n")
 	for _, l := range strings.Split(strings.TrimSpace(g.Reason), "\n") {
-		a.printf("    %s\n", l)
+		p.printf("    %s\n", l)
 	}
-	if a.described != nil {
-		if at := a.described(string(g.ID)); at.Line > 0 {
-			a.printf("    written at %s\n", at)
+	if p.described != nil {
+		if at := p.described(string(g.ID)); at.Line > 0 {
+			p.printf("    written at %s\n", at)
 		}
 	}
 	if g.Status == state.StatusUndefined && strings.HasPrefix(g.Reason, "parameter ") {
-		a.printf("    `southbound parameter set NAME VALUE` sets it\n")
+		p.printf("    `southbound parameter set NAME VALUE` sets it\n")
 	}
 	if g.NextAt != nil {
-		a.printf("    tried again from %s on\n", g.NextAt.Format(time.RFC3339))
+		p.printf("    tried again from %s on\n", g.NextAt.Format(time.RFC3339))
 	}
 	if g.NotDone > 0 {
-		a.printf("    because of it %d not done: %s\n", g.NotDone, moreIDs(g.FirstNot, g.NotDone))
+		p.printf("    because of it %d not done: %s\n", g.NotDone, moreIDs(g.FirstNot, g.NotDone))
 	}
 }

@@ -31,7 +31,7 @@ func graceOf() time.Duration {
 // watch ends the program after it was asked to stop, when it is asked once more or when it takes
 // too long: a handler, a machine or a disk may hang. That loses nothing, as a crash does not. The
 // result ends the watch.
-func (a *app) watch(ctx context.Context) (stop func()) {
+func (s *session) watch(ctx context.Context) (stop func()) {
 	asked := make(chan os.Signal, 4)
 	signal.Notify(asked, stopSignals()...)
 	ended := make(chan struct{})
@@ -43,17 +43,17 @@ func (a *app) watch(ctx context.Context) (stop func()) {
 		}
 		<-asked                       // the signal that has ended ctx
 		signal.Ignore(syscall.SIGHUP) // a terminal that is closed sends it more than once
-		late := time.After(a.grace + lastResort)
+		late := time.After(s.grace + lastResort)
 		for {
 			select {
 			case <-ended:
 				return
-			case s := <-asked:
-				if s != syscall.SIGHUP {
-					a.endAtOnce("ended at once")
+			case again := <-asked:
+				if again != syscall.SIGHUP {
+					s.endAtOnce("ended at once")
 				}
 			case <-late:
-				a.endAtOnce("something hangs; ended after all")
+				s.endAtOnce("something hangs; ended after all")
 			}
 		}
 	}()
@@ -63,14 +63,14 @@ func (a *app) watch(ctx context.Context) (stop func()) {
 	}
 }
 
-func (a *app) endAtOnce(why string) {
-	a.complain("southbound: %s; what was done is recorded, what was running stays scheduled", why)
-	a.complain("  the same command, or `southbound deploy`, goes on")
+func (s *session) endAtOnce(why string) {
+	s.console.complain("southbound: %s; what was done is recorded, what was running stays scheduled", why)
+	s.console.complain("  the same command, or `southbound deploy`, goes on")
 	os.Exit(exitInterrupted)
 }
 
 // late says what has not finished in time, and is ended.
-func (a *app) late(ids []resource.ID) {
+func (s *session) late(ids []resource.ID) {
 	names := make([]string, 0, maxLate)
 	for _, id := range ids[:min(len(ids), maxLate)] {
 		names = append(names, string(id))
@@ -80,6 +80,6 @@ func (a *app) late(ids []resource.ID) {
 		more = " and " + plural(len(ids)-maxLate, "other")
 	}
 	if len(ids) > 0 {
-		a.say("not finished in time, ended, and still scheduled: %s%s", strings.Join(names, ", "), more)
+		s.console.say("not finished in time, ended, and still scheduled: %s%s", strings.Join(names, ", "), more)
 	}
 }

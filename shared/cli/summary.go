@@ -12,6 +12,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -19,7 +20,7 @@ import (
 // progress shows how far the work is: by one line that is updated in place on a terminal, by a line
 // from time to time elsewhere.
 type progress struct {
-	a     *app
+	w     *waiter
 	mu    sync.Mutex
 	over  bool
 	live  bool
@@ -36,9 +37,9 @@ type progress struct {
 	counted           time.Time
 }
 
-func (a *app) progress() *progress {
-	_, live := terminal(a.err)
-	return &progress{a: a, live: live && os.Getenv("TERM") != "dumb", began: time.Now(), last: time.Now(), moved: time.Now()}
+func (w *waiter) progress() *progress {
+	_, live := terminal(w.err)
+	return &progress{w: w, live: live && os.Getenv("TERM") != "dumb", began: time.Now(), last: time.Now(), moved: time.Now()}
 }
 
 func (p *progress) report(now api.Progress) {
@@ -61,7 +62,7 @@ func (p *progress) report(now api.Progress) {
 		text += p.runs(now, time.Now())
 		p.count(now)
 		text += p.slowest()
-		why := p.a.waits.of(p.a.env, time.Now())
+		why := p.w.waits.of(p.w.env, time.Now())
 		maps.Copy(why, now.Waiting) // what a server has told
 		if tried := triedAgain(why); tried != "" {
 			text += ", " + tried
@@ -153,16 +154,16 @@ func (p *progress) show(line func() string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over || p.a.quiet || time.Since(p.last) < every {
+	if p.over || p.w.quiet || time.Since(p.last) < every {
 		return
 	}
 	p.last = time.Now()
 	text := line()
 	if !p.live {
-		p.a.say("%s", text)
+		p.w.say("%s", text)
 		return
 	}
-	fmt.Fprintf(p.a.err, "\r\x1b[K%s", cut(text, columns(p.a.err)-1))
+	fmt.Fprintf(p.w.err, "\r\x1b[K%s", cut(text, columns(p.w.err)-1))
 	p.wrote = true
 }
 
@@ -183,7 +184,7 @@ func (p *progress) end() {
 // clear removes the line that is updated in place.
 func (p *progress) clear() {
 	if p.wrote {
-		fmt.Fprint(p.a.err, "\r\x1b[K")
+		fmt.Fprint(p.w.err, "\r\x1b[K")
 		p.wrote = false
 	}
 }
@@ -197,46 +198,54 @@ func (p *progress) stopping(why error) {
 	}
 	p.clear()
 	p.over = true
-	if p.a.remote() {
-		p.a.say("no longer waiting; the server goes on")
+	if p.w.remote() {
+		p.w.say("no longer waiting; the server goes on")
 		return
 	}
 	if fault.Is(why, fault.Timeout) {
-		p.a.say("the time to wait is over; what still runs is ended, and stays scheduled")
+		p.w.say("the time to wait is over; what still runs is ended, and stays scheduled")
 		return
 	}
-	p.a.say("stopping when what runs has finished, in %s at most; Ctrl-C again stops at once", p.a.grace)
+	p.w.say("stopping when what runs has finished, in %s at most; Ctrl-C again stops at once", p.w.grace)
+}
+
+// results writes what came of a command.
+type results struct {
+	*console
+	*location
+	*session
+	docs *documents
 }
 
 // summary writes the result of a command that waited: first the root causes of failures, then what
 // was skipped because of them. exported says that the command made an export, so that there are
 // changes to count.
-func (a *app) summary(ctx context.Context, r api.Report, d waited, exported bool) error {
+func (rs *results) summary(ctx context.Context, r api.Report, d waited, exported bool) error {
 	if ill(r.Counts) || d.Stuck {
-		a.code = exitUnhealthy
+		rs.code = exitUnhealthy
 	}
-	if !a.json {
-		a.changed(&r)
+	if !rs.json {
+		rs.changed(&r)
 	}
-	if ill(r.Counts) && (!a.json || !a.quiet) {
-		w := a.out
-		if a.json {
-			w = a.err
+	if ill(r.Counts) && (!rs.json || !rs.quiet) {
+		w := rs.out
+		if rs.json {
+			w = rs.err
 		}
-		if a.documents != "" { // they are read once more, since it is seldom that something is wrong
-			a.described = a.describedAt(ctx, a.documents)
+		if rs.docs.path != "" { // they are read once more, since it is seldom that something is wrong
+			rs.docs.described = rs.docs.describedAt(ctx, rs.docs.path)
 		}
 		if d.Scope != nil {
-			d.Scope.show(a, w)
-		} else if err := a.wrong(ctx, w, maxWrong); err != nil {
+			d.Scope.show(&problemList{console: rs.to(w), described: rs.docs.described})
+		} else if err := rs.wrong(ctx, w, maxWrong); err != nil {
 			return err
 		}
 	}
-	if d.Stuck && !a.json {
-		a.printf("waiting: %s\n", whyStuck(d.Progress))
+	if d.Stuck && !rs.json {
+		rs.printf("waiting: %s\n", whyStuck(d.Progress))
 	}
-	if a.json {
-		a.line(r)
+	if rs.json {
+		rs.line(r)
 		return nil
 	}
 	what := plural(r.Resources, "resource")
@@ -249,9 +258,9 @@ func (a *app) summary(ctx context.Context, r api.Report, d waited, exported bool
 	if r.Repaired > 0 {
 		what += fmt.Sprintf(", %d repaired", r.Repaired)
 	}
-	a.printf("version %d of %s: %s; %s (%.2f s)\n", r.Version, r.Environment, what, countsText(r.Counts), float64(r.DurationMS)/1000)
+	rs.printf("version %d of %s: %s; %s (%.2f s)\n", r.Version, r.Environment, what, countsText(r.Counts), float64(r.DurationMS)/1000)
 	if r.Counts[state.StatusFailed]+r.Counts[state.StatusUnavailable] > 0 {
-		a.say("`southbound deploy --retry-failed` tries again now; `southbound run` when it is due")
+		rs.say("`southbound deploy --retry-failed` tries again now; `southbound run` when it is due")
 	}
 	return nil
 }
@@ -274,4 +283,56 @@ func countsText(counts map[state.Status]int) string {
 		return "nothing there"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// applied writes what came of an export of what the terms of a filter select, and was waited for.
+func (rs *results) applied(ctx context.Context, r api.Report, done waited, terms []string, began time.Time) (err error) {
+	r.Counts = done.Progress.ByStatus()
+	if done.Scope, err = rs.scopeOf(ctx, terms); err != nil {
+		return err
+	}
+	if s := done.Scope; s != nil {
+		r.Resources, r.Counts, r.Unchanged = s.total, s.counts, max(s.total-r.Changed, 0)
+	}
+	r.DurationMS = time.Since(began).Milliseconds()
+	return rs.summary(ctx, r, done, true)
+}
+
+// stored writes the result of an export that is not waited for.
+func (rs *results) stored(ctx context.Context, r api.Report, began time.Time) error {
+	p, err := rs.home.Progress(ctx, rs.env)
+	if err != nil {
+		return err
+	}
+	r.Counts, r.DurationMS = p.ByStatus(), time.Since(began).Milliseconds()
+	r.Tell(nil)
+	if rs.json {
+		rs.line(r)
+		return nil
+	}
+	what := fmt.Sprintf("version %d of %s: %s", r.Version, r.Environment, plural(r.Resources, "resource"))
+	if p.Released < r.Version {
+		rs.printf("%s; stored and not released; the same export without --no-release releases it\n", what)
+		return nil
+	}
+	rs.printf("%s, %d changed, %d removed; %d to deploy\n", what, r.Changed, r.Removed, p.Scheduled)
+	if p.Scheduled > 0 && len(p.Held) == 0 && !rs.remote() {
+		rs.say("`southbound deploy` does it and waits; `southbound run` does it in the background")
+	}
+	return nil
+}
+
+// changed lists what was changed.
+func (rs *results) changed(r *api.Report) {
+	for i, c := range r.Changes {
+		if i == maxChanges {
+			rs.printf("… and %d more; see `southbound logs`\n", len(r.Changes)+r.More-i)
+			return
+		}
+		rs.printf("%-8s %s", changeWord(c.Change, c.Replaced), c.ID)
+		if len(c.Attributes) > 0 && c.Change == diff.Updated {
+			rs.printf("  %s", oneLine(strings.Join(c.Attributes, ", ")))
+		}
+		rs.printf("\n")
+	}
 }

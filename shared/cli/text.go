@@ -5,12 +5,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"golang.org/x/text/width"
 
-	"southbound/shared/deploy/state"
-	"southbound/shared/diff"
 	"southbound/shared/diffview"
 	"southbound/shared/resource"
 )
@@ -115,44 +112,6 @@ func cut(line string, columns int) string {
 		}
 	}
 	return line
-}
-
-// colored reports whether results are shown in colour: on a terminal, unless somebody does not want
-// that.
-func (a *app) colored() bool {
-	_, is := terminal(a.out)
-	return is && !a.noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
-
-// paint returns a status padded to a width, and in colour on a terminal.
-func (a *app) paint(s state.Status, width int) painted {
-	text := fmt.Sprintf("%-*s", width, s)
-	if !a.colored() {
-		return painted(text)
-	}
-	code := "33"
-	switch s {
-	case state.StatusDeployed:
-		code = "32"
-	case state.StatusFailed, state.StatusUnavailable:
-		code = "31"
-	}
-	return painted("\x1b[" + code + "m" + text + "\x1b[0m")
-}
-
-// style says how differences are shown.
-func (a *app) style(indent string) diffview.Style {
-	return diffview.Style{Indent: indent, Whole: a.full, Color: a.colored()}
-}
-
-// diff writes differences: of texts as unified diffs, other values on a line.
-func (a *app) diff(changes map[string]diff.Diff) {
-	a.printf("%s", painted(a.style("    ").Changes(changes)))
-}
-
-// fullFlag gives a command the flag that has it show values as long as they are.
-func (a *app) fullFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.full, "full", false, "show whole values, however long they are")
 }
 
 // firstIDs names the first few of ids.

@@ -64,7 +64,7 @@ func TestFitted(t *testing.T) {
 func TestHarmless(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	a := &app{out: &out, err: &out}
+	a := &console{out: &out, err: &out}
 	for _, c := range []struct {
 		reason string
 		arg    any

@@ -20,21 +20,30 @@ import (
 	"southbound/shared/diffview"
 	"southbound/shared/fault"
 	"southbound/shared/schema"
+	"southbound/shared/source"
 	"southbound/shared/typefile"
 )
 
+// typeCommands describe the types of resources.
+type typeCommands struct {
+	*console
+	*location
+	*session
+	*program
+}
+
 // knownTypes returns the types of the server, or of this program.
-func (a *app) knownTypes(ctx context.Context) ([]api.Type, error) {
-	if err := a.locate(""); err != nil {
+func (c *typeCommands) knownTypes(ctx context.Context) ([]api.Type, error) {
+	if err := c.locate(""); err != nil {
 		return nil, err
 	}
-	if a.remote() {
-		if err := a.connect(); err != nil {
+	if c.remote() {
+		if err := c.connect(); err != nil {
 			return nil, err
 		}
-		return a.home.Types(ctx)
+		return c.home.Types(ctx)
 	}
-	types, err := a.registry()
+	types, err := c.registry()
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +62,7 @@ func declared(types []api.Type) (*schema.Registry, error) {
 	return schema.NewRegistry(all...)
 }
 
-func (a *app) typesCommand() *cobra.Command {
+func (c *typeCommands) typesCommand() *cobra.Command {
 	var dir string
 	var check bool
 	cmd := &cobra.Command{
@@ -63,26 +72,26 @@ func (a *app) typesCommand() *cobra.Command {
 		Example: "  southbound types\n  southbound types --json\n  southbound types --check vlan.yaml\n  southbound types --markdown docs/types",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if check {
-				return a.checkTypes(args)
+				return c.checkTypes(args)
 			}
 			if err := exactArgs(0, "nothing more")(cmd, args); err != nil {
 				return err
 			}
-			types, err := a.knownTypes(cmd.Context())
+			types, err := c.knownTypes(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if dir != "" {
-				return a.writePages(types, dir)
+				return c.writePages(types, dir)
 			}
 			for _, t := range types {
-				if a.json {
-					a.line(t)
+				if c.json {
+					c.line(t)
 					continue
 				}
-				a.printf("%s\n", fitted(fmt.Sprintf("%-20s %s", t.Name, typefile.First(t.Description)), cmp.Or(columns(a.out), textWidth)))
+				c.printf("%s\n", fitted(fmt.Sprintf("%-20s %s", t.Name, typefile.First(t.Description)), cmp.Or(columns(c.out), textWidth)))
 			}
-			a.say("`southbound type NAME` shows one with its attributes")
+			c.say("`southbound type NAME` shows one with its attributes")
 			return nil
 		}}
 	cmd.Flags().BoolVar(&check, "check", false, "check declarations of types in files")
@@ -91,7 +100,7 @@ func (a *app) typesCommand() *cobra.Command {
 }
 
 // writePages writes one page for each type, as Markdown.
-func (a *app) writePages(types []api.Type, dir string) error {
+func (c *typeCommands) writePages(types []api.Type, dir string) error {
 	r, err := declared(types)
 	if err != nil {
 		return err
@@ -118,12 +127,12 @@ func (a *app) writePages(types []api.Type, dir string) error {
 			return fault.Wrap(fault.Unavailable, "remove a page", err)
 		}
 	}
-	a.say("%s in %s", plural(len(pages), "page"), dir)
+	c.say("%s in %s", plural(len(pages), "page"), dir)
 	return nil
 }
 
 // checkTypes reads declarations together with the types of this program.
-func (a *app) checkTypes(files []string) error {
+func (c *typeCommands) checkTypes(files []string) error {
 	if len(files) == 0 {
 		return fault.New(fault.Usage, "types --check", "expected files with declarations, got none").WithHint("see `southbound types --help`")
 	}
@@ -135,7 +144,7 @@ func (a *app) checkTypes(files []string) error {
 		}
 		read = append(read, typefile.Parse(f, text)...)
 	}
-	known, err := a.registry()
+	known, err := c.registry()
 	if err != nil {
 		return err
 	}
@@ -154,28 +163,28 @@ func (a *app) checkTypes(files []string) error {
 	for _, d := range r.Doubtful() {
 		name, _, _ := strings.Cut(d, ": ")
 		if slices.ContainsFunc(read, func(t schema.Type) bool { return t.Name == name }) {
-			a.say("doubtful: %s", d)
+			c.say("doubtful: %s", d)
 		}
 	}
-	if a.json {
+	if c.json {
 		for _, t := range api.TypesOf(r) {
 			if slices.ContainsFunc(read, func(r schema.Type) bool { return r.Name == t.Name }) {
-				a.line(t)
+				c.line(t)
 			}
 		}
 		return nil
 	}
-	a.printf("%s, all well declared\n", plural(len(read), "type"))
+	c.printf("%s, all well declared\n", plural(len(read), "type"))
 	return nil
 }
 
-func (a *app) typeCommand() *cobra.Command {
+func (c *typeCommands) typeCommand() *cobra.Command {
 	format := ""
 	cmd := &cobra.Command{
 		Use: "type NAME", Short: "Show one resource type with its attributes",
 		Example: "  southbound type fs::File\n  southbound type fs::File --json\n  southbound type fs::File --format markdown", Args: exactArgs(1, "one type"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			types, err := a.knownTypes(cmd.Context())
+			types, err := c.knownTypes(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -187,8 +196,8 @@ func (a *app) typeCommand() *cobra.Command {
 				}
 				return api.UnknownType(args[0], schema.Nearest(args[0], names))
 			}
-			if a.json && format == "text" {
-				a.line(types[i])
+			if c.json && format == "text" {
+				c.line(types[i])
 				return nil
 			}
 			r, err := declared(types)
@@ -196,18 +205,18 @@ func (a *app) typeCommand() *cobra.Command {
 				return err
 			}
 			t, _ := r.Type(args[0])
-			return a.showType(t, format)
+			return c.showType(t, format)
 		}}
 	cmd.Flags().StringVar(&format, "format", "text", "text, markdown, json-schema, yaml or json: the last two are the declaration, as `types --check` reads it")
 	return cmd
 }
 
-func (a *app) showType(t *schema.Compiled, format string) error {
+func (c *typeCommands) showType(t *schema.Compiled, format string) error {
 	var text []byte
 	var err error
 	switch formats := []string{"text", "markdown", "json-schema", "yaml", "json"}; format {
 	case "text":
-		a.typeText(t)
+		c.typeText(t)
 		return nil
 	case "markdown":
 		text = []byte(typefile.Markdown(t))
@@ -230,44 +239,57 @@ func (a *app) showType(t *schema.Compiled, format string) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, "describe a type", err)
 	}
-	a.printf("%s", text)
+	c.printf("%s", text)
 	return nil
 }
 
-func (a *app) typeText(t *schema.Compiled) {
-	a.printf("%s\n%s\n", t.Name, wrapped(t.Description, ""))
-	a.attributesText(t.Attributes)
+func (c *typeCommands) typeText(t *schema.Compiled) {
+	c.printf("%s\n%s\n", t.Name, wrapped(t.Description, ""))
+	c.attributesText(t.Attributes)
 	for _, s := range typefile.Sections(t) {
-		a.printf("\n%s\n", s.Title)
+		c.printf("\n%s\n", s.Title)
 		for _, line := range s.Lines {
-			a.printf("  %s\n", strings.TrimPrefix(wrapped(strings.ReplaceAll(line, "`", ""), "    "), "  "))
+			c.printf("  %s\n", strings.TrimPrefix(wrapped(strings.ReplaceAll(line, "`", ""), "    "), "  "))
 		}
 	}
 	for _, name := range t.Transports {
-		if brought := a.packs.Named(name); brought != nil {
-			a.printf("\nOptions of agents with the transport %s\n", name)
+		if brought := c.packs.Named(name); brought != nil {
+			c.printf("\nOptions of agents with the transport %s\n", name)
 			if brought.Description != "" {
-				a.printf("%s\n", wrapped(brought.Description, "  "))
+				c.printf("%s\n", wrapped(brought.Description, "  "))
 			}
-			a.attributesText(brought.Options)
+			c.attributesText(brought.Options)
 		}
 	}
 }
 
 // attributesText writes attributes of a type, or options of an agent.
-func (a *app) attributesText(all []schema.Attribute) {
+func (c *typeCommands) attributesText(all []schema.Attribute) {
 	for i := range all {
 		at := &all[i]
-		a.printf("\n  %s  %s", at.Name, at.Type)
+		c.printf("\n  %s  %s", at.Name, at.Type)
 		if at.Behaviour != schema.Property {
-			a.printf("  (%s)", at.Behaviour)
+			c.printf("  (%s)", at.Behaviour)
 		}
 		if at.Sensitive {
-			a.printf("  (sensitive)")
+			c.printf("  (sensitive)")
 		}
 		if at.Default != nil {
-			a.printf("  default %s", diffview.Short(at.Default))
+			c.printf("  default %s", diffview.Short(at.Default))
 		}
-		a.printf("\n%s\n", wrapped(at.Description, "      "))
+		c.printf("\n%s\n", wrapped(at.Description, "      "))
 	}
+}
+
+func (c *typeCommands) schemaCommand() *cobra.Command {
+	return &cobra.Command{Use: "schema", Short: "Print the JSON Schema of resource documents", Example: "  southbound schema > southbound.schema.json",
+		Args: exactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
+			types, err := c.registry()
+			if err != nil {
+				return err
+			}
+			b, err := source.JSONSchema(types)
+			c.printf("%s", b)
+			return err
+		}}
 }

@@ -18,7 +18,7 @@ import (
 
 func registryOf(t *testing.T) *schema.Registry {
 	t.Helper()
-	r, err := (&app{definitions: handlers.All()}).registry()
+	r, err := (&program{definitions: handlers.All()}).registry()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,16 +48,23 @@ func (r release) String() string {
 	return text
 }
 
-func (a *app) versionCommand() *cobra.Command {
+// programCommands are about this program itself: its version, and what editors and its other end on
+// machines start.
+type programCommands struct {
+	*console
+	*program
+}
+
+func (c *programCommands) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version, and the commit it was built from",
 		Example: "  southbound version\n  southbound version --json",
 		Args:    exactArgs(0, "nothing more"),
 		RunE: func(*cobra.Command, []string) error {
-			if r := released(); a.json {
-				a.line(r)
+			if r := released(); c.json {
+				c.line(r)
 			} else {
-				a.printf("southbound %s\n", r)
+				c.printf("southbound %s\n", r)
 			}
 			return nil
 		},

@@ -31,12 +31,20 @@ type asked struct {
 	filter  state.Filter
 }
 
+// waiter waits for what a command has asked for, and shows how far it is. With the embedded home it
+// does the work.
+type waiter struct {
+	*console
+	*location
+	*session
+}
+
 // mark notes from where on to count.
-func (a *app) mark(ctx context.Context) (asked, error) {
-	if !a.remote() {
-		return asked{since: a.own.NewID()}, nil
+func (w *waiter) mark(ctx context.Context) (asked, error) {
+	if !w.remote() {
+		return asked{since: w.own.NewID()}, nil
 	}
-	last, err := a.home.Actions(ctx, a.env, api.ActionQuery{Limit: 1})
+	last, err := w.home.Actions(ctx, w.env, api.ActionQuery{Limit: 1})
 	if err != nil || len(last) == 0 {
 		return asked{}, err
 	}
@@ -53,21 +61,21 @@ func matching(terms []string) state.Filter {
 
 // wait waits until nothing is left to do in the environment, and shows progress. With the embedded
 // home, this process does the work.
-func (a *app) wait(ctx context.Context, of asked) (waited, error) {
-	pr := a.progress()
+func (w *waiter) wait(ctx context.Context, of asked) (waited, error) {
+	pr := w.progress()
 	stop := context.AfterFunc(ctx, func() { pr.stopping(context.Cause(ctx)) })
 	defer pr.end()
 	defer stop()
-	if a.remote() {
-		return a.poll(ctx, of, pr)
+	if w.remote() {
+		return w.poll(ctx, of, pr)
 	}
-	d, err := a.runner().Drain(ctx, a.env, func(p deploy.Progress) { pr.report(api.ProgressOf(a.env, p)) })
+	d, err := w.runner().Drain(ctx, w.env, func(p deploy.Progress) { pr.report(api.ProgressOf(w.env, p)) })
 	if err != nil {
 		return waited{}, err
 	}
-	what, err := a.did(ctx, of)
+	what, err := w.did(ctx, of)
 	what.fixed = d.Fixed // the worker knows what had failed before, and was not drift
-	return waited{Progress: api.ProgressOf(a.env, d.Progress), Stuck: d.Stuck, Did: what}, err
+	return waited{Progress: api.ProgressOf(w.env, d.Progress), Stuck: d.Stuck, Did: what}, err
 }
 
 const (
@@ -89,12 +97,12 @@ func nextPoll(waited time.Duration) time.Duration {
 }
 
 // poll asks a server for its progress until nothing is left to do: often at first.
-func (a *app) poll(ctx context.Context, of asked, pr *progress) (waited, error) {
+func (w *waiter) poll(ctx context.Context, of asked, pr *progress) (waited, error) {
 	clock := local.Clock{}
 	began := clock.Now()
 	moved, left := began, -1
 	for {
-		p, err := a.home.Progress(ctx, a.env)
+		p, err := w.home.Progress(ctx, w.env)
 		if ctx.Err() != nil {
 			return waited{}, fault.Wrap(fault.Unknown, "wait", context.Cause(ctx))
 		}
@@ -106,11 +114,11 @@ func (a *app) poll(ctx context.Context, of asked, pr *progress) (waited, error) 
 			moved, left = clock.Now(), p.Scheduled
 		}
 		if p.Done() {
-			what, err := a.did(ctx, of)
+			what, err := w.did(ctx, of)
 			return waited{Progress: p, Did: what}, err
 		}
 		if held(p, clock.Now().Sub(moved)) {
-			what, err := a.did(ctx, of)
+			what, err := w.did(ctx, of)
 			return waited{Progress: p, Stuck: true, Did: what}, err
 		}
 		_ = clock.Sleep(ctx, nextPoll(clock.Now().Sub(began))) // when it is cut short, asking fails

@@ -37,8 +37,9 @@ func TestFixed(t *testing.T) {
 	at := func(id, name string, version int, change diff.Change) api.Action {
 		return api.Action{ID: id, Resource: resource.ID("std::Null[a,name=" + name + "]"), Version: version, Action: state.ActionRepair, Outcome: state.StatusDeployed, Change: change}
 	}
-	a := &app{home: &logged{actions: []api.Action{at("1", "old", 1, diff.Updated), at("2", "x", 1, diff.Updated), at("3", "x", 1, diff.Created), at("4", "y", 1, diff.NoChange),
-		at("5", "z", 1, diff.Purged), at("6", "w", 2, diff.Updated)}}}
+	a := testApp()
+	a.home = &logged{actions: []api.Action{at("1", "old", 1, diff.Updated), at("2", "x", 1, diff.Updated), at("3", "x", 1, diff.Created), at("4", "y", 1, diff.NoChange),
+		at("5", "z", 1, diff.Purged), at("6", "w", 2, diff.Updated)}}
 	for _, c := range []struct {
 		reason string
 		of     asked
@@ -48,7 +49,7 @@ func TestFixed(t *testing.T) {
 		{"those that the filter selects", asked{since: "1", filter: matching([]string{"std::Null[a,name=w]", "status=failed"})}, 1},
 		{"an export without a comparison repairs nothing, whoever else does", asked{since: "1", nothing: true}, 0},
 	} {
-		if d, err := a.did(t.Context(), c.of); err != nil || d.fixed != c.want {
+		if d, err := a.waiter.did(t.Context(), c.of); err != nil || d.fixed != c.want {
 			t.Errorf("%s: %d, want %d; %v", c.reason, d.fixed, c.want, err)
 		}
 	}

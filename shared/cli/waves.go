@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -62,31 +61,18 @@ func (f *waveFlags) waves(agents []string) ([][]string, error) {
 	return out, nil
 }
 
-// inWaves does work on agents in waves.
-func (a *app) inWaves(ctx context.Context, work api.Work, f workFlags, of asked, began time.Time) error {
-	agents, err := a.agentsOf(ctx, work.Filter)
-	if err != nil {
-		return a.interrupted(err)
-	}
-	done, err := a.eachWave(ctx, work.Filter, f.waves, agents, of, func(wave []string, _ bool) error {
-		if len(wave) == 0 {
-			return nil // nothing matches
-		}
-		part := work
-		part.Filter = atAgents(work.Filter, wave)
-		_, err := a.home.Schedule(ctx, a.env, part)
-		return err
-	})
-	if err != nil {
-		return a.interrupted(err)
-	}
-	return a.worked(ctx, work.Filter, done, began)
+// waves does work at some agents after the others, and looks how it went before it goes on.
+type waves struct {
+	*console
+	*location
+	*session
+	waiter *waiter
 }
 
 // eachWave has do ask for the work of each wave of agents, and waits for it. With --batch it stops
 // when a wave has left something that matches and is not well, and leaves the agents after it as
 // they are.
-func (a *app) eachWave(ctx context.Context, terms []string, f waveFlags, agents []string, of asked,
+func (v *waves) eachWave(ctx context.Context, terms []string, f waveFlags, agents []string, of asked,
 	do func(wave []string, last bool) error) (done waited, err error) {
 	waves, err := f.waves(agents)
 	if err != nil {
@@ -97,29 +83,29 @@ func (a *app) eachWave(ctx context.Context, terms []string, f waveFlags, agents 
 	}
 	for i, wave := range waves {
 		if len(wave) > 0 {
-			a.say("wave %d of %d: %s", i+1, len(waves), named(wave))
+			v.say("wave %d of %d: %s", i+1, len(waves), named(wave))
 		}
 		if err := do(wave, i+1 == len(waves)); err != nil {
 			return done, err
 		}
 		fixed := done.Did.fixed
-		if done, err = a.wait(ctx, of); err != nil {
+		if done, err = v.waiter.wait(ctx, of); err != nil {
 			return done, err
 		}
-		if !a.remote() {
+		if !v.remote() {
 			done.Did.fixed += fixed // each wait counts its own
 		}
 		rest := slices.Concat(waves[i+1:]...)
 		if f.batch == "" || len(rest) == 0 {
 			continue
 		}
-		bad, err := a.unwell(ctx, atAgents(terms, wave))
+		bad, err := v.unwell(ctx, atAgents(terms, wave))
 		if err != nil {
 			return done, err
 		}
 		if bad > 0 || done.Stuck {
-			a.say("wave %d did not go well; left as they are: %s", i+1, named(rest))
-			a.code = exitUnhealthy
+			v.say("wave %d did not go well; left as they are: %s", i+1, named(rest))
+			v.code = exitUnhealthy
 			break
 		}
 	}
@@ -136,9 +122,9 @@ func atAgents(terms, agents []string) []string {
 }
 
 // agentsOf returns the agents of the resources that match, sorted.
-func (a *app) agentsOf(ctx context.Context, filter []string) ([]string, error) {
+func (v *waves) agentsOf(ctx context.Context, filter []string) ([]string, error) {
 	names := map[string]bool{}
-	err := a.home.Resources(ctx, a.env, filter, func(r *api.Resource) error {
+	err := v.home.Resources(ctx, v.env, filter, func(r *api.Resource) error {
 		if r.Status != "orphaned" {
 			names[r.Agent] = true
 		}
@@ -149,11 +135,11 @@ func (a *app) agentsOf(ctx context.Context, filter []string) ([]string, error) {
 
 // unwell counts the resources that match and that something is wrong with. What the terms say of a
 // status was meant for before the work.
-func (a *app) unwell(ctx context.Context, terms []string) (int, error) {
+func (v *waves) unwell(ctx context.Context, terms []string) (int, error) {
 	terms = slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return strings.HasPrefix(t, "status=") })
 	n := 0
 	for _, s := range api.Unhealthy() {
-		if err := a.home.Resources(ctx, a.env, append(slices.Clip(terms), "status="+string(s)), func(*api.Resource) error {
+		if err := v.home.Resources(ctx, v.env, append(slices.Clip(terms), "status="+string(s)), func(*api.Resource) error {
 			n++
 			return nil
 		}); err != nil {

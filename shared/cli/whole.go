@@ -15,16 +15,23 @@ import (
 	"southbound/shared/fault"
 )
 
+// actionPrinter shows single actions.
+type actionPrinter struct {
+	*console
+	*location
+	*session
+}
+
 // whole fills in the values that were wanted and of which the record of an action has only the
 // beginning, if they are to be shown as long as they are. They are taken from the version that the
 // action deployed, which holds references in place of secrets.
-func (a *app) whole(ctx context.Context, x *api.Action) error {
+func (p *actionPrinter) whole(ctx context.Context, x *api.Action) error {
 	cut := func(d diff.Diff) bool { _, _, is := run.Cut(d.Desired); return is }
-	if !a.full || !slices.ContainsFunc(slices.Collect(maps.Values(x.Changes)), cut) {
+	if !p.full || !slices.ContainsFunc(slices.Collect(maps.Values(x.Changes)), cut) {
 		return nil
 	}
 	var wanted map[string]any
-	err := a.home.Descriptions(ctx, a.env, x.Version, x.Resource, func(d *api.Description) error {
+	err := p.home.Descriptions(ctx, p.env, x.Version, x.Resource, func(d *api.Description) error {
 		wanted = d.Attributes
 		return nil
 	})
@@ -65,14 +72,14 @@ func completed(d diff.Diff, wanted any) diff.Diff {
 }
 
 // notKept says, when values are to be shown as long as they are, of which only a part was recorded.
-func (a *app) notKept(changes map[string]diff.Diff) {
-	if !a.full {
+func (p *actionPrinter) notKept(changes map[string]diff.Diff) {
+	if !p.full {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		d := changes[name]
 		if n := run.CutLines(d.Unified); n > 0 {
-			a.printf("    %s: %s of the difference were not recorded\n", name, plural(n, "line"))
+			p.printf("    %s: %s of the difference were not recorded\n", name, plural(n, "line"))
 		}
 		if d.Unified != "" {
 			continue
@@ -82,7 +89,7 @@ func (a *app) notKept(changes map[string]diff.Diff) {
 			what  string
 		}{{d.Current, "what was there"}, {d.Desired, "what was wanted"}} {
 			if kept, size, cut := run.Cut(side.value); cut {
-				a.printf("    %s: %s\n", name, keptOnly(kept, size, side.what))
+				p.printf("    %s: %s\n", name, keptOnly(kept, size, side.what))
 			}
 		}
 	}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/api"
+)
+
+// agentCommands list agents, and forget those that are not used.
+type agentCommands struct {
+	*console
+	*location
+	*session
+}
+
+func (c *agentCommands) agentsCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "agents", Short: "List agents", Example: "  southbound agents\n  southbound agents --json\n  southbound agents prune",
+		Args: exactArgs(0, "nothing more"), RunE: c.reading(c.agents)}
+	cmd.AddCommand(c.pruneCommand())
+	return cmd
+}
+
+func (c *agentCommands) agents(ctx context.Context, _ []string) error {
+	agents, err := c.home.Agents(ctx, c.env)
+	for _, g := range agents {
+		if c.json {
+			c.line(g)
+			continue
+		}
+		c.printf("%-20s  %s\n", g.Name, agentText(g))
+	}
+	if err == nil && len(agents) == 0 {
+		c.none("", false)
+	}
+	return err
+}
+
+func (c *agentCommands) pruneCommand() *cobra.Command {
+	yes := false
+	cmd := &cobra.Command{Use: "prune", Short: "Remove queues of agents that are not needed any more",
+		Long: "prune shows the queues, and what listens to them, of agents that no version names and for which nothing is\n" +
+			"scheduled; with --yes it removes them. An agent that comes back gets new ones. Only the AWS home makes queues.",
+		Example: "  southbound agents prune\n  southbound agents prune --yes",
+		Args:    exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.openToRead(""); err != nil {
+				return err
+			}
+			pruned, err := c.home.Prune(cmd.Context(), c.env, yes)
+			for _, p := range pruned {
+				switch {
+				case c.json:
+					c.line(p)
+				case p.Removed:
+					c.printf("removed  %s  %s\n", p.Agent, p.Queue)
+				default:
+					c.printf("%s  %s\n", p.Agent, p.Queue)
+				}
+			}
+			switch {
+			case err != nil:
+				return err
+			case len(pruned) == 0:
+				c.none("queue is without use", true)
+			case !yes && !c.json:
+				c.say("nothing was removed; --yes removes what stands here")
+			}
+			return nil
+		}}
+	cmd.Flags().BoolVar(&yes, "yes", false, "remove them")
+	return cmd
+}
+
+// agentText describes the state of an agent.
+func agentText(g api.Agent) string {
+	text := g.Transport
+	if text == "" {
+		text = "not in any version"
+	}
+	if g.Lanes > 1 {
+		text += ", " + plural(g.Lanes, "lane")
+	}
+	if g.Paused {
+		text += ", paused"
+	}
+	if g.UnservedMS > 0 {
+		text += ", has work and nobody serves it for " + (time.Duration(g.UnservedMS) * time.Millisecond).Round(time.Second).String()
+	}
+	return text
+}

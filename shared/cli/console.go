@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/api"
+	"southbound/shared/compile"
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
+	"southbound/shared/diff"
+	"southbound/shared/diffview"
+	"southbound/shared/fault"
+)
+
+// console is what a command says, and to whom: people, programs, and who reads the exit code; and
+// what it asks at a terminal.
+type console struct {
+	stdin   io.Reader
+	out     io.Writer
+	err     io.Writer
+	telling sync.Mutex // held while several write to standard output
+	lost    error      // the first thing that could not be written to standard output
+	code    int        // the exit code if there is no error
+
+	// What flags say.
+	json    bool
+	quiet   bool
+	noColor bool
+	full    bool // whole values, however long they are
+}
+
+// to returns a console whose results go elsewhere.
+func (c *console) to(w io.Writer) *console { return &console{out: w, noColor: c.noColor} }
+
+// say writes a message for people.
+func (c *console) say(format string, args ...any) {
+	if !c.quiet {
+		c.complain(format, args...)
+	}
+}
+
+// printf writes a result for people.
+func (c *console) printf(format string, args ...any) {
+	_, err := fmt.Fprintf(c.out, format, harmless(args)...)
+	c.wrote(err)
+}
+
+// line writes one JSON object.
+func (c *console) line(v any) {
+	enc := json.NewEncoder(c.out)
+	enc.SetEscapeHTML(false)
+	c.wrote(enc.Encode(v))
+}
+
+// output returns standard output for those who write there themselves.
+func (c *console) output() io.Writer { return output{c} }
+
+type output struct{ c *console }
+
+// Write implements io.Writer.
+func (o output) Write(b []byte) (int, error) {
+	n, err := o.c.out.Write(b)
+	o.c.wrote(err)
+	return n, err
+}
+
+// wrote notes what became of a write to standard output: a result that did not get there is none.
+func (c *console) wrote(err error) {
+	if c.lost == nil {
+		c.lost = err
+	}
+}
+
+// fail reports an error and returns the exit code for it.
+func (c *console) fail(err error) int {
+	problems, more := diag.Of(err)
+	kind := fault.KindOf(err)
+	if len(problems) > 0 && kind != fault.Refused {
+		kind = fault.Invalid
+	}
+	if c.json {
+		c.line(api.ErrorLine{Error: api.FailureOf(err)})
+	}
+	if !c.json || !c.quiet {
+		c.failText(err, problems, more)
+	}
+	switch kind {
+	case fault.Invalid, fault.Refused:
+		return exitInput
+	case fault.Timeout:
+		return exitTimeout
+	case fault.Canceled:
+		return exitInterrupted
+	}
+	return exitFault
+}
+
+func (c *console) failText(err error, problems diag.Problems, more int) {
+	if len(problems) == 0 {
+		c.complain("southbound: %v", err)
+		if hint := fault.HintOf(err); hint != "" {
+			c.complain("  %s", hint)
+		}
+		return
+	}
+	lines := compile.Lines()
+	for _, p := range problems {
+		c.complainOf(p, "", lines)
+	}
+	if more > 0 {
+		c.complain("and %d more", more)
+	}
+	if fault.Is(err, fault.Refused) {
+		c.complain("southbound: %s", api.FailureOf(err).Message)
+		if hint := fault.HintOf(err); hint != "" {
+			c.complain("  %s", hint)
+		}
+		return
+	}
+	c.complain("southbound: %s; nothing was stored", api.CountProblems(len(problems)+more))
+}
+
+// complain writes a line about what went wrong, also when messages are not wanted.
+func (c *console) complain(format string, args ...any) {
+	_, _ = fmt.Fprintf(c.err, format+"\n", harmless(args)...)
+}
+
+// warn tells people warnings of a model.
+func (c *console) warn(warnings diag.Problems) {
+	lines := compile.Lines()
+	for _, w := range warnings {
+		c.complainOf(w, "warning: ", lines)
+	}
+}
+
+// complainOf writes a problem or a warning.
+func (c *console) complainOf(p diag.Problem, first string, lines func(diag.Pos) (string, bool)) {
+	for _, line := range p.Lines(lines) {
+		c.complain("%s%s", first, diffview.Visible(line, "\t"))
+		first = ""
+	}
+}
+
+// none tells people that there is nothing to list.
+func (c *console) none(what string, filtered bool) {
+	switch {
+	case c.json:
+	case filtered:
+		c.say("no %s", what)
+	default:
+		c.say("nothing is there; `southbound apply PATH` starts")
+	}
+}
+
+// colored reports whether results are shown in colour: on a terminal, unless somebody does not want
+// that.
+func (c *console) colored() bool {
+	_, is := terminal(c.out)
+	return is && !c.noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// paint returns a status padded to a width, and in colour on a terminal.
+func (c *console) paint(s state.Status, width int) painted {
+	text := fmt.Sprintf("%-*s", width, s)
+	if !c.colored() {
+		return painted(text)
+	}
+	code := "33"
+	switch s {
+	case state.StatusDeployed:
+		code = "32"
+	case state.StatusFailed, state.StatusUnavailable:
+		code = "31"
+	}
+	return painted("\x1b[" + code + "m" + text + "\x1b[0m")
+}
+
+// style says how differences are shown.
+func (c *console) style(indent string) diffview.Style {
+	return diffview.Style{Indent: indent, Whole: c.full, Color: c.colored()}
+}
+
+// diff writes differences: of texts as unified diffs, other values on a line.
+func (c *console) diff(changes map[string]diff.Diff) {
+	c.printf("%s", painted(c.style("    ").Changes(changes)))
+}
+
+// fullFlag gives a command the flag that has it show values as long as they are.
+func (c *console) fullFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&c.full, "full", false, "show whole values, however long they are")
+}
+
+func (c *console) showPlan(planned []deploy.PlannedChange, exitCode bool) error {
+	summary := map[string]int{"create": 0, "update": 0, "delete": 0, "none": 0, "orphan": 0, "undefined": 0, "failed": 0}
+	for _, w := range planned {
+		if w.Failed {
+			summary["failed"]++
+		} else {
+			summary[w.Action]++
+		}
+		l := api.PlanLineOf(&w)
+		switch {
+		case c.json:
+			c.line(l)
+		case w.Failed:
+			c.printf("%-9s %s: %s\n", "failed", w.ID, w.Reason)
+		case w.Action != "none":
+			c.printf("%-9s %s%s%s\n", l.Word(), w.ID, because(w.Reason), deletesLater(&w))
+			c.diff(w.Changes)
+		case len(w.Changes) > 0:
+			c.printf("%-9s %s%s\n", "differs", w.ID, because(w.Reason))
+			c.diff(w.Changes)
+		}
+	}
+	if c.json {
+		c.line(api.PlanEnd{Summary: summary})
+	} else {
+		c.printf("%s\n", planText(summary))
+	}
+	changes := summary["create"] + summary["update"] + summary["delete"] + summary["orphan"]
+	switch {
+	case summary["failed"] > 0:
+		c.code = exitUnhealthy
+	case exitCode && changes > 0:
+		c.code = exitChanges
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"southbound/shared/compile"
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/lang/module"
+	"southbound/shared/lang/project"
+	"southbound/shared/lang/python"
+	"southbound/shared/platform"
+	"southbound/shared/resource"
+	"southbound/shared/source"
+)
+
+// documents reads what a command is given: documents, or a model.
+type documents struct {
+	*console
+	*location
+	*program
+
+	// path is what the command deploys; "": nothing, or standard input.
+	path string
+	// handled is the model that was read and has handlers in Python; "": none was.
+	handled string
+	// modules are used by models as they stand, whatever else is installed under their names.
+	modules []*module.Module
+	// host runs the Python code of models; nil: each starts its own.
+	host *python.Host
+	// described says where a resource is written in documents; nil: not known.
+	described func(id string) diag.Pos
+}
+
+// loaded holds the documents that were read.
+type loaded struct {
+	model  *model.Model
+	inputs source.Inputs
+	check  func(*model.Model) diag.Problems
+}
+
+// model compiles a model. With say, what it prints goes to standard error.
+func (d *documents) model(
+	ctx context.Context, path string, noStd, say bool,
+) (*compile.Compiled, error) {
+	types, err := d.registry()
+	if err != nil {
+		return nil, err
+	}
+	p, err := source.FindProject(path)
+	if err != nil {
+		return nil, err
+	}
+	o := compile.Options{
+		Path: path, NoStd: noStd, Types: types, VirtualEnv: os.Getenv("VIRTUAL_ENV"),
+		Mapper: d.mapper, Modules: d.modules, Host: d.host,
+		Environment: pick(d.env, "SOUTHBOUND_ENVIRONMENT", p.Environment, "default"),
+	}
+	if say {
+		o.Print = func(text string) { fmt.Fprint(d.err, text) }
+	}
+	defer collectSeldom()()
+	return compile.Model(ctx, o)
+}
+
+// collectSeldom has the collector run less often until the function that it returns is called: a
+// model lives for moments and little of it is garbage, so collecting as often as a server does
+// takes half of the time of large ones. A limit keeps what is not collected in bounds. Whoever
+// started the program and said how to collect knows better.
+func collectSeldom() (undo func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	const percent, memory = 1000, 640 << 20
+	before, limit := debug.SetGCPercent(percent), debug.SetMemoryLimit(-1)
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memory)
+	}
+	return func() {
+		debug.SetGCPercent(before)
+		debug.SetMemoryLimit(limit)
+	}
+}
+
+// loadModel compiles a model and returns what is deployed. Its warnings are told.
+func (d *documents) loadModel(
+	ctx context.Context, path string, o source.Options,
+) (*model.Model, error) {
+	c, err := d.model(ctx, path, false, true)
+	if err != nil {
+		return nil, err
+	}
+	d.warn(c.Warnings)
+	m, err := c.Deployable(ctx, o)
+	if err == nil && c.HasHandlers() {
+		d.handled = path
+	}
+	return m, err
+}
+
+func (d *documents) load(ctx context.Context, path string, f exportFlags) (*loaded, error) {
+	if path != "-" && keeps(path) {
+		return nil, fault.New(fault.Usage, "read "+path, "this is a plan that was kept, and not documents").WithHint("`southbound apply %s` does it", path)
+	}
+	opts, err := d.options(path, f.partial)
+	if err != nil {
+		return nil, err
+	}
+	if project.Is(path) {
+		model, err := d.loadModel(ctx, path, opts)
+		return &loaded{model: model, check: opts.Check}, err
+	}
+	opts.Note = !d.remote()
+	model, inputs, err := source.Load(ctx, opts)
+	return &loaded{model, inputs, opts.Check}, err
+}
+
+// options returns the options for reading documents with the types of this program. In a partial
+// export, requirements may be met by resources that are not in it.
+func (d *documents) options(path string, partial bool) (source.Options, error) {
+	types, err := d.registry()
+	if err != nil {
+		return source.Options{}, err
+	}
+	e := deploy.New(deploy.Config{Types: types, Handlers: d.handlers()}) // handlers say what follows from a resource
+	check := e.ValidateClosed
+	if partial {
+		check = e.Validate
+	}
+	return source.Options{Path: path, Stdin: d.stdin, Types: types, Agent: d.packs.Check, Check: check}, nil
+}
+
+// asExport returns the export that flags ask for, of documents that were read. It is called once
+// for them.
+func (d *documents) asExport(ctx context.Context, path string, f exportFlags, read *loaded) deploy.Export {
+	read.model.Fingerprint = d.fingerprint(read.model.Fingerprint)
+	target, _ := state.ParseFilter(f.filter) // was parsed before
+	return deploy.Export{Model: read.model, Target: target, Partial: f.partial, DeleteSets: f.deleteSets,
+		NoRelease: f.noRelease, Check: f.check, RetryFailed: f.retry, Settings: d.project.Settings,
+		Origin: originOf(ctx, path, f.origin)}
+}
+
+// fingerprint combines the fingerprint of the documents with what else an export depends on.
+func (d *documents) fingerprint(documents string) string {
+	settings, _ := json.Marshal(d.project.Settings)
+	sum := sha256.Sum256([]byte(documents + platform.Build() + string(settings)))
+	return hex.EncodeToString(sum[:])
+}
+
+// describedAt returns a function that says where a resource is described. It knows nothing if the
+// documents have problems.
+func (d *documents) describedAt(ctx context.Context, path string) func(id string) diag.Pos {
+	types, err := d.registry()
+	if err != nil {
+		return nil
+	}
+	var model *model.Model
+	if project.Is(path) { // what it prints was printed before
+		var c *compile.Compiled
+		if c, err = d.model(ctx, path, false, false); err == nil {
+			model, err = c.Deployable(ctx, source.Options{Path: path, Types: types})
+		}
+	} else {
+		model, _, err = source.Load(ctx, source.Options{Path: path, Types: types})
+	}
+	if err != nil || model.Where == nil {
+		return nil
+	}
+	at := make(map[string]diag.Pos, len(model.Resources))
+	for i := range model.Resources {
+		at[string(model.Resources[i].ID)] = model.Where(i, "")
+	}
+	return func(id string) diag.Pos { return at[id] }
+}
+
+// writtenAt says where a resource is written in the documents that the command was told; nil: none,
+// or not there.
+func (d *documents) writtenAt(ctx context.Context, id resource.ID) *diag.Pos {
+	if d.path == "" {
+		return nil
+	}
+	if d.described == nil {
+		d.described = d.describedAt(ctx, d.path)
+	}
+	if d.described == nil {
+		return nil
+	}
+	if at := d.described(string(id)); at.Line > 0 {
+		return &at
+	}
+	return nil
+}

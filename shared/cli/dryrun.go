@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/api"
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+)
+
+// dryRunner is dryrun: it compares what is released with reality.
+type dryRunner struct {
+	*console
+	*location
+	*session
+	waves *waves
+}
+
+func (dr *dryRunner) dryRunCommand() *cobra.Command {
+	var noWait, exitCode bool
+	var waves waveFlags
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use: "dryrun [VERSION] [FILTER]", Short: "Compare a version with reality and change nothing",
+		Long: "dryrun reads what a version describes, the released one unless another is named, and says what a repair would change.\n" +
+			filterHelp,
+		Example: "  southbound dryrun\n  southbound dryrun agent=web1\n  southbound dryrun 12 --json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			number, terms, err := versionAndFilter(args)
+			if err != nil {
+				return err
+			}
+			if _, err := waves.waves(nil); err != nil {
+				return err
+			}
+			if noWait {
+				return fault.New(fault.Unsupported, "dryrun", "a dry run is made while the command waits").WithHint("leave out --no-wait")
+			}
+			if err := notNegative("dryrun", "timeout", timeout); err != nil {
+				return err
+			}
+			return dr.within(cmd.Context(), timeout, func(ctx context.Context) error {
+				return dr.dryRunNow(ctx, number, terms, waves, exitCode)
+			})
+		},
+	}
+	dr.fullFlag(cmd)
+	waves.add(cmd.Flags())
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "end after this long, with exit code 4")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "only ask for it (not in this program)")
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
+	return cmd
+}
+
+func (dr *dryRunner) dryRunNow(ctx context.Context, number int, terms []string, waves waveFlags, exitCode bool) error {
+	if err := dr.openExisting(ctx); err != nil {
+		return err
+	}
+	if p, err := dr.home.Progress(ctx, dr.env); err != nil {
+		return err
+	} else if number == 0 && p.Released == 0 {
+		return fault.New(fault.NotFound, "dryrun", "nothing is released yet").
+			WithHint("`southbound apply PATH` starts; `southbound plan PATH --read` compares what is not stored")
+	}
+	d, err := dr.dryRun(ctx, number, terms, waves)
+	if fault.Is(context.Cause(ctx), fault.Timeout) {
+		return tooLate("everything was compared with reality", d.Left)
+	}
+	if err != nil {
+		return err
+	}
+	dr.say("dry run of version %d: %d of %d compared with reality", d.Version, d.Covered,
+		len(d.Planned))
+	return dr.showPlan(d.Planned, exitCode)
+}
+
+// dryRun compares what matches of a version with reality, in waves if that is asked for.
+func (dr *dryRunner) dryRun(ctx context.Context, number int, terms []string, f waveFlags) (deploy.DryRun, error) {
+	if !f.set() {
+		return dr.home.DryRun(ctx, dr.env, number, terms, dr.full)
+	}
+	agents, err := dr.agentsOfVersion(ctx, number, terms)
+	if err != nil {
+		return deploy.DryRun{}, err
+	}
+	waves, err := f.waves(agents)
+	if err != nil {
+		return deploy.DryRun{}, err
+	}
+	all := deploy.DryRun{Version: number}
+	for i, wave := range waves {
+		dr.say("wave %d of %d: %s", i+1, len(waves), named(wave))
+		d, err := dr.home.DryRun(ctx, dr.env, number, atAgents(terms, wave), dr.full)
+		if err != nil {
+			all.Left = slices.Concat(append([][]string{d.Left}, waves[i+1:]...)...)
+			return all, err
+		}
+		all.Version, all.Covered = d.Version, all.Covered+d.Covered
+		all.Planned = append(all.Planned, d.Planned...)
+		failed := slices.ContainsFunc(d.Planned, func(w deploy.PlannedChange) bool { return w.Failed })
+		if rest := slices.Concat(waves[i+1:]...); failed && f.batch != "" && len(rest) > 0 {
+			dr.say("wave %d did not go well; not looked at: %s", i+1, named(rest))
+			break
+		}
+	}
+	return all, nil
+}
+
+// agentsOfVersion returns the agents of what matches in a version, 0 for the one that is released.
+func (dr *dryRunner) agentsOfVersion(ctx context.Context, number int, terms []string) ([]string, error) {
+	if number == 0 {
+		return dr.waves.agentsOf(ctx, terms)
+	}
+	f, err := state.ParseFilter(terms)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	err = dr.home.Descriptions(ctx, dr.env, number, "", func(d *api.Description) error {
+		if len(f.Agents) == 0 || slices.Contains(f.Agents, d.Agent) {
+			names[d.Agent] = true
+		}
+		return nil
+	})
+	return slices.Sorted(maps.Keys(names)), err
+}
+
+// versionAndFilter reads the arguments of dryrun: the number of a version, 0 if there is none, and
+// the terms of a filter.
+func versionAndFilter(args []string) (number int, terms []string, err error) {
+	if len(args) > 0 && !strings.ContainsAny(args[0], filterSigns) {
+		if number, err = strconv.Atoi(args[0]); err != nil || number < 1 {
+			return 0, nil, fault.New(fault.Usage, "dryrun", "%q is not a version, and not a filter", args[0]).
+				WithHint("`southbound versions` lists versions; %s", filterHelp)
+		}
+		args = args[1:]
+	}
+	if len(args) > 0 && !strings.ContainsAny(args[0], filterSigns) {
+		return 0, nil, fault.New(fault.Usage, "dryrun", "expected at most one version, and %q is not a filter", args[0]).WithHint("%s", filterHelp)
+	}
+	_, err = state.ParseFilter(args)
+	return number, args, err
+}

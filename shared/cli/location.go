@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"southbound/shared/api"
+	"southbound/shared/fault"
+	"southbound/shared/source"
+)
+
+// location is which environment of which home a command works on. What flags say of that is
+// completed by locate.
+type location struct {
+	env     string
+	named   bool // somebody has said which environment
+	data    string
+	api     string // the address of a server; "": the embedded home
+	project source.Project
+	// projectDir is where commands that work on no path look for the project file; "": the working
+	// directory.
+	projectDir string
+}
+
+// pick returns the first value that is set: by a flag, an environment variable, the project file,
+// or the default.
+func pick(flag, variable, project, fallback string) string {
+	for _, s := range []string{flag, os.Getenv(variable), project} {
+		if s != "" {
+			return s
+		}
+	}
+	return fallback
+}
+
+// locate finds out which environment and data directory a command is to use that works on path (""
+// if it works on none).
+func (l *location) locate(path string) error {
+	var err error
+	if l.project, err = source.FindProject(cmp.Or(path, l.projectDir)); err != nil {
+		return err
+	}
+	projectData := l.project.Data
+	if projectData != "" && !filepath.IsAbs(projectData) {
+		projectData = filepath.Join(l.project.Dir, projectData)
+	}
+	l.named = pick(l.env, "SOUTHBOUND_ENVIRONMENT", l.project.Environment, "") != ""
+	l.env = pick(l.env, "SOUTHBOUND_ENVIRONMENT", l.project.Environment, "default")
+	if !api.ValidEnvironment(l.env) {
+		return fault.New(fault.Usage, "", "%q cannot name an environment", l.env).WithHint("use letters, digits, - and _, at most 100")
+	}
+	l.data = pick(l.data, "SOUTHBOUND_DATA", projectData, ".southbound")
+	l.api = pick(l.api, "SOUTHBOUND_API", l.project.API, "")
+	return nil
+}
+
+// remote reports whether a server is to be asked.
+func (l *location) remote() bool { return l.api != "" }
+
+// fresh reports whether there is no data directory yet.
+func (l *location) fresh() bool {
+	_, err := os.Stat(l.data)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// where says for people where the environments are that this program works on.
+func (l *location) where() string {
+	if l.remote() {
+		return l.api
+	}
+	if dir, err := filepath.Abs(l.data); err == nil {
+		return dir
+	}
+	return l.data
+}
+
+// tokenFile is the file in a data directory with the token that clients of its server have to show.
+const tokenFile = "api-token"
+
+// token returns the token to show to the server; "" if there is none. A token from a data directory
+// is only sent to this machine.
+func (l *location) token() (string, error) {
+	if t := os.Getenv("SOUTHBOUND_TOKEN"); t != "" {
+		return t, nil
+	}
+	if !api.Loopback(l.api) {
+		return "", nil
+	}
+	b, err := os.ReadFile(filepath.Join(l.data, tokenFile))
+	if os.IsNotExist(err) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(b)), fault.Wrap(fault.Denied, "read token", err)
+}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"southbound/shared/entity"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
+	"southbound/shared/transport"
+)
+
+// program is what is built into this program.
+type program struct {
+	definitions []provider.Definition // the types with their handlers
+	packs       transport.Packs       // the transports that come with them
+	types       *schema.Registry      // made by registry
+	mapper      *entity.Mapper        // of entities of models, made by registry; nil: nothing is mapped
+}
+
+// handlers returns the handlers by type.
+func (p *program) handlers() map[string]provider.Handler {
+	out := map[string]provider.Handler{}
+	for _, d := range p.definitions {
+		out[d.Type.Name] = d.Handler
+	}
+	return out
+}
+
+// registry returns the known types.
+func (p *program) registry() (*schema.Registry, error) {
+	if p.types != nil {
+		return p.types, nil
+	}
+	var types []schema.Type
+	for _, d := range p.definitions {
+		types = append(types, d.Type)
+	}
+	known, err := schema.NewRegistry(types...)
+	if err != nil {
+		return nil, err
+	}
+	if p.mapper, err = provider.Mapper(known, p.definitions); err != nil {
+		return nil, err
+	}
+	p.types = known
+	return known, nil
+}

@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"context"
+	"math/rand/v2"
+	nethttp "net/http"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/api"
+	"southbound/shared/aws/secrets"
+	"southbound/shared/aws/sigv4"
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/lang/python"
+	"southbound/shared/local"
+	"southbound/shared/platform"
+	"southbound/shared/schema"
+	"southbound/shared/service/orders"
+	"southbound/shared/transport"
+	"southbound/shared/transport/aws"
+	"southbound/shared/transport/http"
+	"southbound/shared/transport/postgresql"
+	"southbound/shared/transport/ssh"
+)
+
+// session is the home that a command has opened: the embedded one, which this process works for, or
+// a server.
+type session struct {
+	console  *console
+	location *location
+	program  *program
+	docs     *documents
+	conns    *connections
+
+	home    api.Home       // what all commands work through
+	own     *local.Home    // the embedded home; nil with --api
+	engine  *deploy.Engine // over own
+	python  *python.Pack   // runs handlers of modules; nil with --api
+	scratch string         // the temporary directory that openToRead has made
+	ran     atomic.Int64   // resources that this process has run
+	waits   waits          // why agents are waited for
+	abandon atomic.Value   // func(), which ends what handlers do; unset: no handler runs here
+	grace   time.Duration  // how long that may take to finish when the program is asked to stop
+}
+
+// connections are the sessions with the targets of agents that this process has.
+type connections struct {
+	program *program
+
+	aws  aws.Sessions
+	http http.Sessions
+	ssh  ssh.Sessions
+	sql  postgresql.Sessions
+}
+
+// connector returns what opens the connections of agents. close closes them.
+func (c *connections) connector(known state.Secrets) state.Connector {
+	return &transport.Connector{Local: true, AWS: &c.aws, HTTP: &c.http, SSH: &c.ssh, PostgreSQL: &c.sql, Packs: c.program.packs, Secrets: known}
+}
+
+// close closes them all.
+func (c *connections) close() {
+	_, _, _, _ = c.aws.Close(), c.http.Close(), c.ssh.Close(), c.sql.Close()
+}
+
+// openToRead opens the home for a command that only reads. If there is no data directory, it opens
+// an empty temporary one.
+func (s *session) openToRead(path string) error {
+	if err := s.location.locate(path); err != nil {
+		return err
+	}
+	if s.location.remote() || !s.location.fresh() {
+		return s.reach()
+	}
+	var err error
+	if s.scratch, err = os.MkdirTemp("", "southbound-"); err != nil {
+		return fault.Wrap(fault.Unavailable, "make a directory", err)
+	}
+	return s.openAt(s.scratch)
+}
+
+// open opens the home, and makes it if it does not exist.
+func (s *session) open(path string) error {
+	if err := s.location.locate(path); err != nil {
+		return err
+	}
+	return s.reach()
+}
+
+// reach is open for a command that has called locate already.
+func (s *session) reach() error {
+	if s.location.remote() {
+		return s.connect()
+	}
+	return s.openAt(s.location.data)
+}
+
+func (s *session) openAt(dir string) error {
+	types, err := s.program.registry()
+	if err != nil {
+		return err
+	}
+	if s.own, err = local.Open(dir); err != nil {
+		return err
+	}
+	stop := make(chan struct{})
+	s.abandon.Store(sync.OnceFunc(func() { close(stop) }))
+	known := secrets.New(secrets.Config{Machine: s.own.Secrets()})
+	s.python = python.NewPack(python.PackOptions{Find: s.docs.findPython})
+	s.engine = deploy.New(deploy.Config{State: s.own, Files: s.own.Files(), Notifier: s.own.Notifier, Clock: local.Clock{}, Caller: local.Caller{Stop: stop},
+		Secrets: known, Connector: s.conns.connector(known), Types: types, Handlers: s.program.handlers(), Code: s.python, Pack: platform.Build(),
+		Holder: s.own.Holder(), NewID: s.own.NewID, Jitter: rand.Float64, Await: s.own.Await,
+		Ran: func(n int) { s.ran.Add(int64(n)) }, Waits: s.waits.note, Sizes: local.Sizes(),
+		Keep: s.own.Definitions().Bundles, Owned: s.own.Instances().Live})
+	s.home = api.New(api.Config{Engine: s.engine, Agent: s.program.packs.Check, History: s.own.ParameterHistory,
+		Services: s.takesOrders(), Definitions: s.own.Definitions(),
+		Waits: func(env string) map[string]string { return s.waits.of(env, time.Now()) }})
+	return nil
+}
+
+// close closes what open and look have opened.
+func (s *session) close() {
+	if s.engine != nil {
+		s.engine.Close()
+		s.python.Close()
+	}
+	s.conns.close()
+	if s.own != nil {
+		_ = s.own.Close()
+	}
+	if s.scratch != "" {
+		_ = os.RemoveAll(s.scratch)
+	}
+}
+
+// connect makes commands ask a server.
+func (s *session) connect() error {
+	token, err := s.location.token()
+	if err != nil {
+		return err
+	}
+	via, err := emulated()
+	if err != nil {
+		return err
+	}
+	client, err := api.NewClient(api.ClientConfig{URL: s.location.api, Token: token, Program: "southbound/" + Version, Transport: via,
+		Sign: func(ctx context.Context, _, region string) (nethttp.RoundTripper, error) {
+			t, err := sigv4.New(ctx, region)
+			if err == nil {
+				t.Next = via
+			}
+			return t, err
+		}})
+	if err != nil {
+		return err
+	}
+	s.home = client
+	return nil
+}
+
+// there refuses an environment that somebody has named and that does not exist. Without a name
+// there is nothing that could be misspelt.
+func (s *session) there(ctx context.Context) error {
+	if !s.location.named {
+		return nil
+	}
+	names, err := s.home.Environments(ctx)
+	if err != nil || slices.Contains(names, s.location.env) {
+		return err
+	}
+	where := s.location.data
+	if s.location.remote() {
+		where = s.location.api
+	}
+	e := fault.New(fault.NotFound, "", "there is no environment %q in %s", s.location.env, where)
+	if near := schema.Nearest(s.location.env, names); near != "" {
+		return e.WithHint("did you mean %q?", near)
+	}
+	return e.WithHint("`southbound environments` lists them; `southbound apply PATH` makes it")
+}
+
+// openExisting is openToRead for a command that needs an environment that exists.
+func (s *session) openExisting(ctx context.Context) error {
+	if err := s.openToRead(""); err != nil {
+		return err
+	}
+	return s.there(ctx)
+}
+
+// reading makes the run function of a command that works on no path and needs an environment that
+// exists.
+func (s *session) reading(run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := s.openExisting(cmd.Context()); err != nil {
+			return err
+		}
+		return run(cmd.Context(), args)
+	}
+}
+
+// endHandlers ends what handlers do in this process, which is about to end.
+func (s *session) endHandlers() {
+	if end, ok := s.abandon.Load().(func()); ok {
+		end()
+	}
+}
+
+func (s *session) runner() *local.Runner {
+	return &local.Runner{Engine: s.engine, Notifier: s.own.Notifier, Ran: &s.ran, Abandon: s.endHandlers, Grace: s.grace, Late: s.late}
+}
+
+// homeID identifies the home that is open; "": it does not exist yet, or its server does not say.
+func (s *session) homeID(ctx context.Context) (string, error) {
+	if h, has := s.home.(interface {
+		Identity(ctx context.Context) (string, error)
+	}); has {
+		return h.Identity(ctx)
+	}
+	if s.scratch != "" || s.own == nil {
+		return "", nil
+	}
+	return s.own.ID()
+}
+
+// takesOrders returns what takes orders of services in the embedded home.
+func (s *session) takesOrders() *orders.Service {
+	return orders.New(orders.Config{
+		Definitions: s.own.Definitions(), Instances: s.own.Instances(), Book: s.own.Instances(),
+		Callbacks: s.own.Callbacks(),
+	})
+}

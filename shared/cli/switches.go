@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/api"
+)
+
+// switches stop claims, or let them go on: pause, resume, halt, unhalt.
+type switches struct {
+	*console
+	*location
+	*session
+}
+
+// switchCommands are the commands that stop claims or let them go on.
+func (s *switches) commands() []*cobra.Command {
+	one, none := exactArgs(1, "one agent"), exactArgs(0, "nothing more")
+	return []*cobra.Command{
+		s.switchCommand("pause AGENT", "Stop claims of an agent; what runs is finished", "  southbound pause web1", one,
+			func(ctx context.Context, args []string) error { return s.pause(ctx, args[0]) }),
+		s.switchCommand("resume AGENT", "Let a paused agent go on", "  southbound resume web1", one,
+			func(ctx context.Context, args []string) error { return s.home.Pause(ctx, s.env, false, args...) }),
+		s.switchCommand("halt", "Stop all claims of the environment", "  southbound halt", none,
+			func(ctx context.Context, _ []string) error { return s.home.Halt(ctx, s.env, true) }),
+		s.switchCommand("unhalt", "Let a halted environment go on", "  southbound unhalt", none,
+			func(ctx context.Context, _ []string) error { return s.home.Halt(ctx, s.env, false) }),
+	}
+}
+
+// switchCommand makes a command that stops claims or lets them go on: pause, resume, halt, unhalt.
+func (s *switches) switchCommand(use, short, example string, args cobra.PositionalArgs, do func(ctx context.Context, args []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Example: example, Args: args, RunE: after(s.open, func(ctx context.Context, args []string) error {
+		if err := do(ctx, args); err != nil {
+			return err
+		}
+		name, _, _ := strings.Cut(use, " ")
+		if s.json {
+			s.line(struct {
+				Environment string `json:"environment"`
+				Done        string `json:"done"`
+			}{s.env, name})
+		} else {
+			s.printf("%s: done\n", name)
+		}
+		return nil
+	})}
+}
+
+// pause pauses an agent. The agent may be one that no version has yet.
+func (s *switches) pause(ctx context.Context, agent string) error {
+	agents, err := s.home.Agents(ctx, s.env)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(agents, func(g api.Agent) bool { return g.Name == agent && g.Transport != "" }) {
+		s.say("no version names the agent %q so far; it is paused from the first one on that does", agent)
+	}
+	return s.home.Pause(ctx, s.env, true, agent)
+}
