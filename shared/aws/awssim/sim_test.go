@@ -20,7 +20,7 @@ var (
 // TestMain collects garbage less often: what a run leaves behind is garbage as a whole, and a third
 // of the time goes into looking.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(1000)
 	m.Run()
 }
 

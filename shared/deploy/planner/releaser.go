@@ -288,12 +288,16 @@ func (r *releaser) move(row *state.Row, lane string) {
 
 // remove plans what left the model: purged where the model said so, orphaned otherwise.
 func (r *releaser) remove(g *version.Graph) {
+	var left []resource.ID
 	for id := range r.before {
-		row := r.rows[id]
-		if r.index[id] || row == nil || row.Orphaned || row.Removing {
-			continue
+		if row := r.rows[id]; !r.index[id] && row != nil && !row.Orphaned && !row.Removing {
+			left = append(left, id)
 		}
-		r.released.removed++
+	}
+	slices.Sort(left) // the same release writes the same rows in the same order
+	r.released.removed += len(left)
+	for _, id := range left {
+		row := r.rows[id]
 		purge := g.Node(id) >= 0 && g.Removing[g.Node(id)]
 		r.p.set(row, func(row *state.Row) bool {
 			if !purge {

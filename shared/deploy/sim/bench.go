@@ -46,9 +46,10 @@ func NewBench(seed uint64, rates Rates, trace func(format string, args ...any)) 
 		dead: map[string]bool{}, kinds: map[string]int{},
 	}
 	r.sched = &scheduler{
-		rng:   rand.New(rand.NewPCG(seed, 0x5eed)),
-		over:  func() bool { return r.violation != nil },
-		trace: trace,
+		coroutines: &coroutines{},
+		rng:        rand.New(rand.NewPCG(seed, 0x5eed)),
+		over:       func() bool { return r.violation != nil },
+		trace:      trace,
 	}
 	r.files.Now = r.time
 	return &Bench{State: r.state, Files: r.files, r: r}
@@ -106,6 +107,7 @@ func (b *Bench) Close() {
 		t.proc.dead = true
 	}
 	b.r.sched.close()
+	b.r.sched.coroutines.close()
 }
 
 // Calling returns the process and the name of the task that runs.

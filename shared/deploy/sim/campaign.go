@@ -28,21 +28,26 @@ func Campaign(first, n uint64, m Mutant, ran func(*Result)) (*Result, uint64, er
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
+			u, err := newTools()
+			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = fmt.Errorf("prepare simulations: %w", err)
+				return
+			}
+			defer u.close()
 			for !stop() {
 				i := next.Add(1) - 1
 				if i >= n {
 					return
 				}
-				res, err := Run(DrawFor(first+i, m.Focus), m, nil)
+				res := u.run(DrawFor(first+i, m.Focus), m, nil)
 				mu.Lock()
 				done++
-				switch {
-				case err != nil:
-					failed = err
-				case res.Violation != nil && (found == nil || res.Plan.Seed < found.Plan.Seed):
+				if res.Violation != nil && (found == nil || res.Plan.Seed < found.Plan.Seed) {
 					found = &res
 				}
-				if ran != nil && err == nil {
+				if ran != nil {
 					ran(&res)
 				}
 				mu.Unlock()

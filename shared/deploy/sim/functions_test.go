@@ -53,11 +53,15 @@ func TestFIFO(t *testing.T) {
 	p.Functions = &Functions{Timeout: time.Minute, Margin: time.Second, Visibility: 3 * time.Minute, Receives: 2, Batch: 10}
 	newQueue := func(t *testing.T) *fifo {
 		t.Helper()
-		r, err := newRun(p, Mutant{}, nil)
+		u, err := newTools()
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(r.close)
+		r := newRun(u, p, Mutant{}, nil)
+		t.Cleanup(func() {
+			r.close()
+			u.close()
+		})
 		return r.queue("a")
 	}
 	put := func(q *fifo, lanes ...string) {

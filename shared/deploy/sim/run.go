@@ -64,8 +64,14 @@ type Violation struct {
 
 func (v *Violation) String() string { return fmt.Sprintf("%s at %s: %s", v.Check, v.At, v.What) }
 
-// newRun prepares a run.
-func newRun(p *Plan, m Mutant, trace func(format string, args ...any)) (*run, error) {
+// tools are what runs that follow each other share. No two use the same ones at a time.
+type tools struct {
+	types      *schema.Registry
+	unpack     *zstd.Decoder
+	coroutines coroutines
+}
+
+func newTools() (*tools, error) {
 	types, err := newTypes()
 	if err != nil {
 		return nil, err
@@ -74,13 +80,23 @@ func newRun(p *Plan, m Mutant, trace func(format string, args ...any)) (*run, er
 	if err != nil {
 		return nil, err
 	}
+	return &tools{types: types, unpack: unpack}, nil
+}
+
+func (u *tools) close() {
+	u.coroutines.close()
+	u.unpack.Close()
+}
+
+// newRun prepares a run.
+func newRun(u *tools, p *Plan, m Mutant, trace func(format string, args ...any)) *run {
 	r := &run{
 		plan: p, mutant: m, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), faulty: true, state: NewState(), files: NewFiles(),
-		world: &world{things: map[resource.ID]*thing{}}, books: newBooks(), busyLanes: map[string]bool{}, dead: map[string]bool{}, queues: map[string]*fifo{}, types: types, unpack: unpack, secretVersion: "1", texts: map[string]string{},
+		world: &world{things: map[resource.ID]*thing{}}, books: newBooks(), busyLanes: map[string]bool{}, dead: map[string]bool{}, queues: map[string]*fifo{}, types: u.types, unpack: u.unpack, secretVersion: "1", texts: map[string]string{},
 		kinds: map[string]int{}, recorded: map[resource.ID]time.Duration{},
 		asked: map[resource.ID]int{}, changedAt: map[resource.ID]int{},
 	}
-	r.sched = &scheduler{rng: rand.New(rand.NewPCG(p.Seed, 0x5eed)), over: func() bool { return r.violation != nil }, trace: trace}
+	r.sched = &scheduler{coroutines: &u.coroutines, rng: rand.New(rand.NewPCG(p.Seed, 0x5eed)), over: func() bool { return r.violation != nil }, trace: trace}
 	r.recorder = &recorder{State: r.state, Files: r.files, r: r}
 	r.handlers = r.newHandlers()
 	r.files.Now = r.time
@@ -96,7 +112,7 @@ func newRun(p *Plan, m Mutant, trace func(format string, args ...any)) (*run, er
 	for i := range r.procs {
 		r.procs[i] = r.newProcess()
 	}
-	return r, nil
+	return r
 }
 
 // violate notes the first violation, which ends the run.
@@ -183,5 +199,4 @@ func (r *run) close() {
 		t.proc.dead = true
 	}
 	r.sched.close()
-	r.unpack.Close()
 }

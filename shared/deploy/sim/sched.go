@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"runtime/debug"
 	"time"
@@ -21,16 +20,17 @@ const (
 // scheduler runs tasks one at a time in virtual time. Times are durations since the start of the
 // run.
 type scheduler struct {
-	rng    *rand.Rand
-	now    time.Duration
-	tasks  []*task
-	events []event // what is to happen outside tasks: operations, deliveries, restarts
-	seq    int
-	cur    *task
-	steps  int
-	calls  int
-	over   func() bool // true: a violation was found, stop
-	trace  func(format string, args ...any)
+	coroutines *coroutines
+	rng        *rand.Rand
+	now        time.Duration
+	tasks      []*task
+	events     []event // what is to happen outside tasks: operations, deliveries, restarts
+	seq        int
+	cur        *task
+	steps      int
+	calls      int
+	over       func() bool // true: a violation was found, stop
+	trace      func(format string, args ...any)
 }
 
 // event is something that happens at a time.
@@ -47,9 +47,9 @@ type task struct {
 	wake     time.Duration
 	awaiting func() bool // when not nil: goes on before wake, too, as soon as this is true
 	began    time.Duration
-	next     func() (struct{}, bool)
-	stop     func()
-	yield    func(struct{}) bool
+	in       *coroutine
+	over     bool // the run is over: it goes on to its end
+	started  bool // it has run
 	canceled bool // its caller gave up (a person pressed Ctrl-C)
 	after    int  // calls since its process has crashed
 	faults   int  // faults it has met
@@ -68,9 +68,9 @@ func (s *scheduler) at(at time.Duration, what func()) {
 // spawn starts a task; it first runs when the scheduler picks it.
 func (s *scheduler) spawn(p *process, name string, f func(t *task)) *task {
 	t := &task{name: name, proc: p, wake: s.now, began: s.now, books: newTaskBooks()}
-	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
-		t.yield = yield
+	t.in = s.coroutines.start(func() {
 		f(t)
+		t.done = true
 	})
 	s.tasks = append(s.tasks, t)
 	return t
@@ -84,14 +84,21 @@ func (s *scheduler) pause(d time.Duration) {
 		s.now = max(s.now, t.wake)
 		return
 	}
-	t.yield(struct{}{})
+	t.yield()
+}
+
+// yield lets others go on.
+func (t *task) yield() {
+	if !t.over {
+		t.in.yield(struct{}{})
+	}
 }
 
 // await hands control back until ready returns true, at most d.
 func (s *scheduler) await(d time.Duration, ready func() bool) {
 	t := s.cur
 	t.wake, t.awaiting = s.now+d, ready
-	t.yield(struct{}{})
+	t.yield()
 	t.awaiting = nil
 }
 
@@ -193,9 +200,10 @@ func (s *scheduler) resume(t *task) {
 			t.proc.world.violate("panic", "%s panicked: %v\n%s", t.name, r, debug.Stack())
 		}
 	}()
-	if _, more := t.next(); !more {
-		t.done = true
+	t.started = true
+	if t.in.next(); t.done {
 		s.remove(t)
+		s.coroutines.ended(t.in)
 	}
 }
 
@@ -220,7 +228,13 @@ func (s *scheduler) close() {
 func (s *scheduler) end(t *task) {
 	s.cur = t
 	defer func() { _ = recover() }() // the run is over: what its rests do is of no interest
-	t.stop()
+	if t.started {
+		t.over = true
+		t.in.next()
+	}
+	if t.done || !t.started {
+		s.coroutines.ended(t.in)
+	}
 }
 
 // drain lets the tasks of a crashed process run out: every call of theirs fails at once, so each

@@ -31,10 +31,17 @@ type Result struct {
 
 // Run runs one plan. The same plan and mutant give the same result, always.
 func Run(p *Plan, m Mutant, trace func(format string, args ...any)) (Result, error) {
-	r, err := newRun(p, m, trace)
+	u, err := newTools()
 	if err != nil {
 		return Result{}, fmt.Errorf("prepare a simulation: %w", err)
 	}
+	defer u.close()
+	return u.run(p, m, trace), nil
+}
+
+// run is Run, of many plans in turn.
+func (u *tools) run(p *Plan, m Mutant, trace func(format string, args ...any)) Result {
+	r := newRun(u, p, m, trace)
 	v := r.all()
-	return Result{Plan: p, Violation: v, Steps: r.sched.steps, Calls: r.ids, Kinds: r.kinds}, nil
+	return Result{Plan: p, Violation: v, Steps: r.sched.steps, Calls: r.ids, Kinds: r.kinds}
 }

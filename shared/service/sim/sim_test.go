@@ -26,7 +26,7 @@ var (
 
 // TestMain collects garbage less often: what a run leaves behind is garbage as a whole.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(1000)
 	m.Run()
 }
 
