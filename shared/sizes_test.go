@@ -53,7 +53,6 @@ var largeToday = map[string]size{
 	"shared/aws/logs.header":                       {fields: 20},
 	"shared/aws/provision.Provisioner":             {methods: 50},
 	"shared/aws/services.Instances":                {methods: 40},
-	"shared/cli.app":                               {methods: 60},
 	"shared/deploy.Config":                         {fields: 30},
 	"shared/deploy.Engine":                         {methods: 50},
 	"shared/deploy/deploytest.fixture":             {methods: 30},

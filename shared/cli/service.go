@@ -17,6 +17,7 @@ import (
 	"southbound/shared/service/definition"
 )
 
+// serviceCommand is service with all of its commands.
 func (a *app) serviceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "service", Aliases: []string{"services"}, Short: "Order services that a model offers",
@@ -27,10 +28,29 @@ func (a *app) serviceCommand() *cobra.Command {
 			"  southbound service instances site",
 		Args: subcommand, RunE: help,
 	}
-	cmd.AddCommand(a.serviceCatalog(), a.serviceExport(), a.serviceList(), a.serviceShow(),
-		a.serviceInstances(), a.serviceInstance(), a.serviceCreate(), a.serviceUpdate(),
-		a.serviceDelete(), a.serviceState(), a.serviceOrder(), a.serviceCallback())
+	c, l, s := a.console, a.location, a.session
+	views := &serviceViews{console: c, location: l, session: s}
+	services := &services{console: c, location: l, session: s, docs: a.docs, views: views}
+	order := &orderCommands{console: c, location: l, session: s, views: views, worker: a.orders}
+	cmd.AddCommand(
+		services.serviceCatalog(), services.serviceList(), services.serviceShow(),
+		services.serviceInstances(),
+		(&serviceExporter{console: c, location: l, session: s, docs: a.docs}).serviceExport(),
+		(&instanceCommands{console: c, location: l, session: s, views: views}).serviceInstance(),
+		(&callbackCommands{console: c, location: l, session: s, views: views}).serviceCallback(),
+		order.serviceCreate(), order.serviceUpdate(), order.serviceDelete(), order.serviceState(),
+		order.serviceOrder(),
+	)
 	return cmd
+}
+
+// services shows what services there are, and their instances.
+type services struct {
+	*console
+	*location
+	*session
+	docs  *documents
+	views *serviceViews
 }
 
 // catalogFlags are the flags of service catalog.
@@ -40,7 +60,7 @@ type catalogFlags struct {
 	schema, dot bool
 }
 
-func (a *app) serviceCatalog() *cobra.Command {
+func (sv *services) serviceCatalog() *cobra.Command {
 	var f catalogFlags
 	cmd := &cobra.Command{
 		Use: "catalog [PATH]", Short: "Show the services that a model offers",
@@ -57,7 +77,7 @@ func (a *app) serviceCatalog() *cobra.Command {
 			if len(args) > 0 {
 				path = args[0]
 			}
-			return a.catalog(cmd.Context(), path, f)
+			return sv.catalog(cmd.Context(), path, f)
 		},
 	}
 	cmd.Flags().StringVar(&f.service, "service", "", "show this one alone")
@@ -67,12 +87,12 @@ func (a *app) serviceCatalog() *cobra.Command {
 	return cmd
 }
 
-func (a *app) catalog(ctx context.Context, path string, f catalogFlags) error {
-	c, err := a.docs.model(ctx, path, false, true)
+func (sv *services) catalog(ctx context.Context, path string, f catalogFlags) error {
+	c, err := sv.docs.model(ctx, path, false, true)
 	if err != nil {
 		return err
 	}
-	a.warn(c.Warnings)
+	sv.warn(c.Warnings)
 	all, err := catalog.Of(c.Result)
 	if err != nil {
 		return err
@@ -85,17 +105,17 @@ func (a *app) catalog(ctx context.Context, path string, f catalogFlags) error {
 		s := &shown[i]
 		switch {
 		case f.schema:
-			a.line(s.Schema())
+			sv.line(s.Schema())
 		case f.dot:
-			a.printf("%s", s.Lifecycle.Dot())
-		case a.json:
-			a.line(s)
+			sv.printf("%s", s.Lifecycle.Dot())
+		case sv.json:
+			sv.line(s)
 		default:
-			a.showService(s, i > 0)
+			sv.showService(s, i > 0)
 		}
 	}
 	if len(shown) == 0 {
-		a.say("the model offers no services; docs/services.md shows how it would")
+		sv.say("the model offers no services; docs/services.md shows how it would")
 	}
 	return nil
 }
@@ -135,15 +155,15 @@ func chosen(all []definition.Service, f catalogFlags) ([]definition.Service, err
 }
 
 // showService shows a definition to people.
-func (a *app) showService(s *definition.Service, more bool) {
+func (sv *services) showService(s *definition.Service, more bool) {
 	if more {
-		a.printf("\n")
+		sv.printf("\n")
 	}
 	head := s.Name
 	if s.Version > 0 || !s.Default {
 		head += fmt.Sprintf(" version %d", s.Version)
 	}
-	a.printf("%s\n", said(head, s.Description))
+	sv.printf("%s\n", said(head, s.Description))
 	facts := []string{"lifecycle " + s.Lifecycle.Name}
 	if s.Identity != nil {
 		facts = append(facts, "identity "+*s.Identity)
@@ -154,8 +174,8 @@ func (a *app) showService(s *definition.Service, more bool) {
 	if s.Strict {
 		facts = append(facts, "strict modifiers")
 	}
-	a.printf("  %s\n", strings.Join(facts, ", "))
-	w := tabwriter.NewWriter(a.output(), 0, 0, 2, ' ', 0) // two blanks
+	sv.printf("  %s\n", strings.Join(facts, ", "))
+	w := tabwriter.NewWriter(sv.output(), 0, 0, 2, ' ', 0) // two blanks
 	showPart(w, &s.Part, "  ")
 	_ = w.Flush() // output keeps errors
 }

@@ -57,7 +57,16 @@ const valuesHelp = " attr=value gives an attribute, whose type the definition ha
 	"attr:=JSON gives a value as it is. A relation takes the id of an instance, or NAME/identity. " +
 	"-f is a file with an object of attributes, as JSON or YAML; - is standard input."
 
-func (a *app) serviceCreate() *cobra.Command {
+// orderCommands order instances of services, and changes of them.
+type orderCommands struct {
+	*console
+	*location
+	*session
+	views  *serviceViews
+	worker *orderServer
+}
+
+func (oc *orderCommands) serviceCreate() *cobra.Command {
 	var f orderFlags
 	var c orders.Creation
 	version := -1
@@ -69,7 +78,7 @@ func (a *app) serviceCreate() *cobra.Command {
 			"  southbound service create site -f site.yaml",
 		Args: atLeastOne("the name of a service"),
 	}
-	cmd.RunE = a.ordered(a.open, func(ctx context.Context, o api.Orders, args []string) error {
+	cmd.RunE = oc.views.ordered(oc.open, func(ctx context.Context, o api.Orders, args []string) error {
 		if err := f.check("service create"); err != nil {
 			return err
 		}
@@ -81,7 +90,7 @@ func (a *app) serviceCreate() *cobra.Command {
 				return err
 			}
 		}
-		return a.create(ctx, o, args, c, &f)
+		return oc.create(ctx, o, args, c, &f)
 	})
 	cmd.Flags().
 		StringVarP(&f.file, "file", "f", "", "a file with the attributes; - is standard input")
@@ -97,31 +106,31 @@ func (a *app) serviceCreate() *cobra.Command {
 	return cmd
 }
 
-func (a *app) create(
+func (oc *orderCommands) create(
 	ctx context.Context, o api.Orders, args []string, c orders.Creation, f *orderFlags,
 ) error {
 	version := -1
 	if c.Version != nil {
 		version = *c.Version
 	}
-	s, err := a.offer(ctx, o, args[0], version, false)
+	s, err := oc.views.offer(ctx, o, args[0], version, false)
 	if err != nil {
 		return err
 	}
-	g, err := a.given(&s.Service, args[1:], f.file, false)
+	g, err := oc.given(&s.Service, args[1:], f.file, false)
 	if err != nil {
 		return err
 	}
 	c.Service, c.Attributes = s.Name, g.attributes
-	i, err := o.Create(ctx, a.env, c)
+	i, err := o.Create(ctx, oc.env, c)
 	if err != nil {
 		return err
 	}
-	return a.placed(ctx, o, f, []orders.Instance{i})
+	return oc.placed(ctx, o, f, []orders.Instance{i})
 }
 
 // given reads attributes from a file, or from arguments.
-func (a *app) given(
+func (oc *orderCommands) given(
 	s *definition.Service, terms []string, file string, edits bool,
 ) (given, error) {
 	if file == "" {
@@ -133,7 +142,7 @@ func (a *app) given(
 		return given{}, fault.New(fault.Usage, "", "attributes are in the file, or arguments").
 			WithHint("use one of them")
 	}
-	v, err := a.readOrder(file)
+	v, err := oc.readOrder(file)
 	if err != nil {
 		return given{}, err
 	}
@@ -148,7 +157,7 @@ func (a *app) given(
 	return given{attributes: set}, nil
 }
 
-func (a *app) serviceUpdate() *cobra.Command {
+func (oc *orderCommands) serviceUpdate() *cobra.Command {
 	var f orderFlags
 	cmd := &cobra.Command{
 		Use: "update ID [-f FILE | attr=value...]", Short: "Change attributes of an instance",
@@ -159,7 +168,7 @@ func (a *app) serviceUpdate() *cobra.Command {
 			"  southbound service update site/www.example -f changes.yaml --current-version 3",
 		Args: atLeastOne("an id"),
 	}
-	cmd.RunE = a.ordered(a.open, func(ctx context.Context, o api.Orders, args []string) error {
+	cmd.RunE = oc.views.ordered(oc.open, func(ctx context.Context, o api.Orders, args []string) error {
 		if err := f.check("service update"); err != nil {
 			return err
 		}
@@ -167,7 +176,7 @@ func (a *app) serviceUpdate() *cobra.Command {
 			return fault.New(fault.Usage, "service update", "there is nothing to change").
 				WithHint("give attr=value, or a file with -f")
 		}
-		return a.update(ctx, o, args, &f)
+		return oc.update(ctx, o, args, &f)
 	})
 	cmd.Flags().
 		StringVarP(&f.file, "file", "f", "", "a file with the attributes; - is standard input")
@@ -175,34 +184,34 @@ func (a *app) serviceUpdate() *cobra.Command {
 	return cmd
 }
 
-func (a *app) update(ctx context.Context, o api.Orders, args []string, f *orderFlags) error {
+func (oc *orderCommands) update(ctx context.Context, o api.Orders, args []string, f *orderFlags) error {
 	ref := reference(args[0])
-	is, err := o.Instance(ctx, a.env, ref)
+	is, err := o.Instance(ctx, oc.env, ref)
 	if err != nil {
 		return hinted(err, ref)
 	}
-	s, err := o.Offer(ctx, a.env, is.Service, is.ServiceVersion, false)
+	s, err := o.Offer(ctx, oc.env, is.Service, is.ServiceVersion, false)
 	if err != nil {
 		return err
 	}
-	g, err := a.given(&s.Service, args[1:], f.file, true)
+	g, err := oc.given(&s.Service, args[1:], f.file, true)
 	if err != nil {
 		return err
 	}
 	w := f.wish(orders.Ref{Service: is.Service, ID: is.ID})
 	var i orders.Instance
 	if len(g.edits) > 0 {
-		i, err = o.Edit(ctx, a.env, w, g.edits)
+		i, err = o.Edit(ctx, oc.env, w, g.edits)
 	} else {
-		i, err = o.Update(ctx, a.env, w, g.attributes)
+		i, err = o.Update(ctx, oc.env, w, g.attributes)
 	}
 	if err != nil {
 		return err
 	}
-	return a.placed(ctx, o, f, []orders.Instance{i})
+	return oc.placed(ctx, o, f, []orders.Instance{i})
 }
 
-func (a *app) serviceDelete() *cobra.Command {
+func (oc *orderCommands) serviceDelete() *cobra.Command {
 	var f orderFlags
 	cmd := &cobra.Command{
 		Use: "delete ID", Short: "Delete an instance and its resources",
@@ -210,23 +219,23 @@ func (a *app) serviceDelete() *cobra.Command {
 			"deleted. An instance that another one needs is not deleted." + referenceHelp,
 		Example: "  southbound service delete site/www.example --wait",
 		Args:    exactArgs(1, "one id"),
-		RunE: a.ordered(a.open, func(ctx context.Context, o api.Orders, args []string) error {
+		RunE: oc.views.ordered(oc.open, func(ctx context.Context, o api.Orders, args []string) error {
 			if err := f.check("service delete"); err != nil {
 				return err
 			}
 			ref := reference(args[0])
-			i, err := o.Delete(ctx, a.env, f.wish(ref))
+			i, err := o.Delete(ctx, oc.env, f.wish(ref))
 			if err != nil {
 				return hinted(err, ref)
 			}
-			return a.placed(ctx, o, &f, []orders.Instance{i})
+			return oc.placed(ctx, o, &f, []orders.Instance{i})
 		}),
 	}
 	f.changes(cmd)
 	return cmd
 }
 
-func (a *app) serviceState() *cobra.Command {
+func (oc *orderCommands) serviceState() *cobra.Command {
 	var f orderFlags
 	var force bool
 	var operation string
@@ -239,7 +248,7 @@ func (a *app) serviceState() *cobra.Command {
 			"  southbound service state site/www.example up --force --operation promote",
 		Args: exactArgs(2, "an id and a state"),
 	}
-	cmd.RunE = a.ordered(a.open, func(ctx context.Context, o api.Orders, args []string) error {
+	cmd.RunE = oc.views.ordered(oc.open, func(ctx context.Context, o api.Orders, args []string) error {
 		if err := f.check("service state"); err != nil {
 			return err
 		}
@@ -251,14 +260,14 @@ func (a *app) serviceState() *cobra.Command {
 		var i orders.Instance
 		var err error
 		if force {
-			i, err = o.Force(ctx, a.env, f.wish(ref), args[1], lifecycle.Operation(operation))
+			i, err = o.Force(ctx, oc.env, f.wish(ref), args[1], lifecycle.Operation(operation))
 		} else {
-			i, err = o.SetState(ctx, a.env, f.wish(ref), args[1])
+			i, err = o.SetState(ctx, oc.env, f.wish(ref), args[1])
 		}
 		if err != nil {
 			return hinted(err, ref)
 		}
-		return a.placed(ctx, o, &f, []orders.Instance{i})
+		return oc.placed(ctx, o, &f, []orders.Instance{i})
 	})
 	cmd.Flags().BoolVar(&force, "force", false, "set the state without a transfer")
 	cmd.Flags().StringVar(&operation, "operation", "",
@@ -268,64 +277,64 @@ func (a *app) serviceState() *cobra.Command {
 }
 
 // placed shows instances that something was asked of, and waits for what comes of it if it shall.
-func (a *app) placed(
+func (oc *orderCommands) placed(
 	ctx context.Context, o api.Orders, f *orderFlags, all []orders.Instance,
 ) error {
 	if f.wait {
 		for n := range all {
-			a.say("%s: %s, as version %d of %s", called(&all[n]), all[n].State, all[n].Version, all[n].ID)
+			oc.say("%s: %s, as version %d of %s", called(&all[n]), all[n].State, all[n].Version, all[n].ID)
 		}
 		var err error
-		if all, err = a.waitForTransfers(ctx, o, f.timeout, all); err != nil {
+		if all, err = oc.waitForTransfers(ctx, o, f.timeout, all); err != nil {
 			return err
 		}
 	}
 	for n := range all {
 		i := &all[n]
-		if a.json {
-			a.line(i)
+		if oc.json {
+			oc.line(i)
 			continue
 		}
 		id := "  " + i.ID
 		if i.Identity == nil {
 			id = "" // it is called that
 		}
-		a.printf(
+		oc.printf(
 			"%s  %s  version %d%s\n",
 			called(i),
-			a.labelled(stateOf(i), i.Label),
+			oc.views.labelled(stateOf(i), i.Label),
 			i.Version,
 			id,
 		)
 	}
 	for n := range all {
 		if f.wait && all[n].Failed {
-			a.code = exitUnhealthy
-			a.failedBecause(ctx, o, &all[n])
+			oc.code = exitUnhealthy
+			oc.failedBecause(ctx, o, &all[n])
 		}
 	}
 	return nil
 }
 
 // failedBecause says on standard error why an instance came to a state of failure.
-func (a *app) failedBecause(ctx context.Context, o api.Orders, i *orders.Instance) {
-	if a.quiet {
+func (oc *orderCommands) failedBecause(ctx context.Context, o api.Orders, i *orders.Instance) {
+	if oc.quiet {
 		return
 	}
-	d, err := api.Diagnose(ctx, a.home, o, a.env, i)
+	d, err := api.Diagnose(ctx, oc.home, o, oc.env, i)
 	if err != nil {
-		a.complain("southbound: %v", err)
+		oc.complain("southbound: %v", err)
 		return
 	}
 	for _, r := range d.Failures {
-		a.complain("%s: %s %s: %s", called(i), r.ID, r.State, r.Reason)
+		oc.complain("%s: %s %s: %s", called(i), r.ID, r.State, r.Reason)
 	}
 	if len(d.Rejections) > 0 && d.Rejections[0].Message != "" {
-		a.complain("%s: %s", called(i), d.Rejections[0].Message)
+		oc.complain("%s: %s", called(i), d.Rejections[0].Message)
 	}
 	name := i.ID
 	if i.Identity != nil {
 		name = called(i)
 	}
-	a.complain("`southbound service instance %s --diagnose` says more", name)
+	oc.complain("`southbound service instance %s --diagnose` says more", name)
 }

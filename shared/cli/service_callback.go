@@ -12,7 +12,15 @@ import (
 	"southbound/shared/service/orders"
 )
 
-func (a *app) serviceCallback() *cobra.Command {
+// callbackCommands say who is told of events of instances.
+type callbackCommands struct {
+	*console
+	*location
+	*session
+	views *serviceViews
+}
+
+func (cc *callbackCommands) serviceCallback() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "callback", Short: "Have addresses called for what happens to instances",
 		Long: "callback is about addresses that are called for each event of instances: a POST with the " +
@@ -22,11 +30,11 @@ func (a *app) serviceCallback() *cobra.Command {
 			"  southbound service callback list",
 		Args: subcommand, RunE: help,
 	}
-	cmd.AddCommand(a.callbackAdd(), a.callbackList(), a.callbackRemove())
+	cmd.AddCommand(cc.callbackAdd(), cc.callbackList(), cc.callbackRemove())
 	return cmd
 }
 
-func (a *app) callbackAdd() *cobra.Command {
+func (cc *callbackCommands) callbackAdd() *cobra.Command {
 	var n orders.NewCallback
 	cmd := &cobra.Command{
 		Use: "add URL", Short: "Have an address called from now on",
@@ -36,17 +44,17 @@ func (a *app) callbackAdd() *cobra.Command {
 			"  southbound service callback add https://alarm.example --level ERROR",
 		Args: exactArgs(1, "one address"),
 	}
-	cmd.RunE = a.ordered(a.open, func(ctx context.Context, o api.Orders, args []string) error {
+	cmd.RunE = cc.views.ordered(cc.open, func(ctx context.Context, o api.Orders, args []string) error {
 		n.URL = args[0]
-		c, err := o.Register(ctx, a.env, n)
+		c, err := o.Register(ctx, cc.env, n)
 		if err != nil {
 			return err
 		}
-		if a.json {
-			a.line(&c)
+		if cc.json {
+			cc.line(&c)
 			return nil
 		}
-		a.printf("%s\n", c.ID)
+		cc.printf("%s\n", c.ID)
 		return nil
 	})
 	cmd.Flags().StringVar(&n.Service, "service", "", "only for instances of this one")
@@ -58,27 +66,27 @@ func (a *app) callbackAdd() *cobra.Command {
 	return cmd
 }
 
-func (a *app) callbackList() *cobra.Command {
+func (cc *callbackCommands) callbackList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the addresses that are called, and how the last calls went",
 		Long: "list shows the addresses that are called for what happens to instances. One that cannot " +
 			"be called is tried again, later and later, for a day; then its events are dropped.",
 		Example: "  southbound service callback list --json",
 		Args:    exactArgs(0, "nothing more"),
-		RunE:    a.ordered(a.openToRead, a.listCallbacks),
+		RunE:    cc.views.ordered(cc.openToRead, cc.listCallbacks),
 	}
 }
 
-func (a *app) listCallbacks(ctx context.Context, o api.Orders, _ []string) error {
-	all, err := o.Registered(ctx, a.env)
+func (cc *callbackCommands) listCallbacks(ctx context.Context, o api.Orders, _ []string) error {
+	all, err := o.Registered(ctx, cc.env)
 	if err != nil {
 		return err
 	}
 	rows := [][]cell{{{text: "ID"}, {text: "SERVICE"}, {text: "URL"}, {text: "CALLS"}}}
 	for i := range all {
 		c := &all[i]
-		if a.json {
-			a.line(c)
+		if cc.json {
+			cc.line(c)
 			continue
 		}
 		service, health := "all", cell{text: "well", label: "success"}
@@ -94,23 +102,23 @@ func (a *app) listCallbacks(ctx context.Context, o api.Orders, _ []string) error
 		rows = append(rows, []cell{{text: c.ID}, {text: service}, {text: c.URL}, health})
 	}
 	switch {
-	case a.json:
+	case cc.json:
 	case len(all) == 0:
-		a.say("no address is called; `southbound service callback add URL` has one called")
+		cc.say("no address is called; `southbound service callback add URL` has one called")
 	default:
-		a.table(rows, false)
+		cc.views.table(rows, false)
 	}
 	return nil
 }
 
-func (a *app) callbackRemove() *cobra.Command {
+func (cc *callbackCommands) callbackRemove() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove ID", Short: "Call an address no more",
 		Long:    "remove has an address called no more. What it was not told yet is dropped.",
 		Example: "  southbound service callback remove 2f1c0f9e-5f0a-4a57-9d5c-0a9b1b1f8f11",
 		Args:    exactArgs(1, "one id"),
-		RunE: a.ordered(a.open, func(ctx context.Context, o api.Orders, args []string) error {
-			return o.Unregister(ctx, a.env, args[0])
+		RunE: cc.views.ordered(cc.open, func(ctx context.Context, o api.Orders, args []string) error {
+			return o.Unregister(ctx, cc.env, args[0])
 		}),
 	}
 }

@@ -17,7 +17,15 @@ import (
 	"southbound/shared/service/catalog"
 )
 
-func (a *app) serviceExport() *cobra.Command {
+// serviceExporter stores the services of a model.
+type serviceExporter struct {
+	*console
+	*location
+	*session
+	docs *documents
+}
+
+func (se *serviceExporter) serviceExport() *cobra.Command {
 	return &cobra.Command{
 		Use: "export PATH", Short: "Offer the services of a model",
 		Long: "export compiles a model, without instances, and makes the services that it offers those " +
@@ -29,7 +37,7 @@ func (a *app) serviceExport() *cobra.Command {
 		Example: "  southbound service export .\n  southbound service export main.cf --json",
 		Args:    exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.exportServices(cmd.Context(), args[0])
+			return se.exportServices(cmd.Context(), args[0])
 		},
 	}
 }
@@ -43,46 +51,46 @@ type exportedServices struct {
 	Services    []api.OfferedService `json:"services"`
 }
 
-func (a *app) exportServices(ctx context.Context, path string) error {
-	if err := a.locate(path); err != nil {
+func (se *serviceExporter) exportServices(ctx context.Context, path string) error {
+	if err := se.locate(path); err != nil {
 		return err
 	}
-	c, err := a.docs.model(ctx, path, false, true)
+	c, err := se.docs.model(ctx, path, false, true)
 	if err != nil {
 		return err
 	}
-	a.warn(c.Warnings)
+	se.warn(c.Warnings)
 	services, err := catalog.Of(c.Result)
 	if err != nil {
 		return err
 	}
-	packed, err := a.pack(c)
+	packed, err := se.packed(c)
 	if err != nil {
 		return err
 	}
-	if err := a.reach(); err != nil {
+	if err := se.reach(); err != nil {
 		return err
 	}
-	changes, err := a.home.Offer(ctx, a.env, state.Blob{
+	changes, err := se.home.Offer(ctx, se.env, state.Blob{
 		Hash: packed.Digest, Size: int64(len(packed.Data)), Data: packed.Data,
 	}, services)
 	if err != nil {
 		return err
 	}
-	if !a.remote() && slices.ContainsFunc(c.Project.Modules, (*module.Module).HasCode) {
-		a.docs.handled = path // what it becomes may have handlers in Python, which are run as from here
-		a.docs.noteProject()
+	if !se.remote() && slices.ContainsFunc(c.Project.Modules, (*module.Module).HasCode) {
+		se.docs.handled = path // what it becomes may have handlers in Python, which are run as from here
+		se.docs.noteProject()
 	}
-	a.showExported(exportedServices{
-		Environment: a.env, Bundle: packed.Digest, Files: packed.Files, Bytes: len(packed.Data),
+	se.showExported(exportedServices{
+		Environment: se.env, Bundle: packed.Digest, Files: packed.Files, Bytes: len(packed.Data),
 		Services: changes,
 	})
 	return nil
 }
 
 // pack packs a model that was compiled.
-func (a *app) pack(c *compile.Compiled) (*bundle.Packed, error) {
-	m := bundle.Model{Main: c.Project.Main, Modules: c.Project.Modules, Skip: []string{a.data}}
+func (se *serviceExporter) packed(c *compile.Compiled) (*bundle.Packed, error) {
+	m := bundle.Model{Main: c.Project.Main, Modules: c.Project.Modules, Skip: []string{se.data}}
 	dir := filepath.Dir(m.Main)
 	env := project.Environment(dir, os.Getenv("VIRTUAL_ENV"))
 	for _, one := range m.Modules {
@@ -96,9 +104,9 @@ func (a *app) pack(c *compile.Compiled) (*bundle.Packed, error) {
 }
 
 // showExported writes what was exported.
-func (a *app) showExported(out exportedServices) {
-	if a.json {
-		a.line(out)
+func (se *serviceExporter) showExported(out exportedServices) {
+	if se.json {
+		se.line(out)
 		return
 	}
 	const kib = 1 << 10
@@ -108,17 +116,17 @@ func (a *app) showExported(out exportedServices) {
 			offered++
 		}
 	}
-	a.printf("%s of %s: the model is stored (%s, %d KiB)\n", plural(offered, "service"), out.Environment,
+	se.printf("%s of %s: the model is stored (%s, %d KiB)\n", plural(offered, "service"), out.Environment,
 		plural(out.Files, "file"), (out.Bytes+kib-1)/kib)
 	for _, s := range out.Services {
 		name := s.Name
 		if s.Version > 0 {
-			a.printf("  %s version %d: %s\n", name, s.Version, s.Change)
+			se.printf("  %s version %d: %s\n", name, s.Version, s.Change)
 			continue
 		}
-		a.printf("  %s: %s\n", name, s.Change)
+		se.printf("  %s: %s\n", name, s.Change)
 	}
 	if offered == 0 {
-		a.say("the model offers no services; docs/services.md shows how it would")
+		se.say("the model offers no services; docs/services.md shows how it would")
 	}
 }

@@ -23,7 +23,15 @@ import (
 // instanceFlags say what of an instance is shown.
 type instanceFlags struct{ history, events, resources, diagnose bool }
 
-func (a *app) serviceInstance() *cobra.Command {
+// instanceCommands show an instance, and what happened to it.
+type instanceCommands struct {
+	*console
+	*location
+	*session
+	views *serviceViews
+}
+
+func (ic *instanceCommands) serviceInstance() *cobra.Command {
 	var f instanceFlags
 	cmd := &cobra.Command{
 		Use: "instance ID", Short: "Show an instance",
@@ -34,8 +42,8 @@ func (a *app) serviceInstance() *cobra.Command {
 			"  southbound service instance site/www.example --diagnose\n" +
 			"  southbound service instance 2f1c0f9e-5f0a-4a57-9d5c-0a9b1b1f8f11 --history",
 		Args: exactArgs(1, "one id"),
-		RunE: a.ordered(a.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
-			return a.instance(ctx, o, reference(args[0]), f)
+		RunE: ic.views.ordered(ic.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
+			return ic.instance(ctx, o, reference(args[0]), f)
 		}),
 	}
 	cmd.Flags().BoolVar(&f.history, "history", false,
@@ -47,26 +55,26 @@ func (a *app) serviceInstance() *cobra.Command {
 	return cmd
 }
 
-func (a *app) instance(
+func (ic *instanceCommands) instance(
 	ctx context.Context, o api.Orders, ref orders.Ref, f instanceFlags,
 ) error {
-	i, err := o.Instance(ctx, a.env, ref)
+	i, err := o.Instance(ctx, ic.env, ref)
 	if err != nil {
 		return hinted(err, ref)
 	}
 	switch {
 	case f.history:
-		return a.log(ctx, o, &i)
+		return ic.log(ctx, o, &i)
 	case f.events:
-		return a.happened(ctx, o, &i)
+		return ic.happened(ctx, o, &i)
 	case f.resources:
-		return a.instanceResources(ctx, &i)
+		return ic.instanceResources(ctx, &i)
 	case f.diagnose:
-		return a.diagnosis(ctx, o, &i)
-	case a.json:
-		a.line(&i)
+		return ic.diagnosis(ctx, o, &i)
+	case ic.json:
+		ic.line(&i)
 	default:
-		a.showInstance(&i)
+		ic.showInstance(&i)
 	}
 	return nil
 }
@@ -94,32 +102,32 @@ func called(i *orders.Instance) string {
 	return i.Service + " " + i.ID
 }
 
-func (a *app) showInstance(i *orders.Instance) {
+func (ic *instanceCommands) showInstance(i *orders.Instance) {
 	state := i.State
 	if !i.Settled {
 		state += " (a transfer is under way)"
 	}
-	a.printf("%s\n  id       %s\n  state    %s\n  version  %d\n", called(i), i.ID,
-		a.labelled(oneLine(state), i.Label), i.Version)
-	a.printf("  ordered  %s\n  updated  %s\n", i.Created.UTC().Format(time.RFC3339),
+	ic.printf("%s\n  id       %s\n  state    %s\n  version  %d\n", called(i), i.ID,
+		ic.views.labelled(oneLine(state), i.Label), i.Version)
+	ic.printf("  ordered  %s\n  updated  %s\n", i.Created.UTC().Format(time.RFC3339),
 		i.Updated.UTC().Format(time.RFC3339))
 	var problems []diag.Problem
 	if json.Unmarshal(i.Problems, &problems) == nil { // what cannot be read is not shown
 		for _, p := range problems {
-			a.printf("  problem  %s\n", oneLine(p.String()))
+			ic.printf("  problem  %s\n", oneLine(p.String()))
 		}
 	}
 	for _, one := range i.ReferredBy {
-		a.printf("  needed by %s\n", one)
+		ic.printf("  needed by %s\n", one)
 	}
 	for _, k := range slices.Sorted(maps.Keys(i.Metadata)) {
-		a.printf("  metadata %s: %s\n", k, oneLine(i.Metadata[k]))
+		ic.printf("  metadata %s: %s\n", k, oneLine(i.Metadata[k]))
 	}
-	a.sets(i)
+	ic.sets(i)
 }
 
 // sets shows the sets of attributes beside each other, a row each attribute.
-func (a *app) sets(i *orders.Instance) {
+func (ic *instanceCommands) sets(i *orders.Instance) {
 	var names []string
 	var all []orders.Attributes
 	seen := map[string]bool{}
@@ -138,8 +146,8 @@ func (a *app) sets(i *orders.Instance) {
 	if len(all) == 0 {
 		return
 	}
-	a.printf("\n")
-	w := tabwriter.NewWriter(a.output(), 0, 0, 2, ' ', 0) // two blanks
+	ic.printf("\n")
+	w := tabwriter.NewWriter(ic.output(), 0, 0, 2, ' ', 0) // two blanks
 	line(w, append([]string{"attribute"}, names...))
 	for _, k := range slices.Sorted(maps.Keys(seen)) {
 		cells := []string{k}
@@ -164,18 +172,18 @@ func line(w io.Writer, cells []string) {
 }
 
 // happened shows the events of an instance.
-func (a *app) happened(ctx context.Context, o api.Orders, i *orders.Instance) error {
+func (ic *instanceCommands) happened(ctx context.Context, o api.Orders, i *orders.Instance) error {
 	ref := orders.Ref{Service: i.Service, ID: i.ID}
-	return api.AllEvents(ctx, o, a.env, ref, func(e *orders.Event) {
-		if a.json {
-			a.line(e)
+	return api.AllEvents(ctx, o, ic.env, ref, func(e *orders.Event) {
+		if ic.json {
+			ic.line(e)
 			return
 		}
-		a.event(e)
+		ic.event(e)
 	})
 }
 
-func (a *app) event(e *orders.Event) {
+func (ic *instanceCommands) event(e *orders.Event) {
 	what := e.From
 	switch {
 	case e.To != "" && e.From != "":
@@ -186,7 +194,7 @@ func (a *app) event(e *orders.Event) {
 	if e.Error {
 		what += " (failed)"
 	}
-	a.printf(
+	ic.printf(
 		"%s  %3d  %-14s  %s\n",
 		e.At.UTC().Format(time.RFC3339),
 		e.Version,
@@ -194,7 +202,7 @@ func (a *app) event(e *orders.Event) {
 		oneLine(what),
 	)
 	if e.Message != "" {
-		a.printf(
+		ic.printf(
 			"%s%s\n",
 			strings.Repeat(" ", 27),
 			oneLine(e.Message),
@@ -202,57 +210,57 @@ func (a *app) event(e *orders.Event) {
 	}
 }
 
-func (a *app) instanceResources(ctx context.Context, i *orders.Instance) error {
-	all, err := api.InstanceResources(ctx, a.home, a.env, i)
+func (ic *instanceCommands) instanceResources(ctx context.Context, i *orders.Instance) error {
+	all, err := api.InstanceResources(ctx, ic.home, ic.env, i)
 	if err != nil {
 		return err
 	}
 	for n := range all {
-		if a.json {
-			a.line(&all[n])
+		if ic.json {
+			ic.line(&all[n])
 			continue
 		}
-		a.instanceResource(&all[n])
+		ic.instanceResource(&all[n])
 	}
-	if len(all) == 0 && !a.json {
-		a.say("it has no resources")
+	if len(all) == 0 && !ic.json {
+		ic.say("it has no resources")
 	}
 	return nil
 }
 
-func (a *app) instanceResource(r *api.InstanceResource) {
-	a.printf("%s  %s\n", a.paint(r.State, 13), oneLine(r.ID)) // the longest status
+func (ic *instanceCommands) instanceResource(r *api.InstanceResource) {
+	ic.printf("%s  %s\n", ic.paint(r.State, 13), oneLine(r.ID)) // the longest status
 	if r.Reason != "" && r.State != state.StatusDeployed {
-		a.printf("%15s%s\n", "", oneLine(r.Reason))
+		ic.printf("%15s%s\n", "", oneLine(r.Reason))
 	}
 }
 
-func (a *app) diagnosis(ctx context.Context, o api.Orders, i *orders.Instance) error {
-	d, err := api.Diagnose(ctx, a.home, o, a.env, i)
+func (ic *instanceCommands) diagnosis(ctx context.Context, o api.Orders, i *orders.Instance) error {
+	d, err := api.Diagnose(ctx, ic.home, o, ic.env, i)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		a.line(d)
+	if ic.json {
+		ic.line(d)
 		return nil
 	}
 	if len(d.Failures)+len(d.Rejections) == 0 {
-		a.printf("nothing is known to be wrong with it\n")
+		ic.printf("nothing is known to be wrong with it\n")
 	}
-	a.why(&d)
+	ic.why(&d)
 	return nil
 }
 
 // why shows a diagnosis.
-func (a *app) why(d *api.Diagnosis) {
+func (ic *instanceCommands) why(d *api.Diagnosis) {
 	for n := range d.Failures {
-		a.instanceResource(&d.Failures[n])
+		ic.instanceResource(&d.Failures[n])
 	}
 	for _, r := range d.Rejections {
-		a.printf("%s  %s → %s failed", r.At.UTC().Format(time.RFC3339), r.From, r.To)
+		ic.printf("%s  %s → %s failed", r.At.UTC().Format(time.RFC3339), r.From, r.To)
 		if r.Message != "" {
-			a.printf(": %s", oneLine(r.Message))
+			ic.printf(": %s", oneLine(r.Message))
 		}
-		a.printf("\n")
+		ic.printf("\n")
 	}
 }

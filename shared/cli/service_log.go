@@ -13,15 +13,15 @@ import (
 )
 
 // log shows the states that an instance has come to, and what its attributes became at each.
-func (a *app) log(ctx context.Context, o api.Orders, i *orders.Instance) error {
+func (ic *instanceCommands) log(ctx context.Context, o api.Orders, i *orders.Instance) error {
 	var before orders.LogEntry
 	ref := orders.Ref{Service: i.Service, ID: i.ID}
-	return api.WholeLog(ctx, o, a.env, ref, func(e *orders.LogEntry) {
-		if a.json {
-			a.line(e)
+	return api.WholeLog(ctx, o, ic.env, ref, func(e *orders.LogEntry) {
+		if ic.json {
+			ic.line(e)
 			return
 		}
-		a.event(&orders.Event{Instance: e.Instance, Service: e.Service, Event: inventory.Event{
+		ic.event(&orders.Event{Instance: e.Instance, Service: e.Service, Event: inventory.Event{
 			At: e.At, Version: e.Version, Kind: string(e.Trigger), From: e.From, To: e.State,
 			Error: e.Error, Message: e.Message,
 		}})
@@ -33,7 +33,7 @@ func (a *app) log(ctx context.Context, o api.Orders, i *orders.Instance) error {
 			{"rollback", before.Rollback, e.Rollback},
 		} {
 			if text := setBecame(s.was, s.is); text != "" {
-				a.printf("%27s%s: %s\n", "", s.name, text) // below what the event says
+				ic.printf("%27s%s: %s\n", "", s.name, text) // below what the event says
 			}
 		}
 		before = *e

@@ -17,7 +17,7 @@ import (
 	"southbound/shared/service/orders"
 )
 
-func (a *app) serviceOrder() *cobra.Command {
+func (oc *orderCommands) serviceOrder() *cobra.Command {
 	var f orderFlags
 	var id string
 	cmd := &cobra.Command{
@@ -32,7 +32,7 @@ func (a *app) serviceOrder() *cobra.Command {
 			"  southbound service order -f - --json < move.json\n  southbound service order list",
 		Args: exactArgs(0, "nothing more"),
 	}
-	cmd.RunE = a.ordered(a.open, func(ctx context.Context, o api.Orders, _ []string) error {
+	cmd.RunE = oc.views.ordered(oc.open, func(ctx context.Context, o api.Orders, _ []string) error {
 		if err := f.check("service order"); err != nil {
 			return err
 		}
@@ -40,14 +40,14 @@ func (a *app) serviceOrder() *cobra.Command {
 			return fault.New(fault.Usage, "service order", "there is no order").
 				WithHint("name its file with -f")
 		}
-		order, err := a.orderOf(ctx, o, f.file)
+		order, err := oc.orderOf(ctx, o, f.file)
 		if err != nil {
 			return err
 		}
 		if id != "" {
 			order.ID = id
 		}
-		p, err := o.Order(ctx, a.env, order)
+		p, err := o.Order(ctx, oc.env, order)
 		if err != nil {
 			return err
 		}
@@ -55,23 +55,23 @@ func (a *app) serviceOrder() *cobra.Command {
 		for n := range p.Items {
 			all[n] = *p.Items[n].Instance
 		}
-		if a.json && !f.wait {
-			a.line(p)
+		if oc.json && !f.wait {
+			oc.line(p)
 			return nil
 		}
-		a.say("order %s", p.ID)
-		return a.placed(ctx, o, &f, all)
+		oc.say("order %s", p.ID)
+		return oc.placed(ctx, o, &f, all)
 	})
 	cmd.Flags().StringVarP(&f.file, "file", "f", "", "a file with the order; - is standard input")
 	cmd.Flags().StringVar(&id, "id", "", "a UUID for the order; the same order again is no other one")
 	f.waits(cmd)
-	cmd.AddCommand(a.serviceOrderList(), a.serviceOrderShow())
+	cmd.AddCommand(oc.serviceOrderList(), oc.serviceOrderShow())
 	return cmd
 }
 
 // orderOf reads an order from a file.
-func (a *app) orderOf(ctx context.Context, o api.Orders, file string) (orders.Order, error) {
-	v, err := a.readOrder(file)
+func (oc *orderCommands) orderOf(ctx context.Context, o api.Orders, file string) (orders.Order, error) {
+	v, err := oc.readOrder(file)
 	if err != nil {
 		return orders.Order{}, err
 	}
@@ -101,7 +101,7 @@ func (a *app) orderOf(ctx context.Context, o api.Orders, file string) (orders.Or
 				i.Service = ref.Service
 			}
 		}
-		s, err := a.offer(ctx, o, i.Service, -1, false)
+		s, err := oc.views.offer(ctx, o, i.Service, -1, false)
 		if err != nil {
 			return out, err
 		}
@@ -110,7 +110,7 @@ func (a *app) orderOf(ctx context.Context, o api.Orders, file string) (orders.Or
 	return out, nil
 }
 
-func (a *app) serviceOrderList() *cobra.Command {
+func (oc *orderCommands) serviceOrderList() *cobra.Command {
 	limit := 0
 	cmd := &cobra.Command{
 		Use: "list", Short: "List orders of several instances",
@@ -118,29 +118,29 @@ func (a *app) serviceOrderList() *cobra.Command {
 			"they are. An order is kept for a year.",
 		Example: "  southbound service order list --limit 10\n  southbound service order list --json",
 		Args:    exactArgs(0, "nothing more"),
-		RunE: a.ordered(a.openToRead, func(ctx context.Context, o api.Orders, _ []string) error {
-			return a.listOrders(ctx, o, limit)
+		RunE: oc.views.ordered(oc.openToRead, func(ctx context.Context, o api.Orders, _ []string) error {
+			return oc.listOrders(ctx, o, limit)
 		}),
 	}
 	cmd.Flags().IntVar(&limit, "limit", 0, "list no more than this; 0: all")
 	return cmd
 }
 
-func (a *app) listOrders(ctx context.Context, o api.Orders, limit int) error {
+func (oc *orderCommands) listOrders(ctx context.Context, o api.Orders, limit int) error {
 	rows := [][]cell{{{text: "STATE"}, {text: "PLACED"}, {text: "ID"}, {text: "DESCRIPTION"}}}
 	q := orders.OrderQuery{Descending: true}
 	for listed := 0; ; {
 		if q.Limit = 0; limit > 0 {
 			q.Limit = limit - listed
 		}
-		page, err := o.PlacedOrders(ctx, a.env, q)
+		page, err := o.PlacedOrders(ctx, oc.env, q)
 		if err != nil {
 			return err
 		}
 		for n := range page.Items {
 			p := &page.Items[n]
-			if a.json {
-				a.line(p)
+			if oc.json {
+				oc.line(p)
 				continue
 			}
 			rows = append(rows, []cell{
@@ -154,11 +154,11 @@ func (a *app) listOrders(ctx context.Context, o api.Orders, limit int) error {
 		}
 	}
 	switch {
-	case a.json:
+	case oc.json:
 	case len(rows) == 1:
-		a.say("there are no orders; `southbound service order -f FILE` places one")
+		oc.say("there are no orders; `southbound service order -f FILE` places one")
 	default:
-		a.table(rows, true)
+		oc.views.table(rows, true)
 	}
 	return nil
 }
@@ -171,37 +171,37 @@ func orderCell(p *orders.Placed) cell {
 	return cell{text: string(p.Status.State), label: label}
 }
 
-func (a *app) serviceOrderShow() *cobra.Command {
+func (oc *orderCommands) serviceOrderShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show an order of several instances, and what became of it",
 		Long: "show says of each item of an order how far it is, and why it failed if it has. ID is " +
 			"what `service order` and `service order list` say.",
 		Example: "  southbound service order show 2f1c0f9e-5f0a-4a57-9d5c-0a9b1b1f8f11 --json",
 		Args:    exactArgs(1, "one id"),
-		RunE: a.ordered(a.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
-			p, err := o.PlacedOrder(ctx, a.env, args[0])
+		RunE: oc.views.ordered(oc.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
+			p, err := o.PlacedOrder(ctx, oc.env, args[0])
 			if err != nil {
 				return err
 			}
-			if a.json {
-				a.line(&p)
+			if oc.json {
+				oc.line(&p)
 				return nil
 			}
-			a.showOrder(&p)
+			oc.showOrder(&p)
 			return nil
 		}),
 	}
 }
 
-func (a *app) showOrder(p *orders.Placed) {
+func (oc *orderCommands) showOrder(p *orders.Placed) {
 	state := orderCell(p)
-	a.printf("order %s\n  state   %s\n  placed  %s\n", p.ID, a.labelled(state.text, state.label),
+	oc.printf("order %s\n  state   %s\n  placed  %s\n", p.ID, oc.views.labelled(state.text, state.label),
 		p.Created.UTC().Format(time.RFC3339))
 	if p.Completed != nil {
-		a.printf("  done    %s\n", p.Completed.UTC().Format(time.RFC3339))
+		oc.printf("  done    %s\n", p.Completed.UTC().Format(time.RFC3339))
 	}
 	if p.Description != "" {
-		a.printf("  about   %s\n", oneLine(p.Description))
+		oc.printf("  about   %s\n", oneLine(p.Description))
 	}
 	rows := make([][]cell, len(p.Items))
 	for n := range p.Items {
@@ -222,5 +222,5 @@ func (a *app) showOrder(p *orders.Placed) {
 			{text: string(i.Status.State), label: label}, {text: reason},
 		}
 	}
-	a.table(rows, false)
+	oc.views.table(rows, false)
 }

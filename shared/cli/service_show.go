@@ -20,12 +20,19 @@ import (
 // ordering is a command about services of an environment.
 type ordering func(ctx context.Context, o api.Orders, args []string) error
 
+// serviceViews is what commands about services share: how they begin, and how lists are shown.
+type serviceViews struct {
+	*console
+	*location
+	*session
+}
+
 // ordered makes the run function of a command about services. open opens the home.
-func (a *app) ordered(
+func (v *serviceViews) ordered(
 	open func(path string) error, run ordering,
 ) func(*cobra.Command, []string) error {
 	return after(open, func(ctx context.Context, args []string) error {
-		o, err := a.home.Orders()
+		o, err := v.home.Orders()
 		if err != nil {
 			return err
 		}
@@ -43,27 +50,27 @@ func reference(text string) orders.Ref {
 
 const referenceHelp = " ID is the id of the instance, or NAME/identity: site/www.example."
 
-func (a *app) serviceList() *cobra.Command {
+func (sv *services) serviceList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the services that can be ordered",
 		Long: "list shows the services that were exported to the environment, with how many " +
 			"instances there are of each, by state.",
 		Example: "  southbound service list\n  southbound service list --json",
 		Args:    exactArgs(0, "nothing more"),
-		RunE:    a.ordered(a.openToRead, a.listServices),
+		RunE:    sv.views.ordered(sv.openToRead, sv.listServices),
 	}
 }
 
-func (a *app) listServices(ctx context.Context, o api.Orders, _ []string) error {
-	all, err := o.Catalog(ctx, a.env, false, true)
+func (sv *services) listServices(ctx context.Context, o api.Orders, _ []string) error {
+	all, err := o.Catalog(ctx, sv.env, false, true)
 	if err != nil {
 		return err
 	}
 	rows := [][]cell{{{text: "SERVICE"}, {text: "INSTANCES"}, {text: "DESCRIPTION"}}}
 	for i := range all {
 		s := &all[i]
-		if a.json {
-			a.line(s)
+		if sv.json {
+			sv.line(s)
 			continue
 		}
 		about := ""
@@ -80,18 +87,18 @@ func (a *app) listServices(ctx context.Context, o api.Orders, _ []string) error 
 		)
 	}
 	if len(all) == 0 {
-		if err := a.there(ctx); err != nil {
+		if err := sv.there(ctx); err != nil {
 			return err
 		}
-		if !a.json {
-			a.say(
+		if !sv.json {
+			sv.say(
 				"no services were exported; `southbound service export PATH` offers those of a model",
 			)
 		}
 		return nil
 	}
-	if !a.json {
-		a.table(rows, true)
+	if !sv.json {
+		sv.views.table(rows, true)
 	}
 	return nil
 }
@@ -137,14 +144,14 @@ type cell struct{ text, label string }
 
 // table writes rows in columns. With cuts, what is too long for the terminal is cut in the last
 // one.
-func (a *app) table(rows [][]cell, cuts bool) {
+func (v *serviceViews) table(rows [][]cell, cuts bool) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, c := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(oneLine(c.text)))
 		}
 	}
-	room := columns(a.out)
+	room := columns(v.out)
 	for _, row := range rows {
 		used, last := 0, len(row)-1
 		for last > 0 && row[last].text == "" {
@@ -156,29 +163,29 @@ func (a *app) table(rows [][]cell, cuts bool) {
 				if cuts && room > 0 {
 					text = fitted(text, max(room-used, 1))
 				}
-				a.printf("%s\n", a.labelled(text, c.label))
+				v.printf("%s\n", v.labelled(text, c.label))
 				break
 			}
 			pad := strings.Repeat(
 				" ",
 				widths[i]-utf8.RuneCountInString(text)+2,
 			) // a gap
-			a.printf("%s%s", a.labelled(text, c.label), pad)
+			v.printf("%s%s", v.labelled(text, c.label), pad)
 			used += widths[i] + 2
 		}
 	}
 }
 
 // labelled returns the name of a state, in the colour of its label on a terminal.
-func (a *app) labelled(text, label string) painted {
+func (v *serviceViews) labelled(text, label string) painted {
 	code := map[string]string{"success": "32", "warning": "33", "danger": "31"}[label]
-	if code == "" || !a.colored() {
+	if code == "" || !v.colored() {
 		return painted(text)
 	}
 	return painted("\x1b[" + code + "m" + text + "\x1b[0m")
 }
 
-func (a *app) serviceShow() *cobra.Command {
+func (sv *services) serviceShow() *cobra.Command {
 	var f catalogFlags
 	cmd := &cobra.Command{
 		Use: "show NAME", Short: "Show a service that can be ordered",
@@ -189,25 +196,25 @@ func (a *app) serviceShow() *cobra.Command {
 			"  southbound service show site --lifecycle | dot -Tsvg > site.svg",
 		Args: exactArgs(1, "the name of a service"),
 	}
-	cmd.RunE = a.ordered(a.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
+	cmd.RunE = sv.views.ordered(sv.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
 		if f.schema && f.dot {
 			return fault.New(fault.Usage, "service show", "--schema and --lifecycle are two things").
 				WithHint("use one of them")
 		}
-		s, err := a.offer(ctx, o, args[0], f.version, f.version < 0)
+		s, err := sv.views.offer(ctx, o, args[0], f.version, f.version < 0)
 		switch {
 		case err != nil:
 			return err
 		case f.schema:
-			a.line(s.Schema())
+			sv.line(s.Schema())
 		case f.dot:
-			a.printf("%s", s.Lifecycle.Dot())
-		case a.json:
-			a.line(s)
+			sv.printf("%s", s.Lifecycle.Dot())
+		case sv.json:
+			sv.line(s)
 		default:
-			a.showService(&s.Service, false)
+			sv.showService(&s.Service, false)
 			if s.Summary != nil {
-				a.printf("  instances: %s\n", counted(s.Summary))
+				sv.printf("  instances: %s\n", counted(s.Summary))
 			}
 		}
 		return nil
@@ -221,14 +228,14 @@ func (a *app) serviceShow() *cobra.Command {
 
 // offer returns a service, with how many instances there are if these are to be counted, and says
 // which one may be meant if there is none.
-func (a *app) offer(
+func (v *serviceViews) offer(
 	ctx context.Context, o api.Orders, name string, version int, counts bool,
 ) (orders.Offer, error) {
-	s, err := o.Offer(ctx, a.env, name, version, counts)
+	s, err := o.Offer(ctx, v.env, name, version, counts)
 	if !fault.Is(err, fault.NotFound) {
 		return s, err
 	}
-	all, others := o.Catalog(ctx, a.env, false, false)
+	all, others := o.Catalog(ctx, v.env, false, false)
 	if others != nil {
 		return s, err
 	}
@@ -254,7 +261,7 @@ type listFlags struct {
 	limit   int
 }
 
-func (a *app) serviceInstances() *cobra.Command {
+func (sv *services) serviceInstances() *cobra.Command {
 	var f listFlags
 	cmd := &cobra.Command{
 		Use: "instances NAME [FILTER]", Short: "List the instances of a service",
@@ -265,8 +272,8 @@ func (a *app) serviceInstances() *cobra.Command {
 			"  southbound service instances site state=failed state=rejected\n" +
 			"  southbound service instances site quota=5 --sort last_updated --descending --json",
 		Args: atLeastOne("the name of a service"),
-		RunE: a.ordered(a.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
-			return a.listInstances(ctx, o, args, f)
+		RunE: sv.views.ordered(sv.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
+			return sv.listInstances(ctx, o, args, f)
 		}),
 	}
 	cmd.Flags().
@@ -312,10 +319,10 @@ func instanceFilter(s *orders.Offer, terms []string) (orders.Filter, error) {
 	return f, nil
 }
 
-func (a *app) listInstances(
+func (sv *services) listInstances(
 	ctx context.Context, o api.Orders, args []string, f listFlags,
 ) error {
-	s, err := a.offer(ctx, o, args[0], -1, false)
+	s, err := sv.views.offer(ctx, o, args[0], -1, false)
 	if err != nil {
 		return err
 	}
@@ -335,13 +342,13 @@ func (a *app) listInstances(
 		if q.Limit = 0; f.limit > 0 {
 			q.Limit = f.limit - listed
 		}
-		page, err := o.List(ctx, a.env, q)
+		page, err := o.List(ctx, sv.env, q)
 		if err != nil {
 			return err
 		}
 		for i := range page.Items {
-			if a.json {
-				a.line(&page.Items[i])
+			if sv.json {
+				sv.line(&page.Items[i])
 				continue
 			}
 			rows = append(rows, row(&page.Items[i], s.Identity != nil))
@@ -352,13 +359,13 @@ func (a *app) listInstances(
 		}
 	}
 	switch {
-	case a.json:
+	case sv.json:
 	case listed == 0 && len(args) > 1:
-		a.say("no instance matches")
+		sv.say("no instance matches")
 	case listed == 0:
-		a.say("there are no instances; `southbound service create %s …` orders one", s.Name)
+		sv.say("there are no instances; `southbound service create %s …` orders one", s.Name)
 	default:
-		a.table(rows, false)
+		sv.views.table(rows, false)
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ import (
 const maxOrder = 4 << 20
 
 // readOrder reads a file with JSON or YAML; - is standard input.
-func (a *app) readOrder(name string) (any, error) {
-	var in io.Reader = a.stdin
+func (oc *orderCommands) readOrder(name string) (any, error) {
+	var in io.Reader = oc.stdin
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {

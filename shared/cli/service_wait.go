@@ -12,12 +12,12 @@ import (
 
 // waitForTransfers waits until no transfer of instances is under way, and returns them as they are
 // then. In an embedded home it does what they wait for, unless `southbound run` does.
-func (a *app) waitForTransfers(
+func (oc *orderCommands) waitForTransfers(
 	ctx context.Context, o api.Orders, limit time.Duration, all []orders.Instance,
 ) ([]orders.Instance, error) {
 	ctx, cancel := withTimeout(ctx, limit)
 	defer cancel()
-	defer a.orders.worksOnOrders(ctx)()
+	defer oc.worker.worksOnOrders(ctx)()
 	clock := local.Clock{}
 	began := clock.Now()
 	for n := range all {
@@ -27,7 +27,7 @@ func (a *app) waitForTransfers(
 				nextPoll(clock.Now().Sub(began)),
 			) // when it is cut short, asking fails
 			before := all[n].State
-			i, err := o.Instance(ctx, a.env, orders.Ref{Service: all[n].Service, ID: all[n].ID})
+			i, err := o.Instance(ctx, oc.env, orders.Ref{Service: all[n].Service, ID: all[n].ID})
 			if ctx.Err() != nil {
 				return nil, fault.Wrap(fault.Unknown, "wait", context.Cause(ctx))
 			}
@@ -35,7 +35,7 @@ func (a *app) waitForTransfers(
 				return nil, err
 			}
 			if all[n] = i; i.State != before {
-				a.say("%s: %s → %s", called(&i), before, i.State)
+				oc.say("%s: %s → %s", called(&i), before, i.State)
 			}
 		}
 	}
