@@ -3,10 +3,12 @@
 package python_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"southbound/localstack/server"
 	"southbound/shared/lang/python"
@@ -81,6 +83,15 @@ def names() -> "string":
     return f"{isinstance(Client, type)} {TypedClient is of.TypedClient} {vars(inmanta.protocol)['SyncClient'] is of.SyncClient}"
 
 @plugin
+def packages() -> "string":
+    """Uses parts of packages that wait, and that std in Python only mentions."""
+    import importlib, jinja2, ssl, types, zipfile
+    waited = type(jinja2) is not types.ModuleType, type(ssl) is not types.ModuleType
+    std = importlib.import_module("inmanta_plugins.std")
+    return f"{waited} {std.Environment is jinja2.Environment} {jinja2.Template('{{ 1 + 1 }}').render()} " \
+           f"{ssl.create_default_context().check_hostname} {zipfile.is_zipfile(__file__)}"
+
+@plugin
 def threads() -> "int":
     """Uses a part in several threads at once."""
     out, begin = [], threading.Barrier(8)
@@ -138,6 +149,7 @@ func TestPartsOfTheLibraryAreRunLater(t *testing.T) {
 	code := startUses(t)
 	for _, test := range []struct{ plugin, want string }{
 		{"uses::idle", "[]"},
+		{"uses::packages", `'(True, True) True 2 True False'`},
 		{"uses::set_first", "7"},
 		{"uses::idle", `['sqlalchemy']`},
 		{"uses::by_name", "True"},
@@ -151,6 +163,67 @@ func TestPartsOfTheLibraryAreRunLater(t *testing.T) {
 		v, err := call(t, code, test.plugin)
 		if err != nil || types.Repr(v) != test.want {
 			t.Errorf("%s: got %s, %v, want %s", test.plugin, types.Repr(v), err, test.want)
+		}
+	}
+}
+
+// TestKept holds that the host keeps its code for the next process, takes only what is its own and
+// whole, and forgets what other versions have kept long ago.
+func TestKept(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	above := filepath.Join(cache, "southbound", "python")
+	long, old := time.Now().Add(-31*24*time.Hour), filepath.Join(above, "old")
+	if err := os.MkdirAll(old, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(old, long, long); err != nil {
+		t.Fatal(err)
+	}
+	file := func() string {
+		t.Helper()
+		startUses(t)
+		found, err := filepath.Glob(filepath.Join(above, "*", "cpython-*"))
+		if err != nil || len(found) != 1 {
+			t.Fatal(found, err)
+		}
+		return found[0]
+	}
+	path := file()
+	if _, err := os.Stat(old); !os.IsNotExist(err) {
+		t.Error("what was kept long ago is there", err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What the code is taken from is seen by a file that is written anew only if it was not used.
+	for _, test := range []struct {
+		name  string
+		anew  bool
+		spoil func() error
+	}{
+		{"as it was", false, func() error { return nil }},
+		{"torn", true, func() error { return os.WriteFile(path, whole[:len(whole)/2], 0o600) }},
+		{"empty", true, func() error { return os.WriteFile(path, nil, 0o600) }},
+		{"others may write it", true, func() error { return os.Chmod(path, 0o666) }},
+	} {
+		if err := test.spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, long, long); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(file())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if anew := !info.ModTime().Equal(long); anew != test.anew || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: written anew: %v, %v", test.name, anew, info.Mode())
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !bytes.Equal(text, whole) {
+			t.Errorf("%s: it is not what it was: %v", test.name, err)
 		}
 	}
 }

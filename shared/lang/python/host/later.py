@@ -14,10 +14,13 @@ _PARTS = {
     "inmanta.file_parser", "inmanta.module", "inmanta.parser.plyInmantaParser", "inmanta.protocol.auth.auth",
     "inmanta.protocol.endpoints", "inmanta.protocol.exceptions", "inmanta.protocol.methods",
     "inmanta.protocol.methods_v2", "inmanta.protocol.openapi.model", "inmanta.protocol.websocket",
-    "asyncpg", "click", "cryptography.hazmat.backends", "cryptography.hazmat.primitives.asymmetric.rsa",
-    "cryptography.hazmat.primitives.serialization", "docstring_parser", "email_validator", "jsonpath_ng", "jwt",
-    "packaging.requirements", "ruamel.yaml", "ruamel.yaml.comments", "tornado.concurrent", "tornado.gen",
-    "tornado.web", "urllib.request", "yaml",
+    "asyncio.sslproto", "asyncpg", "cProfile", "click", "cryptography.hazmat.backends",
+    "cryptography.hazmat.primitives.asymmetric.rsa", "cryptography.hazmat.primitives.serialization",
+    "docstring_parser", "email_validator", "hmac", "jinja2", "jsonpath_ng", "jwt", "packaging._manylinux",
+    "packaging._musllinux", "packaging.requirements", "profile", "pstats",
+    "pydantic._internal._discriminated_union", "pydantic._internal._known_annotated_metadata", "pydantic.plugin",
+    "ruamel.yaml", "ruamel.yaml.comments", "secrets", "ssl", "tornado.concurrent", "tornado.gen", "tornado.web",
+    "urllib.request", "yaml", "zipfile",
 }
 # Names that the code of a module reads when it is imported, but only mentions, such as in an annotation.
 _MENTIONED = {
@@ -53,6 +56,7 @@ _MENTIONED = {
         "inmanta.protocol.openapi.model": "ParameterType",
     },
     "inmanta_plugins": {"inmanta.module": "Project"},
+    "inmanta_plugins.std": {"jinja2": "Environment FileSystemLoader PrefixLoader Template"},
     "inmanta.util": {"asyncpg": "pool", "click": "Group", "packaging.requirements": "Requirement"},
 }
 # What modules that register the methods of the server's API stand for: it is whole when it is looked at.
@@ -97,8 +101,9 @@ def _is_inside(module, name, value):
     return isinstance(value, types.ModuleType) and value.__name__ == module.__name__ + "." + name
 
 def _inside(module, held, name):
-    """Returns the module of a name in a package of the library, for which the package needs not be run."""
-    if "__path__" not in held or name.startswith("_") or not module.__name__.startswith("inmanta."):
+    """Returns the module of a name in a package that is known well, for which the package needs not be run."""
+    known = module.__name__ == "jinja2" or module.__name__.startswith("inmanta.")
+    if "__path__" not in held or name.startswith("_") or not known:
         return None
     whole = module.__name__ + "." + name
     if name in held:
@@ -116,10 +121,8 @@ def _only_mentions(frame, module, name):
     if frame.f_code.co_flags & _IN_FUNCTION:
         return False
     reader = frame.f_globals.get("__name__", "")
-    if reader.startswith("inmanta_plugins."):
-        reader = "inmanta_plugins"
-    names = _MENTIONED.get(reader, {}).get(module)
-    return names is not None and name in names.split()
+    readers = [reader, "inmanta_plugins"] if reader.startswith("inmanta_plugins.") else [reader]
+    return any(name in _MENTIONED.get(r, {}).get(module, "").split() for r in readers)
 
 class Mentioned:
     """Stands for something of a module until it is more than mentioned."""
@@ -246,6 +249,8 @@ _finder = Finder()
 
 def begin():
     """Has these parts run later from now on."""
+    if importlib.util.find_spec("_ssl") is None:  # whoever imports ssl finds out, and goes on without it
+        _PARTS.discard("ssl")
     sys.meta_path.insert(0, _finder)
 
 def end():

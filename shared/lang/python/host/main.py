@@ -83,6 +83,7 @@ def _installed():
 def _collect():
     """Has garbage collected from now on, and what was loaded left out of that."""
     gc.freeze()
+    gc.set_threshold(50_000, 20, 50)  # most of what a model makes stays: looking through it finds nothing
     gc.enable()
 
 def _load(message):
