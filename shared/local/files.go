@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -57,46 +59,44 @@ func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
 // Put implements deploy.Files: each file is written, synced and renamed to its place; then each
 // folder is synced once.
 func (f *Files) Put(ctx context.Context, blobs []state.Blob) error {
-	const workers = 8
 	if err := os.MkdirAll(filepath.Join(f.dir, newFiles), 0o700); err != nil {
 		return fileError("store file", err)
 	}
-	errs := make([]error, len(blobs))
+	if err := sideBySide(ctx, blobs, f.put); err != nil {
+		return err
+	}
+	dirs := []string{f.dir}
+	for i := range blobs {
+		dirs = append(dirs, filepath.Dir(f.path(blobs[i].Hash)))
+	}
+	slices.Sort(dirs)
+	return sideBySide(ctx, slices.Compact(dirs), func(dir string) error {
+		return fileError("store file", syncDir(dir))
+	})
+}
+
+// sideBySide does f for all, some at a time, as a disk syncs many in little more time than one. It
+// returns one of the errors.
+func sideBySide[T any](ctx context.Context, all []T, f func(T) error) error {
+	const workers = 8
+	errs := make([]error, len(all))
 	var wg sync.WaitGroup
 	next := make(chan int)
-	for range min(workers, len(blobs)) {
+	for range min(workers, len(all)) {
 		wg.Go(func() {
 			for i := range next {
-				errs[i] = f.put(blobs[i])
+				errs[i] = f(all[i])
 			}
 		})
 	}
-	dirs := map[string]bool{}
-	for i := range blobs {
+	for i := range all {
 		if ctx.Err() == nil {
 			next <- i
-			if hashPattern().MatchString(blobs[i].Hash) {
-				dirs[filepath.Dir(f.path(blobs[i].Hash))] = true
-			}
 		}
 	}
 	close(next)
 	wg.Wait()
-	if err := errors.Join(ctx.Err(), errors.Join(errs...)); err != nil {
-		for _, e := range errs {
-			if e != nil {
-				return e
-			}
-		}
-		return err
-	}
-	dirs[f.dir] = true
-	for d := range dirs {
-		if err := syncDir(d); err != nil {
-			return fileError("store file", err)
-		}
-	}
-	return nil
+	return cmp.Or(append(errs, ctx.Err())...)
 }
 
 func (f *Files) put(b state.Blob) error {
