@@ -119,7 +119,7 @@ func (p *progress) runs(now api.Progress, at time.Time) string {
 		text += " for " + took.Round(time.Second).String()
 	}
 	if len(agents) > 1 {
-		text += fmt.Sprintf(" and on %d more agents", len(agents)-1)
+		text += " and on " + plural(len(agents)-1, "more agent")
 	}
 	return text
 }

@@ -93,6 +93,7 @@ func (m *Machine) try(ctx context.Context, a *attempt) {
 		if a.err == nil || !passing || ctx.Err() != nil || time.Since(began)+pause > retry {
 			break
 		}
+		provider.Waits(ctx, a.err.Error())
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):

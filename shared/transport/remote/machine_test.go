@@ -40,11 +40,13 @@ func TestMachine(t *testing.T) {
 				return conn, nil
 			}}
 			defer m.Close()
+			var told atomic.Int32
+			watched := provider.OnWaits(t.Context(), func(string) { told.Add(1) })
 			var wait sync.WaitGroup
 			for range 5 {
 				wait.Go(func() {
 					for range 2 {
-						if got, err := m.Conn(t.Context()); !errors.Is(err, c.want) || err == nil && got != conn {
+						if got, err := m.Conn(watched); !errors.Is(err, c.want) || err == nil && got != conn {
 							t.Errorf("%v, expected %v", err, c.want)
 						}
 					}
@@ -53,6 +55,9 @@ func TestMachine(t *testing.T) {
 			wait.Wait()
 			if n := tries.Load(); n != c.tries {
 				t.Errorf("%d tries, expected %d", n, c.tries)
+			}
+			if n := told.Load(); n != c.tries-1 {
+				t.Errorf("it was said %d times why it is tried again, expected %d", n, c.tries-1)
 			}
 		})
 	}
