@@ -302,7 +302,7 @@ func (w *working) partSlice(ctx context.Context, until time.Time) (d deploy.DryR
 		return d, nil, err
 	}
 	d, err = w.s.Engine.ReadErrand(ctx, w.env, *asked.Errand, deploy.Reading{Until: until,
-		Known: known, Told: func(agents []string) { w.left(ctx, agents) }})
+		Known: known, Progress: func(agents []string) { w.left(ctx, agents) }})
 	if err != nil || len(d.Left) > 0 {
 		return d, nil, err
 	}

@@ -128,7 +128,7 @@ func (w *working) slice(
 		return w.discover(ctx, job)
 	}
 	from := deploy.Reading{Until: until, State: w.rec.State,
-		Told: func(agents []string) { w.left(ctx, agents) }}
+		Progress: func(agents []string) { w.left(ctx, agents) }}
 	if w.s.ByRunner != nil {
 		from.Others = w.askOthers
 	}

@@ -44,8 +44,8 @@ type Reading struct {
 	// Others, when not nil, is handed all that is still to be read before anything is, one errand
 	// an agent, and says of each whether somebody else reads that.
 	Others func(ctx context.Context, errands []Errand) ([]Elsewhere, error)
-	// Told, when not nil, is told again and again which agents are still to be compared.
-	Told func(agents []string)
+	// Progress, when not nil, is called repeatedly with the agents that are still to be compared.
+	Progress func(agents []string)
 }
 
 // DryRun compares a version with reality and changes nothing. Number 0 stands for the released
@@ -247,8 +247,8 @@ func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*state.Row) e
 		return err
 	}
 	for i, lane := range lanes {
-		if d.from.Told != nil {
-			d.from.Told(agentsOf(append(slices.Clone(left), lanes[i:]...)))
+		if d.from.Progress != nil {
+			d.from.Progress(agentsOf(append(slices.Clone(left), lanes[i:]...)))
 		}
 		if !others[state.AgentOf(lane)] {
 			if err := d.lane(ctx, lane, byLane[lane]); err != nil {

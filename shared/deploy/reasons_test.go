@@ -209,7 +209,7 @@ func (s *lateEvent) Outbox(ctx context.Context, env string, limit int) ([]state.
 	return append(late, rest...), err
 }
 
-// TestEventOfBeforeTheLastRun pins that an event which is settled late asks for nothing of what was
+// TestEventOfBeforeTheLastRun pins that an event which is handled late asks for nothing of what was
 // claimed after it and has ended, also while that is being checked once more.
 func TestEventOfBeforeTheLastRun(t *testing.T) {
 	t.Parallel()

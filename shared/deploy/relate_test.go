@@ -93,11 +93,11 @@ func TestRelations(t *testing.T) {
 		if r.SendEvent {
 			t.Errorf("%s sends events, which nobody wrote", r.ID)
 		}
-		if r.Heard {
+		if r.Subscribed {
 			heard = append(heard, r.ID)
 		}
-		if len(r.Hears) > 0 {
-			hears[r.ID] = r.Hears
+		if len(r.Subscriptions) > 0 {
+			hears[r.ID] = r.Subscriptions
 		}
 	}
 	want := map[resource.ID][]resource.ID{
@@ -319,7 +319,7 @@ func TestTargetIsToldByWhatStays(t *testing.T) {
 		return r
 	}
 	service, pack := body(hears.ID), body(heard.ID)
-	if !slices.Contains(service.Hears, pack.ID) || !pack.Tells() || !service.ToldBy(pack) {
+	if !slices.Contains(service.Subscriptions, pack.ID) || !pack.SendsEvents() || !service.ReceivesEventsOf(pack) {
 		t.Errorf("%+v does not tell %+v of its changes", pack, service)
 	}
 }

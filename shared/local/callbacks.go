@@ -110,9 +110,9 @@ func pendingOf(
 	err := query(c, pendingColumns+where, func(s *sqlite.Stmt) error {
 		p := callback.Pending{
 			Instance: s.ColumnText(0), Service: s.ColumnText(1), From: s.ColumnInt64(2),
-			Last: s.ColumnInt64(3), Told: map[string]int64{}, // columns
+			Last: s.ColumnInt64(3), Delivered: map[string]int64{}, // columns
 		}
-		err := instanceJSON(columnBytes(s, 4), &p.Told) // the last column
+		err := instanceJSON(columnBytes(s, 4), &p.Delivered) // the last column
 		out = append(out, p)
 		return err
 	}, args...)
@@ -132,8 +132,8 @@ func (b *Callbacks) Pending(
 	return out, err
 }
 
-// Told implements callback.Store.
-func (b *Callbacks) Told(
+// Delivered implements callback.Store.
+func (b *Callbacks) Delivered(
 	ctx context.Context, env, instance, id string, seq int64, all []string,
 ) error {
 	return b.home.write(ctx, writeCallbacks, func(c *sqlite.Conn) error {
@@ -142,11 +142,11 @@ func (b *Callbacks) Told(
 			return err
 		}
 		p := &found[0]
-		p.Told[id] = max(p.Told[id], seq)
+		p.Delivered[id] = max(p.Delivered[id], seq)
 		if p.Done(all) {
 			return query(c, "DELETE FROM callback_pending WHERE env = ? AND id = ?", nil, env, instance)
 		}
 		return query(c, "UPDATE callback_pending SET told = ? WHERE env = ? AND id = ?", nil,
-			[]byte(toJSON(p.Told)), env, instance)
+			[]byte(toJSON(p.Delivered)), env, instance)
 	})
 }

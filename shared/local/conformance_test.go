@@ -100,7 +100,7 @@ func TestNotifier(t *testing.T) {
 	t.Parallel()
 	deploytest.TestNotifier(t, func(*testing.T) deploytest.NotifierHarness {
 		b := NewNotifier()
-		return deploytest.NotifierHarness{Notifier: b, Heard: func(_ context.Context, env, lane string) ([]resource.ID, bool) { return b.Answer(env, lane) }}
+		return deploytest.NotifierHarness{Notifier: b, Received: func(_ context.Context, env, lane string) ([]resource.ID, bool) { return b.Answer(env, lane) }}
 	})
 }
 

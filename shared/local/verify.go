@@ -18,9 +18,9 @@ import (
 // verifyAgain is for how long a file that was verified and stays as it is counts as whole.
 const verifyAgain = time.Minute
 
-// settled is how long a file has to be as it is before it counts as verified: a file that is
+// stableFor is how long a file has to be as it is before it counts as verified: a file that is
 // written twice within a tick of the clock of the file system has the same time.
-const settled = 20 * time.Millisecond
+const stableFor = 20 * time.Millisecond
 
 // maxVerified is how many files a process remembers.
 const maxVerified = 4096
@@ -91,7 +91,7 @@ func (f *Files) verify(hash string, now time.Time) error {
 	if err != nil {
 		return fileError("read file", err)
 	}
-	if now.Sub(was.ModTime()) > settled {
+	if now.Sub(was.ModTime()) > stableFor {
 		f.verified.note(hash, was, now)
 	}
 	return nil

@@ -69,9 +69,9 @@ func (d *decoder) member(r *Resource, key string) {
 	case "requires":
 		r.Requires = d.ids()
 	case "heard":
-		r.Heard = d.bool()
+		r.Subscribed = d.bool()
 	case "hears":
-		r.Hears = d.ids()
+		r.Subscriptions = d.ids()
 	case "send_event":
 		r.SendEvent = d.bool()
 	case "set":

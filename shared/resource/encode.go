@@ -296,11 +296,11 @@ func appendEscape(b []byte, c byte) []byte {
 // default are left out.
 func (r *Resource) Encode() ([]byte, error) {
 	b, err := appendMap(append(make([]byte, 0, r.size()), `{"attributes":`...), r.Attributes, exact, 0, false)
-	if r.Heard {
+	if r.Subscribed {
 		b = append(b, `,"heard":true`...)
 	}
 	if err == nil {
-		b, err = appendIDs(b, "hears", r.Hears)
+		b, err = appendIDs(b, "hears", r.Subscriptions)
 	}
 	if err == nil {
 		b, err = appendString(append(b, `,"id":`...), string(r.ID))
@@ -367,7 +367,7 @@ func (r *Resource) size() int {
 			n += 16 * len(v)
 		}
 	}
-	for _, ids := range [][]ID{r.Requires, r.Hears} {
+	for _, ids := range [][]ID{r.Requires, r.Subscriptions} {
 		for _, id := range ids {
 			n += len(id) + 4
 		}

@@ -27,19 +27,20 @@ type Resource struct {
 	Requires   []ID           // sorted, without repeats
 	Set        string         // "" is the shared set
 	Flags
-	// Heard and Hears follow from the types of the resources of a model. Heard: at least one
-	// resource that requires this one hears its changes, whether or not it sends events. Hears are
-	// those of Requires whose changes this one hears in that way, sorted, without repeats.
-	Heard bool
-	Hears []ID
+	// Subscribed and Subscriptions follow from the types of the resources of a model. Subscribed: at
+	// least one resource that requires this one receives its changes, whether or not it sends events.
+	// Subscriptions are those of Requires whose changes this one receives in that way, sorted, without
+	// repeats. They are stored as "heard" and "hears".
+	Subscribed    bool
+	Subscriptions []ID
 }
 
-// Tells reports whether r has to tell others of its changes.
-func (r *Resource) Tells() bool { return r.SendEvent || r.Heard }
+// SendsEvents reports whether others have to be notified of the changes of r.
+func (r *Resource) SendsEvents() bool { return r.SendEvent || r.Subscribed }
 
-// ToldBy reports whether r is told of the changes of other, which it requires.
-func (r *Resource) ToldBy(other *Resource) bool {
-	return r.ReceiveEvents && (other.SendEvent || slices.Contains(r.Hears, other.ID))
+// ReceivesEventsOf reports whether r is notified of the changes of other, which it requires.
+func (r *Resource) ReceivesEventsOf(other *Resource) bool {
+	return r.ReceiveEvents && (other.SendEvent || slices.Contains(r.Subscriptions, other.ID))
 }
 
 // Flags are settings of a resource besides its attributes.

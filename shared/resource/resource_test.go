@@ -35,7 +35,7 @@ func TestHashIsPinned(t *testing.T) {
 		"Unordered": {"order, repeats and flags beside purged and report_only do not count", func(r *Resource, a *Agent) {
 			r.Requires, r.Set, a.Lanes, a.Name = nil, "frontend", 7, "other"
 			r.PurgeOnDelete, r.SendEvent, r.ReceiveEvents = true, true, false
-			r.Heard, r.Hears = true, []ID{"x::Y[a,n=v]"}
+			r.Subscribed, r.Subscriptions = true, []ID{"x::Y[a,n=v]"}
 		}, "0"},
 		"WholeFloat": {"5.0 is 5", func(r *Resource, _ *Agent) { r.Attributes["size"] = 12.0 }, "0"},
 		"NoOptions":  {"no options are empty options", func(_ *Resource, a *Agent) { a.Options = map[string]any{} }, "0"},
@@ -81,7 +81,7 @@ func TestEncodeIsPinned(t *testing.T) {
 	full := sample()
 	full.Set, full.Flags = "frontend", Flags{Purged: true, PurgeOnDelete: true, ReportOnly: true, SendEvent: true}
 	full.Requires = append(full.Requires, "x::Y[a,n=\"]")
-	full.Heard, full.Hears = true, full.Requires[1:]
+	full.Subscribed, full.Subscriptions = true, full.Requires[1:]
 	tests := map[string]struct {
 		r    *Resource
 		want string
@@ -142,7 +142,7 @@ func TestDecodeRefuses(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	full := sample()
 	full.Set, full.Flags = "frontend", Flags{Purged: true, PurgeOnDelete: true, ReportOnly: true, SendEvent: true}
-	full.Heard, full.Hears = true, full.Requires
+	full.Subscribed, full.Subscriptions = true, full.Requires
 	for _, r := range []*Resource{sample(), full} {
 		b, _ := r.Encode()
 		f.Add(b)

@@ -39,7 +39,7 @@ func (f *function) calls(
 		if orders && n.late < maxLate {
 			err = f.Home.Compiles.NotifyCalls(context.WithoutCancel(ctx), env, n.late+1)
 		} else {
-			err = f.tell(ctx, env, total)
+			err = f.deliver(ctx, env, total)
 		}
 		if err == nil {
 			continue
@@ -53,9 +53,9 @@ func (f *function) calls(
 	return out
 }
 
-// tell has the callbacks of an environment told what happened. What there is no time for is left to
+// deliver has the callbacks of an environment told what happened. What there is no time for is left to
 // another invocation; callbacks that fail are called again when the sweep finds that it is time.
-func (f *function) tell(ctx context.Context, env string, total time.Duration) error {
+func (f *function) deliver(ctx context.Context, env string, total time.Duration) error {
 	h := f.Home
 	deadline, _ := ctx.Deadline()
 	// Clocks of machines do not matter here: what is left of the time is counted from now.

@@ -88,8 +88,8 @@ const (
 	// limitPart is which part of an invocation a compile has: what is begun in the middle can take
 	// too long for several orders, and once more for the first of them alone.
 	limitPart = 5
-	// lookEarly is how much sooner than the sweep asks for it all instances may be looked at.
-	lookEarly = time.Minute
+	// checkEarly is how much sooner than the sweep asks for it all instances may be looked at.
+	checkEarly = time.Minute
 	// modelRoom is what unpacked models may take of the 512 MB that the function has on its disk.
 	modelRoom = 384 << 20
 )
@@ -216,7 +216,7 @@ func (f *function) worker(env string) *fulfil.Worker {
 	w := fulfil.New(fulfil.Config{
 		Env: env, Instances: h.Instances, Definitions: h.Definitions, Engine: h.Engine,
 		Types: h.Types, Mapper: f.mapper, Agent: h.Config.Packs.Check, Dir: f.dir, Elsewhere: python,
-		Notified: true, Followers: h.Instances, Again: compiles.LookAgain - lookEarly,
+		Notified: true, Followers: h.Instances, Again: compiles.CheckInterval - checkEarly,
 		Limits: f.limits, Room: modelRoom, Passwords: h.Instances.Passwords(env),
 		Print: func(text string) {
 			f.Log.Debug("a model prints", "environment", env, "text", strings.TrimSpace(text))

@@ -153,9 +153,9 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// TestLookAgain wants the sweep to have all instances of an environment looked at each half hour,
+// TestCheckInterval wants the sweep to have all instances of an environment looked at each half hour,
 // whatever was begun when, though nothing is due in it.
-func TestLookAgain(t *testing.T) {
+func TestCheckInterval(t *testing.T) {
 	h := hometest.New(t, url, handlers.All()).Open(t, nil)
 	if err := h.Definitions.Put(t.Context(), "prod", "bundle", []definition.Service{customer(t)}); err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestCalls(t *testing.T) {
 	must(finder.Sweep(t.Context(), "prod"))
 	calls("it failed a moment ago", 0)
 	rests("it failed a moment ago", false)
-	must(h.Callbacks.Told(t.Context(), "prod", i.ID, "a", 1, []string{"a"}))
+	must(h.Callbacks.Delivered(t.Context(), "prod", i.ID, "a", 1, []string{"a"}))
 	must(finder.Sweep(t.Context(), "prod"))
 	calls("all was told", 0)
 	rests("all was told", true)

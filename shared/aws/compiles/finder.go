@@ -24,10 +24,10 @@ type Finder struct {
 	// Serve, when not nil, has the queue listened to: environments with services need it.
 	Serve func(ctx context.Context) error
 
-	mu     sync.Mutex
-	known  map[string]offers    // by environment
-	follow map[string]offers    // whether something is followed, by environment
-	looked map[string]time.Time // when a sweep has had all instances of an environment looked at
+	mu      sync.Mutex
+	known   map[string]offers    // by environment
+	follow  map[string]offers    // whether something is followed, by environment
+	checked map[string]time.Time // when a sweep has had all instances of an environment looked at
 }
 
 // Calls are what callbacks are to be told; *services.Callbacks has it.
@@ -42,9 +42,9 @@ type Followed interface {
 	Followed(ctx context.Context, env string) (bool, error)
 }
 
-// LookAgain is how often all instances of an environment are looked at, in case that a notice of
+// CheckInterval is how often all instances of an environment are looked at, in case that a notice of
 // what was run was lost: nothing is due of those that wait for nothing.
-const LookAgain = 30 * time.Minute
+const CheckInterval = 30 * time.Minute
 
 // offers is whether an environment has services, or followers, as it was at a time.
 type offers struct {
@@ -56,7 +56,7 @@ type offers struct {
 // too late is found by the sweep.
 const remembered = time.Minute
 
-// Sweep notifies the compile function when something is due in an environment, and each LookAgain.
+// Sweep notifies the compile function when something is due in an environment, and each CheckInterval.
 func (f *Finder) Sweep(ctx context.Context, env string) error {
 	if some, err := f.offers(ctx, env, 0); !some || err != nil {
 		return err
@@ -85,12 +85,12 @@ func (f *Finder) Sweep(ctx context.Context, env string) error {
 func (f *Finder) again(env string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := f.Now().Truncate(LookAgain)
-	last, ok := f.looked[env]
-	if f.looked == nil {
-		f.looked = map[string]time.Time{}
+	now := f.Now().Truncate(CheckInterval)
+	last, ok := f.checked[env]
+	if f.checked == nil {
+		f.checked = map[string]time.Time{}
 	}
-	f.looked[env] = now
+	f.checked[env] = now
 	return ok && last.Before(now)
 }
 

@@ -29,10 +29,10 @@ const (
 )
 
 const (
-	batchSize  = 10                     // the most that Lambda takes from a FIFO queue at once
-	settling   = 5 * time.Second        // that is waited for a mapping in the middle of a change; then it is left to the next sweep
-	firstPause = 100 * time.Millisecond // between two looks at it
-	maxPause   = 2 * time.Second
+	batchSize      = 10                     // the most that Lambda takes from a FIFO queue at once
+	transitionWait = 5 * time.Second        // that is waited for a mapping in the middle of a change; then it is left to the next sweep
+	firstPause     = 100 * time.Millisecond // between two looks at it
+	maxPause       = 2 * time.Second
 )
 
 // connect brings the mapping of a queue to where Lambda polls it.
@@ -50,7 +50,7 @@ func (p *Provisioner) disconnect(ctx context.Context, o owner, url string) (bool
 // bring steps until the mapping is, or is going to be, as wanted. It reports whether it changed
 // anything. Every step begins with what there is, so it does not matter who made the steps before.
 func (p *Provisioner) bring(ctx context.Context, o owner, url string, want bool) (changed bool, err error) {
-	deadline := p.Clock.Now().Add(settling)
+	deadline := p.Clock.Now().Add(transitionWait)
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		there, did, err := p.step(ctx, o, url, want)
 		changed = changed || did

@@ -100,7 +100,7 @@ func TestConformance(t *testing.T) {
 				api := client(kind)
 				queues := &queue.Queues{API: api, Prefix: awstest.Unique(t)}
 				e := &consumer{t: t, api: api, queues: queues, deliveries: map[[2]string][]queue.Message{}}
-				return deploytest.NotifierHarness{Notifier: queue.NewNotifier(api, queues), Heard: e.answer}
+				return deploytest.NotifierHarness{Notifier: queue.NewNotifier(api, queues), Received: e.answer}
 			})
 		})
 	}

@@ -224,4 +224,4 @@ func pendingPart(env string) string { return callbacksPart + "/" + env }
 // callbacks were told of the instance.
 func pendingSort(id string, last int64) string { return fmt.Sprintf("%s/%016x", id, last) }
 
-func toldSort(id string) string { return id + "/t" }
+func deliveredSort(id string) string { return id + "/t" }

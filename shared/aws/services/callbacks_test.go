@@ -195,7 +195,7 @@ func TestRequestsOfCallbacks(t *testing.T) {
 			return b.Report(t.Context(), env, "a", callback.Health{Failures: 1})
 		}, map[string]int{"GetItem": 1, "TransactWriteItems": 1}},
 		{"what was told", func() error {
-			return b.Told(t.Context(), env, "one", "a", 1, []string{"a"})
+			return b.Delivered(t.Context(), env, "one", "a", 1, []string{"a"})
 		}, map[string]int{"Query": 1, "TransactWriteItems": 1}},
 	} {
 		m.Take()

@@ -77,7 +77,7 @@ func (w *waiting) add(t *table, i item) error {
 	w.Instance = id
 	if end == "t" {
 		w.seq = attributevalue.NumberOf(i, attrSeq)
-		return t.unpack(i, &w.Told)
+		return t.unpack(i, &w.Delivered)
 	}
 	last, err := strconv.ParseInt(end, 16, 64)
 	if err != nil {
@@ -111,7 +111,7 @@ func (t *table) gather(
 			flush()
 		}
 		if now == nil {
-			now = &waiting{Pending: callback.Pending{Told: map[string]int64{}}}
+			now = &waiting{Pending: callback.Pending{Delivered: map[string]int64{}}}
 		}
 		damaged = now.add(t, i)
 		return on && damaged == nil
@@ -146,9 +146,9 @@ func (b *Callbacks) pending(
 	return out, err
 }
 
-// Told implements callback.Store. Items of events that all were told go, and the one of what was
+// Delivered implements callback.Store. Items of events that all were told go, and the one of what was
 // told with the last of them.
-func (b *Callbacks) Told(
+func (b *Callbacks) Delivered(
 	ctx context.Context, env, instance, id string, seq int64, all []string,
 ) error {
 	for try := 0; ; try++ {
@@ -164,8 +164,8 @@ func (b *Callbacks) Told(
 			return err
 		}
 		later := seq > w.Of(id)
-		w.Told[id] = max(w.Told[id], seq)
-		items, err := b.tell(env, w, all)
+		w.Delivered[id] = max(w.Delivered[id], seq)
+		items, err := b.deliveredItems(env, w, all)
 		if err != nil || len(items) == 0 || len(items) == 1 && items[0].Put != nil && !later {
 			return err
 		}
@@ -175,8 +175,8 @@ func (b *Callbacks) Told(
 	}
 }
 
-// tell returns what becomes of the items of an instance, when callbacks were told some of it.
-func (b *Callbacks) tell(
+// deliveredItems returns what becomes of the items of an instance, when callbacks were told some of it.
+func (b *Callbacks) deliveredItems(
 	env string, w *waiting, all []string,
 ) ([]types.TransactWriteItem, error) {
 	lowest := w.Last
@@ -196,17 +196,17 @@ func (b *Callbacks) tell(
 	}
 	if len(out) == len(w.rows) {
 		if w.seq > 0 {
-			d := remove(toldSort(w.Instance))
+			d := remove(deliveredSort(w.Instance))
 			d.ConditionExpression = aws.String("n = :n")
 			d.ExpressionAttributeValues = item{":n": attributevalue.Number(w.seq)}
 		}
 		return out, nil
 	}
-	i, err := b.pack(w.Told)
+	i, err := b.pack(w.Delivered)
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(i, key(pendingPart(env), toldSort(w.Instance)))
+	maps.Copy(i, key(pendingPart(env), deliveredSort(w.Instance)))
 	i[attrSeq] = attributevalue.Number(w.seq + 1)
 	return append(out, put(b.Table, i, w.seq)), nil
 }

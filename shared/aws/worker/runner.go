@@ -28,11 +28,11 @@ type Runner struct {
 }
 
 const (
-	hearFor = 20 * time.Second // what SQS allows
+	longPoll = 20 * time.Second // what SQS allows
 	// Who has just begun or got work may well stop next, and is not to wait for the end of a long
 	// request.
-	hearLively = 2 * time.Second
-	lively     = 2 * time.Minute
+	shortPoll = 2 * time.Second
+	lively    = 2 * time.Minute
 	// hideFor is how long messages are hidden from others; it is prolonged while their lane runs.
 	hideFor   = 60 * time.Second
 	beatEvery = 20 * time.Second
@@ -61,9 +61,9 @@ func (r *Runner) Serve(ctx context.Context) error {
 	pause, began, said := firstPause, r.Server.Clock.Now(), ""
 	worked := began
 	for ctx.Err() == nil {
-		poll := hearFor
+		poll := longPoll
 		if r.Server.Clock.Now().Sub(worked) < lively {
-			poll = hearLively
+			poll = shortPoll
 		}
 		q, deliveries, err := r.receive(ctx, cmp.Or(r.Poll, poll))
 		switch {

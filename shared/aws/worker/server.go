@@ -92,13 +92,13 @@ func (s *Server) Serve(ctx context.Context, batch []Message, q *queue.Listener, 
 			dispatchers[w.place] = s.open(ctx, w.place, s.Until(deadline))
 		}
 	}
-	told := make([]<-chan error, len(work))
+	results := make([]<-chan error, len(work))
 	for i, w := range work { // side by side
-		told[i] = dispatchers[w.place].ask(w.lane, w.done, w.received() > 1)
+		results[i] = dispatchers[w.place].ask(w.lane, w.done, w.received() > 1)
 	}
 	back := map[string]time.Duration{} // when messages come again
 	for i, w := range work {
-		err := <-told[i]
+		err := <-results[i]
 		var other *busy
 		switch {
 		case err == nil:

@@ -13,10 +13,10 @@ import (
 // NotifierHarness is one fresh notifier that nobody has used.
 type NotifierHarness struct {
 	Notifier state.Notifier
-	// Heard takes what whoever serves a lane hears: the resources named by the notices since the
+	// Received takes what whoever serves a lane hears: the resources named by the notices since the
 	// last call, or none when one of the notices named none. It reports false when the lane was not
 	// notified, or when the notices were lost.
-	Heard func(ctx context.Context, env, lane string) (done []resource.ID, notified bool)
+	Received func(ctx context.Context, env, lane string) (done []resource.ID, notified bool)
 	// Lossy says that notices may be lost in this harness; otherwise each is heard.
 	Lossy bool
 	// Serial says that the notifier must not be used concurrently.
@@ -41,7 +41,7 @@ type notifierCheck struct {
 // nothing unless it was notified.
 func (h NotifierHarness) expect(ctx context.Context, t *testing.T, env, lane string, notified bool, want ...resource.ID) {
 	t.Helper()
-	got, heard := h.Heard(ctx, env, lane)
+	got, heard := h.Received(ctx, env, lane)
 	if !heard {
 		if notified && !h.Lossy {
 			t.Errorf("%s %s: not heard", env, lane)
@@ -133,7 +133,7 @@ func manyAndLarge(ctx context.Context, t *testing.T, h NotifierHarness) {
 	}
 	noError(t, h.Notifier.Notify(ctx, env, notices))
 	for i := range notices {
-		got, notified := h.Heard(ctx, env, notices[i].Lane)
+		got, notified := h.Received(ctx, env, notices[i].Lane)
 		if !notified && !h.Lossy {
 			t.Fatalf("lane %d was not heard", i)
 		}

@@ -60,7 +60,7 @@ func TestFind(t *testing.T) {
 		for {
 			lane := g.Lanes[rnd.IntN(len(g.Lanes))]
 			w := workerOf(s, lane, v)
-			if err := looksRight(w, s, whole); err != nil {
+			if err := checkPart(w, s, whole); err != nil {
 				t.Fatalf("seed %d: %s: %v", seed, lane, err)
 			}
 			var ready []int32
@@ -89,8 +89,8 @@ func workerOf(s state.State, lane string, v *view) *worker {
 	return w
 }
 
-// looksRight lets a lane look around, and compares what it sees with the whole.
-func looksRight(w *worker, s *fixedState, whole *frontier) error {
+// checkPart lets a lane look around, and compares what it sees with the whole.
+func checkPart(w *worker, s *fixedState, whole *frontier) error {
 	g, agent := s.g, state.AgentOf(w.lane)
 	w.sched, _ = s.Schedule(context.Background(), "e", agent)
 	if !w.view.learn(w.sched, []string{agent}, false) {
@@ -120,9 +120,9 @@ func looksRight(w *worker, s *fixedState, whole *frontier) error {
 	return nil
 }
 
-// TestFindNear pins that a lane sees no more than its neighbours where all is scheduled, and asks
+// TestFindNeighbours pins that a lane sees no more than its neighbours where all is scheduled, and asks
 // nobody else.
-func TestFindNear(t *testing.T) {
+func TestFindNeighbours(t *testing.T) {
 	t.Parallel()
 	var nodes []version.Node
 	for i := range 100 {
@@ -136,7 +136,7 @@ func TestFindNear(t *testing.T) {
 	g := version.NewGraph(nodes)
 	s := &fixedState{g: g, needs: slices.Repeat([]bool{true}, 100)}
 	w := workerOf(s, "a50/0", NewViews().of("e", 0, g))
-	if err := looksRight(w, s, newFrontier(g, slices.Clone(s.needs))); err != nil {
+	if err := checkPart(w, s, newFrontier(g, slices.Clone(s.needs))); err != nil {
 		t.Fatal(err)
 	}
 	read := 0

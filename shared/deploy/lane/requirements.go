@@ -100,7 +100,7 @@ func (p *part) changedSince(c *claim, res *resource.Resource) bool {
 	for _, q := range p.graph.Requires(c.node) {
 		if r := p.dep(q); r != nil && !r.ChangedAt.IsZero() &&
 			!r.ChangedAt.Before(c.row.SucceededAt) &&
-			r.Tells(res) {
+			r.SendsEventsTo(res) {
 			return true
 		}
 	}

@@ -61,7 +61,7 @@ func (r *recording) record(ctx context.Context) error {
 		follows = append(follows, more...)
 	}
 	r.unrecorded = false
-	return r.tell(ctx, follows, committed.PlanSeq != r.sched.PlanSeq)
+	return r.followUp(ctx, follows, committed.PlanSeq != r.sched.PlanSeq)
 }
 
 // first returns the commit of all that was done, as it is right if no row was changed by others.
@@ -114,9 +114,9 @@ func (r *recording) unwritten() int {
 	return n
 }
 
-// tell does what follows from results, and notifies those who wait for them. replanned: the
+// followUp does what follows from results, and notifies those who wait for them. replanned: the
 // schedule has changed since it was read.
-func (r *recording) tell(ctx context.Context, follows []state.Outbox, replanned bool) error {
+func (r *recording) followUp(ctx context.Context, follows []state.Outbox, replanned bool) error {
 	if replanned {
 		r.stale.mark()
 	}

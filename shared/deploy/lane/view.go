@@ -133,7 +133,7 @@ func (v *view) isClear(n int32) bool {
 	return v.clear[n]
 }
 
-// agree settles in the frontier of a part of the graph what is known to be clear, and learns from
+// agree applies to the frontier of a part of the graph what is known to be clear, and learns from
 // it what else is: of the nodes that were expanded, all that they require is in the part.
 func (v *view) agree(f *frontier, nodes, expanded []int32) {
 	v.mu.Lock()

@@ -16,9 +16,9 @@ import (
 // anew each time, since resources may come from an earlier version.
 func (c *Checker) Relate(resources []resource.Resource, byID map[resource.ID]int) {
 	for i := range resources {
-		resources[i].Heard, resources[i].Hears = false, nil
+		resources[i].Subscribed, resources[i].Subscriptions = false, nil
 	}
-	hear := func(r, of *resource.Resource) { r.Hears, of.Heard = append(r.Hears, of.ID), true }
+	subscribe := func(r, of *resource.Resource) { r.Subscriptions, of.Subscribed = append(r.Subscriptions, of.ID), true }
 	for i := range resources {
 		r := &resources[i]
 		for _, to := range c.Related(r) {
@@ -29,12 +29,12 @@ func (c *Checker) Relate(resources []resource.Resource, byID map[resource.ID]int
 			other := &resources[j]
 			switch to.Kind {
 			case schema.Subscribe:
-				hear(r, other)
+				subscribe(r, other)
 				fallthrough
 			case schema.Require:
 				r.Requires = append(r.Requires, other.ID)
 			case schema.Notify:
-				hear(other, r)
+				subscribe(other, r)
 				fallthrough
 			case schema.Before:
 				other.Requires = append(other.Requires, r.ID)
@@ -45,8 +45,8 @@ func (c *Checker) Relate(resources []resource.Resource, byID map[resource.ID]int
 		r := &resources[i]
 		slices.Sort(r.Requires)
 		r.Requires = slices.Compact(r.Requires)
-		slices.Sort(r.Hears)
-		r.Hears = slices.Compact(r.Hears)
+		slices.Sort(r.Subscriptions)
+		r.Subscriptions = slices.Compact(r.Subscriptions)
 	}
 }
 

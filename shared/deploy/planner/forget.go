@@ -154,7 +154,7 @@ func (pl *Planner) forget(
 	if err := pl.FollowUp(ctx, env, follows); err != nil && !state.Transient(err) {
 		return ids, err
 	}
-	return ids, nil // what could not be settled now, a sweep settles
+	return ids, nil // what could not be done now, a sweep does
 }
 
 // letGo plans to remove a row, unless it is wanted again meanwhile.

@@ -143,7 +143,7 @@ func (p *followUp) waveChecks(row *state.Row) bool {
 // and have not run since.
 func concerns(o *state.Outbox, row *state.Row, rows map[resource.ID]*state.Row) bool {
 	return o.Kind != state.OutboxEvent ||
-		!ranSince(row, o) && happened(o, rows[o.Of]) && row.Hears(rows[o.Of])
+		!ranSince(row, o) && happened(o, rows[o.Of]) && row.ReceivesEventsOf(rows[o.Of])
 }
 
 // ranSince reports whether a run of a row that has ended was claimed after the change that an event
@@ -154,7 +154,7 @@ func ranSince(row *state.Row, o *state.Outbox) bool {
 
 // happened reports whether an event tells of a change that its row records; of is nil if that is
 // gone. A commit stores what follows from all its results, also from one that its row was left out
-// of: if that counts after all, the commit that settles it stores the event once more, and
+// of: if that counts after all, the commit that resolves it stores the event once more, and
 // otherwise what was changed is told of when the next run ends.
 func happened(
 	o *state.Outbox,

@@ -131,14 +131,14 @@ func (r *releaser) load(ctx context.Context) error {
 // says returns whether a resource has to tell others of its changes, and what is not known of it.
 // Most have neither, which their bodies show without being decoded.
 func says(en *version.Entry) (tells bool, missing []string, err error) {
-	if !en.MayTell() && !en.HasReferences() {
+	if !en.MaySendEvents() && !en.HasReferences() {
 		return false, nil, nil
 	}
 	res, err := resource.Decode(en.Body)
 	if err != nil {
 		return false, nil, fault.Wrap(fault.Internal, "read resource", err)
 	}
-	return res.Tells(), model.Missing(res.Attributes), nil
+	return res.SendsEvents(), model.Missing(res.Attributes), nil
 }
 
 // planEntry plans one resource of the new version. One that is not fresh has not changed and can

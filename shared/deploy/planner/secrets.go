@@ -36,8 +36,8 @@ func (pl *Config) prefetchVersions(ctx context.Context, refs []any) {
 	}
 }
 
-// lookUp finds out whether a secret exists.
-func (pl *Config) lookUp(ctx context.Context) func(resource.Secret) error {
+// secretExists finds out whether a secret exists.
+func (pl *Config) secretExists(ctx context.Context) func(resource.Secret) error {
 	return func(ref resource.Secret) error {
 		if v, ok := pl.Secrets.(state.SecretVersions); ok {
 			_, err := v.Version(ctx, ref)

@@ -197,7 +197,7 @@ func (c *changer) change(now *resource.Resource) error {
 	if same, err := c.sameEdges(was, now); err != nil || !same || !known {
 		return cmp.Or(err, ErrWhole)
 	}
-	now.Requires, now.Hears, now.Heard = was.Requires, was.Hears, was.Heard
+	now.Requires, now.Subscriptions, now.Subscribed = was.Requires, was.Subscriptions, was.Subscribed
 	entry, err := version.NewEntry(now, agent)
 	if err != nil {
 		return ErrWhole

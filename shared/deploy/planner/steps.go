@@ -26,7 +26,7 @@ type PlannedChange struct {
 	ID      resource.ID
 	Action  string // create, update, delete, none, orphan, undefined
 	Changes map[string]diff.Diff
-	Reason  string // why it cannot be told, or would not be run
+	Reason  string // why it cannot be shown, or would not be run
 	Failed  bool   // reading it failed
 	Replace bool   // it would be updated by replacing the thing
 	Deletes bool   // it is undefined, and once it is not, its thing is deleted, or replaced
@@ -51,8 +51,8 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 	s := &steps{rows: map[resource.ID]*state.Row{}}
 	var leaving []PlannedChange
 	add := func(was, now *state.Row) error {
-		w, told, err := p.step(was, now)
-		if err != nil || !told ||
+		w, shown, err := p.step(was, now)
+		if err != nil || !shown ||
 			!p.targets.shows(now.ID, now.Ticket != 0 && p.rows[now.ID] != nil || now.Unfinished()) {
 			return err
 		}
@@ -112,9 +112,9 @@ func (s *steps) digest(p *planning) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// step says what would become of a resource, given its row before and after what is planned. told
+// step says what would become of a resource, given its row before and after what is planned. shown
 // is false when there is nothing to say: it left earlier.
-func (p *forecast) step(was, now *state.Row) (w PlannedChange, told bool, err error) {
+func (p *forecast) step(was, now *state.Row) (w PlannedChange, shown bool, err error) {
 	w = PlannedChange{ID: now.ID, Action: "none"}
 	switch {
 	case now.Orphaned:
@@ -162,7 +162,7 @@ func (p *forecast) undecided(w *PlannedChange, was, now *state.Row) error {
 	return err
 }
 
-// change says what a deploy of a row that is not as wanted would do, as far as that can be told
+// change says what a deploy of a row that is not as wanted would do, as far as that can be shown
 // without looking.
 func (p *forecast) change(w *PlannedChange, was, now *state.Row) error {
 	res, err := resource.Decode(now.Body)
@@ -263,7 +263,7 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 		dry:   true,
 	}
 	p.reset()
-	if problems := x.Model.UnsetSecrets(pl.lookUp(ctx)); len(problems) > 0 {
+	if problems := x.Model.UnsetSecrets(pl.secretExists(ctx)); len(problems) > 0 {
 		return nil, problems.Err()
 	}
 	p.mending = !pl.Intact(ctx, stored)
@@ -296,7 +296,7 @@ func (pl *Planner) Check(ctx context.Context, env string, x Export) error {
 	}
 	p := &planning{pl: pl, env: stored, was: stored, dry: true}
 	p.reset()
-	if problems := x.Model.UnsetSecrets(pl.lookUp(ctx)); len(problems) > 0 {
+	if problems := x.Model.UnsetSecrets(pl.secretExists(ctx)); len(problems) > 0 {
 		return problems.Err()
 	}
 	p.mending = !pl.Intact(ctx, stored)
@@ -349,11 +349,11 @@ func (p *forecast) guard(ctx context.Context, x Export, fresh bool) error {
 	var deleted, leaving []resource.ID
 	for _, id := range p.order {
 		was, now := p.before[id], p.rows[id]
-		w, told, err := p.step(&was, now)
+		w, shown, err := p.step(&was, now)
 		switch {
 		case err != nil:
 			return err
-		case !told, was.Removing && now.Removing:
+		case !shown, was.Removing && now.Removing:
 			continue
 		}
 		if w.Action == "delete" || w.Replace || w.Deletes {

@@ -212,7 +212,7 @@ func (t *targeted) check(m *model.Model) diag.Problems {
 		byID[all[i].ID] = i
 	}
 	pl.Checker.Relate(all, byID)
-	t.tell(all, byID)
+	t.restoreKept(all, byID)
 	copy(m.Resources, all[:n])
 	var problems diag.Problems
 	for _, r := range t.kept {
@@ -240,21 +240,21 @@ func (t *targeted) check(m *model.Model) diag.Problems {
 	return problems
 }
 
-// tell restores at the end of all what stays as it is, and has whatever something hears by its type
+// restoreKept restores at the end of all what stays as it is, and has whatever something hears by its type
 // tell of its changes: also if only one of the two is targeted. That is no intent of its own.
-func (t *targeted) tell(all []resource.Resource, byID map[resource.ID]int) {
+func (t *targeted) restoreKept(all []resource.Resource, byID map[resource.ID]int) {
 	for i, r := range t.kept {
 		all[len(all)-len(t.kept)+i] = *r
 	}
 	for i := range all {
-		for _, id := range all[i].Hears {
+		for _, id := range all[i].Subscriptions {
 			if j, there := byID[id]; there {
-				all[j].Heard = true
+				all[j].Subscribed = true
 			}
 		}
 	}
 	for i, r := range t.kept {
-		r.Heard = all[len(all)-len(t.kept)+i].Heard
+		r.Subscribed = all[len(all)-len(t.kept)+i].Subscribed
 	}
 }
 
@@ -288,7 +288,7 @@ func (t *targeted) resolve(ctx context.Context, m *model.Model) error {
 	for _, r := range t.kept {
 		en := t.entries[r.ID]
 		was, err := resource.Decode(en.Body)
-		if err != nil || len(was.Requires) != len(r.Requires) || was.Heard != r.Heard {
+		if err != nil || len(was.Requires) != len(r.Requires) || was.Subscribed != r.Subscribed {
 			if en.Body, err = r.Encode(); err != nil {
 				return fault.Wrap(fault.Internal, "encode resource "+string(r.ID), err)
 			}

@@ -65,11 +65,11 @@ func (r *releaser) wakeOne(row *state.Row) bool {
 	return true
 }
 
-// tied finds resources that stay as they are but require or hear something new that tells of its
-// changes and is scheduled already: it may be changing right now, by a run that does not know of
-// this resource yet.
+// tied finds resources that stay as they are but require, or are subscribed to, something new that
+// sends events and is scheduled already: it may be changing right now, by a run that does not know
+// of this resource yet.
 func (r *releaser) tied(ctx context.Context) error {
-	fresh, tells := map[resource.ID][]resource.ID{}, map[resource.ID]*resource.Resource{}
+	fresh, senders := map[resource.ID][]resource.ID{}, map[resource.ID]*resource.Resource{}
 	var ids []resource.ID
 	for i := range r.after {
 		en := &r.after[i]
@@ -88,9 +88,9 @@ func (r *releaser) tied(ctx context.Context) error {
 		}
 		for _, id := range now.Requires {
 			newly := !slices.Contains(was.Requires, id) ||
-				slices.Contains(now.Hears, id) && !slices.Contains(was.Hears, id)
+				slices.Contains(now.Subscriptions, id) && !slices.Contains(was.Subscriptions, id)
 			if newly && now.ReceiveEvents {
-				fresh[en.ID], tells[en.ID] = append(fresh[en.ID], id), now
+				fresh[en.ID], senders[en.ID] = append(fresh[en.ID], id), now
 				ids = append(ids, id)
 			}
 		}
@@ -98,7 +98,7 @@ func (r *releaser) tied(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return r.findOwing(ctx, fresh, tells, ids)
+	return r.findOwing(ctx, fresh, senders, ids)
 }
 
 // findOwing notes which of the resources with fresh requirements may owe a reload; ids are all of
@@ -128,10 +128,10 @@ func (r *releaser) findOwing(
 			if row == nil || row.Ticket == 0 && !r.waveAsks(row) {
 				return false // when it runs, it is known who requires it
 			}
-			if en := after[q]; en != nil && (&state.Row{Body: en.Body}).Tells(now[id]) {
+			if en := after[q]; en != nil && (&state.Row{Body: en.Body}).SendsEventsTo(now[id]) {
 				return true
 			}
-			return row.Tells(now[id])
+			return row.SendsEventsTo(now[id])
 		})
 	}
 	return nil

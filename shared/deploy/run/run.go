@@ -177,7 +177,7 @@ func (r *Run) Finish() *Result {
 	}
 	r.Facts = r.host.facts
 	if r.res != nil {
-		r.SendsEvent = r.res.Tells()
+		r.SendsEvent = r.res.SendsEvents()
 	}
 	if r.Outcome == state.StatusFailed || r.Outcome == state.StatusUnavailable {
 		line := provider.Line{At: r.Finished, Level: provider.LevelError, Msg: r.Reason}

@@ -231,9 +231,9 @@ func (b *taskBooks) did(id resource.ID, what string) {
 	}
 }
 
-// untold notes that the newest call has ended without an answer: what it did with success is known
+// unanswered notes that the newest call has ended without an answer: what it did with success is known
 // to nobody.
-func (b *taskBooks) untold() {
+func (b *taskBooks) unanswered() {
 	for _, have := range b.runs {
 		if have.by == b.call {
 			have.did, have.reloaded = have.before, false
@@ -334,7 +334,7 @@ func (b *books) changed(r *run, id resource.ID, what string) {
 	e := r.state.read(env)
 	for j, d := range b.effect.ids {
 		row := e.rows[d]
-		if b.effect.needs[j]&(1<<i) == 0 || row == nil || d.Type() != typeThing || row.SucceededAt.IsZero() || r.says(d, `"receive_events":false`) || !all && !b.hears(d, id) {
+		if b.effect.needs[j]&(1<<i) == 0 || row == nil || d.Type() != typeThing || row.SucceededAt.IsZero() || r.says(d, `"receive_events":false`) || !all && !b.subscribed(d, id) {
 			continue
 		}
 		if _, exists := r.world.thing(d).observe(r.sched.now); exists { // what comes to be later needs no reload for it
@@ -343,12 +343,12 @@ func (b *books) changed(r *run, id resource.ID, what string) {
 	}
 }
 
-// hears reports whether d is told of the changes of id because of a type, as what is released says.
+// subscribed reports whether d is told of the changes of id because of a type, as what is released says.
 // That this is so where the types say so is for checkContent and checkTargeted: what a targeted
 // export is not about stays as it was, and hears nothing new.
-func (b *books) hears(d, id resource.ID) bool {
+func (b *books) subscribed(d, id resource.ID) bool {
 	one, other := b.released.entries[d], b.released.entries[id]
-	return one != nil && other != nil && slices.Contains(one.res.Hears, id)
+	return one != nil && other != nil && slices.Contains(one.res.Subscriptions, id)
 }
 
 // says reports whether a text is in the intent of a resource.

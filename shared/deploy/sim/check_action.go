@@ -120,7 +120,7 @@ func (r *run) checkOutcome(row, was *state.Row, c *state.Commit) {
 	case row.Reason != a.Reason && row.Blocked != state.BlockedYes:
 		r.violate("L1", "the record of a run of %s gives as reason %q, and its row %q", row.ID, a.Reason, row.Reason)
 	case was.Ticket == 0 && a.Outcome == state.StatusDeployed && a.Change == diff.NoChange && clean(was) &&
-		!slices.ContainsFunc(c.Parameters, func(p state.Parameter) bool { return p.Of == row.ID }) && !r.heardOf(was):
+		!slices.ContainsFunc(c.Parameters, func(p state.Parameter) bool { return p.Of == row.ID }) && !r.notifiedOf(was):
 		r.violate("C1", "%s was checked, is as it was, and is written", row.ID)
 	}
 	t := r.sched.cur
@@ -175,24 +175,24 @@ func (r *run) checkReload(t *task, id resource.ID) {
 	if own := t.books.runs[id]; own.purged || own.did == diff.Created && row.SucceededAt.IsZero() {
 		r.violate("C1", "%s reloads %s, which is gone, or new", t.name, id)
 	}
-	if !r.heardChange(t, i, row) {
+	if !r.receivedChange(t, i, row) {
 		r.violate("C1", "%s reloads %s, and nothing that it requires and hears has changed since its last success", t.name, id)
 	}
 }
 
-// heardOf is heardChange for a row by its id, as far as what is in force says anything of it.
-func (r *run) heardOf(row *state.Row) bool {
+// notifiedOf is receivedChange for a row by its id, as far as what is in force says anything of it.
+func (r *run) notifiedOf(row *state.Row) bool {
 	i, known := r.books.effect.index[row.ID]
-	return !known || r.heardChange(r.sched.cur, i, row)
+	return !known || r.receivedChange(r.sched.cur, i, row)
 }
 
-// heardChange reports whether something that a row requires and hears has changed since its last
+// receivedChange reports whether something that a row requires and hears has changed since its last
 // success, or may have.
-func (r *run) heardChange(t *task, i int, row *state.Row) bool {
+func (r *run) receivedChange(t *task, i int, row *state.Row) bool {
 	eff, e := r.books.effect, r.state.read(env)
 	for j, q := range eff.ids {
 		of := e.rows[q]
-		if eff.needs[i]&(1<<j) == 0 || of == nil || !r.says(q, `"send_event":true`) && !r.books.hears(row.ID, q) {
+		if eff.needs[i]&(1<<j) == 0 || of == nil || !r.says(q, `"send_event":true`) && !r.books.subscribed(row.ID, q) {
 			continue
 		}
 		here := t.books.runs[q]

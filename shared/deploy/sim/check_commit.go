@@ -135,7 +135,7 @@ func (r *run) checkResults(t *task, c *state.Commit, out *state.Committed, b bef
 			r.checkResult(t, row, &was, c)
 			r.checkOutcome(row, &was, c)
 			r.checkMeanwhile(t, row, &was)
-			r.checkTold(t, row, &was, c)
+			r.checkNotified(t, row, &was, c)
 		} else if row.Attempts != was.Attempts {
 			r.violate("D7", "%s counts a failure of %s twice", t.name, row.ID)
 		}
@@ -251,7 +251,7 @@ func (r *run) tells(id resource.ID) bool {
 		return false
 	}
 	res, err := resource.Decode(row.Body)
-	return err == nil && res.Tells()
+	return err == nil && res.SendsEvents()
 }
 
 // checkLeft checks that nobody gives up a lane in which something has acted that is not recorded:

@@ -84,7 +84,7 @@ func (r *run) changedBefore(t *task, id resource.ID) bool {
 	return known && slices.ContainsFunc(t.books.claimed, func(q resource.ID) bool {
 		j, known := eff.index[q]
 		have := t.books.runs[q]
-		return known && eff.needs[i]&(1<<j) != 0 && have != nil && have.acted && (r.says(q, `"send_event":true`) || r.books.hears(id, q))
+		return known && eff.needs[i]&(1<<j) != 0 && have != nil && have.acted && (r.says(q, `"send_event":true`) || r.books.subscribed(id, q))
 	})
 }
 
@@ -219,7 +219,7 @@ func (r *run) reasonChanged(c *state.Commit, row, was *state.Row) {
 	all := r.says(row.ID, `"send_event":true`)
 	for j, d := range eff.ids {
 		behind := slices.ContainsFunc(c.Rows, func(o state.Row) bool { return o.ID == d && o.LastAction > row.LastAction })
-		if eff.needs[j]&(1<<i) != 0 && (all || r.books.hears(d, row.ID)) && !behind {
+		if eff.needs[j]&(1<<i) != 0 && (all || r.books.subscribed(d, row.ID)) && !behind {
 			r.books.law.add(d, "a change of "+string(row.ID), false)
 		}
 	}

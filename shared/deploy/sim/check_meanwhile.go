@@ -71,9 +71,9 @@ func (r *run) checkUnwritten(t *task, c *state.Commit) {
 	}
 }
 
-// checkTold checks that what tells others says so when a run has changed it, or may have: at once
+// checkNotified checks that what tells others says so when a run has changed it, or may have: at once
 // when the run ends well, else at the next that does.
-func (r *run) checkTold(t *task, row, was *state.Row, c *state.Commit) {
+func (r *run) checkNotified(t *task, row, was *state.Row, c *state.Commit) {
 	i := slices.IndexFunc(c.Actions, func(a state.Action) bool { return a.ID == row.LastAction })
 	if have := t.books.runs[row.ID]; i >= 0 && have != nil && r.tells(row.ID) {
 		a := &c.Actions[i]
@@ -156,7 +156,7 @@ func requiresMore(now, was []byte) bool {
 	more := func(now, was []resource.ID) bool {
 		return slices.ContainsFunc(now, func(id resource.ID) bool { return !slices.Contains(was, id) })
 	}
-	return a.ReceiveEvents && (more(a.Requires, b.Requires) || more(a.Hears, b.Hears))
+	return a.ReceiveEvents && (more(a.Requires, b.Requires) || more(a.Subscriptions, b.Subscriptions))
 }
 
 // checkTimed checks what a timer asks for, beside retries: nothing where it is off or everything is

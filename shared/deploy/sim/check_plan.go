@@ -82,7 +82,9 @@ func (r *run) checkAsked(t *task, c *state.Commit, b before) {
 		if row == nil || row.Rev != rev {
 			continue // it is asked for, or has changed since
 		}
-		waits := r.running(row) || row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson || row.Compliance == state.Undefined || row.Orphaned
+		// One that was being run when the leases were read is asked for by what it ran for, also if
+		// that run is given up by now.
+		waits := r.running(row) || t.books.sawRunning[id] || row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson || row.Compliance == state.Undefined || row.Orphaned
 		if row.Ticket == 0 && !waits {
 			r.violate("D7", "%s is to retry what has failed, and leaves %s out", t.name, id)
 		}
@@ -336,7 +338,7 @@ func (r *run) released(t *task, number int) {
 	for id, o := range b.events { // what it does not require or hear any more it owes nothing
 		i, known := b.effect.index[id]
 		j, there := b.effect.index[o.by]
-		if !known || !there || b.effect.needs[i]&(1<<j) == 0 || o.heard && !b.hears(id, o.by) {
+		if !known || !there || b.effect.needs[i]&(1<<j) == 0 || o.heard && !b.subscribed(id, o.by) {
 			delete(b.events, id)
 		}
 	}

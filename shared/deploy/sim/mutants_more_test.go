@@ -52,7 +52,7 @@ func recordMutants() []mutant {
 			}
 		}, nil),
 		{Mutant{Name: "NoticesOfOthersLost", Why: "what is done in one lane is not told to another", Check: "late", Config: func(c *deploy.Config, _ *State) {
-			c.Notifier = &tellsNoResults{c.Notifier}
+			c.Notifier = &notifiesNoResults{c.Notifier}
 		}}, 1000},
 		{Mutant{Name: "ReportOnlyActs", Why: "what is only to be compared is changed", Check: "", Config: func(c *deploy.Config, _ *State) {
 			c.State = &forgetsReportOnly{c.State}
@@ -76,10 +76,10 @@ func (m *saysNotRunning) Commit(ctx context.Context, env string, c state.Commit)
 	return out, err
 }
 
-// tellsNoResults leaves out notices that say what is done.
-type tellsNoResults struct{ state.Notifier }
+// notifiesNoResults leaves out notices that say what is done.
+type notifiesNoResults struct{ state.Notifier }
 
-func (m *tellsNoResults) Notify(ctx context.Context, env string, notices []state.Notice) error {
+func (m *notifiesNoResults) Notify(ctx context.Context, env string, notices []state.Notice) error {
 	return m.Notifier.Notify(ctx, env, slices.DeleteFunc(slices.Clone(notices), func(r state.Notice) bool { return len(r.Done) > 0 }))
 }
 

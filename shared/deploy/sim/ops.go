@@ -452,7 +452,7 @@ func (r *run) checkContent(t *task, book *exportBook, c *content) {
 			r.violate("V1", "%s: version %d lacks %s", t.name, c.number, id)
 		case o.partial != nil && w.Set == "": // merged with what was there
 		case have.res.Attributes["v"] != w.Attributes["v"] || have.res.Flags != w.Flags,
-			!slices.Equal(have.res.Requires, c.tied(w)) || !slices.Equal(have.res.Hears, c.heard(w)):
+			!slices.Equal(have.res.Requires, c.tied(w)) || !slices.Equal(have.res.Subscriptions, c.heard(w)):
 			r.violate("V1", "%s: version %d has %s as %s, which is not what was exported", t.name, c.number, id, have.body)
 		}
 	}

@@ -302,7 +302,7 @@ func (c *callerPort) Call(ctx context.Context, limit time.Duration, f func(ctx c
 	if !r.faulty || r.sched.rng.Float64() >= r.plan.faults.hang {
 		err := guarded(func() { f(ctx) })
 		if err != nil {
-			t.books.untold()
+			t.books.unanswered()
 		}
 		return err
 	}
@@ -318,11 +318,11 @@ func (c *callerPort) Call(ctx context.Context, limit time.Duration, f func(ctx c
 		return c.p.noMore(t, "Call")
 	case left.done:
 		if err != nil {
-			t.books.untold()
+			t.books.unanswered()
 		}
 		return err
 	}
-	t.books.untold()
+	t.books.unanswered()
 	left.canceled = true
 	left.books = left.books.orphan()
 	t.faults++

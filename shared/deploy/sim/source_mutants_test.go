@@ -104,8 +104,8 @@ func sourceMutants() []sourceMutant {
 		{"Contradicting", "prevent_destroy and purged go together", "model/validate.go", "if !r.PreventDestroy || !r.Purged",
 			`if mutating("Contradicting") || !r.PreventDestroy || !r.Purged`, "", "preserved", 200},
 		{"HearsLost", "whom a type has told of changes is not stored", "model/relate.go",
-			"r.Hears, of.Heard = append(r.Hears, of.ID), true }",
-			"of.Heard = true; if !mutating(\"HearsLost\") { r.Hears = append(r.Hears, of.ID) } }", "V1", "", 100},
+			"r.Subscriptions, of.Subscribed = append(r.Subscriptions, of.ID), true }",
+			"of.Subscribed = true; if !mutating(\"HearsLost\") { r.Subscriptions = append(r.Subscriptions, of.ID) } }", "V1", "", 100},
 		{"TargetOfLast", "a targeted export takes the rest from a version that is not in force", "planner/target.go",
 			"base, err := p.pl.Client.Version(ctx, p.was, p.env.Released)",
 			"number := p.env.Released\n\tif mutating(\"TargetOfLast\") {\n\t\tnumber = p.env.Last\n\t}\n" +

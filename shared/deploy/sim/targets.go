@@ -147,7 +147,7 @@ func (r *run) checkTargeted(t *task, o *op, number int, c *content) {
 			r.violate("target", "%s: version %d lacks %s", t.name, c.number, w.ID)
 		case have.res.Attributes["v"] != w.Attributes["v"] || have.res.Flags != w.Flags,
 			!slices.Equal(ours(have.res.Requires), ours(c.tied(w))),
-			!slices.Equal(ours(have.res.Hears), ours(c.heard(w))):
+			!slices.Equal(ours(have.res.Subscriptions), ours(c.heard(w))):
 			r.violate("target", "%s: version %d has %s as %s, which is not what was exported", t.name, c.number, w.ID, have.body)
 		}
 	}

@@ -64,23 +64,23 @@ func (r *Row) resourceSet() string {
 	return res.Set
 }
 
-// SendsEvents reports whether dependants are told when the resource has changed.
+// SendsEvents reports whether dependants are notified when the resource has changed.
 func (r *Row) SendsEvents() bool {
 	res, err := resource.Decode(r.Body)
-	return err == nil && res.Tells()
+	return err == nil && res.SendsEvents()
 }
 
-// Tells reports whether a resource that requires this one is told of its changes.
-func (r *Row) Tells(res *resource.Resource) bool {
+// SendsEventsTo reports whether a resource that requires this one is notified of its changes.
+func (r *Row) SendsEventsTo(res *resource.Resource) bool {
 	other, err := resource.Decode(r.Body)
-	return err == nil && res.ToldBy(other)
+	return err == nil && res.ReceivesEventsOf(other)
 }
 
-// Hears reports whether a resource is told of the changes of a requirement; of is nil if the row of
-// that is gone.
-func (r *Row) Hears(of *Row) bool {
+// ReceivesEventsOf reports whether a resource is notified of the changes of a requirement; of is nil
+// if the row of that is gone.
+func (r *Row) ReceivesEventsOf(of *Row) bool {
 	res, err := resource.Decode(r.Body)
-	return err == nil && res.ReceiveEvents && (of == nil || of.Tells(res))
+	return err == nil && res.ReceiveEvents && (of == nil || of.SendsEventsTo(res))
 }
 
 // RootCauses returns the root causes that resources skipped because of r name.

@@ -36,9 +36,9 @@ func (en *Entry) HasReferences() bool {
 		bytes.Contains(en.Body, []byte(`"fact":`))
 }
 
-// MayTell reports whether the resource of an entry may have to tell others of its changes; false is
-// certain.
-func (en *Entry) MayTell() bool {
+// MaySendEvents reports whether others may have to be notified of the changes of the resource of an
+// entry; false is certain.
+func (en *Entry) MaySendEvents() bool {
 	return bytes.Contains(en.Body, []byte(`"send_event"`)) ||
 		bytes.Contains(en.Body, []byte(`"heard"`))
 }

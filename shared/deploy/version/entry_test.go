@@ -7,9 +7,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// TestMayTell pins that whatever has to tell others of its changes is known without being decoded,
+// TestMaySendEvents pins that whatever has to tell others of its changes is known without being decoded,
 // and that what only looks like it does no harm.
-func TestMayTell(t *testing.T) {
+func TestMaySendEvents(t *testing.T) {
 	t.Parallel()
 	tells := func(change func(r *resource.Resource)) version.Entry {
 		id := resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: "x"})
@@ -20,7 +20,7 @@ func TestMayTell(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := resource.Decode(en.Body); err != nil || got.Tells() && !en.MayTell() {
+		if got, err := resource.Decode(en.Body); err != nil || got.SendsEvents() && !en.MaySendEvents() {
 			t.Errorf("%s tells others, and the entry does not say so (%v)", en.Body, err)
 		}
 		return en
@@ -30,7 +30,7 @@ func TestMayTell(t *testing.T) {
 		want   bool
 	}{
 		"SendsEvent": {func(r *resource.Resource) { r.SendEvent = true }, true},
-		"Heard":      {func(r *resource.Resource) { r.Heard = true }, true},
+		"Heard":      {func(r *resource.Resource) { r.Subscribed = true }, true},
 		"Plain":      {func(*resource.Resource) {}, false},
 		"Text": {func(r *resource.Resource) {
 			r.Attributes["content"] = `{"send_event":true,"heard":true}`
@@ -39,7 +39,7 @@ func TestMayTell(t *testing.T) {
 			r.Attributes["content"] = map[string]any{"heard": true}
 		}, true},
 	} {
-		if en := tells(c.change); en.MayTell() != c.want {
+		if en := tells(c.change); en.MaySendEvents() != c.want {
 			t.Errorf("%s: %v, want %v: %s", name, !c.want, c.want, en.Body)
 		}
 	}

@@ -46,13 +46,13 @@ type Pending struct {
 	Instance, Service string
 	// From is the last event before those that are to be told, and Last the last of these.
 	From, Last int64
-	// Told are the last events that callbacks were told, by their ids; where there is none it is
+	// Delivered are the last events that callbacks received, by their ids; where there is none it is
 	// From.
-	Told map[string]int64
+	Delivered map[string]int64
 }
 
-// Of returns the last event that a callback was told.
-func (p *Pending) Of(id string) int64 { return max(p.From, p.Told[id]) }
+// Of returns the last event that a callback received.
+func (p *Pending) Of(id string) int64 { return max(p.From, p.Delivered[id]) }
 
 // Done reports whether all callbacks of a list were told all.
 func (p *Pending) Done(all []string) bool {
@@ -85,10 +85,10 @@ type Store interface {
 	// Pending returns instances with events to be told, by their ids, behind one; at most
 	// MaxPending.
 	Pending(ctx context.Context, env, after string) ([]Pending, error)
-	// Told notes which event of an instance a callback was told last. When it finds that all of the
+	// Delivered notes which event of an instance a callback was told last. When it finds that all of the
 	// callbacks that are named were told all, nothing is pending of the instance any more; of two
 	// that end at once neither may find it, so who sees that it is so asks again.
-	Told(ctx context.Context, env, instance, id string, seq int64, all []string) error
+	Delivered(ctx context.Context, env, instance, id string, seq int64, all []string) error
 }
 
 // kinds are the names of events that callbacks choose, in the words of the public clients.

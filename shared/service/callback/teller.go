@@ -186,7 +186,7 @@ func (t *Teller) instance(
 	at := p.Of(c.ID)
 	if at >= p.Last {
 		if p.Done(all) { // others have ended at once, or went
-			err = t.Store.Told(ctx, t.Env, p.Instance, c.ID, at, all)
+			err = t.Store.Delivered(ctx, t.Env, p.Instance, c.ID, at, all)
 		}
 		return false, err == nil, err
 	}
@@ -200,7 +200,7 @@ func (t *Teller) instance(
 		if seq > at {
 			told = true
 			// What was told is noted even when the work ends: it is told again otherwise.
-			err = t.Store.Told(context.WithoutCancel(ctx), t.Env, p.Instance, c.ID, seq, all)
+			err = t.Store.Delivered(context.WithoutCancel(ctx), t.Env, p.Instance, c.ID, seq, all)
 			if err != nil {
 				return told, false, err
 			}

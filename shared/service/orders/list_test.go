@@ -10,7 +10,7 @@ import (
 )
 
 // names returns the names of the customers of a list, page by page.
-func (d *desk) names(q orders.Query) string {
+func (d *fixture) names(q orders.Query) string {
 	d.Helper()
 	var pages []string
 	for {

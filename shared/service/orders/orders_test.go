@@ -23,8 +23,8 @@ const env = "default"
 
 func ptr[T any](v T) *T { return &v }
 
-// desk is where orders are placed, over a home in files.
-type desk struct {
+// fixture is where orders are placed, over a home in files.
+type fixture struct {
 	*testing.T
 	*orders.Service
 	told int // times that tasks were announced
@@ -33,7 +33,7 @@ type desk struct {
 	invalid, broken map[string]bool
 }
 
-func open(t *testing.T) *desk {
+func open(t *testing.T) *fixture {
 	t.Helper()
 	home, err := local.Open(t.TempDir())
 	if err != nil {
@@ -44,7 +44,7 @@ func open(t *testing.T) *desk {
 	if err := defs.Put(t.Context(), env, "b", []definition.Service{customer(t), site(t)}); err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{T: t}
+	d := &fixture{T: t}
 	d.Service = orders.New(orders.Config{
 		Definitions: defs, Instances: home.Instances(), Book: home.Instances(),
 		Changed: func(string) { d.told++ },
@@ -122,7 +122,7 @@ func object(t *testing.T, text string) orders.Attributes {
 }
 
 // create orders an instance that is taken.
-func (d *desk) create(service, attributes string) orders.Instance {
+func (d *fixture) create(service, attributes string) orders.Instance {
 	d.Helper()
 	i, err := d.Create(d.Context(), env, orders.Creation{
 		Service: service, Attributes: object(d.T, attributes),
@@ -134,7 +134,7 @@ func (d *desk) create(service, attributes string) orders.Instance {
 }
 
 // work does all tasks, as a home does.
-func (d *desk) work() {
+func (d *fixture) work() {
 	d.Helper()
 	for range 100 {
 		due, err := d.Instances.Due(d.Context(), env, d.Now(), 0)
@@ -151,7 +151,7 @@ func (d *desk) work() {
 	d.Fatal("there is no end")
 }
 
-func (d *desk) task(r inventory.Record) {
+func (d *fixture) task(r inventory.Record) {
 	d.Helper()
 	kept, err := d.Definitions.Of(d.Context(), env, r.Service, r.ServiceVersion, r.Definition)
 	if err != nil {
@@ -184,7 +184,7 @@ func (d *desk) task(r inventory.Record) {
 	}
 }
 
-func (d *desk) is(ref orders.Ref) orders.Instance {
+func (d *fixture) is(ref orders.Ref) orders.Instance {
 	d.Helper()
 	i, err := d.Instance(d.Context(), env, ref)
 	if err != nil {
@@ -263,7 +263,7 @@ func TestLife(t *testing.T) {
 }
 
 // events wants the history to begin with the order, and to have the message of the update.
-func (d *desk) events(id string) {
+func (d *fixture) events(id string) {
 	d.Helper()
 	all, err := d.Events(d.Context(), env, orders.Ref{ID: id}, 0, 0)
 	if err != nil || all[0].Kind != "create" || all[0].To != "start" || !all[0].Entered() {
@@ -341,7 +341,7 @@ func TestRefused(t *testing.T) {
 }
 
 // unchanged wants an instance to be what it was, and alone.
-func (d *desk) unchanged(was orders.Instance) {
+func (d *fixture) unchanged(was orders.Instance) {
 	d.Helper()
 	if is := d.is(orders.Ref{ID: was.ID}); !cmp.Equal(is, was) {
 		d.Errorf("it has changed:\n%s", cmp.Diff(was, is))
@@ -453,7 +453,7 @@ func TestKept(t *testing.T) {
 }
 
 // again wants an order to be the same one when the model has set what customers do not.
-func (d *desk) again(customer string) {
+func (d *fixture) again(customer string) {
 	d.Helper()
 	o := orders.Creation{Service: "site", ID: d.NewID(), Attributes: object(d.T, `{"host": "h",
 		"customer": "name=acme", "databases": [{"name": "d", "size": 1}]}`)}

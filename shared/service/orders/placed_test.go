@@ -14,7 +14,7 @@ import (
 )
 
 // order places an order that is taken.
-func (d *desk) order(o orders.Order) orders.Placed {
+func (d *fixture) order(o orders.Order) orders.Placed {
 	d.Helper()
 	p, err := d.Order(d.Context(), env, o)
 	if err != nil {
@@ -24,7 +24,7 @@ func (d *desk) order(o orders.Order) orders.Placed {
 }
 
 // stands returns how far an order is: as a whole, and each of its items.
-func (d *desk) stands(id string) string {
+func (d *fixture) stands(id string) string {
 	d.Helper()
 	p, err := d.PlacedOrder(d.Context(), env, id)
 	if err != nil {
@@ -43,14 +43,14 @@ func (d *desk) stands(id string) string {
 	return out
 }
 
-func (d *desk) wants(when, id, want string) {
+func (d *fixture) wants(when, id, want string) {
 	d.Helper()
 	if got := d.stands(id); got != want {
 		d.Errorf("%s: %s, and not %s", when, got, want)
 	}
 }
 
-func (d *desk) makes(names ...string) orders.Order {
+func (d *fixture) makes(names ...string) orders.Order {
 	d.Helper()
 	var o orders.Order
 	for _, n := range names {
@@ -66,19 +66,19 @@ func TestPlaced(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		why, want string
-		o         func(d *desk) orders.Order
+		o         func(d *fixture) orders.Order
 	}{
-		{"all is deployed", "success: completed completed", func(d *desk) orders.Order {
+		{"all is deployed", "success: completed completed", func(d *fixture) orders.Order {
 			return d.makes("a", "b")
 		}},
 		{
 			"some is not accepted", "partial: completed failed VALIDATION_COMPILE_FAILED",
-			func(d *desk) orders.Order { return d.makes("a", "invalid") },
+			func(d *fixture) orders.Order { return d.makes("a", "invalid") },
 		},
-		{"nothing is deployed", "failed: failed EXECUTION_FAILED", func(d *desk) orders.Order {
+		{"nothing is deployed", "failed: failed EXECUTION_FAILED", func(d *fixture) orders.Order {
 			return d.makes("broken")
 		}},
-		{"a delete is done when the instance is gone", "success: completed", func(d *desk) orders.Order {
+		{"a delete is done when the instance is gone", "success: completed", func(d *fixture) orders.Order {
 			d.create("customer", `{"name": "old"}`)
 			d.work()
 			return orders.Order{
@@ -87,7 +87,7 @@ func TestPlaced(t *testing.T) {
 		}},
 		{
 			"an update is rejected", "failed: failed VALIDATION_COMPILE_FAILED",
-			func(d *desk) orders.Order {
+			func(d *fixture) orders.Order {
 				d.create("customer", `{"name": "late"}`)
 				d.work()
 				d.invalid["late"] = true

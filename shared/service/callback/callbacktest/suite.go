@@ -161,17 +161,17 @@ func (s *suite) pending() {
 	s.happens("i")
 	s.happens("j", "create")
 	want := []callback.Pending{
-		{Instance: "i", Service: "site", From: 1, Last: 3, Told: map[string]int64{}},
-		{Instance: "j", Service: "site", Last: 1, Told: map[string]int64{}},
+		{Instance: "i", Service: "site", From: 1, Last: 3, Delivered: map[string]int64{}},
+		{Instance: "j", Service: "site", Last: 1, Delivered: map[string]int64{}},
 	}
 	s.same("what happened", want, s.waits())
-	s.must(s.h.A.Told(s.ctx, env, "i", "a", 2, []string{"a"}))
-	want[0].Told["a"] = 2
+	s.must(s.h.A.Delivered(s.ctx, env, "i", "a", 2, []string{"a"}))
+	want[0].Delivered["a"] = 2
 	s.same("some of it was told", want, s.waits())
-	s.must(s.h.A.Told(s.ctx, env, "i", "a", 1, []string{"a"})) // late
+	s.must(s.h.A.Delivered(s.ctx, env, "i", "a", 1, []string{"a"})) // late
 	s.same("what was told stays told", want, s.waits())
-	s.must(s.h.A.Told(s.ctx, env, "i", "a", 3, []string{"a"}))
-	s.must(s.h.A.Told(s.ctx, env, "i", "a", 3, []string{"a"})) // nothing is pending of it
+	s.must(s.h.A.Delivered(s.ctx, env, "i", "a", 3, []string{"a"}))
+	s.must(s.h.A.Delivered(s.ctx, env, "i", "a", 3, []string{"a"})) // nothing is pending of it
 	s.same("all of it was told", want[1:], s.waits())
 	s.happens("i", "auto")
 	s.same("and more", int64(3), s.waits()[0].From)
@@ -183,14 +183,14 @@ func (s *suite) several() {
 	s.register(of("b"))
 	s.happens("i", "create")
 	both := []string{"a", "b"}
-	s.must(s.h.A.Told(s.ctx, env, "i", "a", 1, both))
-	s.same("one was told", map[string]int64{"a": 1}, s.waits()[0].Told)
-	s.must(s.h.B.Told(s.ctx, env, "i", "b", 1, both))
+	s.must(s.h.A.Delivered(s.ctx, env, "i", "a", 1, both))
+	s.same("one was told", map[string]int64{"a": 1}, s.waits()[0].Delivered)
+	s.must(s.h.B.Delivered(s.ctx, env, "i", "b", 1, both))
 	s.same("both were told", 0, len(s.waits()))
 	s.happens("i", "auto")
-	s.must(s.h.A.Told(s.ctx, env, "i", "a", 2, both))
+	s.must(s.h.A.Delivered(s.ctx, env, "i", "a", 2, both))
 	s.must(s.h.A.Unregister(s.ctx, env, "b"))
-	s.must(s.h.A.Told(s.ctx, env, "i", "a", 2, both[:1]))
+	s.must(s.h.A.Delivered(s.ctx, env, "i", "a", 2, both[:1]))
 	s.same("the other one is gone", 0, len(s.waits()))
 }
 
@@ -216,7 +216,7 @@ func (s *suite) between() {
 				s.Fatalf("after %d were told, %+v is pending", told, p)
 			}
 			told = p.Last
-			s.must(s.h.B.Told(s.ctx, env, "i", "a", told, []string{"a"}))
+			s.must(s.h.B.Delivered(s.ctx, env, "i", "a", told, []string{"a"}))
 		}
 	}
 	if told != n {

@@ -189,7 +189,9 @@ type dying struct{ callback.Store }
 
 var errDead = errors.New("dead")
 
-func (dying) Told(context.Context, string, string, string, int64, []string) error { return errDead }
+func (dying) Delivered(context.Context, string, string, string, int64, []string) error {
+	return errDead
+}
 
 // killed ends the process between the call and the note of it: the event is told again.
 func (s *suite) killed() {
