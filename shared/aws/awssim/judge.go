@@ -92,7 +92,7 @@ func (w *witness) judgeError(o *op) {
 	ok := false
 	switch fault.KindOf(o.err) {
 	case fault.Unavailable:
-		ok = o.faults > 0 || w.overtaken(o)
+		ok = o.faults > 0 || w.overtaken(o) || takenOver(o, vs)
 	case fault.Busy:
 		in, is := o.in.(acquireIn)
 		ok = is && some(vs, func(v *version) bool {
@@ -123,6 +123,18 @@ func (w *witness) judgeError(o *op) {
 	} else if o.effects > 0 && !o.lost && !o.unknown() {
 		w.violate("once", "%s was refused and took effect %d times", o, o.effects)
 	}
+}
+
+// takenOver reports whether the lease that an Acquire took passed to another before it had said so.
+func takenOver(o *op, vs []*version) bool {
+	in, is := o.in.(acquireIn)
+	if !is {
+		return false
+	}
+	took, is := o.out.(state.Lease)
+	return is && took.Fence > 0 && some(vs, func(v *version) bool {
+		return v.query().leases[in.key].Fence > took.Fence
+	})
 }
 
 // overtaken reports whether others have finished a commit, and begun another, before whoever began
