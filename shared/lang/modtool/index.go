@@ -106,6 +106,10 @@ func get(
 		req.SetBasicAuth(name, password)
 	}
 	res, err := client().Do(req)
+	if err != nil && ctx.Err() == nil {
+		return nil, "", false, fault.New(fault.Unavailable, doing, "%v", err).
+			WithHint("see that this machine reaches the index, or name another in pip of project.yml")
+	}
 	if err != nil {
 		return nil, "", false, fault.Wrap(fault.Unavailable, doing, err)
 	}

@@ -3,6 +3,7 @@
 package modtool_test
 
 import (
+	"archive/zip"
 	"bufio"
 	"bytes"
 	"context"
@@ -179,6 +180,57 @@ func TestUnreadIndex(t *testing.T) {
 		}
 		if strings.Contains(all+said.String(), secret) {
 			t.Errorf("%d: it tells the password: %s", test.status, all)
+		}
+	}
+}
+
+// TestLibrary holds that a project whose modules V1 have Python code gets the library that this
+// needs, also where its environment is broken, since nothing asks for it.
+func TestLibrary(t *testing.T) {
+	var wheel bytes.Buffer
+	z := zip.NewWriter(&wheel)
+	for name, text := range map[string]string{
+		"inmanta/__init__.py":                    "",
+		"inmanta_core-20.1.dist-info/WHEEL":      "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+		"inmanta_core-20.1.dist-info/METADATA":   "Metadata-Version: 2.1\nName: inmanta-core\nVersion: 20.1\n",
+		"inmanta_core-20.1.dist-info/RECORD":     "",
+		"inmanta_core-20.1.dist-info/top_levels": "inmanta\n",
+	} {
+		w, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := &shelf{wheels: map[string][]byte{"inmanta_core-20.1-py3-none-any.whl": wheel.Bytes()}}
+	dir := tree(
+		t, "main.cf", "import page\n", "libs/page/model/_init.cf", "",
+		"libs/page/module.yml", "name: page\nversion: 1.0\nlicense: none\n",
+		"libs/page/plugins/__init__.py", "answer = 42\n",
+		"project.yml", "name: p\nmodulepath: libs\npip: {index-url: '"+serve(t, s, "ann:"+secret+"@")+"'}\n",
+	)
+	t.Setenv("VIRTUAL_ENV", "")
+	python := filepath.Join(dir, ".env", "bin", "python")
+	for _, env := range []string{"none", "broken", "whole"} {
+		if env == "broken" {
+			if err := os.Remove(python); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink("/bin/false", python); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tool, said := newTool(t, dir)
+		if err := tool.Install(context.Background(), modtool.InstallOptions{}); err != nil {
+			t.Fatalf("%s: %s", env, everything(err))
+		}
+		if out, err := exec.CommandContext(t.Context(), python, "-c", "import inmanta").CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s, after %s", env, err, out, said)
 		}
 	}
 }

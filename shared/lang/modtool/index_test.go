@@ -201,6 +201,23 @@ func TestPrivateIndex(t *testing.T) {
 			len(s.asked) != before {
 			t.Errorf("again: %v, asked for %v", err, s.asked[before:])
 		}
+		wanted := filepath.Join(dir, "requirements.txt") // what is there already, and not imported
+		if err := os.WriteFile(wanted, []byte("inmanta-module-net <2\ninmanta-module-app\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := tool.Install(context.Background(), modtool.InstallOptions{}); err != nil ||
+			len(s.asked) != before {
+			t.Errorf("with a list: %v, asked for %v", err, s.asked[before:])
+		}
+		if err := os.WriteFile(wanted, []byte("inmanta-module-net ==1.5\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := tool.Install(context.Background(), modtool.InstallOptions{}); err != nil {
+			t.Fatal(everything(err))
+		}
+		if list, err := tool.List(); !strings.Contains(fmt.Sprint(list, err), "{net v2 false 1.5 ") {
+			t.Errorf("another version is asked for: %v, %v", list, err)
+		}
 		if strings.Contains(said.String(), secret) {
 			t.Errorf("the password is shown: %s", said)
 		}

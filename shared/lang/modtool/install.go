@@ -12,6 +12,7 @@ import (
 	"southbound/shared/lang/metadata"
 	"southbound/shared/lang/module"
 	"southbound/shared/lang/pep508"
+	"southbound/shared/lang/project"
 )
 
 // InstallOptions say how modules are installed.
@@ -211,12 +212,66 @@ func (i *installer) packages(ctx context.Context, s *state) (bool, error) {
 	i.ran, i.last = true, texts
 	env := filepath.Join(i.Dir, module.EnvDir)
 	if i.o.NoPython || !hasPython(env) {
+		if !i.o.Update && i.unpacked(s, needs, constraints) {
+			return false, nil
+		}
 		pure, err := i.pure(ctx, env, needs, constraints)
 		if err != nil || pure {
 			return true, err
 		}
 	}
 	return true, i.pip(ctx, env, texts, constraints)
+}
+
+// unpacked reports whether all that is needed are modules that are there, in versions that all
+// allow: then no index is asked.
+func (i *installer) unpacked(s *state, needs, constraints []metadata.Requirement) bool {
+	limits, there := slices.Concat(needs, constraints), map[string]*module.Module{}
+	for open := slices.Clone(needs); len(open) > 0; {
+		r := open[0]
+		open = open[1:]
+		switch {
+		case r.Module == "" && r.URL == "" && i.o.NoPython:
+			continue
+		case r.Module == "" || r.URL != "":
+			return false
+		case i.BuiltIn(r.Module) || there[r.Module] != nil:
+			continue
+		}
+		found, err := s.finder.Find(r.Module)
+		if err != nil || found.Module == nil || found.Module.Generation != 2 || found.Module.Meta == nil {
+			return false
+		}
+		there[r.Module] = found.Module
+		for _, r := range found.Module.Meta.Requires {
+			if pepCore(r.Name) && r.Holds(module.MarkerEnvironment()) {
+				limits, open = append(limits, r), append(open, r)
+			}
+		}
+	}
+	for _, r := range limits {
+		m := there[r.Module]
+		if m != nil && len(r.Set) > 0 && (m.Version().IsZero() || !r.Set.Contains(m.Version())) {
+			return false
+		}
+	}
+	return true
+}
+
+// library is the package that the Python code of modules needs.
+const library = "inmanta-core"
+
+// lacksLibrary reports whether there are modules V1 with Python code, which do not ask for the
+// library themselves, and nobody else does; modules V2 do. Where an environment is active that is
+// not that of the project, it is for those who made it.
+func (i *installer) lacksLibrary(s *state, needs []metadata.Requirement) bool {
+	own, active := filepath.Join(i.Dir, module.EnvDir), os.Getenv("VIRTUAL_ENV")
+	if i.o.NoPython || active != "" && project.Environment(i.Dir, active) != own {
+		return false
+	}
+	asks := func(r metadata.Requirement) bool { return pep508.Canonical(r.Name) == library }
+	coded := func(m *module.Module) bool { return m.Generation == 1 && !i.BuiltIn(m.Name) && m.HasCode() }
+	return !slices.ContainsFunc(needs, asks) && slices.ContainsFunc(s.modules, coded)
 }
 
 // needs returns the packages that the project, its modules V1 and its imports need, and constraints
@@ -250,6 +305,9 @@ func (i *installer) needs(s *state) (needs, constraints []metadata.Requirement) 
 		needs = append(needs, metadata.Requirement{
 			Requirement: pep508.Requirement{Name: metadata.PackageOf(name)}, Module: name,
 		})
+	}
+	if i.lacksLibrary(s, needs) {
+		needs = append(needs, metadata.Requirement{Requirement: pep508.Requirement{Name: library}})
 	}
 	return needs, constraints
 }
