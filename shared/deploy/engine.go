@@ -18,9 +18,10 @@ import (
 )
 
 // Config holds what an engine is built from. All fields except Code, Await, Ran and Sizes are
-// required. It has so many fields because this is where the engine is put together: ports, what the
-// program brings, and what it wants to be told. Each room takes a Config of its own, of what it
-// needs.
+// required.
+//
+// Large: this is where the engine is put together: ports, what the program brings, and what it
+// wants to be notified of. Each room takes a Config of its own, of what it needs.
 type Config struct {
 	State     state.State
 	Files     state.Files
@@ -76,8 +77,8 @@ func defaultSizes(s Sizes) Sizes {
 // Engine runs environments over the ports. It keeps only caches of immutable data between calls, so
 // any number of engines in any number of processes may serve the same state.
 //
-// It has so many methods because it is the facade: one for each request and query. Most hand their
-// work to the package that does it.
+// Large: it is the facade: one method for each request and query. Most hand their work to the
+// package that does it.
 type Engine struct {
 	Config
 	graphs *version.Graphs

@@ -23,6 +23,9 @@ import (
 const dbName = "southbound.db"
 
 // Home is an open data directory. It implements deploy.State. The caller has to close it.
+//
+// Large: it implements a wide port over one database, whose connection and caches all operations
+// share.
 type Home struct {
 	*db
 	*Notifier

@@ -61,6 +61,8 @@ type actorState struct {
 }
 
 // deployState calls the state of the process as operations.
+//
+// Large: it has a method for each operation of the port, all of which a run records.
 type deployState struct {
 	r *run
 	p *process

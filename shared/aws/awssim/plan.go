@@ -40,6 +40,8 @@ type actor struct {
 }
 
 // Plan is what a seed decides before the run.
+//
+// Large: each field is one thing that a seed draws; those that read a plan read it whole.
 type Plan struct {
 	Seed    uint64
 	Salt    uint64 // tells runs of one plan apart

@@ -11,7 +11,9 @@ import (
 )
 
 // record is what the item of a tablet holds.
-// Its fields are those of a stored format, which stand side by side in the item.
+//
+// Large: it is a stored record. Its fields stand side by side in the item, and tablets hold them in
+// this order.
 type record struct {
 	key   string
 	seq   int64  // of changes; 0: there is no item

@@ -23,8 +23,8 @@ import (
 
 // Config says where the parts of the home are, and what the engine in this process may do.
 //
-// It has so many fields because each is the name of a part that the stack made, or what the
-// function may do with it.
+// Large: each field is the name of a part that the stack made, or what the function may do with it;
+// a function gets them as variables, side by side.
 type Config struct {
 	Table       string // of the state
 	Bucket      string // of files and of large pieces of the state

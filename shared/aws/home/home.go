@@ -31,6 +31,9 @@ import (
 )
 
 // Home is an open AWS home. Its parts may be used by any number of goroutines. Close it.
+//
+// Large: it is where the home is put together. A field is a part with its own type, and functions
+// take the parts that they need.
 type Home struct {
 	Config Config
 	AWS    aws.Config // with the endpoint of the emulator, when there is one

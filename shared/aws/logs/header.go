@@ -18,6 +18,9 @@ import (
 type item = attributevalue.Item
 
 // header is what an item says of the actions that it stands for, and where they are.
+//
+// Large: it is a stored record. Its fields are attributes of one item, which filters of the table
+// refer to by name.
 type header struct {
 	part, sort string
 	count      int

@@ -39,6 +39,9 @@ type Config struct {
 
 // Planner stores versions and changes what is scheduled, for any environment. It keeps nothing
 // between calls.
+//
+// Large: it is the facade of the package: one method for each request. The work is done by what has
+// the lease, planning and the types that embed it.
 type Planner struct{ Config }
 
 // New returns a planner.

@@ -13,6 +13,8 @@ import (
 
 // Plan is everything that a seed decides before a run begins. What it leaves open (who goes on
 // first, which call fails) is drawn during the run from the same seed.
+//
+// Large: each field is one thing that a seed draws before the run.
 type Plan struct {
 	Seed     uint64
 	Procs    int
@@ -81,6 +83,9 @@ func (k opKind) String() string {
 }
 
 // op is one operation from outside at a time.
+//
+// Large: it is one of nineteen kinds of operations, and a plan holds them in one list, which is
+// shown and made smaller; each kind uses some of the fields.
 type op struct {
 	At   time.Duration
 	kind opKind

@@ -9,6 +9,8 @@ import (
 )
 
 // statePort is deploy.State as a process reaches it.
+//
+// Large: it implements a wide port, which has one method for each operation.
 type statePort struct {
 	p  *process
 	to state.State

@@ -16,6 +16,8 @@ import (
 // State is deploy.State in memory, exactly as its contract has it. Its operations are instantaneous
 // and never fail by themselves. It shares the slices inside records with its callers, who do not
 // write to them. It is for use by one goroutine at a time.
+//
+// Large: it implements a wide port, which has one method for each operation.
 type State struct {
 	// Dead reports whether a holder of leases is known to be dead. Nil: that is not known of any.
 	Dead func(holder string) bool

@@ -21,7 +21,8 @@ const (
 )
 
 // Action is one run of a handler for one resource.
-// It is a stored record: its fields are those of the log.
+//
+// Large: it is a stored record. Its fields are those of the log.
 type Action struct {
 	ID       string               `json:"id"`
 	Resource resource.ID          `json:"resource"`

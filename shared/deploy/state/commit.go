@@ -17,6 +17,8 @@ type Guard struct {
 // exceptions: rows whose Rev has changed are left out and returned, and Next may be refused. A
 // store that writes a large commit in steps may learn of a conflict only after it
 // has counted the row as checked and dropped entries of the outbox.
+//
+// Large: it is all that one transaction writes, and applies as one.
 type Commit struct {
 	// Guard must still hold, else Fenced and nothing is applied.
 	Guard Guard

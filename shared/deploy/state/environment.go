@@ -7,6 +7,8 @@ import (
 )
 
 // Env is the state of an environment as a whole.
+//
+// Large: it is a stored record, written as one under its revision.
 type Env struct {
 	Name     string
 	Rev      int64  // grows with every Commit that has Env set

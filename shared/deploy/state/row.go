@@ -13,6 +13,9 @@ import (
 // A planner writes the intent and the schedule, a worker the rest, both under the revision that
 // they have read. What is stored must stay readable: a field may be added, and none may change its
 // meaning.
+//
+// Large: it is a stored record, written as one under its revision: intent, schedule and state of a
+// resource are to change together.
 type Row struct {
 	ID   resource.ID
 	Rev  int64  // grows with every write, and no row of this id has had it before; 0: not stored
