@@ -217,7 +217,11 @@ func (h *Home) engine() error {
 	if h.Config.Notifier != nil {
 		notifier = h.Config.Notifier(h.Notifier, h.State)
 	}
-	h.Engine = deploy.New(deploy.Config{State: view, Files: h.Files, Notifier: notifier, Clock: h.clock, Caller: platform.Caller{},
+	var st state.State = view
+	if h.Provisioner != nil {
+		st = h.Provisioner.Preparing(view)
+	}
+	h.Engine = deploy.New(deploy.Config{State: st, Files: h.Files, Notifier: notifier, Clock: h.clock, Caller: platform.Caller{},
 		Secrets: known, Connector: connector, Types: h.Types, Handlers: byType, Code: h.Config.Code,
 		Pack: platform.Build(), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
 		Jitter: rand.Float64, Await: h.Notifier.Await,

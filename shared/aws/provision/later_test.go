@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"southbound/handlers"
 	"southbound/shared/aws/provision"
 	"southbound/shared/deploy"
@@ -69,7 +72,7 @@ func prepared(t *testing.T, a *account, state simulated) (*provision.Provisioner
 	ids := platform.NewIDs()
 	files := sim.NewFiles()
 	files.Now = time.Now
-	return p, deploy.New(deploy.Config{State: state, Files: files, Notifier: p.Notifier(), Clock: platform.Clock{}, Caller: platform.Caller{}, Secrets: unresolved{},
+	return p, deploy.New(deploy.Config{State: p.Preparing(state), Files: files, Notifier: p.Notifier(), Clock: platform.Clock{}, Caller: platform.Caller{}, Secrets: unresolved{},
 		Connector: unresolved{}, Types: types, Handlers: byType, Pack: "test", Holder: ids.Holder, NewID: ids.NewID, Jitter: func() float64 { return 0.5 }})
 }
 
@@ -134,4 +137,35 @@ func TestManyNewAgents(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNewAgentsThatWait pins that a new agent whose work waits for another's is put off with the
+// export, to be made: who notifies it later may make no queue. One that is known is left alone.
+func TestNewAgentsThatWait(t *testing.T) {
+	p, engine := prepared(t, newAccount(0), simulated{State: sim.NewState(), mu: &sync.Mutex{}})
+	for _, c := range []struct {
+		agents []string // each waits for the one before
+		want   []provision.Job
+	}{
+		{[]string{"a", "b", "c"}, []provision.Job{{Env: "prod", Agent: "a", Lanes: []string{"a/0"}}, {Env: "prod", Agent: "b"}, {Env: "prod", Agent: "c"}}},
+		{[]string{"a", "b", "c"}, []provision.Job{}},
+		{[]string{"a", "b", "c", "d"}, []provision.Job{{Env: "prod", Agent: "d", Lanes: []string{"d/0"}}}},
+	} {
+		m := &model.Model{}
+		for i, agent := range c.agents {
+			r := resource.Resource{ID: resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: "n"}), Type: "std::Null",
+				Agent: agent, Attributes: map[string]any{"name": "n"}}
+			if i > 0 {
+				r.Requires = []resource.ID{m.Resources[i-1].ID}
+			}
+			m.Agents = append(m.Agents, resource.Agent{Name: agent, Transport: "aws", Lanes: 1})
+			m.Resources = append(m.Resources, r)
+		}
+		if _, err := engine.Export(t.Context(), "prod", deploy.Export{Model: m}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, p.Take(), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%v: put off (-want +got):\n%s", c.agents, diff)
+		}
+	}
 }
