@@ -234,3 +234,26 @@ func TestLibrary(t *testing.T) {
 		}
 	}
 }
+
+// TestPythonAfterAll holds that modules with Python code that were unpacked without what it needs
+// are installed with it as soon as that is wanted.
+func TestPythonAfterAll(t *testing.T) {
+	s := &shelf{wheels: map[string][]byte{}}
+	s.add(t, "coded", "1.0", "answer = 42\n")
+	dir := tree(
+		t, "main.cf", "import coded\n", "requirements.txt", "inmanta-module-coded\n",
+		"project.yml", "name: p\npip: {index-url: '"+serve(t, s, "ann:"+secret+"@")+"'}\n",
+	)
+	t.Setenv("VIRTUAL_ENV", "")
+	tool, said := newTool(t, dir)
+	for _, noPython := range []bool{true, true, false} {
+		if err := tool.Install(t.Context(), modtool.InstallOptions{NoPython: noPython}); err != nil {
+			t.Fatal(everything(err))
+		}
+		out, err := exec.CommandContext(t.Context(), filepath.Join(dir, ".env", "bin", "python"), "-c",
+			"import inmanta_plugins.coded").CombinedOutput()
+		if (err != nil) != noPython {
+			t.Errorf("without Python: %v: %v: %s, after %s", noPython, err, out, said)
+		}
+	}
+}

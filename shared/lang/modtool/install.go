@@ -242,6 +242,9 @@ func (i *installer) unpacked(s *state, needs, constraints []metadata.Requirement
 		if err != nil || found.Module == nil || found.Module.Generation != 2 || found.Module.Meta == nil {
 			return false
 		}
+		if !i.o.NoPython && found.Module.HasCode() {
+			return false // it was unpacked without what its code needs
+		}
 		there[r.Module] = found.Module
 		for _, r := range found.Module.Meta.Requires {
 			if pepCore(r.Name) && r.Holds(module.MarkerEnvironment()) {
