@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"southbound/handlers"
 )
@@ -26,6 +27,11 @@ func TestHelpFits(t *testing.T) {
 				t.Errorf("%v: %d characters: %s", words, len(line), line)
 			}
 		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { // what stands in backquotes is taken for the name of the value
+			if name, _ := pflag.UnquoteUsage(f); strings.Contains(name, " ") {
+				t.Errorf("%v: the value of --%s is called %q", words, f.Name, name)
+			}
+		})
 		for _, c := range cmd.Commands() {
 			if !c.Hidden {
 				visit(append(words[:len(words):len(words)], c.Name()), c)

@@ -66,7 +66,7 @@ func (p *planner) planCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
 	cmd.Flags().BoolVar(&read, "read", false, "compare with reality")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end after this long, with exit code 4")
-	cmd.Flags().StringVar(&out, "out", "", "keep the plan in this file, for `apply FILE`")
+	cmd.Flags().StringVar(&out, "out", "", "keep the plan in this `FILE`, for apply")
 	cmd.Flags().BoolVar(&f.partial, "partial", false, "plan a partial export")
 	cmd.Flags().StringSliceVar(&f.deleteSets, "delete-set", nil, "plan that a resource set is removed; with --partial")
 	return cmd

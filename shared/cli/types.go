@@ -207,7 +207,7 @@ func (c *typeCommands) typeCommand() *cobra.Command {
 			t, _ := r.Type(args[0])
 			return c.showType(t, format)
 		}}
-	cmd.Flags().StringVar(&format, "format", "text", "text, markdown, json-schema, yaml or json: the last two are the declaration, as `types --check` reads it")
+	cmd.Flags().StringVar(&format, "format", "text", "text, markdown, json-schema, yaml or json: the last two are the declaration, as types --check reads it")
 	return cmd
 }
 
