@@ -27,6 +27,7 @@ import (
 const pages = `
 import lsm
 import lsm::fsm
+import lsm::allocators
 import southbound
 import southbound::fs
 import southbound::aws::s3
@@ -36,11 +37,17 @@ entity Page extends lsm::ServiceEntity:
     string text = "hello"
     lsm::attribute_modifier text__modifier = "rw+"
     string? path = null
+    bool numbered = false
+    int? number = null
+    lsm::attribute_modifier number__modifier = "r"
 end
 implementation page for Page:
     self.owned_resources += southbound::aws::s3::Object(
         agent=cloud, bucket="BUCKET", key=self.name, content=self.text, purged=self.purge_resources,
     )
+    if self.numbered:
+        number = lsm::allocators::get_first_free_integer(self, "number", 1, 99)
+    end
     if self.path != null:
         self.owned_resources += southbound::fs::File(
             agent=near, path=self.path, content=self.text, purged=self.purge_resources,
@@ -75,7 +82,14 @@ func (s *site) orders() {
 	s.command("service", "create", "page", "name=one", "--id", id(1))
 	s.fulfil()
 	s.page(1, "up", "one", "hello")
-	s.counted()
+	s.counted(2, "two", "", 25)
+	s.command("service", "create", "page", "name=five", "--id", id(5)) // exported by others meanwhile
+	s.fulfil()
+	s.counted(4, "four", `, "numbered": true`, 29)
+	if r, err := s.home.Instances.Instance(s.t.Context(), "prod", id(4)); err != nil ||
+		fmt.Sprint(r.Active["number"]) != "1" {
+		s.t.Errorf("%v: its number is %v", err, r.Active["number"])
+	}
 	s.called()
 
 	// The function is killed before what it has exported is written at the instance.
@@ -126,16 +140,16 @@ func (s *site) called() {
 	s.command("service", "callback", "remove", id(9))
 }
 
-// counted counts what an order over HTTP asks of AWS, by functions that have begun, and holds that
+// counted counts what an order over HTTP, of the n-th instance, asks of AWS, by functions that have begun, and holds that
 // beside the deploy it is no more than docs/costs.md says. The deploy is what the handler function
 // asks, and what the plan and the export ask; these are counted for other resources like them.
-func (s *site) counted() {
+func (s *site) counted(n int, name, more string, limit int) {
 	s.t.Helper()
-	const limit = 25
 	before := s.requests()
-	s.post("page", `{"attributes": {"name": "two"}, "service_instance_id": "`+id(2)+`"}`)
+	s.post("page", fmt.Sprintf(
+		`{"attributes": {"name": %q%s}, "service_instance_id": %q}`, name, more, id(n)))
 	invoked := s.fulfil()
-	s.page(2, "up", "two", "hello")
+	s.page(n, "up", name, "hello")
 	order := s.since(before)
 	for range 2 { // the first one reads what it does not know yet
 		before = s.requests()

@@ -59,6 +59,7 @@ type data[T any] struct {
 // orders serves what can be asked of services.
 func (r *routes) orders() {
 	r.catalog()
+	r.notOffered()
 	r.instances()
 	r.instanceChanges()
 	r.instanceHistory()
@@ -148,6 +149,45 @@ func (r *routes) catalog() {
 			return d.Schema(), err
 		},
 	)
+}
+
+// notOffered answers what clients of the peer ask, and is done in another way here: with what to do.
+// Whatever they send with it counts for nothing.
+func (r *routes) notOffered() {
+	const settings = "/lsm/v1/service_catalog/{service_entity}/config"
+	type serviceIn struct {
+		InTenant
+		OfService
+	}
+	ordering(r, http.MethodGet, settings, "serviceConfig",
+		"Settings of a service: there are none, as they are those of its instances",
+		func(ctx context.Context, o Orders, i *serviceIn) (map[string]bool, error) {
+			d, err := o.Offer(ctx, i.Env, i.Service, -1, false)
+			return d.Config, err
+		})
+	ordering(r, http.MethodGet, "/lsm/v2/service_catalog/{service_entity}/{version}/config",
+		"serviceVersionConfig", "Settings of a version of a service: as in v1",
+		func(ctx context.Context, o Orders, i *versionIn) (map[string]bool, error) {
+			d, err := o.Offer(ctx, i.Env, i.Service, i.Version, false)
+			return d.Config, err
+		})
+	ordering(r, http.MethodPost, settings, "configureService", "Not offered: see the error",
+		func(ctx context.Context, o Orders, i *serviceIn) (map[string]bool, error) {
+			if _, err := o.Offer(ctx, i.Env, i.Service, -1, false); err != nil {
+				return nil, err
+			}
+			return nil, fault.New(fault.Unsupported, "configure "+i.Service,
+				"a service has no settings: instances have, each its own").
+				WithHint("give `config` with an order, or POST …/service_inventory/SERVICE/ID/config")
+		})
+	ordering(r, http.MethodPost, "/lsm/v1/exporter/export_service_definition",
+		"exportServiceDefinition", "Not offered: see the error",
+		func(context.Context, Orders, *InTenant) (map[string]any, error) {
+			return nil, fault.New(fault.Unsupported, "export a definition",
+				"a definition alone is not offered: orders are compiled with the model that it is from").
+				WithHint("`southbound service export PATH --api URL` offers the services of a model, " +
+					"and stores the model with them")
+		})
 }
 
 // Listing is what a request for a list of instances has.

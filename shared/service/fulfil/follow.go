@@ -77,7 +77,7 @@ func (w *Worker) followers(ctx context.Context) (map[string]inventory.Following,
 
 // allFollowers is followers, as the records of all instances say it.
 func (w *Worker) allFollowers(ctx context.Context) (map[string]inventory.Following, error) {
-	out, q := map[string]inventory.Following{}, inventory.Query{}
+	out, q := map[string]inventory.Following{}, inventory.Query{Limit: inventory.MaxPage}
 	for {
 		page, err := w.Instances.Instances(ctx, w.Env, q)
 		if err != nil {
@@ -88,7 +88,7 @@ func (w *Worker) allFollowers(ctx context.Context) (map[string]inventory.Followi
 				out[page[i].ID] = of
 			}
 		}
-		if len(page) == 0 {
+		if len(page) < q.Limit {
 			w.following = out
 			return out, nil
 		}

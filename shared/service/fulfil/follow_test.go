@@ -13,12 +13,16 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// asRead says what instances follow as their records say it.
-type asRead struct{ inventory.Store }
+// asRead says what instances follow as their records say it, and counts how often.
+type asRead struct {
+	inventory.Store
+	n *int
+}
 
 func (s asRead) Followers(
 	ctx context.Context, env string,
 ) (map[string]inventory.Following, error) {
+	*s.n++
 	out := map[string]inventory.Following{}
 	all, err := s.Instances(ctx, env, inventory.Query{})
 	for i := range all {
@@ -51,7 +55,9 @@ func TestFollowersAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	old := w.visitor(w.store, func(c *fulfil.Config) { c.Followers = asRead{w.store} })
+	reads := 0
+	hears := func(c *fulfil.Config) { c.Followers = asRead{w.store, &reads} }
+	old := w.visitor(w.store, hears)
 	for _, c := range []struct {
 		why, run, want string
 		worker         *fulfil.Worker
@@ -73,7 +79,7 @@ func TestFollowersAreTold(t *testing.T) {
 		repair()
 		worker := c.worker
 		if worker == nil {
-			worker = w.visitor(w.store, func(c *fulfil.Config) { c.Followers = asRead{w.store} })
+			worker = w.visitor(w.store, hears)
 		}
 		left, err := worker.Visit(t.Context(), []string{c.run}, false, time.Time{})
 		if err != nil || len(left) > 0 {
@@ -82,5 +88,8 @@ func TestFollowersAreTold(t *testing.T) {
 		if r := w.read("v"); r.State != c.want {
 			t.Errorf("%s: the view is %s, not %s", c.why, r.State, c.want)
 		}
+	}
+	if _, err := old.Visit(t.Context(), []string{"s"}, false, time.Time{}); err != nil || reads != 3 {
+		t.Errorf("%v: who follows was read %d times, and not once in each turn", err, reads)
 	}
 }

@@ -257,11 +257,11 @@ func (m *members) setsOfOthers(
 	ctx context.Context, service string, seen map[string]int64,
 ) ([]map[string]any, error) {
 	var out []map[string]any
-	q := inventory.Query{Service: service}
+	q := inventory.Query{Service: service, Limit: inventory.MaxPage}
 	for {
 		page, err := m.Instances.Instances(ctx, m.Env, q)
-		if err != nil || len(page) == 0 {
-			return out, err
+		if err != nil {
+			return nil, err
 		}
 		for i := range page {
 			seen[page[i].ID] = page[i].Rev
@@ -273,6 +273,9 @@ func (m *members) setsOfOthers(
 					out = append(out, set)
 				}
 			}
+		}
+		if len(page) < q.Limit {
+			return out, nil
 		}
 		q.After = &page[len(page)-1]
 	}

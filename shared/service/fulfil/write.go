@@ -165,7 +165,9 @@ func (r *round) write(ctx context.Context, changes []inventory.Change) error {
 		case fault.Invalid: // too much at once
 		default:
 			all = errors.Join(all, err)
-			r.following = nil
+			if err != nil {
+				r.following = nil
+			}
 			for i := range part { // nobody knows whether they were written
 				r.lost[part[i].Record.ID] = true
 			}

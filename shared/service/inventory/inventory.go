@@ -18,6 +18,8 @@ package inventory
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"southbound/shared/diag"
 	"southbound/shared/service/definition"
@@ -95,12 +97,24 @@ func (c *checker) size(attributes map[string]any) bool {
 	case err != nil:
 		c.bad(nil, CodeType, "", "the attributes are not JSON: %v", err)
 	case len(b) > MaxAttributes:
-		c.bad(nil, CodeTooLarge, "order several instances, or keep data elsewhere",
-			"the attributes have %d bytes of JSON, and may have %d", len(b), MaxAttributes)
+		name, n := largest(attributes)
+		c.bad(Path{{Name: name}}, CodeTooLarge, "order several instances, or keep data elsewhere",
+			"it has %d of the %d bytes of JSON of all attributes, which may have %d", n, len(b),
+			MaxAttributes)
 	default:
 		return true
 	}
 	return false
+}
+
+// largest returns the attribute that is largest as JSON, and how many bytes it has.
+func largest(attributes map[string]any) (name string, n int) {
+	for _, a := range slices.Sorted(maps.Keys(attributes)) {
+		if b, err := json.Marshal(attributes[a]); err == nil && len(b) > n {
+			name, n = a, len(b)
+		}
+	}
+	return name, n
 }
 
 // checker collects what is wrong with attributes.

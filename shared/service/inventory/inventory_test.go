@@ -244,8 +244,8 @@ func TestBadOrders(t *testing.T) {
 		{"too many", `"size": 2}`, `"size": 2}, {"name": "c", "size": 4}`, "databases",
 			inventory.CodeMembers,
 			"it has 3 members"},
-		{"too large", `"n"`, `"` + strings.Repeat("n", 1<<20) + `"`, "", inventory.CodeTooLarge,
-			"and may have"},
+		{"too large", `"n"`, `"` + strings.Repeat("n", 1<<20) + `"`, "name", inventory.CodeTooLarge,
+			"which may have 98304"},
 	} {
 		_, err := inventory.Ordered(
 			site(true),

@@ -182,7 +182,8 @@ type Store interface {
 	Instance(ctx context.Context, env, id string) (Record, error)
 	// ByIdentity returns the record of a service that is not deleted and has an identity.
 	ByIdentity(ctx context.Context, env, service, identity string) (Record, error)
-	// Instances returns a page of records by the time of their orders.
+	// Instances returns a page of records by the time of their orders; the last one has fewer than
+	// the limit.
 	Instances(ctx context.Context, env string, q Query) ([]Record, error)
 	// ReferredBy returns the ids of instances that are not deleted and refer to one, sorted.
 	ReferredBy(ctx context.Context, env, id string) ([]string, error)

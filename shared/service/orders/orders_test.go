@@ -299,7 +299,7 @@ func TestRefused(t *testing.T) {
 		`{"quota": 101` + rest:                   "quota attribute_value",
 		`{"quota": 1.5` + rest:                   "quota attribute_type",
 		`{"address": "x"` + rest:                 "address attribute_modifier",
-		`{"note": "` + big + `"` + rest:          "too_large",
+		`{"note": "` + big + `"` + rest:          "note too_large",
 		`{"customer": "x", "host": 1}`:           "customer attribute_value, host attribute_type",
 		`{"customer": "C"}`:                      "host attribute_missing",
 		`{"host": "a"}`:                          "customer attribute_missing",
