@@ -178,14 +178,15 @@ func TestCompiler(t *testing.T) {
 			key := fmt.Sprint(digest, s.Instances())
 			asked := s.Others
 			rest := map[string][]map[string]any{}
+			lost := false // the process ended while it asked for others
 			s.Others = func(service string) ([]map[string]any, error) {
 				sets, err := asked(service)
-				rest[service] = sets
+				rest[service], lost = sets, lost || err != nil
 				return sets, err
 			}
 			fast, err := to(ctx, digest, s)
 			enough := n >= compiles && (err == nil || failed > 0) // one that fails is among them
-			if seen[key] || enough || fault.KindOf(err) == fault.Unavailable {
+			if seen[key] || enough || lost || fault.KindOf(err) == fault.Unavailable {
 				return fast, err
 			}
 			seen[key], n = true, n+1
