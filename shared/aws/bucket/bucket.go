@@ -12,12 +12,12 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sync/errgroup"
 
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy/state"
@@ -71,45 +71,21 @@ func hashOf(key string) (string, bool) {
 	return hash, ok && hashPattern().MatchString(hash)
 }
 
-// each calls f for 0..n-1, some at a time, and returns the first error by place. After an error no
+// each calls f for 0..n-1, some at a time, and returns the error that came first. After an error no
 // more calls are begun.
 func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	errs := make([]error, n)
-	slots := make(chan struct{}, workers)
-	var wg sync.WaitGroup
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
 	for i := range n {
-		slots <- struct{}{}
-		if ctx.Err() != nil {
-			<-slots
-			errs[i] = ctx.Err()
+		if running.Err() != nil {
 			break
 		}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if errs[i] = f(ctx, i); errs[i] != nil {
-				cancel()
-			}
-		})
+		group.Go(func() error { return f(running, i) })
 	}
-	wg.Wait()
-	return first(errs)
-}
-
-// first returns the first error that is not only the echo of another.
-func first(errs []error) error {
-	var echo error
-	for _, err := range errs {
-		switch {
-		case err == nil:
-		case fault.Is(err, fault.Canceled):
-			echo = err
-		default:
-			return err
-		}
+	if err := group.Wait(); err != nil {
+		return err
 	}
-	return awserr.Fault("store file", echo)
+	return awserr.Fault("store file", ctx.Err())
 }
 
 // Missing implements deploy.Files. It lists from one wanted file on and jumps to the next one

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -79,22 +81,21 @@ func (p *Provisioner) Take() []Job {
 func (p *Provisioner) Prepare(ctx context.Context, jobs []Job, until time.Time) (left []Job, err error) {
 	notifier := queue.NewNotifier(p.SQS, p.queues)
 	errs := make([]error, len(jobs))
-	slots := make(chan struct{}, sideBySide)
-	var wg sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(sideBySide)
 	for i := range jobs {
-		slots <- struct{}{}
 		if p.pace.wait(ctx, p.Clock, until) != nil {
 			left = jobs[i:]
 			break
 		}
-		wg.Go(func() {
-			defer func() { <-slots }()
+		group.Go(func() error {
 			if errs[i] = p.prepare(ctx, notifier, &jobs[i]); errs[i] != nil {
 				p.recheckSoon(owner{jobs[i].Env, jobs[i].Agent})
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = group.Wait() // errs has what each failed for
 	return left, errors.Join(errs...)
 }
 

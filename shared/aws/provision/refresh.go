@@ -8,10 +8,10 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"golang.org/x/sync/errgroup"
 
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy/state"
@@ -96,16 +96,15 @@ func (p *Provisioner) adaptAll(ctx context.Context) (changed int, err error) {
 // adapt sets the attributes of the queues of agents, several side by side.
 func (p *Provisioner) adapt(ctx context.Context, env string, agents []string) (changed int, err error) {
 	errs, is := make([]error, len(agents)), make([]bool, len(agents))
-	slots := make(chan struct{}, sideBySide)
-	var wg sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(sideBySide)
 	for i, agent := range agents {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
+		group.Go(func() error {
 			is[i], errs[i] = p.adaptOne(ctx, env, agent)
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = group.Wait() // errs has what each failed for
 	for _, one := range is {
 		if one {
 			changed++

@@ -12,13 +12,13 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"golang.org/x/sync/errgroup"
 
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy/state"
@@ -142,23 +142,12 @@ func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notic
 		byAgent[agent] = append(byAgent[agent], r)
 	}
 	agents := slices.Sorted(maps.Keys(byAgent))
-	errs := make([]error, len(agents))
-	slots := make(chan struct{}, workers)
-	var wg sync.WaitGroup
-	for i, agent := range agents {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = n.notifyAgent(ctx, env, agent, byAgent[agent])
-		})
+	var group errgroup.Group // one that fails keeps no other from being notified
+	group.SetLimit(workers)
+	for _, agent := range agents {
+		group.Go(func() error { return n.notifyAgent(ctx, env, agent, byAgent[agent]) })
 	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return group.Wait()
 }
 
 func (n *Notifier) notifyAgent(
