@@ -9,7 +9,6 @@ import (
 
 	"southbound/shared/diag"
 	"southbound/shared/provider"
-	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -78,24 +77,13 @@ func User() provider.Definition {
 			Features: []string{"batch", "facts", "discover"},
 			Machine:  true,
 			Validate: validUser,
-			Relations: func(agent string, attrs map[string]any) []string {
-				names := list(attrs["groups"])
-				if primary, ok := attrs["group"].(string); ok {
-					names = append(names, primary)
-				}
-				var out []string
-				for _, name := range names {
-					out = append(out, id("acct::Group", agent, name))
-				}
-				return out
+			Relations: []schema.Relation{
+				{Kind: schema.Require, Type: "acct::Group", Keys: map[string]string{"name": "$groups"}},
+				{Kind: schema.Require, Type: "acct::Group", Keys: map[string]string{"name": "$group"}},
 			},
 		},
 		Handler: user{},
 	}
-}
-
-func id(typ, agent, name string) string {
-	return string(resource.NewID(typ, agent, resource.Key{Name: "name", Value: name}))
 }
 
 func validUser(attrs map[string]any) []diag.Problem {

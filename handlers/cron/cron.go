@@ -42,15 +42,10 @@ func Job() provider.Definition {
 			Features: []string{"batch", "noop", "discover"},
 			Machine:  true,
 			Validate: validate,
-			Relations: func(agent string, attrs map[string]any) []string {
-				out := []string{}
-				user, _ := attrs["user"].(string)
-				out = append(out, string(resource.NewID("acct::User", agent, resource.Key{Name: "name", Value: user})))
-				if path, _ := attrs["file"].(string); path != "" {
-					out = append(out, string(resource.NewID("fs::File", agent, resource.Key{Name: "path", Value: path})),
-						string(resource.NewID("fs::Directory", agent, resource.Key{Name: "path", Value: filepath.Dir(path)})))
-				}
-				return out
+			Relations: []schema.Relation{
+				{Kind: schema.Require, Type: "acct::User", Keys: map[string]string{"name": "$user"}},
+				{Kind: schema.Require, Type: "fs::File", Keys: map[string]string{"path": "$file"}},
+				{Kind: schema.Require, Type: "fs::Directory", Keys: map[string]string{"path": "${file|dir}"}},
 			},
 		},
 		Handler: newHandler(textfile.Editor{}, "crontab"),

@@ -45,16 +45,10 @@ func Archive() provider.Definition {
 			Machine:  true,
 			Timeout:  30 * time.Minute,
 			Validate: validArchive,
-			Relations: func(agent string, attrs map[string]any) []string {
-				out := parentRelations(agent, attrs)
-				for _, name := range []string{"path", "source"} {
-					if s, ok := attrs[name].(string); ok && strings.HasPrefix(s, "/") {
-						typ := map[string]string{"path": "fs::Directory", "source": "fs::File"}[name]
-						out = append(out, string(resource.NewID(typ, agent, resource.Key{Name: "path", Value: s})))
-					}
-				}
-				return out
-			},
+			Relations: append(parentRelations(),
+				schema.Relation{Kind: schema.Require, Type: "fs::Directory", Keys: map[string]string{"path": "$path"}},
+				schema.Relation{Kind: schema.Require, Type: "fs::File", Keys: map[string]string{"path": "$source"}},
+			),
 		},
 		Handler: archive{},
 	}

@@ -41,7 +41,7 @@ func Directory() provider.Definition {
 			Features:  []string{"batch", "noop"},
 			Machine:   true,
 			Validate:  func(a map[string]any) []diag.Problem { return slices.Concat(path(a), validPurge(a), validGathered(a)) },
-			Relations: parentRelations,
+			Relations: parentRelations(),
 			Thing:     whatIsAt,
 			Space:     atPath,
 			Gather:    gather,

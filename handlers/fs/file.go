@@ -40,7 +40,7 @@ func File() provider.Definition {
 			Machine:   true,
 			Timeout:   5 * time.Minute, // large files are hashed
 			Validate:  func(a map[string]any) []diag.Problem { return slices.Concat(path(a), validBackup(a), validCheck(a)) },
-			Relations: parentRelations,
+			Relations: parentRelations(),
 			Thing:     whatIsAt,
 			Space:     atPath,
 		},

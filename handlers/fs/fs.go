@@ -15,11 +15,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"southbound/handlers/internal/disk"
-
 	"southbound/shared/diag"
 	"southbound/shared/provider"
-	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -78,15 +75,11 @@ func whatIsAt(attrs map[string]any) string {
 
 // parentRelations makes a thing require the directory it is in, or the link to it, where that is
 // managed.
-func parentRelations(agent string, attrs map[string]any) []string {
-	path, _ := attrs["path"].(string)
-	dir, base := disk.Split(path)
-	if base == "" || base == "." {
-		return nil
-	}
-	return []string{
-		string(resource.NewID("fs::Directory", agent, resource.Key{Name: "path", Value: dir})),
-		string(resource.NewID("fs::Symlink", agent, resource.Key{Name: "path", Value: dir})),
+func parentRelations() []schema.Relation {
+	parent := map[string]string{"path": "${path|dir}"}
+	return []schema.Relation{
+		{Kind: schema.Require, Type: "fs::Directory", Keys: parent},
+		{Kind: schema.Require, Type: "fs::Symlink", Keys: parent},
 	}
 }
 

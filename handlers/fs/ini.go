@@ -38,7 +38,7 @@ func IniSetting() provider.Definition {
 			Features:  []string{"batch", "noop"},
 			Machine:   true,
 			Validate:  validIni,
-			Relations: lineRelations,
+			Relations: lineRelations(),
 		},
 		Handler: newIni(textfile.Editor{}),
 	}

@@ -11,7 +11,6 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
-	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -48,16 +47,16 @@ func Line() provider.Definition {
 			Features:  []string{"batch", "noop"},
 			Machine:   true,
 			Validate:  validLine,
-			Relations: lineRelations,
+			Relations: lineRelations(),
 		},
 		Handler: newLine(textfile.Editor{}),
 	}
 }
 
 // lineRelations makes a line require its file, and the directory it is in, where they are managed.
-func lineRelations(agent string, attrs map[string]any) []string {
-	path, _ := attrs["path"].(string)
-	return append(parentRelations(agent, attrs), string(resource.NewID("fs::File", agent, resource.Key{Name: "path", Value: path})))
+func lineRelations() []schema.Relation {
+	file := map[string]string{"path": "$path"}
+	return append(parentRelations(), schema.Relation{Kind: schema.Require, Type: "fs::File", Keys: file})
 }
 
 func validLine(attrs map[string]any) []diag.Problem {

@@ -223,24 +223,3 @@ func TestPathsThatWereNotKnown(t *testing.T) {
 		}
 	}
 }
-
-func TestRelations(t *testing.T) {
-	for path, want := range map[string][]string{
-		"/a/b":     {"fs::Directory[web1,path=/a]", "fs::Symlink[web1,path=/a]"},
-		"/a":       {"fs::Directory[web1,path=/]", "fs::Symlink[web1,path=/]"},
-		"/":        nil,
-		"":         nil,
-		"/a,b/c]d": {`fs::Directory[web1,path=/a,b]`, `fs::Symlink[web1,path=/a,b]`},
-	} {
-		got := parentRelations("web1", map[string]any{"path": path})
-		if len(got) != len(want) {
-			t.Errorf("%q: %q", path, got)
-			continue
-		}
-		for i := range got {
-			if got[i] != want[i] && !strings.Contains(path, ",") { // how ids escape is tested where they are made
-				t.Errorf("%q: %q, expected %q", path, got[i], want[i])
-			}
-		}
-	}
-}

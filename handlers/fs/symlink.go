@@ -29,7 +29,7 @@ func Symlink() provider.Definition {
 			Features:  []string{"batch", "noop"},
 			Machine:   true,
 			Validate:  func(a map[string]any) []diag.Problem { return append(path(a), validTarget(a)...) },
-			Relations: parentRelations,
+			Relations: parentRelations(),
 			Thing:     whatIsAt,
 			Space:     atPath,
 		},

@@ -12,7 +12,6 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/pattern"
 	"southbound/shared/provider"
-	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -45,13 +44,9 @@ func Checkout() provider.Definition {
 			Timeout:  30 * time.Minute, // the first fetch of a large repository
 			Features: []string{"noop", "facts"},
 			Validate: validate,
-			Relations: func(agent string, attrs map[string]any) []string {
-				path, _ := attrs["path"].(string)
-				out := []string{string(resource.NewID("fs::Directory", agent, resource.Key{Name: "path", Value: filepath.Dir(path)}))}
-				if user, _ := attrs["user"].(string); user != "" {
-					out = append(out, string(resource.NewID("acct::User", agent, resource.Key{Name: "name", Value: user})))
-				}
-				return out
+			Relations: []schema.Relation{
+				{Kind: schema.Require, Type: "fs::Directory", Keys: map[string]string{"path": "${path|dir}"}},
+				{Kind: schema.Require, Type: "acct::User", Keys: map[string]string{"name": "$user"}},
 			},
 		},
 		Handler: handler{},

@@ -13,7 +13,6 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
-	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -40,12 +39,9 @@ func HostEntry() provider.Definition {
 			Features: []string{"batch", "noop", "discover"},
 			Machine:  true,
 			Validate: validate,
-			Relations: func(agent string, attrs map[string]any) []string {
-				path, _ := attrs["file"].(string)
-				return []string{
-					string(resource.NewID("fs::File", agent, resource.Key{Name: "path", Value: path})),
-					string(resource.NewID("fs::Directory", agent, resource.Key{Name: "path", Value: filepath.Dir(path)})),
-				}
+			Relations: []schema.Relation{
+				{Kind: schema.Require, Type: "fs::File", Keys: map[string]string{"path": "$file"}},
+				{Kind: schema.Require, Type: "fs::Directory", Keys: map[string]string{"path": "${file|dir}"}},
 			},
 		},
 		Handler: newHandler(textfile.Editor{}),

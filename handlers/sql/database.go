@@ -40,15 +40,9 @@ func Database() provider.Definition {
 			},
 			Features: []string{"batch", "discover"},
 			Validate: validDatabase,
-			Relations: func(agent string, attrs map[string]any) []string {
-				var out []string
-				if owner, _ := attrs["owner"].(string); owner != "" {
-					out = append(out, roleID(agent, owner))
-				}
-				if template, _ := attrs["template"].(string); template != "" {
-					out = append(out, databaseID(agent, map[string]any{"database": template}))
-				}
-				return out
+			Relations: []schema.Relation{
+				{Kind: schema.Require, Type: "sql::Role", Keys: map[string]string{"name": "$owner"}},
+				{Kind: schema.Require, Type: "sql::Database", Keys: map[string]string{"name": "$template"}},
 			},
 		},
 		Handler: database{},

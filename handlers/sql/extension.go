@@ -35,12 +35,9 @@ func Extension() provider.Definition {
 			Titles:   []schema.TitlePattern{{Pattern: `\A(?<database>[^\/]+)\/(?<name>[^\/]+)\z`, Description: "database/extension"}},
 			Features: []string{"batch"},
 			Validate: func(attrs map[string]any) []diag.Problem { return validNames(attrs, "database", "name", "schema") },
-			Relations: func(agent string, attrs map[string]any) []string {
-				out := []string{databaseID(agent, attrs)}
-				if s, _ := attrs["schema"].(string); s != "" {
-					out = append(out, schemaID(agent, attrs, s))
-				}
-				return out
+			Relations: []schema.Relation{
+				{Kind: schema.Require, Type: "sql::Database", Keys: map[string]string{"name": "$database"}},
+				{Kind: schema.Require, Type: "sql::Schema", Keys: map[string]string{"database": "$database", "name": "$schema"}},
 			},
 		},
 		Handler: extension{},

@@ -68,17 +68,22 @@ func Grant() provider.Definition {
 			},
 			Features: []string{"batch", "canonicalise"},
 			Validate: validGrant,
-			Relations: func(agent string, attrs map[string]any) []string {
-				role, _ := attrs["role"].(string)
-				out := []string{databaseID(agent, attrs), roleID(agent, role)}
-				if s, _ := attrs["schema"].(string); attrs["kind"] != "database" {
-					out = append(out, schemaID(agent, attrs, s))
-				}
-				return out
+			Relations: []schema.Relation{
+				{Kind: schema.Require, Type: "sql::Database", Keys: map[string]string{"name": "$database"}},
+				{Kind: schema.Require, Type: "sql::Role", Keys: map[string]string{"name": "$role"}},
+				{Kind: schema.Require, Type: "sql::Schema", Names: schemaOfGrant},
 			},
 		},
 		Handler: grant{},
 	}
+}
+
+// schemaOfGrant names the schema that rights are to, or in: one to a database has none.
+func schemaOfGrant(attrs map[string]any) []map[string]any {
+	if attrs["kind"] == "database" {
+		return nil
+	}
+	return []map[string]any{{"database": attrs["database"], "name": attrs["schema"]}}
 }
 
 func validGrant(attrs map[string]any) []diag.Problem {

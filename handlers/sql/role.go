@@ -59,13 +59,8 @@ func Role() provider.Definition {
 			},
 			Features: []string{"batch", "canonicalise", "discover"},
 			Validate: validRole,
-			Relations: func(agent string, attrs map[string]any) []string {
-				groups, _ := texts(attrs, "member_of")
-				var out []string
-				for _, g := range groups {
-					out = append(out, roleID(agent, g))
-				}
-				return out
+			Relations: []schema.Relation{
+				{Kind: schema.Require, Type: "sql::Role", Keys: map[string]string{"name": "$member_of"}},
 			},
 		},
 		Handler: role{},

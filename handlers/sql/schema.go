@@ -7,7 +7,6 @@ import (
 
 	"southbound/shared/diag"
 	"southbound/shared/provider"
-	"southbound/shared/resource"
 	"southbound/shared/schema"
 	conn "southbound/shared/transport/postgresql"
 )
@@ -33,22 +32,13 @@ func Schema() provider.Definition {
 			Titles:   []schema.TitlePattern{{Pattern: `\A(?<database>[^\/]+)\/(?<name>[^\/]+)\z`, Description: "database/schema"}},
 			Features: []string{"batch"},
 			Validate: func(attrs map[string]any) []diag.Problem { return validNames(attrs, "database", "name", "owner") },
-			Relations: func(agent string, attrs map[string]any) []string {
-				out := []string{databaseID(agent, attrs)}
-				if owner, _ := attrs["owner"].(string); owner != "" {
-					out = append(out, roleID(agent, owner))
-				}
-				return out
+			Relations: []schema.Relation{
+				{Kind: schema.Require, Type: "sql::Database", Keys: map[string]string{"name": "$database"}},
+				{Kind: schema.Require, Type: "sql::Role", Keys: map[string]string{"name": "$owner"}},
 			},
 		},
 		Handler: space{},
 	}
-}
-
-// schemaID is the identity of a schema in the database that a resource is in.
-func schemaID(agent string, attrs map[string]any, name string) string {
-	database, _ := attrs["database"].(string)
-	return string(resource.NewID("sql::Schema", agent, resource.Key{Name: "database", Value: database}, resource.Key{Name: "name", Value: name}))
 }
 
 // Read implements provider.Handler.

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"southbound/shared/provider"
-	"southbound/shared/resource"
 	conn "southbound/shared/transport/postgresql"
 )
 
@@ -66,17 +65,6 @@ func beingDropped(ctx context.Context, c *conn.Conn, database string, err error)
 		return err
 	})
 	return half
-}
-
-// databaseID is the identity of the database that a resource is in.
-func databaseID(agent string, attrs map[string]any) string {
-	name, _ := attrs["database"].(string)
-	return string(resource.NewID("sql::Database", agent, resource.Key{Name: "name", Value: name}))
-}
-
-// roleID is the identity of a role.
-func roleID(agent, name string) string {
-	return string(resource.NewID("sql::Role", agent, resource.Key{Name: "name", Value: name}))
 }
 
 const (

@@ -8,7 +8,6 @@ import (
 
 	"southbound/shared/diag"
 	"southbound/shared/provider"
-	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -81,18 +80,9 @@ func define(d systemd, r runit, u supervisor, i sysvinit) provider.Definition {
 			}
 			return nil
 		},
-		Relations: func(agent string, attrs map[string]any) []string {
-			name, _ := attrs["name"].(string)
-			units := "/etc/systemd/system/"
-			if attrs["scope"] == scopeUser {
-				units = "/etc/systemd/user/"
-			}
-			return []string{
-				string(resource.NewID("pkg::Package", agent, resource.Key{Name: "name", Value: name})),
-				string(resource.NewID("fs::File", agent, resource.Key{Name: "path", Value: units + file(unit(name))})),
-				string(resource.NewID("fs::File", agent, resource.Key{Name: "path", Value: "/etc/init.d/" + name})),
-				string(resource.NewID("fs::File", agent, resource.Key{Name: "path", Value: "/etc/sv/" + name + "/run"})),
-			}
+		Relations: []schema.Relation{
+			{Kind: schema.Require, Type: "pkg::Package", Keys: map[string]string{"name": "$name"}},
+			{Kind: schema.Require, Type: "fs::File", Names: filesOf},
 		},
 	}
 	needs := provider.Needs{Commands: []string{"systemctl"}, Facts: map[string]string{"init": "systemd"}}
@@ -107,6 +97,20 @@ func define(d systemd, r runit, u supervisor, i sysvinit) provider.Definition {
 			Needs: provider.Needs{Commands: []string{"supervisorctl"}, Check: onlySystem(u.lack)}},
 		provider.Provider{Name: "sysvinit", Description: "scripts in /etc/init.d", Preference: 10, Handler: handler{i},
 			Needs: provider.Needs{Check: onlySystem(i.lack)}})
+}
+
+// filesOf names the files that may describe a service: its unit, and the scripts of other systems.
+func filesOf(attrs map[string]any) []map[string]any {
+	name, _ := attrs["name"].(string)
+	units := "/etc/systemd/system/"
+	if attrs["scope"] == scopeUser {
+		units = "/etc/systemd/user/"
+	}
+	return []map[string]any{
+		{"path": units + file(unit(name))},
+		{"path": "/etc/init.d/" + name},
+		{"path": "/etc/sv/" + name + "/run"},
+	}
 }
 
 // onlySystem is a check of a system that knows nothing of users.

@@ -28,7 +28,7 @@ func tiedTypes(t *testing.T) *schema.Registry {
 	types, err := schema.NewRegistry(
 		schema.Type{Name: "t::Service", Attributes: []schema.Attribute{
 			name, {Name: "user", Type: "Optional[String]"}, {Name: "files", Type: "Optional[Array[String]]"}, {Name: "check", Type: "Optional[String]"},
-		}, Auto: []schema.Relation{
+		}, Relations: []schema.Relation{
 			{Kind: schema.Require, Type: "t::Account", Titles: []string{"$user"}},
 			{Kind: schema.Require, Type: "t::File", Titles: []string{"$files"}},
 			{Kind: schema.Subscribe, Type: "t::Package", Titles: []string{"$name"}},
@@ -38,7 +38,7 @@ func tiedTypes(t *testing.T) *schema.Registry {
 		}},
 		schema.Type{Name: "t::Account", Attributes: []schema.Attribute{name}},
 		schema.Type{Name: "t::File", Attributes: []schema.Attribute{name, {Name: "of", Type: "Optional[String]"}},
-			Auto: []schema.Relation{{Kind: schema.Require, Type: "t::Service", Titles: []string{"$of"}}}},
+			Relations: []schema.Relation{{Kind: schema.Require, Type: "t::Service", Titles: []string{"$of"}}}},
 		schema.Type{Name: "t::Package", Attributes: []schema.Attribute{name}},
 		schema.Type{Name: "t::Check", Attributes: []schema.Attribute{name}})
 	if err != nil {
@@ -124,7 +124,7 @@ func TestSubscribeTellsTheSubscriberAlone(t *testing.T) {
 	r := newRig(t)
 	was, _ := r.e.Types.Type("t::T")
 	typ := was.Type
-	typ.Auto = []schema.Relation{{Kind: schema.Subscribe, Type: "t::T", Titles: []string{"$note"}}}
+	typ.Relations = []schema.Relation{{Kind: schema.Subscribe, Type: "t::T", Titles: []string{"$note"}}}
 	types, err := schema.NewRegistry(typ)
 	if err != nil {
 		t.Fatal(err)

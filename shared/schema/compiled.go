@@ -19,7 +19,7 @@ type Compiled struct {
 	namevars []string
 	defaults int // how many attributes have one
 	titles   []titlePattern
-	auto     []relation
+	related  []relation
 }
 
 // CompiledAttribute is an attribute with its parsed data type.

@@ -125,7 +125,7 @@ func relatedType(auto ...Relation) Type {
 			{Name: "name", Type: "String[1]", Behaviour: Namevar}, {Name: "source", Type: "Optional[String]"}, {Name: "host", Type: "Optional[String]"},
 			{Name: "needs", Type: "Optional[Array[Variant[String,Array[String]]]]"}, {Name: "ports", Type: "Optional[Array[Integer]]"},
 			{Name: "spec", Type: "Optional[Hash]"}, {Name: "token", Type: "Optional[String]", Sensitive: true},
-		}, Auto: auto,
+		}, Relations: auto,
 	}
 }
 

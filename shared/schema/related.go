@@ -15,8 +15,8 @@ func (c *compiler) link(t *Compiled, r *Registry) {
 	for _, k := range RelationKinds() {
 		kinds = append(kinds, string(k))
 	}
-	for i := range t.Auto {
-		d := &t.Auto[i]
+	for i := range t.Relations {
+		d := &t.Relations[i]
 		at := sprintf("relation %d (%s %s): ", []any{i + 1, d.Kind, d.Type})
 		c.part = Part(RelationPart, i)
 		if !slices.Contains(kinds, string(d.Kind)) {
@@ -26,8 +26,11 @@ func (c *compiler) link(t *Compiled, r *Registry) {
 			c.bad("", orList(nearestHint(d.Type, r.names), "a name is like fs::File", nil), "%s%q is not a name of a type", at, d.Type)
 			continue
 		}
-		rel := relation{kind: d.Kind, target: r.types[d.Type]}
+		rel := relation{kind: d.Kind, target: r.types[d.Type], names: d.Names}
 		switch {
+		case d.Names != nil && len(d.Titles)+len(d.Keys) > 0:
+			c.bad("", "", "%sit has names in code, and titles or keys", at)
+		case d.Names != nil:
 		case len(d.Titles) == 0 && len(d.Keys) == 0:
 			c.bad("", "say its title, such as $source", "%sit names nothing", at)
 		case len(d.Titles) > 0 && len(d.Keys) > 0:
@@ -54,16 +57,19 @@ func (c *compiler) link(t *Compiled, r *Registry) {
 		}
 		c.complete(&rel, at, len(d.Keys) > 0)
 		c.contradiction(t, i, at)
-		t.auto = append(t.auto, rel)
+		t.related = append(t.related, rel)
 	}
 }
 
 // contradiction refuses a relation that is declared twice, or in both directions.
 func (c *compiler) contradiction(t *Compiled, i int, at string) {
-	d := &t.Auto[i]
+	d := &t.Relations[i]
 	later := func(k RelationKind) bool { return k == Before || k == Notify }
-	for j := range t.Auto[:i] {
-		e := &t.Auto[j]
+	for j := range t.Relations[:i] {
+		e := &t.Relations[j]
+		if e.Names != nil || d.Names != nil {
+			continue // nobody can tell
+		}
 		if e.Type != d.Type || e.Agent != d.Agent || !slices.Equal(e.Titles, d.Titles) || !maps.Equal(e.Keys, d.Keys) {
 			continue
 		}
@@ -187,8 +193,8 @@ func (r *Registry) Doubtful() []string {
 				out = append(out, text)
 			}
 		}
-		for i := range t.Auto {
-			if d := &t.Auto[i]; r.types[d.Type] == nil {
+		for i := range t.Relations {
+			if d := &t.Relations[i]; r.types[d.Type] == nil {
 				text := sprintf("%s: the relation %s leads to %s, which is not a type of this program", []any{name, d.Kind, d.Type})
 				if near := r.Nearest(d.Type); near != "" {
 					text += "; did you mean " + near + "?"

@@ -37,6 +37,10 @@ type Relation struct {
 	Titles []string
 	// Keys are the naming attributes of the other.
 	Keys map[string]string
+	// Names returns the naming attributes of each of the others, from complete attributes, where no
+	// template can say them. It stands in place of Titles and Keys, and only in a declaration in
+	// Go. While a model has problems, attributes that are wrong are left out.
+	Names func(attributes map[string]any) []map[string]any
 	// Agent is the other's; "" the resource's own.
 	Agent string
 }
@@ -47,26 +51,20 @@ type Related struct {
 	ID   resource.ID
 }
 
-// Related returns the resources that one of this type is related to: what Relations of the type
-// returns, as Require, and what the type declares. They need not exist, and may be the resource
-// itself.
+// Related returns the resources that the relations of the type name for one resource of it. They
+// need not exist, and may be the resource itself.
 func (c *Compiled) Related(agent string, attributes map[string]any) []Related {
 	var out []Related
-	if c.Relations != nil {
-		for _, id := range c.Relations(agent, attributes) {
-			out = append(out, Related{Require, resource.ID(id)})
-		}
-	}
-	for i := range c.auto {
-		for _, id := range c.auto[i].targets(agent, attributes) {
-			out = append(out, Related{c.auto[i].kind, id})
+	for i := range c.related {
+		for _, id := range c.related[i].targets(agent, attributes) {
+			out = append(out, Related{c.related[i].kind, id})
 		}
 	}
 	return out
 }
 
 // HasRelations reports whether Related can return anything.
-func (c *Compiled) HasRelations() bool { return c.Relations != nil || len(c.auto) > 0 }
+func (c *Compiled) HasRelations() bool { return len(c.related) > 0 }
 
 // relation is a Relation that has been read.
 type relation struct {
@@ -74,6 +72,7 @@ type relation struct {
 	target *Compiled // nil: nothing of that type can exist
 	titles []template
 	keys   []keyTemplate
+	names  func(attributes map[string]any) []map[string]any // nil: titles or keys say it
 	agent  template
 }
 
@@ -99,6 +98,9 @@ func (r *relation) targets(agent string, attributes map[string]any) []resource.I
 			}
 		}
 	}
+	if r.names != nil {
+		named = r.names(attributes)
+	}
 	if len(r.keys) > 0 {
 		named = append(named, r.named(attributes)...)
 	}
@@ -116,7 +118,7 @@ func (r *relation) targets(agent string, attributes map[string]any) []resource.I
 // named returns the naming attributes that Keys give, one set for each item where one of them is a
 // list.
 func (r *relation) named(attributes map[string]any) []map[string]any {
-	out := []map[string]any{{}}
+	out := []map[string]any{nil}
 	for _, k := range r.keys {
 		a, _ := r.target.Attribute(k.name)
 		var next []map[string]any
@@ -135,6 +137,9 @@ func (r *relation) named(attributes map[string]any) []map[string]any {
 }
 
 func with(m map[string]any, key string, v any) map[string]any {
+	if len(m) == 0 {
+		return map[string]any{key: v}
+	}
 	out := make(map[string]any, len(m)+1)
 	for k, w := range m {
 		out[k] = w
@@ -151,6 +156,7 @@ type piece struct {
 	text   string
 	path   []string // the attribute, and members in it
 	filter string
+	change func(string) string // what the filter does; nil: there is none
 }
 
 // filters change what a template takes from an attribute.
@@ -160,6 +166,11 @@ func filters() map[string]func(string) string {
 
 // expand returns the different texts that a template stands for, in order.
 func (t template) expand(attributes map[string]any) []string {
+	if len(t) == 1 && t[0].path != nil {
+		if texts := t[0].values(attributes); len(texts) < 2 { // as nearly always
+			return texts
+		}
+	}
 	out := []string{""}
 	for _, p := range t {
 		texts := []string{p.text}
@@ -195,7 +206,7 @@ func (p *piece) values(attributes map[string]any) []string {
 			return
 		}
 		if text, ok := resource.KeyText(v); ok {
-			if f := filters()[p.filter]; f != nil {
+			if f := p.change; f != nil {
 				text = f(text)
 			}
 			out = append(out, text)

@@ -49,9 +49,9 @@ type Type struct {
 	// Titles say how a title gives naming attributes; the first pattern that matches counts. None:
 	// a title is the first naming attribute.
 	Titles []TitlePattern
-	// Auto are resources that one of this type is tied to where they exist; what data cannot say is
-	// for Relations.
-	Auto []Relation
+	// Relations are the resources that one of this type is tied to by its nature where they exist,
+	// such as the directory of a file.
+	Relations []Relation
 	// Rules are demands on several attributes at once; what they cannot say is for Validate.
 	Rules []Rule
 	// Metadata is for programs that read declarations; it means nothing here. Values are as in
@@ -86,10 +86,6 @@ type Type struct {
 	// and references (resource.File, ...) stand where the author wrote them. Positions of the
 	// problems are filled in by the caller from Attribute.
 	Validate func(attributes map[string]any) []diag.Problem
-	// Relations returns the ids (as text, may name what does not exist: ignored then) that a
-	// resource requires by its nature, such as the directory of a file. agent is the resource's
-	// own. While a model has problems, attributes that are wrong are left out.
-	Relations func(agent string, attributes map[string]any) []string
 	// Gather completes the attributes of a resource by what the whole model has of those that
 	// require it by their nature (see Relations), as a directory that is emptied has to know what
 	// else is managed in it. It returns new attributes, the same for the same dependents in any

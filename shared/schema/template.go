@@ -64,6 +64,7 @@ func parseReference(s string, names []string) (piece, string, *templateError) {
 	case filtered && filters()[p.filter] == nil:
 		return p, "", &templateError{sprintf("there is no filter %q", []any{shorten(p.filter, 40)}), orList(nearestHint(p.filter, known), "there are ", known)}
 	}
+	p.change = filters()[p.filter]
 	return p, rest, nil
 }
 

@@ -157,9 +157,13 @@ func relations(t *schema.Compiled) []string {
 		schema.Require: "requires", schema.Before: "comes before", schema.Subscribe: "requires, and is told of changes of,", schema.Notify: "comes before, and tells of its changes,",
 	}
 	var out []string
-	for i := range t.Auto {
-		d := &t.Auto[i]
+	for i := range t.Relations {
+		d := &t.Relations[i]
 		text := verbs[d.Kind] + " " + d.Type
+		if d.Names != nil {
+			out = append(out, text+" as the description says, where it exists")
+			continue
+		}
 		var named []string
 		for _, title := range d.Titles {
 			named = append(named, code(title))
@@ -173,8 +177,8 @@ func relations(t *schema.Compiled) []string {
 		}
 		out = append(out, text+", where it exists")
 	}
-	if t.Relations != nil || slices.Contains(t.Code, "relations") {
-		out = append(out, "requires what it needs by its nature, where it exists; see the description")
+	if slices.Contains(t.Code, "relations") { // read from a declaration, which cannot hold them
+		out = append(out, "is tied to more by its nature, where that exists; see the description")
 	}
 	return out
 }

@@ -122,8 +122,8 @@ func (r *reader) readRelations(n *yaml.Node) {
 		}
 		for j := 0; j+1 < len(types.Content); j += 2 {
 			typ, _ := r.key(types.Content[j])
-			r.mark(schema.RelationPart, len(r.t.Auto), types.Content[j])
-			r.t.Auto = append(r.t.Auto, schema.Relation{Kind: schema.RelationKind(kind), Type: typ, Titles: r.titles(types.Content[j+1])})
+			r.mark(schema.RelationPart, len(r.t.Relations), types.Content[j])
+			r.t.Relations = append(r.t.Relations, schema.Relation{Kind: schema.RelationKind(kind), Type: typ, Titles: r.titles(types.Content[j+1])})
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (r *reader) readRelation(e *yaml.Node) {
 	if m == nil {
 		return
 	}
-	r.mark(schema.RelationPart, len(r.t.Auto), e)
+	r.mark(schema.RelationPart, len(r.t.Relations), e)
 	if m[keyTitle] != nil && m[keyTitles] != nil {
 		r.bad(m[keyTitles], "", "title and titles are one too many")
 	}
@@ -153,7 +153,7 @@ func (r *reader) readRelation(e *yaml.Node) {
 	if out.Titles = r.titles(m[keyTitles]); m[keyTitle] != nil {
 		out.Titles = r.titles(m[keyTitle])
 	}
-	r.t.Auto = append(r.t.Auto, out)
+	r.t.Relations = append(r.t.Relations, out)
 }
 
 // readRules reads rules such as {exactly_one_of: [a, b], if: c, is: [x]}.

@@ -162,8 +162,10 @@ func tree(t *schema.Type) (*yaml.Node, error) {
 		item.node(keyPattern, textNode(t.Titles[i].Pattern))
 		item.text(keyDescription, t.Titles[i].Description)
 	})
-	o.seq(keyRelations, len(t.Auto), func(i int, item object) {
-		d := &t.Auto[i]
+	// What is named in code cannot be written: codeOf says that there is such.
+	written := slices.DeleteFunc(slices.Clone(t.Relations), namedInCode)
+	o.seq(keyRelations, len(written), func(i int, item object) {
+		d := &written[i]
 		item.text(keyKind, string(d.Kind))
 		item.text(keyType, d.Type)
 		item.list(keyTitles, d.Titles)
@@ -210,7 +212,7 @@ func attribute(err *error, a *schema.Attribute) *yaml.Node {
 // codeOf names what a type does in code.
 func codeOf(t *schema.Type) []string {
 	out := slices.Clone(t.Code)
-	for name, there := range map[string]bool{"validate": t.Validate != nil, "relations": t.Relations != nil, "gather": t.Gather != nil, "thing": t.Thing != nil} {
+	for name, there := range map[string]bool{"validate": t.Validate != nil, "relations": slices.ContainsFunc(t.Relations, namedInCode), "gather": t.Gather != nil, "thing": t.Thing != nil} {
 		if there {
 			out = append(out, name)
 		}
@@ -218,6 +220,9 @@ func codeOf(t *schema.Type) []string {
 	slices.Sort(out)
 	return slices.Compact(out)
 }
+
+// namedInCode reports whether a relation is to what only code can name.
+func namedInCode(r schema.Relation) bool { return r.Names != nil }
 
 // valueNode writes a value as documents have it.
 func valueNode(v any) (*yaml.Node, error) {

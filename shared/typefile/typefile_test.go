@@ -57,7 +57,7 @@ func vlanType() schema.Type {
 			{Name: "mode", Type: "Enum[access, trunk]", Default: "access"},
 		},
 		Titles: []schema.TitlePattern{{Pattern: `\A(?<switch>.+)/(?<tag>\d+)\z`, Description: "switch/tag"}},
-		Auto: []schema.Relation{
+		Relations: []schema.Relation{
 			{Kind: schema.Require, Type: "net::Switch", Titles: []string{"$switch"}},
 			{Kind: schema.Notify, Type: "net::Rule", Keys: map[string]string{"name": "$label"}, Agent: "$switch"},
 		},
@@ -123,7 +123,8 @@ func TestRoundTrip(t *testing.T) {
 
 // TestCodeIsNamed says what does not travel.
 func TestCodeIsNamed(t *testing.T) {
-	typ := schema.Type{Name: "x::Y", Validate: func(map[string]any) []diag.Problem { return nil }, Relations: func(string, map[string]any) []string { return nil }}
+	typ := schema.Type{Name: "x::Y", Validate: func(map[string]any) []diag.Problem { return nil }, Relations: []schema.Relation{
+		{Kind: schema.Require, Type: "x::Y", Names: func(map[string]any) []map[string]any { return nil }}}}
 	text, err := YAML(&typ)
 	if err != nil || !strings.Contains(string(text), "code: [relations, validate]") {
 		t.Errorf("%s, %v", text, err)
@@ -191,7 +192,7 @@ func TestAllAtOnce(t *testing.T) {
 	if problems, ok := err.(diag.Problems); !ok || len(problems) != 3 {
 		t.Errorf("problems: %v", err)
 	}
-	if got := One("x.json", []byte(`{"southbound_type":1,"name":"x::Y","relations":{"require":{"x::Z":["$a","b"]},"before":{"x::Q":"c"}}}`)).Auto; !reflect.DeepEqual(got, []schema.Relation{
+	if got := One("x.json", []byte(`{"southbound_type":1,"name":"x::Y","relations":{"require":{"x::Z":["$a","b"]},"before":{"x::Q":"c"}}}`)).Relations; !reflect.DeepEqual(got, []schema.Relation{
 		{Kind: "require", Type: "x::Z", Titles: []string{"$a", "b"}}, {Kind: "before", Type: "x::Q", Titles: []string{"c"}},
 	}) {
 		t.Errorf("relations: %+v", got)

@@ -20,9 +20,8 @@ func TestGather(t *testing.T) {
 			{Name: "asks", Type: "Boolean", Default: false, Description: "wants to know"},
 			{Name: "count", Type: "Optional[Integer]", Description: "how many are in it"},
 		},
-		Relations: func(agent string, attrs map[string]any) []string {
-			in, _ := attrs["in"].(string)
-			return []string{"test::Box[" + agent + ",name=" + in + "]"}
+		Relations: []schema.Relation{
+			{Kind: schema.Require, Type: "test::Box", Keys: map[string]string{"name": "$in"}},
 		},
 		Gathers: func(attrs map[string]any) bool { return attrs["asks"] == true },
 		Gather: func(attrs map[string]any, dependents []schema.Dependent) map[string]any {

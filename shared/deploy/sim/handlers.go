@@ -76,7 +76,7 @@ func newTypes() (*schema.Registry, error) {
 	for _, name := range []string{"ear", "ear_agent", "mouth", "mouth_agent"} {
 		thing.Attributes = append(thing.Attributes, schema.Attribute{Name: name, Type: "Optional[String]", Behaviour: schema.Parameter})
 	}
-	thing.Auto = []schema.Relation{
+	thing.Relations = []schema.Relation{
 		{Kind: schema.Subscribe, Type: typeThing, Agent: "$ear_agent", Keys: map[string]string{"name": "$ear"}},
 		{Kind: schema.Notify, Type: typeThing, Agent: "$mouth_agent", Keys: map[string]string{"name": "$mouth"}},
 	}
