@@ -22,7 +22,8 @@ import (
 )
 
 // Config is what a service is made of.
-// It has so many fields because this is where a server is put together.
+//
+// Large: this is where a server is put together of all that it serves.
 type Config struct {
 	Engine *deploy.Engine
 	// Sign, when not nil, makes requests that store files where files are, so that their bytes do

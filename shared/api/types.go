@@ -122,6 +122,8 @@ type Agent struct {
 
 // Action is one finished run of a handler for one resource. Every member is there, but for reason,
 // replaced and stale.
+//
+// Large: it is one record of the API, and each field is a member that its clients read.
 type Action struct {
 	ID       string               `json:"id"`
 	Resource resource.ID          `json:"resource"`

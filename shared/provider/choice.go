@@ -92,6 +92,8 @@ func pureCapabilities() []reflect.Type {
 
 // Choice is a handler that stands for several: each call goes to the provider that was chosen for
 // the run. See docs/design/sdk.md.
+//
+// Large: it has each capability that a handler can have, and passes each call on.
 type Choice struct{ providers []Provider }
 
 // Providers returns what there is to choose from, as declared. It is not to be changed.

@@ -11,6 +11,9 @@ import (
 // decoder reads JSON into values. Texts without escapes share the memory of s, so a value takes few
 // allocations. After the first error, i is at the end and err is set; what is read after that has
 // no meaning.
+//
+// Large: a recursive-descent parser has a method for each form of a value, and they share the place
+// in the text.
 type decoder struct {
 	s   string
 	i   int

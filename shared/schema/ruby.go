@@ -54,6 +54,10 @@ func compileGo(text string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
+// translator writes a regular expression of Ruby as one of Go.
+//
+// Large: a recursive-descent parser has a method for each form of a regular expression, and they
+// share the place in the text.
 type translator struct {
 	s         string
 	i         int

@@ -41,7 +41,7 @@ type Attribute struct {
 
 // Type declares a resource type.
 //
-// It has so many fields because it is a declaration: most types set a few of them.
+// Large: it is a declaration, of which most types set a few fields.
 type Type struct {
 	Name        string // fs::File
 	Description string

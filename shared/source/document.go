@@ -231,6 +231,9 @@ func (t *taker) line(text []byte, at place) {
 }
 
 // taker turns the nodes of a document into agents and resources.
+//
+// Large: it has a method for each part of a document, which share the defaults, the places and the
+// problems.
 type taker struct {
 	*part
 	loader   *loader

@@ -141,6 +141,9 @@ func reason(err error) string {
 }
 
 // reader takes what a declaration means, and gathers what is wrong with it.
+//
+// Large: it has a method for each part of a declaration, which share what was read and the
+// problems.
 type reader struct {
 	file      string
 	t         schema.Type

@@ -138,6 +138,9 @@ func (b *block) dynamic(name string, s *scope) *variable {
 
 // binder turns syntax into nodes: it finds what names mean and gives each node its places in a
 // frame.
+//
+// Large: it has a method for each kind of statement and expression, which share the frames that are
+// open.
 type binder struct {
 	program *program
 	file    *file

@@ -6,6 +6,9 @@ import (
 )
 
 // parser reads the statements of a template; parse_expr.go reads expressions.
+//
+// Large: a recursive-descent parser has a method for each rule of the grammar, and they share the
+// place in the text.
 type parser struct {
 	tokens []token
 	pos    int

@@ -42,6 +42,10 @@ func ordered(problems []Problem) []Problem {
 	return out[:min(len(out), MaxProblems)]
 }
 
+// parser reads the tokens of a model.
+//
+// Large: a recursive-descent parser has a method for each rule of the grammar, and they share the
+// place in the text and the problems.
 type parser struct {
 	file     *File
 	tokens   []Token

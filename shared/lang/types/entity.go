@@ -7,6 +7,8 @@ import (
 )
 
 // Entity is a kind of instances. It is built in steps by whoever reads its definition.
+//
+// Large: it is the record of a definition, and each field is something that one can say.
 type Entity struct {
 	Name      string // without its namespace
 	Namespace string

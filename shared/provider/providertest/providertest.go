@@ -30,6 +30,8 @@ type Subject struct {
 }
 
 // Case is one resource to test with. Values are as in documents, with references resolved.
+//
+// Large: it is a declaration, of which most tests set a few fields.
 type Case struct {
 	// Attributes of a resource that does not exist. Defaults are filled in.
 	Attributes map[string]any

@@ -50,7 +50,8 @@ func declared() []options.Option {
 }
 
 // settings are options that have been read.
-// There is a field for each option.
+//
+// Large: there is a field for each option.
 type settings struct {
 	base                           *url.URL
 	user, password, token          string

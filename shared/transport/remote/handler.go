@@ -26,6 +26,8 @@ func Handler(t schema.Type, h provider.Handler, dial Dial) (provider.Handler, er
 }
 
 // forwarder stands for a handler on a machine.
+//
+// Large: it has each capability that a handler can have, and passes each call on.
 type forwarder struct {
 	typ  schema.Type
 	h    provider.Handler

@@ -80,6 +80,9 @@ func (p *Project) Uses(f *File) *Uses {
 }
 
 // resolver finds what the names of a text mean.
+//
+// Large: it has a method for each kind of statement and expression, which share the scope they are
+// in.
 type resolver struct {
 	project *Project
 	file    *File

@@ -30,6 +30,9 @@ type File struct {
 }
 
 // Symbol is what has a name. Which fields are set depends on its kind.
+//
+// Large: one record serves all kinds of names, so that whoever looks for a name needs no table for
+// each.
 type Symbol struct {
 	Kind     Kind
 	Name     string // without its namespace
