@@ -74,9 +74,11 @@ func (i *installer) pure(
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if err := i.unpack(env, chosen[name]); err != nil {
+		w := chosen[name]
+		if err := w.unpack(env); err != nil {
 			return false, err
 		}
+		i.Say("%s %s from %s", w.module, w.version, w.name)
 	}
 	return true, nil
 }
@@ -204,7 +206,7 @@ func (w *wheel) metadata(entry *zip.File) error {
 func pepCore(name string) bool { return name != "inmanta-core" && name != "inmanta" }
 
 // unpack puts a wheel into an environment: beside its place first, RECORD last.
-func (i *installer) unpack(env string, w *wheel) error {
+func (w *wheel) unpack(env string) error {
 	site := module.Pure(env)
 	doing := "unpack " + w.name
 	temporary := filepath.Join(site, ".new-"+w.module)
@@ -246,7 +248,6 @@ func (i *installer) unpack(env string, w *wheel) error {
 			return fault.Wrap(fault.Unavailable, doing, err)
 		}
 	}
-	i.Say("%s %s from %s", w.module, w.version, w.name)
 	return nil
 }
 
