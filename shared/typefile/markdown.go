@@ -159,11 +159,10 @@ func relations(t *schema.Compiled) []string {
 	var out []string
 	for i := range t.Relations {
 		d := &t.Relations[i]
-		text := verbs[d.Kind] + " " + d.Type
 		if d.Names != nil {
-			out = append(out, text+" as the description says, where it exists")
-			continue
+			continue // a declaration that was read has it no more: said below for both
 		}
+		text := verbs[d.Kind] + " " + d.Type
 		var named []string
 		for _, title := range d.Titles {
 			named = append(named, code(title))
@@ -177,7 +176,7 @@ func relations(t *schema.Compiled) []string {
 		}
 		out = append(out, text+", where it exists")
 	}
-	if slices.Contains(t.Code, "relations") { // read from a declaration, which cannot hold them
+	if slices.ContainsFunc(t.Relations, namedInCode) || slices.Contains(t.Code, "relations") {
 		out = append(out, "is tied to more by its nature, where that exists; see the description")
 	}
 	return out
