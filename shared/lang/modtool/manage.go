@@ -292,12 +292,16 @@ func addToYAML(file string, asked []metadata.Requirement, r metadata.Requirement
 }
 
 // EachClone calls do for each module of the project that is a git repository of its own; of one
-// module if name is not empty.
+// module if name is not empty. In the folder of a module that is no project it is called for that
+// one.
 func (t *Tool) EachClone(
 	ctx context.Context, name string, do func(ctx context.Context, m *module.Module) error,
 ) error {
 	meta, err := t.open()
 	if err != nil {
+		if m, _, wrong := module.Open(t.Dir); wrong == nil && (name == "" || name == m.Name) {
+			return do(ctx, m)
+		}
 		return err
 	}
 	s, err := t.load(meta)
