@@ -10,7 +10,7 @@ import (
 )
 
 // Schedule implements Home.
-func (s *Service) Schedule(ctx context.Context, env string, w Work) (int, error) {
+func (s *resources) Schedule(ctx context.Context, env string, w Work) (int, error) {
 	filter, err := state.ParseFilter(w.Filter)
 	if err != nil {
 		return 0, err
@@ -25,13 +25,13 @@ func (s *Service) Schedule(ctx context.Context, env string, w Work) (int, error)
 }
 
 // Pause implements Home.
-func (s *Service) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
+func (s *agents) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
 	defer s.changed(env)
 	return s.Engine.Pause(ctx, env, paused, agents...)
 }
 
 // Halt implements Home.
-func (s *Service) Halt(ctx context.Context, env string, halted bool) error {
+func (s *agents) Halt(ctx context.Context, env string, halted bool) error {
 	defer s.changed(env)
 	return s.Engine.Halt(ctx, env, halted)
 }
@@ -42,7 +42,7 @@ func (s *Service) Collect(ctx context.Context, env string, grace time.Duration) 
 }
 
 // Prune implements Home.
-func (s *Service) Prune(ctx context.Context, env string, remove bool) ([]Pruned, error) {
+func (s *agents) Prune(ctx context.Context, env string, remove bool) ([]Pruned, error) {
 	if s.Unneeded == nil {
 		return nil, nil
 	}
@@ -50,13 +50,13 @@ func (s *Service) Prune(ctx context.Context, env string, remove bool) ([]Pruned,
 }
 
 // Parameters implements Home.
-func (s *Service) Parameters(ctx context.Context, env string, facts bool) ([]state.Parameter, error) {
+func (s *parameters) Parameters(ctx context.Context, env string, facts bool) ([]state.Parameter, error) {
 	ps, err := s.Engine.State.Parameters(ctx, env, state.ParameterQuery{Facts: facts})
 	return ps, fault.Wrap(fault.Unknown, "read parameters", err)
 }
 
 // Parameter implements Home.
-func (s *Service) Parameter(ctx context.Context, env, name string) (state.Parameter, error) {
+func (s *parameters) Parameter(ctx context.Context, env, name string) (state.Parameter, error) {
 	ps, err := s.Engine.State.Parameters(ctx, env, state.ParameterQuery{Keys: []state.ParameterKey{{Name: name}}})
 	if err != nil {
 		return state.Parameter{}, fault.Wrap(fault.Unknown, "read parameter", err)
@@ -68,7 +68,7 @@ func (s *Service) Parameter(ctx context.Context, env, name string) (state.Parame
 }
 
 // ParameterHistory implements Home.
-func (s *Service) ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error) {
+func (s *parameters) ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error) {
 	if s.History == nil {
 		return nil, fault.New(fault.Unsupported, "", "this home keeps no history of parameters")
 	}
@@ -77,18 +77,18 @@ func (s *Service) ParameterHistory(ctx context.Context, env, name string) ([]sta
 }
 
 // SetParameter implements Home.
-func (s *Service) SetParameter(ctx context.Context, env, name, value string) (state.Parameter, error) {
+func (s *parameters) SetParameter(ctx context.Context, env, name, value string) (state.Parameter, error) {
 	return s.setParameter(ctx, env, state.Parameter{Name: name, Value: value, Source: "user"})
 }
 
-func (s *Service) setParameter(ctx context.Context, env string, p state.Parameter) (state.Parameter, error) {
+func (s *parameters) setParameter(ctx context.Context, env string, p state.Parameter) (state.Parameter, error) {
 	if err := s.setParameters(ctx, env, p); err != nil {
 		return state.Parameter{}, err
 	}
 	return s.Parameter(ctx, env, p.Name)
 }
 
-func (s *Service) setParameters(ctx context.Context, env string, ps ...state.Parameter) error {
+func (s *parameters) setParameters(ctx context.Context, env string, ps ...state.Parameter) error {
 	err := s.Engine.SetParameters(ctx, env, ps...)
 	if err == nil {
 		s.changed(env)
@@ -97,6 +97,6 @@ func (s *Service) setParameters(ctx context.Context, env string, ps ...state.Par
 }
 
 // DeleteParameter implements Home.
-func (s *Service) DeleteParameter(ctx context.Context, env, name string) error {
+func (s *parameters) DeleteParameter(ctx context.Context, env, name string) error {
 	return s.Engine.DeleteParameters(ctx, env, state.ParameterKey{Name: name})
 }

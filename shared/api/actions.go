@@ -9,13 +9,13 @@ import (
 )
 
 // Actions implements Home.
-func (s *Service) Actions(ctx context.Context, env string, q ActionQuery) ([]Action, error) {
+func (s *resources) Actions(ctx context.Context, env string, q ActionQuery) ([]Action, error) {
 	out, _, err := s.actionsPage(ctx, env, q)
 	return out, err
 }
 
 // actionsPage returns some actions, newest first, and the id before which to go on, "" at the end.
-func (s *Service) actionsPage(ctx context.Context, env string, q ActionQuery) ([]Action, string, error) {
+func (s *resources) actionsPage(ctx context.Context, env string, q ActionQuery) ([]Action, string, error) {
 	found, err := s.Engine.State.Actions(ctx, env, state.ActionQuery{Resource: q.Resource, Agent: q.Agent, Version: q.Version, Action: q.Action, Outcome: q.Outcome,
 		After: q.After, Before: q.Before, Since: q.Since, Until: q.Until, Level: q.Level, Text: q.Text, Notable: q.Notable,
 		Limit: q.Limit})

@@ -40,7 +40,13 @@ type ClientConfig struct {
 }
 
 // Client asks a server over HTTP. It is safe for concurrent use.
-type Client struct {
+//
+// Large: it has the methods of Home, each of which is one request or some, and nothing beside them:
+// what requests have in common is in connection.
+type Client struct{ *connection }
+
+// connection makes requests to a server: it signs them, and makes them again after faults that pass.
+type connection struct {
 	ClientConfig
 	base *url.URL
 	http *http.Client // to the API
@@ -69,9 +75,9 @@ func NewClient(c ClientConfig) (*Client, error) {
 		c.Clock = platform.Clock{}
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	x := &Client{ClientConfig: c, base: base, bare: &http.Client{Transport: c.Transport, CheckRedirect: stay}}
+	x := &connection{ClientConfig: c, base: base, bare: &http.Client{Transport: c.Transport, CheckRedirect: stay}}
 	x.http = &http.Client{Transport: roundTripper(x.roundTrip), CheckRedirect: stay}
-	return x, nil
+	return &Client{x}, nil
 }
 
 func serverURL(text string) (*url.URL, error) {
@@ -109,7 +115,7 @@ func functionURL(host string) (region string, is bool) {
 }
 
 // roundTrip adds what proves who asks.
-func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
+func (c *connection) roundTrip(r *http.Request) (*http.Response, error) {
 	if c.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.Token)
 		return c.Transport.RoundTrip(r) // the client wraps it
@@ -129,7 +135,7 @@ func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // sign makes requests be signed from now on.
-func (c *Client) sign(ctx context.Context, host, region string) error {
+func (c *connection) sign(ctx context.Context, host, region string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.signed != nil {
@@ -147,7 +153,7 @@ func (c *Client) sign(ctx context.Context, host, region string) error {
 }
 
 // discover asks once what the server is.
-func (c *Client) discover(ctx context.Context) (Discovery, error) {
+func (c *connection) discover(ctx context.Context) (Discovery, error) {
 	c.mu.Lock()
 	have := c.about
 	c.mu.Unlock()
@@ -191,14 +197,14 @@ const (
 
 // Identity identifies the home that the server keeps environments in; "" if the server does not
 // say.
-func (c *Client) Identity(ctx context.Context) (string, error) {
+func (c *connection) Identity(ctx context.Context) (string, error) {
 	about, err := c.discover(ctx)
 	return about.Home, err
 }
 
 // call makes a request, again after faults that pass, and reads the answer into out. Everything
 // that can be asked for may be asked for twice.
-func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+func (c *connection) call(ctx context.Context, method, path string, in, out any) error {
 	if _, err := c.discover(ctx); err != nil {
 		return err
 	}
@@ -206,14 +212,14 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 }
 
 // callExport is call to where exports go.
-func (c *Client) callExport(ctx context.Context, method, path string, in, out any) error {
+func (c *connection) callExport(ctx context.Context, method, path string, in, out any) error {
 	if _, err := c.discover(ctx); err != nil {
 		return err
 	}
 	return c.try(ctx, c.export, method, path, in, out)
 }
 
-func (c *Client) try(ctx context.Context, base *url.URL, method, path string, in, out any) error {
+func (c *connection) try(ctx context.Context, base *url.URL, method, path string, in, out any) error {
 	var body []byte
 	if in != nil {
 		var err error
@@ -228,7 +234,7 @@ func (c *Client) try(ctx context.Context, base *url.URL, method, path string, in
 func passes(err error) bool { return fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Busy) }
 
 // again calls f until it succeeds, fails for good, or has been tried often enough.
-func (c *Client) again(ctx context.Context, f func() error) error {
+func (c *connection) again(ctx context.Context, f func() error) error {
 	pause := firstPause
 	for n := 1; ; n++ {
 		err := f()
@@ -256,12 +262,12 @@ type retryAfter struct {
 // Unwrap returns the error.
 func (r retryAfter) Unwrap() error { return r.error }
 
-func (c *Client) once(ctx context.Context, base *url.URL, method, path string, body []byte, out any) error {
+func (c *connection) once(ctx context.Context, base *url.URL, method, path string, body []byte, out any) error {
 	return c.request(ctx, base, method, path, nil, body, out)
 }
 
 // request is once with further headers.
-func (c *Client) request(
+func (c *connection) request(
 	ctx context.Context, base *url.URL, method, path string, header http.Header, body []byte, out any,
 ) error {
 	limit := writeTimeout
@@ -303,7 +309,7 @@ func (c *Client) request(
 }
 
 // unreachable says why there is no answer.
-func (c *Client) unreachable(ctx context.Context, base *url.URL, err error) error {
+func (c *connection) unreachable(ctx context.Context, base *url.URL, err error) error {
 	if ctx.Err() != nil {
 		cause := context.Cause(ctx)
 		return fault.Wrap(fault.KindOf(cause), "", cause)

@@ -104,7 +104,7 @@ func (c *Client) commit(ctx context.Context, env string, m *model.Model, p packe
 	}
 	blobs := blobsOf(sent, p)
 	for again := false; ; again = true {
-		u := &uploads{c: c, env: env, model: m, told: told}
+		u := &uploads{c: c.connection, env: env, model: m, told: told}
 		err := u.store(ctx, blobs)
 		if err == nil {
 			err = do(u.ofModel)
@@ -132,7 +132,7 @@ func placed(err error, m *model.Model, order []int32) error {
 
 // uploads sends what is missing.
 type uploads struct {
-	c       *Client
+	c       *connection
 	env     string
 	model   *model.Model
 	told    func(Sent)

@@ -48,14 +48,14 @@ func (c *Client) job(ctx context.Context, env string, asked jobAsked) (ReadDone,
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // it never fails
 	path := envPath(env, "jobs/"+hex.EncodeToString(id))
-	state, err := ask[JobState](ctx, c, http.MethodPut, path, asked)
+	state, err := ask[JobState](ctx, c.connection, http.MethodPut, path, asked)
 	heard := c.Clock.Now()
 	for pause := firstPause; err == nil && state.State == JobRunning; pause = min(pause*3/2, longAsk) {
 		if c.Clock.Sleep(ctx, pause) != nil {
 			break
 		}
 		var now JobState
-		now, err = ask[JobState](ctx, c, http.MethodGet, path, nil)
+		now, err = ask[JobState](ctx, c.connection, http.MethodGet, path, nil)
 		switch {
 		case err == nil:
 			state, heard = now, c.Clock.Now()
@@ -67,7 +67,7 @@ func (c *Client) job(ctx context.Context, env string, asked jobAsked) (ReadDone,
 	case ctx.Err() != nil:
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTime)
 		defer cancel()
-		if dropped, err := ask[JobState](late, c, http.MethodDelete, path, nil); err == nil {
+		if dropped, err := ask[JobState](late, c.connection, http.MethodDelete, path, nil); err == nil {
 			state = dropped
 		}
 		cause := context.Cause(ctx)

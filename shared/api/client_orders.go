@@ -17,24 +17,26 @@ import (
 )
 
 // Orders implements Home.
-func (c *Client) Orders() (Orders, error) { return clientOrders{c}, nil }
+func (c *Client) Orders() (Orders, error) { return clientOrders{c.connection}, nil }
 
 // clientOrders asks a server for what orders.Service does.
-type clientOrders struct{ c *Client }
+//
+// Large: it has the methods of Orders, each of which is one request, and no state.
+type clientOrders struct{ c *connection }
 
 // tenant is the header with the environment.
 const tenant = "X-Inmanta-Tid"
 
 // get makes a request, again after faults that pass, and returns the answer.
 func get[T any](
-	ctx context.Context, c *Client, env, method, path string, q url.Values, in any,
+	ctx context.Context, c *connection, env, method, path string, q url.Values, in any,
 ) (T, error) {
 	return getBy[T](ctx, c, c.again, env, method, path, q, in)
 }
 
 // getBy is get for a request that is made by a function.
 func getBy[T any](
-	ctx context.Context, c *Client, by func(context.Context, func() error) error,
+	ctx context.Context, c *connection, by func(context.Context, func() error) error,
 	env, method, path string, q url.Values, in any,
 ) (T, error) {
 	if len(q) > 0 {
@@ -67,7 +69,7 @@ func getBy[T any](
 
 // got is get for an answer in data.
 func got[T any](
-	ctx context.Context, c *Client, env, method, path string, q url.Values, in any,
+	ctx context.Context, c *connection, env, method, path string, q url.Values, in any,
 ) (T, error) {
 	d, err := get[data[T]](ctx, c, env, method, path, q, in)
 	return d.Data, err

@@ -15,7 +15,7 @@ import (
 func envPath(env, what string) string { return "/v1/environments/" + url.PathEscape(env) + "/" + what }
 
 // each calls f for the items of all pages.
-func each[T any](ctx context.Context, c *Client, path string, q url.Values, f func(*T) error) error {
+func each[T any](ctx context.Context, c *connection, path string, q url.Values, f func(*T) error) error {
 	for {
 		var page Page[T]
 		if err := c.call(ctx, http.MethodGet, path+"?"+q.Encode(), nil, &page); err != nil {
@@ -33,7 +33,7 @@ func each[T any](ctx context.Context, c *Client, path string, q url.Values, f fu
 	}
 }
 
-func all[T any](ctx context.Context, c *Client, path string) ([]T, error) {
+func all[T any](ctx context.Context, c *connection, path string) ([]T, error) {
 	var out []T
 	err := each(ctx, c, path, url.Values{"limit": {strconv.Itoa(maxPage)}}, func(v *T) error {
 		out = append(out, *v)
@@ -43,7 +43,7 @@ func all[T any](ctx context.Context, c *Client, path string) ([]T, error) {
 }
 
 // ask makes a request and returns the answer.
-func ask[T any](ctx context.Context, c *Client, method, path string, in any) (T, error) {
+func ask[T any](ctx context.Context, c *connection, method, path string, in any) (T, error) {
 	var v T
 	err := c.call(ctx, method, path, in, &v)
 	return v, err
@@ -51,36 +51,38 @@ func ask[T any](ctx context.Context, c *Client, method, path string, in any) (T,
 
 // Progress implements Home.
 func (c *Client) Progress(ctx context.Context, env string) (Progress, error) {
-	return ask[Progress](ctx, c, http.MethodGet, envPath(env, "progress"), nil)
+	return ask[Progress](ctx, c.connection, http.MethodGet, envPath(env, "progress"), nil)
 }
 
 // Health implements Home.
 func (c *Client) Health(ctx context.Context, env string) (Health, error) {
-	return ask[Health](ctx, c, http.MethodGet, envPath(env, "health"), nil)
+	return ask[Health](ctx, c.connection, http.MethodGet, envPath(env, "health"), nil)
 }
 
 // Resources implements Home.
 func (c *Client) Resources(ctx context.Context, env string, filter []string, f func(*Resource) error) error {
-	return each(ctx, c, envPath(env, "resources"), url.Values{"filter": filter, "limit": {strconv.Itoa(maxPage)}}, f)
+	return each(ctx, c.connection, envPath(env, "resources"), url.Values{"filter": filter, "limit": {strconv.Itoa(maxPage)}}, f)
 }
 
 // Resource implements Home.
 func (c *Client) Resource(ctx context.Context, env string, id resource.ID) (Detail, error) {
-	return ask[Detail](ctx, c, http.MethodGet, envPath(env, "resource?")+url.Values{"id": {string(id)}}.Encode(), nil)
+	return ask[Detail](ctx, c.connection, http.MethodGet, envPath(env, "resource?")+url.Values{"id": {string(id)}}.Encode(), nil)
 }
 
 // Versions implements Home.
 func (c *Client) Versions(ctx context.Context, env string) ([]Version, error) {
-	return all[Version](ctx, c, envPath(env, "versions"))
+	return all[Version](ctx, c.connection, envPath(env, "versions"))
 }
 
 // Agents implements Home.
 func (c *Client) Agents(ctx context.Context, env string) ([]Agent, error) {
-	return all[Agent](ctx, c, envPath(env, "agents"))
+	return all[Agent](ctx, c.connection, envPath(env, "agents"))
 }
 
 // Types implements Home.
-func (c *Client) Types(ctx context.Context) ([]Type, error) { return all[Type](ctx, c, "/v1/types") }
+func (c *Client) Types(ctx context.Context) ([]Type, error) {
+	return all[Type](ctx, c.connection, "/v1/types")
+}
 
 // Parameters implements Home.
 func (c *Client) Parameters(ctx context.Context, env string, facts bool) ([]state.Parameter, error) {
@@ -88,18 +90,18 @@ func (c *Client) Parameters(ctx context.Context, env string, facts bool) ([]stat
 	if facts {
 		what = "facts"
 	}
-	return all[state.Parameter](ctx, c, envPath(env, what))
+	return all[state.Parameter](ctx, c.connection, envPath(env, what))
 }
 
 // Parameter implements Home.
 func (c *Client) Parameter(ctx context.Context, env, name string) (state.Parameter, error) {
-	return ask[state.Parameter](ctx, c, http.MethodGet, parameterPath(env, name), nil)
+	return ask[state.Parameter](ctx, c.connection, http.MethodGet, parameterPath(env, name), nil)
 }
 
 // ParameterHistory implements Home.
 func (c *Client) ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error) {
 	var out []state.ParameterChange
-	err := each(ctx, c, envPath(env, "parameter/history"), url.Values{"name": {name}, "limit": {strconv.Itoa(maxPage)}}, func(p *state.ParameterChange) error {
+	err := each(ctx, c.connection, envPath(env, "parameter/history"), url.Values{"name": {name}, "limit": {strconv.Itoa(maxPage)}}, func(p *state.ParameterChange) error {
 		out = append(out, *p)
 		return nil
 	})
@@ -108,7 +110,7 @@ func (c *Client) ParameterHistory(ctx context.Context, env, name string) ([]stat
 
 // SetParameter implements Home.
 func (c *Client) SetParameter(ctx context.Context, env, name, value string) (state.Parameter, error) {
-	return ask[state.Parameter](ctx, c, http.MethodPut, parameterPath(env, name), map[string]string{"value": value})
+	return ask[state.Parameter](ctx, c.connection, http.MethodPut, parameterPath(env, name), map[string]string{"value": value})
 }
 
 // DeleteParameter implements Home.
@@ -189,13 +191,13 @@ func (c *Client) Halt(ctx context.Context, env string, halted bool) error {
 
 // Prune implements Home.
 func (c *Client) Prune(ctx context.Context, env string, remove bool) ([]Pruned, error) {
-	out, err := ask[prunedAgents](ctx, c, http.MethodPost, envPath(env, "prune"), map[string]bool{"remove": remove})
+	out, err := ask[prunedAgents](ctx, c.connection, http.MethodPost, envPath(env, "prune"), map[string]bool{"remove": remove})
 	return out.Agents, err
 }
 
 // Collect implements Home.
 func (c *Client) Collect(ctx context.Context, env string, grace time.Duration) (deploy.Collected, error) {
-	return ask[deploy.Collected](ctx, c, http.MethodPost, envPath(env, "gc"), map[string]int64{"grace_ms": grace.Milliseconds()})
+	return ask[deploy.Collected](ctx, c.connection, http.MethodPost, envPath(env, "gc"), map[string]int64{"grace_ms": grace.Milliseconds()})
 }
 
 // DryRun implements Home.
@@ -213,7 +215,7 @@ func (c *Client) gather(ctx context.Context, env string, done ReadDone) (deploy.
 	return gather(done, func(hash string) (ResultPart[PlannedChange], error) {
 		return ask[ResultPart[PlannedChange]](
 			ctx,
-			c,
+			c.connection,
 			http.MethodGet,
 			envPath(env, "results/"+hash),
 			nil,

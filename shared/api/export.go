@@ -94,12 +94,12 @@ func (s *Settings) engine() (*state.Settings, error) {
 }
 
 // Known implements Home.
-func (s *Service) Known(ctx context.Context, env, fingerprint string) (deploy.Exported, bool, error) {
+func (s *exports) Known(ctx context.Context, env, fingerprint string) (deploy.Exported, bool, error) {
 	return s.Engine.Known(ctx, env, s.fingerprint(fingerprint))
 }
 
 // fingerprint adds to that of the inputs the handlers of this home.
-func (s *Service) fingerprint(inputs string) string {
+func (s *exports) fingerprint(inputs string) string {
 	if inputs == "" {
 		return ""
 	}
@@ -108,7 +108,7 @@ func (s *Service) fingerprint(inputs string) string {
 }
 
 // Export implements Home.
-func (s *Service) Export(ctx context.Context, env string, x deploy.Export, _ func(Sent)) (deploy.Exported, error) {
+func (s *exports) Export(ctx context.Context, env string, x deploy.Export, _ func(Sent)) (deploy.Exported, error) {
 	if x.Model != nil {
 		m := *x.Model
 		m.Fingerprint = s.fingerprint(m.Fingerprint)
@@ -126,7 +126,7 @@ func (s *Service) Export(ctx context.Context, env string, x deploy.Export, _ fun
 
 // Commit exports what was uploaded. A chunk that is not stored is NotFound: it has to be uploaded
 // again.
-func (s *Service) Commit(ctx context.Context, env string, b Bundle) (deploy.Exported, error) {
+func (s *exports) Commit(ctx context.Context, env string, b Bundle) (deploy.Exported, error) {
 	x, err := s.unpack(ctx, b)
 	if err != nil {
 		return deploy.Exported{}, err
@@ -139,7 +139,7 @@ func (s *Service) Commit(ctx context.Context, env string, b Bundle) (deploy.Expo
 const placeMark = "\x00"
 
 // unpack reads what an export refers to.
-func (s *Service) unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
+func (s *exports) unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
 	return unbundle(ctx, s.Engine.Files, s.Engine.Types, s.Agent, b)
 }
 
@@ -195,7 +195,7 @@ type FileSize struct {
 }
 
 // Uploads returns a request for each of these files that is not stored.
-func (s *Service) Uploads(ctx context.Context, files []FileSize) ([]Upload, error) {
+func (s *exports) Uploads(ctx context.Context, files []FileSize) ([]Upload, error) {
 	sizes := make(map[string]int64, len(files))
 	hashes := make([]string, 0, len(files))
 	for _, f := range files {

@@ -45,7 +45,7 @@ type Discovered struct {
 
 // Discover implements Home. With the handlers of this process an agent that nobody knows is this
 // machine.
-func (s *Service) Discover(ctx context.Context, env string, d Discover) (Discovered, error) {
+func (s *comparisons) Discover(ctx context.Context, env string, d Discover) (Discovered, error) {
 	done, err := s.describe(ctx, env, d)
 	if err != nil {
 		return Discovered{}, err
@@ -55,7 +55,7 @@ func (s *Service) Discover(ctx context.Context, env string, d Discover) (Discove
 
 // found asks what exists, wherever the handlers are. Its caller is not here, so this machine is
 // nothing to it.
-func (s *Service) found(ctx context.Context, env string, d Discover) (FoundDone, error) {
+func (s *comparisons) found(ctx context.Context, env string, d Discover) (FoundDone, error) {
 	done, err := s.read(ctx, ReadJob{Environment: env, Discover: &d})
 	if err == nil && done.Found == nil {
 		err = fault.New(fault.Unsupported, "discover", "the function that has the handlers is of an older version").WithHint("`southbound deploy aws` brings all to one version")
@@ -66,7 +66,7 @@ func (s *Service) found(ctx context.Context, env string, d Discover) (FoundDone,
 	return *done.Found, nil
 }
 
-func (s *Service) foundHere(ctx context.Context, env string, d Discover) (FoundDone, error) {
+func (s *comparisons) foundHere(ctx context.Context, env string, d Discover) (FoundDone, error) {
 	agents, err := s.Engine.State.Agents(ctx, env)
 	if err != nil {
 		return FoundDone{}, fault.Wrap(fault.Unknown, "read agents", err)
@@ -79,12 +79,12 @@ func (s *Service) foundHere(ctx context.Context, env string, d Discover) (FoundD
 	if err != nil {
 		return FoundDone{}, err
 	}
-	done.Items, done.Parts, err = inParts(ctx, s, done.Items)
+	done.Items, done.Parts, err = inParts(ctx, s.Engine.Files, done.Items)
 	return done, err
 }
 
 // describe makes the whole answer.
-func (s *Service) describe(ctx context.Context, env string, d Discover) (FoundDone, error) {
+func (s *comparisons) describe(ctx context.Context, env string, d Discover) (FoundDone, error) {
 	have, err := s.Engine.Discover(
 		ctx,
 		env,
@@ -170,7 +170,7 @@ func (c *Client) Discover(ctx context.Context, env string, d Discover) (Discover
 		return Discovered{}, err
 	}
 	return discovered(*all.Found, func(hash string) (ResultPart[Found], error) {
-		return ask[ResultPart[Found]](ctx, c, http.MethodGet, envPath(env, "results/"+hash), nil)
+		return ask[ResultPart[Found]](ctx, c.connection, http.MethodGet, envPath(env, "results/"+hash), nil)
 	})
 }
 

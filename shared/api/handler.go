@@ -40,8 +40,9 @@ func handler(s *Service, all bool) http.Handler {
 		r.lists()
 		r.single()
 		r.acts()
-		r.offering()
-		r.orders()
+		services := serviceRoutes{r}
+		services.offering()
+		services.orders()
 		if s.Jobs != nil {
 			r.jobs()
 		}
@@ -56,6 +57,9 @@ type routes struct {
 	s   *Service
 	api huma.API
 }
+
+// serviceRoutes are those about services.
+type serviceRoutes struct{ *routes }
 
 // InEnvironment is what every request about an environment has.
 type InEnvironment struct {

@@ -23,7 +23,7 @@ func Unhealthy() []state.Status {
 }
 
 // Health implements Home.
-func (s *Service) Health(ctx context.Context, env string) (Health, error) {
+func (s *resources) Health(ctx context.Context, env string) (Health, error) {
 	var rows []state.Row
 	because := map[resource.ID][]resource.ID{}
 	unhealthy := Unhealthy()

@@ -47,7 +47,7 @@ func (s *Service) Environments(ctx context.Context) ([]string, error) {
 }
 
 // VersionFile implements Home.
-func (s *Service) VersionFile(ctx context.Context, env string, number int, hash string) ([]byte, error) {
+func (s *versions) VersionFile(ctx context.Context, env string, number int, hash string) ([]byte, error) {
 	v, err := s.Engine.VersionOf(ctx, env, number)
 	if err != nil {
 		return nil, err
@@ -63,20 +63,20 @@ func (s *Service) VersionFile(ctx context.Context, env string, number int, hash 
 }
 
 // Release implements Home.
-func (s *Service) Release(ctx context.Context, env string, number int) (deploy.Exported, error) {
+func (s *versions) Release(ctx context.Context, env string, number int) (deploy.Exported, error) {
 	out, err := s.Engine.Release(ctx, env, number)
 	s.changed(env)
 	return out, err
 }
 
 // Compare implements Home.
-func (s *Service) Compare(ctx context.Context, env string, from, to int, whole bool) (deploy.DryRun, error) {
+func (s *versions) Compare(ctx context.Context, env string, from, to int, whole bool) (deploy.DryRun, error) {
 	planned, err := s.Engine.Compare(ctx, env, from, to, deploy.CompareOptions{Whole: whole})
 	return deploy.DryRun{Version: to, Planned: planned}, err
 }
 
 // Described implements Home.
-func (s *Service) Described(ctx context.Context, env string, number int) (Described, error) {
+func (s *versions) Described(ctx context.Context, env string, number int) (Described, error) {
 	v, err := s.Engine.VersionOf(ctx, env, number)
 	if err != nil {
 		return Described{}, err
@@ -95,7 +95,7 @@ func (s *Service) Described(ctx context.Context, env string, number int) (Descri
 }
 
 // Descriptions implements Home.
-func (s *Service) Descriptions(ctx context.Context, env string, number int, id resource.ID, f func(*Description) error) error {
+func (s *versions) Descriptions(ctx context.Context, env string, number int, id resource.ID, f func(*Description) error) error {
 	for part := 0; ; {
 		items, next, err := s.descriptions(ctx, env, number, id, part)
 		if err != nil {
@@ -114,7 +114,7 @@ func (s *Service) Descriptions(ctx context.Context, env string, number int, id r
 
 // descriptions returns a part of the resources of a version and the number of the following part,
 // or one resource; 0: there are no more.
-func (s *Service) descriptions(ctx context.Context, env string, number int, id resource.ID, n int) ([]Description, int, error) {
+func (s *versions) descriptions(ctx context.Context, env string, number int, id resource.ID, n int) ([]Description, int, error) {
 	v, err := s.Engine.VersionOf(ctx, env, number)
 	if err != nil {
 		return nil, 0, err
@@ -200,7 +200,7 @@ type Forgotten struct {
 const maxForgotten = 1000
 
 // Forget implements Home.
-func (s *Service) Forget(ctx context.Context, env string, f Forgetting) (Forgotten, error) {
+func (s *resources) Forget(ctx context.Context, env string, f Forgetting) (Forgotten, error) {
 	var ids []resource.ID
 	var err error
 	switch {

@@ -93,7 +93,7 @@ func noJob() error {
 
 // AskJob asks for a comparison under an id that the caller has made up: asked twice it is the same
 // job. It answers how the job is, after a moment in which it may be done.
-func (s *Service) AskJob(ctx context.Context, env, id string, job ReadJob) (JobState, error) {
+func (s *jobs) AskJob(ctx context.Context, env, id string, job ReadJob) (JobState, error) {
 	if _, err := state.ParseFilter(job.Filter); err != nil {
 		return JobState{}, err
 	}
@@ -129,7 +129,7 @@ func (s *Service) AskJob(ctx context.Context, env, id string, job ReadJob) (JobS
 }
 
 // crowded takes a new job back when there are too many.
-func (s *Service) crowded(ctx context.Context, h *heldJob) error {
+func (s *jobs) crowded(ctx context.Context, h *heldJob) error {
 	now := s.Engine.Clock.Now()
 	all, err := s.Jobs.Jobs(ctx, h.env, jobKey(""), now)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Service) crowded(ctx context.Context, h *heldJob) error {
 }
 
 // soon waits for a job that may be done in a moment.
-func (s *Service) soon(ctx context.Context, env, id string) (JobState, error) {
+func (s *jobs) soon(ctx context.Context, env, id string) (JobState, error) {
 	pause := 5 * time.Millisecond
 	for waited := time.Duration(0); ; waited += pause {
 		state, err := s.Job(ctx, env, id)
@@ -173,7 +173,7 @@ func (s *Service) soon(ctx context.Context, env, id string) (JobState, error) {
 }
 
 // Job says how a job is. One that rests is started again.
-func (s *Service) Job(ctx context.Context, env, id string) (JobState, error) {
+func (s *jobs) Job(ctx context.Context, env, id string) (JobState, error) {
 	for {
 		h, parts, err := s.heldWhole(ctx, env, id)
 		if err == nil && !h.rec.over() {
@@ -203,7 +203,7 @@ func (s *Service) Job(ctx context.Context, env, id string) (JobState, error) {
 }
 
 // DropJob gives a job up: its worker ends soon, if it has one. It answers how far the job was.
-func (s *Service) DropJob(ctx context.Context, env, id string) (JobState, error) {
+func (s *jobs) DropJob(ctx context.Context, env, id string) (JobState, error) {
 	for {
 		h, parts, err := s.heldWhole(ctx, env, id)
 		if err != nil || h.rec.over() {
@@ -236,7 +236,7 @@ func (h *heldJob) sofar(parts []*heldJob) (found int, left []string) {
 }
 
 // stateOf answers for a job.
-func (s *Service) stateOf(ctx context.Context, h *heldJob, parts []*heldJob) (JobState, error) {
+func (s *jobs) stateOf(ctx context.Context, h *heldJob, parts []*heldJob) (JobState, error) {
 	out := JobState{ID: h.id, State: JobRunning}
 	out.Found, out.Left = h.sofar(parts)
 	if h.rec.Outcome == "" {
@@ -257,7 +257,7 @@ func (s *Service) stateOf(ctx context.Context, h *heldJob, parts []*heldJob) (Jo
 
 // heldJob is a job as it was read, to be changed.
 type heldJob struct {
-	s   *Service
+	s   *jobs
 	env string
 	id  string // of a part: of its job, a slash, and the agent
 	job state.Job
@@ -265,13 +265,13 @@ type heldJob struct {
 }
 
 // held reads a job, or a part of one.
-func (s *Service) held(ctx context.Context, env, id string) (*heldJob, error) {
+func (s *jobs) held(ctx context.Context, env, id string) (*heldJob, error) {
 	h, _, err := s.heldWhole(ctx, env, id)
 	return h, err
 }
 
 // heldWhole reads a job and its parts.
-func (s *Service) heldWhole(ctx context.Context, env, id string) (h *heldJob, parts []*heldJob,
+func (s *jobs) heldWhole(ctx context.Context, env, id string) (h *heldJob, parts []*heldJob,
 	err error) {
 	all, err := s.Jobs.Jobs(ctx, env, jobKey(id), s.Engine.Clock.Now())
 	if err != nil {
@@ -334,7 +334,7 @@ func (h *heldJob) end(ctx context.Context, e jobEnd, why error) error {
 }
 
 // storeJSON stores a value as a file and returns its hash.
-func (s *Service) storeJSON(ctx context.Context, v any) (string, error) {
+func (s *jobs) storeJSON(ctx context.Context, v any) (string, error) {
 	text, err := encode(v)
 	if err != nil {
 		return "", err
@@ -344,7 +344,7 @@ func (s *Service) storeJSON(ctx context.Context, v any) (string, error) {
 }
 
 // readJSON reads a value from a file.
-func (s *Service) readJSON(ctx context.Context, hash string, v any) error {
+func (s *jobs) readJSON(ctx context.Context, hash string, v any) error {
 	texts, err := s.Engine.Files.Get(ctx, []string{hash})
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read job", err)

@@ -40,7 +40,7 @@ func errNoServices() error {
 }
 
 // Offer implements Home.
-func (s *Service) Offer(
+func (s *services) Offer(
 	ctx context.Context, env string, packed state.Blob, services []definition.Service,
 ) ([]OfferedService, error) {
 	if s.Definitions == nil {
@@ -53,7 +53,7 @@ func (s *Service) Offer(
 }
 
 // offered makes services those of an environment; the bundle is stored.
-func (s *Service) offered(
+func (s *services) offered(
 	ctx context.Context, env, digest string, services []definition.Service,
 ) ([]OfferedService, error) {
 	for i := range services {
@@ -123,8 +123,8 @@ type offerDone struct {
 }
 
 // offering serves the export of services.
-func (r *routes) offering() {
-	serve(r, http.MethodPut, inEnv+"/services", "offerServices",
+func (r serviceRoutes) offering() {
+	serve(r.routes, http.MethodPut, inEnv+"/services", "offerServices",
 		"Make the services of a model that was uploaded those of the environment",
 		func(ctx context.Context, i *struct {
 			InEnvironment
@@ -137,7 +137,7 @@ func (r *routes) offering() {
 
 // offerUploaded offers what was uploaded. What is not stored is NotFound: it has to be uploaded
 // again.
-func (s *Service) offerUploaded(
+func (s *services) offerUploaded(
 	ctx context.Context, env string, asked offerAsked,
 ) ([]OfferedService, error) {
 	if s.Definitions == nil {
@@ -163,7 +163,7 @@ func (s *Service) offerUploaded(
 
 // checkBundle opens a model that was uploaded: one that is broken would be found out only by the
 // orders that are compiled with it.
-func (s *Service) checkBundle(ctx context.Context, hash string) error {
+func (s *services) checkBundle(ctx context.Context, hash string) error {
 	in, err := s.Engine.Files.Open(ctx, hash)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read the model", err)
@@ -174,7 +174,7 @@ func (s *Service) checkBundle(ctx context.Context, hash string) error {
 
 // readDefinitions reads a list of definitions that was uploaded. Of one that is too large no more
 // is read than a list may have.
-func (s *Service) readDefinitions(
+func (s *services) readDefinitions(
 	ctx context.Context, hash string,
 ) ([]definition.Service, error) {
 	in, err := s.Engine.Files.Open(ctx, hash)
@@ -223,7 +223,7 @@ func (c *Client) Offer(
 	sum := sha256.Sum256(text)
 	all := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(text)), Data: text}
 	for again := false; ; again = true {
-		u := &uploads{c: c, env: env, model: &model.Model{}}
+		u := &uploads{c: c.connection, env: env, model: &model.Model{}}
 		if err := u.store(ctx, []state.Blob{packed, all}); err != nil {
 			return nil, err
 		}

@@ -62,7 +62,7 @@ type Orders interface {
 var _ Orders = (*orders.Service)(nil)
 
 // Orders implements Home.
-func (s *Service) Orders() (Orders, error) {
+func (s *services) Orders() (Orders, error) {
 	if s.Services == nil {
 		return nil, errNoServices()
 	}

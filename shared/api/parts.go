@@ -68,7 +68,7 @@ func unfinished(parts []*heldJob) []*heldJob {
 
 // drive sees to it that parts go on: it notifies runners of those that nobody has taken up, offers
 // those whose runner gives no sign of life to another, and ends those that nobody comes for.
-func (s *Service) drive(ctx context.Context, parts []*heldJob) error {
+func (s *jobs) drive(ctx context.Context, parts []*heldJob) error {
 	now := s.Engine.Clock.Now()
 	for _, p := range unfinished(parts) {
 		r := &p.rec
@@ -108,7 +108,7 @@ func (s *Service) drive(ctx context.Context, parts []*heldJob) error {
 
 // offer offers a part to runners of its agent. That a notice is lost does no harm: there will be
 // another.
-func (s *Service) offer(ctx context.Context, p *heldJob) error {
+func (s *jobs) offer(ctx context.Context, p *heldJob) error {
 	now := s.Engine.Clock.Now()
 	p.rec.Worker, p.rec.Alive = "", now.Add(partOfferFor)
 	if p.rec.Part.Since.IsZero() {
@@ -123,7 +123,7 @@ func (s *Service) offer(ctx context.Context, p *heldJob) error {
 
 // dropParts ends the parts of a job that is given up, so that their runners stop. One that goes on
 // all the same ends with its slice.
-func (s *Service) dropParts(ctx context.Context, parts []*heldJob) {
+func (s *jobs) dropParts(ctx context.Context, parts []*heldJob) {
 	for _, p := range unfinished(parts) {
 		for err := error(nil); ; {
 			if err = p.end(ctx, jobEnd{}, fault.New(fault.Canceled, "", "it was given up")); err == nil {
@@ -243,7 +243,7 @@ func (w *working) discover(ctx context.Context, job ReadJob) (deploy.DryRun, *Re
 	}
 	of := agents[job.Discover.Agent]
 	if of.Transport == "" || w.s.ByRunner == nil || !w.s.ByRunner(of.Agent) {
-		done, err := w.s.ReadHere(ctx, job)
+		done, err := w.s.comparisons.ReadHere(ctx, job)
 		return deploy.DryRun{}, &done, err
 	}
 	have, err := w.parts(ctx)
@@ -266,7 +266,7 @@ func (w *working) discover(ctx context.Context, job ReadJob) (deploy.DryRun, *Re
 	if err := p.page(ctx, 0, &found); err != nil {
 		return deploy.DryRun{}, nil, err
 	}
-	found.Items, found.Parts, err = inParts(ctx, w.s, found.Items)
+	found.Items, found.Parts, err = inParts(ctx, w.s.Engine.Files, found.Items)
 	return deploy.DryRun{}, &ReadDone{
 		Items: []PlannedChange{},
 		Parts: []string{},
@@ -287,7 +287,7 @@ func (w *working) partSlice(ctx context.Context, until time.Time) (d deploy.DryR
 	}
 	switch {
 	case asked.Discover != nil:
-		found, err := w.s.describe(ctx, w.env, *asked.Discover)
+		found, err := w.s.comparisons.describe(ctx, w.env, *asked.Discover)
 		return d, &ReadDone{Found: &found}, err
 	case asked.Errand == nil:
 		return d, nil, fault.New(

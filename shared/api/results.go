@@ -63,7 +63,7 @@ const (
 )
 
 // DryRun implements Home.
-func (s *Service) DryRun(ctx context.Context, env string, version int, filter []string,
+func (s *comparisons) DryRun(ctx context.Context, env string, version int, filter []string,
 	whole bool) (deploy.DryRun, error) {
 	job := ReadJob{Environment: env, Version: version, Filter: filter, Whole: whole}
 	if s.Elsewhere == nil {
@@ -73,13 +73,13 @@ func (s *Service) DryRun(ctx context.Context, env string, version int, filter []
 }
 
 // Plan implements Home.
-func (s *Service) Plan(ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions) (deploy.DryRun, error) {
+func (s *exports) Plan(ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions) (deploy.DryRun, error) {
 	return s.Engine.Preview(ctx, env, x, opts)
 }
 
 // ReadHere makes a comparison with the handlers of this process. It is what Config.Elsewhere of
 // another service leads to.
-func (s *Service) ReadHere(ctx context.Context, job ReadJob) (ReadDone, error) {
+func (s *comparisons) ReadHere(ctx context.Context, job ReadJob) (ReadDone, error) {
 	if job.Discover != nil {
 		found, err := s.foundHere(ctx, job.Environment, *job.Discover)
 		return ReadDone{Items: []PlannedChange{}, Parts: []string{}, Found: &found}, err
@@ -92,14 +92,14 @@ func (s *Service) ReadHere(ctx context.Context, job ReadJob) (ReadDone, error) {
 }
 
 // read makes a comparison, wherever the handlers are.
-func (s *Service) read(ctx context.Context, job ReadJob) (ReadDone, error) {
+func (s *comparisons) read(ctx context.Context, job ReadJob) (ReadDone, error) {
 	if s.Elsewhere != nil {
 		return s.Elsewhere(ctx, job)
 	}
 	return s.ReadHere(ctx, job)
 }
 
-func (s *Service) elsewhere(ctx context.Context, job ReadJob) (deploy.DryRun, error) {
+func (s *comparisons) elsewhere(ctx context.Context, job ReadJob) (deploy.DryRun, error) {
 	done, err := s.Elsewhere(ctx, job)
 	if err != nil {
 		return deploy.DryRun{}, err
@@ -109,7 +109,7 @@ func (s *Service) elsewhere(ctx context.Context, job ReadJob) (deploy.DryRun, er
 	})
 }
 
-func resultPart[T any](ctx context.Context, s *Service, hash string) (part ResultPart[T], err error) {
+func resultPart[T any](ctx context.Context, s *comparisons, hash string) (part ResultPart[T], err error) {
 	b, err := s.Result(ctx, hash)
 	if err == nil {
 		err = decode(b, &part)
@@ -118,8 +118,8 @@ func resultPart[T any](ctx context.Context, s *Service, hash string) (part Resul
 }
 
 // planned says what an export of an upload would do, without looking at reality.
-func (s *Service) planned(ctx context.Context, env string, asked planAsked) (ReadDone, error) {
-	x, err := s.unpack(ctx, asked.Bundle)
+func (s *comparisons) planned(ctx context.Context, env string, asked planAsked) (ReadDone, error) {
+	x, err := s.exports.unpack(ctx, asked.Bundle)
 	if err != nil {
 		return ReadDone{}, err
 	}
@@ -131,23 +131,23 @@ func (s *Service) planned(ctx context.Context, env string, asked planAsked) (Rea
 }
 
 // keep makes an answer of a bounded size.
-func (s *Service) keep(ctx context.Context, d deploy.DryRun) (ReadDone, error) {
+func (s *comparisons) keep(ctx context.Context, d deploy.DryRun) (ReadDone, error) {
 	all := make([]PlannedChange, len(d.Planned))
 	for i := range d.Planned {
 		all[i] = PlannedChange(d.Planned[i])
 	}
-	items, parts, err := inParts(ctx, s, all)
+	items, parts, err := inParts(ctx, s.Engine.Files, all)
 	return ReadDone{Version: d.Version, State: d.State, Covered: d.Covered, Total: len(all), Items: items, Parts: parts}, err
 }
 
 // inParts bounds the size of an answer: it returns the first items, and the hashes under which the
 // others are stored.
-func inParts[T any](ctx context.Context, s *Service, all []T) (items []T, parts []string, err error) {
-	return divide(ctx, s, all, maxInline)
+func inParts[T any](ctx context.Context, files state.Files, all []T) (items []T, parts []string, err error) {
+	return divide(ctx, files, all, maxInline)
 }
 
 // divide is inParts with at most so many bytes of first items.
-func divide[T any](ctx context.Context, s *Service, all []T, inline int) (items []T, parts []string, err error) {
+func divide[T any](ctx context.Context, files state.Files, all []T, inline int) (items []T, parts []string, err error) {
 	items, parts = []T{}, []string{}
 	var blobs []state.Blob
 	var text []byte
@@ -180,7 +180,7 @@ func divide[T any](ctx context.Context, s *Service, all []T, inline int) (items 
 	}
 	flush()
 	if len(blobs) > 0 {
-		if err := s.Engine.Files.Put(ctx, blobs); err != nil {
+		if err := files.Put(ctx, blobs); err != nil {
 			return nil, nil, fault.Wrap(fault.Unknown, "store result", err)
 		}
 	}
@@ -188,7 +188,7 @@ func divide[T any](ctx context.Context, s *Service, all []T, inline int) (items 
 }
 
 // Result returns a stored part of the answer to a comparison; other files are NotFound.
-func (s *Service) Result(ctx context.Context, hash string) ([]byte, error) {
+func (s *comparisons) Result(ctx context.Context, hash string) ([]byte, error) {
 	gone := fault.New(fault.NotFound, "read result", "there is no such result").WithHint("results are kept for a day; ask again")
 	if !validHash(hash) {
 		return nil, gone

@@ -25,7 +25,7 @@ const (
 )
 
 // callbacks serves who is called for what happens to instances.
-func (r *routes) callbacks() {
+func (r serviceRoutes) callbacks() {
 	type registerIn struct {
 		InTenant
 		Body CallbackBody

@@ -106,7 +106,7 @@ type MetadataBody struct {
 	Key     *string `json:"key,omitempty" nullable:"true"`
 }
 
-func (r *routes) instanceChanges() {
+func (r serviceRoutes) instanceChanges() {
 	type createIn struct {
 		InTenant
 		OfService
@@ -173,7 +173,7 @@ func or(s *string) string {
 	return *s
 }
 
-func (r *routes) instanceStates() {
+func (r serviceRoutes) instanceStates() {
 	type stateIn struct {
 		OfInstance
 		Seen
@@ -230,7 +230,7 @@ type OfKey struct {
 	Key string `path:"key" minLength:"1" maxLength:"255"`
 }
 
-func (r *routes) instanceSettings() {
+func (r serviceRoutes) instanceSettings() {
 	ordering(r, http.MethodGet, instancePath+"/config", "instanceConfig", "Settings of an instance",
 		func(ctx context.Context, o Orders, i *OfInstance) (map[string]bool, error) {
 			one, err := o.Instance(ctx, i.Env, i.ref())

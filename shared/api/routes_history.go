@@ -113,7 +113,7 @@ func (c *Client) Compare(ctx context.Context, env string, from, to int, whole bo
 	if whole { // which earlier servers do not know
 		asked["whole"] = true
 	}
-	done, err := ask[ReadDone](ctx, c, http.MethodPost, envPath(env, "diffs"), asked)
+	done, err := ask[ReadDone](ctx, c.connection, http.MethodPost, envPath(env, "diffs"), asked)
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
@@ -122,7 +122,7 @@ func (c *Client) Compare(ctx context.Context, env string, from, to int, whole bo
 
 // Described implements Home.
 func (c *Client) Described(ctx context.Context, env string, number int) (Described, error) {
-	return ask[Described](ctx, c, http.MethodGet, envPath(env, "versions/"+strconv.Itoa(number)), nil)
+	return ask[Described](ctx, c.connection, http.MethodGet, envPath(env, "versions/"+strconv.Itoa(number)), nil)
 }
 
 // Descriptions implements Home.
@@ -131,7 +131,7 @@ func (c *Client) Descriptions(ctx context.Context, env string, number int, id re
 	if id != "" {
 		q.Set("id", string(id))
 	}
-	return each(ctx, c, envPath(env, "versions/"+strconv.Itoa(number)+"/resources"), q, f)
+	return each(ctx, c.connection, envPath(env, "versions/"+strconv.Itoa(number)+"/resources"), q, f)
 }
 
 // VersionFile implements Home.
@@ -143,10 +143,10 @@ func (c *Client) VersionFile(ctx context.Context, env string, number int, hash s
 
 // Environments implements Home.
 func (c *Client) Environments(ctx context.Context) ([]string, error) {
-	return all[string](ctx, c, "/v1/environments")
+	return all[string](ctx, c.connection, "/v1/environments")
 }
 
 // Forget implements Home.
 func (c *Client) Forget(ctx context.Context, env string, f Forgetting) (Forgotten, error) {
-	return ask[Forgotten](ctx, c, http.MethodPost, envPath(env, "forget"), f)
+	return ask[Forgotten](ctx, c.connection, http.MethodPost, envPath(env, "forget"), f)
 }

@@ -57,7 +57,7 @@ type data[T any] struct {
 }
 
 // orders serves what can be asked of services.
-func (r *routes) orders() {
+func (r serviceRoutes) orders() {
 	r.catalog()
 	r.notOffered()
 	r.instances()
@@ -75,9 +75,10 @@ func about(op *huma.Operation) {
 
 // ordering registers an operation about services.
 func ordering[I, T any](
-	r *routes, method, path, id, summary string, f func(context.Context, Orders, *I) (T, error),
+	r serviceRoutes, method, path, id, summary string,
+	f func(context.Context, Orders, *I) (T, error),
 ) {
-	serve(r, method, path, id, summary, func(ctx context.Context, i *I) (*out[data[T]], error) {
+	serve(r.routes, method, path, id, summary, func(ctx context.Context, i *I) (*out[data[T]], error) {
 		o, err := r.s.Orders()
 		if err != nil {
 			return nil, problemOf(err)
@@ -104,7 +105,7 @@ type versionIn struct {
 	Version int `path:"version" minimum:"0" maximum:"2147483647"`
 }
 
-func (r *routes) catalog() {
+func (r serviceRoutes) catalog() {
 	for _, v := range []string{"1", "2"} {
 		base := "/lsm/v" + v + "/service_catalog"
 		ordering(r, http.MethodGet, base, "catalogV"+v, "Services that can be ordered",
@@ -119,7 +120,7 @@ func (r *routes) catalog() {
 	type docsIn struct {
 		Env string `query:"environment" required:"true" pattern:"^[A-Za-z0-9_-]{1,100}$"`
 	}
-	serve(r, http.MethodGet, "/lsm/v1/service_catalog_docs", "catalogDocs",
+	serve(r.routes, http.MethodGet, "/lsm/v1/service_catalog_docs", "catalogDocs",
 		"An OpenAPI description of the services that can be ordered",
 		func(ctx context.Context, i *docsIn) (*out[map[string]any], error) {
 			o, err := r.s.Orders()
@@ -153,7 +154,7 @@ func (r *routes) catalog() {
 
 // notOffered answers what clients of the peer ask, and is done in another way here: with what to do.
 // Whatever they send with it counts for nothing.
-func (r *routes) notOffered() {
+func (r serviceRoutes) notOffered() {
 	const settings = "/lsm/v1/service_catalog/{service_entity}/config"
 	type serviceIn struct {
 		InTenant
@@ -290,8 +291,8 @@ func (l *linked) links(next string) Links {
 	return out
 }
 
-func (r *routes) instances() {
-	serve(r, http.MethodGet, inventoryPath, "instances", "Instances of a service",
+func (r serviceRoutes) instances() {
+	serve(r.routes, http.MethodGet, inventoryPath, "instances", "Instances of a service",
 		func(ctx context.Context, i *listed) (*out[Instances], error) {
 			o, err := r.s.Orders()
 			if err != nil {
@@ -327,7 +328,7 @@ func (l *listed) page(p orders.Page) Instances {
 }
 
 // wish returns a change that a request asks for. A version is needed, from the address or the body.
-func (r *routes) wish(
+func (r serviceRoutes) wish(
 	ctx context.Context, o Orders, i *OfInstance, query int64, body *int64, message *string,
 ) (orders.Wish, error) {
 	w := orders.Wish{Ref: i.ref()}

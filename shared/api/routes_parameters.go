@@ -76,8 +76,8 @@ func (i *parametersIn) wants(p *state.Parameter) bool {
 }
 
 // knownParameters serves parameters as the public clients read them.
-func (r *routes) knownParameters() {
-	serve(r, http.MethodGet, "/api/v2/parameters", "knownParameters",
+func (r serviceRoutes) knownParameters() {
+	serve(r.routes, http.MethodGet, "/api/v2/parameters", "knownParameters",
 		"Parameters by name, with the values that a model suggests",
 		func(ctx context.Context, i *parametersIn) (*out[KnownParameters], error) {
 			all, err := r.s.Parameters(ctx, i.Env, false)
@@ -90,24 +90,24 @@ func (r *routes) knownParameters() {
 		InTenant
 		ID string `path:"id" minLength:"1" maxLength:"1024" doc:"the name"`
 	}
-	serve(r, http.MethodGet, onePath, "knownParameter",
+	serve(r.routes, http.MethodGet, onePath, "knownParameter",
 		"A parameter, with the values that a model suggests",
 		func(ctx context.Context, i *oneIn) (*out[OneParameter], error) {
 			p, err := r.s.Parameter(ctx, i.Env, i.ID)
 			return answer(OneParameter{knownParameter(i.Env, &p)}, err)
 		}, about)
-	serve(r, http.MethodPut, onePath, "setKnownParameter",
+	serve(r.routes, http.MethodPut, onePath, "setKnownParameter",
 		"Set a parameter, or the values that it suggests",
 		func(ctx context.Context, i *settingIn) (*out[OneParameter], error) {
 			p, err := r.setKnown(ctx, i)
 			return answer(OneParameter{knownParameter(i.Env, &p)}, err)
 		}, about)
-	serve(r, http.MethodPut, "/api/v1/parameters", "setKnownParameters",
+	serve(r.routes, http.MethodPut, "/api/v1/parameters", "setKnownParameters",
 		"Set several parameters, or none of them",
 		func(ctx context.Context, i *settingsIn) (*out[struct{}], error) {
 			return answer(struct{}{}, r.setSeveral(ctx, i))
 		}, about)
-	serve(r, http.MethodDelete, onePath, "deleteKnownParameter", "Delete a parameter",
+	serve(r.routes, http.MethodDelete, onePath, "deleteKnownParameter", "Delete a parameter",
 		func(ctx context.Context, i *oneIn) (*out[Done], error) {
 			_, err := r.s.Parameter(ctx, i.Env, i.ID)
 			if err == nil {
@@ -176,7 +176,7 @@ func setting(name, value string, m *SuggestedBody) (state.Parameter, error) {
 		fault.Wrap(fault.Invalid, "set parameter", err)
 }
 
-func (r *routes) setKnown(ctx context.Context, i *settingIn) (state.Parameter, error) {
+func (r serviceRoutes) setKnown(ctx context.Context, i *settingIn) (state.Parameter, error) {
 	p, err := setting(i.ID, i.Body.Value, i.Body.Metadata)
 	if err != nil {
 		return p, err
@@ -186,7 +186,7 @@ func (r *routes) setKnown(ctx context.Context, i *settingIn) (state.Parameter, e
 
 // setSeveral stores parameters, all of them or none. Of one that is there twice the last counts, as
 // if they were set one after the other.
-func (r *routes) setSeveral(ctx context.Context, i *settingsIn) error {
+func (r serviceRoutes) setSeveral(ctx context.Context, i *settingsIn) error {
 	all := make([]state.Parameter, 0, len(i.Body.Parameters))
 	at := map[string]int{}
 	for n := range i.Body.Parameters {

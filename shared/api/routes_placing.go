@@ -41,7 +41,7 @@ type logIn struct {
 	Limit int   `query:"limit" minimum:"1" maximum:"100" default:"100"`
 }
 
-func (r *routes) instanceHistory() {
+func (r serviceRoutes) instanceHistory() {
 	ordering(r, http.MethodGet, instancePath+"/events", "instanceEvents",
 		"What has happened to an instance, oldest first",
 		func(ctx context.Context, o Orders, i *eventsIn) ([]orders.Event, error) {
@@ -94,7 +94,7 @@ type OrderItemBody struct {
 	Config     map[string]bool   `json:"config,omitempty" maxProperties:"100"`
 }
 
-func (r *routes) placeOrder() {
+func (r serviceRoutes) placeOrder() {
 	type orderIn struct {
 		InTenant
 		Body OrderBody
@@ -113,7 +113,7 @@ func (r *routes) placeOrder() {
 		func(ctx context.Context, o Orders, i *placedIn) (orders.Placed, error) {
 			return o.PlacedOrder(ctx, i.Env, i.ID)
 		})
-	serve(r, http.MethodGet, path, "placedOrders", "Orders, with what became of them",
+	serve(r.routes, http.MethodGet, path, "placedOrders", "Orders, with what became of them",
 		func(ctx context.Context, i *ordersIn) (*out[PlacedOrders], error) {
 			o, err := r.s.Orders()
 			if err != nil {

@@ -67,8 +67,41 @@ type Config struct {
 	About Discovery
 }
 
-// Service answers from the engine. It is safe for concurrent use.
-type Service struct{ Config }
+// Service answers from the engine: one part for each kind of thing that is asked about. It is safe
+// for concurrent use.
+type Service struct {
+	Config
+	resources
+	agents
+	versions
+	exports
+	parameters
+	comparisons
+	jobs
+	services
+}
+
+// The parts of a service. What is not in the configuration of all of them stands beside it: the
+// parts that a part asks.
+type (
+	resources struct {
+		*Config
+		agents *agents
+	}
+	agents      struct{ *Config }
+	versions    struct{ *Config }
+	exports     struct{ *Config }
+	parameters  struct{ *Config }
+	comparisons struct {
+		*Config
+		exports *exports
+	}
+	jobs struct {
+		*Config
+		comparisons *comparisons
+	}
+	services struct{ *Config }
+)
 
 // New returns a service.
 func New(c Config) *Service {
@@ -77,7 +110,14 @@ func New(c Config) *Service {
 	if c.Agent == nil {
 		c.Agent = transport.Check
 	}
-	return &Service{c}
+	s := &Service{Config: c}
+	shared := &s.Config
+	s.agents, s.versions, s.parameters = agents{shared}, versions{shared}, parameters{shared}
+	s.exports, s.services = exports{shared}, services{shared}
+	s.resources = resources{shared, &s.agents}
+	s.comparisons = comparisons{shared, &s.exports}
+	s.jobs = jobs{shared, &s.comparisons}
+	return s
 }
 
 // The ways to authenticate.
@@ -89,14 +129,15 @@ const (
 
 var _ Home = (*Service)(nil)
 
-func (s *Service) changed(env string) {
-	if s.Changed != nil {
-		s.Changed(env)
+// changed says that an environment may have work now.
+func (c *Config) changed(env string) {
+	if c.Changed != nil {
+		c.Changed(env)
 	}
 }
 
 // Progress implements Home.
-func (s *Service) Progress(ctx context.Context, env string) (Progress, error) {
+func (s *resources) Progress(ctx context.Context, env string) (Progress, error) {
 	p, err := s.Engine.Progress(ctx, env)
 	if err != nil {
 		return Progress{}, err
@@ -139,7 +180,7 @@ func timeOrNil(t time.Time) *time.Time {
 }
 
 // Resources implements Home.
-func (s *Service) Resources(ctx context.Context, env string, filter []string, f func(*Resource) error) error {
+func (s *resources) Resources(ctx context.Context, env string, filter []string, f func(*Resource) error) error {
 	parsed, err := state.ParseFilter(filter)
 	if err != nil {
 		return err
@@ -170,7 +211,7 @@ func resourceOf(r *state.Row, running map[resource.ID]bool) Resource {
 }
 
 // running returns what runs now.
-func (s *Service) running(ctx context.Context, env string) (map[resource.ID]bool, error) {
+func (s *resources) running(ctx context.Context, env string) (map[resource.ID]bool, error) {
 	leases, err := s.Engine.State.Leases(ctx, env)
 	out := map[resource.ID]bool{}
 	now := s.Engine.Clock.Now()
@@ -185,7 +226,7 @@ func (s *Service) running(ctx context.Context, env string) (map[resource.ID]bool
 }
 
 // Resource implements Home.
-func (s *Service) Resource(ctx context.Context, env string, id resource.ID) (Detail, error) {
+func (s *resources) Resource(ctx context.Context, env string, id resource.ID) (Detail, error) {
 	row, err := s.Engine.Row(ctx, env, id)
 	if err != nil {
 		return Detail{}, err
@@ -213,7 +254,7 @@ func (s *Service) Resource(ctx context.Context, env string, id resource.ID) (Det
 }
 
 // Versions implements Home.
-func (s *Service) Versions(ctx context.Context, env string) ([]Version, error) {
+func (s *versions) Versions(ctx context.Context, env string) ([]Version, error) {
 	vs, state, err := s.Engine.VersionsOf(ctx, env)
 	if err != nil {
 		return nil, err
@@ -230,7 +271,7 @@ func versionOf(v *state.Version, released int) Version {
 }
 
 // Agents implements Home.
-func (s *Service) Agents(ctx context.Context, env string) ([]Agent, error) {
+func (s *agents) Agents(ctx context.Context, env string) ([]Agent, error) {
 	agents, err := s.Engine.State.Agents(ctx, env)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read agents", err)

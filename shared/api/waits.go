@@ -13,7 +13,7 @@ import (
 
 // waitsFor says why something that is scheduled is not done yet, as far as the state tells and,
 // where the agent is served in this process, what serves it; "" when it is about to be.
-func (s *Service) waitsFor(ctx context.Context, env string, row *state.Row, requires []resource.ID,
+func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row, requires []resource.ID,
 	running map[resource.ID]bool) (string, error) {
 	if row.Ticket == 0 && !running[row.ID] {
 		return "", nil
@@ -31,7 +31,7 @@ func (s *Service) waitsFor(ctx context.Context, env string, row *state.Row, requ
 	if err != nil {
 		return "", fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	agents, err := s.Agents(ctx, env)
+	agents, err := s.agents.Agents(ctx, env)
 	if err != nil {
 		return "", err
 	}
@@ -66,7 +66,7 @@ func unservedText(agent string, unserved time.Duration, coded bool) string {
 }
 
 // waitsForOthers names what has to be done before.
-func (s *Service) waitsForOthers(ctx context.Context, env string, row *state.Row,
+func (s *resources) waitsForOthers(ctx context.Context, env string, row *state.Row,
 	requires []resource.ID, running map[resource.ID]bool) (string, error) {
 	rows, err := s.Engine.State.Rows(ctx, env, requires)
 	if err != nil {

@@ -17,7 +17,7 @@ var errLostJob = errors.New("the job is somebody else's, or over")
 
 // WorkHere has jobs worked on by this process until ctx ends, and is called before anything is
 // served. wait returns when what was begun has ended.
-func (s *Service) WorkHere(ctx context.Context) (wait func()) {
+func (s *jobs) WorkHere(ctx context.Context) (wait func()) {
 	var wg sync.WaitGroup
 	s.Start = func(_ context.Context, env, id string) error {
 		if ctx.Err() != nil {
@@ -36,7 +36,7 @@ func (s *Service) WorkHere(ctx context.Context) (wait func()) {
 // Work works on a job that was offered, or on a part of one, until a time; zero: for a slice. It
 // returns an error if what came of that could not be recorded: whoever asks starts the job again
 // then.
-func (s *Service) Work(ctx context.Context, env, id string, until time.Time) error {
+func (s *jobs) Work(ctx context.Context, env, id string, until time.Time) error {
 	now := s.Engine.Clock.Now()
 	if until.IsZero() {
 		until = now.Add(defaultWork)
@@ -133,7 +133,7 @@ func (w *working) slice(
 		from.Others = w.askOthers
 	}
 	for _, hash := range w.rec.Found {
-		part, err := resultPart[PlannedChange](ctx, w.s, hash)
+		part, err := resultPart[PlannedChange](ctx, w.s.comparisons, hash)
 		if err != nil {
 			return d, nil, err
 		}
@@ -144,22 +144,22 @@ func (w *working) slice(
 	if w.rec.Version > 0 {
 		job.Version = w.rec.Version
 	}
-	if d, err = w.s.compare(ctx, job, from); err != nil || len(d.Left) > 0 {
+	if d, err = w.s.comparisons.compare(ctx, job, from); err != nil || len(d.Left) > 0 {
 		return d, nil, err
 	}
-	all, err := w.s.keep(ctx, d)
+	all, err := w.s.comparisons.keep(ctx, d)
 	return d, &all, err
 }
 
 // compare makes a comparison, or goes on with it.
-func (s *Service) compare(
+func (s *comparisons) compare(
 	ctx context.Context,
 	job ReadJob,
 	from deploy.Reading,
 ) (deploy.DryRun, error) {
 	opts := deploy.CompareOptions{Read: true, Whole: job.Whole, From: from}
 	if job.Bundle != nil {
-		x, err := s.unpack(ctx, *job.Bundle)
+		x, err := s.exports.unpack(ctx, *job.Bundle)
 		if err != nil {
 			return deploy.DryRun{}, err
 		}
@@ -232,7 +232,7 @@ func (w *working) keepFound(ctx context.Context, d deploy.DryRun) error {
 	if w.rec.Part != nil {
 		return w.keepPages(ctx, found)
 	}
-	_, hashes, err := divide(ctx, w.s, found, 0)
+	_, hashes, err := divide(ctx, w.s.Engine.Files, found, 0)
 	w.rec.Found = slices.Concat(w.rec.Found, hashes)
 	return err
 }
