@@ -184,7 +184,8 @@ func (t *target) put(head *s3.HeadObjectOutput) (provider.Result, error) {
 	}
 	defer b.Close()
 	if b.size > t.single {
-		return t.parts(b, h, head)
+		m := multipart{t, b}
+		return m.send(h, head)
 	}
 	in := &s3.PutObjectInput{Bucket: &t.bucket, Key: &t.key, Body: b, ContentLength: &b.size, ChecksumSHA256: sdk.String(base64.StdEncoding.EncodeToString(b.sum)),
 		ContentType: h.contentType, ContentEncoding: h.encoding, ContentDisposition: h.disposition, ContentLanguage: h.language, CacheControl: h.cacheControl,

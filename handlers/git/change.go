@@ -13,6 +13,18 @@ import (
 	"southbound/shared/provider"
 )
 
+// change makes a checkout what is wanted.
+type change struct{ checkout }
+
+// change returns that of a resource. The caller closes it.
+func (h handler) change(ctx *provider.Context, w wanted) (*change, error) {
+	c, err := h.checkout(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	return &change{*c}, nil
+}
+
 // Create implements provider.Handler: the checkout is made beside its place, and put there when it
 // is whole.
 func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
@@ -20,7 +32,7 @@ func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (prov
 	if err != nil {
 		return provider.Result{}, err
 	}
-	g, err := h.runner(ctx, w)
+	g, err := h.change(ctx, w)
 	if err != nil {
 		return provider.Result{}, err
 	}
@@ -53,7 +65,7 @@ func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (prov
 }
 
 // prepare makes an empty repository that belongs to whom git runs as.
-func (g *runner) prepare() error {
+func (g *change) prepare() error {
 	if err := g.step("mkdir"); err != nil {
 		return err
 	}
@@ -85,7 +97,7 @@ func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (prov
 	if err != nil {
 		return provider.Result{}, err
 	}
-	g, err := h.runner(ctx, w)
+	g, err := h.change(ctx, w)
 	if err != nil {
 		return provider.Result{}, err
 	}
@@ -104,7 +116,7 @@ func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (prov
 }
 
 // bring makes a repository have what is wanted.
-func (g *runner) bring() error {
+func (g *change) bring() error {
 	fetch := "+refs/heads/*:refs/remotes/origin/*"
 	if g.bare {
 		fetch = "+refs/heads/*:refs/heads/*"
@@ -124,7 +136,7 @@ func (g *runner) bring() error {
 	return g.bringTree()
 }
 
-func (g *runner) bringBare() error {
+func (g *change) bringBare() error {
 	if err := g.do(g.path, "fetch", "-q", "--prune", "--force", "origin", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"); err != nil {
 		return err
 	}
@@ -135,7 +147,7 @@ func (g *runner) bringBare() error {
 }
 
 // own returns the branch that the remote has as its own.
-func (g *runner) own() (string, error) {
+func (g *change) own() (string, error) {
 	out, err := g.ask("/", "ls-remote", "--symref", "--", g.source, "HEAD")
 	if err != nil {
 		return "", err
@@ -149,7 +161,7 @@ func (g *runner) own() (string, error) {
 	return "", nil
 }
 
-func (g *runner) bringTree() error {
+func (g *change) bringTree() error {
 	commit, branch, err := g.head()
 	if err != nil {
 		return err
@@ -196,7 +208,7 @@ func (g *runner) bringTree() error {
 const maxNamed = 5
 
 // saved refuses to take files away that were changed and not committed.
-func (g *runner) saved(changed []any, ours bool) error {
+func (g *change) saved(changed []any, ours bool) error {
 	if len(changed) == 0 || g.local != "refuse" || ours {
 		return nil
 	}
@@ -206,7 +218,7 @@ func (g *runner) saved(changed []any, ours bool) error {
 
 // allowed refuses to move over what would be lost. The remote is asked for the commit, where it is
 // needed to tell, when fetch says so; else what cannot be told is allowed.
-func (g *runner) allowed(to target, changed []any, ours, fetch bool) error {
+func (g *change) allowed(to target, changed []any, ours, fetch bool) error {
 	if g.local == "discard" {
 		return nil
 	}
@@ -245,7 +257,7 @@ func (g *runner) allowed(to target, changed []any, ours, fetch bool) error {
 }
 
 // removable refuses to remove what would be lost with a checkout.
-func (g *runner) removable() error {
+func (g *change) removable() error {
 	if g.isBare || g.local != "refuse" {
 		return nil
 	}
@@ -281,7 +293,7 @@ func (h handler) Noop(ctx *provider.Context, planned provider.BatchChange) error
 	if err != nil || planned.Change == diff.Created {
 		return err
 	}
-	g, err := h.runner(ctx, w)
+	g, err := h.change(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -317,7 +329,7 @@ func more(n int) string {
 }
 
 // fetch gets a commit, unless it is here.
-func (g *runner) fetch(to target) error {
+func (g *change) fetch(to target) error {
 	if yes, err := g.succeeds(g.path, "cat-file", "-e", to.commit+"^{commit}"); err != nil || yes && to.ref == "" {
 		return err
 	}
@@ -352,7 +364,7 @@ func (g *runner) fetch(to target) error {
 
 // move checks a commit out. A ref stands in the repository meanwhile, so that what a crash leaves
 // is not taken for the work of a person.
-func (g *runner) move(to target, force bool) error {
+func (g *change) move(to target, force bool) error {
 	if err := g.do(g.path, "update-ref", moving, to.commit); err != nil {
 		return err
 	}
@@ -388,7 +400,7 @@ func (g *runner) move(to target, force bool) error {
 	return g.do(g.path, "update-ref", "-d", moving)
 }
 
-func (g *runner) bringSubmodules() error {
+func (g *change) bringSubmodules() error {
 	if !g.submodules {
 		return nil
 	}
@@ -411,9 +423,10 @@ func (h handler) Delete(ctx *provider.Context, req provider.DeleteRequest) (prov
 	if err != nil {
 		return provider.Result{}, err
 	}
-	g, err := h.runner(ctx, w)
+	g, err := h.change(ctx, w)
 	if err != nil {
-		g = &runner{wanted: w, ctx: ctx, before: h.before, config: h.config} // the user may be gone already
+		g = &change{checkout{runner: runner{wanted: w, ctx: ctx, before: h.before,
+			config: h.config}}} // the user may be gone already
 	}
 	defer g.close()
 	exists, err := g.there()

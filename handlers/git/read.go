@@ -26,8 +26,14 @@ const moving = "refs/southbound/moving"
 // had them.
 const fetched = "refs/southbound/fetched/"
 
+// checkout is what is there at the path of a resource.
+type checkout struct {
+	runner
+	isBare bool // it has no working tree
+}
+
 // there says what is at the path.
-func (g *runner) there() (exists bool, err error) {
+func (g *checkout) there() (exists bool, err error) {
 	info, err := os.Lstat(g.path)
 	switch {
 	case os.IsNotExist(err):
@@ -57,7 +63,7 @@ func (g *runner) there() (exists bool, err error) {
 
 // owned refuses to run git in what belongs to somebody else: the settings of a repository can name
 // programs that run.
-func (g *runner) owned() error {
+func (g *checkout) owned() error {
 	at := g.path
 	if !g.isBare {
 		at = filepath.Join(g.path, ".git")
@@ -77,8 +83,8 @@ func (g *runner) owned() error {
 }
 
 // hidden is where a checkout is prepared, and where it goes before it is removed.
-func (g *runner) hidden() string {
-	dir, base := filepath.Split(g.path)
+func (w wanted) hidden() string {
+	dir, base := filepath.Split(w.path)
 	return filepath.Join(dir, "."+base+".southbound-git")
 }
 
@@ -89,7 +95,7 @@ func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	g, err := h.runner(ctx, w)
+	g, err := h.checkout(ctx, w)
 	if err != nil && !r.Purged {
 		return provider.Observation{}, err
 	}
@@ -99,7 +105,7 @@ func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider
 		}
 	}
 	if g == nil {
-		g = &runner{wanted: w, ctx: ctx}
+		g = &checkout{runner: runner{wanted: w, ctx: ctx}}
 	}
 	defer g.close()
 	exists, err := g.there()
@@ -126,11 +132,8 @@ func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider
 	return obs, g.readTree(r, &obs)
 }
 
-// hidden is runner.hidden without one.
-func (w wanted) hidden() string { return (&runner{wanted: w}).hidden() }
-
 // setting returns a setting of the repository, "" when it has none.
-func (g *runner) setting(name string) (string, error) {
+func (g *checkout) setting(name string) (string, error) {
 	out, err := g.ask(g.path, "config", "--local", "--get", name)
 	var f *failure
 	if errors.As(err, &f) && f.code == 1 {
@@ -141,7 +144,7 @@ func (g *runner) setting(name string) (string, error) {
 
 // readBare reports as commit a summary of what the branches and tags are, when that is not what the
 // remote has.
-func (g *runner) readBare(obs *provider.Observation) error {
+func (g *checkout) readBare(obs *provider.Observation) error {
 	if !g.update {
 		return nil
 	}
@@ -180,7 +183,7 @@ func hasPair(words []string, id, name string) bool {
 	return false
 }
 
-func (g *runner) readTree(r provider.Resource, obs *provider.Observation) error {
+func (g *checkout) readTree(r provider.Resource, obs *provider.Observation) error {
 	commit, branch, err := g.head()
 	if err != nil {
 		return err
@@ -225,19 +228,19 @@ func (g *runner) readTree(r provider.Resource, obs *provider.Observation) error 
 }
 
 // changed returns what modified does, and whether that is our own doing.
-func (g *runner) changed() (files []any, ours bool, err error) {
+func (g *checkout) changed() (files []any, ours bool, err error) {
 	if files, err = g.modified(); err == nil {
 		ours, err = g.isMoving()
 	}
 	return files, ours, err
 }
 
-func (g *runner) isMoving() (bool, error) {
+func (g *checkout) isMoving() (bool, error) {
 	return g.succeeds(g.path, "rev-parse", "--verify", "-q", moving)
 }
 
 // head returns the commit that is checked out, and the branch, if there is one. Both may be empty.
-func (g *runner) head() (commit, branch string, err error) {
+func (g *checkout) head() (commit, branch string, err error) {
 	out, err := g.ask(g.path, "rev-parse", "--verify", "-q", "HEAD^{commit}")
 	var f *failure
 	if err != nil && !errors.As(err, &f) {
@@ -255,7 +258,7 @@ func (g *runner) head() (commit, branch string, err error) {
 }
 
 // modified returns tracked files that differ from what is checked out.
-func (g *runner) modified() ([]any, error) {
+func (g *checkout) modified() ([]any, error) {
 	out, err := g.ask(g.path, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=all")
 	if err != nil {
 		return nil, err
@@ -283,7 +286,7 @@ type target struct {
 }
 
 // target finds out what the revision is now; the remote is asked when it has to be.
-func (g *runner) target() (target, error) {
+func (g *checkout) target() (target, error) {
 	if isCommit(g.revision) {
 		return target{commit: g.revision}, nil
 	}
@@ -296,7 +299,7 @@ func (g *runner) target() (target, error) {
 }
 
 // here looks a revision up without the remote.
-func (g *runner) here() (target, error) {
+func (g *checkout) here() (target, error) {
 	for _, ref := range candidates(g.revision) {
 		out, err := g.ask(g.path, "rev-parse", "--verify", "-q", ref+"^{commit}")
 		var f *failure
@@ -327,7 +330,7 @@ func branchOf(ref string) string {
 }
 
 // remote looks a branch or tag up at the remote.
-func (g *runner) remote(revision string) (target, error) {
+func (g *checkout) remote(revision string) (target, error) {
 	args := []string{"ls-remote", "--", g.source}
 	for _, ref := range candidates(revision) {
 		args = append(args, ref, ref+"^{}")
@@ -373,7 +376,7 @@ func (h handler) Facts(ctx *provider.Context, req provider.ReadRequest) (map[str
 	if err != nil {
 		return nil, err
 	}
-	g, err := h.runner(ctx, w)
+	g, err := h.checkout(ctx, w)
 	if err != nil {
 		return nil, err
 	}

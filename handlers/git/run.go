@@ -24,7 +24,6 @@ type runner struct {
 	who    *syscall.Credential
 	home   string
 	key    *keyring
-	isBare bool // what is there has no working tree
 }
 
 // close ends what was started for git.
@@ -37,17 +36,19 @@ func (g *runner) close() {
 // afterTerm is how long git may take to tidy up when it is to end.
 const afterTerm = 5 * time.Second
 
-// runner returns one for a resource. The caller closes it.
-func (h handler) runner(ctx *provider.Context, w wanted) (*runner, error) {
+// checkout returns the checkout of a resource. The caller closes it.
+func (h handler) checkout(ctx *provider.Context, w wanted) (*checkout, error) {
 	g, err := h.identity(ctx, w)
-	if err != nil || w.sshKey == "" {
-		return g, err
-	}
-	ctx.Secret(w.sshKey)
-	if g.key, err = offer(g); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	return g, nil
+	if w.sshKey != "" {
+		ctx.Secret(w.sshKey)
+		if g.key, err = offer(g); err != nil {
+			return nil, err
+		}
+	}
+	return &checkout{runner: *g}, nil
 }
 
 // identity finds out who git runs as.

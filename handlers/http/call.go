@@ -18,8 +18,14 @@ import (
 	conn "southbound/shared/transport/http"
 )
 
-// api is one resource's way to its API.
-type api struct {
+// api creates, updates and deletes the object of one resource.
+type api struct{ reader }
+
+// reader reads it, and says what it is.
+type reader struct{ caller }
+
+// caller makes requests for it.
+type caller struct {
 	ctx   *provider.Context
 	conn  *conn.Conn
 	want  provider.Resource
@@ -37,7 +43,7 @@ func newAPI(ctx *provider.Context, r provider.Resource) (*api, error) {
 	if !ok {
 		return nil, provider.Errorf(provider.NeedsChange, `the agent's transport does not reach an API; describe it as {transport: http, url: "https://..."}`)
 	}
-	a := &api{ctx: ctx, conn: c, want: r, scope: newScope(r)}
+	a := &api{reader{caller{ctx: ctx, conn: c, want: r, scope: newScope(r)}}}
 	for n := range a.scope.secret {
 		if t, ok := a.scope.values[n].(string); ok && a.scope.secret[n] {
 			a.conceal(t)
@@ -48,7 +54,7 @@ func newAPI(ctx *provider.Context, r provider.Resource) (*api, error) {
 }
 
 // conceal keeps secrets out of all that is said.
-func (a *api) conceal(secrets ...string) {
+func (a *caller) conceal(secrets ...string) {
 	for _, s := range secrets {
 		if slices.Contains(a.concealed, s) {
 			continue
@@ -60,7 +66,7 @@ func (a *api) conceal(secrets ...string) {
 }
 
 // text returns an attribute that is text, "" for any other.
-func (a *api) text(name string) string {
+func (a *caller) text(name string) string {
 	s, _ := a.want.Attributes[name].(string)
 	return s
 }
@@ -108,7 +114,7 @@ func (r *answer) json() (any, error) {
 }
 
 // call makes a request; body is nil for none.
-func (a *api) call(method, path string, body any, key, match string) (*answer, error) {
+func (a *caller) call(method, path string, body any, key, match string) (*answer, error) {
 	a.arrived = false
 	req := conn.Request{Method: method, Path: path, Key: key, Header: http.Header{"Accept": {"application/json"}}}
 	if body != nil {
@@ -160,7 +166,7 @@ func encode(v any) ([]byte, error) {
 }
 
 // wayError classifies an error on the way to an answer.
-func (a *api) wayError(method, path string, err error) error {
+func (a *caller) wayError(method, path string, err error) error {
 	class := provider.Retryable
 	switch fault.KindOf(err) {
 	case fault.Invalid:
@@ -179,7 +185,7 @@ func (a *api) wayError(method, path string, err error) error {
 }
 
 // refused is the error of an answer that is none of those that were hoped for.
-func (a *api) refused(method string, r *answer) error {
+func (a *caller) refused(method string, r *answer) error {
 	text := fmt.Sprintf("%s %s: the API answers %d %s", method, r.path, r.Status, http.StatusText(r.Status))
 	if said := a.excerpt(r.Body); said != "" {
 		text += ": " + said
@@ -224,7 +230,7 @@ const maxCleaned = 64 << 10
 
 // excerpt returns the beginning of what an API said, without secrets. Secrets go first, so that
 // none is cut in two and overlooked.
-func (a *api) excerpt(body []byte) string {
+func (a *caller) excerpt(body []byte) string {
 	text := string(body)
 	if len(body) > maxCleaned {
 		text = string(body[:maxCleaned]) + "…" // by which redaction knows of the cut
@@ -232,7 +238,7 @@ func (a *api) excerpt(body []byte) string {
 	return clean(a.redact(text), maxExcerpt)
 }
 
-func (a *api) redact(s string) string { return a.hidden.Clean(s, diff.Redacted) }
+func (a *caller) redact(s string) string { return a.hidden.Clean(s, diff.Redacted) }
 
 // clean returns a text on one line, bounded.
 func clean(s string, limit int) string {

@@ -84,7 +84,7 @@ func (a *api) gone() (provider.Result, error) {
 }
 
 // place returns the path that the Location of an answer leads to.
-func (a *api) place(r *answer) (string, bool) {
+func (a *reader) place(r *answer) (string, bool) {
 	location := r.Header.Get("Location")
 	if location == "" {
 		return "", false
@@ -98,7 +98,7 @@ func (a *api) place(r *answer) (string, bool) {
 }
 
 // idIn returns the id of the object that an answer has.
-func (a *api) idIn(r *answer) string {
+func (a *reader) idIn(r *answer) string {
 	v, err := r.json()
 	if err != nil {
 		return ""
@@ -114,7 +114,7 @@ func (a *api) idIn(r *answer) string {
 }
 
 // newID returns the id that an answer has where new_id_at says; ok is false when that is not said.
-func (a *api) newID(v any) (id string, ok bool) {
+func (a *reader) newID(v any) (id string, ok bool) {
 	pointer, ok := a.want.Attributes["new_id_at"].(string)
 	if !ok {
 		return "", false
@@ -137,7 +137,7 @@ func (a *api) replaced(r *answer) error {
 }
 
 // idAt returns the id in a path that is like that of objects.
-func (a *api) idAt(place string) string {
+func (a *reader) idAt(place string) string {
 	place, _, _ = strings.Cut(place, "?")
 	path, _, _ := strings.Cut(a.readPath(), "?")
 	before, after, has := strings.Cut(path, "{id}")

@@ -15,7 +15,7 @@ import (
 const maxPages = 1000
 
 // list reads all pages of a list. It also returns how many bytes they had.
-func (a *api) list(path string) ([]any, int, error) {
+func (a *caller) list(path string) ([]any, int, error) {
 	var out []any
 	var before []byte
 	size := 0
@@ -58,7 +58,7 @@ func (a *api) list(path string) ([]any, int, error) {
 
 // pages goes from page to page.
 type pages struct {
-	a     *api
+	a     *caller
 	first string
 	items int // so far
 	seen  map[string]bool
@@ -119,7 +119,7 @@ func with(path, name, value string) string {
 }
 
 // linked returns the path that an answer itself names as the next page.
-func (a *api) linked(r *answer, v any, path string) (string, error) {
+func (a *caller) linked(r *answer, v any, path string) (string, error) {
 	link := ""
 	if p := a.pointer("next"); p != "" {
 		in, _ := at(v, p)
@@ -210,7 +210,7 @@ func (o object) List(ctx *provider.Context, found func(provider.Found) error) er
 
 // describe returns the attributes of a resource for an object of a list, nil for one that is gone.
 // Lists often show less of an object than its own path.
-func (a *api) describe(item any, named string) (map[string]any, error) {
+func (a *reader) describe(item any, named string) (map[string]any, error) {
 	if named == "/" { // of items that are but their names
 		named = ""
 	}
@@ -278,7 +278,7 @@ func matchAt(pointer string, v any) any {
 
 // shape returns what an object has of the members that a template names, so that it stands for
 // itself in a document.
-func (a *api) shape(template, have any, shaped bool) any {
+func (a *reader) shape(template, have any, shaped bool) any {
 	if text, ok := template.(string); ok && shaped && len(bodyNames(text)) > 0 {
 		if v, err := a.scope.body(text); err == nil && covers(v, have) {
 			return text

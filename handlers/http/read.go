@@ -62,7 +62,7 @@ func (o object) ReadBatch(ctx context.Context, items []provider.BatchRead) []pro
 }
 
 // read observes the object.
-func (a *api) read(shared *lists) (provider.Observation, error) {
+func (a *reader) read(shared *lists) (provider.Observation, error) {
 	t, err := a.observe(shared)
 	if err != nil || t == nil {
 		return provider.Observation{}, err
@@ -71,7 +71,7 @@ func (a *api) read(shared *lists) (provider.Observation, error) {
 }
 
 // observed returns an object in the form of what is wanted.
-func (a *api) observed(t *thing) (provider.Observation, error) {
+func (a *reader) observed(t *thing) (provider.Observation, error) {
 	attrs := map[string]any{}
 	for name, text := range map[string]string{"object_id": t.id, "etag": t.etag} {
 		if text != "" {
@@ -105,7 +105,7 @@ func (a *api) observed(t *thing) (provider.Observation, error) {
 }
 
 // facts returns what is to be learned from an object.
-func (a *api) facts(t *thing) map[string]string {
+func (a *reader) facts(t *thing) map[string]string {
 	out := map[string]string{}
 	m, _ := a.want.Attributes["facts"].(map[string]any)
 	for name, p := range m {
@@ -132,7 +132,7 @@ func (o object) Facts(ctx *provider.Context, req provider.ReadRequest) (map[stri
 }
 
 // observe returns the object, nil when there is none.
-func (a *api) observe(shared *lists) (*thing, error) {
+func (a *reader) observe(shared *lists) (*thing, error) {
 	id := ""
 	if a.want.Attributes["find"] != nil {
 		t, err := a.find(shared)
@@ -155,9 +155,9 @@ func (a *api) observe(shared *lists) (*thing, error) {
 }
 
 // needsID reports whether the object's path has its id in it.
-func (a *api) needsID() bool { return strings.Contains(a.readPath(), "{id}") }
+func (a *reader) needsID() bool { return strings.Contains(a.readPath(), "{id}") }
 
-func (a *api) readPath() string {
+func (a *reader) readPath() string {
 	if p, _ := member(a.want.Attributes, "paths", "read").(string); p != "" {
 		return p
 	}
@@ -165,7 +165,7 @@ func (a *api) readPath() string {
 }
 
 // get reads the object at its path; nil when there is none.
-func (a *api) get(id string) (*thing, error) {
+func (a *reader) get(id string) (*thing, error) {
 	path, err := a.scope.with(id).path(a.readPath())
 	if err != nil {
 		return nil, err
@@ -203,20 +203,20 @@ func (a *api) get(id string) (*thing, error) {
 }
 
 // thing returns an object with its id.
-func (a *api) thing(v any) *thing {
+func (a *reader) thing(v any) *thing {
 	found, _ := at(v, a.text("id_at"))
 	id, _ := scalarText(found)
 	return &thing{id: id, value: v}
 }
 
 // isLike reports whether an object has all of an attribute; false when that is not said.
-func (a *api) isLike(attribute string, t *thing) (bool, error) {
+func (a *reader) isLike(attribute string, t *thing) (bool, error) {
 	want, err := a.scope.with(t.id).object(a.want.Attributes[attribute])
 	return want != nil && err == nil && covers(want, t.value), err
 }
 
 // find looks for the object in the list; nil when it is not there.
-func (a *api) find(shared *lists) (*thing, error) {
+func (a *reader) find(shared *lists) (*thing, error) {
 	path, _ := member(a.want.Attributes, "find", "path").(string)
 	if path == "" {
 		path = a.text("collection")
@@ -255,7 +255,7 @@ func (a *api) find(shared *lists) (*thing, error) {
 }
 
 // listed reads a list, or takes the one that was read before in this run of the lane.
-func (a *api) listed(shared *lists, key, path string) ([]any, error) {
+func (a *reader) listed(shared *lists, key, path string) ([]any, error) {
 	if !shared.keep {
 		items, _, err := a.list(path)
 		return items, err
@@ -272,7 +272,7 @@ func headerKey(r provider.Resource) string {
 	return string(r.ID)
 }
 
-func (a *api) pointer(name string) string {
+func (a *caller) pointer(name string) string {
 	p, _ := member(a.want.Attributes, "find", name).(string)
 	return p
 }
@@ -293,7 +293,7 @@ func (l *lists) once(key string, f func(key string) ([]any, error)) ([]any, erro
 }
 
 // equal reports whether an observation is as it is wanted.
-func (a *api) equal(obs provider.Observation, names ...string) bool {
+func (a *reader) equal(obs provider.Observation, names ...string) bool {
 	for _, n := range names {
 		if w := a.want.Attributes[n]; w != nil && !resource.Equal(w, obs.Attributes[n]) {
 			return false

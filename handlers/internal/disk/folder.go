@@ -11,6 +11,10 @@ import (
 
 // Folder is an opened directory. Its methods name things in it and never follow a symbolic link.
 // Errors are those of the system.
+//
+// Large: it is the calls of the system that take an opened directory and a name, a line or two each,
+// with what has to be said of the directory itself. Callers combine them, and the descriptor is all
+// that they share.
 type Folder struct {
 	Sys  *System
 	Path string
