@@ -53,6 +53,8 @@ type used struct {
 	asked int64 // steps when it was looked last whether the run should end
 	bytes int64 // of values that were computed
 	live  int64 // of what is kept until it is done, and of instances
+
+	instances int
 }
 
 // What things take, about, with what hangs on them. The test of bounds holds these against the
@@ -84,7 +86,7 @@ const (
 )
 
 // work counts pieces of work, and reports that there were too many or that the run has to end.
-func (e *engine) work(n int, at *diag.Pos) *fail {
+func (e *scheduler) work(n int, at *diag.Pos) *fail {
 	if e.used.steps += int64(n); e.due() {
 		return e.judge(at)
 	}
@@ -92,13 +94,13 @@ func (e *engine) work(n int, at *diag.Pos) *fail {
 }
 
 // due reports whether it is time to look at the bounds.
-func (e *engine) due() bool {
+func (e *scheduler) due() bool {
 	u := &e.used
 	return u.live+u.bytes > e.limits.Memory || u.steps-u.asked >= askEach
 }
 
 // judge looks at the bounds.
-func (e *engine) judge(at *diag.Pos) *fail {
+func (e *scheduler) judge(at *diag.Pos) *fail {
 	u := &e.used
 	if u.live+u.bytes > e.limits.Memory {
 		return e.tooMuch(at)
@@ -107,7 +109,7 @@ func (e *engine) judge(at *diag.Pos) *fail {
 	if err := e.ctx.Err(); err != nil {
 		return ended(err, at)
 	}
-	if u.steps > int64(e.limits.Steps)+int64(e.limits.StepsEach)*int64(len(e.instances)) {
+	if u.steps > int64(e.limits.Steps)+int64(e.limits.StepsEach)*int64(e.used.instances) {
 		return e.going(failed(CodeLimit, at,
 			"the model takes too long: it is not done after %d steps", u.steps).heavy(1))
 	}
@@ -115,7 +117,7 @@ func (e *engine) judge(at *diag.Pos) *fail {
 }
 
 // scan counts the work of looking through n items.
-func (e *engine) scan(n int, at *diag.Pos) *fail { return e.work(n/itemsEach, at) }
+func (e *scheduler) scan(n int, at *diag.Pos) *fail { return e.work(n/itemsEach, at) }
 
 // breadth is how much has to be looked through to compare a value.
 func breadth(v types.Value) int {
@@ -139,7 +141,7 @@ func ended(err error, at *diag.Pos) *fail {
 	return failed(CodeLimit, at, "%s", text).heavy(1)
 }
 
-func (e *engine) tooMuch(at *diag.Pos) *fail {
+func (e *scheduler) tooMuch(at *diag.Pos) *fail {
 	return e.roomier(e.going(failed(CodeLimit, at,
 		"the model needs too much memory: more than %d MiB for values, instances and what has "+
 			"begun and is not done",
@@ -147,7 +149,7 @@ func (e *engine) tooMuch(at *diag.Pos) *fail {
 }
 
 // roomier adds that the bound is that of whoever compiles, if it is.
-func (e *engine) roomier(f *fail) *fail {
+func (e *scheduler) roomier(f *fail) *fail {
 	if fallback := DefaultLimits(); e.limits.Memory == fallback.Memory {
 		return f
 	}
@@ -162,7 +164,7 @@ func (e *engine) roomier(f *fail) *fail {
 const RoomierHint = "the bound is that of whoever compiles the model, and grows with its memory"
 
 // going adds the places of what still went on.
-func (e *engine) going(f *fail) *fail {
+func (e *scheduler) going(f *fail) *fail {
 	f.hint = "look for loops in loops over long lists"
 	const limit = 5
 	for u, n := e.first, 0; u != nil && len(f.related) < limit && n < portion; u, n = u.next, n+1 {
@@ -179,7 +181,7 @@ func (e *engine) going(f *fail) *fail {
 }
 
 // room reports that there is no room for one more instance.
-func (e *engine) room(depth, attributes int, at *diag.Pos) *fail {
+func (e *scheduler) room(depth, attributes int, at *diag.Pos) *fail {
 	if depth > e.limits.Depth {
 		return failed(
 			CodeEndless,
@@ -191,7 +193,7 @@ func (e *engine) room(depth, attributes int, at *diag.Pos) *fail {
 				"instance of its own entity, and end that with `implement ... when`").
 			heavy(1)
 	}
-	if len(e.instances) >= e.limits.Instances {
+	if e.used.instances >= e.limits.Instances {
 		const text = "the model has more than %d instances"
 		return failed(CodeLimit, at, text, e.limits.Instances).heavy(1)
 	}
@@ -200,7 +202,7 @@ func (e *engine) room(depth, attributes int, at *diag.Pos) *fail {
 }
 
 // spend reports that the model has made more data than it may.
-func (e *engine) spend(bytes int, at *diag.Pos) *fail {
+func (e *scheduler) spend(bytes int, at *diag.Pos) *fail {
 	if e.used.bytes += int64(bytes); e.used.bytes > e.limits.Bytes {
 		return e.roomier(failed(
 			CodeLimit,
@@ -213,7 +215,7 @@ func (e *engine) spend(bytes int, at *diag.Pos) *fail {
 }
 
 // made counts a value that was computed.
-func (e *engine) made(v types.Value, at *diag.Pos) *fail {
+func (e *scheduler) made(v types.Value, at *diag.Pos) *fail {
 	switch v := v.(type) {
 	case string:
 		return e.spend(len(v), at)

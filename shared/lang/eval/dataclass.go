@@ -25,7 +25,7 @@ func isDataclass(e *types.Entity) bool {
 
 // checkDataclass checks that an entity is what its class in Python is: it holds the fields of that,
 // and nothing else.
-func (p *program) checkDataclass(e *types.Entity) {
+func (p entityPass) checkDataclass(e *types.Entity) {
 	at := slices.IndexFunc(p.input.Dataclasses, func(c Dataclass) bool {
 		return c.Entity == e.FullName()
 	})
@@ -55,7 +55,7 @@ func (p *program) checkDataclass(e *types.Entity) {
 
 // checkFields checks the attributes of an entity against the fields of its class; nil for ones that
 // are not known.
-func (p *program) checkFields(e *types.Entity, fields []string) {
+func (p entityPass) checkFields(e *types.Entity, fields []string) {
 	for _, a := range e.All() {
 		var f *fail
 		switch {

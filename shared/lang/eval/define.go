@@ -29,20 +29,30 @@ type pendingDefault struct {
 // define reads all definitions, and binds all statements. It goes on after a problem as long as
 // what follows can still be told.
 func (p *program) define() []*fail {
-	for _, step := range []func(){p.standard, p.register, p.typedefs, p.inherit, p.attributes, p.relate, p.index, p.bindPlugins, p.implement} {
+	entities, relations := entityPass{p}, relationPass{p}
+	for _, step := range []func(){
+		p.standard, p.register, entities.typedefs, entities.inherit, entities.attributes,
+		relations.relate, relations.index, p.bindPlugins, relations.implement,
+	} {
 		step()
 	}
 	if len(p.fails) > 0 {
 		return p.fails
 	}
-	p.check()
-	p.precedence()
+	entities.check()
+	relations.precedence()
 	if len(p.fails) > 0 {
 		return p.fails
 	}
-	p.bind()
+	relations.bind()
 	return p.fails
 }
+
+// entityPass reads what types are: typedefs, entities and their attributes.
+type entityPass struct{ *program }
+
+// relationPass reads what entities have to do with each other and with implementations.
+type relationPass struct{ *program }
 
 // standard makes std::Entity, with requires and provides, and shows std to all.
 func (p *program) standard() {
@@ -199,7 +209,7 @@ func (p *program) importNamespace(u *textUnit, st *syntax.Import) {
 }
 
 // typedefs finds what types are made of.
-func (p *program) typedefs() {
+func (p entityPass) typedefs() {
 	for _, d := range p.definitions {
 		st, ok := d.syntax.(*syntax.Typedef)
 		if !ok {
@@ -234,7 +244,7 @@ func (p *program) typedefs() {
 			p.problem(failed(CodeTypedef, d.def.At, "the type %s is made of itself", st.Name.Text))
 			d.def.Base = types.Any
 		}
-		x := &direct{program: p, unit: d.unit, at: d.def.At}
+		x := &direct{program: p.program, unit: d.unit, at: d.def.At}
 		d.def.Holds = func(v types.Value) (bool, error) { return x.holds(st.Matching, v) }
 	}
 }
@@ -257,7 +267,7 @@ func source(f *file, x syntax.Expression) string {
 }
 
 // inherit finds what entities extend, and refuses circles.
-func (p *program) inherit() {
+func (p entityPass) inherit() {
 	for _, d := range p.definitions {
 		st, ok := d.syntax.(*syntax.Entity)
 		if !ok {
@@ -296,7 +306,7 @@ func (p *program) inherit() {
 }
 
 // circles refuses entities that extend themselves, and cuts such circles.
-func (p *program) circles() {
+func (p entityPass) circles() {
 	state := map[*types.Entity]int{}
 	var path []*types.Entity
 	var visit func(e *types.Entity)
@@ -341,7 +351,7 @@ func circle(path []*types.Entity) *fail {
 }
 
 // attributes reads the attributes of all entities.
-func (p *program) attributes() {
+func (p entityPass) attributes() {
 	for _, d := range p.definitions {
 		st, ok := d.syntax.(*syntax.Entity)
 		if !ok {
@@ -358,7 +368,7 @@ func (p *program) attributes() {
 	}
 }
 
-func (p *program) attribute(u *textUnit, e *types.Entity, st *syntax.Attribute) {
+func (p entityPass) attribute(u *textUnit, e *types.Entity, st *syntax.Attribute) {
 	at := u.pos(&st.Name)
 	t, f := u.ns.typeOf(st.Type.Name.Text, u.pos(&st.Type.Name))
 	if f != nil {
@@ -410,7 +420,7 @@ func wrapped(base types.Type, list, nullable bool) (t, accepts types.Type) {
 	return t, &types.OrReference{Of: accepts}
 }
 
-func (p *program) declareDefault(
+func (p entityPass) declareDefault(
 	u *textUnit,
 	e *types.Entity,
 	a *types.Attribute,
@@ -437,7 +447,7 @@ func (p *program) declareDefault(
 
 // compatible refuses attributes of one name and different types. One that hides a relation that
 // every entity has, such as requires, is none of them.
-func (p *program) compatible(e *types.Entity) {
+func (p entityPass) compatible(e *types.Entity) {
 	have := map[string]*types.Attribute{}
 	for _, a := range e.Own {
 		have[a.Name] = a

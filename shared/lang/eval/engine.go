@@ -9,27 +9,43 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// engine runs the statements of a program.
+// engine runs the statements of a program: the units that are under way, which the scheduler has,
+// until nothing goes on any more but what a freeze helps.
 type engine struct {
-	program   *program
-	ctx       context.Context
-	limits    Limits
-	ready     line // units that can run
-	spare     spare
-	waiting   candidates
-	idle      idle
-	stirred   []*variable // idle ones that may have become of interest
-	first     *unit
-	last      *unit
+	program *program
+	scheduler
+	freezer
+	indexes
 	instances []*Instance
-	perEntity []entityData
 	out       strings.Builder
-	used      used
+	params    []named
+}
+
+// scheduler has the units that are not done, and bounds what they take.
+type scheduler struct {
+	ctx    context.Context
+	limits Limits
+	used   used
+	ready  line // units that can run
+	first  *unit
+	last   *unit
+	now    *unit // the unit at work
+	spare  spare
+	left   map[*variable]*unit // what makers returns, when nothing goes on any more
+}
+
+// freezer has the variables that get further values until they are frozen.
+type freezer struct {
+	waiting candidates
+	idle    idle
+	stirred []*variable // idle ones that may have become of interest
+}
+
+// indexes finds instances by their attributes.
+type indexes struct {
+	perEntity []entityData
 	key       []byte                 // of an index, to be written over
 	unknowns  map[*types.Unknown]int // those in keys of indexes
-	params    []named
-	now       *unit               // the unit at work
-	left      map[*variable]*unit // what makers returns, when nothing goes on any more
 }
 
 func (e *engine) print(text string) {
@@ -63,7 +79,7 @@ func (e *engine) loop() *fail {
 }
 
 // drain runs all units that are ready.
-func (e *engine) drain() *fail {
+func (e *scheduler) drain() *fail {
 	for e.ready.first != nil {
 		u := e.ready.pop()
 		e.now = u
@@ -90,7 +106,7 @@ func (e *engine) drain() *fail {
 }
 
 // again lets a unit wait for what turned out to be needed.
-func (e *engine) again(u *unit, vars []*variable) {
+func (e *scheduler) again(u *unit, vars []*variable) {
 	u.wait = 1
 	for _, v := range vars {
 		u.frame.vars = append(u.frame.vars, v)
@@ -100,7 +116,7 @@ func (e *engine) again(u *unit, vars []*variable) {
 }
 
 // freezeOne freezes the first candidate for which somebody waits and nothing is announced.
-func (e *engine) freezeOne() bool {
+func (e *freezer) freezeOne() bool {
 	e.waiting.settle()
 	for e.waiting.n > 0 {
 		v := e.waiting.pop()
@@ -120,7 +136,7 @@ func (e *engine) freezeOne() bool {
 }
 
 // freezeAll freezes what nobody waits for, those that were set aside last first.
-func (e *engine) freezeAll() {
+func (e *freezer) freezeAll() {
 	e.waiting.frozen = e.waiting.turn
 	for _, v := range e.idle.drain() {
 		v.freeze()
@@ -129,7 +145,7 @@ func (e *engine) freezeAll() {
 
 // enlist puts a variable that was made only when somebody asked for it where it would be if it had
 // always been there.
-func (e *engine) enlist(v *variable, turn int64) {
+func (e *freezer) enlist(v *variable, turn int64) {
 	v.queued, v.late.turn = true, turn
 	switch {
 	case e.waiting.isOrdered(v.attr):
@@ -145,10 +161,10 @@ func (e *engine) enlist(v *variable, turn int64) {
 
 // isFrozen reports whether an open relation is frozen that has this turn and that nobody has asked
 // for.
-func (e *engine) isFrozen(turn int64) bool { return turn <= e.waiting.frozen }
+func (e *freezer) isFrozen(turn int64) bool { return turn <= e.waiting.frozen }
 
 // freezeStirred looks again at those for which nobody waited.
-func (e *engine) freezeStirred() bool {
+func (e *freezer) freezeStirred() bool {
 	slices.SortFunc(
 		e.stirred,
 		func(a, b *variable) int { return cmp.Compare(a.late.turn, b.late.turn) },

@@ -17,7 +17,7 @@ import (
 // of names an attribute with its instance.
 func (v *variable) of() string { return v.attr.Name + " of " + v.owner.String() }
 
-func (v *variable) twice(value types.Value, at *diag.Pos) *fail {
+func twice(v *variable, value types.Value, at *diag.Pos) *fail {
 	name := "the value"
 	if v.attr != nil {
 		name = v.of()
@@ -35,9 +35,9 @@ func (v *variable) twice(value types.Value, at *diag.Pos) *fail {
 	return f.with(v.at, "the first value is set here").with(at, "the other value is set here")
 }
 
-func (v *variable) tooLate(value types.Value, at *diag.Pos, turn bool) *fail {
+func tooLate(v *variable, value types.Value, at *diag.Pos, turn bool) *fail {
 	if v.kind == many && len(v.late.list.Items) == v.attr.Relation.High {
-		return v.overFull(value, at)
+		return overFull(v, value, at)
 	}
 	f := &fail{
 		code: CodeFrozen, weight: 50, at: at, whole: true,
@@ -49,7 +49,7 @@ func (v *variable) tooLate(value types.Value, at *diag.Pos, turn bool) *fail {
 	return f.with(v.attr.At, "the relation is defined here")
 }
 
-func (v *variable) overFull(value types.Value, at *diag.Pos) *fail {
+func overFull(v *variable, value types.Value, at *diag.Pos) *fail {
 	r, items := v.attr.Relation, v.late.list.Items
 	f := &fail{code: CodeArity, weight: 100, at: at, whole: true}
 	f.message = fmt.Sprintf("%s takes at most %d of %s, and %s would be one more", v.of(), r.High,
@@ -66,7 +66,7 @@ func (v *variable) overFull(value types.Value, at *diag.Pos) *fail {
 }
 
 // notNull says that a relation to many that has values is set to null.
-func (v *variable) notNull(at *diag.Pos) *fail {
+func notNull(v *variable, at *diag.Pos) *fail {
 	f := &fail{
 		code: CodeNull, at: at, weight: 100, whole: true,
 		message: fmt.Sprintf("%s is set to null, which says that it is empty, and it has %s "+
@@ -77,7 +77,7 @@ func (v *variable) notNull(at *diag.Pos) *fail {
 }
 
 // notSet says that an optional relation is read that is empty.
-func (v *variable) notSet() *fail {
+func notSet(v *variable) *fail {
 	f := &fail{
 		code: CodeOptional, weight: 61, message: "the optional relation " + v.of() +
 			" is empty, and its value is needed here",
@@ -90,7 +90,7 @@ func (v *variable) notSet() *fail {
 }
 
 // wrongType says that a value does not belong to the type of an attribute.
-func (v *variable) wrongType(value types.Value, err error) *fail {
+func wrongType(v *variable, value types.Value, err error) *fail {
 	f := typeFail(err)
 	f.whole = true
 	expected := v.attr.Accepts.String()

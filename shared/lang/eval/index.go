@@ -18,7 +18,7 @@ type named struct {
 
 // register counts an instance for its entity and those that it extends, and enters it in their
 // indexes.
-func (e *engine) register(o *Instance) *fail {
+func (e *indexes) register(o *Instance) *fail {
 	d := e.data(o.entity)
 	if d.line == nil {
 		d.line = lineOf(o.entity, nil)
@@ -61,7 +61,7 @@ type lookup struct {
 	at     *diag.Pos
 }
 
-func (e *engine) data(entity *types.Entity) *entityData { return &e.perEntity[entity.ID] }
+func (e *indexes) data(entity *types.Entity) *entityData { return &e.perEntity[entity.ID] }
 
 // keysHint says which keys of an index are near to one, or which there are.
 func (d *entityData) keysHint(key string) string {
@@ -82,7 +82,7 @@ func (d *entityData) keysHint(key string) string {
 
 // indexKey returns the key of values in an index whose names are sorted, which holds until the next
 // one is made; false if one of them has no value.
-func (e *engine) indexKey(
+func (e *indexes) indexKey(
 	names []string, value func(name string) (types.Value, bool),
 ) ([]byte, bool, *fail) {
 	key := e.key[:0]
@@ -114,7 +114,7 @@ func (e *engine) indexKey(
 }
 
 // numberOf tells unknown values apart: each equals itself alone.
-func (e *engine) numberOf(u *types.Unknown) int {
+func (e *indexes) numberOf(u *types.Unknown) int {
 	n, ok := e.unknowns[u]
 	if !ok {
 		if e.unknowns == nil {
@@ -127,7 +127,7 @@ func (e *engine) numberOf(u *types.Unknown) int {
 }
 
 // enter enters an instance in the indexes of an entity.
-func (e *engine) enter(o *Instance, entity *types.Entity, d *entityData) *fail {
+func (e *indexes) enter(o *Instance, entity *types.Entity, d *entityData) *fail {
 	for _, names := range entity.Indexes {
 		key, ok, f := e.indexKey(names, func(name string) (types.Value, bool) {
 			i := o.entity.Place(name)
@@ -170,7 +170,7 @@ func (e *engine) enter(o *Instance, entity *types.Entity, d *entityData) *fail {
 
 // find looks for an instance by an index. Without a target it returns what is there; with one, that
 // gets the instance, now or later.
-func (e *engine) find(
+func (e *indexes) find(
 	entity *types.Entity,
 	values []named,
 	at *diag.Pos,
@@ -212,7 +212,7 @@ func (e *engine) find(
 }
 
 // indexed returns the instance with these values in an index, nil if there is none, and their key.
-func (e *engine) indexed(
+func (e *indexes) indexed(
 	entity *types.Entity, names []string, values []named,
 ) (*Instance, []byte, *fail) {
 	key, _, f := e.indexKey(names, func(name string) (types.Value, bool) {

@@ -186,6 +186,7 @@ func (e *engine) make(
 		}
 	}
 	e.instances = append(e.instances, o)
+	e.used.instances++
 	return o, e.register(o)
 }
 

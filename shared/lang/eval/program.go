@@ -75,7 +75,7 @@ func Run(ctx context.Context, in Program) (result *Result, warnings diag.Problem
 		in.Limits = DefaultLimits()
 	}
 	p := newProgram(&in)
-	e := &engine{program: p, ctx: ctx, limits: in.Limits}
+	e := &engine{program: p, scheduler: scheduler{ctx: ctx, limits: in.Limits}}
 	p.engine = e
 	fails := p.define()
 	if len(fails) == 0 {
@@ -107,14 +107,24 @@ type program struct {
 	base        *types.Entity // std::Entity
 	plugins     map[*Plugin]*boundPlugin
 	definitions []definition
-	implements  map[*types.Entity][]*subConstructor
-	inherits    map[*types.Entity]bool
-	built       map[*types.Entity][]*subConstructor
+	implementations
 	defaults    map[*types.Entity][]pendingDefault
 	annotations map[*types.Attribute][]*variable
 	order       []*types.Attribute
-	fails       []*fail
-	warnings    diag.Problems
+	findings
+}
+
+// findings are what is wrong with a program, or may be.
+type findings struct {
+	fails    []*fail
+	warnings diag.Problems
+}
+
+// implementations are those of entities.
+type implementations struct {
+	implements map[*types.Entity][]*subConstructor
+	inherits   map[*types.Entity]bool
+	built      map[*types.Entity][]*subConstructor // what builders has returned
 }
 
 // textUnit is a text with its namespace.
@@ -127,7 +137,11 @@ type textUnit struct {
 func newProgram(in *Program) *program {
 	p := &program{
 		input: in, root: &namespace{children: map[string]*namespace{}, types: map[string]any{}}, plugins: map[*Plugin]*boundPlugin{},
-		implements: map[*types.Entity][]*subConstructor{}, inherits: map[*types.Entity]bool{}, built: map[*types.Entity][]*subConstructor{},
+		implementations: implementations{
+			implements: map[*types.Entity][]*subConstructor{},
+			inherits:   map[*types.Entity]bool{},
+			built:      map[*types.Entity][]*subConstructor{},
+		},
 		defaults: map[*types.Entity][]pendingDefault{}, annotations: map[*types.Attribute][]*variable{},
 	}
 	for _, s := range in.Sources {
@@ -146,10 +160,10 @@ func newProgram(in *Program) *program {
 	return p
 }
 
-func (p *program) problem(f *fail) { p.fails = append(p.fails, f) }
+func (p *findings) problem(f *fail) { p.fails = append(p.fails, f) }
 
 // warn adds a warning, and returns it; nil if it is there already, or there are too many.
-func (p *program) warn(
+func (p *findings) warn(
 	code string, at *diag.Pos, hint, format string, args ...any,
 ) *diag.Problem {
 	w := diag.Problem{Code: code, Pos: *at, Hint: hint, Message: fmt.Sprintf(format, args...)}
@@ -178,7 +192,7 @@ func (p *program) named(name string) types.Type {
 }
 
 // builders returns what selects the implementations of an entity.
-func (p *program) builders(e *types.Entity) []*subConstructor {
+func (p *implementations) builders(e *types.Entity) []*subConstructor {
 	out, ok := p.built[e]
 	if !ok {
 		out = p.collect(e)
@@ -187,7 +201,7 @@ func (p *program) builders(e *types.Entity) []*subConstructor {
 	return out
 }
 
-func (p *program) collect(e *types.Entity) []*subConstructor {
+func (p *implementations) collect(e *types.Entity) []*subConstructor {
 	out := slices.Clone(p.implements[e])
 	if p.inherits[e] {
 		for _, parent := range e.Parents {

@@ -12,7 +12,7 @@ func (v *variable) setMany(value types.Value, at *diag.Pos, turn bool) *fail {
 	list := &v.late.list
 	if _, null := value.(types.Null); null {
 		if len(list.Items) > 0 {
-			return v.notNull(at)
+			return notNull(v, at)
 		}
 		v.freeze()
 		return nil
@@ -20,8 +20,8 @@ func (v *variable) setMany(value types.Value, at *diag.Pos, turn bool) *fail {
 	if l, ok := value.(*types.List); ok {
 		return v.setAll(l, at, turn)
 	}
-	if v.ready && !v.holds(value) {
-		return v.tooLate(value, at, turn)
+	if v.ready && !v.late.holds(value) {
+		return tooLate(v, value, at, turn)
 	}
 	if v.ready {
 		return nil
@@ -29,12 +29,12 @@ func (v *variable) setMany(value types.Value, at *diag.Pos, turn bool) *fail {
 	if f := v.check(value); f != nil {
 		return f
 	}
-	if v.holds(value) {
+	if v.late.holds(value) {
 		v.offer()
 		return nil
 	}
-	v.append(value)
-	if f := v.notify(value, at); f != nil {
+	v.late.append(value)
+	if f := v.late.notify(value, at); f != nil {
 		return f
 	}
 	return v.added(value, at, turn)
@@ -49,7 +49,7 @@ func (v *variable) added(value types.Value, at *diag.Pos, turn bool) *fail {
 	}
 	list, high := &v.late.list, v.attr.Relation.High
 	if high >= 0 && len(list.Items) > high {
-		return v.overFull(value, at)
+		return overFull(v, value, at)
 	}
 	if high >= 0 && len(list.Items) == high {
 		v.freeze()
@@ -61,8 +61,8 @@ func (v *variable) added(value types.Value, at *diag.Pos, turn bool) *fail {
 func (v *variable) setAll(l *types.List, at *diag.Pos, turn bool) *fail {
 	if v.ready {
 		for _, item := range l.Items {
-			if !v.holds(item) {
-				return v.tooLate(item, at, turn)
+			if !v.late.holds(item) {
+				return tooLate(v, item, at, turn)
 			}
 		}
 	}
@@ -82,8 +82,7 @@ func (v *variable) setAll(l *types.List, at *diag.Pos, turn bool) *fail {
 const small = 16
 
 // holds reports whether a relation has a value already.
-func (v *variable) holds(value types.Value) bool {
-	l := v.late
+func (l *late) holds(value types.Value) bool {
 	if l.seen != nil {
 		_, ok := l.seen[value]
 		return ok
@@ -96,8 +95,7 @@ func (v *variable) holds(value types.Value) bool {
 	return false
 }
 
-func (v *variable) append(value types.Value) {
-	l := v.late
+func (l *late) append(value types.Value) {
 	l.engine.used.live += memberSize
 	l.list.Items = append(l.list.Items, value)
 	switch {
@@ -111,18 +109,18 @@ func (v *variable) append(value types.Value) {
 	}
 }
 
-func (v *variable) notify(value types.Value, at *diag.Pos) *fail {
-	for _, c := range slices.Clone(v.late.listeners) {
+func (l *late) notify(value types.Value, at *diag.Pos) *fail {
+	for _, c := range slices.Clone(l.listeners) {
 		done, f := c.receive(value, at)
 		if f != nil {
 			return f
 		}
 		if done {
 			if !c.pure() {
-				v.late.quiet++
+				l.quiet++
 			}
-			v.late.listeners = slices.DeleteFunc(
-				v.late.listeners,
+			l.listeners = slices.DeleteFunc(
+				l.listeners,
 				func(o collector) bool { return o == c },
 			)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // relate reads relations and what implementations are for.
-func (p *program) relate() {
+func (p relationPass) relate() {
 	for _, d := range p.definitions {
 		switch st := d.syntax.(type) {
 		case *syntax.Relation:
@@ -23,7 +23,7 @@ func (p *program) relate() {
 
 // entityOf returns an entity by its name; nil, and a problem, if there is none. by is the
 // definition that needs it.
-func (p *program) entityOf(u *textUnit, name *syntax.Path, by *diag.Pos) *types.Entity {
+func (p relationPass) entityOf(u *textUnit, name *syntax.Path, by *diag.Pos) *types.Entity {
 	t, f := u.ns.typeOf(name.Text, u.pos(name))
 	if f != nil {
 		p.problem(f.with(by, "it is needed here"))
@@ -33,7 +33,7 @@ func (p *program) entityOf(u *textUnit, name *syntax.Path, by *diag.Pos) *types.
 	return e
 }
 
-func (p *program) relation(u *textUnit, st *syntax.Relation) {
+func (p relationPass) relation(u *textUnit, st *syntax.Relation) {
 	at := u.onLine(st, st.Left.Entity.To+1)
 	left := p.entityOf(u, &st.Left.Entity, at)
 	right := p.entityOf(u, &st.Right.Entity, at)
@@ -55,7 +55,7 @@ func (p *program) relation(u *textUnit, st *syntax.Relation) {
 }
 
 // end defines one end of a relation: an attribute of an entity that leads to another one.
-func (p *program) end(
+func (p relationPass) end(
 	u *textUnit,
 	of, to *types.Entity,
 	st *syntax.End,
@@ -89,7 +89,7 @@ func bound(n *big.Int, none int) int {
 }
 
 // index reads indexes, which need all attributes.
-func (p *program) index() {
+func (p relationPass) index() {
 	for _, d := range p.definitions {
 		st, ok := d.syntax.(*syntax.Index)
 		if !ok {
@@ -146,7 +146,7 @@ func indexable(e *types.Entity, name string, at *diag.Pos) *fail {
 }
 
 // implement reads which implementations entities have.
-func (p *program) implement() {
+func (p relationPass) implement() {
 	for _, d := range p.definitions {
 		st, ok := d.syntax.(*syntax.Implement)
 		if !ok {
@@ -197,7 +197,7 @@ func trivial(x syntax.Expression) bool {
 	return ok && v == true
 }
 
-func (p *program) implementationFor(
+func (p relationPass) implementationFor(
 	u *textUnit,
 	e *types.Entity,
 	name *syntax.Path,
@@ -230,7 +230,7 @@ func (p *program) implementationFor(
 
 // check checks what needs all types: defaults, and relations of one name in an entity and in what
 // it extends.
-func (p *program) check() {
+func (p entityPass) check() {
 	for _, e := range p.entities {
 		for _, d := range p.defaults[e] {
 			if err := d.typ.Check(d.value); err != nil {
@@ -252,7 +252,7 @@ func (p *program) check() {
 }
 
 // shadows refuses a relation of a name that an entity inherits.
-func (p *program) shadows(e *types.Entity, a *types.Attribute) {
+func (p entityPass) shadows(e *types.Entity, a *types.Attribute) {
 	for _, parent := range e.Parents {
 		if other := parent.Attribute(a.Name); other != nil {
 			f := failed(
@@ -269,14 +269,14 @@ func (p *program) shadows(e *types.Entity, a *types.Attribute) {
 }
 
 // bind binds all statements, and the conditions of implements.
-func (p *program) bind() {
+func (p relationPass) bind() {
 	for _, d := range p.definitions {
 		if c, ok := d.syntax.(*pendingCondition); ok {
 			b := p.binder(d.unit, &block{instance: true, ns: d.unit.ns})
 			c.sub.when = b.root(c.When, nil)
 		}
 		if st, ok := d.syntax.(*syntax.Typedef); ok {
-			(&direct{program: p, unit: d.unit, at: d.def.At}).check(st.Matching)
+			(&direct{program: p.program, unit: d.unit, at: d.def.At}).check(st.Matching)
 		}
 	}
 	for _, d := range p.definitions {
@@ -300,12 +300,12 @@ func (p *program) bind() {
 	}
 }
 
-func (p *program) binder(u *textUnit, in *block) *binder {
-	return &binder{program: p, file: u.file, block: in, problem: p.problem}
+func (p relationPass) binder(u *textUnit, in *block) *binder {
+	return &binder{program: p.program, file: u.file, block: in, problem: p.problem}
 }
 
 // annotation binds the annotations of a relation, which are computed like variables.
-func (p *program) annotation(b *binder, u *textUnit, r *syntax.Relation) statement {
+func (p relationPass) annotation(b *binder, u *textUnit, r *syntax.Relation) statement {
 	out := &annotationStatement{at: u.onLine(r, r.Left.Entity.To+1)}
 	for _, x := range r.Annotations {
 		out.of = append(out.of, b.root(x, nil))
@@ -339,7 +339,7 @@ func (st *annotationStatement) emit(e *engine, s *scope) *fail {
 }
 
 // precedence reads the order in which a policy wants relations to be complete.
-func (p *program) precedence() {
+func (p relationPass) precedence() {
 	after := map[*types.Attribute][]*types.Attribute{}
 	before := map[*types.Attribute]int{}
 	var all []*types.Attribute
@@ -390,7 +390,7 @@ func (p *program) precedence() {
 	}
 }
 
-func (p *program) relationOf(r *Rule, entity, name string) *types.Attribute {
+func (p relationPass) relationOf(r *Rule, entity, name string) *types.Attribute {
 	e, ok := p.named(entity).(*types.Entity)
 	if !ok {
 		p.problem(

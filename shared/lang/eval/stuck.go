@@ -22,7 +22,7 @@ type wait struct {
 
 // stuck says what waits for what when nothing goes on any more, from a statement to the first
 // cause.
-func (e *engine) stuck() *fail {
+func (e *scheduler) stuck() *fail {
 	makers := e.makers()
 	var statements []*unit
 	for u := e.first; u != nil; u = u.next {
@@ -44,7 +44,7 @@ func (e *engine) stuck() *fail {
 }
 
 // makers returns, of the variables that something left over would set, what that is.
-func (e *engine) makers() map[*variable]*unit {
+func (e *scheduler) makers() map[*variable]*unit {
 	if e.left == nil {
 		e.left = map[*variable]*unit{}
 		for u := e.first; u != nil; u = u.next {
@@ -57,7 +57,7 @@ func (e *engine) makers() map[*variable]*unit {
 }
 
 // why adds to a problem of a variable without a value what its value waits for.
-func (e *engine) why(f *fail, v *variable) {
+func (e *scheduler) why(f *fail, v *variable) {
 	u := e.makers()[v]
 	if u == nil {
 		return

@@ -86,7 +86,7 @@ func (l *line) pop() *unit {
 	return u
 }
 
-func (e *engine) link(u *unit) {
+func (e *scheduler) link(u *unit) {
 	if u.prev = e.last; e.last != nil {
 		e.last.next = u
 	} else {
@@ -95,7 +95,7 @@ func (e *engine) link(u *unit) {
 	e.last = u
 }
 
-func (e *engine) unlink(u *unit) {
+func (e *scheduler) unlink(u *unit) {
 	e.used.live -= u.size()
 	if u.prev != nil {
 		u.prev.next = u.next
@@ -297,7 +297,7 @@ func (e *engine) gradually(n node, s *scope, to *variable, by *diag.Pos, c colle
 }
 
 // frame returns a frame for a node that has one of its own.
-func (e *engine) frame(n node) frame {
+func (e *scheduler) frame(n node) frame {
 	from, size := n.slots()
 	if size == 0 {
 		return frame{base: from}

@@ -23,6 +23,10 @@ const (
 
 // variable holds a value, now or later. Units wait for it, and consumers that take values one by
 // one listen to it.
+//
+// Large: it is eight kinds in one struct, by its field kind. A model has millions of variables, most
+// of them plain: a type for each kind behind an interface would cost two more words in every frame
+// and attribute, and a call that is not inlined for each value that is read.
 type variable struct {
 	value   types.Value      // of a proxy, a *far
 	at      *diag.Pos        // where the value was set
@@ -146,7 +150,7 @@ func (v *variable) get() (types.Value, *fail) {
 	case v.kind == many || v.kind == literal:
 		return &v.late.list, nil
 	case v.value == nil && v.kind == option:
-		return nil, v.notSet()
+		return nil, notSet(v)
 	}
 	return v.value, nil
 }
@@ -284,7 +288,7 @@ func (v *variable) set(value types.Value, at *diag.Pos, turn bool) *fail {
 func (v *variable) setOnce(value types.Value, at *diag.Pos, turn bool) *fail {
 	if v.ready {
 		if !types.Equal(v.value, value) {
-			return v.twice(value, at)
+			return twice(v, value, at)
 		}
 		return nil
 	}
@@ -310,7 +314,7 @@ func (v *variable) check(value types.Value) *fail {
 		}
 	case v.attr != nil && !types.IsUnknown(value):
 		if err := v.attr.Accepts.Check(value); err != nil {
-			return v.wrongType(value, err)
+			return wrongType(v, value, err)
 		}
 	}
 	return nil
@@ -340,9 +344,9 @@ func (v *variable) setOption(value types.Value, at *diag.Pos, turn bool) *fail {
 		case v.value == nil && null:
 			return nil
 		case v.value == nil:
-			return v.tooLate(value, at, turn)
+			return tooLate(v, value, at, turn)
 		case !types.Equal(v.value, value):
-			return v.twice(value, at)
+			return twice(v, value, at)
 		}
 	}
 	if !null {
