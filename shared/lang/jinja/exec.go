@@ -42,6 +42,9 @@ func (w *work) tell() error {
 }
 
 // state is a place in a rendering: where text goes, and what names mean.
+//
+// Large: its methods are what an expression, a statement, a filter and a test do, file by file, and
+// each of them may need all of it: whatever is undefined, counted or escaped depends on the place.
 type state struct {
 	*rendering
 	tpl      *Template

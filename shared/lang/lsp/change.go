@@ -25,7 +25,7 @@ func (v *view) ours() func(*names.File) bool {
 }
 
 // renaming finds what is to be renamed.
-func (s *server) renaming(p positionParams) (spot, *names.Use, error) {
+func (s answers) renaming(p positionParams) (spot, *names.Use, error) {
 	at, ok := s.spot(p.TextDocument.URI, p.Position)
 	if !ok {
 		return at, nil, notOpen(p.TextDocument.URI)
@@ -40,7 +40,7 @@ func (s *server) renaming(p positionParams) (spot, *names.Use, error) {
 	return at, u, nil
 }
 
-func (s *server) prepareRename(_ context.Context, p positionParams) (any, error) {
+func (s answers) prepareRename(_ context.Context, p positionParams) (any, error) {
 	at, u, err := s.renaming(p)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (s *server) prepareRename(_ context.Context, p positionParams) (any, error)
 	}{at.text.Range(u.From, u.To, s.encoding), u.Symbol.Name}, nil
 }
 
-func (s *server) rename(_ context.Context, p renameParams) (any, error) {
+func (s answers) rename(_ context.Context, p renameParams) (any, error) {
 	at, u, err := s.renaming(p.positionParams)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (s *server) rename(_ context.Context, p renameParams) (any, error) {
 }
 
 // workspaceEdit returns edits as the protocol writes them, in the order of the files.
-func (s *server) workspaceEdit(v *view, edits map[*names.File][]names.Edit) workspaceEdit {
+func (s answers) workspaceEdit(v *view, edits map[*names.File][]names.Edit) workspaceEdit {
 	out := workspaceEdit{}
 	if !s.client.Workspace.WorkspaceEdit.DocumentChanges {
 		out.Changes = map[string][]textEdit{}

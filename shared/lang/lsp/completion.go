@@ -20,7 +20,7 @@ var completionKinds = map[names.Kind]int{
 
 const keywordKind, parameterKind = 14, 6
 
-func (s *server) completion(_ context.Context, p positionParams) (any, error) {
+func (s answers) completion(_ context.Context, p positionParams) (any, error) {
 	out := completionList{Items: []completionItem{}}
 	at, ok := s.spot(p.TextDocument.URI, p.Position)
 	if !ok {
@@ -72,7 +72,7 @@ func inName(c byte) bool {
 
 // modules returns the names that can be imported: what is part of the program, and what stands
 // where the modules of the model stand.
-func (s *server) modules(v *view) []string {
+func (s answers) modules(v *view) []string {
 	out := slices.Clone(s.built.modules())
 	places := map[string]bool{filepath.Join(v.loaded.Dir, "libs"): true}
 	if v.loaded.Env != nil {

@@ -48,9 +48,19 @@ type published struct {
 	diagnostics []diagnostic
 }
 
+// diagnoser tells the client what is wrong.
+type diagnoser struct {
+	*server
+	told map[string]published // what the client was told of each file
+}
+
+func newDiagnoser(s *server) *diagnoser {
+	return &diagnoser{server: s, told: map[string]published{}}
+}
+
 // work tells of problems until the context ends: first of those that are found at once, and then,
 // when nothing changes for a moment, of those of an evaluation.
-func (s *server) work(ctx context.Context) {
+func (s *diagnoser) work(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -61,7 +71,7 @@ func (s *server) work(ctx context.Context) {
 	}
 }
 
-func (s *server) round(ctx context.Context) {
+func (s *diagnoser) round(ctx context.Context) {
 	var err error
 	defer s.survive("diagnostics", &err)
 	run, cancel := context.WithTimeout(ctx, patience)
@@ -98,7 +108,7 @@ type program struct {
 }
 
 // first tells of what is found at once, and returns what has to be evaluated.
-func (s *server) first(cancel context.CancelFunc) (uint64, []program) {
+func (s *diagnoser) first(cancel context.CancelFunc) (uint64, []program) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.abandon = cancel
@@ -127,7 +137,7 @@ func (s *server) first(cancel context.CancelFunc) (uint64, []program) {
 
 // unreadable reports whether a text of a view could never be read: what is not in its tree would
 // seem not to be defined.
-func (s *server) unreadable(v *view) bool {
+func (s *workspace) unreadable(v *view) bool {
 	return slices.ContainsFunc(v.loaded.Sources, func(src eval.Source) bool {
 		p := s.texts.trees[src.Path]
 		return p != nil && p.good == nil
@@ -135,7 +145,7 @@ func (s *server) unreadable(v *view) bool {
 }
 
 // evaluate returns what an evaluation finds wrong. It holds nothing.
-func (s *server) evaluate(ctx context.Context, p program) []problem {
+func (s *diagnoser) evaluate(ctx context.Context, p program) []problem {
 	if len(p.sources) == 0 {
 		return nil
 	}
@@ -159,7 +169,7 @@ func (s *server) evaluate(ctx context.Context, p program) []problem {
 }
 
 // inUse returns the views of what is open, up to date and without repeats, and drops all others.
-func (s *server) inUse() []*view {
+func (s *workspace) inUse() []*view {
 	var out []*view
 	for path := range s.docs {
 		if v := s.viewOf(path); v != nil && !slices.Contains(out, v) {
@@ -176,7 +186,7 @@ func (s *server) inUse() []*view {
 
 // publish tells the client what has changed. Before an evaluation is done, a text whose problems
 // are those of before but for their places waits for it.
-func (s *server) publish(done bool) {
+func (s *diagnoser) publish(done bool) {
 	files := map[string][]diagnostic{}
 	for _, v := range s.inUse() {
 		for path, found := range s.diagnose(v) {
@@ -200,7 +210,7 @@ func (s *server) publish(done bool) {
 }
 
 // tell publishes what is wrong with a file.
-func (s *server) tell(path string, found []diagnostic, done bool) {
+func (s *diagnoser) tell(path string, found []diagnostic, done bool) {
 	if found == nil {
 		found = []diagnostic{}
 	}

@@ -60,7 +60,7 @@ func (s *server) didChange(p changeParams) {
 		doc.version = *p.TextDocument.Version
 	}
 	for _, v := range s.views {
-		v.edited(s, path)
+		v.edited(path)
 	}
 	s.changed()
 }
@@ -108,7 +108,7 @@ func (s *server) foldersChanged(p foldersParams) {
 }
 
 // formatting returns the edit that gives a text its one form; none for a text that is wrong.
-func (s *server) formatting(_ context.Context, p documentParams) (any, error) {
+func (s answers) formatting(_ context.Context, p documentParams) (any, error) {
 	path, ok := s.openPath(p.TextDocument.URI)
 	if !ok {
 		return nil, notOpen(p.TextDocument.URI)

@@ -16,7 +16,7 @@ func notOpen(uri string) error {
 }
 
 // openPath returns the path of what an editor has open.
-func (s *server) openPath(uri string) (string, bool) {
+func (s *workspace) openPath(uri string) (string, bool) {
 	path, ok := pathOf(uri)
 	if !ok {
 		return "", false

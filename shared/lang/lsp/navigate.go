@@ -20,7 +20,7 @@ type spot struct {
 }
 
 // spot finds a place; false if it is in no text that can be read.
-func (s *server) spot(uri string, p text.Position) (spot, bool) {
+func (s answers) spot(uri string, p text.Position) (spot, bool) {
 	path, ok := pathOf(uri)
 	if !ok {
 		return spot{}, false
@@ -39,7 +39,7 @@ func (s *server) spot(uri string, p text.Position) (spot, bool) {
 }
 
 // textOf returns the text of a file as its tree has it.
-func (s *server) textOf(f *names.File) *text.Text {
+func (s *workspace) textOf(f *names.File) *text.Text {
 	if p := s.texts.trees[f.Path]; p != nil && p.tree == f.Tree {
 		return p.Text
 	}
@@ -57,7 +57,7 @@ func (at *spot) use() *names.Use {
 
 // named returns a place and the use of the name at it; nil where there is none whose meaning is
 // known.
-func (s *server) named(uri string, p text.Position) (spot, *names.Use) {
+func (s answers) named(uri string, p text.Position) (spot, *names.Use) {
 	at, ok := s.spot(uri, p)
 	if !ok {
 		return at, nil
@@ -65,7 +65,7 @@ func (s *server) named(uri string, p text.Position) (spot, *names.Use) {
 	return at, at.use()
 }
 
-func (s *server) definition(_ context.Context, p positionParams) (any, error) {
+func (s answers) definition(_ context.Context, p positionParams) (any, error) {
 	at, u := s.named(p.TextDocument.URI, p.Position)
 	if u == nil {
 		return nil, nil
@@ -77,7 +77,7 @@ func (s *server) definition(_ context.Context, p positionParams) (any, error) {
 }
 
 // locations returns places as the protocol writes them.
-func (s *server) locations(places []names.Place) []location {
+func (s answers) locations(places []names.Place) []location {
 	out := []location{}
 	for _, p := range places {
 		t := s.textOf(p.File)
@@ -88,7 +88,7 @@ func (s *server) locations(places []names.Place) []location {
 	return out
 }
 
-func (s *server) references(ctx context.Context, p referenceParams) (any, error) {
+func (s answers) references(ctx context.Context, p referenceParams) (any, error) {
 	at, u := s.named(p.TextDocument.URI, p.Position)
 	if u == nil {
 		return nil, nil
@@ -103,7 +103,7 @@ func (s *server) references(ctx context.Context, p referenceParams) (any, error)
 	return s.locations(places), nil
 }
 
-func (s *server) highlight(_ context.Context, p positionParams) (any, error) {
+func (s answers) highlight(_ context.Context, p positionParams) (any, error) {
 	type kind struct {
 		Range text.Range `json:"range"`
 		Kind  int        `json:"kind"`
@@ -127,7 +127,7 @@ func (s *server) highlight(_ context.Context, p positionParams) (any, error) {
 	return out, nil
 }
 
-func (s *server) hover(_ context.Context, p positionParams) (any, error) {
+func (s answers) hover(_ context.Context, p positionParams) (any, error) {
 	at, u := s.named(p.TextDocument.URI, p.Position)
 	if u == nil {
 		return nil, nil
@@ -140,7 +140,7 @@ func (s *server) hover(_ context.Context, p positionParams) (any, error) {
 }
 
 // signatureHelp says what the call or the constructor takes in whose brackets a place is.
-func (s *server) signatureHelp(_ context.Context, p positionParams) (any, error) {
+func (s answers) signatureHelp(_ context.Context, p positionParams) (any, error) {
 	at, ok := s.spot(p.TextDocument.URI, p.Position)
 	if !ok {
 		return nil, nil
@@ -160,7 +160,7 @@ func (s *server) signatureHelp(_ context.Context, p positionParams) (any, error)
 }
 
 // markup shows code with what it means, as the client can show it.
-func (s *server) markup(code, doc string) markup {
+func (s answers) markup(code, doc string) markup {
 	formats := s.client.TextDocument.Hover.ContentFormat
 	if !slices.Contains(formats, "markdown") {
 		return markup{"plaintext", strings.TrimSpace(code + "\n\n" + doc)}
@@ -176,7 +176,7 @@ var symbolKinds = map[names.Kind]int{
 	names.Implementation: 6, names.Plugin: 12, names.Variable: 13, names.Primitive: 26,
 }
 
-func (s *server) documentSymbol(_ context.Context, p documentParams) (any, error) {
+func (s answers) documentSymbol(_ context.Context, p documentParams) (any, error) {
 	at, ok := s.spot(p.TextDocument.URI, text.Position{})
 	if !ok {
 		return nil, nil
@@ -200,7 +200,7 @@ func (s *server) documentSymbol(_ context.Context, p documentParams) (any, error
 	return out, nil
 }
 
-func (s *server) tree(t *text.Text, outline []names.Outline) []documentSymbol {
+func (s answers) tree(t *text.Text, outline []names.Outline) []documentSymbol {
 	out := make([]documentSymbol, len(outline))
 	for i, o := range outline {
 		out[i] = documentSymbol{
@@ -218,7 +218,7 @@ func (s *server) tree(t *text.Text, outline []names.Outline) []documentSymbol {
 
 // workspaceSymbol returns what the models that are in use define under names that have the letters
 // of the query in their order.
-func (s *server) workspaceSymbol(ctx context.Context, p queryParams) (any, error) {
+func (s answers) workspaceSymbol(ctx context.Context, p queryParams) (any, error) {
 	const limit = 500
 	out := []symbolInformation{}
 	seen := map[string]bool{}

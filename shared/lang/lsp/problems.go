@@ -15,7 +15,7 @@ type token = syntax.Token
 
 // diagnose returns what is wrong with the texts of a view: with those of the model, and with those
 // that are open.
-func (s *server) diagnose(v *view) map[string][]diagnostic {
+func (s *diagnoser) diagnose(v *view) map[string][]diagnostic {
 	out := map[string][]diagnostic{}
 	broken := false
 	for _, src := range v.loaded.Sources {
@@ -62,7 +62,7 @@ func (d *diagnostic) repeats(other diagnostic) bool {
 }
 
 // syntaxProblems returns what is wrong with a text by itself.
-func (s *server) syntaxProblems(path string) []diagnostic {
+func (s *diagnoser) syntaxProblems(path string) []diagnostic {
 	p := s.known(path)
 	if p == nil {
 		return nil
@@ -96,7 +96,7 @@ func said(message, hint string) string {
 }
 
 // diagnostic returns a problem as the protocol writes it.
-func (s *server) diagnostic(at *parsed, p problem) diagnostic {
+func (s *diagnoser) diagnostic(at *parsed, p problem) diagnostic {
 	d := diagnostic{
 		Range:    at.rangeAt(p.Line, p.Column, s.encoding),
 		Severity: p.severity, Code: p.Code, Source: "southbound",
@@ -118,7 +118,7 @@ func (s *server) diagnostic(at *parsed, p problem) diagnostic {
 }
 
 // locationAt returns where a place of a problem is.
-func (s *server) locationAt(at diag.Pos) (location, bool) {
+func (s *diagnoser) locationAt(at diag.Pos) (location, bool) {
 	p := s.texts.trees[at.File]
 	if p == nil || at.Line == 0 {
 		return location{}, false
@@ -128,7 +128,7 @@ func (s *server) locationAt(at diag.Pos) (location, bool) {
 }
 
 // location returns a range of a text; false if there is no file for it.
-func (s *server) location(path string, t *text.Text, r text.Range) (location, bool) {
+func (s *workspace) location(path string, t *text.Text, r text.Range) (location, bool) {
 	if doc := s.docs[path]; doc != nil {
 		return location{doc.uri, r}, true
 	}

@@ -23,7 +23,7 @@ import (
 const maxPython = 1000
 
 // readPython reads what the modules of a view declare in Python, as their texts say.
-func (s *server) readPython(v *view) {
+func (s *workspace) readPython(v *view) {
 	v.python, v.classes = nil, map[string]dataclass{}
 	for _, m := range v.loaded.Modules {
 		for _, path := range pythonFiles(m) {
@@ -167,7 +167,7 @@ func leftOpen(code string) bool {
 }
 
 // pluginPlace returns where a plugin is declared in Python; false for one of the program.
-func (s *server) pluginPlace(x *names.Symbol) (location, bool) {
+func (s *workspace) pluginPlace(x *names.Symbol) (location, bool) {
 	if x.Kind != names.Plugin || x.Plugin.At == nil {
 		return location{}, false
 	}

@@ -37,7 +37,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) (orderly
 	defer stop()
 	defer context.AfterFunc(ctx, func() { _ = s.frames.Close() })()
 	var worker sync.WaitGroup
-	worker.Go(func() { s.work(ctx) })
+	worker.Go(func() { newDiagnoser(s).work(ctx) })
 	err = s.rpc.Wait()
 	stop()
 	worker.Wait()
@@ -72,6 +72,14 @@ type server struct {
 	mu       sync.Mutex
 	state    state
 	shutdown bool
+	change   uint64             // grows with every change
+	abandon  context.CancelFunc // ends the evaluation under way
+	workspace
+}
+
+// workspace is what is open in an editor, and what is known of it.
+type workspace struct {
+	log      func(format string, args ...any)
 	client   capabilities
 	encoding text.Encoding
 	folders  []string
@@ -79,24 +87,24 @@ type server struct {
 	texts    *texts
 	views    map[string]*view // by root
 	built    *builtIns
-	change   uint64               // grows with every change
-	abandon  context.CancelFunc   // ends the evaluation under way
-	told     map[string]published // what the client was told of each file
 }
+
+// answers are those to questions about a workspace.
+type answers struct{ *workspace }
 
 func newServer(o Options) *server {
-	s := &server{
-		options: o, wake: make(chan struct{}, 1), docs: map[string]*document{},
-		views: map[string]*view{}, told: map[string]published{}, abandon: func() {},
+	return &server{
+		options: o, wake: make(chan struct{}, 1), abandon: func() {},
+		workspace: workspace{
+			log: o.logf, docs: map[string]*document{}, views: map[string]*view{},
+			texts: newTexts(), built: newBuiltIns(o.Types),
+		},
 	}
-	s.texts = newTexts()
-	s.built = newBuiltIns(o.Types)
-	return s
 }
 
-func (s *server) log(format string, args ...any) {
-	if s.options.Log != nil {
-		fmt.Fprintf(s.options.Log, "southbound lsp: "+format+"\n", args...)
+func (o Options) logf(format string, args ...any) {
+	if o.Log != nil {
+		fmt.Fprintf(o.Log, "southbound lsp: "+format+"\n", args...)
 	}
 }
 
@@ -108,6 +116,7 @@ type methods map[string]jrpc2.Handler
 func (m methods) Assign(_ context.Context, method string) jrpc2.Handler { return m[method] }
 
 func (s *server) methods() methods {
+	ask := answers{&s.workspace}
 	return methods{
 		"initialize":      s.raw(s.initialize),
 		"initialized":     told(s, s.initialized),
@@ -124,17 +133,17 @@ func (s *server) methods() methods {
 		"workspace/didChangeConfiguration":    told(s, ignored),
 		"workspace/didChangeWorkspaceFolders": told(s, s.foldersChanged),
 
-		"textDocument/formatting":        asked(s, s.formatting),
-		"textDocument/definition":        asked(s, s.definition),
-		"textDocument/references":        asked(s, s.references),
-		"textDocument/documentHighlight": asked(s, s.highlight),
-		"textDocument/hover":             asked(s, s.hover),
-		"textDocument/signatureHelp":     asked(s, s.signatureHelp),
-		"textDocument/documentSymbol":    asked(s, s.documentSymbol),
-		"textDocument/completion":        asked(s, s.completion),
-		"textDocument/prepareRename":     asked(s, s.prepareRename),
-		"textDocument/rename":            asked(s, s.rename),
-		"workspace/symbol":               asked(s, s.workspaceSymbol),
+		"textDocument/formatting":        asked(s, ask.formatting),
+		"textDocument/definition":        asked(s, ask.definition),
+		"textDocument/references":        asked(s, ask.references),
+		"textDocument/documentHighlight": asked(s, ask.highlight),
+		"textDocument/hover":             asked(s, ask.hover),
+		"textDocument/signatureHelp":     asked(s, ask.signatureHelp),
+		"textDocument/documentSymbol":    asked(s, ask.documentSymbol),
+		"textDocument/completion":        asked(s, ask.completion),
+		"textDocument/prepareRename":     asked(s, ask.prepareRename),
+		"textDocument/rename":            asked(s, ask.rename),
+		"workspace/symbol":               asked(s, ask.workspaceSymbol),
 	}
 }
 

@@ -37,17 +37,17 @@ type view struct {
 }
 
 // forget has all views look at files anew.
-func (s *server) forget() {
+func (s *workspace) forget() {
 	for _, v := range s.views {
 		v.stale = true
 	}
 }
 
 // edited notes that a text has changed.
-func (v *view) edited(_ *server, path string) { v.touched[path] = true }
+func (v *view) edited(path string) { v.touched[path] = true }
 
 // viewOf returns the view of a text, up to date; nil if there is none.
-func (s *server) viewOf(path string) *view {
+func (s *workspace) viewOf(path string) *view {
 	if !filepath.IsAbs(path) { // a text of the program
 		for _, v := range s.views {
 			if v.names != nil && v.names.File(path) != nil {
@@ -76,7 +76,7 @@ func (s *server) viewOf(path string) *view {
 }
 
 // view returns a view, made if it is not there. The path may have a mark behind \x00.
-func (s *server) view(key string, e project.Editor) *view {
+func (s *workspace) view(key string, e project.Editor) *view {
 	v := s.views[key]
 	if v == nil {
 		path, _, _ := strings.Cut(key, "\x00")
@@ -89,7 +89,7 @@ func (s *server) view(key string, e project.Editor) *view {
 
 // rootOf returns the nearest folder above a text that is a project, and the folder of the module
 // that the text is part of; "" for none. Folders above those of the editor are not looked at.
-func (s *server) rootOf(path string) (dir, module string) {
+func (s *workspace) rootOf(path string) (dir, module string) {
 	for at := filepath.Dir(path); ; at = filepath.Dir(at) {
 		if filepath.Base(at) == "model" && module == "" {
 			module = filepath.Dir(at)
@@ -103,7 +103,7 @@ func (s *server) rootOf(path string) (dir, module string) {
 	}
 }
 
-func (s *server) isProject(dir string) bool {
+func (s *workspace) isProject(dir string) bool {
 	main := filepath.Join(dir, project.MainFile)
 	if s.texts.open[main] != nil {
 		return true
@@ -113,7 +113,7 @@ func (s *server) isProject(dir string) bool {
 }
 
 // refreshed brings a view up to date.
-func (s *server) refreshed(v *view) *view {
+func (s *workspace) refreshed(v *view) *view {
 	if !v.stale && len(v.touched) == 0 {
 		return v
 	}
@@ -126,7 +126,7 @@ func (s *server) refreshed(v *view) *view {
 }
 
 // load reads the model.
-func (s *server) load(v *view) {
+func (s *workspace) load(v *view) {
 	o := project.Options{BuiltIn: s.built.text, Editor: v.editor}
 	p, err := project.Load(v.path, o)
 	v.found, _ = diag.Of(err)
@@ -146,7 +146,7 @@ func (s *server) load(v *view) {
 
 // patched puts the trees of the texts that have changed in their places; false if they import
 // something else than they did.
-func (s *server) patched(v *view) bool {
+func (s *workspace) patched(v *view) bool {
 	if v.failed != nil {
 		return false
 	}
@@ -181,7 +181,7 @@ func imports(f *syntax.File) []string {
 }
 
 // namesOf finds what the names of a view mean, in the texts as they are.
-func (s *server) namesOf(v *view) *names.Project {
+func (s *workspace) namesOf(v *view) *names.Project {
 	var files []*names.File
 	seen := map[string]bool{}
 	for _, src := range v.loaded.Sources {
@@ -209,7 +209,7 @@ func (s *server) namesOf(v *view) *names.Project {
 }
 
 // current returns a text as it is now; nil for one that is part of the program or cannot be read.
-func (s *server) current(path string) *parsed {
+func (s *workspace) current(path string) *parsed {
 	if !filepath.IsAbs(path) {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (s *server) current(path string) *parsed {
 }
 
 // known is current without a look at the disk: loading a view has looked.
-func (s *server) known(path string) *parsed {
+func (s *workspace) known(path string) *parsed {
 	if s.texts.open[path] == nil {
 		if p := s.texts.trees[path]; p != nil {
 			return p

@@ -19,12 +19,22 @@ type Candidate struct {
 
 // completer finds candidates for a place.
 type completer struct {
-	project *Project
-	file    *File
+	cursor
+	candidates
 	space   *space
 	scope   *scope
-	tokens  []syntax.Token // before what has been written of the name
-	modules []string       // that can be imported
+	modules []string // that can be imported
+}
+
+// cursor is a place in a text.
+type cursor struct {
+	file   *File
+	tokens []syntax.Token // before what has been written of the name
+}
+
+// candidates are those that were found, each once.
+type candidates struct {
+	project *Project
 	out     []Candidate
 	seen    map[string]bool
 }
@@ -36,7 +46,11 @@ func (p *Project) Complete(f *File, offset int, modules []string) []Candidate {
 	if s.file != f {
 		return nil
 	}
-	c := &completer{project: p, file: f, space: s, modules: modules, seen: map[string]bool{}}
+	c := &completer{
+		cursor:     cursor{file: f},
+		candidates: candidates{project: p, seen: map[string]bool{}},
+		space:      s, modules: modules,
+	}
 	c.scope = p.Uses(f).scopeAt(offset)
 	text, ok := c.before(offset)
 	if !ok {
@@ -58,7 +72,7 @@ func (p *Project) Complete(f *File, offset int, modules []string) []Candidate {
 
 // before finds the tokens before the name at a place. It is false where nothing can be completed;
 // text is what stands before the place in a text into which values are put.
-func (c *completer) before(offset int) (text string, ok bool) {
+func (c *cursor) before(offset int) (text string, ok bool) {
 	at := int32(offset) // texts are bounded
 	for _, t := range c.file.Tree.Comments {
 		if t.Pos.Offset < at && at <= t.End().Offset {
@@ -124,19 +138,19 @@ func (c *completer) inText(text string) {
 
 // typeAt returns the type of a variable, or of an attribute behind it.
 func (c *completer) typeAt(path []string) Type {
-	t := c.project.typeOfSymbol(c.scope.find(c.project, path[0]))
+	t := c.project.TypeOf(c.scope.find(c.project, path[0]))
 	for _, name := range path[1:] {
 		e := t.entity()
 		if e == nil {
 			return Type{}
 		}
-		t = c.project.typeOfSymbol(e.Attribute(name))
+		t = c.project.TypeOf(e.Attribute(name))
 	}
 	return t
 }
 
 // last returns a token from the end, an EOF before the beginning.
-func (c *completer) last(n int) syntax.Token {
+func (c *cursor) last(n int) syntax.Token {
 	if n > len(c.tokens) {
 		return syntax.Token{Kind: syntax.EOF}
 	}
@@ -158,7 +172,7 @@ func (c *completer) complete() {
 }
 
 // pathBefore returns the names, joined by a sign, that end before a number of tokens from the end.
-func (c *completer) pathBefore(n int, sign string) (path []string, first int) {
+func (c *cursor) pathBefore(n int, sign string) (path []string, first int) {
 	for {
 		t := c.last(n)
 		if t.Kind != syntax.Name && t.Kind != syntax.TypeName {
@@ -180,7 +194,7 @@ func (c *completer) behindDot() {
 
 // dotted returns a variable, with its namespace, and attributes that end before a number of tokens
 // from the end.
-func (c *completer) dotted(n int) []string {
+func (c *cursor) dotted(n int) []string {
 	path, first := c.pathBefore(n, ".")
 	if len(path) > 0 && c.last(first+1).Text == "::" {
 		ns, _ := c.pathBefore(first+2, "::")
@@ -236,7 +250,7 @@ func (c *completer) imports(prefix string) {
 	}
 }
 
-func (c *completer) module(label, full string, rank int) {
+func (c *candidates) module(label, full string, rank int) {
 	if s := c.project.spaces[full]; s != nil {
 		c.symbol(s.symbol, label, rank)
 		return
@@ -244,14 +258,14 @@ func (c *completer) module(label, full string, rank int) {
 	c.add(Candidate{Label: label, Symbol: &Symbol{Kind: Namespace, Name: full}, Rank: rank})
 }
 
-func (c *completer) add(x Candidate) {
+func (c *candidates) add(x Candidate) {
 	if !c.seen[x.Label] {
 		c.seen[x.Label] = true
 		c.out = append(c.out, x)
 	}
 }
 
-func (c *completer) symbol(x *Symbol, label string, rank int) {
+func (c *candidates) symbol(x *Symbol, label string, rank int) {
 	code, _ := c.project.Describe(x)
 	if x.Kind == Entity || x.Kind == Typedef {
 		code, _, _ = strings.Cut(code, "\n")
@@ -259,7 +273,7 @@ func (c *completer) symbol(x *Symbol, label string, rank int) {
 	c.add(Candidate{Label: label, Symbol: x, Detail: strings.TrimSuffix(code, ":"), Rank: rank})
 }
 
-func (c *completer) keywords(words ...string) {
+func (c *candidates) keywords(words ...string) {
 	const behindNames = 8
 	for _, w := range words {
 		c.add(Candidate{Label: w, Keyword: true, Rank: behindNames})

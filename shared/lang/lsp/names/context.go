@@ -45,7 +45,7 @@ func (c *completer) inStatement() {
 }
 
 // openBracket returns the number from the end of the bracket that is open; 0 if there is none.
-func (c *completer) openBracket() int {
+func (c *cursor) openBracket() int {
 	depth := 0
 	for n := 1; n <= len(c.tokens); n++ {
 		t := c.last(n)
@@ -77,7 +77,7 @@ func definer(word string) bool {
 
 // definition returns the number from the end of the keyword of the definition in which the place
 // is; 0 if it is in none. Where a definition without an end stops, only its line tells.
-func (c *completer) definition() int {
+func (c *cursor) definition() int {
 	for n := 1; n <= len(c.tokens); n++ {
 		t := c.last(n)
 		if t.Kind != syntax.Keyword {
@@ -94,7 +94,7 @@ func (c *completer) definition() int {
 }
 
 // has reports whether a word or sign stands behind a token.
-func (c *completer) has(from int, text string) bool {
+func (c *cursor) has(from int, text string) bool {
 	for n := 1; n < from; n++ {
 		if c.last(n).Text == text {
 			return true
@@ -121,7 +121,7 @@ func (c *completer) inEntity(from int) {
 
 // sameLine reports whether the place is on the line of the token before it, as far as the text
 // before the place tells.
-func (c *completer) sameLine() bool {
+func (c *cursor) sameLine() bool {
 	if len(c.tokens) == 0 {
 		return false
 	}

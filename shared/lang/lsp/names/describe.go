@@ -42,7 +42,7 @@ func (p *Project) Describe(x *Symbol) (code, doc string) {
 		return "type " + x.FullName(), ""
 	}
 	code = x.FullName()
-	if t := p.typeOfSymbol(x).String(); t != "" {
+	if t := p.TypeOf(x).String(); t != "" {
 		code += ": " + t
 	}
 	return code, ""

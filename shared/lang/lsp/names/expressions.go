@@ -13,7 +13,7 @@ func (r *resolver) expression(x syntax.Expression, s *scope) {
 		r.variableName(x, s, false)
 	case *syntax.Attr:
 		r.expression(x.Of, s)
-		r.attributeName(&x.Name, r.project.typeOf(x.Of, s).entity(), false)
+		r.attributeName(&x.Name, typer{r.project}.typeOf(x.Of, s).entity(), false)
 	case *syntax.Lookup:
 		r.expression(x.Map, s)
 		r.expression(x.Key, s)
@@ -71,7 +71,7 @@ func (r *resolver) indexLookup(x *syntax.IndexLookup, s *scope) {
 		return
 	}
 	r.expression(x.Of, s)
-	t := r.project.typeOf(x.Of, s)
+	t := typer{r.project}.typeOf(x.Of, s)
 	t.List = false
 	r.arguments(x.Args, s, t.entity())
 }
@@ -79,7 +79,7 @@ func (r *resolver) indexLookup(x *syntax.IndexLookup, s *scope) {
 func (r *resolver) comprehension(x *syntax.Comprehension, s *scope) {
 	for i := range x.Loops {
 		r.expression(x.Loops[i].In, s)
-		s = r.project.loop(s, r.file, &x.Loops[i])
+		s = typer{r.project}.loop(s, r.file, &x.Loops[i])
 		r.plain(Variable, &x.Loops[i].Variable, s.vars[x.Loops[i].Variable.Text], true)
 	}
 	r.reach(x, s)
@@ -174,7 +174,7 @@ func (r *resolver) paths(names []piece, at int, s *scope) {
 				u.Why = "attribute"
 			}
 		}
-		t = r.project.typeOfSymbol(u.Symbol)
+		t = r.project.TypeOf(u.Symbol)
 		r.add(u)
 	}
 }

@@ -113,5 +113,5 @@ func (p *Project) detail(x *Symbol) string {
 	case Relation:
 		return x.Detail() + " " + x.Type.Of.FullName()
 	}
-	return p.typeOfSymbol(x).String()
+	return p.TypeOf(x).String()
 }

@@ -36,6 +36,9 @@ type space struct {
 	scope   *scope             // of its statements
 }
 
+// reader reads what texts define into a project.
+type reader struct{ *Project }
+
 // New reads what texts define. Plugins whose namespace none of them gives are left out, unless
 // types has something there.
 func New(files []*File, plugins []eval.Plugin, special map[string]types.Type) *Project {
@@ -46,12 +49,13 @@ func New(files []*File, plugins []eval.Plugin, special map[string]types.Type) *P
 	for _, name := range []string{"string", "int", "float", "number", "bool", "list", "dict"} {
 		p.builtIns[name] = &Symbol{Kind: Primitive, Name: name}
 	}
+	r := reader{p}
 	for _, f := range files {
-		p.declare(f)
+		r.declare(f)
 	}
-	p.standard()
+	r.standard()
 	for i := range plugins {
-		p.plugin(&plugins[i])
+		r.plugin(&plugins[i])
 	}
 	for name := range special {
 		ns, last := within(name)
@@ -60,9 +64,9 @@ func New(files []*File, plugins []eval.Plugin, special map[string]types.Type) *P
 		}
 	}
 	for _, f := range files {
-		p.imports(f)
+		r.imports(f)
 	}
-	for _, step := range []func(*File, syntax.Statement){p.inherit, p.attributes, p.relate} {
+	for _, step := range []func(*File, syntax.Statement){r.inherit, r.attributes, r.relate} {
 		for _, f := range files {
 			for _, st := range f.Tree.Body {
 				step(f, st)
@@ -93,7 +97,7 @@ func within(name string) (ns, last string) {
 }
 
 // declare notes the names that a text defines. A namespace has one text: the first one.
-func (p *Project) declare(f *File) {
+func (p reader) declare(f *File) {
 	p.byPath[f.Path] = f
 	if p.spaces[f.Namespace] != nil {
 		return
@@ -122,7 +126,7 @@ func (p *Project) declare(f *File) {
 	s.scope.declare(f, f.Tree.Body, f.Namespace)
 }
 
-func (p *Project) define(s *space, x *Symbol) {
+func (p reader) define(s *space, x *Symbol) {
 	if first := s.types[x.Name]; first != nil {
 		p.Duplicates = append(p.Duplicates, Duplicate{x, first})
 		return
@@ -153,7 +157,7 @@ func (f *File) source(n syntax.Node) string {
 }
 
 // standard makes std::Entity, which no text defines.
-func (p *Project) standard() {
+func (p reader) standard() {
 	s := p.spaces["std"]
 	if s == nil {
 		s = &space{types: map[string]*Symbol{}, visible: map[string]string{}}
@@ -189,7 +193,7 @@ func (s *Symbol) add(a *Symbol) {
 	}
 }
 
-func (p *Project) plugin(q *eval.Plugin) {
+func (p reader) plugin(q *eval.Plugin) {
 	ns, name := within(q.Name)
 	s := p.spaces[ns]
 	if s == nil || s.types[name] != nil {
@@ -199,7 +203,7 @@ func (p *Project) plugin(q *eval.Plugin) {
 }
 
 // imports notes which namespaces a text sees.
-func (p *Project) imports(f *File) {
+func (p reader) imports(f *File) {
 	s := p.spaces[f.Namespace]
 	if s.file != f {
 		return
@@ -266,7 +270,7 @@ func (p *Project) defined(f *File, name *syntax.Ident) *Symbol {
 }
 
 // inherit finds what entities extend and what typedefs are made of.
-func (p *Project) inherit(f *File, st syntax.Statement) {
+func (p reader) inherit(f *File, st syntax.Statement) {
 	s := p.spaces[f.Namespace]
 	switch st := st.(type) {
 	case *syntax.Entity:
@@ -298,7 +302,7 @@ func (p *Project) inherit(f *File, st syntax.Statement) {
 }
 
 // attributes gives entities their attributes and indexes.
-func (p *Project) attributes(f *File, st syntax.Statement) {
+func (p reader) attributes(f *File, st syntax.Statement) {
 	s := p.spaces[f.Namespace]
 	switch st := st.(type) {
 	case *syntax.Entity:
@@ -328,7 +332,7 @@ func (p *Project) attributes(f *File, st syntax.Statement) {
 }
 
 // relate gives entities the ends of relations.
-func (p *Project) relate(f *File, st syntax.Statement) {
+func (p reader) relate(f *File, st syntax.Statement) {
 	r, ok := st.(*syntax.Relation)
 	if !ok {
 		return

@@ -38,6 +38,9 @@ func (p *Project) Renameable(x *Symbol, ours func(*File) bool) string {
 	return ""
 }
 
+// renaming holds a project against itself with another name in it.
+type renaming struct{ *Project }
+
 // Rename returns the edits of each text that give a symbol another name, or what is against it:
 // nothing may change its meaning. Only texts that are ours are changed.
 func (p *Project) Rename(x *Symbol, name string, ours func(*File) bool) (map[*File][]Edit, error) {
@@ -50,7 +53,8 @@ func (p *Project) Rename(x *Symbol, name string, ours func(*File) bool) (map[*Fi
 	if name == x.Name {
 		return map[*File][]Edit{}, nil
 	}
-	if err := p.mayMean(x); err != nil {
+	r := renaming{p}
+	if err := r.mayMean(x); err != nil {
 		return nil, err
 	}
 	edits := map[*File][]Edit{}
@@ -63,7 +67,7 @@ func (p *Project) Rename(x *Symbol, name string, ours func(*File) bool) (map[*Fi
 		}
 		edits[at.File] = append(edits[at.File], Edit{at.From, at.To, name})
 	}
-	return edits, p.unchanged(edits, x.Name, name)
+	return edits, r.unchanged(edits, x.Name, name)
 }
 
 // fits reports whether a symbol can have a name.
@@ -89,7 +93,7 @@ func fits(x *Symbol, name string) error {
 
 // mayMean refuses to rename an attribute that is perhaps used where only a run tells of what
 // entity.
-func (p *Project) mayMean(x *Symbol) error {
+func (p renaming) mayMean(x *Symbol) error {
 	if !x.IsAttribute() {
 		return nil
 	}
@@ -109,7 +113,7 @@ func (p *Project) mayMean(x *Symbol) error {
 }
 
 // unchanged makes edits for a trial, and reports a name that would mean something else.
-func (p *Project) unchanged(edits map[*File][]Edit, before, after string) error {
+func (p renaming) unchanged(edits map[*File][]Edit, before, after string) error {
 	files := make([]*File, len(p.Files))
 	var look []int
 	for i, f := range p.Files {
@@ -140,7 +144,7 @@ func (p *Project) unchanged(edits map[*File][]Edit, before, after string) error 
 }
 
 // sameUses reports the first name of a text that means something else in the trial.
-func (p *Project) sameUses(trial *Project, was, is *File, edits map[*File][]Edit) error {
+func (p renaming) sameUses(trial *Project, was, is *File, edits map[*File][]Edit) error {
 	a, b := p.Uses(was).List, trial.Uses(is).List
 	if len(a) != len(b) {
 		return fmt.Errorf("%s would mean something else", was.Path)
@@ -157,7 +161,7 @@ func (p *Project) sameUses(trial *Project, was, is *File, edits map[*File][]Edit
 }
 
 // samePlace reports whether a symbol before edits is the same as one after them.
-func (p *Project) samePlace(a, b *Symbol, edits map[*File][]Edit) bool {
+func (p renaming) samePlace(a, b *Symbol, edits map[*File][]Edit) bool {
 	if a == nil || b == nil || a.File == nil || b.File == nil {
 		return (a == nil) == (b == nil) &&
 			(a == nil || a.Kind == b.Kind && a.Name == b.Name && (a.File == nil) == (b.File == nil))

@@ -210,7 +210,7 @@ func (r *resolver) simple(st syntax.Statement, s *scope) {
 		} else {
 			r.expression(st.Target, s)
 		}
-		r.value(st.Value, s, r.project.typeOf(st.Target, s))
+		r.value(st.Value, s, typer{r.project}.typeOf(st.Target, s))
 	case *syntax.Bare:
 		r.expression(st.Value, s)
 	}
@@ -362,7 +362,7 @@ func (r *resolver) arguments(args []syntax.Arg, s *scope, of *Symbol) {
 		a := &args[i]
 		var t Type
 		if a.Name != nil {
-			t = r.project.typeOfSymbol(r.attributeName(a.Name, of, false))
+			t = r.project.TypeOf(r.attributeName(a.Name, of, false))
 		}
 		r.value(a.Value, s, t)
 	}

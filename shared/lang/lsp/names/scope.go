@@ -96,13 +96,16 @@ func (s *scope) each(use func(*Symbol)) {
 	}
 }
 
+// typer finds out types of expressions and symbols.
+type typer struct{ *Project }
+
 // typeOf returns what is known of the type of an expression.
-func (p *Project) typeOf(x syntax.Expression, s *scope) Type {
+func (p typer) typeOf(x syntax.Expression, s *scope) Type {
 	switch x := x.(type) {
 	case *syntax.Group:
 		return p.typeOf(x.Value, s)
 	case *syntax.Ref:
-		return p.typeOfSymbol(s.find(p, x.Name.Text))
+		return p.typeOfSymbol(s.find(p.Project, x.Name.Text))
 	case *syntax.Attr:
 		if e := p.typeOf(x.Of, s).entity(); e != nil {
 			return p.typeOfSymbol(e.Attribute(x.Name.Text))
@@ -137,7 +140,7 @@ func (p *Project) typeOf(x syntax.Expression, s *scope) Type {
 }
 
 // literal returns the type of what is a value of the language whatever is in it.
-func (p *Project) literal(x syntax.Expression) Type {
+func (p typer) literal(x syntax.Expression) Type {
 	name := ""
 	switch x := x.(type) {
 	case *syntax.Text, *syntax.Format, *syntax.FText:
@@ -167,7 +170,7 @@ func (p *Project) literal(x syntax.Expression) Type {
 }
 
 // result returns the type of what a plugin returns, or a cast.
-func (p *Project) result(x *syntax.Call, s *scope) Type {
+func (p typer) result(x *syntax.Call, s *scope) Type {
 	q := p.find(s.space, x.Plugin.Text)
 	switch {
 	case q == nil:
@@ -181,7 +184,7 @@ func (p *Project) result(x *syntax.Call, s *scope) Type {
 }
 
 // written returns the type that a plugin writes.
-func (p *Project) written(s *space, text string) Type {
+func (p typer) written(s *space, text string) Type {
 	var t Type
 	if n := len(text) - 1; n > 0 && text[n] == '?' {
 		text, t.Nullable = text[:n], true
@@ -195,7 +198,7 @@ func (p *Project) written(s *space, text string) Type {
 
 // loop returns the scope of `for x in list` of a comprehension. f may be nil where only types
 // matter.
-func (p *Project) loop(s *scope, f *File, l *syntax.Loop) *scope {
+func (p typer) loop(s *scope, f *File, l *syntax.Loop) *scope {
 	in := s.inner()
 	x := &Symbol{Kind: Variable, Name: l.Variable.Text}
 	if f != nil {
@@ -208,7 +211,7 @@ func (p *Project) loop(s *scope, f *File, l *syntax.Loop) *scope {
 }
 
 // typeOfSymbol returns what is known of the type of a variable or an attribute.
-func (p *Project) typeOfSymbol(x *Symbol) Type {
+func (p typer) typeOfSymbol(x *Symbol) Type {
 	switch {
 	case x == nil || x.Kind == Entity || x.Kind == Plugin:
 		return Type{}
@@ -230,4 +233,4 @@ func (p *Project) typeOfSymbol(x *Symbol) Type {
 }
 
 // TypeOf returns what is known of the type of a variable, an attribute or a typedef's value.
-func (p *Project) TypeOf(x *Symbol) Type { return p.typeOfSymbol(x) }
+func (p *Project) TypeOf(x *Symbol) Type { return typer{p}.typeOfSymbol(x) }

@@ -25,7 +25,9 @@ func (p *Project) Calling(f *File, offset int) *Calling {
 	}
 	all := f.Tree.Tokens
 	n := sort.Search(len(all), func(i int) bool { return int(all[i].Pos.Offset) >= offset })
-	c := &completer{project: p, file: f, space: s, tokens: all[:n]}
+	c := &completer{
+		cursor: cursor{file: f, tokens: all[:n]}, candidates: candidates{project: p}, space: s,
+	}
 	open := c.openBracket()
 	for open > 0 && c.last(open).Text != "(" {
 		c.tokens = c.tokens[:len(c.tokens)-open] // a list or a look-up in the call
@@ -73,7 +75,7 @@ func defaultAttribute(a *Symbol) string {
 
 // active returns the parameter at a place: the one that is named there, or the one whose turn it
 // is.
-func (c *completer) active(open int, params []string) int {
+func (c *cursor) active(open int, params []string) int {
 	if name := c.argument(open); name != "" {
 		return placeOf(name, params)
 	}
@@ -102,7 +104,7 @@ func (c *completer) active(open int, params []string) int {
 }
 
 // argument returns the name of the argument in which a place is; "" if it has none.
-func (c *completer) argument(open int) string {
+func (c *cursor) argument(open int) string {
 	depth := 0
 	for n := 1; n < open; n++ {
 		switch t := c.last(n); {
