@@ -33,8 +33,6 @@ var largeToday = map[string]size{
 	"shared/aws/awssim.actorState":                 {methods: 30},
 	"shared/aws/awssim.run":                        {methods: 30, fields: 30},
 	"shared/aws/awssim.witness":                    {methods: 30},
-	"shared/aws/dynamo.State":                      {methods: 130},
-	"shared/aws/dynamo.commit":                     {methods: 40, fields: 20},
 	"shared/aws/provision.Provisioner":             {methods: 50},
 	"shared/aws/services.Instances":                {methods: 40},
 	"shared/deploy/deploytest.fixture":             {methods: 30},

@@ -53,7 +53,7 @@ func movesMeanwhile(t *testing.T, move state.Commit) {
 	table, objects := NewTable("t"), NewObjects()
 	table.Page = func() int { return 1 }
 	slow := &parted{API: table}
-	planner, worker := stateOn(t, table, objects), stateOn(t, slow, objects)
+	planner, worker := stateOn(t, table, objects, nil), stateOn(t, slow, objects, nil)
 	row, other := rowIn("a/2", "n"), rowIn("a/0", "o")
 	plan := leased(t, planner, "plan")
 	committed(t, planner, state.Commit{Guard: plan, Plan: true, Rows: []state.Row{row, other},
@@ -108,9 +108,9 @@ func TestRowThatMayAlwaysMove(t *testing.T) {
 	t.Parallel()
 	table, objects := NewTable("t"), NewObjects()
 	slow := &restless{API: table}
-	planner, worker := stateOn(t, table, objects), stateOn(t, slow, objects)
 	slept := 0
-	worker.Host.Sleep = func(context.Context, time.Duration) error { slept++; return nil }
+	sleep := func(context.Context, time.Duration) error { slept++; return nil }
+	planner, worker := stateOn(t, table, objects, nil), stateOn(t, slow, objects, sleep)
 	plan := leased(t, planner, "plan")
 	rev := int64(0)
 	change := func() {
@@ -132,10 +132,14 @@ func TestRowThatMayAlwaysMove(t *testing.T) {
 	}
 }
 
-func stateOn(t *testing.T, api dynamo.API, objects dynamo.Objects) *dynamo.State {
+// stateOn returns the state of one process; a nil sleep is the machine's.
+func stateOn(
+	t *testing.T, api dynamo.API, objects dynamo.Objects,
+	sleep func(context.Context, time.Duration) error,
+) *dynamo.State {
 	t.Helper()
 	s, err := dynamo.New(dynamo.Config{API: api, Table: "t", Objects: objects,
-		Host: dynamo.Host{Plain: true, Each: oneByOne}})
+		Host: dynamo.Host{Plain: true, Each: oneByOne, Sleep: sleep}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestOverviewOfWhatEndsMeanwhile(t *testing.T) {
 	table, objects := NewTable("t"), NewObjects()
 	table.Page = func() int { return 1 }
 	slow := &parted{API: table}
-	planner, worker := stateOn(t, table, objects), stateOn(t, slow, objects)
+	planner, worker := stateOn(t, table, objects, nil), stateOn(t, slow, objects, nil)
 	row := rowIn("a/0", "n")
 	plan := leased(t, planner, "plan")
 	committed(t, planner, state.Commit{Guard: plan, Plan: true,
@@ -66,7 +66,7 @@ func (b *unresting) Query(
 func TestReadingWhileOthersPlan(t *testing.T) {
 	t.Parallel()
 	table, objects := NewTable("t"), NewObjects()
-	planner := stateOn(t, table, objects)
+	planner := stateOn(t, table, objects, nil)
 	plan := leased(t, planner, "plan")
 	committed(t, planner, state.Commit{Guard: plan, Plan: true,
 		Rows: []state.Row{rowIn("a/0", "n"), rowIn("a/1", "o")}, Env: &state.Env{Name: env}})

@@ -49,11 +49,11 @@ func TestQuietThatCannotBeTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			table, objects := NewTable("t"), NewObjects()
-			planner := stateOn(t, table, objects)
+			planner := stateOn(t, table, objects, nil)
 			committed(t, planner, state.Commit{Guard: leased(t, planner, "plan"), Plan: true,
 				Rows: []state.Row{rowIn("a/0", "n")}, Env: &state.Env{Name: env}})
 			fail.API = table
-			quiet, err := stateOn(t, &fail, objects).
+			quiet, err := stateOn(t, &fail, objects, nil).
 				MarkQuiet(context.Background(), env, time.Now().Add(time.Hour))
 			if quiet || !fault.Is(err, fault.Unavailable) {
 				t.Errorf("quiet %v, %v; want the error of the table", quiet, err)

@@ -11,10 +11,17 @@ import (
 	"southbound/shared/fault"
 )
 
+// actions finds and forgets actions, in lanes and in the log, and says what is not in the log yet.
+type actions struct{ *reader }
+
 // Actions implements deploy.State: what lanes have committed and is not in the log, and the log.
 // They are read in this order, the cursors before all else: what is moved meanwhile is in the log
 // when that is read.
-func (s *State) Actions(ctx context.Context, env string, q state.ActionQuery) ([]state.Action, error) {
+func (s *actions) Actions(
+	ctx context.Context,
+	env string,
+	q state.ActionQuery,
+) ([]state.Action, error) {
 	const tries = 5
 	for try := 1; ; try++ {
 		out, err := s.actions(ctx, env, q)
@@ -25,7 +32,11 @@ func (s *State) Actions(ctx context.Context, env string, q state.ActionQuery) ([
 	}
 }
 
-func (s *State) actions(ctx context.Context, env string, q state.ActionQuery) ([]state.Action, error) {
+func (s *actions) actions(
+	ctx context.Context,
+	env string,
+	q state.ActionQuery,
+) ([]state.Action, error) {
 	h, err := s.readHead(ctx, env)
 	if err != nil {
 		return nil, err
@@ -37,8 +48,8 @@ func (s *State) actions(ctx context.Context, env string, q state.ActionQuery) ([
 	if err := f.committed(ctx); err != nil {
 		return nil, err
 	}
-	if s.Log != nil {
-		logged, err := s.Log.Actions(ctx, env, q, h.horizon)
+	if s.log != nil {
+		logged, err := s.log.Actions(ctx, env, q, h.horizon)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +62,7 @@ func (s *State) actions(ctx context.Context, env string, q state.ActionQuery) ([
 
 // finder collects the actions that match.
 type finder struct {
-	s       *State
+	s       *actions
 	env     string
 	q       state.ActionQuery
 	horizon time.Time
@@ -84,7 +95,7 @@ func (f *finder) committed(ctx context.Context) error {
 		}
 	}
 	errs := make([]error, shards)
-	f.s.Host.Each(shards, shards, func(shard int) {
+	f.s.host.Each(shards, shards, func(shard int) {
 		if keys := behind[shard]; len(keys) > 0 {
 			errs[shard] = f.pages(ctx, uint32(shard), keys) // a few
 		}

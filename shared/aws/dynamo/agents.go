@@ -14,17 +14,27 @@ import (
 )
 
 // Agents implements deploy.State. All agents are one item; which are paused is in the head.
-func (s *State) Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error) {
+func (s *environments) Agents(
+	ctx context.Context,
+	env string,
+	names ...string,
+) (map[string]state.Agent, error) {
 	out, err := s.agents(ctx, env)
 	if fault.Is(err, fault.NotFound) { // replaced while it was read
 		out, err = s.agents(ctx, env)
 	}
-	maps.DeleteFunc(out, func(name string, _ state.Agent) bool { return len(names) > 0 && !slices.Contains(names, name) })
+	maps.DeleteFunc(
+		out,
+		func(name string, _ state.Agent) bool { return len(names) > 0 && !slices.Contains(names, name) },
+	)
 	return out, err
 }
 
-func (s *State) agents(ctx context.Context, env string) (map[string]state.Agent, error) {
-	items, err := s.getMany(ctx, []item{keyItem(headPart, headPrefix+env), keyItem(recordPart(env), agentsSort)})
+func (s *environments) agents(ctx context.Context, env string) (map[string]state.Agent, error) {
+	items, err := s.getMany(
+		ctx,
+		[]item{keyItem(headPart, headPrefix+env), keyItem(recordPart(env), agentsSort)},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +66,7 @@ func (s *State) agents(ctx context.Context, env string) (map[string]state.Agent,
 }
 
 // agentsIn decodes the item of the agents.
-func (s *State) agentsIn(ctx context.Context, i item) ([]resource.Agent, entry, error) {
+func (s *storage) agentsIn(ctx context.Context, i item) ([]resource.Agent, entry, error) {
 	if i == nil {
 		return nil, entry{}, nil
 	}
@@ -80,16 +90,16 @@ func (s *State) agentsIn(ctx context.Context, i item) ([]resource.Agent, entry, 
 }
 
 // agents prepares the item of the agents with those of the commit.
-func (c *commit) agents(ctx context.Context) error {
-	if len(c.in.Agents)+len(c.in.DropAgents) == 0 {
+func (d *draft) agents(ctx context.Context) error {
+	if len(d.in.Agents)+len(d.in.DropAgents) == 0 {
 		return nil
 	}
-	part, sort := recordPart(c.env), agentsSort
-	now, err := c.s.get(ctx, part, sort)
+	part, sort := recordPart(d.env), agentsSort
+	now, err := d.s.get(ctx, part, sort)
 	if err != nil {
 		return err
 	}
-	list, old, err := c.s.agentsIn(ctx, now)
+	list, old, err := d.s.agentsIn(ctx, now)
 	if fault.Is(err, fault.NotFound) {
 		return errLost // replaced while it was read
 	}
@@ -100,25 +110,28 @@ func (c *commit) agents(ctx context.Context) error {
 	for _, a := range list {
 		all[a.Name] = a
 	}
-	for _, name := range c.in.DropAgents {
+	for _, name := range d.in.DropAgents {
 		delete(all, name)
 	}
-	for _, a := range c.in.Agents {
+	for _, a := range d.in.Agents {
 		all[a.Name] = a
 	}
-	list = slices.SortedFunc(maps.Values(all), func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
+	list = slices.SortedFunc(
+		maps.Values(all),
+		func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) },
+	)
 	raw, err := json.Marshal(list)
 	if err != nil {
 		return fault.Wrap(fault.Internal, "encode agents", err)
 	}
-	doc, err := c.s.documentOf(ctx, raw)
+	doc, err := d.s.documentOf(ctx, raw)
 	if err != nil {
 		return err
 	}
 	seq := attributevalue.NumberOf(now, attrSeq)
 	i := keyItem(part, sort)
 	i[attrSeq], i[attrBody] = attributevalue.Number(seq+1), attributevalue.Blob(doc.encode())
-	c.more = append(c.more, put{part: part, sort: sort, seq: seq, item: i})
-	c.objects = append(c.objects, old)
+	d.more = append(d.more, put{part: part, sort: sort, seq: seq, item: i})
+	d.objects = append(d.objects, old)
 	return nil
 }

@@ -25,7 +25,7 @@ type Audit struct {
 // thing after the other: what others change meanwhile may look like a problem. The state must be
 // one that knows nothing yet, else it sees what it remembers.
 func (s *State) Audit(ctx context.Context, env string) (Audit, error) {
-	a := auditor{s: s, env: env}
+	a := auditor{s: s.actions, env: env}
 	for _, f := range []func(context.Context) error{a.head, a.records, a.documents, a.pages} {
 		if err := f(ctx); err != nil {
 			return a.out, err
@@ -35,7 +35,7 @@ func (s *State) Audit(ctx context.Context, env string) (Audit, error) {
 }
 
 type auditor struct {
-	s   *State
+	s   *actions
 	env string
 	h   *head
 	out Audit
@@ -87,7 +87,11 @@ func (a *auditor) records(ctx context.Context) error {
 		return err
 	}
 	if noted != a.h.pending {
-		a.problem("the head says %v of a commit that is being rolled forward, the records say %v", a.h.pending, noted)
+		a.problem(
+			"the head says %v of a commit that is being rolled forward, the records say %v",
+			a.h.pending,
+			noted,
+		)
 	}
 	for _, rec := range recs {
 		if err := a.tablet(ctx, rec); err != nil {
@@ -134,7 +138,12 @@ func (a *auditor) tablet(ctx context.Context, rec *record) error {
 	case !due.Equal(rec.due):
 		a.problem("%s says that its first timer is %v, and it is %v", rec.key, rec.due, due)
 	case len(b.img.outbox) != rec.outbox:
-		a.problem("%s says that its outbox has %d and it has %d", rec.key, rec.outbox, len(b.img.outbox))
+		a.problem(
+			"%s says that its outbox has %d and it has %d",
+			rec.key,
+			rec.outbox,
+			len(b.img.outbox),
+		)
 	}
 	return nil
 }
@@ -176,10 +185,11 @@ func (a *auditor) pages(ctx context.Context) error {
 				return false, err
 			}
 			key, _ := pageOf(attributevalue.TextOf(i, attrSort))
-			if key == paramsKey && a.s.Log == nil {
+			if key == paramsKey && a.s.log == nil {
 				return true, nil // nobody looks into it, but by way of the record
 			}
-			return true, a.there("page "+attributevalue.TextOf(i, attrSort), f.searchEntries(ctx, key, slices.Clone(list)))
+			err = f.searchEntries(ctx, key, slices.Clone(list))
+			return true, a.there("page "+attributevalue.TextOf(i, attrSort), err)
 		}); err != nil {
 			return err
 		}

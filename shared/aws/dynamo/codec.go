@@ -71,7 +71,8 @@ func (p *packer) unpack(b []byte) ([]byte, error) {
 
 func damaged(format string, args ...any) error {
 	return fault.New(fault.Damaged, "read state", format, args...).
-		WithHint("the table or the bucket was changed by something else; restore both to one point in time")
+		WithHint("the table or the bucket was changed by something else; " +
+			"restore both to one point in time")
 }
 
 // dictionary holds what stands in most small deltas. It is part of the format.

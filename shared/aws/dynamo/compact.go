@@ -2,25 +2,30 @@ package dynamo
 
 import (
 	"context"
-	"fmt"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"southbound/shared/aws/attributevalue"
-	"southbound/shared/aws/awserr"
 )
+
+// compactor merges the pieces of a tablet, and knows which of them have to stay for the log.
+type compactor struct {
+	*writer
+	log Log
+}
 
 // tidy merges pieces of a tablet when there are many. That it fails does no harm: the next change
 // tries again.
-func (s *State) tidy(ctx context.Context, env string, rec *record) {
+func (s *compactor) tidy(ctx context.Context, env string, rec *record) {
 	if len(rec.refs) > s.limits.refs || rec.objects() > s.limits.objects {
-		_ = s.merge(context.WithoutCancel(ctx), env, rec, rec.mergeFrom(min(s.limits.refs/2, len(rec.refs)/2), 2))
+		_ = s.merge(
+			context.WithoutCancel(ctx),
+			env,
+			rec,
+			rec.mergeFrom(min(s.limits.refs/2, len(rec.refs)/2), 2),
+		)
 	}
 }
 
 // compactReleased merges what is spread over many objects, after a lease was given up: more than in
 // tidy, because it is seldom.
-func (s *State) compactReleased(ctx context.Context, env string, rec *record) {
+func (s *compactor) compactReleased(ctx context.Context, env string, rec *record) {
 	if rec.objects() <= s.limits.released {
 		return
 	}
@@ -42,7 +47,7 @@ func (r *record) hasLongTail() bool {
 
 // merge replaces the pieces of a tablet from one on, and its tail, by one run that holds what they
 // come to. It gives up when somebody else changes the tablet.
-func (s *State) merge(ctx context.Context, env string, rec *record, from int) error {
+func (s *compactor) merge(ctx context.Context, env string, rec *record, from int) error {
 	ctx = withPurpose(ctx, Purpose{Name: "merge"})
 	after := int64(0)
 	if from > 0 {
@@ -104,7 +109,12 @@ func (r *record) mergeFrom(least, times int) int {
 
 // keepActions copies a tail with something to log, which is not in the log yet, into a page before
 // the tail is dropped. It returns the last change in that page.
-func (s *State) keepActions(ctx context.Context, env string, rec *record, logged int64) (int64, error) {
+func (s *compactor) keepActions(
+	ctx context.Context,
+	env string,
+	rec *record,
+	logged int64,
+) (int64, error) {
 	last, err := s.actedTo(rec)
 	if err != nil || last <= max(logged, rec.acted) {
 		return 0, err
@@ -113,34 +123,19 @@ func (s *State) keepActions(ctx context.Context, env string, rec *record, logged
 	return f.last, err
 }
 
-// putRun stores a run that takes the place of the pieces from one on.
-func (s *State) putRun(ctx context.Context, env string, rec *record, from int, raw []byte) (ref, error) {
-	data := s.pack.pack(raw)
-	f := ref{kind: objectRef, last: rec.seq, size: len(data), objects: 1, name: s.newName()}
-	if from < len(rec.refs) {
-		f.first = rec.refs[from].first
-	}
-	if len(data) > s.limits.inline {
-		return f, s.Objects.Put(ctx, f.name, data)
-	}
-	f.objects = 0
-	f.kind, f.name = itemRef, fmt.Sprintf("%d-%d-%s", f.first, f.last, f.name)
-	part, sort := s.refKey(env, rec.key, f)
-	e := &enc{}
-	e.entries([]entry{{seq: f.last, data: data}})
-	i := keyItem(part, sort)
-	i[attrBody] = attributevalue.Blob(e.B)
-	_, err := s.API.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: i})
-	return f, awserr.Fault("write state", err)
-}
-
 // staleObjects returns the objects of pieces that are to be merged, and of the tail, that hold
 // nothing to log, or what is in the log up to a change: nothing needs them afterwards.
-func (s *State) staleObjects(ctx context.Context, env string, rec *record, from int, logged int64) ([]entry, error) {
+func (s *compactor) staleObjects(
+	ctx context.Context,
+	env string,
+	rec *record,
+	from int,
+	logged int64,
+) ([]entry, error) {
 	var keys []item
 	for _, f := range rec.refs[from:] {
 		if f.kind != objectRef {
-			keys = append(keys, keyItem(s.refKey(env, rec.key, f)))
+			keys = append(keys, keyItem(refKey(env, rec.key, f)))
 		}
 	}
 	found, err := s.getMany(ctx, keys)
@@ -166,12 +161,18 @@ func (s *State) staleObjects(ctx context.Context, env string, rec *record, from 
 
 // dropPieces removes what was merged: items, objects, and those pages of which all is in the log up
 // to a change. Other pages stay.
-func (s *State) dropPieces(ctx context.Context, env, key string, refs []ref, objects []entry, logged int64) error {
+func (s *compactor) dropPieces(
+	ctx context.Context,
+	env, key string,
+	refs []ref,
+	objects []entry,
+	logged int64,
+) error {
 	var keys []item
 	for _, f := range refs {
 		switch {
 		case f.kind == itemRef, f.kind == pageRef && f.last <= logged:
-			keys = append(keys, keyItem(s.refKey(env, key, f)))
+			keys = append(keys, keyItem(refKey(env, key, f)))
 		case f.kind == objectRef:
 			objects = append(objects, entry{object: &object{name: f.name}})
 		}

@@ -49,7 +49,7 @@ func (f *forward) completions(conflicts []resource.ID) map[string]*completion {
 // complete does what a commit that is rolled forward has left until all rows were written.
 // Everybody who rolls it knows the same conflicts, so it may be done by several, and more than
 // once.
-func (s *State) complete(
+func (s *forwarder) complete(
 	ctx context.Context,
 	env string,
 	f *forward,
@@ -58,14 +58,21 @@ func (s *State) complete(
 	all := f.completions(conflicts)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		ctx := withPurpose(ctx, Purpose{Name: "complete", Tablet: key, Number: f.number})
-		if err := s.contend(ctx, func() error { return s.completeTablet(ctx, env, key, f.number, all[key]) }); err != nil {
+		if err := s.contend(ctx, func() error {
+			return s.completeTablet(ctx, env, key, f.number, all[key])
+		}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *State) completeTablet(ctx context.Context, env, key string, number int64, do *completion) error {
+func (s *forwarder) completeTablet(
+	ctx context.Context,
+	env, key string,
+	number int64,
+	do *completion,
+) error {
 	rec, err := s.readRecord(ctx, env, key)
 	if err != nil || rec.tx > number { // others have completed it, and begun another
 		return err

@@ -17,7 +17,7 @@ type delta struct {
 	run      bool
 	whole    bool // a run that holds all there is: what was before is forgotten
 	rows     []rowcodec.Stored
-	of       []*imageRow   // rows of a run that is made of an image; their intents, if written after a change
+	of       []*imageRow   // rows of a run made of an image; their intents, if newer than after
 	ids      []resource.ID // of these
 	after    int64
 	gone     []resource.ID
@@ -38,7 +38,9 @@ type droppedParameter struct {
 }
 
 func (d *delta) empty() bool {
-	return len(d.rows)+len(d.of)+len(d.gone)+len(d.checked)+len(d.add)+len(d.drop)+len(d.params)+len(d.without)+len(d.actions) == 0 && d.waveDone == 0 && !d.run
+	rows := len(d.rows) + len(d.of) + len(d.gone) + len(d.checked)
+	beside := len(d.add) + len(d.drop) + len(d.params) + len(d.without) + len(d.actions)
+	return rows+beside == 0 && d.waveDone == 0 && !d.run
 }
 
 // size estimates the bytes of the rows.
@@ -118,7 +120,8 @@ func (d *delta) encode() ([]byte, error) {
 		list    any
 		n       int
 	}{
-		{addSection, d.add, len(d.add)}, {paramSection, d.params, len(d.params)}, {withoutSection, d.without, len(d.without)},
+		{addSection, d.add, len(d.add)}, {paramSection, d.params, len(d.params)},
+		{withoutSection, d.without, len(d.without)},
 		{actionSection, d.actions, len(d.actions)},
 	} {
 		if s.n == 0 {

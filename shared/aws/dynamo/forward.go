@@ -17,6 +17,9 @@ import (
 	"southbound/shared/resource"
 )
 
+// forwarder finishes commits over more tablets than one transaction can hold: see forward.
+type forwarder struct{ *compactor }
+
 // forward is the part of a commit that is rolled forward: what each tablet has to do. The commit
 // has happened once its number stands in the head and what it says in the item beside the records;
 // whoever finds that item makes the tablets do their part.
@@ -155,9 +158,9 @@ func decodeForward(b []byte) (*forward, error) {
 // transaction.
 func (c *commit) begin(ctx context.Context, edits []*edit) error {
 	f := c.forward
-	c.head.tx++
-	c.head.pending = true
-	f.number = c.head.tx
+	c.draft.head.tx++
+	c.draft.head.pending = true
+	f.number = c.draft.head.tx
 	doc, err := c.s.documentOf(ctx, f.encode())
 	if err != nil {
 		return err
@@ -165,7 +168,12 @@ func (c *commit) begin(ctx context.Context, edits []*edit) error {
 	f.doc = doc
 	i := keyItem(recordPart(c.env), txSort)
 	i[attrSeq], i[attrBody] = attributevalue.Number(f.number), attributevalue.Blob(doc.encode())
-	return c.s.write(ctx, c.env, edits, c.head, append(c.more, put{part: recordPart(c.env), sort: txSort, item: i})...)
+	return c.s.write(
+		ctx,
+		c.env,
+		edits,
+		c.draft.head,
+		append(c.draft.more, put{part: recordPart(c.env), sort: txSort, item: i})...)
 }
 
 // finish does what begin left to do, and adds what did not fit to the conflicts.
@@ -174,7 +182,7 @@ func (c *commit) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.s.dropObjects(ctx, c.objects...)
+	c.s.dropObjects(ctx, c.draft.objects...)
 	if len(conflicts) == 0 {
 		return nil
 	}
@@ -190,13 +198,13 @@ func (c *commit) finish(ctx context.Context) error {
 		if i := slices.IndexFunc(rows, func(r state.Row) bool { return r.ID == id }); i >= 0 {
 			now = rows[i]
 		}
-		c.conflicts = append(c.conflicts, now)
+		c.draft.conflicts = append(c.draft.conflicts, now)
 	}
 	return nil
 }
 
 // finishPending finishes the commit that an environment's head says is being rolled forward.
-func (s *State) finishPending(ctx context.Context, env string) error {
+func (s *forwarder) finishPending(ctx context.Context, env string) error {
 	i, err := s.get(ctx, recordPart(env), txSort)
 	if err != nil || i == nil {
 		return err // nil: somebody else has finished it
@@ -205,7 +213,7 @@ func (s *State) finishPending(ctx context.Context, env string) error {
 }
 
 // rollForward finishes the commit that an item describes.
-func (s *State) rollForward(ctx context.Context, env string, i item) error {
+func (s *forwarder) rollForward(ctx context.Context, env string, i item) error {
 	doc, err := documentIn(i)
 	if err != nil {
 		return err
@@ -234,7 +242,7 @@ func (s *State) rollForward(ctx context.Context, env string, i item) error {
 
 // roll makes every tablet do its part and removes the note. It returns the rows that did not fit,
 // and errLong when that is not known any more.
-func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID, error) {
+func (s *forwarder) roll(ctx context.Context, env string, f *forward) ([]resource.ID, error) {
 	var conflicts []resource.ID
 	var long error
 	for _, key := range slices.Sorted(maps.Keys(f.parts)) {
@@ -242,7 +250,8 @@ func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID
 			continue
 		}
 		if err := s.contend(ctx, func() error {
-			out, err := s.rollTablet(withPurpose(ctx, Purpose{Name: "roll", Tablet: key, Number: f.number}), env, key, f)
+			purpose := Purpose{Name: "roll", Tablet: key, Number: f.number}
+			out, err := s.rollTablet(withPurpose(ctx, purpose), env, key, f)
 			if err == errLong { // it is never wrapped
 				long = err
 				return nil
@@ -271,7 +280,7 @@ func (s *State) roll(ctx context.Context, env string, f *forward) ([]resource.ID
 }
 
 // endRoll removes the note of a commit that all tablets did their part of.
-func (s *State) endRoll(ctx context.Context, env string, f *forward) error {
+func (s *forwarder) endRoll(ctx context.Context, env string, f *forward) error {
 	err := s.contend(ctx, func() error {
 		i, err := s.get(ctx, headPart, headPrefix+env)
 		if err != nil {
@@ -282,13 +291,28 @@ func (s *State) endRoll(ctx context.Context, env string, f *forward) error {
 			return err
 		}
 		h.pending = false
-		p := h.put(s.Host.Random())
+		p := h.put(s.host.Random())
 		expr, values := p.condition()
-		_, err = s.API.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String(s.newName()),
-			TransactItems: []types.TransactWriteItem{
-				{Put: &types.Put{TableName: &s.Table, Item: p.item, ConditionExpression: &expr, ExpressionAttributeValues: values}},
-				{Delete: &types.Delete{TableName: &s.Table, Key: keyItem(recordPart(env), txSort)}},
-			}})
+		_, err = s.api.TransactWriteItems(
+			ctx,
+			&dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String(s.newName()),
+				TransactItems: []types.TransactWriteItem{
+					{
+						Put: &types.Put{
+							TableName:                 &s.table,
+							Item:                      p.item,
+							ConditionExpression:       &expr,
+							ExpressionAttributeValues: values,
+						},
+					},
+					{
+						Delete: &types.Delete{
+							TableName: &s.table,
+							Key:       keyItem(recordPart(env), txSort),
+						},
+					},
+				}},
+		)
 		var canceled *types.TransactionCanceledException
 		if errors.As(err, &canceled) {
 			_, err = lostTo(canceled)

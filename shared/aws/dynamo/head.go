@@ -1,10 +1,8 @@
 package dynamo
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"southbound/shared/aws/attributevalue"
@@ -15,16 +13,16 @@ import (
 
 // head is what is known of an environment as a whole.
 type head struct {
-	name       string
-	seq        int64 // of changes; 0: there is no item
-	nonce      uint64
-	rev        int64
-	plan       int64
-	halted     bool
-	paused     []string // agents, sorted
-	tx         int64    // rolled-forward commits so far
-	pending    bool     // the last of these is not finished
-	quietUntil time.Time
+	name       string    // of the environment: it is in the key
+	seq        int64     // of changes, grows by one with each; 0: there is no item
+	nonce      uint64    // of the write that made it so: tells our own write from another's
+	rev        int64     // of the record, see state.Env
+	plan       int64     // grows with all that changes what may start: commits of planners, pauses
+	halted     bool      // nothing may start
+	paused     []string  // agents, sorted
+	tx         int64     // rolled-forward commits so far
+	pending    bool      // the last of these is not finished
+	quietUntil time.Time // when something is due; zero: not known. Every change ends it
 	tentative  bool      // quietUntil does not count yet: MarkQuiet is checking it
 	horizon    time.Time // actions that were finished before are forgotten
 	record     []byte    // deploy.Env
@@ -131,100 +129,4 @@ func (h *head) put(nonce uint64) put {
 	h.nonce = nonce
 	i[attrSeq], i[attrBody] = attributevalue.Number(h.seq+1), attributevalue.Blob(h.encode())
 	return put{part: headPart, sort: headPrefix + h.name, seq: h.seq, item: i}
-}
-
-// readHead reads the head of an environment, strongly. A commit that is being rolled forward is
-// finished first.
-func (s *State) readHead(ctx context.Context, env string) (*head, error) {
-	for try := 0; ; try++ {
-		if try == maxRolls {
-			return nil, damaged("a commit of environment %q that was begun cannot be finished", env)
-		}
-		i, err := s.get(ctx, headPart, headPrefix+env)
-		if err != nil {
-			return nil, err
-		}
-		h, err := headOf(env, i)
-		if err != nil || !h.pending {
-			s.sawIdleEpoch(env, h)
-			return h, err
-		}
-		if err := s.finishPending(ctx, env); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// changeHead changes the head by f until nobody else was faster, and returns it as it was written.
-func (s *State) changeHead(ctx context.Context, env string, f func(h *head) error) (*head, error) {
-	var out *head
-	err := s.contend(ctx, func() error {
-		h, err := s.readHead(ctx, env)
-		if err != nil {
-			return err
-		}
-		if err := f(h); err != nil {
-			return err
-		}
-		h.quietUntil, h.tentative = time.Time{}, false
-		p := h.put(s.Host.Random())
-		now, err := s.putOne(ctx, p)
-		if err == errLost && now != nil { // it is never wrapped
-			if is, e := headOf(env, now); e == nil && is.nonce == h.nonce {
-				err = nil // our own write, repeated by the SDK
-			}
-		}
-		h.seq++
-		out = h
-		return err
-	})
-	return out, err
-}
-
-// Env implements deploy.State.
-func (s *State) Env(ctx context.Context, env string) (state.Env, error) {
-	h, err := s.readHead(ctx, env)
-	if err != nil {
-		return state.Env{Name: env}, err
-	}
-	return h.env()
-}
-
-// Envs implements deploy.State.
-func (s *State) Envs(ctx context.Context) ([]string, error) {
-	var out []string
-	err := s.query(ctx, partition(headPart, headPrefix, true), func(i item) (bool, error) {
-		out = append(out, strings.TrimPrefix(attributevalue.TextOf(i, attrSort), headPrefix))
-		return true, nil
-	})
-	slices.Sort(out)
-	return out, err
-}
-
-// Halt implements deploy.State.
-func (s *State) Halt(ctx context.Context, env string, halted bool) error {
-	_, err := s.changeHead(ctx, env, func(h *head) error {
-		h.halted = halted
-		h.plan++
-		return nil
-	})
-	return err
-}
-
-// Pause implements deploy.State.
-func (s *State) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
-	_, err := s.changeHead(ctx, env, func(h *head) error {
-		for _, a := range agents {
-			i, have := slices.BinarySearch(h.paused, a)
-			switch {
-			case paused && !have:
-				h.paused = slices.Insert(h.paused, i, a)
-			case !paused && have:
-				h.paused = slices.Delete(h.paused, i, i+1)
-			}
-		}
-		h.plan++
-		return nil
-	})
-	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	crand "crypto/rand"
 	"encoding/binary"
-	"encoding/hex"
 	"sync"
 	"time"
 )
@@ -43,13 +42,32 @@ type Limits struct {
 
 // defaultLimits are the limits of a home.
 func defaultLimits() limits {
-	return limits{inline: 4096, record: 1000, refs: 8, objects: 32, released: 2, together: 16, ids: 8 << 10, forget: 20, sources: 90}
+	return limits{
+		inline:   4096,
+		record:   1000,
+		refs:     8,
+		objects:  32,
+		released: 2,
+		together: 16,
+		ids:      8 << 10,
+		forget:   20,
+		sources:  90,
+	}
 }
 
 func (h *Host) limits() limits {
 	if l := h.Limits; l != nil {
-		return limits{inline: l.Inline, record: l.Record, refs: l.Refs, objects: l.Objects, released: l.Released, together: l.Together, ids: l.IDs,
-			forget: l.Forget, sources: l.Sources}
+		return limits{
+			inline:   l.Inline,
+			record:   l.Record,
+			refs:     l.Refs,
+			objects:  l.Objects,
+			released: l.Released,
+			together: l.Together,
+			ids:      l.IDs,
+			forget:   l.Forget,
+			sources:  l.Sources,
+		}
 	}
 	return defaultLimits()
 }
@@ -90,19 +108,6 @@ func sideBySide(n, width int, f func(i int)) {
 		})
 	}
 	wg.Wait()
-}
-
-// newName returns a name for an object that nothing has had before.
-func (s *State) newName() string {
-	var raw [16]byte
-	binary.BigEndian.PutUint64(raw[:], s.Host.Random())
-	binary.BigEndian.PutUint64(raw[8:], s.Host.Random())
-	return hex.EncodeToString(raw[:])
-}
-
-// pauseFor returns a random time below a limit.
-func (s *State) pauseFor(limit time.Duration) time.Duration {
-	return time.Duration(s.Host.Random() % uint64(max(limit, 1))) // positive
 }
 
 // purposeKey is the key of a Purpose in a context.

@@ -16,7 +16,7 @@ type idList struct {
 }
 
 // keepIDs returns a list of ids; a large one is put into an object.
-func (s *State) keepIDs(ctx context.Context, ids []resource.ID) (idList, error) {
+func (s *storage) keepIDs(ctx context.Context, ids []resource.ID) (idList, error) {
 	n := 0
 	for _, id := range ids {
 		n += len(id)
@@ -31,15 +31,15 @@ func (s *State) keepIDs(ctx context.Context, ids []resource.ID) (idList, error) 
 		return idList{ids: ids}, nil
 	}
 	l := idList{object: s.newName()}
-	return l, fault.Wrap(fault.Unknown, "write state", s.Objects.Put(ctx, l.object, packed))
+	return l, fault.Wrap(fault.Unknown, "write state", s.objects.Put(ctx, l.object, packed))
 }
 
 // idsOf returns the ids of a list.
-func (s *State) idsOf(ctx context.Context, l idList) ([]resource.ID, error) {
+func (s *storage) idsOf(ctx context.Context, l idList) ([]resource.ID, error) {
 	if l.object == "" {
 		return l.ids, nil
 	}
-	packed, err := s.Objects.Get(ctx, l.object)
+	packed, err := s.objects.Get(ctx, l.object)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (s *State) idsOf(ctx context.Context, l idList) ([]resource.ID, error) {
 }
 
 // ran returns what may have run when the holder of a lease ended.
-func (s *State) ran(ctx context.Context, rec *record) ([]resource.ID, error) {
+func (s *storage) ran(ctx context.Context, rec *record) ([]resource.ID, error) {
 	out, err := s.idsOf(ctx, rec.running)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func isLost(err error) bool { return fault.Is(err, fault.NotFound) || fault.Is(e
 // mayHaveRun returns what may have run when the holder of a lease ended, also when the list of that
 // is lost: then it may be any row of the lane. It is NotFound when another holder says by now what
 // runs.
-func (s *State) mayHaveRun(ctx context.Context, env string, rec *record) ([]resource.ID, error) {
+func (s *leases) mayHaveRun(ctx context.Context, env string, rec *record) ([]resource.ID, error) {
 	out, err := s.ran(ctx, rec)
 	if !isLost(err) {
 		return out, err
@@ -117,27 +117,27 @@ type started struct {
 	ids   idList
 }
 
-func (s *State) startedBy(key tabletKey) (started, bool) {
+func (s *leases) startedBy(key tabletKey) (started, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out, ok := s.started[key]
 	return out, ok
 }
 
-func (s *State) hasStarted(key tabletKey, what started) {
+func (s *leases) hasStarted(key tabletKey, what started) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.started[key] = what
 }
 
-func (s *State) hasEnded(key tabletKey) {
+func (s *leases) hasEnded(key tabletKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.started, key)
 }
 
 // dropLists removes the objects of lists that a new record does not name any more.
-func (s *State) dropLists(ctx context.Context, old, now *record) {
+func (s *storage) dropLists(ctx context.Context, old, now *record) {
 	named := []string{now.running.object, now.before.object, now.conflicts.object}
 	for _, l := range []idList{old.running, old.before, old.conflicts} {
 		if l.object != "" && !slices.Contains(named, l.object) {

@@ -71,8 +71,14 @@ func (r *imageRow) row(id resource.ID, lane string) state.Row {
 }
 
 func newImage(lane string) *image {
-	return &image{lane: lane, rows: map[resource.ID]*imageRow{}, gone: map[resource.ID]int64{}, checked: map[resource.ID]bool{},
-		outbox: map[string]state.Outbox{}, params: map[state.ParameterKey]state.Parameter{}}
+	return &image{
+		lane:    lane,
+		rows:    map[resource.ID]*imageRow{},
+		gone:    map[resource.ID]int64{},
+		checked: map[resource.ID]bool{},
+		outbox:  map[string]state.Outbox{},
+		params:  map[state.ParameterKey]state.Parameter{},
+	}
 }
 
 // apply takes a delta that brings the image to seq. What is older than the image changes nothing.
@@ -116,7 +122,8 @@ func (m *image) read(seq int64, raw []byte) (*delta, error) {
 // begin forgets what a delta with so many rows replaces.
 func (m *image) begin(d *delta, rows int) {
 	if d.whole {
-		m.rows, m.gone, m.sorted = make(map[resource.ID]*imageRow, rows), map[resource.ID]int64{}, nil
+		m.rows, m.gone = make(map[resource.ID]*imageRow, rows), map[resource.ID]int64{}
+		m.sorted = nil
 	}
 }
 
@@ -130,7 +137,8 @@ func (m *image) finish(seq int64, d *delta) {
 		m.gone[id] = seq
 	}
 	if d.run {
-		m.checked, m.outbox, m.params = map[resource.ID]bool{}, map[string]state.Outbox{}, map[state.ParameterKey]state.Parameter{}
+		m.checked, m.outbox = map[resource.ID]bool{}, map[string]state.Outbox{}
+		m.params = map[state.ParameterKey]state.Parameter{}
 		m.epoch = d.epoch
 	}
 	m.check(d)

@@ -2,10 +2,14 @@ package dynamo
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -14,7 +18,16 @@ import (
 	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/fault"
+	"southbound/shared/platform"
 )
+
+// items are the items of the table: it is the only layer that calls DynamoDB for reads, and for
+// writes under a condition.
+type items struct {
+	api   API
+	table string
+	host  Host
+}
 
 // The attributes of items. They are short because every byte of a record is paid for at every
 // write.
@@ -86,8 +99,15 @@ func keyItem(part, sort string) item {
 }
 
 // get reads one item strongly; nil when there is none.
-func (s *State) get(ctx context.Context, part, sort string) (item, error) {
-	out, err := s.API.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Table, Key: keyItem(part, sort), ConsistentRead: aws.Bool(true)})
+func (s *items) get(ctx context.Context, part, sort string) (item, error) {
+	out, err := s.api.GetItem(
+		ctx,
+		&dynamodb.GetItemInput{
+			TableName:      &s.table,
+			Key:            keyItem(part, sort),
+			ConsistentRead: aws.Bool(true),
+		},
+	)
 	if err != nil {
 		return nil, awserr.Fault("read state", err)
 	}
@@ -95,23 +115,25 @@ func (s *State) get(ctx context.Context, part, sort string) (item, error) {
 }
 
 // getMany reads items strongly, in any order; those that do not exist are left out.
-func (s *State) getMany(ctx context.Context, keys []item) ([]item, error) {
+func (s *items) getMany(ctx context.Context, keys []item) ([]item, error) {
 	const limit = 100
 	var out []item
 	for len(keys) > 0 {
 		n := min(limit, len(keys))
-		ask := map[string]types.KeysAndAttributes{s.Table: {Keys: keys[:n], ConsistentRead: aws.Bool(true)}}
+		ask := map[string]types.KeysAndAttributes{
+			s.table: {Keys: keys[:n], ConsistentRead: aws.Bool(true)},
+		}
 		keys = keys[n:]
 		for try := 0; len(ask) > 0; try++ {
 			if err := s.again(ctx, try, "read state"); err != nil {
 				return nil, err
 			}
-			got, err := s.API.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: ask})
+			got, err := s.api.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: ask})
 			if err != nil {
 				return nil, awserr.Fault("read state", err)
 			}
-			out = append(out, got.Responses[s.Table]...)
-			if len(got.Responses[s.Table]) > 0 {
+			out = append(out, got.Responses[s.table]...)
+			if len(got.Responses[s.table]) > 0 {
 				try = 0 // there was progress
 			}
 			ask = got.UnprocessedKeys
@@ -121,7 +143,7 @@ func (s *State) getMany(ctx context.Context, keys []item) ([]item, error) {
 }
 
 // deleteMany removes items; absent ones are no error.
-func (s *State) deleteMany(ctx context.Context, keys []item) error {
+func (s *items) deleteMany(ctx context.Context, keys []item) error {
 	const limit = 25
 	for len(keys) > 0 {
 		n := min(limit, len(keys))
@@ -134,11 +156,16 @@ func (s *State) deleteMany(ctx context.Context, keys []item) error {
 			if err := s.again(ctx, try, "remove state"); err != nil {
 				return err
 			}
-			out, err := s.API.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{s.Table: reqs}})
+			out, err := s.api.BatchWriteItem(
+				ctx,
+				&dynamodb.BatchWriteItemInput{
+					RequestItems: map[string][]types.WriteRequest{s.table: reqs},
+				},
+			)
 			if err != nil {
 				return awserr.Fault("remove state", err)
 			}
-			if left := out.UnprocessedItems[s.Table]; len(left) < len(reqs) {
+			if left := out.UnprocessedItems[s.table]; len(left) < len(reqs) {
 				try = 0
 				reqs = left
 			}
@@ -149,7 +176,7 @@ func (s *State) deleteMany(ctx context.Context, keys []item) error {
 
 // again waits before another try of what DynamoDB left unprocessed, and gives up after a few
 // without progress.
-func (s *State) again(ctx context.Context, try int, op string) error {
+func (s *items) again(ctx context.Context, try int, op string) error {
 	const limit = 8
 	switch {
 	case try == 0:
@@ -157,15 +184,19 @@ func (s *State) again(ctx context.Context, try int, op string) error {
 	case try > limit:
 		return fault.New(fault.Unavailable, op, "DynamoDB left requests unprocessed %d times", try)
 	}
-	return s.Host.Sleep(ctx, maxPause>>max(limit-2*try, 0))
+	return s.host.Sleep(ctx, maxPause>>max(limit-2*try, 0))
 }
 
 // query calls f for the items of a partition that in asks for; more than one page when there are.
 // It stops when f returns false.
-func (s *State) query(ctx context.Context, in *dynamodb.QueryInput, f func(item) (bool, error)) error {
-	in.TableName = &s.Table
+func (s *items) query(
+	ctx context.Context,
+	in *dynamodb.QueryInput,
+	f func(item) (bool, error),
+) error {
+	in.TableName = &s.table
 	for {
-		out, err := s.API.Query(ctx, in)
+		out, err := s.api.Query(ctx, in)
 		if err != nil {
 			return awserr.Fault("read state", err)
 		}
@@ -184,11 +215,146 @@ func (s *State) query(ctx context.Context, in *dynamodb.QueryInput, f func(item)
 
 // partition asks for all items of a partition whose sort key begins with a prefix; strong or not.
 func partition(part, prefix string, strong bool) *dynamodb.QueryInput {
-	in := &dynamodb.QueryInput{KeyConditionExpression: aws.String("k = :k"), ConsistentRead: &strong,
-		ExpressionAttributeValues: item{":k": attributevalue.Text(part)}}
+	in := &dynamodb.QueryInput{
+		KeyConditionExpression:    aws.String("k = :k"),
+		ConsistentRead:            &strong,
+		ExpressionAttributeValues: item{":k": attributevalue.Text(part)},
+	}
 	if prefix != "" {
 		in.KeyConditionExpression = aws.String("k = :k AND begins_with(s, :s)")
 		in.ExpressionAttributeValues[":s"] = attributevalue.Text(prefix)
 	}
 	return in
+}
+
+// newName returns a name for an object that nothing has had before.
+func (s *items) newName() string {
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:], s.host.Random())
+	binary.BigEndian.PutUint64(raw[8:], s.host.Random())
+	return hex.EncodeToString(raw[:])
+}
+
+// pauseFor returns a random time below a limit.
+func (s *items) pauseFor(limit time.Duration) time.Duration {
+	return time.Duration(s.host.Random() % uint64(max(limit, 1))) // positive
+}
+
+// put is a conditional write of an item: the number there must be seq. With remove the item goes,
+// whatever it is.
+type put struct {
+	part, sort string
+	seq        int64
+	item       item
+	remove     bool
+}
+
+// condition says that the item is as it was read.
+func (p *put) condition() (expr string, values item) {
+	if p.seq == 0 {
+		return "attribute_not_exists(k)", nil
+	}
+	return "n = :n", item{":n": attributevalue.Number(p.seq)}
+}
+
+const oldItem = types.ReturnValuesOnConditionCheckFailureAllOld
+
+// putOne writes one item. When it lost it returns errLost and the item as it is now, nil when that
+// is not known.
+func (s *items) putOne(ctx context.Context, p put) (item, error) {
+	expr, values := p.condition()
+	_, err := s.api.PutItem(
+		ctx,
+		&dynamodb.PutItemInput{TableName: &s.table, Item: p.item, ConditionExpression: &expr,
+			ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: oldItem},
+	)
+	var failed *types.ConditionalCheckFailedException
+	switch {
+	case err == nil:
+		return nil, nil
+	case errors.As(err, &failed):
+		return failed.Item, errLost
+	case awserr.Is(err, awserr.ConditionFailed, awserr.TransactionConflict):
+		return nil, errLost
+	}
+	return nil, awserr.Fault("write state", err)
+}
+
+// putAll writes items together. When it lost it returns errLost and the items that were in the way,
+// by their place, as they are now.
+func (s *items) putAll(ctx context.Context, puts []put) (map[int]item, error) {
+	token := s.newName()
+	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token}
+	for i := range puts {
+		if puts[i].remove {
+			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Delete: &types.Delete{
+				TableName: &s.table, Key: keyItem(puts[i].part, puts[i].sort),
+			}})
+			continue
+		}
+		expr, values := puts[i].condition()
+		in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{
+			TableName: &s.table, Item: puts[i].item,
+			ConditionExpression: &expr, ExpressionAttributeValues: values,
+			ReturnValuesOnConditionCheckFailure: oldItem,
+		}})
+	}
+	_, err := s.api.TransactWriteItems(ctx, in)
+	var canceled *types.TransactionCanceledException
+	if !errors.As(err, &canceled) {
+		if awserr.Is(err, awserr.TransactionConflict) {
+			return nil, errLost
+		}
+		return nil, awserr.Fault("write state", err)
+	}
+	return lostTo(canceled)
+}
+
+// lostTo tells a transaction that lost against others from one that failed.
+func lostTo(canceled *types.TransactionCanceledException) (map[int]item, error) {
+	lost := map[int]item{}
+	for i, r := range canceled.CancellationReasons {
+		switch code := aws.ToString(r.Code); code {
+		case "None", "":
+		case "ConditionalCheckFailed":
+			lost[i] = r.Item
+		case "TransactionConflict":
+			lost[i] = nil
+		case "ThrottlingError", "ProvisionedThroughputExceeded":
+			return nil, fault.New(fault.Unavailable, "write state", "DynamoDB is throttling: %s",
+				aws.ToString(r.Message))
+		case "ItemCollectionSizeLimitExceeded":
+			return nil, fault.New(fault.Full, "write state", "%s", aws.ToString(r.Message))
+		default:
+			return nil, fault.New(fault.Internal, "write state", "%s: %s", code,
+				aws.ToString(r.Message))
+		}
+	}
+	return lost, errLost
+}
+
+// errLost says that a conditional write lost against another, or that what was read is not of one
+// moment: it has to be read again.
+var errLost = fault.New(fault.Conflict, "write state", "somebody else was faster")
+
+// contend calls f until it returns something else than errLost, with growing random pauses.
+func (s *items) contend(ctx context.Context, f func() error) error {
+	for try := range maxTries {
+		err := f()
+		if err != errLost { // it is never wrapped
+			return err
+		}
+		if try > 0 {
+			limit := min(time.Millisecond<<min(try, 10), maxPause)
+			if err := s.host.Sleep(ctx, s.pauseFor(limit)); err != nil {
+				return err
+			}
+		}
+	}
+	return fault.New(fault.Unavailable, "state", "others changed it %d times meanwhile", maxTries)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	err := platform.Clock{}.Sleep(ctx, d)
+	return fault.Wrap(fault.KindOf(err), "write state", err)
 }

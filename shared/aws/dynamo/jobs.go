@@ -15,6 +15,9 @@ import (
 	"southbound/shared/fault"
 )
 
+// jobs keeps records of jobs, which no commit writes.
+type jobs struct{ *items }
+
 // Records of jobs are items of their own. The table removes them some time after they have expired.
 const (
 	attrExpires = "x" // seconds since 1970, as the table wants it
@@ -23,17 +26,15 @@ const (
 
 func jobsPart(env string) string { return "J/" + env }
 
-var _ state.Jobs = (*State)(nil)
-
 // PutJob implements deploy.Jobs.
-func (s *State) PutJob(
+func (s *jobs) PutJob(
 	ctx context.Context,
 	env string,
 	j state.Job,
 	now time.Time,
 ) (int64, error) {
 	rev := state.NewRev()
-	in := &dynamodb.PutItemInput{TableName: &s.Table, ReturnValuesOnConditionCheckFailure: oldItem,
+	in := &dynamodb.PutItemInput{TableName: &s.table, ReturnValuesOnConditionCheckFailure: oldItem,
 		ConditionExpression: aws.String("n = :n AND e > :now"),
 		ExpressionAttributeValues: item{
 			":now": attributevalue.Number(now.UnixMilli()),
@@ -47,7 +48,7 @@ func (s *State) PutJob(
 		in.ConditionExpression = aws.String("attribute_not_exists(k) OR e <= :now")
 		delete(in.ExpressionAttributeValues, ":n")
 	}
-	_, err := s.API.PutItem(ctx, in)
+	_, err := s.api.PutItem(ctx, in)
 	var failed *types.ConditionalCheckFailedException
 	switch {
 	case errors.As(err, &failed) && attributevalue.NumberOf(failed.Item, attrSeq) == rev:
@@ -59,7 +60,7 @@ func (s *State) PutJob(
 }
 
 // Jobs implements deploy.Jobs.
-func (s *State) Jobs(ctx context.Context, env, begin string, now time.Time) ([]state.Job, error) {
+func (s *jobs) Jobs(ctx context.Context, env, begin string, now time.Time) ([]state.Job, error) {
 	var out []state.Job
 	err := s.query(ctx, partition(jobsPart(env), begin, true), func(i item) (bool, error) {
 		j := state.Job{

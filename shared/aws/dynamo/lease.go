@@ -2,18 +2,32 @@ package dynamo
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
+// leases takes and gives up leases, which stand in the records of their lanes.
+type leases struct {
+	*rows
+
+	mu sync.Mutex
+	// started is what was accepted of Next, of leases that this process holds; guarded by mu.
+	started map[tabletKey]started
+}
+
 // errNothing says that there is nothing to change.
 var errNothing = fault.New(fault.Internal, "", "nothing to change")
 
 // Acquire implements deploy.State. Whether a holder is dead is never known here: leases of the dead
 // expire.
-func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
+func (s *leases) Acquire(
+	ctx context.Context,
+	env, key, holder string,
+	now, until time.Time,
+) (state.Lease, error) {
 	rec, err := s.change(ctx, env, keyOf(key), func(e *edit) error {
 		r := e.next
 		if r.holder != "" && r.holder != holder && now.Before(r.until) {
@@ -26,24 +40,33 @@ func (s *State) Acquire(ctx context.Context, env, key, holder string, now, until
 	if err != nil {
 		return state.Lease{}, err
 	}
-	h, err := s.readHead(ctx, env) // a commit under this lease must not be hidden by a rest, wherever its process ends
+	// After the lease is taken, as MarkQuiet reads the leases after it has written its note: a
+	// commit under this lease must not be hidden by the quiet, wherever its process ends.
+	h, err := s.readHead(ctx, env)
 	if err != nil {
 		return state.Lease{}, err
 	}
-	if !h.quietUntil.IsZero() || h.seq == 0 { // an environment without a head is not known to DropOrphans
+	if !h.quietUntil.IsZero() || h.seq == 0 { // without a head DropOrphans does not know it
 		if err := s.wake(ctx, env); err != nil {
 			return state.Lease{}, err
 		}
 	}
 	running, err := s.mayHaveRun(ctx, env, rec)
-	if fault.Is(err, fault.NotFound) { // it took so long that another holds the lease and says what runs
+	if fault.Is(err, fault.NotFound) { // by now another holds the lease and says what runs
 		err = fault.New(fault.Unavailable, "take lease", "%s was taken over meanwhile", key)
 	}
-	return state.Lease{Key: key, Holder: holder, Fence: rec.fence, Until: until, Running: running, Wave: rec.wave}, err
+	return state.Lease{
+		Key:     key,
+		Holder:  holder,
+		Fence:   rec.fence,
+		Until:   until,
+		Running: running,
+		Wave:    rec.wave,
+	}, err
 }
 
 // Release implements deploy.State.
-func (s *State) Release(ctx context.Context, env string, l state.Lease) error {
+func (s *leases) Release(ctx context.Context, env string, l state.Lease) error {
 	rec, err := s.change(ctx, env, keyOf(l.Key), func(e *edit) error {
 		if e.rec.seq == 0 || e.rec.fence != l.Fence || e.rec.holder == "" {
 			return errNothing
@@ -62,27 +85,10 @@ func (s *State) Release(ctx context.Context, env string, l state.Lease) error {
 }
 
 // Leases implements deploy.State.
-func (s *State) Leases(ctx context.Context, env string) ([]state.Lease, error) {
+func (s *leases) Leases(ctx context.Context, env string) ([]state.Lease, error) {
 	recs, err := s.readRecords(ctx, env)
 	if err != nil {
 		return nil, err
 	}
 	return s.leasesIn(ctx, recs)
-}
-
-// leasesIn returns the leases that records hold.
-func (s *State) leasesIn(ctx context.Context, recs []*record) ([]state.Lease, error) {
-	var out []state.Lease
-	for _, r := range recs {
-		if key, ok := laneOf(r.key); ok && r.fence > 0 {
-			running, err := s.idsOf(ctx, r.running)
-			// Not found: it ran before, and does not now, or it is lost, as it is when it does not
-			// decode. Who takes the lease next says anew what may have run.
-			if err != nil && !isLost(err) {
-				return nil, err
-			}
-			out = append(out, state.Lease{Key: key, Holder: r.holder, Fence: r.fence, Until: r.until, Running: running, Wave: r.wave})
-		}
-	}
-	return out, nil
 }

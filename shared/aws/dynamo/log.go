@@ -18,7 +18,12 @@ import (
 type Log interface {
 	// Actions returns the actions in the log that q selects and that were finished at a time or
 	// later, newest first.
-	Actions(ctx context.Context, env string, q state.ActionQuery, since time.Time) ([]state.Action, error)
+	Actions(
+		ctx context.Context,
+		env string,
+		q state.ActionQuery,
+		since time.Time,
+	) ([]state.Action, error)
 	// Ended returns the ids of actions in the log that were finished at from or later and before
 	// to.
 	Ended(ctx context.Context, env string, from, to time.Time) (map[string]bool, error)
@@ -33,9 +38,9 @@ func cursorPart(env string) string { return "C/" + env }
 
 // cursors returns all cursors of an environment by the key of their tablet. Without a log there are
 // none.
-func (s *State) cursors(ctx context.Context, env string) (map[string]int64, error) {
+func (s *compactor) cursors(ctx context.Context, env string) (map[string]int64, error) {
 	out := map[string]int64{}
-	if s.Log == nil {
+	if s.log == nil {
 		return out, nil
 	}
 	err := s.query(ctx, partition(cursorPart(env), "", true), func(i item) (bool, error) {
@@ -48,68 +53,35 @@ func (s *State) cursors(ctx context.Context, env string) (map[string]int64, erro
 // loggedTo returns the cursor of a tablet, as far as pieces from one on can go because of it; 0
 // when nothing was ever logged, or there is no log. What is only in the tail was committed just
 // now: it would not be worth a request.
-func (s *State) loggedTo(ctx context.Context, env string, rec *record, from int) (int64, error) {
-	if s.Log == nil || !slices.ContainsFunc(rec.refs[from:], func(f ref) bool { return f.kind == pageRef }) {
+func (s *compactor) loggedTo(
+	ctx context.Context,
+	env string,
+	rec *record,
+	from int,
+) (int64, error) {
+	if s.log == nil ||
+		!slices.ContainsFunc(rec.refs[from:], func(f ref) bool { return f.kind == pageRef }) {
 		return 0, nil
 	}
 	i, err := s.get(ctx, cursorPart(env), rec.key)
 	return attributevalue.NumberOf(i, attrSeq), err
 }
 
-// actedTo returns the last change of a tablet that has something to log; 0: there was none.
-func (s *State) actedTo(rec *record) (int64, error) {
-	for i := len(rec.tail) - 1; i >= 0; i-- {
-		o, err := s.describeEntry(rec.tail[i])
-		if err != nil {
-			return 0, err
-		}
-		if o.n > 0 {
-			return max(rec.acted, rec.tail[i].seq), nil
-		}
-	}
-	return rec.acted, nil
-}
-
 // advance moves a cursor, forward only.
-func (s *State) advance(ctx context.Context, env, key string, to int64) error {
+func (s *compactor) advance(ctx context.Context, env, key string, to int64) error {
 	i := keyItem(cursorPart(env), key)
 	i[attrSeq] = attributevalue.Number(to)
-	_, err := s.API.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: i, ConditionExpression: aws.String("attribute_not_exists(k) OR n < :n"),
-		ExpressionAttributeValues: item{":n": attributevalue.Number(to)}})
+	_, err := s.api.PutItem(
+		ctx,
+		&dynamodb.PutItemInput{
+			TableName:                 &s.table,
+			Item:                      i,
+			ConditionExpression:       aws.String("attribute_not_exists(k) OR n < :n"),
+			ExpressionAttributeValues: item{":n": attributevalue.Number(to)},
+		},
+	)
 	if awserr.Is(err, awserr.ConditionFailed) {
 		return nil // it is there already
 	}
 	return awserr.Fault("write state", err)
-}
-
-// tabletRecords reads the records of all lanes and of the parameters.
-func (s *State) tabletRecords(ctx context.Context, env string) ([]*record, error) {
-	recs, err := s.readRecords(ctx, env)
-	if err != nil {
-		return nil, err
-	}
-	params, err := s.readRecord(ctx, env, paramsKey)
-	return append(recs, params), err
-}
-
-// allLogged reports whether all that was committed in an environment is in the log.
-func (s *State) allLogged(ctx context.Context, env string) (bool, error) {
-	if s.Log == nil {
-		return true, nil
-	}
-	at, err := s.cursors(ctx, env)
-	if err != nil {
-		return false, err
-	}
-	recs, err := s.tabletRecords(ctx, env)
-	if err != nil {
-		return false, err
-	}
-	for _, rec := range recs {
-		last, err := s.actedTo(rec)
-		if err != nil || last > at[rec.key] {
-			return false, err
-		}
-	}
-	return true, nil
 }

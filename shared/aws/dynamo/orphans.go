@@ -15,7 +15,7 @@ import (
 // day is plenty. It reads everything that the table holds, so it is for now and then.
 func (s *State) DropOrphans(ctx context.Context, before time.Time) (int, error) {
 	old := map[string]bool{}
-	if err := s.Objects.List(ctx, func(name string, stored time.Time) error {
+	if err := s.objects.List(ctx, func(name string, stored time.Time) error {
 		if stored.Before(before) {
 			old[name] = true
 		}
@@ -39,7 +39,7 @@ func (s *State) DropOrphans(ctx context.Context, before time.Time) (int, error) 
 	if len(names) == 0 {
 		return 0, nil
 	}
-	return len(names), s.Objects.Delete(ctx, names...)
+	return len(names), s.objects.Delete(ctx, names...)
 }
 
 // eachNamed calls f for the objects that items of an environment name.
@@ -71,7 +71,7 @@ func (s *State) eachNamed(ctx context.Context, env string, f func(name string)) 
 			if r.kind == objectRef {
 				f(r.name)
 			} else {
-				pieces = append(pieces, keyItem(s.refKey(env, key, r)))
+				pieces = append(pieces, keyItem(refKey(env, key, r)))
 			}
 		}
 		return true, nil

@@ -7,8 +7,6 @@ import (
 	"southbound/shared/deploy"
 )
 
-var _ deploy.Overviewer = (*State)(nil)
-
 // Overview implements deploy.Overviewer: the head, all records, and the head again, and those
 // pieces of lanes that hold something that is scheduled. What follows from a commit is in the
 // outbox or scheduled by a planner, who changes the head: it is in what was read, or that is read
@@ -18,7 +16,7 @@ var _ deploy.Overviewer = (*State)(nil)
 // read after it to one that was read before, and a piece may be newer than the record that named
 // it. Both make something vanish that is still to be done. So where nothing seems to be left, the
 // records are read once more: if none has changed, all of them were so at the moment between.
-func (s *State) Overview(ctx context.Context, env string) (out deploy.Overview, err error) {
+func (s *rows) Overview(ctx context.Context, env string) (out deploy.Overview, err error) {
 	before, err := s.readHead(ctx, env)
 	if err != nil {
 		return out, err
@@ -46,7 +44,7 @@ func (s *State) Overview(ctx context.Context, env string) (out deploy.Overview, 
 }
 
 // stillSo reports whether the records are as they were read. Leases may have been renewed.
-func (s *State) stillSo(ctx context.Context, env string, recs []*record) (bool, error) {
+func (s *rows) stillSo(ctx context.Context, env string, recs []*record) (bool, error) {
 	again, err := s.readRecords(ctx, env)
 	return slices.EqualFunc(recs, again, func(a, b *record) bool {
 		return a.key == b.key && a.seq == b.seq
@@ -54,7 +52,7 @@ func (s *State) stillSo(ctx context.Context, env string, recs []*record) (bool, 
 }
 
 // overview reads everything once, and returns the records that it is of.
-func (s *State) overview(
+func (s *rows) overview(
 	ctx context.Context, env string, h *head,
 ) (out deploy.Overview, recs []*record, err error) {
 	if out.Env, err = h.env(); err != nil {

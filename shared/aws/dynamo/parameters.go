@@ -9,7 +9,11 @@ import (
 )
 
 // Parameters implements deploy.State.
-func (s *State) Parameters(ctx context.Context, env string, q state.ParameterQuery) ([]state.Parameter, error) {
+func (s *rows) Parameters(
+	ctx context.Context,
+	env string,
+	q state.ParameterQuery,
+) ([]state.Parameter, error) {
 	rec, err := s.readRecord(ctx, env, paramsKey)
 	if err != nil || rec.seq == 0 {
 		return nil, err
@@ -31,6 +35,9 @@ func (s *State) Parameters(ctx context.Context, env string, q state.ParameterQue
 		}
 		return nil
 	})
-	slices.SortFunc(out, func(a, b state.Parameter) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name)) })
-	return slices.CompactFunc(out, func(a, b state.Parameter) bool { return a.Of == b.Of && a.Name == b.Name }), err
+	order := func(a, b state.Parameter) int {
+		return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name))
+	}
+	slices.SortFunc(out, order)
+	return slices.CompactFunc(out, func(a, b state.Parameter) bool { return order(a, b) == 0 }), err
 }

@@ -6,12 +6,11 @@ import (
 	"time"
 
 	"southbound/shared/aws/attributevalue"
-	"southbound/shared/fault"
 )
 
 // QuietUntil says of each environment until when nothing is due in it; the zero time when that is
 // not known. It is one query.
-func (s *State) QuietUntil(ctx context.Context) (map[string]time.Time, error) {
+func (s *environments) QuietUntil(ctx context.Context) (map[string]time.Time, error) {
 	out := map[string]time.Time{}
 	err := s.query(ctx, partition(headPart, headPrefix, false), func(i item) (bool, error) {
 		name := strings.TrimPrefix(attributevalue.TextOf(i, attrSort), headPrefix)
@@ -35,7 +34,7 @@ func (h *head) quiet() time.Time {
 // lease looks for the note afterwards and removes it, and while a lease is held no environment is
 // quiet. So whatever begins meanwhile is seen by one side or the other, and a process that dies
 // between two writes leaves a note that does not count.
-func (s *State) MarkQuiet(ctx context.Context, env string, until time.Time) (bool, error) {
+func (s *environments) MarkQuiet(ctx context.Context, env string, until time.Time) (bool, error) {
 	h, err := s.readHead(ctx, env)
 	if err != nil || h.seq == 0 {
 		return false, err
@@ -65,7 +64,12 @@ func notLost(err error) error {
 }
 
 // isQuiet reports whether nothing in the records has to be looked at before a time.
-func (s *State) isQuiet(ctx context.Context, env string, h *head, until time.Time) (bool, error) {
+func (s *environments) isQuiet(
+	ctx context.Context,
+	env string,
+	h *head,
+	until time.Time,
+) (bool, error) {
 	e, err := h.env()
 	if err != nil || e.Releasing != 0 {
 		return false, err
@@ -76,12 +80,13 @@ func (s *State) isQuiet(ctx context.Context, env string, h *head, until time.Tim
 	}
 	for _, r := range recs {
 		waving := e.Wave.Epoch != 0 && r.wave < e.Wave.Epoch && r.total() > 0
-		if r.tickets > 0 || r.outbox > 0 || r.holder != "" || waving || (!r.due.IsZero() && r.due.Before(until)) {
+		if r.tickets > 0 || r.outbox > 0 || r.holder != "" || waving ||
+			(!r.due.IsZero() && r.due.Before(until)) {
 			return false, nil
 		}
 	}
-	if s.Waits != nil {
-		if waits, err := s.Waits(ctx, env); waits || err != nil {
+	if s.waits != nil {
+		if waits, err := s.waits(ctx, env); waits || err != nil {
 			return false, err
 		}
 	}
@@ -91,7 +96,7 @@ func (s *State) isQuiet(ctx context.Context, env string, h *head, until time.Tim
 // Wake ends the quiet of an environment in which something else than the state holds has begun to
 // wait: it is called after that was written, as who marks the environment quiet looks for it
 // (Config.Waits) after the note was made. An environment that is not there is made.
-func (s *State) Wake(ctx context.Context, env string) error {
+func (s *environments) Wake(ctx context.Context, env string) error {
 	_, err := s.changeHead(withPurpose(ctx, Purpose{Name: "rest"}), env, func(h *head) error {
 		if h.quietUntil.IsZero() && h.seq != 0 {
 			return errNothing
@@ -99,21 +104,6 @@ func (s *State) Wake(ctx context.Context, env string) error {
 		return nil // every change of a head ends the quiet
 	})
 	if err == errNothing { // it is never wrapped
-		return nil
-	}
-	return err
-}
-
-// wake ends the quiet of an environment.
-func (s *State) wake(ctx context.Context, env string) error {
-	_, err := s.changeHead(withPurpose(ctx, Purpose{Name: "rest"}), env, func(h *head) error {
-		if h.quietUntil.IsZero() && h.seq != 0 {
-			return errNothing
-		}
-		h.quietUntil = time.Time{}
-		return nil
-	})
-	if err == errNothing || fault.Is(err, fault.Canceled) { // it is never wrapped
 		return nil
 	}
 	return err

@@ -15,15 +15,15 @@ import (
 // Large: it is a stored record. Its fields stand side by side in the item, and tablets hold them in
 // this order.
 type record struct {
-	key   string
-	seq   int64  // of changes; 0: there is no item
-	nonce uint64 // of the write that made it so
+	key   string // sort key of the item: the lane's, or the parameters'
+	seq   int64  // of changes, grows by one with each; 0: there is no item
+	nonce uint64 // of the write that made it so: tells our own write from another's
 
-	holder  string
-	fence   int64
-	until   time.Time
-	wave    int64
-	running idList
+	holder  string    // of the lease; "": nobody has it
+	fence   int64     // grows with each taking of the lease, never otherwise
+	until   time.Time // when others may take the lease; grows as long as one holds it
+	wave    int64     // the last whose check of all rows was finished here; never falls
+	running idList    // what the holder may be running: written before it runs
 	// before is what ran before running was said, while it was not known yet whether that was
 	// accepted.
 	before idList
@@ -31,13 +31,16 @@ type record struct {
 	tx        int64  // the last rolled-forward commit that this tablet took its part of
 	conflicts idList // what did not fit of it
 
-	counts  map[state.Status]int
-	tickets int
-	outbox  int
-	due     time.Time // the earliest timer; zero: none
-	foreign bool      // may hold rows of agents that are not the lane's
-	acted   int64     // the last change with something to log that is in a page; see Unlogged
+	// What the rows come to, always as refs and tail say; so most queries need not read these.
+	counts  map[state.Status]int // rows by status, without zeros
+	tickets int                  // rows that are scheduled
+	outbox  int                  // entries of the outbox
+	due     time.Time            // the earliest timer; zero: none
+	foreign bool                 // may hold rows of agents that are not the lane's; never ends
+	acted   int64                // the last change with something to log that is in a page
 
+	// What the tablet holds: pieces, oldest first, without a gap between their changes, and after
+	// them the newest changes themselves.
 	refs []ref
 	tail []entry
 }
@@ -54,26 +57,26 @@ const (
 // ref names a piece with the changes from first to last.
 type ref struct {
 	kind        refKind
-	first, last int64
-	size        int
-	objects     int // that it takes to read it
-	name        string
+	first, last int64  // of changes, both included
+	size        int    // bytes, with those of its objects
+	objects     int    // that it takes to read it
+	name        string // of the object, or the end of the item's sort key; pages have none
 }
 
 // entry is one change of a tablet: its delta, compressed, or the object that holds it.
 type entry struct {
-	seq  int64
-	data []byte
-	*object
+	seq     int64  // of the change; in a tablet they ascend
+	data    []byte // the packed delta; empty when it is in an object and was not fetched
+	*object        // nil: the delta stands here
 }
 
 // object is a delta that stands in an object, with what is to be known of its actions.
 type object struct {
-	name     string
-	size     int
-	n        int       // of what is to be logged
-	ids      [2]string // of actions
-	finished [2]time.Time
+	name     string       // never used twice
+	size     int          // bytes
+	n        int          // actions, parameters and removals that are to be logged
+	ids      [2]string    // the least and the greatest of actions; "": it has none
+	finished [2]time.Time // when the first and the last of actions was finished
 }
 
 // acts reports whether there are actions in it, and not only other things to log.
@@ -81,7 +84,8 @@ func (o *object) acts() bool { return o.ids[0] != "" }
 
 func (r *record) clone() *record {
 	out := *r
-	out.counts, out.refs, out.tail = maps.Clone(r.counts), slices.Clone(r.refs), slices.Clone(r.tail)
+	out.counts = maps.Clone(r.counts)
+	out.refs, out.tail = slices.Clone(r.refs), slices.Clone(r.tail)
 	return &out
 }
 
@@ -127,9 +131,18 @@ func (r *record) since() int64 {
 const recordFormat = 1
 
 // statusWords are the statuses by the byte they are stored as: only ever added to.
-var statusWords = []string{string(state.StatusDeployed), string(state.StatusFailed), string(state.StatusSkipped), string(state.StatusBlocked),
-	string(state.StatusUndefined), string(state.StatusAvailable), string(state.StatusDeploying), string(state.StatusOrphaned),
-	string(state.StatusNonCompliant), string(state.StatusUnavailable)}
+var statusWords = []string{
+	string(state.StatusDeployed),
+	string(state.StatusFailed),
+	string(state.StatusSkipped),
+	string(state.StatusBlocked),
+	string(state.StatusUndefined),
+	string(state.StatusAvailable),
+	string(state.StatusDeploying),
+	string(state.StatusOrphaned),
+	string(state.StatusNonCompliant),
+	string(state.StatusUnavailable),
+}
 
 // encode returns the stored form of all but key and seq.
 func (r *record) encode(p *packer) []byte {
@@ -171,7 +184,15 @@ func decodeRecord(key string, seq int64, b []byte, p *packer) (*record, error) {
 	if d.Byte() != recordFormat {
 		return nil, damaged("the record of %s has another format", key)
 	}
-	r := &record{key: key, seq: seq, nonce: d.Uint(), holder: d.holder(), fence: d.Int(), until: d.Time(), wave: d.Int()}
+	r := &record{
+		key:    key,
+		seq:    seq,
+		nonce:  d.Uint(),
+		holder: d.holder(),
+		fence:  d.Int(),
+		until:  d.Time(),
+		wave:   d.Int(),
+	}
 	r.running, r.before = d.idList(p), d.idList(p)
 	r.tx = d.Int()
 	r.conflicts = d.idList(p)
@@ -182,7 +203,8 @@ func decodeRecord(key string, seq int64, b []byte, p *packer) (*record, error) {
 			r.counts[status] = int(d.Uint())
 		}
 	}
-	r.tickets, r.outbox, r.due, r.foreign, r.acted = int(d.Uint()), int(d.Uint()), d.Time(), d.Bool(), d.Int()
+	r.tickets, r.outbox = int(d.Uint()), int(d.Uint())
+	r.due, r.foreign, r.acted = d.Time(), d.Bool(), d.Int()
 	for n := d.Len(); n > 0 && !d.Bad; n-- {
 		f := ref{kind: refKind(d.Byte()), first: d.Int()}
 		f.last, f.size, f.objects, f.name = f.first+d.Int(), int(d.Uint()), int(d.Uint()), d.Hex()

@@ -13,7 +13,7 @@ import (
 // DropActions implements deploy.State: what was finished before the horizon is forgotten by moving
 // it. Then pages are removed that hold nothing else, or only what is in the log, as far as no
 // tablet needs them; what is in the log expires there.
-func (s *State) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
+func (s *actions) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
 	const tries = 5
 	for try := 1; ; try++ {
 		n, err := s.dropActions(ctx, env, before)
@@ -24,12 +24,19 @@ func (s *State) DropActions(ctx context.Context, env string, before time.Time) (
 	}
 }
 
-func (s *State) dropActions(ctx context.Context, env string, before time.Time) (int, error) {
+func (s *actions) dropActions(ctx context.Context, env string, before time.Time) (int, error) {
 	was, err := s.readHead(ctx, env)
 	if err != nil || was.seq == 0 && before.IsZero() || !before.After(was.horizon) {
 		return 0, err
 	}
-	d := &dropper{s: s, env: env, from: was.horizon, to: before, ids: map[string]bool{}, inUse: map[string]bool{}}
+	d := &dropper{
+		s:     s,
+		env:   env,
+		from:  was.horizon,
+		to:    before,
+		ids:   map[string]bool{},
+		inUse: map[string]bool{},
+	}
 	if err := d.survey(ctx); err != nil {
 		return 0, err
 	}
@@ -43,8 +50,8 @@ func (s *State) dropActions(ctx context.Context, env string, before time.Time) (
 			return 0, err
 		}
 	}
-	if s.Log != nil {
-		if err := s.Log.Expire(ctx, env); err != nil {
+	if s.log != nil {
+		if err := s.log.Expire(ctx, env); err != nil {
 			return 0, err
 		}
 	}
@@ -53,7 +60,7 @@ func (s *State) dropActions(ctx context.Context, env string, before time.Time) (
 
 // dropper removes actions that were finished before a time.
 type dropper struct {
-	s        *State
+	s        *actions
 	env      string
 	from, to time.Time
 	ids      map[string]bool // of what is forgotten
@@ -85,10 +92,10 @@ func (d *dropper) survey(ctx context.Context) error {
 			return err
 		}
 	}
-	if d.s.Log == nil {
+	if d.s.log == nil {
 		return nil
 	}
-	logged, err := d.s.Log.Ended(ctx, d.env, d.from, d.to)
+	logged, err := d.s.log.Ended(ctx, d.env, d.from, d.to)
 	maps.Copy(d.ids, logged)
 	return err
 }
@@ -105,7 +112,7 @@ func (d *dropper) pages(ctx context.Context, part string) error {
 			return false, err
 		}
 		gone, err := d.count(ctx, key, p.entries)
-		if d.s.Log != nil {
+		if d.s.log != nil {
 			gone = p.last <= d.at[key]
 		}
 		if gone && d.recs[key] != nil {
@@ -137,7 +144,8 @@ func (d *dropper) count(ctx context.Context, key string, entries []entry) (bool,
 		case x.seq <= d.at[key]:
 		case x.object == nil:
 			list = append(list, x)
-		case !x.acts(), x.finished[1].Before(d.from): // forgotten before, and maybe not there any more
+		case !x.acts(),
+			x.finished[1].Before(d.from): // forgotten before, and maybe not there any more
 		case !x.finished[0].Before(d.to):
 			all = false
 		default:
@@ -172,7 +180,7 @@ func (d *dropper) remove(ctx context.Context) error {
 	for _, p := range d.old {
 		key, _ := pageOf(p.sort)
 		rec := d.recs[key]
-		if rec.needs(p.last) && d.s.Log == nil {
+		if rec.needs(p.last) && d.s.log == nil {
 			if _, tried := merged[key]; !tried {
 				merged[key] = d.s.merge(ctx, d.env, rec, 0) == nil
 			}
@@ -191,7 +199,10 @@ func (d *dropper) remove(ctx context.Context) error {
 		return err
 	}
 	for _, p := range gone { // after the pages, which name them
-		d.s.dropObjects(ctx, slices.DeleteFunc(p.entries, func(x entry) bool { return x.object != nil && d.inUse[x.name] })...)
+		unused := slices.DeleteFunc(p.entries, func(x entry) bool {
+			return x.object != nil && d.inUse[x.name]
+		})
+		d.s.dropObjects(ctx, unused...)
 	}
 	return nil
 }

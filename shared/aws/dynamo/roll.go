@@ -11,11 +11,16 @@ import (
 )
 
 // errLong says that a tablet did its part so long ago that what did not fit is not known any more.
-var errLong = fault.New(fault.Unavailable, "finish commit", "others have finished it, and begun another").WithHint("read again what came of it")
+var errLong = fault.New(fault.Unavailable, "finish commit",
+	"others have finished it, and begun another").WithHint("read again what came of it")
 
 // rollTablet makes one tablet do its part, once: together with it, rows leave the tablets that they
 // move from.
-func (s *State) rollTablet(ctx context.Context, env, key string, f *forward) ([]resource.ID, error) {
+func (s *forwarder) rollTablet(
+	ctx context.Context,
+	env, key string,
+	f *forward,
+) ([]resource.ID, error) {
 	rec, err := s.readRecord(ctx, env, key)
 	if err != nil {
 		return nil, err
@@ -67,7 +72,7 @@ func (s *State) rollTablet(ctx context.Context, env, key string, f *forward) ([]
 // mayNotFit returns what may not have fitted of a part when the list of that is lost, which is any
 // of its rows, and has the record say so anew, so that all who roll the commit know the same. With
 // errLost the tablet has gone on since it was read.
-func (s *State) mayNotFit(
+func (s *forwarder) mayNotFit(
 	ctx context.Context, env string, rec *record, p *part,
 ) ([]resource.ID, error) {
 	now, err := s.readRecord(ctx, env, rec.key)
@@ -116,7 +121,7 @@ func (r *roller) moved(now *state.Row) bool {
 
 // roller is one tablet doing its part.
 type roller struct {
-	s         *State
+	s         *forwarder
 	env       string
 	key       string
 	edits     map[string]*edit // this tablet's, and those that rows leave

@@ -13,15 +13,23 @@ import (
 	"southbound/shared/resource"
 )
 
+// rows answers queries for rows, and for what is kept in their tablets.
+type rows struct{ *reader }
+
 // Rows implements deploy.State.
-func (s *State) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
+func (s *rows) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
 	var out []state.Row
 	err := s.eachFound(ctx, env, ids, func(_ *image, r *state.Row) { out = append(out, *r) })
 	return out, err
 }
 
 // eachFound calls f for each of ids that has a row, with what it is in.
-func (s *State) eachFound(ctx context.Context, env string, ids []resource.ID, f func(m *image, r *state.Row)) error {
+func (s *rows) eachFound(
+	ctx context.Context,
+	env string,
+	ids []resource.ID,
+	f func(m *image, r *state.Row),
+) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -59,7 +67,7 @@ func (s *State) eachFound(ctx context.Context, env string, ids []resource.ID, f 
 }
 
 // LaneRows implements deploy.State.
-func (s *State) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
+func (s *rows) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
 	rec, err := s.readRecord(ctx, env, keyOf(lane))
 	if err != nil || rec.total() == 0 || (!all && rec.tickets == 0) {
 		return nil, err
@@ -82,7 +90,12 @@ func (s *State) LaneRows(ctx context.Context, env, lane string, all bool) ([]sta
 }
 
 // ScanRows implements deploy.State.
-func (s *State) ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]state.Row, error) {
+func (s *rows) ScanRows(
+	ctx context.Context,
+	env string,
+	after resource.ID,
+	limit int,
+) ([]state.Row, error) {
 	recs, err := s.readRecords(ctx, env)
 	if err != nil {
 		return nil, err
@@ -113,7 +126,7 @@ func (s *State) ScanRows(ctx context.Context, env string, after resource.ID, lim
 
 // Schedule implements deploy.State: head, records, and the head again. The records are read one
 // after the other, but only a planner adds tickets, and it changes the head.
-func (s *State) Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error) {
+func (s *rows) Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error) {
 	before, err := s.readHead(ctx, env)
 	if err != nil {
 		return state.Schedule{}, err
@@ -144,7 +157,7 @@ type scheduled struct {
 }
 
 // schedule returns what is scheduled for some agents, or for all when none is given.
-func (s *State) schedule(
+func (s *rows) schedule(
 	ctx context.Context, env string, h *head, agents []string,
 ) (scheduled, error) {
 	recs, err := s.readRecords(ctx, env)
@@ -155,7 +168,7 @@ func (s *State) schedule(
 }
 
 // scheduleIn is the same of records that were read.
-func (s *State) scheduleIn(
+func (s *rows) scheduleIn(
 	ctx context.Context, env string, h *head, recs []*record, agents []string,
 ) (scheduled, error) {
 	e, err := h.env()
@@ -182,7 +195,8 @@ func (s *State) scheduleIn(
 					out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: lane, N: r.ticket})
 				}
 			}
-			if !waving || m.wave >= e.Wave.Epoch || len(m.rows) == 0 { // the image may be newer than the record
+			// The image may be newer than the record.
+			if !waving || m.wave >= e.Wave.Epoch || len(m.rows) == 0 {
 				return nil
 			}
 			if out.Unfinished == nil {
@@ -201,10 +215,16 @@ func (s *State) scheduleIn(
 }
 
 // Finished implements deploy.State.
-func (s *State) Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error) {
+func (s *rows) Finished(
+	ctx context.Context,
+	env string,
+	ids []resource.ID,
+	epoch int64,
+) ([]resource.ID, error) {
 	open := map[resource.ID]bool{}
 	err := s.eachFound(ctx, env, ids, func(m *image, r *state.Row) {
-		checked := epoch == 0 || r.Checked >= epoch || m.wave >= epoch || (m.epoch == epoch && m.checked[r.ID])
+		checked := epoch == 0 || r.Checked >= epoch || m.wave >= epoch ||
+			(m.epoch == epoch && m.checked[r.ID])
 		open[r.ID] = r.Ticket != 0 || !checked
 	})
 	if err != nil {
@@ -220,7 +240,12 @@ func (s *State) Finished(ctx context.Context, env string, ids []resource.ID, epo
 }
 
 // Due implements deploy.State.
-func (s *State) Due(ctx context.Context, env string, at time.Time, limit int) ([]resource.ID, time.Time, error) {
+func (s *rows) Due(
+	ctx context.Context,
+	env string,
+	at time.Time,
+	limit int,
+) ([]resource.ID, time.Time, error) {
 	recs, err := s.readRecords(ctx, env)
 	if err != nil {
 		return nil, time.Time{}, err
@@ -259,7 +284,10 @@ func (s *State) Due(ctx context.Context, env string, at time.Time, limit int) ([
 			return nil, time.Time{}, err
 		}
 	}
-	slices.SortFunc(due, func(a, b timer) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(
+		due,
+		func(a, b timer) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id)) },
+	)
 	var out []resource.ID
 	seen := map[resource.ID]bool{}
 	for _, t := range due {
@@ -275,7 +303,7 @@ func (s *State) Due(ctx context.Context, env string, at time.Time, limit int) ([
 }
 
 // Counts implements deploy.State.
-func (s *State) Counts(ctx context.Context, env string) (map[state.Status]int, error) {
+func (s *rows) Counts(ctx context.Context, env string) (map[state.Status]int, error) {
 	recs, err := s.readRecords(ctx, env)
 	return countsIn(recs), err
 }
@@ -291,7 +319,7 @@ func countsIn(recs []*record) map[state.Status]int {
 }
 
 // Outbox implements deploy.State.
-func (s *State) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
+func (s *rows) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
 	recs, err := s.readRecords(ctx, env)
 	if err != nil {
 		return nil, err
@@ -308,6 +336,9 @@ func (s *State) Outbox(ctx context.Context, env string, limit int) ([]state.Outb
 			return nil, err
 		}
 	}
-	slices.SortFunc(out, func(a, b state.Outbox) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(
+		out,
+		func(a, b state.Outbox) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) },
+	)
 	return out[:min(limit, len(out))], nil
 }

@@ -1,28 +1,55 @@
 // Package dynamo keeps the engine's state in one DynamoDB table, with an object store for what is
 // large. docs/design/aws-ports.md says how, and why.
+//
+// State is put together of layers. Each uses those below it, and none above:
+//
+//	environments rows leases versions actions   answer the methods of the ports
+//	reader       reads heads and records, after finishing a commit that is being rolled forward
+//	forwarder    has tablets do their parts of such a commit
+//	compactor    merges the pieces of a tablet, and keeps those that the log does not have yet
+//	writer       writes edits of tablets, on the condition that nobody else has changed them
+//	tablets      reads tablets, and keeps them in memory
+//	storage      packs what is stored, and puts what is large into objects
+//	items        calls DynamoDB; jobs need no more than that
+//
+// A commit goes through all of them. It reads what it needs (view), decides what is to be written
+// (draft), and writes it in one transaction: the records of its tablets, each with the change as a
+// delta, the head when something of it changes, and items beside them. If a record has changed
+// meanwhile, the write is refused, and the commit is prepared anew. A commit over too many tablets
+// is written as a note beside the records (forward), together with its guard and the head; then
+// each tablet does its part, by whoever reads the environment next, if this process ends.
 package dynamo
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
-	"southbound/shared/fault"
-	"southbound/shared/platform"
 )
 
 // API is what State needs of DynamoDB; *dynamodb.Client has it.
 type API interface {
-	GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
-	PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
-	Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
-	BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
-	BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error)
-	TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	GetItem(
+		ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options),
+	) (*dynamodb.GetItemOutput, error)
+	PutItem(
+		ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options),
+	) (*dynamodb.PutItemOutput, error)
+	Query(
+		ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options),
+	) (*dynamodb.QueryOutput, error)
+	BatchGetItem(
+		ctx context.Context, in *dynamodb.BatchGetItemInput, opts ...func(*dynamodb.Options),
+	) (*dynamodb.BatchGetItemOutput, error)
+	BatchWriteItem(
+		ctx context.Context, in *dynamodb.BatchWriteItemInput, opts ...func(*dynamodb.Options),
+	) (*dynamodb.BatchWriteItemOutput, error)
+	TransactWriteItems(
+		ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options),
+	) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
 // Objects keeps what is too large for the table. Names are never used twice.
@@ -55,25 +82,23 @@ type Config struct {
 
 const defaultCache = 128 << 20
 
-// State is deploy.State on a table that Table describes. It may be used by any number of goroutines
-// and processes.
+// State is state.State on a table that Table describes. It may be used by any number of goroutines
+// and processes. It is put together of parts that stand upon each other; the package's comment says
+// how.
 type State struct {
-	Config
-	pack   *packer
-	limits limits
-
-	mu      sync.Mutex
-	tablets map[tabletKey]*tablet
-	tick    int64
-	docs    map[string][]byte // a few, by the name of the object
-	// started is what was accepted of Next, of leases that this process holds.
-	started map[tabletKey]started
-
-	idleEpochs map[string]idleEpoch // by environment, see State.IdleEpoch
-	version    lastVersion
+	*reader
+	*environments
+	*leases
+	*versions
+	*actions
+	*jobs
 }
 
-var _ state.State = (*State)(nil)
+var (
+	_ state.State       = (*State)(nil)
+	_ state.Jobs        = (*State)(nil)
+	_ deploy.Overviewer = (*State)(nil)
+)
 
 // New returns the state in a table that exists.
 func New(c Config) (*State, error) {
@@ -85,13 +110,24 @@ func New(c Config) (*State, error) {
 	if c.CacheBytes <= 0 {
 		c.CacheBytes = defaultCache
 	}
-	return &State{Config: c, pack: p, limits: c.Host.limits(), tablets: map[tabletKey]*tablet{}, docs: map[string][]byte{}, started: map[tabletKey]started{},
-		idleEpochs: map[string]idleEpoch{}}, nil
+	table := &items{api: c.API, table: c.Table, host: c.Host}
+	kept := &storage{items: table, objects: c.Objects, pack: p, limits: c.Host.limits()}
+	cache := &tablets{storage: kept, cacheBytes: c.CacheBytes, cached: map[tabletKey]*tablet{}}
+	merging := &compactor{writer: &writer{cache}, log: c.Log}
+	r := &reader{forwarder: &forwarder{merging}, idleEpochs: map[string]idleEpoch{}}
+	return &State{
+		reader:       r,
+		environments: &environments{reader: r, waits: c.Waits},
+		leases:       &leases{rows: &rows{r}, started: map[tabletKey]started{}},
+		versions:     &versions{reader: r, docs: map[string][]byte{}},
+		actions:      &actions{r},
+		jobs:         &jobs{table},
+	}, nil
 }
 
 // limits say when what is done otherwise. Tests make them small.
 type limits struct {
-	inline   int // bytes of a compressed delta that stands in a record: above, a PUT of an object is the cheaper one
+	inline   int // bytes of a packed delta in a record: above, a PUT of an object is cheaper
 	record   int // bytes of a record, where it can be kept so: one write unit, with its keys
 	refs     int // pieces that a record may name before the newest are merged
 	objects  int // that reading a tablet may take before the newest are merged
@@ -102,112 +138,7 @@ type limits struct {
 	sources  int // tablets that rows move from to another in one transaction
 }
 
-// tabletKey names a tablet: the environment and the sort key of its record.
-type tabletKey struct{ env, key string }
-
-// tablet is what this process knows of a tablet: never newer than the table, often the same.
-type tablet struct {
-	mu    sync.Locker // held while the image is loaded
-	rec   *record     // guarded by State.mu; nil: not known
-	img   *image      // guarded by mu
-	size  atomic.Int64
-	touch int64
-}
-
-// known returns the record of a tablet as this process saw it last, or nil.
-func (s *State) known(key tabletKey) *record {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if b := s.tablets[key]; b != nil {
-		return b.rec
-	}
-	return nil
-}
-
-// saw remembers a record, unless a later one is known.
-func (s *State) saw(env string, r *record) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := s.tabletLocked(tabletKey{env, r.key})
-	if b.rec == nil || b.rec.seq <= r.seq {
-		b.rec = r
-	}
-}
-
-// forget makes the next use of a tablet read its record.
-func (s *State) forget(key tabletKey) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if b := s.tablets[key]; b != nil {
-		b.rec = nil
-	}
-}
-
-func (s *State) tablet(key tabletKey) *tablet {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tabletLocked(key)
-}
-
-func (s *State) tabletLocked(key tabletKey) *tablet {
-	b := s.tablets[key]
-	if b == nil {
-		b = &tablet{mu: s.Host.Lock()}
-		s.tablets[key] = b
-	}
-	s.tick++
-	b.touch = s.tick
-	return b
-}
-
-// shrink forgets the images that were not used for longest until the rest fits. Whoever uses one
-// keeps it.
-func (s *State) shrink() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for {
-		sum, oldest := int64(0), tabletKey{}
-		var first *tablet
-		for key, b := range s.tablets {
-			sum += b.size.Load()
-			if b.size.Load() > 0 && (first == nil || b.touch < first.touch) {
-				first, oldest = b, key
-			}
-		}
-		if sum <= int64(s.CacheBytes) || first == nil || first.touch == s.tick {
-			return
-		}
-		delete(s.tablets, oldest)
-	}
-}
-
 const (
 	maxTries = 60
 	maxPause = 100 * time.Millisecond
 )
-
-// errLost says that a conditional write lost against another, or that what was read is not of one
-// moment: it has to be read again.
-var errLost = fault.New(fault.Conflict, "write state", "somebody else was faster")
-
-// contend calls f until it returns something else than errLost, with growing random pauses.
-func (s *State) contend(ctx context.Context, f func() error) error {
-	for try := range maxTries {
-		err := f()
-		if err != errLost { // it is never wrapped
-			return err
-		}
-		if try > 0 {
-			limit := min(time.Millisecond<<min(try, 10), maxPause)
-			if err := s.Host.Sleep(ctx, s.pauseFor(limit)); err != nil {
-				return err
-			}
-		}
-	}
-	return fault.New(fault.Unavailable, "state", "others changed it %d times meanwhile", maxTries)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	err := platform.Clock{}.Sleep(ctx, d)
-	return fault.Wrap(fault.KindOf(err), "write state", err)
-}

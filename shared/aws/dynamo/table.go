@@ -14,6 +14,9 @@ func Table(name string) *dynamodb.CreateTableInput {
 			{AttributeName: aws.String(attrSort), AttributeType: types.ScalarAttributeTypeS},
 		},
 		KeySchema: []types.KeySchemaElement{
-			{AttributeName: aws.String(attrPart), KeyType: types.KeyTypeHash}, {AttributeName: aws.String(attrSort), KeyType: types.KeyTypeRange},
+			{
+				AttributeName: aws.String(attrPart),
+				KeyType:       types.KeyTypeHash,
+			}, {AttributeName: aws.String(attrSort), KeyType: types.KeyTypeRange},
 		}}
 }

@@ -2,13 +2,26 @@ package dynamo
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 
 	"southbound/shared/aws/attributevalue"
 	"southbound/shared/fault"
 )
 
+// tablets reads tablets, and keeps in memory what this process knows of them. It never finishes
+// what others have begun: see reader.
+type tablets struct {
+	*storage
+	cacheBytes int
+
+	mu     sync.Mutex
+	cached map[tabletKey]*tablet // guarded by mu
+	tick   int64                 // guarded by mu; grows with each use of a tablet, see tablet.touch
+}
+
 // readRecord reads the record of a tablet; one that does not exist has seq 0.
-func (s *State) readRecord(ctx context.Context, env, key string) (*record, error) {
+func (s *tablets) readRecord(ctx context.Context, env, key string) (*record, error) {
 	got, err := s.get(ctx, recordPart(env), key)
 	if err != nil {
 		return nil, err
@@ -16,11 +29,12 @@ func (s *State) readRecord(ctx context.Context, env, key string) (*record, error
 	return s.recordOf(env, key, got)
 }
 
-func (s *State) recordOf(env, key string, i item) (*record, error) {
+func (s *tablets) recordOf(env, key string, i item) (*record, error) {
 	rec := &record{key: key}
 	if i != nil {
 		var err error
-		if rec, err = decodeRecord(key, attributevalue.NumberOf(i, attrSeq), attributevalue.BytesOf(i, attrBody), s.pack); err != nil {
+		seq, body := attributevalue.NumberOf(i, attrSeq), attributevalue.BytesOf(i, attrBody)
+		if rec, err = decodeRecord(key, seq, body, s.pack); err != nil {
 			return nil, err
 		}
 	}
@@ -28,61 +42,14 @@ func (s *State) recordOf(env, key string, i item) (*record, error) {
 	return rec, nil
 }
 
-// maxRolls is how many commits in a row are finished before a reader gives up.
-const maxRolls = 50
-
-// readRecords reads the records of all lanes. A commit that is being rolled forward is finished
-// first.
-func (s *State) readRecords(ctx context.Context, env string) ([]*record, error) {
-	for try := 0; ; try++ {
-		if try == maxRolls {
-			return nil, damaged("a commit of environment %q that was begun cannot be finished", env)
-		}
-		var out []*record
-		var tx item
-		err := s.query(ctx, partition(recordPart(env), recordPrefix, true), func(i item) (bool, error) {
-			key := attributevalue.TextOf(i, attrSort)
-			if key == txSort {
-				tx = i
-				return false, nil
-			}
-			rec, err := s.recordOf(env, key, i)
-			out = append(out, rec)
-			return true, err
-		})
-		if err != nil || tx == nil {
-			return out, err
-		}
-		if err := s.rollForward(ctx, env, tx); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// unmoved calls read until no row has moved between lanes meanwhile: every commit that moves one
-// changes the head. So what is nowhere was nowhere at some moment. Where rows move all the time it
-// ends as other contention does, with Unavailable.
-func (s *State) unmoved(ctx context.Context, env string, read func() error) error {
-	before, err := s.readHead(ctx, env)
-	if err != nil {
-		return err
-	}
-	return s.contend(ctx, func() error {
-		if err := read(); err != nil {
-			return err
-		}
-		after, err := s.readHead(ctx, env)
-		if err != nil || after.seq == before.seq {
-			return err
-		}
-		before = after
-		return errLost
-	})
-}
-
 // withImage calls f with the rows of a tablet as they are at rec or later, and with the number of
 // that change in the image. Nothing of the image may be used after f.
-func (s *State) withImage(ctx context.Context, env string, rec *record, f func(m *image) error) error {
+func (s *tablets) withImage(
+	ctx context.Context,
+	env string,
+	rec *record,
+	f func(m *image) error,
+) error {
 	b := s.tablet(tabletKey{env, rec.key})
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,7 +76,7 @@ func (s *State) withImage(ctx context.Context, env string, rec *record, f func(m
 }
 
 // load brings the image of b to rec. It fails with NotFound when a piece is not there any more.
-func (s *State) load(ctx context.Context, env string, b *tablet, rec *record) error {
+func (s *tablets) load(ctx context.Context, env string, b *tablet, rec *record) error {
 	lane, _ := laneOf(rec.key)
 	if b.img == nil {
 		b.img = newImage(lane)
@@ -143,7 +110,7 @@ func (s *State) load(ctx context.Context, env string, b *tablet, rec *record) er
 }
 
 // took notes in memory what a write of this process has changed.
-func (s *State) took(env string, e *edit) {
+func (s *tablets) took(env string, e *edit) {
 	s.saw(env, e.next)
 	b := s.tablet(tabletKey{env, e.next.key})
 	b.mu.Lock()
@@ -159,97 +126,81 @@ func (s *State) took(env string, e *edit) {
 	b.size.Add(3 * int64(e.size))
 }
 
-// pieces returns, in order, what brings an image from a change to rec: compressed deltas with the
-// number of the change that each leads to.
-func (s *State) pieces(ctx context.Context, env string, rec *record, after int64) ([]entry, error) {
-	var out []entry
-	var keys []item
-	isItem := map[string]bool{} // by sort key
-	for _, f := range rec.refs {
-		if f.last <= after {
-			continue
-		}
-		switch f.kind {
-		case objectRef:
-			out = append(out, entry{seq: f.last, object: &object{name: f.name}})
-		case itemRef, pageRef:
-			part, sort := s.refKey(env, rec.key, f)
-			keys = append(keys, keyItem(part, sort))
-			isItem[sort] = true
-			out = append(out, entry{seq: f.last, object: &object{name: sort}})
-		default:
-			return nil, damaged("the record of %s names a piece of an unknown kind", rec.key)
-		}
-	}
-	found, err := s.getMany(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
-	lists := map[string][]entry{}
-	for _, i := range found {
-		sort := attributevalue.TextOf(i, attrSort)
-		if lists[sort], err = pageEntries(i); err != nil {
-			return nil, err
-		}
-	}
-	var flat []entry
-	for _, x := range out {
-		list, ok := lists[x.name]
-		switch {
-		case !isItem[x.name]:
-			flat = append(flat, x)
-		case !ok:
-			return nil, fault.New(fault.NotFound, "read state", "item %s is not there", x.name)
-		default:
-			flat = append(flat, list...)
-		}
-	}
-	flat = append(flat, rec.tail...)
-	kept := flat[:0]
-	for _, x := range flat {
-		if x.seq > after {
-			kept = append(kept, x)
-		}
-	}
-	return kept, s.fetch(ctx, kept)
+// tabletKey names a tablet: the environment and the sort key of its record.
+type tabletKey struct{ env, key string }
+
+// tablet is what this process knows of a tablet: never newer than the table, often the same.
+type tablet struct {
+	mu    sync.Locker // held while the image is loaded
+	rec   *record     // guarded by State.mu; nil: not known
+	img   *image      // guarded by mu
+	size  atomic.Int64
+	touch int64
 }
 
-// refKey returns the key of the item that a ref names.
-func (s *State) refKey(env, key string, f ref) (part, sort string) {
-	if f.kind == pageRef {
-		return pagePart(env, shardOf(key)), pageSort(key, f.last)
-	}
-	return itemPart(env), key + "/" + f.name
-}
-
-// pageEntries returns the entries of a page.
-func pageEntries(i item) ([]entry, error) {
-	d := decode(attributevalue.BytesOf(i, attrBody))
-	out := d.entries()
-	if !d.Done() {
-		return nil, damaged("page %s does not decode", attributevalue.TextOf(i, attrSort))
-	}
-	return out, nil
-}
-
-// fetch reads the objects of entries that have one.
-func (s *State) fetch(ctx context.Context, entries []entry) error {
-	const width = 8
-	errs := make([]error, len(entries))
-	var absent []int
-	for i := range entries {
-		if entries[i].object != nil && len(entries[i].data) == 0 {
-			absent = append(absent, i)
-		}
-	}
-	s.Host.Each(len(absent), width, func(n int) {
-		i := absent[n]
-		entries[i].data, errs[i] = s.Objects.Get(ctx, entries[i].name)
-	})
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+// known returns the record of a tablet as this process saw it last, or nil.
+func (s *tablets) known(key tabletKey) *record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.cached[key]; b != nil {
+		return b.rec
 	}
 	return nil
+}
+
+// saw remembers a record, unless a later one is known.
+func (s *tablets) saw(env string, r *record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.tabletLocked(tabletKey{env, r.key})
+	if b.rec == nil || b.rec.seq <= r.seq {
+		b.rec = r
+	}
+}
+
+// forget makes the next use of a tablet read its record.
+func (s *tablets) forget(key tabletKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.cached[key]; b != nil {
+		b.rec = nil
+	}
+}
+
+func (s *tablets) tablet(key tabletKey) *tablet {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tabletLocked(key)
+}
+
+func (s *tablets) tabletLocked(key tabletKey) *tablet {
+	b := s.cached[key]
+	if b == nil {
+		b = &tablet{mu: s.host.Lock()}
+		s.cached[key] = b
+	}
+	s.tick++
+	b.touch = s.tick
+	return b
+}
+
+// shrink forgets the images that were not used for longest until the rest fits. Whoever uses one
+// keeps it.
+func (s *tablets) shrink() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		sum, oldest := int64(0), tabletKey{}
+		var first *tablet
+		for key, b := range s.cached {
+			sum += b.size.Load()
+			if b.size.Load() > 0 && (first == nil || b.touch < first.touch) {
+				first, oldest = b, key
+			}
+		}
+		if sum <= int64(s.cacheBytes) || first == nil || first.touch == s.tick {
+			return
+		}
+		delete(s.cached, oldest)
+	}
 }

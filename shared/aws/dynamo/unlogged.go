@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"southbound/shared/aws/attributevalue"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -38,28 +36,32 @@ type unlogged struct {
 	entries []entry
 }
 
-// page is one of the items that hold what was in a tail.
-type page struct {
-	part, sort string
-	last       int64
-	entries    []entry
-}
-
 // Unlogged returns what was committed in lanes, and of parameters and facts, and is not in the log:
 // about as many actions as limit, the oldest of each lane first. Without lanes it looks at all of
 // the environment. What it costs when there is nothing is one read, and with nil lanes three.
-func (s *State) Unlogged(ctx context.Context, env string, lanes []string, limit int) (*Unlogged, error) {
+func (s *actions) Unlogged(
+	ctx context.Context,
+	env string,
+	lanes []string,
+	limit int,
+) (*Unlogged, error) {
 	const tries = 5
 	for try := 1; ; try++ {
 		out, err := s.unlogged(ctx, env, lanes, limit)
-		if fault.Is(err, fault.NotFound) && try < tries { // somebody else logged it meanwhile, and it was removed
+		if fault.Is(err, fault.NotFound) &&
+			try < tries { // somebody else logged it meanwhile, and it was removed
 			continue
 		}
 		return out, err
 	}
 }
 
-func (s *State) unlogged(ctx context.Context, env string, lanes []string, limit int) (*Unlogged, error) {
+func (s *actions) unlogged(
+	ctx context.Context,
+	env string,
+	lanes []string,
+	limit int,
+) (*Unlogged, error) {
 	out := &Unlogged{Env: env}
 	if err := s.behind(ctx, lanes, out); err != nil || len(out.tablets) == 0 {
 		return out, err
@@ -94,7 +96,7 @@ const maxBytes = 8 << 20
 func (r *room) full() bool { return r.actions <= 0 || r.bytes <= 0 }
 
 // behind finds the tablets that have something to log, and how long it is kept.
-func (s *State) behind(ctx context.Context, lanes []string, out *Unlogged) error {
+func (s *actions) behind(ctx context.Context, lanes []string, out *Unlogged) error {
 	var recs []*record
 	var at map[string]int64
 	var err error
@@ -117,7 +119,10 @@ func (s *State) behind(ctx context.Context, lanes []string, out *Unlogged) error
 			out.tablets = append(out.tablets, unlogged{rec: rec, from: at[rec.key]})
 		}
 	}
-	slices.SortFunc(out.tablets, func(a, b unlogged) int { return cmp.Compare(a.rec.key, b.rec.key) })
+	slices.SortFunc(
+		out.tablets,
+		func(a, b unlogged) int { return cmp.Compare(a.rec.key, b.rec.key) },
+	)
 	if lanes != nil || len(out.tablets) == 0 {
 		return nil
 	}
@@ -135,7 +140,11 @@ func (u *Unlogged) kept(h *head) error {
 }
 
 // named reads the head, and the records and cursors of lanes and of the parameters, at once.
-func (s *State) named(ctx context.Context, lanes []string, out *Unlogged) ([]*record, map[string]int64, error) {
+func (s *actions) named(
+	ctx context.Context,
+	lanes []string,
+	out *Unlogged,
+) ([]*record, map[string]int64, error) {
 	keys := []item{keyItem(headPart, headPrefix+out.Env)}
 	tablets := append(make([]string, 0, len(lanes)+1), paramsKey)
 	for _, lane := range lanes {
@@ -173,7 +182,7 @@ func (s *State) named(ctx context.Context, lanes []string, out *Unlogged) ([]*re
 }
 
 // collect reads the entries of a tablet after its cursor, one at least, until the room is full.
-func (s *State) collect(ctx context.Context, env string, b *unlogged, left *room) error {
+func (s *actions) collect(ctx context.Context, env string, b *unlogged, left *room) error {
 	var err error
 	if b.rec.acted > b.from {
 		if b.pages, err = s.pagesAfter(ctx, env, b.rec.key, b.from); err != nil {
@@ -185,7 +194,8 @@ func (s *State) collect(ctx context.Context, env string, b *unlogged, left *room
 		all = append(all, p.entries...)
 	}
 	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.seq, b.seq) })
-	all = slices.CompactFunc(all, func(a, b entry) bool { return a.seq == b.seq }) // a page may repeat what is in another
+	// A page may repeat what is in another.
+	all = slices.CompactFunc(all, func(a, b entry) bool { return a.seq == b.seq })
 	if b.to, err = s.actedTo(b.rec); err != nil {
 		return err
 	}
@@ -216,23 +226,6 @@ func (s *State) collect(ctx context.Context, env string, b *unlogged, left *room
 	return s.fetch(ctx, b.entries)
 }
 
-// pagesAfter reads the pages of a tablet with changes after one.
-func (s *State) pagesAfter(ctx context.Context, env, key string, after int64) ([]page, error) {
-	part := pagePart(env, shardOf(key))
-	in := partition(part, "", true)
-	in.KeyConditionExpression = aws.String("k = :k AND s BETWEEN :a AND :z")
-	in.ExpressionAttributeValues[":a"], in.ExpressionAttributeValues[":z"] = attributevalue.Text(pageSort(key, after+1)), attributevalue.Text(pageSort(key, 1<<62))
-	var out []page
-	err := s.query(ctx, in, func(i item) (bool, error) {
-		list, err := pageEntries(i)
-		sort := attributevalue.TextOf(i, attrSort)
-		_, last := pageOf(sort)
-		out = append(out, page{part, sort, last, list})
-		return true, err
-	})
-	return out, err
-}
-
 // name says of which tablets this is, from where to where.
 func (u *Unlogged) name() string {
 	e := &enc{}
@@ -245,7 +238,7 @@ func (u *Unlogged) name() string {
 }
 
 // decode takes the actions and changes of parameters out of the entries, each action once.
-func (u *Unlogged) decode(s *State) error {
+func (u *Unlogged) decode(s *actions) error {
 	at := map[string]int{}
 	for i := range u.tablets {
 		for _, x := range u.tablets[i].entries {
@@ -266,7 +259,13 @@ func (u *Unlogged) decode(s *State) error {
 				u.Parameters = append(u.Parameters, ParameterChange{Parameter: p})
 			}
 			for _, k := range d.without {
-				u.Parameters = append(u.Parameters, ParameterChange{Parameter: state.Parameter{Name: k.Name, Of: k.Of, Updated: k.At}, Gone: true})
+				u.Parameters = append(
+					u.Parameters,
+					ParameterChange{
+						Parameter: state.Parameter{Name: k.Name, Of: k.Of, Updated: k.At},
+						Gone:      true,
+					},
+				)
 			}
 		}
 	}
@@ -275,10 +274,10 @@ func (u *Unlogged) decode(s *State) error {
 
 // Logged says that all of u is in the log now: the cursors move, and pages that nobody needs any
 // more are removed.
-func (s *State) Logged(ctx context.Context, u *Unlogged) error {
+func (s *actions) Logged(ctx context.Context, u *Unlogged) error {
 	const width = 8
 	errs := make([]error, len(u.tablets))
-	s.Host.Each(len(u.tablets), width, func(i int) {
+	s.host.Each(len(u.tablets), width, func(i int) {
 		if b := &u.tablets[i]; b.to > b.from {
 			errs[i] = s.advance(ctx, u.Env, b.rec.key, b.to)
 		}
@@ -314,7 +313,11 @@ func (b *unlogged) spent() []page {
 // needs reports whether a page that ends with a change may hold what the record does not have
 // otherwise.
 func (r *record) needs(last int64) bool {
-	return last > r.since() || slices.ContainsFunc(r.refs, func(f ref) bool { return f.kind == pageRef && last >= f.first && last <= f.last })
+	return last > r.since() ||
+		slices.ContainsFunc(
+			r.refs,
+			func(f ref) bool { return f.kind == pageRef && last >= f.first && last <= f.last },
+		)
 }
 
 // Empty reports whether there is nothing to log, not even a cursor to move.

@@ -4,67 +4,32 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync"
 
 	"southbound/shared/aws/attributevalue"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
-// document is a value in an item of its own: compressed, in an object when it is large.
-type document struct{ entry }
+// versions reads versions, and keeps in memory what a planner reads more than once.
+type versions struct {
+	*reader
 
-// documentOf packs raw; a large one is put into an object.
-func (s *State) documentOf(ctx context.Context, raw []byte) (document, error) {
-	d := document{entry{seq: 1, data: s.pack.pack(raw)}}
-	if len(d.data) <= s.limits.inline {
-		return d, nil
-	}
-	d.object = &object{name: s.newName(), size: len(d.data)}
-	if err := s.Objects.Put(ctx, d.name, d.data); err != nil {
-		return d, fault.Wrap(fault.Unknown, "write state", err)
-	}
-	d.data = nil
-	return d, nil
-}
-
-func (d *document) encode() []byte {
-	e := &enc{}
-	e.entries([]entry{d.entry})
-	return e.B
-}
-
-// documentIn returns the document of an item, not yet fetched.
-func documentIn(i item) (entry, error) {
-	list, err := pageEntries(i)
-	if err != nil || len(list) != 1 {
-		return entry{}, damaged("item %s does not decode", attributevalue.TextOf(i, attrSort))
-	}
-	return list[0], nil
-}
-
-// dropObjects removes the objects of entries that are not used any more.
-func (s *State) dropObjects(ctx context.Context, entries ...entry) {
-	var names []string
-	for _, x := range entries {
-		if x.object != nil && x.name != "" {
-			names = append(names, x.name)
-		}
-	}
-	if len(names) > 0 {
-		_ = s.Objects.Delete(context.WithoutCancel(ctx), names...) // what stays is named by nothing
-	}
+	mu   sync.Mutex
+	docs map[string][]byte // a few, by the name of the object; guarded by mu
+	last lastVersion       // guarded by mu
 }
 
 // version prepares the version of a commit. That one exists is only looked for when a write has
 // lost: usually none does.
-func (c *commit) version(ctx context.Context) error {
-	v := c.in.Version
+func (d *draft) version(ctx context.Context) error {
+	v := d.in.Version
 	if v == nil {
 		return nil
 	}
-	part, sort := versionPart(c.env), versionSort(v.Number)
-	if c.tries > 0 {
-		have, err := c.s.get(ctx, part, sort)
+	part, sort := versionPart(d.env), versionSort(v.Number)
+	if d.tries > 0 {
+		have, err := d.s.get(ctx, part, sort)
 		if err != nil {
 			return err
 		}
@@ -72,60 +37,69 @@ func (c *commit) version(ctx context.Context) error {
 			return fault.New(fault.Conflict, "write version", "version %d exists", v.Number)
 		}
 	}
-	if c.versionDoc == nil {
+	if d.versionDoc == nil {
 		raw, err := json.Marshal(v)
 		if err != nil {
 			return fault.Wrap(fault.Internal, "encode version", err)
 		}
-		doc, err := c.s.documentOf(ctx, raw)
+		doc, err := d.s.documentOf(ctx, raw)
 		if err != nil {
 			return err
 		}
-		c.versionDoc = &doc
+		d.versionDoc = &doc
 	}
 	i := keyItem(part, sort)
-	i[attrSeq], i[attrBody] = attributevalue.Number(1), attributevalue.Blob(c.versionDoc.encode())
-	c.more = append(c.more, put{part: part, sort: sort, item: i})
+	i[attrSeq], i[attrBody] = attributevalue.Number(1), attributevalue.Blob(d.versionDoc.encode())
+	d.more = append(d.more, put{part: part, sort: sort, item: i})
 	return nil
 }
 
 // forget prepares what is to be removed of versions: with the commit when it is little, else when
 // it is rolled forward.
-func (c *commit) forget(ctx context.Context) error {
-	if len(c.in.Forget) == 0 {
+func (d *draft) forget(ctx context.Context) error {
+	if len(d.in.Forget) == 0 {
 		return nil
 	}
-	c.s.mu.Lock()
-	c.s.version = lastVersion{}
-	c.s.mu.Unlock()
-	items, err := c.s.getMany(ctx, versionKeys(c.env, c.in.Forget))
+	d.s.forgetLast()
+	items, err := d.s.getMany(ctx, versionKeys(d.env, d.in.Forget))
 	if err != nil {
 		return err
 	}
-	c.objects = c.objects[:0]
+	d.objects = d.objects[:0]
 	numbers := make([]int, 0, len(items))
 	for _, i := range items {
 		numbers = append(numbers, versionNumber(attributevalue.TextOf(i, attrSort)))
-		if d, err := documentIn(i); err == nil {
-			c.objects = append(c.objects, d)
+		if doc, err := documentIn(i); err == nil {
+			d.objects = append(d.objects, doc)
 		}
 	}
 	switch {
-	case len(numbers) <= c.s.limits.forget:
-		for _, k := range versionKeys(c.env, numbers) {
-			c.more = append(c.more, put{part: attributevalue.TextOf(k, attrPart), sort: attributevalue.TextOf(k, attrSort), remove: true})
+	case len(numbers) <= d.s.limits.forget:
+		for _, k := range versionKeys(d.env, numbers) {
+			d.more = append(
+				d.more,
+				put{
+					part:   attributevalue.TextOf(k, attrPart),
+					sort:   attributevalue.TextOf(k, attrSort),
+					remove: true,
+				},
+			)
 		}
-	case c.forward == nil:
-		c.forward = &forward{}
+	case d.forward == nil:
+		d.forward = &forward{}
 		return errLost // prepared anew, to be rolled forward
 	default:
-		c.forward.forget = numbers
+		d.forward.forget = numbers
 	}
 	return nil
 }
 
 // Versions implements deploy.State.
-func (s *State) Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error) {
+func (s *versions) Versions(
+	ctx context.Context,
+	env string,
+	numbers ...int,
+) ([]state.Version, error) {
 	out, err := s.versions(ctx, env, numbers)
 	if fault.Is(err, fault.NotFound) { // one was forgotten while it was read
 		out, err = s.versions(ctx, env, numbers)
@@ -133,7 +107,11 @@ func (s *State) Versions(ctx context.Context, env string, numbers ...int) ([]sta
 	return out, err
 }
 
-func (s *State) versions(ctx context.Context, env string, numbers []int) ([]state.Version, error) {
+func (s *versions) versions(
+	ctx context.Context,
+	env string,
+	numbers []int,
+) ([]state.Version, error) {
 	items, err := s.versionItems(ctx, env, numbers)
 	if err != nil {
 		return nil, err
@@ -168,7 +146,7 @@ func (s *State) versions(ctx context.Context, env string, numbers []int) ([]stat
 const maxKeptDocs = 4
 
 // fetchKept reads documents like fetch, and keeps the last few: what an object holds never changes.
-func (s *State) fetchKept(ctx context.Context, docs []entry) error {
+func (s *versions) fetchKept(ctx context.Context, docs []entry) error {
 	s.mu.Lock()
 	for i := range docs {
 		if docs[i].object != nil {
@@ -193,7 +171,7 @@ func (s *State) fetchKept(ctx context.Context, docs []entry) error {
 	return nil
 }
 
-func (s *State) versionItems(ctx context.Context, env string, numbers []int) ([]item, error) {
+func (s *versions) versionItems(ctx context.Context, env string, numbers []int) ([]item, error) {
 	var out []item
 	switch len(numbers) {
 	case 0:
@@ -223,17 +201,19 @@ type lastVersion struct {
 // versionItem reads the item of a version, unless it was the last one read and the head was not
 // read as another since: a planner asks twice, and what it writes upon a version that was forgotten
 // meanwhile is refused with the head.
-func (s *State) versionItem(ctx context.Context, env string, number int) (item, error) {
+func (s *versions) versionItem(ctx context.Context, env string, number int) (item, error) {
+	seq := s.headSeen(env).seq
 	s.mu.Lock()
-	last, seq := s.version, s.idleEpochs[env].seq
+	last := s.last
 	s.mu.Unlock()
-	if seq != 0 && last.item != nil && last.env == env && last.number == number && last.headSeq == seq {
+	if seq != 0 && last.item != nil && last.env == env && last.number == number &&
+		last.headSeq == seq {
 		return last.item, nil
 	}
 	i, err := s.get(ctx, versionPart(env), versionSort(number))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.version = lastVersion{env: env, number: number, headSeq: seq, item: i}
+	s.last = lastVersion{env: env, number: number, headSeq: seq, item: i}
 	return i, err
 }
 
@@ -244,4 +224,11 @@ func versionKeys(env string, numbers []int) []item {
 		keys[i] = keyItem(versionPart(env), versionSort(n))
 	}
 	return keys
+}
+
+// forgetLast forgets the item of the version that was read last, before versions are removed.
+func (s *versions) forgetLast() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = lastVersion{}
 }

@@ -2,11 +2,15 @@ package dynamo
 
 import (
 	"context"
+	"southbound/shared/aws/attributevalue"
 )
+
+// writer writes edits of tablets, under the condition that they are as they were read.
+type writer struct{ *tablets }
 
 // write makes edits of tablets, and of the head when it is not nil, together. With errLost nothing
 // was written, and what was in the way is known better than before.
-func (s *State) write(ctx context.Context, env string, edits []*edit, h *head, more ...put) error {
+func (s *writer) write(ctx context.Context, env string, edits []*edit, h *head, more ...put) error {
 	puts := make([]put, 0, len(edits)+2)
 	for _, e := range edits {
 		p, err := s.recordPut(ctx, env, e)
@@ -16,7 +20,7 @@ func (s *State) write(ctx context.Context, env string, edits []*edit, h *head, m
 		puts = append(puts, p)
 	}
 	if h != nil {
-		puts = append(puts, h.put(s.Host.Random()))
+		puts = append(puts, h.put(s.host.Random()))
 	}
 	puts = append(puts, more...)
 	var err error
@@ -27,7 +31,9 @@ func (s *State) write(ctx context.Context, env string, edits []*edit, h *head, m
 	}
 	switch {
 	case err == errLost: // it is never wrapped
-		return err // objects stay: an attempt whose answer was lost may have been written, and another change upon it
+		// Objects stay: an attempt whose answer was lost may have been written, and another change
+		// upon it.
+		return err
 	case err != nil:
 		for _, e := range edits {
 			s.forget(tabletKey{env, e.next.key})
@@ -45,7 +51,7 @@ func (s *State) write(ctx context.Context, env string, edits []*edit, h *head, m
 }
 
 // writeOne writes one record, or the head alone.
-func (s *State) writeOne(ctx context.Context, env string, p put, edits []*edit) error {
+func (s *writer) writeOne(ctx context.Context, env string, p put, edits []*edit) error {
 	now, err := s.putOne(ctx, p)
 	if err != errLost || len(edits) == 0 { // it is never wrapped
 		return err
@@ -66,7 +72,7 @@ func (s *State) writeOne(ctx context.Context, env string, p put, edits []*edit) 
 }
 
 // writeAll writes in one transaction. The SDK's repetitions of it are recognised by DynamoDB.
-func (s *State) writeAll(ctx context.Context, env string, puts []put, edits []*edit) error {
+func (s *writer) writeAll(ctx context.Context, env string, puts []put, edits []*edit) error {
 	lost, err := s.putAll(ctx, puts)
 	if err != errLost { // it is never wrapped
 		return err
@@ -87,7 +93,11 @@ func (s *State) writeAll(ctx context.Context, env string, puts []put, edits []*e
 
 // change changes one tablet by f until nobody else was faster. f gets the record as it is now, or,
 // at first, as it is known: what it decides against it decides again on the record as it is.
-func (s *State) change(ctx context.Context, env, key string, f func(e *edit) error) (*record, error) {
+func (s *writer) change(
+	ctx context.Context,
+	env, key string,
+	f func(e *edit) error,
+) (*record, error) {
 	var out *record
 	err := s.contend(ctx, func() error {
 		rec, fresh := s.known(tabletKey{env, key}), false
@@ -112,4 +122,37 @@ func (s *State) change(ctx context.Context, env, key string, f func(e *edit) err
 		}
 	})
 	return out, err
+}
+
+// finish puts the delta into the new record, and out of it what would make it large.
+func (s *writer) finish(ctx context.Context, env string, e *edit) ([]byte, error) {
+	if !e.delta.empty() {
+		x, err := s.entryOf(ctx, env, e)
+		if err != nil {
+			return nil, err
+		}
+		e.next.tail = append(e.next.tail, x)
+	}
+	b := e.next.encode(s.pack)
+	if len(b)+len(env)+len(e.next.key) <= s.limits.record || len(e.rec.tail) == 0 || e.merged {
+		return b, nil
+	}
+	f, err := s.flush(ctx, env, e.rec)
+	if err != nil {
+		return nil, err
+	}
+	e.next.add(f)
+	e.next.tail = e.next.tail[len(e.rec.tail):]
+	return e.next.encode(s.pack), nil
+}
+
+func (s *writer) recordPut(ctx context.Context, env string, e *edit) (put, error) {
+	e.next.nonce = s.host.Random()
+	b, err := s.finish(ctx, env, e)
+	if err != nil {
+		return put{}, err
+	}
+	i := keyItem(recordPart(env), e.next.key)
+	i[attrSeq], i[attrBody] = attributevalue.Number(e.next.seq), attributevalue.Blob(b)
+	return put{part: recordPart(env), sort: e.next.key, seq: e.rec.seq, item: i}, nil
 }
