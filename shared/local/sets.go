@@ -76,14 +76,17 @@ func (l *lastSets) putSets(c *sqlite.Conn, env string, v *state.Version, last in
 	return nil
 }
 
-// lacking returns what is in a and not in b; both are sorted.
+// lacking returns what is in a and not in b; both are sorted. Most are in both, and the same text in
+// memory, which is not read to be found equal; to be found less it would be.
 func lacking(a, b []string) []string {
 	var out []string
 	for _, s := range a {
-		for len(b) > 0 && b[0] < s {
+		for len(b) > 0 && b[0] != s && b[0] < s {
 			b = b[1:]
 		}
-		if len(b) == 0 || b[0] != s {
+		if len(b) > 0 && b[0] == s {
+			b = b[1:]
+		} else {
 			out = append(out, s)
 		}
 	}

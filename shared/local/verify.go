@@ -37,14 +37,20 @@ type verifiedFile struct {
 	at time.Time
 }
 
-// whole reports whether a file is the one that was verified less than a minute before now.
-func (v *verified) whole(hash string, is os.FileInfo, now time.Time) bool {
+// of returns the file that was verified less than a minute before now, nil if there is none.
+func (v *verified) of(hash string, now time.Time) os.FileInfo {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	was, known := v.byHash[hash]
-	age := now.Sub(was.at)
-	return known && age >= 0 && age < verifyAgain && os.SameFile(was.FileInfo, is) &&
-		was.Size() == is.Size() && was.ModTime().Equal(is.ModTime())
+	if age := now.Sub(was.at); !known || age < 0 || age >= verifyAgain {
+		return nil
+	}
+	return was.FileInfo
+}
+
+// unchanged reports whether a file is the one that it was.
+func unchanged(was, is os.FileInfo) bool {
+	return os.SameFile(was, is) && was.Size() == is.Size() && was.ModTime().Equal(is.ModTime())
 }
 
 // note remembers a file. Few are in force at a time, so the memory is simply emptied when it is
@@ -73,9 +79,8 @@ func (f *Files) Verify(ctx context.Context, hashes []string) error {
 
 // verify verifies a file, unless that was done just before.
 func (f *Files) verify(hash string, now time.Time) error {
-	if hashPattern().MatchString(hash) {
-		is, err := os.Stat(f.path(hash))
-		if err == nil && f.verified.whole(hash, is, now) {
+	if was := f.verified.of(hash, now); was != nil {
+		if is, err := os.Stat(f.path(hash)); err == nil && unchanged(was, is) {
 			return nil
 		}
 	}

@@ -294,13 +294,19 @@ func (pl *Planner) Check(ctx context.Context, env string, x Export) error {
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	p := &planning{pl: pl, env: stored, was: stored, dry: true}
-	p.reset()
 	if problems := x.Model.UnsetSecrets(pl.secretExists(ctx)); len(problems) > 0 {
 		return problems.Err()
 	}
-	p.mending = !pl.Intact(ctx, stored)
-	_, err = (&exporting{planning: p, check: true}).next(ctx, x)
+	look := func(mending bool) error {
+		p := &planning{pl: pl, env: stored, was: stored, dry: true, mending: mending}
+		p.reset()
+		_, err := (&exporting{planning: p, check: true}).next(ctx, x)
+		return err
+	}
+	// What it does not read may be lost: that is of no concern to what an export adds.
+	if err = look(false); state.Unreadable(err) {
+		err = look(true)
+	}
 	return err
 }
 

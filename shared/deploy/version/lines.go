@@ -17,7 +17,8 @@ type Lines struct {
 
 // LinesOf returns the lines of the text of a chunk; hash is for an error.
 func LinesOf(text []byte, hash string) *Lines {
-	return &Lines{hash, slices.Collect(bytes.Lines(text))}
+	lines := make([][]byte, 0, bytes.Count(text, []byte("\n"))+1)
+	return &Lines{hash, slices.AppendSeq(lines, bytes.Lines(text))}
 }
 
 // Find returns the entry of a resource, nil if there is none.
@@ -43,6 +44,7 @@ func (l *Lines) search(id resource.ID) (at int, found bool, err error) {
 // With returns the text of the chunk with more entries, of resources that it does not have.
 func (l *Lines) With(more []Entry) ([]byte, error) {
 	var b bytes.Buffer
+	b.Grow(l.size(more))
 	from := 0
 	for _, en := range slices.SortedFunc(slices.Values(more), compareEntries) {
 		at, _, err := l.search(en.ID)
@@ -58,6 +60,18 @@ func (l *Lines) With(more []Entry) ([]byte, error) {
 		b.Write(line)
 	}
 	return b.Bytes(), nil
+}
+
+// size returns how many bytes the lines are with more entries.
+func (l *Lines) size(more []Entry) int {
+	n := 0
+	for _, line := range l.lines {
+		n += len(line)
+	}
+	for i := range more {
+		n += len(more[i].Hash) + len(more[i].Body) + len("\t\n")
+	}
+	return n
 }
 
 func compareEntries(a, b Entry) int { return cmp.Compare(a.ID, b.ID) }
