@@ -16,7 +16,8 @@ type aliasTable struct {
 }
 
 func newAliasTable() *aliasTable {
-	return &aliasTable{expr: map[string]string{}, types: map[string]*DataType{}, wrong: map[string]error{}}
+	return &aliasTable{expr: map[string]string{}, types: map[string]*DataType{},
+		wrong: map[string]error{}}
 }
 
 func (t *aliasTable) names() []string {
@@ -38,7 +39,9 @@ func (t *aliasTable) lookup(name string) (*DataType, error) {
 		return nil, nil
 	}
 	if at := slices.Index(t.running, name); at >= 0 {
-		return nil, errors.New("it stands for itself: " + strings.Join(append(slices.Clone(t.running[at:]), name), " is "))
+		return nil,
+			errors.New("it stands for itself: " +
+				strings.Join(append(slices.Clone(t.running[at:]), name), " is "))
 	}
 	if d, done := t.types[name]; done {
 		return d, nil

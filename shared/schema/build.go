@@ -8,6 +8,9 @@ import (
 )
 
 // builder turns nodes into data types. It reports errors through the parser, which knows the text.
+//
+// Large: it has a method for each kind of type, as the kinds have parameters of their own, and they
+// report errors in one place and look names up in the same aliases.
 type builder struct {
 	p       *parser
 	aliases *aliasTable
@@ -44,14 +47,15 @@ func (b *builder) named(n *node) *DataType {
 		}
 		return b.fail(n, hint, "expected a type")
 	}
-	d := &DataType{kind: kind(n.text), low: math.Inf(-1), high: math.Inf(1)}
+	d := &DataType{kind: kind(n.text), floats: floats{math.Inf(-1), math.Inf(1)}}
 	switch d.kind {
 	case kindAny, kindData, kindRichData, kindUndef:
 		b.none(n)
 		d.undef = true
 	case kindNumeric:
 		if n.open {
-			return b.fail(n, "Variant[Integer[…], Float[…]] has ranges", "Numeric has no parameters,")
+			return b.fail(n, "Variant[Integer[…], Float[…]] has ranges",
+				"Numeric has no parameters,")
 		}
 	case kindScalar, kindScalarData, kindSemVerRange, kindBinary:
 		b.none(n)
@@ -104,11 +108,13 @@ func (b *builder) alias(n *node) *DataType {
 	d, err := b.aliases.lookup(n.text)
 	switch {
 	case n.text == "Init":
-		return b.fail(n, "name the types that are meant: Variant[…]", "Init stands for whatever something can be made from, which is not agreed,")
+		return b.fail(n, "name the types that are meant: Variant[…]",
+			"Init stands for whatever something can be made from, which is not agreed,")
 	case err != nil:
 		return b.fail(n, "", "the alias %s: %s;", n.text, err)
 	case d == nil:
-		return b.fail(n, nearestHint(n.text, typeNames(b.aliases)), "%q is neither a type nor an alias", n.text)
+		return b.fail(n, nearestHint(n.text, typeNames(b.aliases)),
+			"%q is neither a type nor an alias", n.text)
 	case n.open:
 		return b.fail(n, "", "the alias %s has no parameters,", n.text)
 	}
@@ -164,7 +170,8 @@ func (b *builder) rangeOf(params []node, what string) (lo, hi *big.Int) {
 		hi = b.integerOf(&params[1], what)
 	}
 	if lo != nil && hi != nil && lo.Cmp(hi) > 0 {
-		b.fail(&params[0], "the smaller one stands first", "the range is empty: %s is above %s", lo, hi)
+		b.fail(&params[0], "the smaller one stands first", "the range is empty: %s is above %s", lo,
+			hi)
 	}
 	return lo, hi
 }
@@ -209,7 +216,8 @@ func (b *builder) float(d *DataType, n *node) {
 		}
 	}
 	if d.low > d.high {
-		b.fail(&n.params[0], "the smaller one stands first", "the range is empty: %v is above %v", d.low, d.high)
+		b.fail(&n.params[0], "the smaller one stands first", "the range is empty: %v is above %v",
+			d.low, d.high)
 	}
 	d.low, d.high = d.low+0, d.high+0
 }
@@ -249,7 +257,8 @@ func (b *builder) enum(d *DataType, n *node) {
 			}
 			d.words = append(d.words, p.text)
 		case p.kind == nodeType || p.kind == nodeBool:
-			b.fail(p, "write it in quotes: '"+p.text+"'", "expected a word in lower case or a string in quotes")
+			b.fail(p, "write it in quotes: '"+p.text+"'",
+				"expected a word in lower case or a string in quotes")
 		default:
 			b.fail(p, "", "expected a word or a string in quotes")
 		}
@@ -268,7 +277,8 @@ func (b *builder) pattern(d *DataType, n *node) {
 		case p.kind == nodeRegexp:
 		case p.kind == nodeString, p.kind == nodeWord:
 			source = escapeSlashes(source)
-		case p.kind == nodeType && len(p.params) > 0 && (p.text == string(kindPattern) || p.text == "Regexp"):
+		case p.kind == nodeType && len(p.params) > 0 &&
+			(p.text == string(kindPattern) || p.text == "Regexp"):
 			b.pattern(d, p) // what is in brackets is one of these
 			continue
 		default:

@@ -59,7 +59,7 @@ func (d *DataType) accepts(v any, from origin) bool {
 		if d.kind == kindSensitive {
 			return from == observed && d.of[0].accepts(v, from)
 		}
-		return d.acceptsLiteral(v, from)
+		return acceptsLiteral(d, v, from)
 	}
 }
 
@@ -73,9 +73,9 @@ func (d *DataType) acceptsFile() bool {
 	return false
 }
 
-func (d *DataType) acceptsLiteral(v any, from origin) bool {
+func acceptsLiteral(d *DataType, v any, from origin) bool {
 	if d.kind == kindIterable {
-		return d.iterable(v, from)
+		return acceptsIterable(d, v, from)
 	}
 	switch v := v.(type) {
 	case nil:
@@ -88,7 +88,7 @@ func (d *DataType) acceptsLiteral(v any, from origin) bool {
 			return true
 		}
 	case string:
-		return d.acceptsText(v)
+		return acceptsText(d, v)
 	case int64:
 		switch d.kind {
 		case kindInteger:
@@ -96,28 +96,28 @@ func (d *DataType) acceptsLiteral(v any, from origin) bool {
 		case kindTimespan:
 			return d.low <= float64(v) && float64(v) <= d.high
 		}
-		return d.acceptsNumber()
+		return acceptsNumber(d)
 	case *big.Int:
 		if d.kind == kindInteger {
 			return v != nil && d.size.hasBig(v)
 		}
-		return v != nil && d.acceptsNumber()
+		return v != nil && acceptsNumber(d)
 	case float64:
 		switch d.kind {
 		case kindFloat, kindTimespan:
 			return d.low <= v && v <= d.high
 		}
-		return d.acceptsNumber()
+		return acceptsNumber(d)
 	case []any:
-		return d.acceptsList(v, from)
+		return acceptsList(d, v, from)
 	case map[string]any:
-		return d.acceptsMap(v, from)
+		return acceptsMap(d, v, from)
 	}
 	return false
 }
 
 // acceptsNumber reports whether any number fits.
-func (d *DataType) acceptsNumber() bool {
+func acceptsNumber(d *DataType) bool {
 	switch d.kind {
 	case kindNumeric, kindAny, kindScalar, kindScalarData, kindData, kindRichData:
 		return true
@@ -125,7 +125,7 @@ func (d *DataType) acceptsNumber() bool {
 	return false
 }
 
-func (d *DataType) acceptsText(s string) bool {
+func acceptsText(d *DataType, s string) bool {
 	switch d.kind {
 	case kindString:
 		return d.size.open() || d.size.has(int64(utf8.RuneCountInString(s)))
@@ -143,10 +143,10 @@ func (d *DataType) acceptsText(s string) bool {
 		n, ok := secondsOf(d.kind, s)
 		return ok && d.low <= n && n <= d.high
 	}
-	return d.acceptsForm(s)
+	return acceptsForm(d, s)
 }
 
-func (d *DataType) acceptsList(list []any, from origin) bool {
+func acceptsList(d *DataType, list []any, from origin) bool {
 	switch d.kind {
 	case kindAny, kindData, kindRichData:
 		return true
@@ -177,14 +177,14 @@ func (d *DataType) item(i int) *DataType {
 	return d.of[0]
 }
 
-func (d *DataType) acceptsMap(m map[string]any, from origin) bool {
+func acceptsMap(d *DataType, m map[string]any, from origin) bool {
 	switch d.kind {
 	case kindAny, kindData, kindRichData:
 		return true
 	case kindCollection:
 		return d.size.has(int64(len(m)))
 	case kindStruct:
-		return d.acceptsStruct(m, from)
+		return acceptsStruct(d, m, from)
 	case kindHash:
 	default:
 		return false
@@ -203,7 +203,7 @@ func (d *DataType) acceptsMap(m map[string]any, from origin) bool {
 	return true
 }
 
-func (d *DataType) acceptsStruct(m map[string]any, from origin) bool {
+func acceptsStruct(d *DataType, m map[string]any, from origin) bool {
 	known := 0
 	for i := range d.members {
 		v, ok := m[d.members[i].name]

@@ -18,10 +18,12 @@ import (
 // error says so when two readings differ. Errors are fault.Invalid, and show no value of a
 // Sensitive type.
 func (d *DataType) Coerce(text string) (any, error) {
-	readings := d.readings(text)
+	readings := readingsOf(d, text)
 	switch {
 	case len(readings) > 1:
-		return nil, fault.New(fault.Invalid, "", "the text%s can be read in more than one way: expected %s", hidden(!d.secret, " "+strconv.Quote(shorten(text, 40)), ""), d.Describe())
+		return nil,
+			fault.New(fault.Invalid, "", "the text%s can be read in more than one way: expected %s",
+				hidden(!d.secret, " "+strconv.Quote(shorten(text, 40)), ""), d.Describe())
 	case len(readings) == 1:
 		return readings[0], nil
 	case d.accepts(text, observed):
@@ -29,8 +31,9 @@ func (d *DataType) Coerce(text string) (any, error) {
 	}
 	shown, hint := d.explain(text, observed).render(!d.secret)
 	e := fault.New(fault.Invalid, "", "%s", shown)
-	if d.wantsNumber() && leadingZero(text) {
-		hint = "a number with a leading zero is octal for some and decimal for others; write 0o before it, or no zero"
+	if wantsNumber(d) && leadingZero(text) {
+		hint = "a number with a leading zero is octal for some and decimal for others; " +
+			"write 0o before it, or no zero"
 	}
 	if hint != "" && !strings.Contains(hint, "without quotes") {
 		e = e.WithHint("%s", hint)
@@ -39,13 +42,13 @@ func (d *DataType) Coerce(text string) (any, error) {
 }
 
 // wantsNumber reports whether some integer is of the type.
-func (d *DataType) wantsNumber() bool {
+func wantsNumber(d *DataType) bool {
 	switch d.kind {
 	case kindInteger, kindNumeric, kindFloat:
 		return true
 	case kindOptional, kindNotUndef, kindSensitive, kindVariant:
 		for _, o := range d.of {
-			if o.wantsNumber() {
+			if wantsNumber(o) {
 				return true
 			}
 		}
@@ -53,9 +56,9 @@ func (d *DataType) wantsNumber() bool {
 	return false
 }
 
-// readings returns the different values of the type, other than the text itself, that a text can be
-// read as.
-func (d *DataType) readings(text string) []any {
+// readingsOf returns the different values of the type, other than the text itself, that a text can
+// be read as.
+func readingsOf(d *DataType, text string) []any {
 	var out []any
 	add := func(v any, ok bool) {
 		if !ok || !d.accepts(v, observed) {
@@ -74,7 +77,7 @@ func (d *DataType) readings(text string) []any {
 	switch d.kind {
 	case kindOptional, kindNotUndef, kindSensitive, kindVariant:
 		for _, o := range d.of {
-			for _, v := range o.readings(text) {
+			for _, v := range readingsOf(o, text) {
 				add(v, true)
 			}
 		}
@@ -89,7 +92,7 @@ func (d *DataType) readings(text string) []any {
 			add(floatText(text))
 		}
 	case kindTimespan:
-		if !d.acceptsText(text) {
+		if !acceptsText(d, text) {
 			add(floatText(text))
 		}
 	case kindBoolean:

@@ -79,7 +79,9 @@ func (c *Compiled) CheckPurged(attributes map[string]any) (map[string]any, []dia
 	return c.checkAll(attributes, true)
 }
 
-func (c *Compiled) checkAll(attributes map[string]any, purged bool) (map[string]any, []diag.Problem) {
+func (c *Compiled) checkAll(
+	attributes map[string]any, purged bool,
+) (map[string]any, []diag.Problem) {
 	var problems []diag.Problem
 	whole := true
 	out := make(map[string]any, min(len(attributes)+c.defaults, len(c.compiled)))
@@ -100,14 +102,14 @@ func (c *Compiled) checkAll(attributes map[string]any, purged bool) (map[string]
 		}
 	}
 	if known < len(attributes) {
-		problems = append(problems, c.unknown(attributes)...)
+		problems = append(problems, unknownAttributes(c, attributes)...)
 	}
 	switch {
 	case len(problems) > 0:
 	case purged:
-		problems = c.validatePurged(out, whole)
+		problems = validatePurged(c, out, whole)
 	default:
-		problems = c.together(out)
+		problems = checkTogether(c, out)
 	}
 	if len(problems) > 0 {
 		for name, v := range attributes { // what is wrong stays in sight
@@ -122,26 +124,33 @@ func (c *Compiled) checkAll(attributes map[string]any, purged bool) (map[string]
 // CheckObserved checks what a handler has read of a thing of this type, and returns what is not as
 // the type declares it, sorted by attribute. What is null is not known, and right. No value is
 // shown of attributes that are sensitive, or for which hide is true.
-func (c *Compiled) CheckObserved(attributes map[string]any, hide func(attribute string) bool) []diag.Problem {
+func (c *Compiled) CheckObserved(
+	attributes map[string]any, hide func(attribute string) bool,
+) []diag.Problem {
 	var problems []diag.Problem
 	for name, v := range attributes {
 		i, declared := c.index[name]
 		switch {
 		case !declared:
-			problems = append(problems, diag.Problem{Attribute: name, Message: fmt.Sprintf("%s does not declare the attribute %q", c.Name, shorten(name, 40)),
-				Hint: orList(nearestHint(name, c.names()), "it has ", c.names())})
+			problems = append(problems,
+				diag.Problem{Attribute: name,
+					Message: fmt.Sprintf("%s does not declare the attribute %q", c.Name,
+						shorten(name, 40)),
+					Hint: orList(nearestHint(name, c.names()), "it has ", c.names())})
 		case v != nil && !c.compiled[i].DataType.accepts(v, observed):
 			a := &c.compiled[i]
-			text, hint := a.DataType.explain(v, observed).render(!a.Sensitive && !a.DataType.secret && !hide(name))
+			text, hint := a.DataType.explain(v, observed).render(!a.Sensitive &&
+				!a.DataType.secret && !hide(name))
 			problems = append(problems, *a.problem(hint, "%s", text))
 		}
 	}
-	slices.SortFunc(problems, func(a, b diag.Problem) int { return strings.Compare(a.Attribute, b.Attribute) })
+	slices.SortFunc(problems,
+		func(a, b diag.Problem) int { return strings.Compare(a.Attribute, b.Attribute) })
 	return problems
 }
 
-// together makes the checks that concern several attributes.
-func (c *Compiled) together(attributes map[string]any) []diag.Problem {
+// checkTogether makes the checks that concern several attributes.
+func checkTogether(c *Compiled, attributes map[string]any) []diag.Problem {
 	var problems []diag.Problem
 	for i := range c.Rules {
 		if p := c.Rules[i].check(attributes); p != nil {
@@ -157,19 +166,24 @@ func (c *Compiled) together(attributes map[string]any) []diag.Problem {
 // validatePurged asks the type's own Validate about a resource that must not exist. Only what it
 // says of attributes that are there counts, since that one needs no others; where something is
 // missing that is required otherwise, Validate need not reckon with that.
-func (c *Compiled) validatePurged(attributes map[string]any, whole bool) (problems []diag.Problem) {
+func validatePurged(c *Compiled, attributes map[string]any, whole bool) (problems []diag.Problem) {
 	if c.Validate == nil {
 		return nil
 	}
 	if whole {
-		return slices.DeleteFunc(c.Validate(attributes), func(p diag.Problem) bool { return p.Attribute != "" && attributes[p.Attribute] == nil })
+		return slices.DeleteFunc(c.Validate(attributes),
+			func(p diag.Problem) bool {
+				return p.Attribute != "" &&
+					attributes[p.Attribute] == nil
+			})
 	}
 	defer func() {
 		if recover() != nil {
 			problems = nil
 		}
 	}()
-	return slices.DeleteFunc(c.Validate(attributes), func(p diag.Problem) bool { return attributes[p.Attribute] == nil })
+	return slices.DeleteFunc(c.Validate(attributes),
+		func(p diag.Problem) bool { return attributes[p.Attribute] == nil })
 }
 
 // keepsNull reports whether an explicit null is a value of the attribute and not the lack of one.
@@ -185,7 +199,8 @@ func (a *CompiledAttribute) check(v any, given bool) (any, *diag.Problem) {
 	switch {
 	case a.Behaviour == ReadOnly:
 		if given {
-			return nil, a.problem("leave it out", "the attribute is only reported, it cannot be set")
+			return nil,
+				a.problem("leave it out", "the attribute is only reported, it cannot be set")
 		}
 		return nil, nil
 	case a.Behaviour == Namevar:
@@ -216,23 +231,26 @@ func (a *CompiledAttribute) mismatch(v any) *diag.Problem {
 // checkName checks a naming attribute: it must have a value, and one that can be part of an id.
 func (a *CompiledAttribute) checkName(v any, given bool) *diag.Problem {
 	if !given || v == nil {
-		return a.problem("add "+a.Name, "the attribute is missing and names the resource: expected %s", a.DataType.Describe())
+		return a.problem("add "+a.Name,
+			"the attribute is missing and names the resource: expected %s", a.DataType.Describe())
 	}
 	switch v.(type) {
 	case resource.Secret, resource.Parameter, resource.Fact, resource.File:
-		return a.problem("write the value itself", "the attribute names the resource: expected %s, got a reference", a.DataType.Describe())
+		return a.problem("write the value itself",
+			"the attribute names the resource: expected %s, got a reference", a.DataType.Describe())
 	}
 	if !a.DataType.accepts(v, authored) {
 		return a.mismatch(v)
 	}
 	if _, ok := resource.KeyText(v); !ok {
-		return a.problem("", "the attribute names the resource: expected text that is not empty, or a number, got %s", describeValue(v, true))
+		return a.problem("",
+			"the attribute names the resource: expected text that is not empty, or a number, got %s", describeValue(v, true))
 	}
 	return nil
 }
 
-// unknown reports the attributes that the type does not have.
-func (c *Compiled) unknown(attributes map[string]any) []diag.Problem {
+// unknownAttributes reports the attributes that the type does not have.
+func unknownAttributes(c *Compiled, attributes map[string]any) []diag.Problem {
 	var names []string
 	for name := range attributes {
 		if _, ok := c.index[name]; !ok {
@@ -243,7 +261,8 @@ func (c *Compiled) unknown(attributes map[string]any) []diag.Problem {
 	out := make([]diag.Problem, len(names))
 	for i, name := range names {
 		out[i] = diag.Problem{
-			Attribute: name, Message: fmt.Sprintf("%s has no attribute %q", c.Name, shorten(name, 40)),
+			Attribute: name, Message: fmt.Sprintf("%s has no attribute %q", c.Name,
+				shorten(name, 40)),
 			Hint: orList(nearestHint(name, c.names()), "it has ", c.names()),
 		}
 	}

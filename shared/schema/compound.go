@@ -20,7 +20,8 @@ func (b *builder) wrapper(d *DataType, n *node) {
 	inner := &DataType{kind: kindAny, undef: true}
 	if len(n.params) == 1 {
 		p := &n.params[0]
-		if d.kind != kindSensitive && (p.kind == nodeString || p.kind == nodeWord && !b.misspelt(p.text)) {
+		if d.kind != kindSensitive &&
+			(p.kind == nodeString || p.kind == nodeWord && !b.misspelt(p.text)) {
 			inner = &DataType{kind: kindEnum, words: []string{p.text}, literal: true}
 		} else {
 			inner = b.typ(p)
@@ -34,7 +35,8 @@ func (b *builder) wrapper(d *DataType, n *node) {
 // misspelt reports whether a bare word is the name of a type in lower case, as in Optional[string],
 // and so hardly meant as a word.
 func (b *builder) misspelt(word string) bool {
-	return slices.ContainsFunc(typeNames(b.aliases), func(name string) bool { return strings.EqualFold(name, word) })
+	return slices.ContainsFunc(typeNames(b.aliases),
+		func(name string) bool { return strings.EqualFold(name, word) })
 }
 
 func (b *builder) variant(d *DataType, n *node) *DataType {
@@ -66,7 +68,8 @@ func (b *builder) variant(d *DataType, n *node) *DataType {
 // items builds Array, Hash and Tuple: types, then a size.
 func (b *builder) items(d *DataType, n *node) {
 	types := 0
-	for types < len(n.params) && n.params[types].kind != nodeInt && n.params[types].kind != nodeDefault {
+	for types < len(n.params) && n.params[types].kind != nodeInt &&
+		n.params[types].kind != nodeDefault {
 		if p := &n.params[types]; d.kind == kindTuple {
 			d.of = append(d.of, b.itemType(p))
 		} else {
@@ -124,7 +127,8 @@ func (b *builder) structure(d *DataType, n *node) {
 func (b *builder) memberKey(n *node) member {
 	m := member{}
 	key := n
-	if n.kind == nodeType && len(n.params) == 1 && (n.text == string(kindOptional) || n.text == string(kindNotUndef)) {
+	if n.kind == nodeType && len(n.params) == 1 &&
+		(n.text == string(kindOptional) || n.text == string(kindNotUndef)) {
 		m.optional, m.required = n.text == string(kindOptional), n.text == string(kindNotUndef)
 		key = &n.params[0]
 	}
@@ -188,7 +192,8 @@ func endOf(k kind, s string) (float64, bool) {
 
 // unitsOf reads {days => 1, hours => 12} as seconds.
 func unitsOf(pairs []node) (float64, bool) {
-	units := map[string]float64{"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1, "milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
+	units := map[string]float64{"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1,
+		"milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
 	total := 0.0
 	for i := 0; i+1 < len(pairs); i += 2 {
 		unit, known := units[pairs[i].text]

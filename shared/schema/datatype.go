@@ -22,16 +22,18 @@ import (
 // seconds), SemVer, SemVerRange, URI and Binary (base64). What describes code or a catalogue
 // (Callable, Type, Regexp, Resource, Runtime, ...) is read and accepts nothing. Enum, Pattern,
 // Struct, Optional and Variant without parameters are refused: what they should mean is not agreed.
+//
+// What it has as methods is what others ask of a type. How a value is checked, explained, described
+// and so on, kind by kind, are functions over it, in a file for each of these purposes.
 type DataType struct {
 	kind     kind
 	alias    string      // the name under which the expression was found, "" for none
 	of       []*DataType // parameters that are types
 	size     interval    // of an Integer's value, and of how many characters or items there may be
-	low      float64     // of a Float's value
-	high     float64
-	words    []string // of an Enum, sorted; the parameters of others as they are printed
-	fold     bool     // Enum: upper and lower case are the same, words are lower case
-	literal  bool     // an Enum that was written as one quoted word
+	floats               // of a Float's value, and of the seconds of times
+	words    []string    // of an Enum, sorted; the parameters of others as they are printed
+	fold     bool        // Enum: upper and lower case are the same, words are lower case
+	literal  bool        // an Enum that was written as one quoted word
 	patterns []oneForm
 	ranges   []*semver.Constraints // of a SemVer
 	members  []member
@@ -80,9 +82,11 @@ const (
 
 func kinds() []kind {
 	return append(foreignKinds(),
-		kindAny, kindUndef, kindNotUndef, kindOptional, kindVariant, kindString, kindEnum, kindPattern, kindInteger, kindFloat, kindNumeric,
-		kindBoolean, kindScalar, kindScalarData, kindData, kindCollection, kindArray, kindTuple, kindHash, kindStruct, kindSensitive,
-		kindTimestamp, kindTimespan, kindRichData, kindIterable, kindSemVer, kindSemVerRange, kindURI, kindBinary,
+		kindAny, kindUndef, kindNotUndef, kindOptional, kindVariant, kindString, kindEnum,
+		kindPattern, kindInteger, kindFloat, kindNumeric, kindBoolean, kindScalar, kindScalarData,
+		kindData, kindCollection, kindArray, kindTuple, kindHash, kindStruct, kindSensitive,
+		kindTimestamp, kindTimespan, kindRichData, kindIterable, kindSemVer, kindSemVerRange,
+		kindURI, kindBinary,
 	)
 }
 
@@ -108,6 +112,9 @@ type interval struct {
 	min, max *big.Int
 	lo, hi   int64 // the same within int64; lo above hi when nothing there is in it
 }
+
+// floats is a range of floats; an infinity leaves an end open.
+type floats struct{ low, high float64 }
 
 func newInterval(lo, hi *big.Int) interval {
 	r := interval{min: lo, max: hi, lo: math.MinInt64, hi: math.MaxInt64}
@@ -145,7 +152,9 @@ func ParseDataType(expr string) (*DataType, error) { return parseDataType(expr, 
 func parseDataType(expr string, aliases *aliasTable) (*DataType, error) {
 	p := &parser{s: expr}
 	if len(expr) > maxExpression {
-		return nil, fault.New(fault.Invalid, "read data type", "the expression is longer than %d bytes", maxExpression)
+		return nil,
+			fault.New(fault.Invalid, "read data type", "the expression is longer than %d bytes",
+				maxExpression)
 	}
 	n := p.typ(0)
 	if p.space(); p.err == nil && p.i != len(expr) {
@@ -184,16 +193,17 @@ func (d *DataType) expansion() string {
 	if d.literal {
 		return quote(d.words[0])
 	}
-	if params := d.params(); len(params) > 0 {
+	if params := paramsOf(d); len(params) > 0 {
 		return string(d.kind) + "[" + strings.Join(params, ", ") + "]"
 	}
 	return string(d.kind)
 }
 
-func (d *DataType) params() []string {
+func paramsOf(d *DataType) []string {
 	var out []string
 	for _, o := range d.of {
-		if bare := o.kind == kindAny && o.alias == ""; !bare || d.kind != kindNotUndef && d.kind != kindSensitive {
+		if bare := o.kind == kindAny && o.alias == ""; !bare || d.kind != kindNotUndef &&
+			d.kind != kindSensitive {
 			out = append(out, o.String())
 		}
 	}
@@ -212,9 +222,9 @@ func (d *DataType) params() []string {
 			out = append(out, "/"+p.source+"/")
 		}
 	case kindFloat:
-		out = append(out, d.floatBounds()...)
+		out = append(out, floatBounds(d)...)
 	case kindStruct:
-		out = append(out, d.memberList())
+		out = append(out, memberList(d))
 	case kindInteger:
 		out = append(out, bounds(d.size.min, d.size.max, "default")...)
 	case kindTuple:
@@ -247,7 +257,7 @@ func bounds(lo, hi *big.Int, open string) []string {
 	return nil
 }
 
-func (d *DataType) floatBounds() []string {
+func floatBounds(d *DataType) []string {
 	switch {
 	case !math.IsInf(d.high, 0):
 		return []string{floatWord(d.low), floatWord(d.high)}
@@ -269,7 +279,7 @@ func floatWord(f float64) string {
 	return s
 }
 
-func (d *DataType) memberList() string {
+func memberList(d *DataType) string {
 	list := make([]string, len(d.members))
 	for i, m := range d.members {
 		key := quote(m.name)

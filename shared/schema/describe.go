@@ -23,11 +23,11 @@ func (d *DataType) Describe() string {
 		}
 		return "a value"
 	case kindVariant:
-		return d.describeVariant()
+		return describeVariant(d)
 	case kindString:
-		return "a String" + d.describeSize("character", "of")
+		return "a String" + describeSize(d, "character", "of")
 	case kindEnum:
-		return d.describeEnum()
+		return describeEnum(d)
 	case kindPattern:
 		sources := make([]string, len(d.patterns))
 		for i, p := range d.patterns {
@@ -35,7 +35,7 @@ func (d *DataType) Describe() string {
 		}
 		return "a String that matches " + strings.Join(sources, " or ")
 	case kindInteger, kindFloat:
-		return d.describeRange()
+		return describeRange(d)
 	case kindNumeric:
 		return "a number"
 	case kindBoolean:
@@ -44,9 +44,9 @@ func (d *DataType) Describe() string {
 		}
 		return "a Boolean"
 	case kindTimestamp:
-		return "a time such as 2026-01-31T12:00:00Z" + d.describeTimes()
+		return "a time such as 2026-01-31T12:00:00Z" + describeTimes(d)
 	case kindTimespan:
-		return "a duration such as 1-02:30:00, or a number of seconds" + d.describeTimes()
+		return "a duration such as 1-02:30:00, or a number of seconds" + describeTimes(d)
 	case kindSensitive:
 		return "a secret, which is " + d.of[0].Describe()
 	case kindScalar, kindScalarData:
@@ -56,7 +56,7 @@ func (d *DataType) Describe() string {
 	case kindRichData:
 		return "any value"
 	case kindSemVer:
-		return "a version such as 1.2.3" + d.describeRanges()
+		return "a version such as 1.2.3" + describeVersions(d)
 	case kindSemVerRange:
 		return "a range of versions such as >=1.2.0 <2.0.0"
 	case kindURI:
@@ -72,11 +72,11 @@ func (d *DataType) Describe() string {
 	if d.foreign {
 		return "what no document can hold (" + d.String() + ")"
 	}
-	return d.describeItems()
+	return describeItems(d)
 }
 
 // describeVariant names Undef last and leaves out what another member says already.
-func (d *DataType) describeVariant() string {
+func describeVariant(d *DataType) string {
 	var parts []string
 	nothing := false
 	for _, o := range d.of {
@@ -93,7 +93,7 @@ func (d *DataType) describeVariant() string {
 	return strings.Join(parts, " or ")
 }
 
-func (d *DataType) describeEnum() string {
+func describeEnum(d *DataType) string {
 	words := make([]string, 0, maxWords+1)
 	for i, w := range d.words {
 		if i == maxWords && len(d.words) > maxWords+1 {
@@ -110,7 +110,7 @@ func (d *DataType) describeEnum() string {
 	}
 }
 
-func (d *DataType) describeRange() string {
+func describeRange(d *DataType) string {
 	var lo, hi string
 	if d.kind == kindInteger {
 		if d.size.min != nil {
@@ -145,7 +145,7 @@ func (d *DataType) describeRange() string {
 }
 
 // describeSize says how many units are allowed; "" if any number is.
-func (d *DataType) describeSize(unit, link string) string {
+func describeSize(d *DataType, unit, link string) string {
 	lo, hi := d.size.min, d.size.max
 	count := func(n fmt.Stringer) string {
 		if n.String() == "1" {
@@ -166,14 +166,14 @@ func (d *DataType) describeSize(unit, link string) string {
 	return " " + link + " " + lo.String() + " to " + count(hi)
 }
 
-func (d *DataType) describeRanges() string {
+func describeVersions(d *DataType) string {
 	if len(d.words) == 0 {
 		return ""
 	}
 	return ", in " + strings.Join(d.words, " or ")
 }
 
-func (d *DataType) describeTimes() string {
+func describeTimes(d *DataType) string {
 	switch len(d.words) {
 	case 1:
 		return ", from " + d.words[0]
@@ -183,8 +183,8 @@ func (d *DataType) describeTimes() string {
 	return ""
 }
 
-func (d *DataType) describeItems() string {
-	size := d.describeSize("item", "with")
+func describeItems(d *DataType) string {
+	size := describeSize(d, "item", "with")
 	switch d.kind {
 	case kindCollection:
 		return "a list or a map" + size
@@ -208,11 +208,11 @@ func (d *DataType) describeItems() string {
 		}
 		return "a Hash" + size
 	}
-	return "a Hash with " + d.describeMembers()
+	return "a Hash with " + describeMembers(d)
 }
 
 // describeMembers names the keys of a Struct.
-func (d *DataType) describeMembers() string {
+func describeMembers(d *DataType) string {
 	var must, may []string
 	for i := range d.members {
 		if m := &d.members[i]; m.mayBeAbsent() {

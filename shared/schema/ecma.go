@@ -87,7 +87,8 @@ func (w *ecmaWriter) when(is bool, text string) {
 // group writes what is one piece as it is, and other expressions in brackets.
 func (w *ecmaWriter) group(re *syntax.Regexp, first, last bool) {
 	switch re.Op {
-	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL, syntax.OpCapture, syntax.OpAlternate:
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL, syntax.OpCapture,
+		syntax.OpAlternate:
 		w.expr(re, first, last)
 		return
 	case syntax.OpLiteral:

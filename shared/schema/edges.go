@@ -22,7 +22,7 @@ const (
 // two are equal. The result is empty if no value of the type was found.
 func (d *DataType) Edges() []any {
 	var out []any
-	for _, v := range d.edges(0) {
+	for _, v := range edgesOf(d, 0) {
 		if v != nil && len(out) < maxEdges && d.Check(v) == nil &&
 			!slices.ContainsFunc(out, func(o any) bool { return resource.Equal(o, v) }) {
 			out = append(out, v)
@@ -31,7 +31,7 @@ func (d *DataType) Edges() []any {
 	return out
 }
 
-func (d *DataType) edges(depth int) []any {
+func edgesOf(d *DataType, depth int) []any {
 	if depth > 4 {
 		return nil
 	}
@@ -39,11 +39,11 @@ func (d *DataType) edges(depth int) []any {
 	case kindOptional, kindNotUndef, kindVariant, kindSensitive:
 		var out []any
 		for _, o := range d.of {
-			out = append(out, o.edges(depth+1)...)
+			out = append(out, edgesOf(o, depth+1)...)
 		}
 		return out
 	case kindString:
-		return d.textEdges()
+		return textEdges(d)
 	case kindEnum:
 		var out []any
 		for _, w := range d.words {
@@ -51,11 +51,11 @@ func (d *DataType) edges(depth int) []any {
 		}
 		return out
 	case kindPattern:
-		return d.patternEdges()
+		return patternEdges(d)
 	case kindInteger:
-		return d.integerEdges()
+		return integerEdges(d)
 	case kindFloat, kindNumeric, kindTimespan:
-		return d.floatEdges()
+		return floatEdges(d)
 	case kindBoolean:
 		return []any{false, true}
 	case kindSemVer:
@@ -69,7 +69,7 @@ func (d *DataType) edges(depth int) []any {
 	case kindTimestamp:
 		return []any{"2000-02-29T23:59:59Z", "1969-12-31T23:59:59.999999999+14:00"}
 	case kindArray, kindTuple, kindCollection, kindHash, kindStruct:
-		return d.compoundEdges(depth)
+		return compoundEdges(d, depth)
 	case kindAny, kindScalar, kindScalarData, kindData, kindRichData, kindIterable:
 		return append([]any{false, int64(0), int64(math.MaxInt64), -1.5}, oddTexts()...)
 	}
@@ -78,14 +78,16 @@ func (d *DataType) edges(depth int) []any {
 
 // oddTexts returns texts that programs often handle wrongly.
 func oddTexts() []any {
-	return []any{"a", "", " ", " a ", "a b", "0", "false", "ü€😀", "e\u0301", `"quoted" 'twice' \`, "line\nline\n", "a\tb", "$HOME `id` $(id) %s", "-v", "a,b=c]", "#a;b"}
+	return []any{"a", "", " ", " a ", "a b", "0", "false", "ü€😀", "e\u0301", `"quoted" 'twice' \`,
+		"line\nline\n", "a\tb", "$HOME `id` $(id) %s", "-v", "a,b=c]", "#a;b"}
 }
 
-func (d *DataType) textEdges() []any {
+func textEdges(d *DataType) []any {
 	out := oddTexts()
 	shortest, longest := d.size.lo, d.size.hi
 	if shortest > 0 && shortest <= longText {
-		out = append([]any{strings.Repeat("a", int(shortest)), strings.Repeat("ü", int(shortest))}, out...)
+		out = append([]any{strings.Repeat("a", int(shortest)), strings.Repeat("ü", int(shortest))},
+			out...)
 	}
 	if longest > longText {
 		longest = max(longText, shortest)
@@ -98,7 +100,7 @@ func (d *DataType) textEdges() []any {
 
 // patternEdges makes the shortest text of each pattern, and one with more of all that may be
 // repeated. Those that need what lies around them may be wrong; Edges leaves them out.
-func (d *DataType) patternEdges() []any {
+func patternEdges(d *DataType) []any {
 	out := oddTexts()
 	for _, p := range d.patterns {
 		re, err := syntax.Parse(p.re.String(), syntax.Perl)
@@ -159,9 +161,10 @@ func sample(b *strings.Builder, re *syntax.Regexp, more, last bool, depth int) {
 	}
 }
 
-func (d *DataType) integerEdges() []any {
+func integerEdges(d *DataType) []any {
 	out := []any{int64(0), int64(1), int64(-1)}
-	for _, n := range []int64{d.size.lo, d.size.lo + 1, d.size.hi - 1, d.size.hi, 255, 256, math.MaxInt32, math.MinInt32, 1 << 32, 1 << 53, 1<<53 + 1} {
+	for _, n := range []int64{d.size.lo, d.size.lo + 1, d.size.hi - 1, d.size.hi, 255, 256,
+		math.MaxInt32, math.MinInt32, 1 << 32, 1 << 53, 1<<53 + 1} {
 		out = append(out, n)
 	}
 	for _, n := range []*big.Int{d.size.min, d.size.max} {
@@ -172,7 +175,7 @@ func (d *DataType) integerEdges() []any {
 	return out
 }
 
-func (d *DataType) floatEdges() []any {
+func floatEdges(d *DataType) []any {
 	out := []any{0.0, 0.1, -0.5, 1e21, 5e-324, math.MaxFloat64}
 	for _, f := range []float64{d.low, d.high} {
 		if !math.IsInf(f, 0) && !math.IsNaN(f) {
@@ -185,15 +188,15 @@ func (d *DataType) floatEdges() []any {
 	return out
 }
 
-func (d *DataType) compoundEdges(depth int) []any {
+func compoundEdges(d *DataType, depth int) []any {
 	out := []any{[]any{}, map[string]any{}}
 	switch d.kind {
 	case kindArray, kindTuple:
-		out = append(out, d.lists(depth)...)
+		out = append(out, listEdges(d, depth)...)
 	case kindHash:
 		var keys, values []any
 		if len(d.of) == 2 {
-			keys, values = d.of[0].edges(depth+1), d.of[1].edges(depth+1)
+			keys, values = edgesOf(d.of[0], depth+1), edgesOf(d.of[1], depth+1)
 		}
 		whole := map[string]any{}
 		for i, v := range values {
@@ -222,7 +225,7 @@ func (d *DataType) compoundEdges(depth int) []any {
 	return out
 }
 
-func (d *DataType) lists(depth int) []any {
+func listEdges(d *DataType, depth int) []any {
 	if len(d.of) == 0 {
 		return nil
 	}

@@ -49,23 +49,23 @@ func (d *DataType) explain(v any, from origin) *mismatch {
 		}
 		return plain
 	case kindVariant:
-		if o := d.alike(v); o != nil {
+		if o := alikeIn(d, v); o != nil {
 			return o.explain(v, from)
 		}
 		return plain
 	}
 	switch v := v.(type) {
 	case []any:
-		return d.explainList(plain, v)
+		return explainList(d, plain, v)
 	case map[string]any:
-		return d.explainMap(plain, v)
+		return explainMap(d, plain, v)
 	}
 	return plain
 }
 
-// alike returns the one member of a Variant that is for values of v's shape, when that is a list or
-// a map and there is exactly one.
-func (d *DataType) alike(v any) *DataType {
+// alikeIn returns the one member of a Variant that is for values of v's shape, when that is a list
+// or a map and there is exactly one.
+func alikeIn(d *DataType, v any) *DataType {
 	_, list := v.([]any)
 	_, hash := v.(map[string]any)
 	var found *DataType
@@ -74,7 +74,8 @@ func (d *DataType) alike(v any) *DataType {
 		for len(inner.of) > 0 && (inner.kind == kindOptional || inner.kind == kindNotUndef) {
 			inner = inner.of[0]
 		}
-		if list && (inner.kind == kindArray || inner.kind == kindTuple) || hash && (inner.kind == kindHash || inner.kind == kindStruct) {
+		if list && (inner.kind == kindArray || inner.kind == kindTuple) || hash &&
+			(inner.kind == kindHash || inner.kind == kindStruct) {
 			if found != nil {
 				return nil
 			}
@@ -84,7 +85,7 @@ func (d *DataType) alike(v any) *DataType {
 	return found
 }
 
-func (d *DataType) explainList(plain *mismatch, list []any) *mismatch {
+func explainList(d *DataType, plain *mismatch, list []any) *mismatch {
 	if d.kind != kindArray && d.kind != kindTuple && d.kind != kindCollection {
 		return plain
 	}
@@ -99,10 +100,10 @@ func (d *DataType) explainList(plain *mismatch, list []any) *mismatch {
 	return plain
 }
 
-func (d *DataType) explainMap(plain *mismatch, m map[string]any) *mismatch {
+func explainMap(d *DataType, plain *mismatch, m map[string]any) *mismatch {
 	switch {
 	case d.kind == kindStruct:
-		return d.explainStruct(plain, m)
+		return explainStruct(d, plain, m)
 	case d.kind != kindHash, !d.size.has(int64(len(m))):
 		return plain
 	}
@@ -117,7 +118,7 @@ func (d *DataType) explainMap(plain *mismatch, m map[string]any) *mismatch {
 	return plain
 }
 
-func (d *DataType) explainStruct(plain *mismatch, m map[string]any) *mismatch {
+func explainStruct(d *DataType, plain *mismatch, m map[string]any) *mismatch {
 	names := make([]string, len(d.members))
 	for i := range d.members {
 		e := &d.members[i]
@@ -161,7 +162,7 @@ func (m *mismatch) render(show bool) (text, hint string) {
 		b.WriteString(m.extra)
 	default:
 		b.WriteString("expected " + m.want.Describe() + ", got " + describeValue(m.got, show))
-		hint = m.want.hint(m.got, m.from, show)
+		hint = hintFor(m.want, m.got, m.from, show)
 	}
 	return b.String(), hint
 }
@@ -177,7 +178,8 @@ func describeValue(v any, show bool) string {
 		if v == "" {
 			return hidden(show, "the empty string", "a string")
 		}
-		return hidden(show, "the string "+strconv.Quote(shorten(redact.URL(v, "<redacted>"), 40)), "a string")
+		return hidden(show, "the string "+strconv.Quote(shorten(redact.URL(v, "<redacted>"), 40)),
+			"a string")
 	case int64, *big.Int:
 		return hidden(show, "the integer "+shorten(fmt.Sprint(v), 40), "an integer")
 	case float64:

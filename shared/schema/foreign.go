@@ -15,7 +15,8 @@ import (
 // nothing.
 func foreignKinds() []kind {
 	return []kind{
-		"Callable", "CatalogEntry", "Class", "Default", "Deferred", "Error", "Iterator", "Object", "Regexp", "Resource", kindRuntime, "Type",
+		"Callable", "CatalogEntry", "Class", "Default", "Deferred", "Error", "Iterator", "Object",
+		"Regexp", "Resource", kindRuntime, "Type",
 		"TypeAlias", "TypeReference", "TypeSet", "Unit",
 	}
 }
@@ -30,7 +31,8 @@ func (b *builder) foreign(d *DataType, n *node) {
 	}
 	for i := range n.params {
 		p := n.params[i]
-		if d.kind == kindRuntime && (p.kind == nodeWord || p.kind == nodeString) { // Runtime[ruby, 'A::B'], however it is written
+		// Runtime[ruby, 'A::B'], however it is written
+		if d.kind == kindRuntime && (p.kind == nodeWord || p.kind == nodeString) {
 			p.kind = nodeString
 			if i == 0 && plainWord(p.text) {
 				p.kind = nodeWord
@@ -41,7 +43,8 @@ func (b *builder) foreign(d *DataType, n *node) {
 }
 
 func plainWord(s string) bool {
-	return s != "" && isLower(s[0]) && strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 || !isWord(byte(r)) }) < 0
+	return s != "" && isLower(s[0]) &&
+		strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 || !isWord(byte(r)) }) < 0
 }
 
 // itemType builds the type of an item of a Struct or Tuple. A word there is no type, but generators
@@ -49,7 +52,8 @@ func plainWord(s string) bool {
 // Doubtful names it.
 func (b *builder) itemType(n *node) *DataType {
 	if n.kind == nodeWord || n.kind == nodeString {
-		return &DataType{kind: kindRuntime, foreign: true, words: []string{"ruby", quote(n.text)}, weight: 1}
+		return &DataType{kind: kindRuntime, foreign: true, words: []string{"ruby", quote(n.text)},
+			weight: 1}
 	}
 	return b.typ(n)
 }
@@ -63,9 +67,9 @@ func (d *DataType) meant(aliases *aliasTable) string {
 	return nearestHint(strings.Trim(d.words[1], "'"), typeNames(aliases))
 }
 
-// hollow returns a type in d, or d itself, that accepts nothing, though it is not one of several;
+// hollowIn returns a type in d, or d itself, that accepts nothing, though it is not one of several;
 // nil when there is none.
-func (d *DataType) hollow() *DataType {
+func hollowIn(d *DataType) *DataType {
 	if d.foreign {
 		return d
 	}
@@ -73,12 +77,12 @@ func (d *DataType) hollow() *DataType {
 		return nil
 	}
 	for _, o := range d.of {
-		if h := o.hollow(); h != nil {
+		if h := hollowIn(o); h != nil {
 			return h
 		}
 	}
 	for i := range d.members {
-		if h := d.members[i].typ.hollow(); h != nil {
+		if h := hollowIn(d.members[i].typ); h != nil {
 			return h
 		}
 	}
@@ -89,7 +93,8 @@ func (b *builder) typesIn(params []node) {
 	for i := range params {
 		switch p := &params[i]; p.kind {
 		case nodeType:
-			if p.open || slices.Contains(foreignKinds(), kind(p.text)) || !slices.Contains(kinds(), kind(p.text)) {
+			if p.open || slices.Contains(foreignKinds(), kind(p.text)) ||
+				!slices.Contains(kinds(), kind(p.text)) {
 				b.typ(p) // Type[Enum] is any Enum
 			}
 		case nodeList:
@@ -144,13 +149,14 @@ func (b *builder) versions(d *DataType, n *node) {
 }
 
 // acceptsForm reports whether a text has the form that the type stands for.
-func (d *DataType) acceptsForm(s string) bool {
+func acceptsForm(d *DataType, s string) bool {
 	var err error
 	switch d.kind {
 	case kindSemVer:
 		var v *semver.Version
 		if v, err = semver.StrictNewVersion(s); err == nil && len(d.ranges) > 0 {
-			return slices.ContainsFunc(d.ranges, func(c *semver.Constraints) bool { return c.Check(v) })
+			return slices.ContainsFunc(d.ranges,
+				func(c *semver.Constraints) bool { return c.Check(v) })
 		}
 	case kindSemVerRange:
 		_, err = semver.NewConstraint(s)
@@ -164,9 +170,9 @@ func (d *DataType) acceptsForm(s string) bool {
 	return err == nil
 }
 
-// iterable reports whether a value can be gone through, item by item, with every item of the type:
-// a list, the pairs of a map, the characters of a text, the numbers below a number.
-func (d *DataType) iterable(v any, from origin) bool {
+// acceptsIterable reports whether a value can be gone through, item by item, with every item of the
+// type: a list, the pairs of a map, the characters of a text, the numbers below a number.
+func acceptsIterable(d *DataType, v any, from origin) bool {
 	var items []any
 	switch v := v.(type) {
 	case []any:
@@ -191,22 +197,26 @@ func (d *DataType) iterable(v any, from origin) bool {
 	default:
 		return false
 	}
-	return len(d.of) == 0 || !slices.ContainsFunc(items, func(e any) bool { return !d.of[0].accepts(e, from) })
+	return len(d.of) == 0 ||
+		!slices.ContainsFunc(items, func(e any) bool { return !d.of[0].accepts(e, from) })
 }
 
-// empty reports whether no value but null is of the type, so that nobody can set it.
-func (d *DataType) empty() bool {
+// isEmpty reports whether no value but null is of the type, so that nobody can set it.
+func isEmpty(d *DataType) bool {
 	switch d.kind {
 	case kindOptional, kindNotUndef, kindSensitive:
-		return d.of[0].empty()
+		return isEmpty(d.of[0])
 	case kindVariant:
-		return !slices.ContainsFunc(d.of, func(o *DataType) bool { return !o.empty() })
+		return !slices.ContainsFunc(d.of, func(o *DataType) bool { return !isEmpty(o) })
 	case kindArray, kindTuple:
-		return d.size.lo > 0 && slices.ContainsFunc(d.of, func(o *DataType) bool { return o.empty() && !o.undef })
+		return d.size.lo > 0 &&
+			slices.ContainsFunc(d.of, func(o *DataType) bool { return isEmpty(o) && !o.undef })
 	case kindHash:
-		return d.size.lo > 0 && len(d.of) == 2 && (!d.of[0].hasText() || d.of[1].empty() && !d.of[1].undef)
+		return d.size.lo > 0 && len(d.of) == 2 &&
+			(!hasText(d.of[0]) || isEmpty(d.of[1]) && !d.of[1].undef)
 	case kindStruct:
-		return slices.ContainsFunc(d.members, func(m member) bool { return !m.mayBeAbsent() && m.typ.empty() && !m.typ.undef })
+		return slices.ContainsFunc(d.members,
+			func(m member) bool { return !m.mayBeAbsent() && isEmpty(m.typ) && !m.typ.undef })
 	case kindUndef:
 		return true
 	}
@@ -214,11 +224,12 @@ func (d *DataType) empty() bool {
 }
 
 // hasText reports whether some text is of the type.
-func (d *DataType) hasText() bool {
+func hasText(d *DataType) bool {
 	switch d.kind {
 	case kindOptional, kindNotUndef, kindVariant:
-		return slices.ContainsFunc(d.of, (*DataType).hasText)
-	case kindUndef, kindArray, kindTuple, kindHash, kindStruct, kindCollection, kindSensitive, kindInteger, kindFloat, kindNumeric, kindBoolean:
+		return slices.ContainsFunc(d.of, hasText)
+	case kindUndef, kindArray, kindTuple, kindHash, kindStruct, kindCollection, kindSensitive,
+		kindInteger, kindFloat, kindNumeric, kindBoolean:
 		return false
 	}
 	return !d.foreign

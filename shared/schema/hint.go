@@ -10,20 +10,20 @@ import (
 	"southbound/shared/resource"
 )
 
-// hint says what to write instead of v where that can be guessed: most wrong values in YAML are
+// hintFor says what to write instead of v where that can be guessed: most wrong values in YAML are
 // right ones that are written in the wrong way.
-func (d *DataType) hint(v any, from origin, show bool) string {
+func hintFor(d *DataType, v any, from origin, show bool) string {
 	switch d.kind {
 	case kindOptional, kindNotUndef:
-		return d.of[0].hint(v, from, show)
+		return hintFor(d.of[0], v, from, show)
 	case kindSensitive:
 		if _, file := v.(resource.File); from == authored && !file && v != nil {
 			return `write {secret: "env:NAME"} or another source, so that the value itself is stored nowhere`
 		}
-		return d.of[0].hint(v, from, show)
+		return hintFor(d.of[0], v, from, show)
 	case kindVariant:
 		for _, o := range d.of {
-			if h := o.hint(v, from, show); h != "" {
+			if h := hintFor(o, v, from, show); h != "" {
 				return h
 			}
 		}
@@ -31,11 +31,11 @@ func (d *DataType) hint(v any, from origin, show bool) string {
 	}
 	switch v := v.(type) {
 	case string:
-		return d.hintText(v, show)
+		return hintText(d, v, show)
 	case bool:
-		return d.hintBool(v)
+		return hintBool(d, v)
 	case int64, *big.Int, float64:
-		return d.hintNumber(v, show)
+		return hintNumber(d, v, show)
 	case nil:
 		return "write a value, or leave it out to get the default"
 	}
@@ -43,11 +43,11 @@ func (d *DataType) hint(v any, from origin, show bool) string {
 }
 
 // wantsText reports whether some text fits that is written without a time or a duration in mind.
-func (d *DataType) wantsText() bool {
+func wantsText(d *DataType) bool {
 	return d.kind == kindString || d.kind == kindPattern || d.kind == kindEnum
 }
 
-func (d *DataType) hintText(s string, show bool) string {
+func hintText(d *DataType, s string, show bool) string {
 	switch d.kind {
 	case kindEnum:
 		if near := Nearest(s, d.words); near != "" && show {
@@ -60,11 +60,13 @@ func (d *DataType) hintText(s string, show bool) string {
 		}
 	case kindBoolean:
 		if word, ok := boolIn(s); ok && d.accepts(word, observed) {
-			return "write it as a Boolean, without quotes" + hidden(show, ": "+strconv.FormatBool(word), "")
+			return "write it as a Boolean, without quotes" +
+				hidden(show, ": "+strconv.FormatBool(word), "")
 		}
 	case kindArray:
 		if d.accepts([]any{s}, observed) {
-			return "write it as a list" + hidden(show && len(s) <= 40, ": ["+quote(s)+"]", ", in [ ]")
+			return "write it as a list" +
+				hidden(show && len(s) <= 40, ": ["+quote(s)+"]", ", in [ ]")
 		}
 	}
 	return ""
@@ -93,9 +95,9 @@ func boolIn(s string) (word, ok bool) {
 	return false, false
 }
 
-func (d *DataType) hintBool(v bool) string {
+func hintBool(d *DataType, v bool) string {
 	switch {
-	case d.wantsText():
+	case wantsText(d):
 		return `write it in quotes, such as "yes" or "true", so that it is text`
 	case d.kind == kindArray && d.accepts([]any{v}, observed):
 		return "write it as a list, in [ ]"
@@ -103,8 +105,8 @@ func (d *DataType) hintBool(v bool) string {
 	return ""
 }
 
-func (d *DataType) hintNumber(v any, show bool) string {
-	if d.wantsText() {
+func hintNumber(d *DataType, v any, show bool) string {
+	if wantsText(d) {
 		example := `"0644"`
 		if _, fraction := v.(float64); fraction {
 			example = `"1.10"`
@@ -120,7 +122,8 @@ func (d *DataType) hintNumber(v any, show bool) string {
 			return "write it as a Boolean" + hidden(show, fmt.Sprintf(": %t", n == 1), "")
 		}
 	case float64:
-		if d.kind == kindInteger && n == math.Trunc(n) && math.Abs(n) < 1<<53 && d.accepts(int64(n), observed) {
+		if d.kind == kindInteger && n == math.Trunc(n) && math.Abs(n) < 1<<53 &&
+			d.accepts(int64(n), observed) {
 			return "write it without a fraction" + hidden(show, fmt.Sprintf(": %d", int64(n)), "")
 		}
 	}

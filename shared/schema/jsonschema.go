@@ -14,15 +14,15 @@ func (d *DataType) JSONSchema() map[string]any {
 	case kindUndef:
 		return map[string]any{"type": "null"}
 	case kindString:
-		return d.sizes(map[string]any{"type": "string"}, "minLength", "maxLength")
+		return addSizes(d, map[string]any{"type": "string"}, "minLength", "maxLength")
 	case kindEnum:
-		return d.enumSchema()
+		return enumSchema(d)
 	case kindPattern:
-		return d.patternSchema()
+		return patternSchema(d)
 	case kindInteger:
-		return d.integerSchema()
+		return integerSchema(d)
 	case kindFloat:
-		return d.floatSchema()
+		return floatSchema(d)
 	case kindNumeric:
 		return map[string]any{"type": "number"}
 	case kindBoolean:
@@ -45,11 +45,12 @@ func (d *DataType) JSONSchema() map[string]any {
 	case kindIterable:
 		return map[string]any{"type": []any{"array", "object", "string", "integer"}}
 	case kindArray, kindTuple, kindHash, kindStruct, kindCollection:
-		return d.itemsSchema()
+		return itemsSchema(d)
 	case kindOptional:
 		return anyOf(d.of[0].JSONSchema(), map[string]any{"type": "null"})
 	case kindNotUndef:
-		return map[string]any{"allOf": []any{d.of[0].JSONSchema(), map[string]any{"not": map[string]any{"type": "null"}}}}
+		return map[string]any{"allOf": []any{d.of[0].JSONSchema(),
+			map[string]any{"not": map[string]any{"type": "null"}}}}
 	case kindVariant:
 		out := make([]map[string]any, len(d.of))
 		for i, o := range d.of {
@@ -89,7 +90,8 @@ func referenceSchema(file bool, literal map[string]any) map[string]any {
 
 // wrapped accepts {value: ...}.
 func wrapped(literal map[string]any) map[string]any {
-	return map[string]any{"type": "object", "required": []any{"value"}, "maxProperties": 1, "properties": map[string]any{"value": literal}}
+	return map[string]any{"type": "object", "required": []any{"value"}, "maxProperties": 1,
+		"properties": map[string]any{"value": literal}}
 }
 
 // nothing are the ways to write null.
@@ -150,8 +152,8 @@ func (d *DataType) takesFile() bool {
 	return d.acceptsFile()
 }
 
-// sizes adds to a schema how many characters or items are allowed.
-func (d *DataType) sizes(s map[string]any, least, limit string) map[string]any {
+// addSizes adds to a schema how many characters or items are allowed.
+func addSizes(d *DataType, s map[string]any, least, limit string) map[string]any {
 	if lo := d.size.min; lo != nil && lo.Sign() > 0 {
 		s[least] = lo
 	}
@@ -161,7 +163,7 @@ func (d *DataType) sizes(s map[string]any, least, limit string) map[string]any {
 	return s
 }
 
-func (d *DataType) enumSchema() map[string]any {
+func enumSchema(d *DataType) map[string]any {
 	if d.fold {
 		return map[string]any{"type": "string", "pattern": foldedWords(d.words)}
 	}
@@ -196,7 +198,7 @@ func foldedWords(words []string) string {
 
 // patternSchema gives the expressions as ECMAScript has them, where they are not too long for a
 // schema.
-func (d *DataType) patternSchema() map[string]any {
+func patternSchema(d *DataType) map[string]any {
 	alternatives := make([]map[string]any, len(d.patterns))
 	for i, p := range d.patterns {
 		text, ok := ecma(p.re)
@@ -213,7 +215,7 @@ func (d *DataType) patternSchema() map[string]any {
 	return out
 }
 
-func (d *DataType) integerSchema() map[string]any {
+func integerSchema(d *DataType) map[string]any {
 	out := map[string]any{"type": "integer"}
 	if d.size.min != nil {
 		out["minimum"] = d.size.min
@@ -224,7 +226,7 @@ func (d *DataType) integerSchema() map[string]any {
 	return out
 }
 
-func (d *DataType) floatSchema() map[string]any {
+func floatSchema(d *DataType) map[string]any {
 	out := map[string]any{"type": "number"}
 	if !math.IsInf(d.low, 0) {
 		out["minimum"] = d.low
@@ -235,18 +237,18 @@ func (d *DataType) floatSchema() map[string]any {
 	return out
 }
 
-func (d *DataType) itemsSchema() map[string]any {
+func itemsSchema(d *DataType) map[string]any {
 	switch d.kind {
 	case kindCollection:
 		return map[string]any{"type": []any{"array", "object"}}
 	case kindArray:
-		out := d.sizes(map[string]any{"type": "array"}, "minItems", "maxItems")
+		out := addSizes(d, map[string]any{"type": "array"}, "minItems", "maxItems")
 		if len(d.of) == 1 {
 			out["items"] = d.of[0].inDocument()
 		}
 		return out
 	case kindTuple:
-		out := d.sizes(map[string]any{"type": "array"}, "minItems", "maxItems")
+		out := addSizes(d, map[string]any{"type": "array"}, "minItems", "maxItems")
 		if n := len(d.of); n > 0 {
 			items := make([]any, n)
 			for i, o := range d.of {
@@ -256,7 +258,7 @@ func (d *DataType) itemsSchema() map[string]any {
 		}
 		return out
 	case kindHash:
-		out := d.sizes(map[string]any{"type": "object"}, "minProperties", "maxProperties")
+		out := addSizes(d, map[string]any{"type": "object"}, "minProperties", "maxProperties")
 		if len(d.of) == 2 {
 			out["additionalProperties"] = d.of[1].inDocument()
 			if keys := d.of[0].JSONSchema(); len(keys) > 0 {
@@ -273,5 +275,6 @@ func (d *DataType) itemsSchema() map[string]any {
 			required = append(required, m.name)
 		}
 	}
-	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+	return map[string]any{"type": "object", "properties": properties, "required": required,
+		"additionalProperties": false}
 }

@@ -27,10 +27,11 @@ func (c *Compiled) JSONSchema() map[string]any {
 			required = append(required, a.Name)
 		}
 	}
-	out := map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+	out := map[string]any{"type": "object", "properties": properties, "required": required,
+		"additionalProperties": false}
 	var rules []any
 	for i := range c.Rules {
-		if s := c.ruleSchema(&c.Rules[i]); s != nil {
+		if s := ruleSchema(c, &c.Rules[i]); s != nil {
 			rules = append(rules, s)
 		}
 	}
@@ -62,7 +63,7 @@ func (c *Compiled) TitleSchema() (title map[string]any, gives []string) {
 		first := c.namevars[:min(1, len(c.namevars))]
 		if len(first) == 1 {
 			d := c.compiled[c.index[first[0]]].DataType
-			if d.wantsText() { // others are made of the text
+			if wantsText(d) { // others are made of the text
 				return map[string]any{"allOf": []any{title, d.JSONSchema()}}, first
 			}
 		}
@@ -78,15 +79,16 @@ func (c *Compiled) TitleSchema() (title map[string]any, gives []string) {
 	if len(patterns) == len(c.titles) {
 		title["anyOf"] = anyOf(patterns...)["anyOf"]
 	}
-	gives = slices.DeleteFunc(gives, func(name string) bool { return !slices.Contains(c.namevars, name) })
+	gives = slices.DeleteFunc(gives,
+		func(name string) bool { return !slices.Contains(c.namevars, name) })
 	return title, gives
 }
 
 // ruleSchema returns the schema for a rule; nil if JSON Schema cannot express it.
-func (c *Compiled) ruleSchema(r *Rule) map[string]any {
+func ruleSchema(c *Compiled, r *Rule) map[string]any {
 	given := make([]any, len(r.Attributes))
 	for i, name := range r.Attributes {
-		given[i] = c.given(name)
+		given[i] = givenSchema(c, name)
 	}
 	not := func(s map[string]any) map[string]any { return map[string]any{"not": s} }
 	all, some := map[string]any{"allOf": given}, map[string]any{"anyOf": given}
@@ -108,26 +110,27 @@ func (c *Compiled) ruleSchema(r *Rule) map[string]any {
 	if r.If == "" {
 		return demand
 	}
-	condition := c.condition(r)
+	condition := conditionSchema(c, r)
 	if condition == nil || demand == nil {
 		return nil
 	}
 	return map[string]any{"if": condition, "then": demand}
 }
 
-// given accepts attributes among which there is one with a value. Those that name a resource always
-// have one, from a title if need be.
-func (c *Compiled) given(name string) map[string]any {
+// givenSchema accepts attributes among which there is one with a value. Those that name a resource
+// always have one, from a title if need be.
+func givenSchema(c *Compiled, name string) map[string]any {
 	if a, ok := c.Attribute(name); ok && (a.Default != nil || a.Behaviour == Namevar) {
 		return map[string]any{}
 	}
-	return map[string]any{"required": []any{name}, "properties": map[string]any{name: map[string]any{"not": nothing()}}}
+	return map[string]any{"required": []any{name},
+		"properties": map[string]any{name: map[string]any{"not": nothing()}}}
 }
 
-// condition accepts attributes for which a rule holds; nil when JSON Schema cannot say it.
-func (c *Compiled) condition(r *Rule) map[string]any {
+// conditionSchema accepts attributes for which a rule holds; nil when JSON Schema cannot say it.
+func conditionSchema(c *Compiled, r *Rule) map[string]any {
 	if len(r.Is) == 0 {
-		return c.given(r.If)
+		return givenSchema(c, r.If)
 	}
 	a, ok := c.Attribute(r.If)
 	if !ok || a.Behaviour == Namevar {

@@ -35,8 +35,9 @@ func NewRegistry(types ...Type) (*Registry, error) {
 		r.types[name] = compiled
 		r.names = append(r.names, name)
 	}
+	l := &linker{compiler: c, types: r}
 	for _, name := range r.names {
-		c.link(r.types[name], r)
+		l.link(r.types[name])
 	}
 	if len(c.problems) > 0 {
 		return nil, c.problems
@@ -67,7 +68,8 @@ type compiler struct {
 }
 
 func (c *compiler) bad(attribute, hint, format string, args ...any) {
-	p := diag.Problem{Resource: c.typ, Attribute: attribute, Message: sprintf(format, args), Hint: hint}
+	p := diag.Problem{Resource: c.typ, Attribute: attribute, Message: sprintf(format, args),
+		Hint: hint}
 	if c.where != nil {
 		p.Pos = c.where(cmp.Or(c.part, attribute))
 	}
@@ -88,9 +90,11 @@ func (c *compiler) collectAliases(types []Type) {
 			known, twice := c.aliases.expr[name]
 			switch {
 			case !validAlias(name):
-				c.bad("", "names like Stdlib::Port: capital letters first, joined by ::", "the alias %q cannot be a name, or is one of the language", name)
+				c.bad("", "names like Stdlib::Port: capital letters first, joined by ::",
+					"the alias %q cannot be a name, or is one of the language", name)
 			case twice && known != expr:
-				c.bad("", "", "the alias %s is %s here and %s in %s", name, expr, known, types[owner[name]].Name)
+				c.bad("", "", "the alias %s is %s here and %s in %s", name, expr, known,
+					types[owner[name]].Name)
 			default:
 				c.aliases.expr[name] = expr
 				owner[name] = i
@@ -100,7 +104,8 @@ func (c *compiler) collectAliases(types []Type) {
 	for _, name := range c.aliases.names() {
 		_, _ = c.aliases.lookup(name) // what is wrong with it is noted
 		if err := c.aliases.wrong[name]; err != nil {
-			c.typ, c.where, c.part = types[owner[name]].Name, types[owner[name]].At, Part(AliasPart, name)
+			c.typ, c.where, c.part = types[owner[name]].Name, types[owner[name]].At,
+				Part(AliasPart, name)
 			c.bad("", hintOf(err), "the alias %s: %v", name, err)
 		}
 	}
@@ -111,7 +116,8 @@ func (c *compiler) collectAliases(types []Type) {
 // filters.
 func reservedNames() []string {
 	return []string{
-		"type", "agent", "agents", "attributes", "requires", "set", "purged", "purge_on_delete", "prevent_destroy", "report_only", "send_event", "receive_events",
+		"type", "agent", "agents", "attributes", "requires", "set", "purged", "purge_on_delete",
+		"prevent_destroy", "report_only", "send_event", "receive_events",
 		"managed", "id", "defaults", "resources", "southbound", "status", "title",
 	}
 }
@@ -142,7 +148,8 @@ func (c *compiler) compile(t *Type) *Compiled {
 	out := &Compiled{Type: *t, index: make(map[string]int, len(t.Attributes))}
 	out.Attributes = slices.Clone(t.Attributes)
 	if !resource.ValidType(t.Name) && (t.Name != "" || len(t.Wrong) == 0) {
-		c.bad("", "a name is like fs::File", "%q is not a type name: two or more names joined by ::", t.Name)
+		c.bad("", "a name is like fs::File",
+			"%q is not a type name: two or more names joined by ::", t.Name)
 	}
 	if t.Space != "" && t.Thing == nil {
 		c.bad("", "", "Space is about what Thing names, and there is no Thing")
@@ -184,11 +191,14 @@ func (c *compiler) transports(t *Type) {
 		c.part = Part(TransportPart, i)
 		switch {
 		case name == AnyTransport && len(t.Transports) > 1:
-			c.bad("", "leave the others out", "the transport %q stands for all, so it stands alone", name)
+			c.bad("", "leave the others out", "the transport %q stands for all, so it stands alone",
+				name)
 		case name != AnyTransport && !TransportName(name):
-			c.bad("", "names are like ssh or postgresql: small letters, digits, - and _", "%q is not a name of a transport", name)
+			c.bad("", "names are like ssh or postgresql: small letters, digits, - and _",
+				"%q is not a name of a transport", name)
 		case name == transportSSH && !t.Machine:
-			c.bad("", "say that its things are on a machine, or leave ssh out", "over ssh handlers run on the machine, and the type is not about one")
+			c.bad("", "say that its things are on a machine, or leave ssh out",
+				"over ssh handlers run on the machine, and the type is not about one")
 		case slices.Contains(t.Transports[:i], name):
 			c.bad("", "", "the transport %q is there twice", name)
 		}
@@ -229,9 +239,11 @@ func (c *compiler) attribute(t *Compiled, i int) {
 	defer func() { c.part = "" }()
 	switch _, twice := t.index[a.Name]; {
 	case !resource.ValidName(a.Name):
-		c.bad(a.Name, "a letter, then letters, digits and _"+lookAlike(a.Name), "%q is not a name for an attribute", a.Name)
+		c.bad(a.Name, "a letter, then letters, digits and _"+lookAlike(a.Name),
+			"%q is not a name for an attribute", a.Name)
 	case slices.Contains(reservedNames(), a.Name):
-		c.bad(a.Name, "it stands beside the attributes in documents; choose another", "the name %q is reserved", a.Name)
+		c.bad(a.Name, "it stands beside the attributes in documents; choose another",
+			"the name %q is reserved", a.Name)
 	case twice:
 		c.bad(a.Name, "", "the attribute is declared twice")
 	}
@@ -242,8 +254,8 @@ func (c *compiler) attribute(t *Compiled, i int) {
 		d = &DataType{kind: kindAny, undef: true}
 	}
 	a.Sensitive = a.Sensitive || d.secret
-	if err == nil && d.empty() && !d.undef {
-		c.bad(a.Name, d.hollow().meant(c.aliases), "no document can hold a value of %s", d)
+	if err == nil && isEmpty(d) && !d.undef {
+		c.bad(a.Name, hollowIn(d).meant(c.aliases), "no document can hold a value of %s", d)
 	}
 	c.behaviour(t, a, d)
 	c.ensure(a, d)
@@ -257,16 +269,20 @@ func (c *compiler) attribute(t *Compiled, i int) {
 // replaced refuses an order of replacing in which the two could not be told apart.
 func (c *compiler) replaced(t *Compiled) {
 	has := func(is func(a *Attribute) bool) bool {
-		return slices.ContainsFunc(t.compiled, func(a CompiledAttribute) bool { return is(&a.Attribute) })
+		return slices.ContainsFunc(t.compiled,
+			func(a CompiledAttribute) bool { return is(&a.Attribute) })
 	}
 	switch {
 	case !t.CreateFirst:
 	case !t.Assigned:
-		c.bad("", "leave CreateFirst out, or set Assigned where the target chooses the identity", "two of one name cannot stand beside each other, so a thing cannot be created first")
+		c.bad("", "leave CreateFirst out, or set Assigned where the target chooses the identity",
+			"two of one name cannot stand beside each other, so a thing cannot be created first")
 	case !has(func(a *Attribute) bool { return a.Behaviour == Replace }):
-		c.bad("", "give the behaviour replace to what cannot be changed otherwise", "the type says how things are replaced, and no attribute replaces them")
+		c.bad("", "give the behaviour replace to what cannot be changed otherwise",
+			"the type says how things are replaced, and no attribute replaces them")
 	case !has(func(a *Attribute) bool { return a.Behaviour == ReadOnly && !a.Sensitive }):
-		c.bad("", "declare a read_only attribute, such as the id that the target has chosen", "nothing that is only reported tells the old one from the new one, so a thing cannot be created first")
+		c.bad("", "declare a read_only attribute, such as the id that the target has chosen",
+			"nothing that is only reported tells the old one from the new one, so a thing cannot be created first")
 	}
 }
 
@@ -275,22 +291,30 @@ func (c *compiler) behaviour(t *Compiled, a *Attribute, d *DataType) {
 	case Property, InitOnly, Replace, Parameter, WriteOnly:
 	case ReadOnly:
 		if a.Default != nil {
-			c.bad(a.Name, "leave it out", "a read_only attribute is never set, so it has no default")
+			c.bad(a.Name, "leave it out",
+				"a read_only attribute is never set, so it has no default")
 		}
 	case Namevar:
 		t.namevars = append(t.namevars, a.Name)
 		switch {
 		case a.Sensitive:
-			c.bad(a.Name, "name the resource by something else", "a naming attribute is shown everywhere, so it is not sensitive")
+			c.bad(a.Name, "name the resource by something else",
+				"a naming attribute is shown everywhere, so it is not sensitive")
 		case !d.hasScalar():
-			c.bad(a.Name, "use String, Enum, Pattern, Integer or the like", "a naming attribute is a scalar, and %s has none", d)
+			c.bad(a.Name, "use String, Enum, Pattern, Integer or the like",
+				"a naming attribute is a scalar, and %s has none", d)
 		}
 		if d.Optional() && a.Default == nil {
-			c.bad(a.Name, "leave Optional out, or give it a default", "a naming attribute is never missing, so it is not %s", d)
+			c.bad(a.Name, "leave Optional out, or give it a default",
+				"a naming attribute is never missing, so it is not %s", d)
 		}
 	default:
-		known := []string{string(Namevar), string(ReadOnly), string(InitOnly), string(Replace), string(Parameter), string(WriteOnly)}
-		c.bad(a.Name, orList(nearestHint(string(a.Behaviour), known), "leave it empty for a property, or use one of ", known), "unknown behaviour %q", a.Behaviour)
+		known := []string{string(Namevar), string(ReadOnly), string(InitOnly), string(Replace),
+			string(Parameter), string(WriteOnly)}
+		c.bad(a.Name,
+			orList(nearestHint(string(a.Behaviour), known),
+				"leave it empty for a property, or use one of ", known), "unknown behaviour %q",
+			a.Behaviour)
 	}
 }
 
@@ -307,20 +331,23 @@ func (c *compiler) defaultValue(a *Attribute, d *DataType) {
 		c.bad(a.Name, hint, "the default is not of the attribute's type: %s", text)
 	}
 	if _, reference := v.(resource.Secret); a.Sensitive && !reference {
-		c.bad(a.Name, "leave it out", "a secret that everybody has is none, so a sensitive attribute has no default")
+		c.bad(a.Name, "leave it out",
+			"a secret that everybody has is none, so a sensitive attribute has no default")
 	}
 }
 
 // ensure refuses an attribute for what the flag purged of every resource says already.
 func (c *compiler) ensure(a *Attribute, d *DataType) {
-	if a.Name != "ensure" || !d.accepts("absent", authored) || d.accepts("no word of any type", authored) {
+	if a.Name != "ensure" || !d.accepts("absent", authored) ||
+		d.accepts("no word of any type", authored) {
 		return
 	}
 	hint := "leave ensure out"
 	if !d.accepts("present", authored) {
 		hint = "take absent out of it"
 	}
-	c.bad(a.Name, hint, "every resource says `purged: true` when it must not exist, so ensure is not absent")
+	c.bad(a.Name, hint,
+		"every resource says `purged: true` when it must not exist, so ensure is not absent")
 }
 
 // metadata makes values of what a declaration holds for others.

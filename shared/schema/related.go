@@ -7,10 +7,17 @@ import (
 	"southbound/shared/resource"
 )
 
+// linker checks the relations that types declare, when all types are compiled: they are between
+// types.
+type linker struct {
+	*compiler
+	types *Registry
+}
+
 // link checks the declared relations of a type and finds the types they lead to.
-func (c *compiler) link(t *Compiled, r *Registry) {
-	c.typ, c.where = t.Name, t.At
-	defer func() { c.part = "" }()
+func (l *linker) link(t *Compiled) {
+	l.typ, l.where = t.Name, t.At
+	defer func() { l.part = "" }()
 	kinds := make([]string, 0, 4)
 	for _, k := range RelationKinds() {
 		kinds = append(kinds, string(k))
@@ -18,51 +25,53 @@ func (c *compiler) link(t *Compiled, r *Registry) {
 	for i := range t.Relations {
 		d := &t.Relations[i]
 		at := sprintf("relation %d (%s %s): ", []any{i + 1, d.Kind, d.Type})
-		c.part = Part(RelationPart, i)
+		l.part = Part(RelationPart, i)
 		if !slices.Contains(kinds, string(d.Kind)) {
-			c.bad("", orList(nearestHint(string(d.Kind), kinds), "there are ", kinds), "%sunknown kind %q", at, d.Kind)
+			l.bad("", orList(nearestHint(string(d.Kind), kinds), "there are ", kinds),
+				"%sunknown kind %q", at, d.Kind)
 		}
 		if !resource.ValidType(d.Type) {
-			c.bad("", orList(nearestHint(d.Type, r.names), "a name is like fs::File", nil), "%s%q is not a name of a type", at, d.Type)
+			l.bad("", orList(nearestHint(d.Type, l.types.names), "a name is like fs::File", nil),
+				"%s%q is not a name of a type", at, d.Type)
 			continue
 		}
-		rel := relation{kind: d.Kind, target: r.types[d.Type], names: d.Names}
+		rel := relation{kind: d.Kind, target: l.types.types[d.Type], names: d.Names}
 		switch {
 		case d.Names != nil && len(d.Titles)+len(d.Keys) > 0:
-			c.bad("", "", "%sit has names in code, and titles or keys", at)
+			l.bad("", "", "%sit has names in code, and titles or keys", at)
 		case d.Names != nil:
 		case len(d.Titles) == 0 && len(d.Keys) == 0:
-			c.bad("", "say its title, such as $source", "%sit names nothing", at)
+			l.bad("", "say its title, such as $source", "%sit names nothing", at)
 		case len(d.Titles) > 0 && len(d.Keys) > 0:
-			c.bad("", "", "%sit has titles and keys, and one of them is enough", at)
+			l.bad("", "", "%sit has titles and keys, and one of them is enough", at)
 		}
 		for _, text := range d.Titles {
-			rel.titles = append(rel.titles, c.template(t, at, text))
-			c.constantTitle(&rel, at, text)
+			rel.titles = append(rel.titles, l.template(t, at, text))
+			l.constantTitle(&rel, at, text)
 		}
 		lists := 0
 		for _, name := range slices.Sorted(maps.Keys(d.Keys)) {
-			text := c.template(t, at, d.Keys[name])
-			if c.mayRepeat(t, text) > 0 {
+			text := l.template(t, at, d.Keys[name])
+			if l.mayRepeat(t, text) > 0 {
 				lists++
 			}
-			c.relationKey(&rel, at, name)
+			l.relationKey(&rel, at, name)
 			rel.keys = append(rel.keys, keyTemplate{name, text})
 		}
 		if lists > 1 {
-			c.bad("", "use titles, or one list", "%stwo of the keys can be lists", at)
+			l.bad("", "use titles, or one list", "%stwo of the keys can be lists", at)
 		}
 		if d.Agent != "" {
-			rel.agent = c.template(t, at, d.Agent)
+			rel.agent = l.template(t, at, d.Agent)
 		}
-		c.complete(&rel, at, len(d.Keys) > 0)
-		c.contradiction(t, i, at)
+		l.complete(&rel, at, len(d.Keys) > 0)
+		l.contradiction(t, i, at)
 		t.related = append(t.related, rel)
 	}
 }
 
 // contradiction refuses a relation that is declared twice, or in both directions.
-func (c *compiler) contradiction(t *Compiled, i int, at string) {
+func (l *linker) contradiction(t *Compiled, i int, at string) {
 	d := &t.Relations[i]
 	later := func(k RelationKind) bool { return k == Before || k == Notify }
 	for j := range t.Relations[:i] {
@@ -70,41 +79,44 @@ func (c *compiler) contradiction(t *Compiled, i int, at string) {
 		if e.Names != nil || d.Names != nil {
 			continue // nobody can tell
 		}
-		if e.Type != d.Type || e.Agent != d.Agent || !slices.Equal(e.Titles, d.Titles) || !maps.Equal(e.Keys, d.Keys) {
+		if e.Type != d.Type || e.Agent != d.Agent || !slices.Equal(e.Titles, d.Titles) ||
+			!maps.Equal(e.Keys, d.Keys) {
 			continue
 		}
 		switch {
 		case e.Kind == d.Kind:
-			c.bad("", "remove one of the two", "%sit stands there twice, first as relation %d", at, j+1)
+			l.bad("", "remove one of the two", "%sit stands there twice, first as relation %d", at,
+				j+1)
 		case later(e.Kind) != later(d.Kind):
-			c.bad("", "", "%sthe same comes first by relation %d and later by this one, a cycle wherever it exists", at, j+1)
+			l.bad("", "",
+				"%sthe same comes first by relation %d and later by this one, a cycle wherever it exists", at, j+1)
 		}
 	}
 }
 
 // template reads a template of a relation.
-func (c *compiler) template(t *Compiled, at, text string) template {
+func (l *linker) template(t *Compiled, at, text string) template {
 	out, err := parseTemplate(text, t.names())
 	if err != nil {
-		c.bad("", err.hint, "%s%s, in %q", at, err.message, shorten(text, 80))
+		l.bad("", err.hint, "%s%s, in %q", at, err.message, shorten(text, 80))
 		return template{}
 	}
 	for _, name := range out.references() {
 		if a, ok := t.Attribute(name); ok && (a.Sensitive || a.DataType.Sensitive()) {
-			c.bad(name, "", "%sthe attribute is sensitive, and an identity is shown everywhere", at)
+			l.bad(name, "", "%sthe attribute is sensitive, and an identity is shown everywhere", at)
 		}
 	}
-	if c.mayRepeat(t, out) > 1 {
-		c.bad("", "", "%stwo attributes in %q can be lists", at, shorten(text, 80))
+	if l.mayRepeat(t, out) > 1 {
+		l.bad("", "", "%stwo attributes in %q can be lists", at, shorten(text, 80))
 	}
 	if len(out) == 0 {
-		c.bad("", "", "%san empty text names nothing", at)
+		l.bad("", "", "%san empty text names nothing", at)
 	}
 	return out
 }
 
 // mayRepeat counts the attributes of a template that can be lists.
-func (c *compiler) mayRepeat(t *Compiled, text template) int {
+func (l *linker) mayRepeat(t *Compiled, text template) int {
 	n := 0
 	for _, p := range text {
 		if p.path == nil {
@@ -128,42 +140,48 @@ func (d *DataType) mayBeList(inside bool) bool {
 	case kindHash:
 		return inside && len(d.of) == 2 && d.of[1].mayBeList(true)
 	case kindStruct:
-		return inside && slices.ContainsFunc(d.members, func(m member) bool { return m.typ.mayBeList(true) })
+		return inside &&
+			slices.ContainsFunc(d.members, func(m member) bool { return m.typ.mayBeList(true) })
 	}
 	return false
 }
 
 // constantTitle checks a title without attributes against the type it names.
-func (c *compiler) constantTitle(rel *relation, at, text string) {
+func (l *linker) constantTitle(rel *relation, at, text string) {
 	last := rel.titles[len(rel.titles)-1]
 	if rel.target == nil || len(last) == 0 || len(last.references()) > 0 {
 		return
 	}
 	for _, title := range last.expand(nil) {
 		if _, err := rel.target.ReadTitle(title); err != nil {
-			c.bad("", hintOf(err), "%s%s can have no title %q: %s", at, rel.target.Name, shorten(text, 80), messageOf(err))
+			l.bad("", hintOf(err), "%s%s can have no title %q: %s", at, rel.target.Name,
+				shorten(text, 80), messageOf(err))
 		}
 	}
 }
 
 // relationKey checks that the other type is named by an attribute.
-func (c *compiler) relationKey(rel *relation, at, name string) {
+func (l *linker) relationKey(rel *relation, at, name string) {
 	if rel.target == nil {
 		return
 	}
 	if !slices.Contains(rel.target.namevars, name) {
-		c.bad("", orList(nearestHint(name, rel.target.namevars), "it is named by ", rel.target.namevars), "%s%s is not named by %q", at, rel.target.Name, name)
+		l.bad("",
+			orList(nearestHint(name, rel.target.namevars), "it is named by ",
+				rel.target.namevars), "%s%s is not named by %q", at, rel.target.Name, name)
 	}
 }
 
 // complete checks that the keys name the other type wholly.
-func (c *compiler) complete(rel *relation, at string, byKeys bool) {
+func (l *linker) complete(rel *relation, at string, byKeys bool) {
 	if rel.target == nil || !byKeys {
 		return
 	}
 	for _, name := range rel.target.namevars {
-		if a, _ := rel.target.Attribute(name); a.Default == nil && !slices.ContainsFunc(rel.keys, func(k keyTemplate) bool { return k.name == name }) {
-			c.bad("", "", "%sthe key %q of %s is missing, so nothing is named", at, name, rel.target.Name)
+		if a, _ := rel.target.Attribute(name); a.Default == nil &&
+			!slices.ContainsFunc(rel.keys, func(k keyTemplate) bool { return k.name == name }) {
+			l.bad("", "", "%sthe key %q of %s is missing, so nothing is named", at, name,
+				rel.target.Name)
 		}
 	}
 }
@@ -183,10 +201,13 @@ func (r *Registry) Doubtful() []string {
 			if t.compiled[i].Description == "" {
 				out = append(out, name+": "+t.compiled[i].Name+": the attribute has no description")
 			}
-			if d := t.compiled[i].DataType; d.empty() {
-				out = append(out, sprintf("%s: %s: no document can hold a value of %s but null", []any{name, t.compiled[i].Name, d}))
-			} else if h := d.hollow(); h != nil {
-				text := sprintf("%s: %s: no document can hold a value of %s, which is in the type", []any{name, t.compiled[i].Name, h})
+			if d := t.compiled[i].DataType; isEmpty(d) {
+				out = append(out,
+					sprintf("%s: %s: no document can hold a value of %s but null",
+						[]any{name, t.compiled[i].Name, d}))
+			} else if h := hollowIn(d); h != nil {
+				text := sprintf("%s: %s: no document can hold a value of %s, which is in the type",
+					[]any{name, t.compiled[i].Name, h})
 				if hint := h.meant(nil); hint != "" {
 					text += "; " + hint
 				}

@@ -161,7 +161,8 @@ type piece struct {
 
 // filters change what a template takes from an attribute.
 func filters() map[string]func(string) string {
-	return map[string]func(string) string{"dir": path.Dir, "base": path.Base, "lower": strings.ToLower, "upper": strings.ToUpper}
+	return map[string]func(string) string{"dir": path.Dir, "base": path.Base,
+		"lower": strings.ToLower, "upper": strings.ToUpper}
 }
 
 // expand returns the different texts that a template stands for, in order.

@@ -230,7 +230,8 @@ func (t *translator) common(rest string) {
 // number translates the digits of a character, most of them at most, behind \ or \x.
 func (t *translator) number(rest string, limit, base int) {
 	n := 0
-	for n < min(limit, len(rest)) && strings.IndexByte("0123456789abcdef"[:base], rest[n]|0x20) >= 0 && (isWord(rest[n])) {
+	for n < min(limit, len(rest)) &&
+		strings.IndexByte("0123456789abcdef"[:base], rest[n]|0x20) >= 0 && (isWord(rest[n])) {
 		n++
 	}
 	r, err := strconv.ParseUint(rest[:n], base, 32)

@@ -54,7 +54,8 @@ func (t *translator) classEscape() {
 		t.refuse("a [ has no ]")
 		return
 	}
-	text, ok := map[byte]string{'h': `0-9a-fA-F`, 's': `\s\v`, 'S': `\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{10FFFF}`, 'e': `\x1b`, 'b': `\x08`, '/': `/`}[rest[0]]
+	text, ok := map[byte]string{'h': `0-9a-fA-F`, 's': `\s\v`,
+		'S': `\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{10FFFF}`, 'e': `\x1b`, 'b': `\x08`, '/': `/`}[rest[0]]
 	switch c := rest[0]; {
 	case ok:
 		t.write(text)

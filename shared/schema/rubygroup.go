@@ -50,7 +50,8 @@ func (t *translator) options(rest string) {
 		return
 	}
 	flags := rest[2:end]
-	if at := strings.IndexFunc(flags, func(r rune) bool { return !strings.ContainsRune("mix-", r) }); at >= 0 {
+	if at := strings.IndexFunc(flags,
+		func(r rune) bool { return !strings.ContainsRune("mix-", r) }); at >= 0 {
 		t.refuse("it has the option %q, which cannot be run", flags[at:at+1])
 		return
 	}

@@ -40,7 +40,8 @@ func (t *translator) counted() {
 	rest := t.rest(0)
 	end := strings.IndexByte(rest, '}')
 	inside := rest[1:max(end, 1)]
-	if end < 0 || inside == "" || strings.Trim(inside, "0123456789,") != "" || strings.Count(inside, ",") > 1 || inside == "," {
+	if end < 0 || inside == "" || strings.Trim(inside, "0123456789,") != "" ||
+		strings.Count(inside, ",") > 1 || inside == "," {
 		t.begin()
 		t.write(`\{`)
 		t.i++

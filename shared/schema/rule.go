@@ -44,7 +44,8 @@ type Rule struct {
 func (r *Rule) check(attributes map[string]any) *diag.Problem {
 	if r.If != "" {
 		v := attributes[r.If]
-		if v == nil || len(r.Is) > 0 && !slices.ContainsFunc(r.Is, func(w any) bool { return sameValue(v, w) }) {
+		if v == nil || len(r.Is) > 0 &&
+			!slices.ContainsFunc(r.Is, func(w any) bool { return sameValue(v, w) }) {
 			return nil
 		}
 	}
@@ -133,14 +134,17 @@ func (c *compiler) rules(t *Compiled) {
 			kinds = append(kinds, string(k))
 		}
 		if !slices.Contains(kinds, string(r.Kind)) {
-			c.bad("", orList(nearestHint(string(r.Kind), kinds), "there are ", kinds), "%sunknown kind %q", at, r.Kind)
+			c.bad("", orList(nearestHint(string(r.Kind), kinds), "there are ", kinds),
+				"%sunknown kind %q", at, r.Kind)
 		}
 		several := r.Kind != AllOf && r.Kind != NoneOf
 		switch {
 		case len(r.Attributes) == 0, several && len(r.Attributes) < 2:
-			c.bad("", "", "%sit needs %s", at, map[bool]string{true: "two or more attributes", false: "attributes"}[several])
+			c.bad("", "", "%sit needs %s", at,
+				map[bool]string{true: "two or more attributes", false: "attributes"}[several])
 		case !several && r.If == "":
-			c.bad("", "say `if`, or declare the attributes themselves otherwise", "%swithout a condition it always holds", at)
+			c.bad("", "say `if`, or declare the attributes themselves otherwise",
+				"%swithout a condition it always holds", at)
 		}
 		for j, name := range r.Attributes {
 			c.ruleAttribute(t, at, name)
@@ -156,7 +160,8 @@ func (c *compiler) ruleAttribute(t *Compiled, at, name string) {
 	a, ok := t.Attribute(name)
 	switch {
 	case !ok:
-		c.bad(name, orList(nearestHint(name, t.names()), "the type has ", t.names()), "%sthe type has no such attribute", at)
+		c.bad(name, orList(nearestHint(name, t.names()), "the type has ", t.names()),
+			"%sthe type has no such attribute", at)
 	case a.Behaviour == ReadOnly:
 		c.bad(name, "", "%sa read_only attribute is never given", at)
 	}
@@ -166,7 +171,8 @@ func (c *compiler) ruleAttribute(t *Compiled, at, name string) {
 func (c *compiler) condition(t *Compiled, r *Rule, at string) {
 	if r.If == "" {
 		if len(r.Is) > 0 {
-			c.bad("", "say `if`, the attribute that has these values", "%sthere are values without an attribute", at)
+			c.bad("", "say `if`, the attribute that has these values",
+				"%sthere are values without an attribute", at)
 		}
 		return
 	}

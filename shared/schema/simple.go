@@ -13,7 +13,7 @@ func (d *DataType) Simple() string {
 		}
 		return simpleAny
 	case kindVariant:
-		return d.simpleVariant()
+		return simpleVariant(d)
 	case kindString, kindEnum, kindPattern, kindTimestamp, kindSemVer, kindSemVerRange, kindURI,
 		kindBinary:
 		return "string"
@@ -24,7 +24,7 @@ func (d *DataType) Simple() string {
 	case kindBoolean:
 		return "bool"
 	case kindArray:
-		return d.simpleList()
+		return simpleList(d)
 	case kindTuple:
 		return "list"
 	case kindHash, kindStruct:
@@ -35,7 +35,7 @@ func (d *DataType) Simple() string {
 
 const simpleAny = "any"
 
-func (d *DataType) simpleVariant() string {
+func simpleVariant(d *DataType) string {
 	out := ""
 	for _, of := range d.of {
 		switch s := of.Simple(); {
@@ -52,7 +52,7 @@ func (d *DataType) simpleVariant() string {
 	return out
 }
 
-func (d *DataType) simpleList() string {
+func simpleList(d *DataType) string {
 	if len(d.of) != 1 {
 		return "list"
 	}

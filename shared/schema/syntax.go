@@ -22,7 +22,7 @@ const (
 type node struct {
 	kind   nodeKind
 	at     int    // byte
-	text   string // name, word, string without quotes, regular expression without slashes, or the number as written
+	text   string // name, word, string without quotes, pattern without slashes, or the number
 	num    *big.Int
 	float  float64
 	params []node // of a type or list; of a map: key, value, key, value, ...
@@ -54,7 +54,8 @@ type parser struct {
 // failAt notes what is wrong at a byte of the expression, in lines and columns for people.
 func (p *parser) failAt(at int, hint, format string, args ...any) {
 	if p.err == nil {
-		e := fault.New(fault.Invalid, "read data type", "%s at %s of %q", sprintf(format, args), place(p.s, at), shorten(p.s, 80))
+		e := fault.New(fault.Invalid, "read data type", "%s at %s of %q", sprintf(format, args),
+			place(p.s, at), shorten(p.s, 80))
 		if hint != "" {
 			e = e.WithHint("%s", hint)
 		}
@@ -249,7 +250,8 @@ func (p *parser) word() node {
 	case "true", "false":
 		n.kind = nodeBool
 	case "undef":
-		p.failAt(n.at, "write 'undef' for the word, Undef or Optional[…] for no value", "undef is not a word,")
+		p.failAt(n.at, "write 'undef' for the word, Undef or Optional[…] for no value",
+			"undef is not a word,")
 	}
 	return n
 }
@@ -266,14 +268,16 @@ func (p *parser) number() node {
 	from := p.i
 	digits := p.while(func(c byte) bool { return isWord(c) || c == '.' })
 	hex := strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X")
-	if strings.ContainsAny(digits, "eE") && !hex && p.i < len(p.s) && (p.s[p.i] == '-' || p.s[p.i] == '+') && strings.ContainsAny(digits[len(digits)-1:], "eE") {
+	if strings.ContainsAny(digits, "eE") && !hex && p.i < len(p.s) &&
+		(p.s[p.i] == '-' || p.s[p.i] == '+') && strings.ContainsAny(digits[len(digits)-1:], "eE") {
 		p.i++
 		p.while(isDigit)
 	}
 	digits = p.s[from:p.i]
 	n.text = sign + digits
 	bad := func() { p.failAt(n.at, "", "%q is not a valid number", n.text) }
-	if digits == "" || !isDigit(digits[0]) || strings.Contains(digits, "_") || strings.ContainsAny(digits, "oObBpP") && !hex {
+	if digits == "" || !isDigit(digits[0]) || strings.Contains(digits, "_") ||
+		strings.ContainsAny(digits, "oObBpP") && !hex {
 		bad()
 		return n
 	}
@@ -282,7 +286,8 @@ func (p *parser) number() node {
 		return n
 	}
 	f, err := strconv.ParseFloat(n.text, 64)
-	if err != nil || !strings.ContainsAny(digits, ".eE") || hex || len(digits) > 1 && digits[0] == '0' && isDigit(digits[1]) || !floatForm(digits) {
+	if err != nil || !strings.ContainsAny(digits, ".eE") || hex || len(digits) > 1 &&
+		digits[0] == '0' && isDigit(digits[1]) || !floatForm(digits) {
 		bad()
 		return n
 	}
@@ -326,7 +331,8 @@ func (p *parser) double() string {
 		case c == '"':
 			p.i++
 			return p.valid(start, b.String())
-		case c == '$' && p.i+1 < len(p.s) && (p.s[p.i+1] == '{' || isLower(p.s[p.i+1]) || isDigit(p.s[p.i+1]) || p.s[p.i+1] == ':'):
+		case c == '$' && p.i+1 < len(p.s) &&
+			(p.s[p.i+1] == '{' || isLower(p.s[p.i+1]) || isDigit(p.s[p.i+1]) || p.s[p.i+1] == ':'):
 			p.failAt(p.i, "write it in single quotes", "a variable, which means nothing here,")
 			return ""
 		case c == '\\' && p.i+1 < len(p.s):
@@ -354,7 +360,8 @@ func (p *parser) escape(b *strings.Builder) {
 	case 'u':
 		rest := p.s[p.i+1:]
 		digits, width := "", 0
-		if inner, _, ok := strings.Cut(strings.TrimPrefix(rest, "{"), "}"); ok && strings.HasPrefix(rest, "{") {
+		if inner, _, ok := strings.Cut(strings.TrimPrefix(rest, "{"), "}"); ok &&
+			strings.HasPrefix(rest, "{") {
 			digits, width = inner, len(inner)+2
 		} else if len(rest) >= 4 {
 			digits, width = rest[:4], 4

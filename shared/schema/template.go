@@ -42,7 +42,8 @@ func parseReference(s string, names []string) (piece, string, *templateError) {
 	if strings.HasPrefix(s, "{") {
 		var closed bool
 		if inside, rest, closed = strings.Cut(s[1:], "}"); !closed {
-			return piece{}, "", &templateError{"a ${ has no }", "write ${name}, or $$ for a dollar sign"}
+			return piece{}, "",
+				&templateError{"a ${ has no }", "write ${name}, or $$ for a dollar sign"}
 		}
 	} else {
 		n := 0
@@ -52,17 +53,25 @@ func parseReference(s string, names []string) (piece, string, *templateError) {
 		inside, rest = s[:n], s[n:]
 	}
 	inside, filter, filtered := strings.Cut(inside, "|")
-	p := piece{path: strings.Split(strings.TrimSpace(inside), "."), filter: strings.TrimSpace(filter)}
+	p := piece{path: strings.Split(strings.TrimSpace(inside), "."),
+		filter: strings.TrimSpace(filter)}
 	known := slices.Sorted(maps.Keys(filters()))
 	switch {
 	case p.path[0] == "":
 		return p, "", &templateError{"a $ stands before no attribute", "write $$ for a dollar sign"}
 	case !slices.Contains(names, p.path[0]):
-		return p, "", &templateError{sprintf("$%s is not an attribute of the type", []any{shorten(p.path[0], 40)}), orList(nearestHint(p.path[0], names), "it has ", names)}
+		return p, "",
+			&templateError{sprintf("$%s is not an attribute of the type",
+				[]any{shorten(p.path[0], 40)}),
+				orList(nearestHint(p.path[0], names), "it has ", names)}
 	case slices.Contains(p.path, ""):
-		return p, "", &templateError{sprintf("${%s} has an empty member", []any{shorten(inside, 40)}), "write ${name.member}"}
+		return p, "",
+			&templateError{sprintf("${%s} has an empty member", []any{shorten(inside, 40)}),
+				"write ${name.member}"}
 	case filtered && filters()[p.filter] == nil:
-		return p, "", &templateError{sprintf("there is no filter %q", []any{shorten(p.filter, 40)}), orList(nearestHint(p.filter, known), "there are ", known)}
+		return p, "",
+			&templateError{sprintf("there is no filter %q", []any{shorten(p.filter, 40)}),
+				orList(nearestHint(p.filter, known), "there are ", known)}
 	}
 	p.change = filters()[p.filter]
 	return p, rest, nil

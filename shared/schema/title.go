@@ -31,7 +31,7 @@ func (c *Compiled) ReadTitle(title string) (map[string]any, error) {
 		if len(c.namevars) == 0 {
 			return nil, fault.New(fault.Invalid, "read title", "%s has no naming attribute", c.Name)
 		}
-		return c.titleValues([]string{c.namevars[0]}, []string{title})
+		return titleValues(c, []string{c.namevars[0]}, []string{title})
 	}
 	for _, p := range c.titles {
 		at := p.re.FindStringSubmatchIndex(title)
@@ -44,13 +44,15 @@ func (c *Compiled) ReadTitle(title string) (map[string]any, error) {
 				names, texts = append(names, name), append(texts, title[at[2*i]:at[2*i+1]])
 			}
 		}
-		return c.titleValues(names, texts)
+		return titleValues(c, names, texts)
 	}
-	return nil, fault.New(fault.Invalid, "read title", "%q is not a title of %s", shorten(title, 80), c.Name).WithHint("%s", c.titleHint())
+	return nil,
+		fault.New(fault.Invalid, "read title", "%q is not a title of %s", shorten(title, 80),
+			c.Name).WithHint("%s", titleHint(c))
 }
 
 // titleHint lists the titles that a type has.
-func (c *Compiled) titleHint() string {
+func titleHint(c *Compiled) string {
 	forms := make([]string, len(c.titles))
 	for i, p := range c.titles {
 		forms[i] = "/" + shorten(p.Pattern, 120) + "/"
@@ -62,7 +64,7 @@ func (c *Compiled) titleHint() string {
 }
 
 // titleValues makes values of the texts in a title.
-func (c *Compiled) titleValues(names, texts []string) (map[string]any, error) {
+func titleValues(c *Compiled, names, texts []string) (map[string]any, error) {
 	out := make(map[string]any, len(names))
 	for i, name := range names {
 		a, ok := c.Attribute(name)
@@ -71,7 +73,9 @@ func (c *Compiled) titleValues(names, texts []string) (map[string]any, error) {
 		}
 		v, err := a.DataType.Coerce(texts[i])
 		if err != nil {
-			return nil, fault.New(fault.Invalid, "read title", "%s in the title: %s", name, messageOf(err)).WithHint("%s", hintOf(err))
+			return nil,
+				fault.New(fault.Invalid, "read title", "%s in the title: %s", name,
+					messageOf(err)).WithHint("%s", hintOf(err))
 		}
 		out[name] = v
 	}
@@ -112,7 +116,8 @@ func (c *compiler) titlePatterns(t *Compiled) {
 			c.bad("", "", "%sthe regular expression cannot be used: %v", at, err)
 			continue
 		case seen[p.Pattern]:
-			c.bad("", "remove one of the two", "%sit stands there twice, so the second is never reached", at)
+			c.bad("", "remove one of the two",
+				"%sit stands there twice, so the second is never reached", at)
 		}
 		seen[p.Pattern] = true
 		groups := 0
@@ -126,11 +131,14 @@ func (c *compiler) titlePatterns(t *Compiled) {
 				if _, known := t.index[name]; known {
 					what = "is not a naming attribute"
 				}
-				c.bad("", orList(nearestHint(name, t.namevars), "naming attributes are ", t.namevars), "%sthe group %q %s", at, name, what)
+				c.bad("",
+					orList(nearestHint(name, t.namevars), "naming attributes are ",
+						t.namevars), "%sthe group %q %s", at, name, what)
 			}
 		}
 		if groups == 0 {
-			c.bad("", "name groups by naming attributes: (?<name>…)", "%sit has no named group, so it gives nothing", at)
+			c.bad("", "name groups by naming attributes: (?<name>…)",
+				"%sit has no named group, so it gives nothing", at)
 		}
 		t.titles = append(t.titles, titlePattern{p, re})
 	}
