@@ -18,7 +18,7 @@ import (
 
 // TestSignals pins that the program ends when it is asked to, whatever hangs: what runs gets a
 // grace period, then it is named and ended; a second signal ends the program at once. Either way it
-// stays scheduled.
+// stays scheduled, and no command outlives the program.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	// Where nohup has SIGHUP ignored, so do programs that are started: not those of who is
@@ -93,6 +93,9 @@ func TestSignals(t *testing.T) {
 		}
 		if !strings.Contains(stderr.String(), c.says) {
 			t.Errorf("%s: it says\n%s", c.why, stderr.String())
+		}
+		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("%s: the command outlives the program", c.why)
 		}
 		out, err := exec.Command(bin, "resources", "--json", "--data", data).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), `"compliance":"has_update"`) {

@@ -6,7 +6,6 @@ import (
 	nethttp "net/http"
 	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,15 +38,15 @@ type session struct {
 	docs     *documents
 	conns    *connections
 
-	home    api.Home       // what all commands work through
-	own     *local.Home    // the embedded home; nil with --api
-	engine  *deploy.Engine // over own
-	python  *python.Pack   // runs handlers of modules; nil with --api
-	scratch string         // the temporary directory that openToRead has made
-	ran     atomic.Int64   // resources that this process has run
-	waits   waits          // why agents are waited for
-	abandon atomic.Value   // func(), which ends what handlers do; unset: no handler runs here
-	grace   time.Duration  // how long that may take to finish when the program is asked to stop
+	home    api.Home                       // what all commands work through
+	own     *local.Home                    // the embedded home; nil with --api
+	engine  *deploy.Engine                 // over own
+	python  *python.Pack                   // runs handlers of modules; nil with --api
+	scratch string                         // the temporary directory that openToRead has made
+	ran     atomic.Int64                   // resources that this process has run
+	waits   waits                          // why agents are waited for
+	calls   atomic.Pointer[platform.Calls] // of handlers here; nil: none runs here
+	grace   time.Duration                  // how long that may take to finish when the program is asked to stop
 }
 
 // connections are the sessions with the targets of agents that this process has.
@@ -110,11 +109,11 @@ func (s *session) openAt(dir string) error {
 	if s.own, err = local.Open(dir); err != nil {
 		return err
 	}
-	stop := make(chan struct{})
-	s.abandon.Store(sync.OnceFunc(func() { close(stop) }))
+	calls := platform.NewCalls()
+	s.calls.Store(calls)
 	known := secrets.New(secrets.Config{Machine: s.own.Secrets()})
 	s.python = python.NewPack(python.PackOptions{Find: s.docs.findPython})
-	s.engine = deploy.New(deploy.Config{State: s.own, Files: s.own.Files(), Notifier: s.own.Notifier, Clock: local.Clock{}, Caller: local.Caller{Stop: stop},
+	s.engine = deploy.New(deploy.Config{State: s.own, Files: s.own.Files(), Notifier: s.own.Notifier, Clock: local.Clock{}, Caller: local.Caller{Calls: calls},
 		Secrets: known, Connector: s.conns.connector(known), Types: types, Handlers: s.program.handlers(), Code: s.python, Pack: platform.Build(),
 		Holder: s.own.Holder(), NewID: s.own.NewID, Jitter: rand.Float64, Await: s.own.Await,
 		Ran: func(n int) { s.ran.Add(int64(n)) }, Waits: s.waits.note, Sizes: local.Sizes(),
@@ -207,8 +206,8 @@ func (s *session) reading(run func(ctx context.Context, args []string) error) fu
 
 // endHandlers ends what handlers do in this process, which is about to end.
 func (s *session) endHandlers() {
-	if end, ok := s.abandon.Load().(func()); ok {
-		end()
+	if calls := s.calls.Load(); calls != nil {
+		calls.End()
 	}
 }
 

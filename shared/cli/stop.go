@@ -16,6 +16,9 @@ const (
 	defaultGrace = 30 * time.Second
 	// lastResort is how long after that the program may take to end.
 	lastResort = 10 * time.Second
+	// cleanUp is how long handlers may take to end what they have started themselves, such as
+	// commands, when the program ends at once.
+	cleanUp = 2 * time.Second
 	// maxLate is how many resources are named that have not finished.
 	maxLate = 10
 )
@@ -63,7 +66,15 @@ func (s *session) watch(ctx context.Context) (stop func()) {
 	}
 }
 
+// endAtOnce ends the program, and what handlers have started with it: a command would outlive it
+// otherwise.
 func (s *session) endAtOnce(why string) {
+	if calls := s.calls.Load(); calls != nil {
+		select {
+		case <-calls.End():
+		case <-time.After(cleanUp):
+		}
+	}
 	s.console.complain("southbound: %s; what was done is recorded, what was running stays scheduled", why)
 	s.console.complain("  the same command, or `southbound deploy`, goes on")
 	os.Exit(exitInterrupted)

@@ -19,7 +19,7 @@ type Runner struct {
 	// Ran counts the resources that this process has run; deploy.Config.Ran adds to it.
 	Ran *atomic.Int64
 	// Abandon, when not nil, ends what handlers do, because the process is about to end: see
-	// platform.Caller.
+	// platform.Calls.
 	Abandon func()
 	// Grace is how long what runs may take to finish when the context of Drain or Serve is
 	// cancelled; 0: as long as it takes. Then it is ended.

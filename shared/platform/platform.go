@@ -34,18 +34,18 @@ func (Clock) Sleep(ctx context.Context, d time.Duration) error {
 
 // Caller calls handlers in goroutines of their own. It implements deploy.Caller.
 type Caller struct {
-	// Stop, when it is closed, says that the process is about to end: what is being called is
-	// ended, and the call does not return, so that nothing of it is recorded. To the engine that is
-	// a crash, which loses nothing.
-	Stop <-chan struct{}
+	// Calls, unless it is nil, can end all calls.
+	Calls *Calls
 }
 
 // Call runs f and waits for it at most limit.
 func (c Caller) Call(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
+	ended := c.Calls.begin()
 	done := make(chan error, 1)
 	go func() {
+		defer ended()
 		defer func() {
 			if p := recover(); p != nil {
 				done <- fault.New(fault.Internal, "", "%v\n%s", p, debug.Stack())
@@ -57,12 +57,8 @@ func (c Caller) Call(ctx context.Context, limit time.Duration, f func(ctx contex
 	select {
 	case err := <-done:
 		return err
-	case <-c.Stop:
+	case <-c.Calls.ending():
 		cancel()
-		select {
-		case <-done: //nolint:errcheck // it is stopped, and this only waits for it
-		case <-time.After(time.Second):
-		}
 		select {}
 	case <-ctx.Done():
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,6 +65,48 @@ func TestCaller(t *testing.T) {
 			t.Errorf("%s, with the place: %v", c.reason, err)
 		}
 	}
+}
+
+// TestCallsEnd ends the calls of a process: they are cancelled, none of them returns to the engine,
+// and who ends them is told when the last handler has returned.
+func TestCallsEnd(t *testing.T) {
+	t.Parallel()
+	calls := platform.NewCalls()
+	caller := platform.Caller{Calls: calls}
+	if err := caller.Call(t.Context(), time.Hour, func(context.Context) {}); err != nil {
+		t.Fatal(err)
+	}
+	running, cleaned := make(chan struct{}), make(chan struct{})
+	var last atomic.Bool
+	call := func(f func(ctx context.Context)) {
+		_ = caller.Call(t.Context(), time.Hour, f)
+		t.Error("a call that is ended returns")
+	}
+	go call(func(ctx context.Context) {
+		close(running)
+		<-ctx.Done()
+		<-cleaned
+		last.Store(true)
+	})
+	<-running
+	ended := calls.End()
+	select {
+	case <-ended:
+		t.Error("it says that all have ended while one runs")
+	default:
+	}
+	begun := make(chan struct{})
+	go func() {
+		close(begun)
+		call(func(context.Context) { t.Error("one begins when all are ended") })
+	}()
+	<-begun
+	close(cleaned)
+	<-ended
+	if <-calls.End(); !last.Load() {
+		t.Error("it does not wait for the last one")
+	}
+	<-platform.NewCalls().End() // none has run
 }
 
 func TestSleep(t *testing.T) {
