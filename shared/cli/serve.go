@@ -70,9 +70,19 @@ func (s *homeServer) runCommand() *cobra.Command {
 	return cmd
 }
 
-// stopsRunning says so when the program is asked to stop. What it returns ends that.
-func (s *homeServer) stopsRunning(ctx context.Context) func() bool {
-	return context.AfterFunc(ctx, func() { s.say("stopping when what runs has finished; Ctrl-C again stops at once") })
+// stopsRunning says so when the program is asked to stop. What it returns ends that, once it is
+// said.
+func (s *homeServer) stopsRunning(ctx context.Context) func() {
+	said := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(said)
+		s.say("stopping when what runs has finished; Ctrl-C again stops at once")
+	})
+	return func() {
+		if !stop() {
+			<-said
+		}
+	}
 }
 
 // serveAPI serves the API, and all environments, until ctx ends.
