@@ -64,54 +64,56 @@ type activity struct {
 
 // taskBooks are the books of one task.
 type taskBooks struct {
-	lane       string           // that it serves
-	leases     map[string]int64 // fences, by key
-	claimed    []resource.ID    // accepted and in order
-	effect     *effective       // that was in force then
-	unready    map[resource.ID]string
-	compares   map[resource.ID]bool // of what is claimed: it was only to be compared
-	runs       map[resource.ID]*runBook
-	later      map[resource.ID]time.Time // what it has recorded as in progress until then
-	dry        bool                      // only compares
-	export     *exportBook
-	claims     map[resource.ID]claimBook
-	mine       map[string]bool           // records of runs that it has written
-	stale      map[string]resource.ID    // of these, those that have to be marked as stale
-	follows    []follow                  // that it does under the plan
-	planned    int                       // when it took the plan, in steps of the law
-	sawRunning map[resource.ID]bool      // when it read the leases last
-	answers    int64                     // fence under which it does what follows from runs
-	open       int                       // connections
-	way        string                    // to the agent that it is connected with
-	connects   int                       // that were tried since something was claimed
-	spared     time.Time                 // until when a try to connect that failed stands for others; see connectorPort
-	removes    time.Time                 // until then it may remove files; zero: it does not hold the plan
-	grace      time.Duration             // that it collects with
-	changed    map[resource.ID]time.Time // when these had changed last, as it was known then
-	inherits   map[string][]resource.ID  // what tells others, and ran under a lease when its holder before was lost
-	terms      []string                  // of the filter of what it asks for; nil: anything
-	wrote      int                       // commits of its own, of an export
-	deletes    map[resource.ID]bool      // by its export
-	leaves     map[resource.ID]bool      // by its export
-	waved      bool                      // it has asked for a check of everything
-	failing    map[resource.ID]int64     // revisions of what had failed when it took the plan
-	retries    bool                      // it asks also for what waits
-	only       resource.ID               // of what it asks for; "": anything
-	until      time.Time                 // when it is to stop claiming
-	asks       state.Priority            // of what it asks for; 0: of no one priority
-	lenient    bool                      // asks for nothing that waits for its backoff or for a person
-	forgets    bool                      // it lets go of what left the model
-	releases   int                       // the version that it is to put in force; 0: none
-	inForce    int                       // how many releases there had been when it began
-	plain      bool                      // asks for no more than what changed: an export without flags
-	orphaned   bool                      // left behind
-	waving     bool                      // a wave was under way somewhere when it took the plan
-	lost       map[resource.ID]bool      // of what is claimed: a run of it was lost in a lane that it was moved from
-	skipped    map[string]bool           // records of runs that were skipped and looked at
-	saw        map[resource.ID]state.Row // what it has read by id, of what others may change
-	notices    int
-	call       int                 // handler calls so far
-	changes    map[resource.ID]int // that it has made of things: see checkList
+	lane                    string           // that it serves
+	leases                  map[string]int64 // fences, by key
+	claimed                 []resource.ID    // accepted and in order
+	effect                  *effective       // that was in force then
+	unready                 map[resource.ID]string
+	compares                map[resource.ID]bool // of what is claimed: it was only to be compared
+	runs                    map[resource.ID]*runBook
+	later                   map[resource.ID]time.Time // what it has recorded as in progress until then
+	dry                     bool                      // only compares
+	export                  *exportBook
+	claims                  map[resource.ID]claimBook
+	mine                    map[string]bool           // records of runs that it has written
+	stale                   map[string]resource.ID    // of these, those that have to be marked as stale
+	follows                 []follow                  // that it does under the plan
+	planned                 int                       // when it took the plan, in steps of the law
+	sawRunning              map[resource.ID]bool      // when it read the leases last
+	answers                 int64                     // fence under which it does what follows from runs
+	open                    int                       // connections
+	way                     string                    // to the agent that it is connected with
+	connects                int                       // that were tried since something was claimed
+	spared                  time.Time                 // until when a try to connect that failed stands for others; see connectorPort
+	removes                 time.Time                 // until then it may remove files; zero: it does not hold the plan
+	grace                   time.Duration             // that it collects with
+	changed                 map[resource.ID]time.Time // when these had changed last, as it was known then
+	inherits                map[string][]resource.ID  // what tells others, and ran under a lease when its holder before was lost
+	terms                   []string                  // of the filter of what it asks for; nil: anything
+	wrote                   int                       // commits of its own, of an export
+	deletes                 map[resource.ID]bool      // by its export
+	leaves                  map[resource.ID]bool      // by its export
+	waved                   bool                      // it has asked for a check of everything
+	failing                 map[resource.ID]int64     // revisions of what had failed when it took the plan
+	retries                 bool                      // it asks also for what waits
+	only                    resource.ID               // of what it asks for; "": anything
+	until                   time.Time                 // when it is to stop claiming
+	asks                    state.Priority            // of what it asks for; 0: of no one priority
+	lenient                 bool                      // asks for nothing that waits for its backoff or for a person
+	forgets                 bool                      // it lets go of what left the model
+	releases                int                       // the version that it is to put in force; 0: none
+	inForce                 int                       // how many releases there had been when it began
+	plain                   bool                      // asks for no more than what changed: an export without flags
+	orphaned                bool                      // left behind
+	waving                  bool                      // a wave was under way somewhere when it took the plan
+	lost                    map[resource.ID]bool      // of what is claimed: a run of it was lost in a lane that it was moved from
+	skipped                 map[string]bool           // records of runs that were skipped and looked at
+	saw                     map[resource.ID]state.Row // what it has read by id, of what others may change
+	notices                 int
+	call                    int                 // handler calls so far
+	changes                 map[resource.ID]int // that it has made of things: see checkList
+	shelves                 map[string][]*shelf // what it has listed, by agent: see checkShelf
+	claimStamp, claimForces int                 // what had happened, and been released, when it claimed something last
 }
 
 // claimBook is what a row said when it was claimed.
@@ -147,6 +149,7 @@ type runBook struct {
 	acted    bool
 	recorded bool
 	calls    int
+	read     bool // by itself
 }
 
 func newBooks() *books {
@@ -155,7 +158,7 @@ func newBooks() *books {
 }
 
 func newTaskBooks() *taskBooks {
-	return &taskBooks{deletes: map[resource.ID]bool{}, leaves: map[resource.ID]bool{}, leases: map[string]int64{}, runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{}, claims: map[resource.ID]claimBook{},
+	return &taskBooks{shelves: map[string][]*shelf{}, deletes: map[resource.ID]bool{}, leaves: map[resource.ID]bool{}, leases: map[string]int64{}, runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{}, claims: map[resource.ID]claimBook{},
 		saw: map[resource.ID]state.Row{}, skipped: map[string]bool{}, inherits: map[string][]resource.ID{}, changed: map[resource.ID]time.Time{}, mine: map[string]bool{}, stale: map[string]resource.ID{}, lost: map[resource.ID]bool{}}
 }
 
@@ -272,6 +275,9 @@ func (b *books) started(r *run, t *task, what string, c *provider.Context, res p
 	}
 	have.parts, have.purged = partsOf(res.Attributes), res.Purged
 	have.calls++
+	if have.read = have.read || what == "read"; !have.read && id.Type() == typeShelf && r.books.live(r, t) {
+		r.checkUnread(t, id, what)
+	}
 	changes := what == "create" || what == "update" || what == "delete" || what == "reload"
 	if changes { // a batch that panicked is done again, one by one: what counts is the last call
 		have.acted, have.failed, have.err = true, false, nil

@@ -32,6 +32,7 @@ func (r *run) checkAction(t *task, a *state.Action) {
 	}
 	t.books.mine[a.ID] = true
 	have := t.books.runs[a.Resource]
+	r.checkWarned(t, a)
 	ran := a.Outcome == state.StatusDeployed || a.Outcome == state.StatusNonCompliant || a.Outcome == state.StatusDeploying
 	switch {
 	case ran && (have == nil || have.calls == 0):

@@ -123,6 +123,7 @@ func (r *run) checkResults(t *task, c *state.Commit, out *state.Committed, b bef
 	if c.Env != nil || c.Plan {
 		r.violate("D3", "%s changes the schedule and does not hold %q", t.name, planKey)
 	}
+	r.bookShelves(t, c)
 	written(c, out, func(row *state.Row) {
 		was := b.rows[row.ID]
 		t.books.later[row.ID] = row.NotBefore

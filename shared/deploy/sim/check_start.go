@@ -33,6 +33,8 @@ func (r *run) checkClaim(t *task, c *state.Commit) {
 	if t.faults+t.slows == 0 && r.jumped <= t.began && r.time().Sub(t.books.until) > time.Second {
 		r.violate("until", "%s starts %v %s after it was to stop", t.name, c.Next, r.time().Sub(t.books.until))
 	}
+	r.checkShelvesTold(t)
+	t.books.claimStamp, t.books.claimForces = r.stamp, len(b.inForce)
 	b.law.claim(c.Next)
 	t.books.claimed, t.books.unready, t.books.effect = c.Next, map[resource.ID]string{}, b.effect
 	t.books.compares = map[resource.ID]bool{}

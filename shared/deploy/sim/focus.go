@@ -27,6 +27,7 @@ type Focus struct {
 	rehosted bool // agents come to be reached in another way
 	filtered bool // requests are for several resources
 	listed   bool // most is read from lists
+	shelved  bool // most is listed
 	waved    bool // exports are made in waves
 	kept     bool // exports are expected to be what plans of them said, or within limits
 	// preserves: what may not be destroyed changes.
@@ -38,7 +39,8 @@ func Focuses() []*Focus {
 	return []*Focus{focusInstant(), focusFreed(), focusMoves(), focusReplaced(), focusTargets(),
 		focusRooms(), focusFailures(), focusChains(),
 		focusStops(), focusCrashes(), focusHosts(), focusRelaned(),
-		focusPreserved(), focusKept(), focusWoken(), focusFiltered(), focusWaved(), focusListed()}
+		focusPreserved(), focusKept(), focusWoken(), focusFiltered(), focusWaved(), focusListed(),
+		focusShelved()}
 }
 
 // FocusOf returns the focus of a name; nil: there is none.

@@ -180,3 +180,18 @@ func focusListed() *Focus {
 		listed: true,
 	}
 }
+
+// focusShelved has most listed by its handler, on agents that have much to do in one run.
+func focusShelved() *Focus {
+	return &Focus{
+		Name: "shelved",
+		Why:  "what is asked for, changed and required while a session keeps what a handler has listed",
+		plan: func(p *Plan, _ *rand.Rand) {
+			p.hasty, p.touches = true, 0
+			calmly(p)
+		},
+		size:    16,
+		ops:     []opKind{opExport, opExport, opRepair, opRepair, opRepair, opDrift, opDeploy},
+		shelved: true,
+	}
+}

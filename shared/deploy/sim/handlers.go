@@ -16,6 +16,7 @@ const (
 	typeThing    = "sim::Thing"    // names are the author's; has facts and reloads
 	typeBatch    = "sim::Batch"    // read and changed many at a time
 	typeListed   = "sim::Listed"   // read from a list of all there are
+	typeShelf    = "sim::Shelf"    // listed: each is read by itself only where the list does not say enough
 	typeSlow     = "sim::Slow"     // changes take minutes: "ask again"
 	typeAssigned = "sim::Assigned" // the world chooses the identity; what a create led to can be looked up
 	typeLonely   = "sim::Lonely"   // the same, and it cannot
@@ -44,7 +45,8 @@ func limitOf(id resource.ID) time.Duration {
 func newTypes() (*schema.Registry, error) {
 	var types []schema.Type
 	for _, name := range []string{typeThing, typeBatch, typeSlow, typeAssigned, typeLonely, typeRigid,
-		typeSwap, typeFile, typeFolder, typeListed} {
+		typeSwap, typeFile, typeFolder, typeListed,
+		typeShelf} {
 		types = append(types, schema.Type{
 			Name: name, Timeout: callLimit, Transports: []string{"local", "http", "wire"}, Assigned: name == typeAssigned || name == typeLonely,
 			Attributes: []schema.Attribute{
@@ -88,7 +90,7 @@ func (r *run) newHandlers() map[string]provider.Handler {
 	h := handler{r}
 	return map[string]provider.Handler{
 		typeThing: thingHandler{h}, typeBatch: batchHandler{h}, typeSlow: slowHandler{h}, typeAssigned: assignedHandler{lonelyHandler{h}}, typeLonely: lonelyHandler{h},
-		typeFile: h, typeFolder: h, typeListed: listHandler{h},
+		typeFile: h, typeFolder: h, typeListed: listHandler{h}, typeShelf: shelfHandler{h},
 		typeRigid: rigidHandler{h}, typeSwap: swapHandler{assignedHandler{lonelyHandler{h}}},
 	}
 }

@@ -52,6 +52,8 @@ leaves to be let alone
 leaves to be purged
 leaves with prevent_destroy
 list fails
+listed
+listing fails
 list made
 list too large to be kept
 literal becomes reference
@@ -77,6 +79,7 @@ plan made
 prevent_destroy
 purge_on_delete
 purged
+read from what is listed
 receive_events false
 reference becomes literal
 reference to a fact
@@ -135,6 +138,7 @@ type sim::Folder
 type sim::Listed
 type sim::Lonely
 type sim::Rigid
+type sim::Shelf
 type sim::Slow
 type sim::Swap
 type sim::Thing

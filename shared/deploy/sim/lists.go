@@ -86,27 +86,36 @@ func (r *run) listChanged(t *task, id resource.ID) {
 }
 
 // checkList checks that a list from which a thing is read was made after what asked for its
-// resource, and after all that the run has to see: what this task has done to the thing, and what
-// had become of what it requires when it was claimed.
+// resource, and after all that the run has to see.
 func (r *run) checkList(t *task, id resource.ID, made int) {
-	c, claimed := t.books.claims[id]
-	if t.books.dry || !claimed || !r.books.live(r, t) {
+	if _, claimed := t.books.claims[id]; t.books.dry || !claimed || !r.books.live(r, t) {
 		return
 	}
+	if why := r.tooOld(t, id, made); why != "" {
+		r.violate("list", "%s reads %s from a list that is older than %s", t.name, id, why)
+	}
+}
+
+// tooOld returns what a run has to see of a resource that a list was made before: what asked for
+// it, what this task has done to the thing, or what had become of what it requires when it was
+// claimed.
+func (r *run) tooOld(t *task, id resource.ID, made int) string {
+	c := t.books.claims[id]
 	if made < c.asked {
-		r.violate("list", "%s reads %s from a list that is older than what asked for it", t.name, id)
+		return "what asked for it"
 	}
 	if made < t.books.changes[id] {
-		r.violate("list", "%s reads %s from a list that is older than what it has done to it", t.name, id)
+		return "what it has done to it"
 	}
 	eff := t.books.effect
 	if eff == nil {
-		return
+		return ""
 	}
 	i, known := eff.index[id]
 	for j, q := range eff.ids {
 		if at := r.changedAt[q]; known && eff.needs[i]&(1<<j) != 0 && made < at && at <= c.stamp {
-			r.violate("list", "%s reads %s from a list that is older than a change of %s, which it requires", t.name, id, q)
+			return "a change of " + string(q) + ", which it requires"
 		}
 	}
+	return ""
 }

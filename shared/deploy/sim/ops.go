@@ -180,7 +180,7 @@ func (r *run) happen(o *op) {
 	case opDrift:
 		r.drift(t, o)
 	case opBreak:
-		t.broken, t.forGood, t.unread, t.skips = o.class, o.good, o.n == 1, o.n == 2
+		t.broken, t.forGood, t.unread, t.skips = o.class, o.good, o.n == 1 && o.id.Type() != typeShelf, o.n == 2 // a list shows it
 	case opMend:
 		if !t.forGood {
 			t.broken, t.unread, t.skips = "", false, false

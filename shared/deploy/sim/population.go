@@ -43,6 +43,8 @@ func (d *drawer) population() {
 	shared := rooms.IntN(4) == 0
 	lists := rand.New(rand.NewPCG(d.p.Seed, 0x115d))
 	listed := lists.IntN(5) == 0 || f.listed
+	shelves := rand.New(rand.NewPCG(d.p.Seed, 0x5e1f))
+	shelved := shelves.IntN(5) == 0 || f.shelved
 	types := []string{typeThing, typeThing, typeThing, typeBatch, typeSlow, typeAssigned, typeLonely}
 	if f.types != nil {
 		types, rigid, shared = f.types, false, false
@@ -58,6 +60,9 @@ func (d *drawer) population() {
 		}
 		if listed && (f.listed || f.types == nil) && s.id.Type() != typeFile && lists.IntN(3) > 0 {
 			s.id = resource.NewID(typeListed, s.id.Agent(), resource.Key{Name: "name", Value: nameOf(s.id)})
+		}
+		if shelved && (f.shelved || f.types == nil) && s.id.Type() != typeFile && shelves.IntN(3) > 0 {
+			s.id = resource.NewID(typeShelf, s.id.Agent(), resource.Key{Name: "name", Value: nameOf(s.id)})
 		}
 		if d.sets {
 			s.set = []string{"", "s1", "s2"}[d.rng.IntN(3)]

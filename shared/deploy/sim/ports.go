@@ -262,6 +262,7 @@ func (c connectorPort) Connect(ctx context.Context, a resource.Agent) (transport
 			c.p.world.violate("transport", "%s connects with %s and is connected", c.p.world.sched.cur.name, a.Name)
 		}
 		books.way = wayTo(a)
+		delete(books.shelves, a.Name)
 		transport = &connection{books: books}
 		return nil
 	})

@@ -1,0 +1,247 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// shelfHandler lists what exists at an agent. The engine reads from the list that it keeps for a
+// run of a lane, and asks this handler only for what the list does not show to be as wanted.
+type shelfHandler struct{ handler }
+
+// shelf is what a task knows from the newest list of an agent.
+type shelf struct {
+	stamp  int           // when it was made
+	seen   int           // what had been asked for when its lane was last claimed in before
+	at     time.Duration // when it was asked for
+	failed bool
+	told   bool // a record says that it failed
+	forces int  // versions that had been released by then
+	things map[resource.ID]parts
+}
+
+// List implements provider.Lister. A list takes time, may fail before or within, and shows what
+// nobody manages, and not all of what there is to know.
+func (h shelfHandler) List(c *provider.Context, found func(provider.Found) error) error {
+	r, who := h.r, h.r.sched.cur
+	agent := c.ID().Agent()
+	r.checkShelf(who, agent)
+	book := &shelf{stamp: r.stamp, seen: who.books.claimStamp, at: r.sched.now, forces: who.books.claimForces, failed: true}
+	if !who.books.orphaned {
+		who.books.shelves[agent] = append(who.books.shelves[agent], book)
+	}
+	r.hurry()
+	if r.faulty && r.sched.rng.Float64() < r.plan.faults.panics {
+		r.happened("call panics")
+		panic("panic in a list")
+	}
+	var things map[resource.ID]parts
+	err := who.proc.call(c.Context, "list", &r.plan.faults.world, func() error {
+		things = r.shelved(agent)
+		r.stamp++
+		book.stamp = r.stamp
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	left := len(things)
+	if r.faulty && r.sched.rng.IntN(12) == 0 {
+		left = r.sched.rng.IntN(left + 1) // and then it fails
+		r.happened("listing fails")
+	}
+	brief := r.sched.rng.IntN(6) == 0
+	book.things = map[resource.ID]parts{}
+	for _, id := range slices.Sorted(maps.Keys(things)) {
+		if left--; left < 0 {
+			return provider.Errorf(provider.Retryable, "the list ends in the middle")
+		}
+		attrs := things[id].attributes()
+		attrs["name"] = nameOf(id)
+		if brief {
+			delete(attrs, "text")
+		}
+		book.things[id] = things[id]
+		if err := found(provider.Found{Attributes: attrs}); err != nil {
+			return err
+		}
+	}
+	if left < 0 {
+		return provider.Errorf(provider.Retryable, "the list ends in the middle")
+	}
+	book.failed = false
+	r.tracef("%s: lists %d things at %s", who.name, len(things), agent)
+	r.happened("listed")
+	return found(provider.Found{Attributes: map[string]any{"name": "foreign", "v": int64(7)}})
+}
+
+// shelved returns what there is at an agent.
+func (r *run) shelved(agent string) map[resource.ID]parts {
+	out := map[resource.ID]parts{}
+	for id, t := range r.world.things {
+		if p, there := t.observe(r.sched.now); there && id.Type() == typeShelf && id.Agent() == agent {
+			out[id] = p
+		}
+	}
+	return out
+}
+
+// checkShelf checks that what there is is listed once in a run of a lane, unless several of what is
+// claimed may have changed since, or were asked for, and not at all once that has failed.
+func (r *run) checkShelf(t *task, agent string) {
+	all := t.books.shelves[agent]
+	if len(all) == 0 || t.books.orphaned || !t.books.dry && !r.books.live(r, t) {
+		return
+	}
+	before := all[len(all)-1]
+	if before.failed {
+		r.violate("list", "%s lists what is at %s once more, and that has failed before", t.name, agent)
+	}
+	old := 0
+	for _, id := range t.books.claimed {
+		if id.Type() == typeShelf && r.outdated(t, before, id) {
+			old++
+		}
+	}
+	if old < 2 {
+		r.violate("list", "%s lists what is at %s once more, and of what it has claimed that is too old for %d", t.name, agent, old)
+	}
+}
+
+// outdated reports whether something may have happened to a thing since a list was made that a task
+// has to know for what it has claimed.
+func (r *run) outdated(t *task, list *shelf, id resource.ID) bool {
+	c, known := t.books.claims[id]
+	eff := t.books.effect
+	if !known || eff == nil || max(c.asked, r.waved) > list.seen || t.books.changes[id] > list.stamp ||
+		len(r.books.inForce) != list.forces {
+		return true
+	}
+	i, known := eff.index[id]
+	if !known {
+		return true
+	}
+	e := r.state.read(env)
+	for j, q := range eff.ids {
+		if eff.needs[i]&(1<<j) == 0 {
+			continue
+		}
+		row, run := e.rows[q], t.books.runs[q]
+		if row == nil || run != nil && run.acted || r.changedAt[q] > list.stamp || r.since(row.LastAt) >= list.at {
+			return true
+		}
+	}
+	return false
+}
+
+// checkUnread checks what is done to a thing, or recorded of it, that was not read by itself: a
+// list that is whole, and new enough, must have shown it to be so.
+func (r *run) checkUnread(t *task, id resource.ID, what string) {
+	why := "it has not read it"
+	for _, list := range slices.Backward(t.books.shelves[id.Agent()]) {
+		if list.failed {
+			continue
+		}
+		if why = r.unlike(t, list, id, what); why == "" {
+			return
+		}
+	}
+	r.violate("list", "%s: %s of %s, and %s", t.name, what, id, why)
+}
+
+// unlike returns why a list is none from which to do something, or to record it.
+func (r *run) unlike(t *task, list *shelf, id resource.ID, what string) string {
+	c, claimed := t.books.claims[id]
+	if claimed {
+		if why := r.tooOld(t, id, list.stamp); why != "" {
+			return "its list is older than " + why
+		}
+	}
+	is, there := list.things[id]
+	switch {
+	case what == "create" && there:
+		return "its list has shown it"
+	case what == "delete" && !there:
+		return "its list has not shown it"
+	case what == "update":
+		return "no list can say what it asks for"
+	case what != recorded || !claimed:
+		return ""
+	}
+	res, err := resource.Decode([]byte(c.body))
+	if err == nil && (there == res.Purged || there && partsOf(res.Attributes).v != is.v) {
+		return "its list has shown that it is not as wanted"
+	}
+	return ""
+}
+
+// bookShelves notes runs for which no handler was asked, since a list has shown all.
+func (r *run) bookShelves(t *task, c *state.Commit) {
+	for i := range c.Actions {
+		switch a := &c.Actions[i]; a.Outcome {
+		case state.StatusDeployed, state.StatusNonCompliant:
+			r.bookShelf(t, c, a.Resource, a.Outcome == state.StatusDeployed)
+		}
+	}
+	for _, id := range c.Checked {
+		row, claimed := r.state.read(env).rows[id], t.books.claims[id]
+		if row != nil && asWanted(row) && row.Rev == claimed.rev { // it is as it was
+			r.bookShelf(t, c, id, true)
+		}
+	}
+}
+
+func (r *run) bookShelf(t *task, c *state.Commit, id resource.ID, asWanted bool) {
+	if id.Type() != typeShelf || t.books.runs[id] != nil {
+		return
+	}
+	r.happened("read from what is listed")
+	have := t.books.run(id, r.sched.now)
+	have.calls++
+	row := r.state.read(env).rows[id]
+	if i := slices.IndexFunc(c.Rows, func(o state.Row) bool { return o.ID == id }); i >= 0 {
+		row = &c.Rows[i] // which may be gone by now
+	}
+	if row == nil {
+		return
+	}
+	have.parts, have.purged = r.wanted(row) // what its list has shown is looked at here
+	if r.books.live(r, t) {
+		what := recorded
+		if !asWanted {
+			what = "a comparison"
+		}
+		r.checkUnread(t, id, what)
+		r.checkReason(t, id, have)
+	}
+}
+
+// recorded is what checkUnread is told of a run that has changed nothing.
+const recorded = "a record"
+
+// checkWarned notes that the record of a run tells of a list that has failed.
+func (r *run) checkWarned(t *task, a *state.Action) {
+	if !slices.ContainsFunc(a.Messages, func(l provider.Line) bool { return strings.Contains(l.Msg, "cannot be listed") }) {
+		return
+	}
+	for _, list := range t.books.shelves[a.Resource.Agent()] {
+		list.told = true
+	}
+}
+
+// checkShelvesTold checks that whoever goes on to other work has told of lists that have failed.
+func (r *run) checkShelvesTold(t *task) {
+	for agent, all := range t.books.shelves {
+		for _, list := range all {
+			if list.failed && !list.told {
+				r.violate("list", "%s could not list what is at %s, and no record says so", t.name, agent)
+			}
+		}
+	}
+}
