@@ -58,7 +58,8 @@ func TestAll(t *testing.T) {
 // TestTransports pins over which transports each type is reached: over any other, its handler would
 // act on the machine it runs on, or find nothing to talk to.
 func TestTransports(t *testing.T) {
-	over := map[string][]string{"http": {"http::Object"}, "aws": {"aws::dynamodb::Item", "aws::s3::Object", "aws::ssm::Parameter"},
+	over := map[string][]string{"http": {"http::Object"},
+		"aws":        {"aws::dynamodb::Item", "aws::s3::Object", "aws::ssm::Parameter"},
 		"postgresql": {"sql::Database", "sql::Extension", "sql::Grant", "sql::Role", "sql::Schema"}}
 	for _, d := range All() {
 		want := []string{transport.NameLocal, transport.NameSSH}
@@ -66,7 +67,8 @@ func TestTransports(t *testing.T) {
 			if slices.Contains(types, d.Type.Name) {
 				want = []string{name}
 			}
-			if name == transport.NamePostgreSQL && len(want) == 1 && want[0] == name { // a server, or its machine
+			if name == transport.NamePostgreSQL && len(want) == 1 && want[0] == name {
+				// a server, or its machine
 				want = []string{transport.NameLocal, transport.NameSSH, name}
 			}
 		}
@@ -90,8 +92,10 @@ func TestTransports(t *testing.T) {
 
 // TestPurged pins that a resource of any type that is to be purged needs only what names it.
 func TestPurged(t *testing.T) {
-	names := map[string]any{"path": "/srv/x", "name": "x", "section": "s", "setting": "a", "table": "tab", "kind": "table", "bucket": "b123", "key": "k", "ip": "10.0.0.7",
-		"url": "http://127.0.0.1/x", "database": "d", "role": "r", "object": "o", "on": "database", "user": "u", "schema": "s"}
+	names := map[string]any{"path": "/srv/x", "name": "x", "section": "s", "setting": "a",
+		"table": "tab", "kind": "table", "bucket": "b123", "key": "k", "ip": "10.0.0.7",
+		"url": "http://127.0.0.1/x", "database": "d", "role": "r", "object": "o", "on": "database",
+		"user": "u", "schema": "s"}
 	var types []schema.Type
 	for _, d := range All() {
 		types = append(types, d.Type)

@@ -36,7 +36,8 @@ func machine(dir string) error {
 		"home/.keep":      "",
 	} {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			return err
 		}
 	}
@@ -59,34 +60,41 @@ func world(dir string) (string, error) {
 			b.WriteString(strings.Join(fields, ":"))
 		}
 	}
-	err := filepath.Walk(filepath.Join(dir, "home"), func(path string, info os.FileInfo, err error) error {
-		if err != nil {
+	err := filepath.Walk(filepath.Join(dir, "home"),
+		func(path string, info os.FileInfo, err error) error {
+			if err != nil {
+				return err
+			}
+			rel, _ := filepath.Rel(dir, path)
+			data := []byte(nil)
+			if info.Mode().IsRegular() {
+				data, err = os.ReadFile(path)
+			}
+			fmt.Fprintf(&b, "%s %s %q\n", rel, info.Mode(), data)
 			return err
-		}
-		rel, _ := filepath.Rel(dir, path)
-		data := []byte(nil)
-		if info.Mode().IsRegular() {
-			data, err = os.ReadFile(path)
-		}
-		fmt.Fprintf(&b, "%s %s %q\n", rel, info.Mode(), data)
-		return err
-	})
+		})
 	return b.String(), err
 }
 
 // conform runs the suite. The handler of a case works on the machine that was made for it.
-func conform(t *testing.T, d provider.Definition, with func(h host) provider.Handler, c func() providertest.Case) {
+func conform(
+	t *testing.T, d provider.Definition, with func(h host) provider.Handler,
+	c func() providertest.Case,
+) {
 	t.Helper()
 	s := &providertest.Stopper{}
 	all := &relay{}
 	d.Handler = all
-	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, of *providertest.Host) (providertest.Case, error) {
-		c := c()
-		all.add(of.AddFile([]byte(dir)), with(host{root: dir, before: func([]string) error { return s.Before() }}))
-		c.World = func() (string, error) { return world(dir) }
-		c.Interrupt = s.Interrupt
-		return c, machine(dir)
-	}})
+	providertest.Run(t,
+		providertest.Subject{Definition: d,
+			New: func(dir string, of *providertest.Host) (providertest.Case, error) {
+				c := c()
+				all.add(of.AddFile([]byte(dir)),
+					with(host{root: dir, before: func([]string) error { return s.Before() }}))
+				c.World = func() (string, error) { return world(dir) }
+				c.Interrupt = s.Interrupt
+				return c, machine(dir)
+			}})
 }
 
 // relay passes each call on to the handler of the machine that the call is for. A call is known by
@@ -116,7 +124,9 @@ func (r *relay) get(ctx *provider.Context) provider.Handler {
 	return r.all[last]
 }
 
-func (r *relay) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (r *relay) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	return r.get(ctx).Read(ctx, req)
 }
 
@@ -137,7 +147,9 @@ func (r *relay) Delete(ctx *provider.Context, req provider.DeleteRequest) (provi
 	return r.get(ctx).Delete(ctx, req)
 }
 
-func (r *relay) Diff(ctx *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+func (r *relay) Diff(
+	ctx *provider.Context, desired provider.Resource, observed provider.Observation,
+) (map[string]diff.Diff, error) {
 	h, _ := r.get(ctx).(provider.Differ)
 	return h.Diff(ctx, desired, observed)
 }
@@ -153,15 +165,19 @@ func (r *relay) Facts(ctx *provider.Context, req provider.ReadRequest) (map[stri
 }
 
 func TestGroupConformance(t *testing.T) {
-	conform(t, Group(), func(h host) provider.Handler { return group{h} }, func() providertest.Case {
-		return providertest.Case{
-			Attributes: map[string]any{"name": "deploy", "gid": int64(2000)},
-			Updates:    []map[string]any{{"gid": int64(2001)}, {"members": []any{"root"}}, {"members": []any{}}, {"members": []any{"root"}, "exact_members": false, "duplicate": true, "gid": int64(10)}},
-			Others:     []map[string]any{{"name": "other"}, {"name": "sys", "system": true}},
-			Edges:      []string{"*"},
-			Unfit:      map[string]string{"members": "names of users that do not exist", "gid": "the number 0 is taken"},
-		}
-	})
+	conform(t, Group(), func(h host) provider.Handler { return group{h} },
+		func() providertest.Case {
+			return providertest.Case{
+				Attributes: map[string]any{"name": "deploy", "gid": int64(2000)},
+				Updates: []map[string]any{{"gid": int64(2001)}, {"members": []any{"root"}},
+					{"members": []any{}}, {"members": []any{"root"}, "exact_members": false,
+						"duplicate": true, "gid": int64(10)}},
+				Others: []map[string]any{{"name": "other"}, {"name": "sys", "system": true}},
+				Edges:  []string{"*"},
+				Unfit: map[string]string{"members": "names of users that do not exist",
+					"gid": "the number 0 is taken"},
+			}
+		})
 }
 
 const hash = "$6$s3cr3tsalt$s3cr3thash/x.Y"
@@ -170,16 +186,24 @@ const hash = "$6$s3cr3tsalt$s3cr3thash/x.Y"
 func TestUserConformance(t *testing.T) {
 	conform(t, User(), func(h host) provider.Handler { return user{h} }, func() providertest.Case {
 		c := providertest.Case{
-			Attributes: map[string]any{"name": "bob", "shell": "/bin/sh", "manage_home": true, "home": "/home/bob", "password": hash, "authorized_keys": []any{"ssh-ed25519 AAAA bob@here"}},
+			Attributes: map[string]any{"name": "bob", "shell": "/bin/sh", "manage_home": true,
+				"home": "/home/bob", "password": hash,
+				"authorized_keys": []any{"ssh-ed25519 AAAA bob@here"}},
 			Updates: []map[string]any{
-				{"uid": int64(2005), "comment": "Bob B", "groups": []any{"adm"}, "expires": "2031-02-03", "home": "/home/robert"},
-				{"locked": true, "min_days": int64(1), "max_days": int64(90), "warn_days": int64(7), "inactive_days": int64(3)},
-				{"locked": false, "min_days": int64(0), "max_days": int64(-1), "inactive_days": int64(-1)},
-				{"groups": []any{}, "exact_groups": true, "locked": nil, "password": "!", "expires": "never", "authorized_keys": []any{}},
+				{"uid": int64(2005), "comment": "Bob B", "groups": []any{"adm"},
+					"expires": "2031-02-03", "home": "/home/robert"},
+				{"locked": true, "min_days": int64(1), "max_days": int64(90), "warn_days": int64(7),
+					"inactive_days": int64(3)},
+				{"locked": false, "min_days": int64(0), "max_days": int64(-1),
+					"inactive_days": int64(-1)},
+				{"groups": []any{}, "exact_groups": true, "locked": nil, "password": "!",
+					"expires": "never", "authorized_keys": []any{}},
 			},
-			Others:  []map[string]any{{"name": "svc", "system": true, "shell": "/usr/sbin/nologin"}},
+			Others: []map[string]any{{"name": "svc", "system": true,
+				"shell": "/usr/sbin/nologin"}},
 			Secrets: []string{"s3cr3thash"},
-			Edges:   []string{"min_days", "max_days", "warn_days", "inactive_days", "comment", "password", "expires", "system", "exact_groups", "exact_keys"},
+			Edges: []string{"min_days", "max_days", "warn_days", "inactive_days", "comment",
+				"password", "expires", "system", "exact_groups", "exact_keys"},
 		}
 		if roottest.Limited() {
 			for _, attrs := range append(c.Updates, c.Attributes) {
@@ -259,7 +283,8 @@ func (g *rig) fails(attrs map[string]any, purged bool, class provider.Class, par
 	g.t.Helper()
 	got, err := g.apply(attrs, purged)
 	if err == nil || provider.ClassOf(err) != class || !strings.Contains(err.Error(), part) {
-		g.t.Fatalf("did %q, %v (%s); expected %s with %q", got, err, provider.ClassOf(err), class, part)
+		g.t.Fatalf("did %q, %v (%s); expected %s with %q", got, err, provider.ClassOf(err), class,
+			part)
 	}
 }
 
@@ -272,14 +297,16 @@ func (g *rig) write(name, text string) {
 
 func (g *rig) has(name, part string) {
 	g.t.Helper()
-	if data, err := os.ReadFile(filepath.Join(g.root, name)); err != nil || !strings.Contains(string(data), part) {
+	if data, err := os.ReadFile(filepath.Join(g.root, name)); err != nil ||
+		!strings.Contains(string(data), part) {
 		g.t.Fatalf("%s: %q, %v; expected %q in it", name, data, err, part)
 	}
 }
 
 func TestUser(t *testing.T) {
 	g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
-	attrs := map[string]any{"name": "bob", "uid": int64(3000), "group": "wheel", "groups": []any{"adm"}, "manage_home": true, "home": "/home/bob"}
+	attrs := map[string]any{"name": "bob", "uid": int64(3000), "group": "wheel",
+		"groups": []any{"adm"}, "manage_home": true, "home": "/home/bob"}
 	g.must(attrs, diff.Created)
 	g.has("etc/passwd", "bob:x:3000:10::/home/bob:")
 	if info, err := os.Stat(filepath.Join(g.root, "home/bob")); err != nil || !info.IsDir() {
@@ -288,13 +315,17 @@ func TestUser(t *testing.T) {
 
 	// Groups: minimal keeps others, exact does not.
 	g.must(map[string]any{"name": "bob", "groups": []any{}}, diff.NoChange)
-	g.must(map[string]any{"name": "bob", "groups": []any{"wheel"}}, diff.NoChange) // it is the primary one
+	// it is the primary one
+	g.must(map[string]any{"name": "bob", "groups": []any{"wheel"}}, diff.NoChange)
 	g.must(map[string]any{"name": "bob", "groups": []any{"root"}}, diff.Updated)
-	g.must(map[string]any{"name": "bob", "groups": []any{"root", "adm"}, "exact_groups": true}, diff.NoChange)
-	g.must(map[string]any{"name": "bob", "groups": []any{"root"}, "exact_groups": true}, diff.Updated)
+	g.must(map[string]any{"name": "bob", "groups": []any{"root", "adm"}, "exact_groups": true},
+		diff.NoChange)
+	g.must(map[string]any{"name": "bob", "groups": []any{"root"}, "exact_groups": true},
+		diff.Updated)
 	g.must(map[string]any{"name": "bob", "group": int64(4)}, diff.Updated)
 	g.must(map[string]any{"name": "bob", "group": "adm"}, diff.NoChange)
-	g.fails(map[string]any{"name": "bob", "groups": []any{"none"}}, false, provider.Retryable, "none")
+	g.fails(map[string]any{"name": "bob", "groups": []any{"none"}}, false, provider.Retryable,
+		"none")
 	g.fails(map[string]any{"name": "eve", "uid": int64(3000)}, false, provider.NeedsChange, "3000")
 
 	// A group that is to be another one than the primary one is not left when that changes.
@@ -307,13 +338,15 @@ func TestUser(t *testing.T) {
 	// A password that is locked is the same when it is unlocked, and nothing is unlocked that is
 	// not there.
 	g.must(map[string]any{"name": "twin", "locked": true}, diff.NoChange) // as it was made
-	g.fails(map[string]any{"name": "twin", "locked": false}, false, provider.NeedsChange, "no password")
+	g.fails(map[string]any{"name": "twin", "locked": false}, false, provider.NeedsChange,
+		"no password")
 	g.must(map[string]any{"name": "twin", "password": hash, "locked": true}, diff.Updated)
 	g.has("etc/shadow", "twin:!"+hash)
 	g.must(map[string]any{"name": "twin", "locked": false}, diff.Updated)
 	g.must(map[string]any{"name": "twin", "password": hash}, diff.NoChange)
 	g.must(map[string]any{"name": "twin", "locked": true, "max_days": int64(30)}, diff.Updated)
-	g.must(map[string]any{"name": "twin", "password": hash}, diff.Updated) // who says nothing of a lock wants the password to fit
+	// who says nothing of a lock wants the password to fit
+	g.must(map[string]any{"name": "twin", "password": hash}, diff.Updated)
 
 	// What has no name in the password file, the hash of another password, an end of the account.
 	g.must(map[string]any{"name": "bob", "expires": "2030-01-02"}, diff.Updated)
@@ -337,19 +370,25 @@ func (g *rig) home(attrs map[string]any) {
 	attrs["group"], attrs["groups"] = nil, nil
 	g.must(attrs, diff.Updated)
 	g.has("home/bob/.hello", "hello")
-	if info, err := os.Stat(filepath.Join(g.root, "home/bob/.hello")); err != nil || !strings.Contains(fmt.Sprint(info.Sys()), "3000") {
+	if info, err := os.Stat(filepath.Join(g.root, "home/bob/.hello")); err != nil ||
+		!strings.Contains(fmt.Sprint(info.Sys()), "3000") {
 		t.Fatal(info, err)
 	}
 
 	// Keys: those of others stay, unless ours are all.
 	g.must(map[string]any{"name": "bob", "authorized_keys": []any{}}, diff.NoChange)
 	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa A"}}, diff.Updated)
-	g.write("home/bob/.ssh/authorized_keys", "ssh-rsa mine\n"+"# BEGIN keys of the model\nssh-rsa A\n# END keys of the model")
+	g.write("home/bob/.ssh/authorized_keys",
+		"ssh-rsa mine\n"+"# BEGIN keys of the model\nssh-rsa A\n# END keys of the model")
 	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa A"}}, diff.NoChange)
-	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa B", "ssh-rsa C"}}, diff.Updated)
-	g.has("home/bob/.ssh/authorized_keys", "ssh-rsa mine\n# BEGIN keys of the model\nssh-rsa B\nssh-rsa C\n")
-	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa D"}, "exact_keys": true}, diff.Updated)
-	if data, err := os.ReadFile(filepath.Join(g.root, "home/bob/.ssh/authorized_keys")); err != nil || string(data) != "ssh-rsa D\n" {
+	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa B", "ssh-rsa C"}},
+		diff.Updated)
+	g.has("home/bob/.ssh/authorized_keys",
+		"ssh-rsa mine\n# BEGIN keys of the model\nssh-rsa B\nssh-rsa C\n")
+	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa D"}, "exact_keys": true},
+		diff.Updated)
+	if data, err := os.ReadFile(filepath.Join(g.root,
+		"home/bob/.ssh/authorized_keys")); err != nil || string(data) != "ssh-rsa D\n" {
 		t.Fatalf("%q %v", data, err)
 	}
 
@@ -370,16 +409,19 @@ func TestUserWithGroupOfItsName(t *testing.T) {
 
 // TestBadHash makes no user whose password cannot be set: what was a secret is seen only here.
 func TestBadHash(t *testing.T) {
-	for _, attrs := range []map[string]any{{"password": "in clear"}, {"password": "$ecret"}, {"password": "!", "locked": false}, {"expires": "2027-13-31"}} {
+	for _, attrs := range []map[string]any{{"password": "in clear"}, {"password": "$ecret"},
+		{"password": "!", "locked": false}, {"expires": "2027-13-31"}} {
 		g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
 		attrs["name"] = "bob"
-		_, err := g.h.Create(providertest.NewHost(nil).Context(t.Context(), provider.Options{}), provider.CreateRequest{
-			Resource: provider.Resource{Type: "acct::User", Attributes: attrs},
-		})
+		_, err := g.h.Create(providertest.NewHost(nil).Context(t.Context(), provider.Options{}),
+			provider.CreateRequest{
+				Resource: provider.Resource{Type: "acct::User", Attributes: attrs},
+			})
 		if err == nil || provider.ClassOf(err) != provider.NeedsChange {
 			t.Errorf("%v: %v", attrs, err)
 		}
-		if b, err := os.ReadFile(g.root + "/etc/passwd"); err != nil || strings.Contains(string(b), "bob") {
+		if b, err := os.ReadFile(g.root + "/etc/passwd"); err != nil ||
+			strings.Contains(string(b), "bob") {
 			t.Errorf("%v: %v, %s", attrs, err, b)
 		}
 	}
@@ -389,10 +431,13 @@ func TestBadHash(t *testing.T) {
 func TestKeysOfAHostileUser(t *testing.T) {
 	for why, set := range map[string]func(g *rig, home string) error{
 		"a link for the file": func(g *rig, home string) error {
-			return errors.Join(os.Mkdir(home+"/.ssh", 0o700), os.Symlink(g.root+"/etc/passwd", home+"/.ssh/authorized_keys"), os.Lchown(home+"/.ssh/authorized_keys", 3000, 3000))
+			return errors.Join(os.Mkdir(home+"/.ssh", 0o700),
+				os.Symlink(g.root+"/etc/passwd", home+"/.ssh/authorized_keys"),
+				os.Lchown(home+"/.ssh/authorized_keys", 3000, 3000))
 		},
 		"a link for the directory": func(g *rig, home string) error {
-			return errors.Join(os.Symlink(g.root+"/etc", home+"/.ssh"), os.Lchown(home+"/.ssh", 3000, 3000))
+			return errors.Join(os.Symlink(g.root+"/etc", home+"/.ssh"),
+				os.Lchown(home+"/.ssh", 3000, 3000))
 		},
 	} {
 		if roottest.Limited() {
@@ -400,11 +445,13 @@ func TestKeysOfAHostileUser(t *testing.T) {
 		}
 		t.Run(why, func(t *testing.T) {
 			g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
-			g.must(map[string]any{"name": "bob", "uid": int64(3000), "manage_home": true, "home": "/home/bob"}, diff.Created)
+			g.must(map[string]any{"name": "bob", "uid": int64(3000), "manage_home": true,
+				"home": "/home/bob"}, diff.Created)
 			if err := set(g, g.root+"/home/bob"); err != nil {
 				t.Fatal(err)
 			}
-			_, err := g.apply(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa evil"}}, false)
+			_, err := g.apply(map[string]any{"name": "bob",
+				"authorized_keys": []any{"ssh-rsa evil"}}, false)
 			if err == nil || provider.ClassOf(err) != provider.NeedsChange {
 				t.Fatal(err)
 			}
@@ -428,11 +475,14 @@ func TestGroup(t *testing.T) {
 	g.must(map[string]any{"name": "wheel", "members": []any{"root"}}, diff.NoChange)
 	g.must(map[string]any{"name": "wheel", "members": []any{"bob", "root"}}, diff.Updated)
 	g.must(map[string]any{"name": "wheel", "members": []any{"root", "bob", "bob"}}, diff.NoChange)
-	g.must(map[string]any{"name": "wheel", "members": []any{"bob"}, "exact_members": false}, diff.NoChange)
+	g.must(map[string]any{"name": "wheel", "members": []any{"bob"}, "exact_members": false},
+		diff.NoChange)
 	g.must(map[string]any{"name": "adm", "members": []any{"root"}}, diff.Updated)
-	g.must(map[string]any{"name": "adm", "members": []any{"bob"}, "exact_members": false}, diff.Updated)
+	g.must(map[string]any{"name": "adm", "members": []any{"bob"}, "exact_members": false},
+		diff.Updated)
 	g.must(map[string]any{"name": "adm", "members": []any{"bob", "root"}}, diff.NoChange)
-	g.fails(map[string]any{"name": "wheel", "members": []any{"nobody-here"}}, false, provider.Retryable, "no user")
+	g.fails(map[string]any{"name": "wheel", "members": []any{"nobody-here"}}, false,
+		provider.Retryable, "no user")
 	g.fails(map[string]any{"name": "wheel", "gid": int64(4)}, false, provider.NeedsChange, "4")
 	g.fails(map[string]any{"name": "adm"}, true, provider.Retryable, "primary group of bob")
 }
@@ -446,12 +496,13 @@ func TestListedIsNoCycle(t *testing.T) {
 	g.must(map[string]any{"name": "bob", "groups": []any{"adm"}, "uid": int64(3000)}, diff.Created)
 	l, _ := g.h.(provider.Lister)
 	var bob map[string]any
-	err := l.List(providertest.NewHost(nil).Context(t.Context(), provider.Options{}), func(f provider.Found) error {
-		if f.Attributes["name"] == "bob" {
-			bob = f.Attributes
-		}
-		return nil
-	})
+	err := l.List(providertest.NewHost(nil).Context(t.Context(), provider.Options{}),
+		func(f provider.Found) error {
+			if f.Attributes["name"] == "bob" {
+				bob = f.Attributes
+			}
+			return nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -479,14 +530,16 @@ func TestDeclaration(t *testing.T) {
 		"a comment with a new field": {map[string]any{"comment": "x:y"}, "comment"},
 		"a comment with a new user":  {map[string]any{"comment": "x\nevil::0:0"}, "comment"},
 		"a name that is an option":   {map[string]any{"name": "-r"}, "name"},
-		"a key that is two":          {map[string]any{"authorized_keys": []any{"a\nb"}}, "authorized_keys"},
-		"the number for nobody":      {map[string]any{"uid": int64(4294967295)}, "uid"},
+		"a key that is two": {map[string]any{"authorized_keys": []any{"a\nb"}},
+			"authorized_keys"},
+		"the number for nobody": {map[string]any{"uid": int64(4294967295)}, "uid"},
 	} {
 		attrs := map[string]any{"name": "x"}
 		for k, v := range tc.attrs {
 			attrs[k] = v
 		}
-		if _, problems := g.typ.Check(attrs); len(problems) != 1 || problems[0].Attribute != tc.part {
+		if _, problems := g.typ.Check(attrs); len(problems) != 1 ||
+			problems[0].Attribute != tc.part {
 			t.Errorf("%s: %v", why, problems)
 		}
 	}

@@ -15,7 +15,8 @@ import (
 type host struct {
 	root   string                    // "" is the machine itself
 	before func(argv []string) error // is asked before each change
-	read   map[string]table          // files that were read for a batch, nil: each is read when it is asked for
+	// files that were read for a batch, nil: each is read when it is asked for
+	read map[string]table
 }
 
 // table is a file of rows, or why it cannot be read.
@@ -104,7 +105,8 @@ type age struct {
 }
 
 func ages() []age {
-	return []age{{"min_days", 3, "-m"}, {"max_days", 4, "-M"}, {"warn_days", 5, "-W"}, {"inactive_days", 6, "-I"}}
+	return []age{{"min_days", 3, "-m"}, {"max_days", 4, "-M"}, {"warn_days", 5, "-W"},
+		{"inactive_days", 6, "-I"}}
 }
 
 // locked reports whether no password fits for the time being.
@@ -119,7 +121,8 @@ func (h host) account(name string, withShadow bool) (*account, error) {
 	if err != nil || row == nil {
 		return nil, err
 	}
-	a := &account{uid: row[passwdUID], gid: row[passwdGID], comment: row[passwdComment], home: row[passwdHome], shell: row[passwdShell]}
+	a := &account{uid: row[passwdUID], gid: row[passwdGID], comment: row[passwdComment],
+		home: row[passwdHome], shell: row[passwdShell]}
 	groups, err := h.rows("group", groupFields)
 	if err != nil {
 		return nil, err

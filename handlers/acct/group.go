@@ -36,7 +36,8 @@ func considered(r provider.Resource, have []string) []string {
 		return have
 	}
 	want := list(r.Attributes["members"])
-	return slices.DeleteFunc(slices.Clone(have), func(name string) bool { return !slices.Contains(want, name) })
+	return slices.DeleteFunc(slices.Clone(have),
+		func(name string) bool { return !slices.Contains(want, name) })
 }
 
 // sameSet returns what is there as it is wanted, when that is the same but for order and
@@ -59,7 +60,9 @@ func values(texts []string) []any {
 }
 
 // Diff implements provider.Differ.
-func (group) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+func (group) Diff(
+	_ *provider.Context, desired provider.Resource, observed provider.Observation,
+) (map[string]diff.Diff, error) {
 	return differences(desired, observed, "gid", "members"), nil
 }
 
@@ -103,12 +106,15 @@ func (h group) bring(ctx *provider.Context, r provider.Resource) error {
 		return err
 	}
 	if gid := r.Attributes["gid"]; gid != nil && fmt.Sprint(gid) != row[groupGID] {
-		if err := h.host.run(ctx, "--prefix", "", append(append([]string{"groupmod"}, numbered(r, "-g", gid)...), "--", name)...); err != nil {
+		if err := h.host.run(ctx, "--prefix", "",
+			append(append([]string{"groupmod"}, numbered(r, "-g", gid)...), "--",
+				name)...); err != nil {
 			return err
 		}
 	}
 	want := list(r.Attributes["members"])
-	if have := considered(r, members(row)); r.Attributes["members"] == nil || !different(want, have) {
+	if have := considered(r, members(row)); r.Attributes["members"] == nil ||
+		!different(want, have) {
 		return nil
 	} else if len(have) < len(members(row)) {
 		want = slices.Compact(slices.Sorted(slices.Values(slices.Concat(want, members(row)))))
@@ -148,7 +154,9 @@ func (h group) Delete(ctx *provider.Context, req provider.DeleteRequest) (provid
 	}
 	for _, u := range users {
 		if u[passwdGID] == row[groupGID] {
-			return provider.Result{}, provider.Errorf(provider.Retryable, "the group %s is the primary group of %s; that user has to go first, or to another group", name, u[0])
+			return provider.Result{}, provider.Errorf(provider.Retryable,
+				"the group %s is the primary group of %s; that user has to go first, or to "+
+					"another group", name, u[0])
 		}
 	}
 	return provider.Result{}, h.host.run(ctx, "--prefix", "", "groupdel", "--", name)

@@ -67,7 +67,8 @@ func (a *account) ids() (uid, gid int, err error) {
 		gid, err = strconv.Atoi(a.gid)
 	}
 	if err != nil {
-		return 0, 0, provider.Errorf(provider.Terminal, "the numbers of the user in /etc/passwd are none: %w", err)
+		return 0, 0, provider.Errorf(provider.Terminal,
+			"the numbers of the user in /etc/passwd are none: %w", err)
 	}
 	return uid, gid, nil
 }
@@ -82,7 +83,8 @@ type keys struct {
 }
 
 func (h user) keys(r provider.Resource, a *account) keys {
-	return keys{host: h.host, home: h.host.path(a.home), owner: a, want: list(r.Attributes["authorized_keys"]), exact: yes(r, "exact_keys")}
+	return keys{host: h.host, home: h.host.path(a.home), owner: a,
+		want: list(r.Attributes["authorized_keys"]), exact: yes(r, "exact_keys")}
 }
 
 func (k keys) file() string { return filepath.Join(k.home, ".ssh", "authorized_keys") }
@@ -116,7 +118,8 @@ func (k keys) have(ls *textfile.Lines) ([]string, error) {
 	}
 	var have []string
 	for i := range ls.Len() {
-		if s := ls.At(i); strings.TrimSpace(s) != "" && !strings.HasPrefix(strings.TrimSpace(s), "#") {
+		if s := ls.At(i); strings.TrimSpace(s) != "" && !strings.HasPrefix(strings.TrimSpace(s),
+			"#") {
 			have = append(have, s)
 		}
 	}
@@ -141,26 +144,28 @@ func (k keys) write(ctx *provider.Context) error {
 	if err := k.directory(uid, gid); err != nil {
 		return err
 	}
-	return k.editor().Edit(ctx, k.file(), textfile.Manner{UID: uid, GID: gid, Mode: 0o600}, func(t textfile.Text) (textfile.Text, error) {
-		if k.exact {
-			after := strings.Join(append(slices.Clone(k.want), ""), "\n")
-			return textfile.Text{Exists: t.Exists || after != "", Bytes: after}, nil
-		}
-		ls := textfile.LinesOf(t.Bytes)
-		if len(k.want) == 0 {
-			err := k.block().Drop(ls)
-			return textfile.Text{Exists: t.Exists, Bytes: ls.Text()}, err
-		}
-		err := k.block().Put(ls, ls.Len(), k.want...)
-		return textfile.Text{Exists: true, Bytes: ls.Text()}, err
-	})
+	return k.editor().Edit(ctx, k.file(), textfile.Manner{UID: uid, GID: gid, Mode: 0o600},
+		func(t textfile.Text) (textfile.Text, error) {
+			if k.exact {
+				after := strings.Join(append(slices.Clone(k.want), ""), "\n")
+				return textfile.Text{Exists: t.Exists || after != "", Bytes: after}, nil
+			}
+			ls := textfile.LinesOf(t.Bytes)
+			if len(k.want) == 0 {
+				err := k.block().Drop(ls)
+				return textfile.Text{Exists: t.Exists, Bytes: ls.Text()}, err
+			}
+			err := k.block().Put(ls, ls.Len(), k.want...)
+			return textfile.Text{Exists: true, Bytes: ls.Text()}, err
+		})
 }
 
 // directory makes .ssh when it is missing.
 func (k keys) directory(uid, gid int) error {
 	root, err := os.OpenRoot(k.home)
 	if err != nil {
-		return provider.Errorf(provider.Retryable, "the keys need the home directory: %w; set manage_home, or describe it", err)
+		return provider.Errorf(provider.Retryable,
+			"the keys need the home directory: %w; set manage_home, or describe it", err)
 	}
 	defer root.Close()
 	if _, err := root.Lstat(".ssh"); err == nil {

@@ -8,7 +8,10 @@ import (
 )
 
 // readTogether answers a batch by single readings.
-func readTogether(ctx context.Context, items []provider.BatchRead, read func(*provider.Context, provider.ReadRequest) (provider.Observation, error)) []provider.Reading {
+func readTogether(
+	ctx context.Context, items []provider.BatchRead, read func(*provider.Context,
+		provider.ReadRequest) (provider.Observation, error),
+) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	for i, item := range items {
 		if err := ctx.Err(); err != nil {
@@ -86,7 +89,8 @@ func (h user) List(ctx *provider.Context, found func(provider.Found) error) erro
 		if own := in[row[0]]; own != nil {
 			attrs["groups"] = sameSet(nil, own)
 		}
-		for name, field := range map[string]int{"comment": passwdComment, "home": passwdHome, "shell": passwdShell} {
+		for name, field := range map[string]int{"comment": passwdComment, "home": passwdHome,
+			"shell": passwdShell} {
 			if row[field] != "" {
 				attrs[name] = row[field]
 			}

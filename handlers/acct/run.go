@@ -40,9 +40,11 @@ func (h host) run(ctx *provider.Context, rooted, input string, argv ...string) e
 		}
 	}
 	if program == "" {
-		return provider.Errorf(provider.Terminal, "there is no program %s; install shadow-utils (the package passwd, or shadow)", argv[0])
+		return provider.Errorf(provider.Terminal,
+			"there is no program %s; install shadow-utils (the package passwd, or shadow)", argv[0])
 	}
-	unlock, err := disk.Lock(ctx, h.path("/etc/login.defs")) // the programs fail, or wait in whole seconds, when another one is at work
+	// the programs fail, or wait in whole seconds, when another one is at work
+	unlock, err := disk.Lock(ctx, h.path("/etc/login.defs"))
 	if err != nil {
 		return err
 	}
@@ -66,7 +68,8 @@ const maxSaid = 500
 // asRoot says what to do about what is forbidden.
 func asRoot() string {
 	if os.Geteuid() == 0 {
-		return "not even the superuser may: a security policy (SELinux, AppArmor), a container without that right or an immutable flag (lsattr) can forbid it"
+		return "not even the superuser may: a security policy (SELinux, AppArmor), a container " +
+			"without that right or an immutable flag (lsattr) can forbid it"
 	}
 	return "run it as the superuser"
 }

@@ -21,7 +21,8 @@ func needsShadow(r provider.Resource) bool {
 	for _, g := range ages() {
 		names = append(names, g.attribute)
 	}
-	return !r.Purged && slices.ContainsFunc(names, func(name string) bool { return r.Attributes[name] != nil })
+	return !r.Purged &&
+		slices.ContainsFunc(names, func(name string) bool { return r.Attributes[name] != nil })
 }
 
 // other is what is reported for a password that is not the wanted one: nobody needs to know which
@@ -83,7 +84,8 @@ func (a *account) considered(r provider.Resource) []string {
 			have = append(have, g)
 		}
 	}
-	if stays := r.Attributes["group"] == nil || a.hasPrimary(r); stays && slices.Contains(want, a.primary) && !slices.Contains(have, a.primary) {
+	if stays := r.Attributes["group"] == nil || a.hasPrimary(r); stays &&
+		slices.Contains(want, a.primary) && !slices.Contains(have, a.primary) {
 		have = append(have, a.primary) // who has it as the primary one is in it
 	}
 	return have
@@ -95,7 +97,8 @@ func (a *account) observeShadow(r provider.Resource, obs *provider.Observation) 
 			return provider.Errorf(provider.NeedsChange, "password is not the hash of one")
 		}
 		obs.Attributes["password"] = other
-		if wantedHash(r) == a.hash || r.Attributes["locked"] != nil && unlocked(hash) == unlocked(a.hash) {
+		if wantedHash(r) == a.hash ||
+			r.Attributes["locked"] != nil && unlocked(hash) == unlocked(a.hash) {
 			obs.Attributes["password"] = hash
 		}
 	}
@@ -139,9 +142,12 @@ func wantedHash(r provider.Resource) string {
 }
 
 // observeHome looks at what is in the home directory.
-func (h user) observeHome(ctx *provider.Context, r provider.Resource, a *account, obs *provider.Observation) error {
+func (h user) observeHome(
+	ctx *provider.Context, r provider.Resource, a *account, obs *provider.Observation,
+) error {
 	if yes(r, "manage_home") && a.home != "" {
-		if _, err := os.Lstat(h.host.path(a.home)); os.IsNotExist(err) && (text(r, "home") == "" || text(r, "home") == a.home) {
+		if _, err := os.Lstat(h.host.path(a.home)); os.IsNotExist(err) &&
+			(text(r, "home") == "" || text(r, "home") == a.home) {
 			obs.Attributes["no_home"] = true
 		}
 	}
@@ -156,8 +162,11 @@ func (h user) observeHome(ctx *provider.Context, r provider.Resource, a *account
 }
 
 // Diff implements provider.Differ.
-func (user) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
-	out := differences(desired, observed, "uid", "group", "groups", "comment", "home", "shell", "password", "locked", "min_days", "max_days", "warn_days",
+func (user) Diff(
+	_ *provider.Context, desired provider.Resource, observed provider.Observation,
+) (map[string]diff.Diff, error) {
+	out := differences(desired, observed, "uid", "group", "groups", "comment", "home", "shell",
+		"password", "locked", "min_days", "max_days", "warn_days",
 		"inactive_days", "expires", "authorized_keys")
 	if observed.Attributes["no_home"] == true {
 		out["no_home"] = diff.Diff{Current: true, Desired: false}
@@ -166,7 +175,9 @@ func (user) Diff(_ *provider.Context, desired provider.Resource, observed provid
 }
 
 // differences compares attributes.
-func differences(desired provider.Resource, observed provider.Observation, names ...string) map[string]diff.Diff {
+func differences(
+	desired provider.Resource, observed provider.Observation, names ...string,
+) map[string]diff.Diff {
 	out := map[string]diff.Diff{}
 	for _, name := range names {
 		want, have := desired.Attributes[name], observed.Attributes[name]
@@ -197,7 +208,8 @@ func (h user) Create(ctx *provider.Context, req provider.CreateRequest) (provide
 // checked.
 func refused(r provider.Resource) error {
 	if hash := text(r, "password"); hash != "" && (!isHash(hash) || wantedHash(r) == "") {
-		return provider.Errorf(provider.NeedsChange, "password is not the hash of one; make one with mkpasswd or openssl passwd -6")
+		return provider.Errorf(provider.NeedsChange,
+			"password is not the hash of one; make one with mkpasswd or openssl passwd -6")
 	}
 	if s := text(r, "expires"); s != "" {
 		if _, err := days(s); err != nil {
@@ -257,7 +269,8 @@ func (h user) bring(ctx *provider.Context, r provider.Resource) error {
 		return err
 	}
 	if len(argv) > 0 {
-		if err := h.host.run(ctx, "--prefix", "", append(append([]string{"usermod"}, argv...), "--", name)...); err != nil {
+		if err := h.host.run(ctx, "--prefix", "", append(append([]string{"usermod"}, argv...), "--",
+			name)...); err != nil {
 			return err
 		}
 	}
@@ -265,12 +278,14 @@ func (h user) bring(ctx *provider.Context, r provider.Resource) error {
 		if !isHash(hash) || wantedHash(r) == "" {
 			return provider.Errorf(provider.NeedsChange, "password is not the hash of one")
 		}
-		if err := h.host.run(ctx, "--root", name+":"+wantedHash(r)+"\n", "chpasswd", "-e"); err != nil {
+		if err := h.host.run(ctx, "--root", name+":"+wantedHash(r)+"\n", "chpasswd",
+			"-e"); err != nil {
 			return err
 		}
 	}
 	if argv := a.chage(r); len(argv) > 0 {
-		if err := h.host.run(ctx, "--root", "", append(append([]string{"chage"}, argv...), "--", name)...); err != nil {
+		if err := h.host.run(ctx, "--root", "", append(append([]string{"chage"}, argv...), "--",
+			name)...); err != nil {
 			return err
 		}
 	}
@@ -316,17 +331,20 @@ func (a *account) changes(r provider.Resource) ([]string, error) {
 			argv = append(argv, "-e", strings.TrimSuffix(s, "never"))
 		}
 	}
-	if lock, said := r.Attributes["locked"].(bool); said && lock != a.locked() && text(r, "password") == "" {
+	if lock, said := r.Attributes["locked"].(bool); said && lock != a.locked() &&
+		text(r, "password") == "" {
 		switch {
 		case lock:
 			argv = append(argv, "-L")
 		case unlocked(a.hash) == "":
-			return nil, provider.Errorf(provider.NeedsChange, "the user has no password that could be unlocked; give one")
+			return nil, provider.Errorf(provider.NeedsChange,
+				"the user has no password that could be unlocked; give one")
 		default:
 			argv = append(argv, "-U")
 		}
 	}
-	if want := list(r.Attributes["groups"]); r.Attributes["groups"] != nil && different(want, a.considered(r)) {
+	if want := list(r.Attributes["groups"]); r.Attributes["groups"] != nil &&
+		different(want, a.considered(r)) {
 		if !yes(r, "exact_groups") {
 			argv = append(argv, "-a")
 		}
@@ -339,7 +357,8 @@ func (a *account) changes(r provider.Resource) ([]string, error) {
 func (a *account) chage(r provider.Resource) []string {
 	var argv []string
 	for i, g := range ages() {
-		if want, given := r.Attributes[g.attribute].(int64); given && i < len(a.ages) && want != a.ages[i] {
+		if want, given := r.Attributes[g.attribute].(int64); given && i < len(a.ages) &&
+			want != a.ages[i] {
 			argv = append(argv, g.option, fmt.Sprint(want))
 		}
 	}

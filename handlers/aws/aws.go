@@ -30,7 +30,9 @@ import (
 func connection(ctx *provider.Context) (*conn.Conn, error) {
 	c, ok := ctx.Transport().(*conn.Conn)
 	if !ok {
-		return nil, provider.Errorf(provider.NeedsChange, "the agent's transport does not reach AWS; describe it as {transport: aws, region: ...}")
+		return nil, provider.Errorf(provider.NeedsChange,
+			"the agent's transport does not reach AWS; describe it as {transport: aws, "+
+				"region: ...}")
 	}
 	return c, nil
 }
@@ -91,18 +93,22 @@ func errorText(err error) string {
 
 // classOf says what follows from an error, and what to do about it.
 func classOf(err error) (class provider.Class, hint string) {
-	if awserr.Is(err, "ExpiredToken", "ExpiredTokenException", "RequestTimeTooSkewed", "NoSuchUpload", "TooManyUpdates") {
+	if awserr.Is(err, "ExpiredToken", "ExpiredTokenException", "RequestTimeTooSkewed",
+		"NoSuchUpload", "TooManyUpdates") {
 		return provider.Retryable, ""
 	}
-	if awserr.Is(err, "PermanentRedirect", "AuthorizationHeaderMalformed", "MovedPermanently", "301", "BadRequest") {
+	if awserr.Is(err, "PermanentRedirect", "AuthorizationHeaderMalformed", "MovedPermanently",
+		"301", "BadRequest") {
 		return provider.NeedsChange, "it may be in another region than the agent"
 	}
 	if awserr.Is(err, "InvalidObjectState") {
-		return provider.NeedsChange, "the object is archived; restore it, or give the resource its content"
+		return provider.NeedsChange,
+			"the object is archived; restore it, or give the resource its content"
 	}
 	switch awserr.Kind(err) {
 	case fault.Denied:
-		return provider.Terminal, "see what the policies of the agent's role, of the target and of its key allow"
+		return provider.Terminal,
+			"see what the policies of the agent's role, of the target and of its key allow"
 	case fault.Full:
 		return provider.Terminal, "a quota of the account is used up"
 	case fault.Internal, fault.Invalid:

@@ -56,7 +56,8 @@ func (b *body) reopen() error {
 	}
 	r, err := b.ctx.Files().Open(b.ctx, b.hash)
 	if fault.Is(err, fault.NotFound) {
-		return provider.Errorf(provider.NeedsChange, "the uploaded bytes %s are gone; export again", b.hash)
+		return provider.Errorf(provider.NeedsChange, "the uploaded bytes %s are gone; export again",
+			b.hash)
 	}
 	if err != nil {
 		return provider.Errorf(provider.Retryable, "open uploaded bytes: %w", err)

@@ -24,7 +24,9 @@ import (
 )
 
 // apply does what the engine does with one resource, and returns what was done.
-func apply(t *testing.T, d provider.Definition, c *conn.Conn, r provider.Resource) (diff.Change, map[string]diff.Diff, error) {
+func apply(
+	t *testing.T, d provider.Definition, c *conn.Conn, r provider.Resource,
+) (diff.Change, map[string]diff.Diff, error) {
 	t.Helper()
 	ctx := providertest.NewHost(c).Context(t.Context(), provider.Options{ID: r.ID})
 	obs, err := d.Handler.Read(ctx, provider.ReadRequest{Resource: r})
@@ -49,7 +51,8 @@ func apply(t *testing.T, d provider.Definition, c *conn.Conn, r provider.Resourc
 	if err != nil || len(diffs) == 0 {
 		return diff.NoChange, nil, err
 	}
-	_, err = d.Handler.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs, Changes: diffs})
+	_, err = d.Handler.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs,
+		Changes: diffs})
 	return diff.Updated, diffs, err
 }
 
@@ -61,13 +64,17 @@ func TestObjectDrift(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			api, bucket, key := s3Of(kind), newBucket(t, kind), sdk.String("k")
-			_, err := api.PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{Bucket: &bucket,
-				VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled}})
+			_, err := api.PutBucketVersioning(t.Context(),
+				&s3.PutBucketVersioningInput{Bucket: &bucket,
+					VersioningConfiguration: &types.VersioningConfiguration{
+						Status: types.BucketVersioningStatusEnabled}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := provider.Resource{Type: "aws::s3::Object", Attributes: map[string]any{"bucket": bucket, "key": "k", "content": "wanted", "content_type": "text/plain",
-				"tags": map[string]any{"a": "b"}}}
+			want := provider.Resource{Type: "aws::s3::Object",
+				Attributes: map[string]any{"bucket": bucket, "key": "k", "content": "wanted",
+					"content_type": "text/plain",
+					"tags":         map[string]any{"a": "b"}}}
 			others := func(in *s3.PutObjectInput) func() error {
 				return func() error {
 					in.Bucket, in.Key = &bucket, key
@@ -83,20 +90,33 @@ func TestObjectDrift(t *testing.T) {
 			}{
 				{"it is not there", nil, diff.Created, ""},
 				{"nothing was done", nil, diff.NoChange, ""},
-				{"other bytes of the same size", others(&s3.PutObjectInput{Body: strings.NewReader("WANTED"), ContentType: sdk.String("text/plain"), Tagging: sdk.String("a=b"),
-					ChecksumAlgorithm: types.ChecksumAlgorithmSha256}), diff.Updated, "content"},
-				{"the same bytes without a SHA-256", others(&s3.PutObjectInput{Body: strings.NewReader("wanted"), ContentType: sdk.String("text/plain"), Tagging: sdk.String("a=b"),
-					ChecksumAlgorithm: types.ChecksumAlgorithmCrc32}), diff.Updated, "content"},
-				{"another type", others(&s3.PutObjectInput{Body: strings.NewReader("wanted"), ContentType: sdk.String("text/css"), Tagging: sdk.String("a=b"),
-					ChecksumAlgorithm: types.ChecksumAlgorithmSha256}), diff.Updated, "content_type"},
-				{"its own metadata, which nobody asked for", others(&s3.PutObjectInput{Body: strings.NewReader("wanted"), ContentType: sdk.String("text/plain"),
-					Metadata: map[string]string{"mine": "stays"}, Tagging: sdk.String("a=b"), ChecksumAlgorithm: types.ChecksumAlgorithmSha256}), diff.NoChange, ""},
+				{"other bytes of the same size",
+					others(&s3.PutObjectInput{Body: strings.NewReader("WANTED"),
+						ContentType: sdk.String("text/plain"), Tagging: sdk.String("a=b"),
+						ChecksumAlgorithm: types.ChecksumAlgorithmSha256}), diff.Updated,
+					"content"},
+				{"the same bytes without a SHA-256",
+					others(&s3.PutObjectInput{Body: strings.NewReader("wanted"),
+						ContentType: sdk.String("text/plain"), Tagging: sdk.String("a=b"),
+						ChecksumAlgorithm: types.ChecksumAlgorithmCrc32}), diff.Updated, "content"},
+				{"another type",
+					others(&s3.PutObjectInput{Body: strings.NewReader("wanted"),
+						ContentType: sdk.String("text/css"), Tagging: sdk.String("a=b"),
+						ChecksumAlgorithm: types.ChecksumAlgorithmSha256}), diff.Updated,
+					"content_type"},
+				{"its own metadata, which nobody asked for",
+					others(&s3.PutObjectInput{Body: strings.NewReader("wanted"),
+						ContentType: sdk.String("text/plain"),
+						Metadata:    map[string]string{"mine": "stays"}, Tagging: sdk.String("a=b"),
+						ChecksumAlgorithm: types.ChecksumAlgorithmSha256}), diff.NoChange, ""},
 				{"other tags", func() error {
-					_, err := api.DeleteObjectTagging(t.Context(), &s3.DeleteObjectTaggingInput{Bucket: &bucket, Key: key})
+					_, err := api.DeleteObjectTagging(t.Context(),
+						&s3.DeleteObjectTaggingInput{Bucket: &bucket, Key: key})
 					return err
 				}, diff.Updated, "tags"},
 				{"a marker that it is deleted", func() error {
-					_, err := api.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: key})
+					_, err := api.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket,
+						Key: key})
 					return err
 				}, diff.Created, ""},
 			} {
@@ -106,12 +126,15 @@ func TestObjectDrift(t *testing.T) {
 					}
 				}
 				change, diffs, err := apply(t, Object(), via(kind, nil), want)
-				if _, seen := diffs[c.differs]; err != nil || change != c.change || (c.differs != "" && (!seen || len(diffs) != 1)) {
-					t.Errorf("%s: %q, %v, %v; expected %q of %s", c.why, change, diffs, err, c.change, c.differs)
+				if _, seen := diffs[c.differs]; err != nil || change != c.change ||
+					(c.differs != "" && (!seen || len(diffs) != 1)) {
+					t.Errorf("%s: %q, %v, %v; expected %q of %s", c.why, change, diffs, err,
+						c.change, c.differs)
 				}
 			}
 			versions := func() int {
-				page, err := api.ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &bucket, Prefix: key})
+				page, err := api.ListObjectVersions(t.Context(),
+					&s3.ListObjectVersionsInput{Bucket: &bucket, Prefix: key})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -119,14 +142,17 @@ func TestObjectDrift(t *testing.T) {
 			}
 			want.Purged = true
 			before := versions()
-			if change, _, err := apply(t, Object(), via(kind, nil), want); change != diff.Purged || err != nil || versions() != before+1 {
+			if change, _, err := apply(t, Object(), via(kind, nil), want); change != diff.Purged ||
+				err != nil || versions() != before+1 {
 				t.Errorf("purged: %q, %v, %d versions", change, err, versions())
 			}
 			want.Attributes["delete_versions"] = true
-			if change, _, err := apply(t, Object(), via(kind, nil), want); change != diff.Purged || err != nil || versions() != 0 {
+			if change, _, err := apply(t, Object(), via(kind, nil), want); change != diff.Purged ||
+				err != nil || versions() != 0 {
 				t.Errorf("purged with versions: %q, %v, %d versions", change, err, versions())
 			}
-			if change, _, err := apply(t, Object(), via(kind, nil), want); change != diff.NoChange || err != nil {
+			if change, _, err := apply(t, Object(), via(kind, nil),
+				want); change != diff.NoChange || err != nil {
 				t.Errorf("purged again: %q, %v", change, err)
 			}
 		})
@@ -140,21 +166,27 @@ func TestObjectKeeps(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			api, bucket, key := s3Of(kind), newBucket(t, kind), sdk.String("k")
-			_, err := api.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: key, Body: strings.NewReader("theirs"), CacheControl: sdk.String("no-store"),
+			_, err := api.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: key,
+				Body: strings.NewReader("theirs"), CacheControl: sdk.String("no-store"),
 				Metadata: map[string]string{"mine": "stays"}, Tagging: sdk.String("t=1")})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, attrs := range []map[string]any{{"content": "ours"}, {"content_type": "text/css"}} {
+			for _, attrs := range []map[string]any{{"content": "ours"},
+				{"content_type": "text/css"}} {
 				attrs["bucket"], attrs["key"] = bucket, "k"
-				if change, _, err := apply(t, Object(), via(kind, nil), provider.Resource{Attributes: attrs}); err != nil || change != diff.Updated {
+				if change, _, err := apply(t, Object(), via(kind, nil),
+					provider.Resource{Attributes: attrs}); err != nil || change != diff.Updated {
 					t.Errorf("%q, %v", change, err)
 				}
-				h, err := api.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: key})
-				if err != nil || h.Metadata["mine"] != "stays" || str(h.CacheControl) != "no-store" {
+				h, err := api.HeadObject(t.Context(),
+					&s3.HeadObjectInput{Bucket: &bucket, Key: key})
+				if err != nil || h.Metadata["mine"] != "stays" ||
+					str(h.CacheControl) != "no-store" {
 					t.Errorf("%v: %v, %s, %v", attrs, h.Metadata, str(h.CacheControl), err)
 				}
-				tags, err := api.GetObjectTagging(t.Context(), &s3.GetObjectTaggingInput{Bucket: &bucket, Key: key})
+				tags, err := api.GetObjectTagging(t.Context(),
+					&s3.GetObjectTaggingInput{Bucket: &bucket, Key: key})
 				if err != nil || len(tags.TagSet) != 1 {
 					t.Errorf("%v: tags are %v, %v", attrs, tags.TagSet, err)
 				}
@@ -174,18 +206,23 @@ func TestObjectFaults(t *testing.T) {
 			var n int
 			c := via(kind, &awstest.Faults{Decide: func(string, []byte) awstest.Fault {
 				n++
-				return [...]awstest.Fault{awstest.None, awstest.Lose, awstest.None, awstest.Break, awstest.Drop, awstest.Lose, awstest.None}[n%7]
+				return [...]awstest.Fault{awstest.None, awstest.Lose, awstest.None, awstest.Break,
+					awstest.Drop, awstest.Lose, awstest.None}[n%7]
 			}})
 			for i := range 30 {
-				r := provider.Resource{Attributes: map[string]any{"bucket": bucket, "key": fmt.Sprint(i % 3), "content": fmt.Sprint("content ", i), "tags": map[string]any{"i": fmt.Sprint(i)}}}
+				r := provider.Resource{Attributes: map[string]any{"bucket": bucket,
+					"key": fmt.Sprint(i % 3), "content": fmt.Sprint("content ", i),
+					"tags": map[string]any{"i": fmt.Sprint(i)}}}
 				r.Purged = i%7 == 6
-				if _, _, err := apply(t, Object(), c, r); err != nil && provider.ClassOf(err) != provider.Retryable {
+				if _, _, err := apply(t, Object(), c, r); err != nil &&
+					provider.ClassOf(err) != provider.Retryable {
 					t.Errorf("%d: %v is %s", i, err, provider.ClassOf(err))
 				}
 				if _, _, err := apply(t, Object(), via(kind, nil), r); err != nil {
 					t.Fatal(err)
 				}
-				if change, diffs, err := apply(t, Object(), via(kind, nil), r); err != nil || change != diff.NoChange {
+				if change, diffs, err := apply(t, Object(), via(kind, nil), r); err != nil ||
+					change != diff.NoChange {
 					t.Errorf("%d: %q, %v, %v", i, change, diffs, err)
 				}
 			}
@@ -206,28 +243,38 @@ func TestObjectRefused(t *testing.T) {
 		class provider.Class
 		part  string
 	}{
-		"no bucket":     {map[string]any{"bucket": bucket + "-none", "key": "k"}, provider.Retryable, "NoSuchBucket"},
-		"bytes gone":    {map[string]any{"bucket": bucket, "key": "k", "content": resource.File{Hash: strings.Repeat("0", 64), Size: 3}}, provider.NeedsChange, "export again"},
-		"bytes damaged": {map[string]any{"bucket": bucket, "key": "k", "content": resource.File{Hash: file.Hash, Size: 4}}, provider.Retryable, ""},
+		"no bucket": {map[string]any{"bucket": bucket + "-none", "key": "k"},
+			provider.Retryable, "NoSuchBucket"},
+		"bytes gone": {map[string]any{"bucket": bucket, "key": "k",
+			"content": resource.File{Hash: strings.Repeat("0", 64), Size: 3}}, provider.NeedsChange,
+			"export again"},
+		"bytes damaged": {map[string]any{"bucket": bucket, "key": "k",
+			"content": resource.File{Hash: file.Hash, Size: 4}}, provider.Retryable, ""},
 	} {
 		ctx := host.Context(t.Context(), provider.Options{})
-		_, err := Object().Handler.Create(ctx, provider.CreateRequest{Resource: provider.Resource{Attributes: c.attrs}})
-		if err == nil || provider.ClassOf(err) != c.class || !strings.Contains(err.Error(), c.part) {
+		_, err := Object().Handler.Create(ctx,
+			provider.CreateRequest{Resource: provider.Resource{Attributes: c.attrs}})
+		if err == nil || provider.ClassOf(err) != c.class ||
+			!strings.Contains(err.Error(), c.part) {
 			t.Errorf("%s: %v is %s, expected %s", name, err, provider.ClassOf(err), c.class)
 		}
 	}
 	sessions := &conn.Sessions{Reserved: []string{bucket}}
-	own, err := sessions.Connect(t.Context(), "a", map[string]any{"region": "us-east-1", "endpoint": servers[kind].URL})
+	own, err := sessions.Connect(t.Context(), "a",
+		map[string]any{"region": "us-east-1", "endpoint": servers[kind].URL})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer own.Close()
 	reserved := provider.Resource{Attributes: map[string]any{"bucket": bucket, "key": "k"}}
-	if _, err := Object().Handler.Read(providertest.NewHost(own).Context(t.Context(), provider.Options{}), provider.ReadRequest{Resource: reserved}); provider.ClassOf(err) != provider.NeedsChange {
+	if _, err := Object().Handler.Read(providertest.NewHost(own).Context(t.Context(),
+		provider.Options{}), provider.ReadRequest{Resource: reserved}); provider.ClassOf(err) !=
+		provider.NeedsChange {
 		t.Errorf("a bucket of the state: %v", err)
 	}
 	ctx := providertest.NewHost("not AWS").Context(t.Context(), provider.Options{})
-	if _, err := Object().Handler.Read(ctx, provider.ReadRequest{}); provider.ClassOf(err) != provider.NeedsChange {
+	if _, err := Object().Handler.Read(ctx,
+		provider.ReadRequest{}); provider.ClassOf(err) != provider.NeedsChange {
 		t.Errorf("an agent of this machine: %v", err)
 	}
 }
@@ -238,17 +285,22 @@ func TestParameterDrift(t *testing.T) {
 	t.Parallel()
 	api, name := ssmOf(server.MiniStack), "/"+awstest.Unique(t)+"/p"
 	var decrypted int
-	c := via(server.MiniStack, &awstest.Faults{Decide: func(operation string, body []byte) awstest.Fault {
-		if operation == "GetParameters" && bytes.Contains(body, []byte(`"WithDecryption":true`)) {
-			decrypted++
-		}
-		return awstest.None
-	}})
-	want := provider.Resource{Attributes: map[string]any{"name": name, "value": "s3cr3t", "kind": "SecureString", "tags": map[string]any{"a": "b"}}}
+	c := via(server.MiniStack,
+		&awstest.Faults{Decide: func(operation string, body []byte) awstest.Fault {
+			if operation == "GetParameters" &&
+				bytes.Contains(body, []byte(`"WithDecryption":true`)) {
+				decrypted++
+			}
+			return awstest.None
+		}})
+	want := provider.Resource{Attributes: map[string]any{"name": name, "value": "s3cr3t",
+		"kind": "SecureString", "tags": map[string]any{"a": "b"}}}
 	put := func(value, description string) func() error {
 		return func() error {
-			_, err := api.PutParameter(t.Context(), &ssm.PutParameterInput{Name: &name, Value: &value, Description: &description, Overwrite: sdk.Bool(true),
-				Type: ssmtypes.ParameterTypeSecureString})
+			_, err := api.PutParameter(t.Context(),
+				&ssm.PutParameterInput{Name: &name, Value: &value, Description: &description,
+					Overwrite: sdk.Bool(true),
+					Type:      ssmtypes.ParameterTypeSecureString})
 			return err
 		}
 	}
@@ -263,7 +315,9 @@ func TestParameterDrift(t *testing.T) {
 		{"another value", put("other", ""), diff.Updated, "value"},
 		{"a description, which nobody asked for", put("s3cr3t", "mine"), diff.NoChange, ""},
 		{"other tags", func() error {
-			_, err := api.RemoveTagsFromResource(t.Context(), &ssm.RemoveTagsFromResourceInput{ResourceId: &name, ResourceType: ssmtypes.ResourceTypeForTaggingParameter, TagKeys: []string{"a"}})
+			_, err := api.RemoveTagsFromResource(t.Context(),
+				&ssm.RemoveTagsFromResourceInput{ResourceId: &name,
+					ResourceType: ssmtypes.ResourceTypeForTaggingParameter, TagKeys: []string{"a"}})
 			return err
 		}, diff.Updated, "tags"},
 	} {
@@ -273,11 +327,15 @@ func TestParameterDrift(t *testing.T) {
 			}
 		}
 		change, diffs, err := apply(t, Parameter(), c, want)
-		if _, seen := diffs[c2.differs]; err != nil || change != c2.change || (c2.differs != "" && (!seen || len(diffs) != 1)) {
-			t.Errorf("%s: %q, %v, %v; expected %q of %s", c2.why, change, diffs, err, c2.change, c2.differs)
+		if _, seen := diffs[c2.differs]; err != nil || change != c2.change ||
+			(c2.differs != "" && (!seen || len(diffs) != 1)) {
+			t.Errorf("%s: %q, %v, %v; expected %q of %s", c2.why, change, diffs, err, c2.change,
+				c2.differs)
 		}
 	}
-	d, err := api.DescribeParameters(t.Context(), &ssm.DescribeParametersInput{ParameterFilters: []ssmtypes.ParameterStringFilter{{Key: sdk.String("Name"), Values: []string{name}}}})
+	d, err := api.DescribeParameters(t.Context(),
+		&ssm.DescribeParametersInput{ParameterFilters: []ssmtypes.ParameterStringFilter{
+			{Key: sdk.String("Name"), Values: []string{name}}}})
 	if err != nil || len(d.Parameters) != 1 || str(d.Parameters[0].Description) != "mine" {
 		t.Errorf("what the resource does not say did not stay: %v, %v", d, err)
 	}
@@ -308,8 +366,10 @@ func TestParameterThrottled(t *testing.T) {
 	if change, _, err := apply(t, Parameter(), some, r); err != nil || change != diff.NoChange {
 		t.Errorf("%q, %v", change, err)
 	}
-	all := via(server.MiniStack, &awstest.Faults{Decide: func(string, []byte) awstest.Fault { return awstest.Throttle }})
-	if _, _, err := apply(t, Parameter(), all, r); provider.ClassOf(err) != provider.Retryable || err == nil {
+	all := via(server.MiniStack,
+		&awstest.Faults{Decide: func(string, []byte) awstest.Fault { return awstest.Throttle }})
+	if _, _, err := apply(t, Parameter(), all, r); provider.ClassOf(err) != provider.Retryable ||
+		err == nil {
 		t.Errorf("%v is %s", err, provider.ClassOf(err))
 	}
 }

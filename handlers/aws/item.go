@@ -37,19 +37,39 @@ func Item() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "aws::dynamodb::Item",
-			Description: "An item of a table of DynamoDB. Each change is one request that takes effect whole or not at all, and sets all that is said. What is not said stays as it is, " +
-				"unless exclusive is.",
+			Description: "An item of a table of DynamoDB. Each change is one request that takes " +
+				"effect whole or not at all, and sets all that is said. What is not said stays " +
+				"as it is, unless exclusive is.",
 			Transports: []string{"aws"},
 			Attributes: []schema.Attribute{
-				{Name: "table", Type: `Pattern[/\A[a-zA-Z0-9_.-]{3,255}\z/]`, Behaviour: schema.Namevar, Description: "the table"},
-				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "a name for the item among those of the table; DynamoDB does not see it"},
-				{Name: "key", Type: "Hash[" + itemNameType + ", " + itemKeyType + ", 1, 2]", Behaviour: schema.Parameter, Description: "the attributes of the table's key: that of the partition, and that of the order where there is one"},
-				{Name: "values", Type: "Hash[" + itemNameType + ", Any]", Default: map[string]any{}, Description: "attributes beside the key: text, numbers, booleans, null, lists and maps"},
-				{Name: "sets", Type: "Optional[Hash[" + itemNameType + ", Enum['texts', 'numbers', 'bytes']]]", Behaviour: schema.Parameter, Description: "attributes whose lists are sets, without order and repeats"},
-				{Name: "bytes", Type: "Optional[Array[" + itemNameType + "]]", Behaviour: schema.Parameter, Description: "attributes, of the key also, whose text is base64 for bytes, as in sets of bytes"},
-				{Name: "absent", Type: "Optional[Array[" + itemNameType + "]]", Behaviour: schema.Parameter, Description: "attributes that the item must not have"},
-				{Name: "exclusive", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "true: it has no attributes but these and the key"},
-				{Name: "extra", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "attributes that it has and must not have"},
+				{Name: "table", Type: `Pattern[/\A[a-zA-Z0-9_.-]{3,255}\z/]`,
+					Behaviour: schema.Namevar, Description: "the table"},
+				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar,
+					Description: "a name for the item among those of the table; DynamoDB does " +
+						"not see it"},
+				{Name: "key", Type: "Hash[" + itemNameType + ", " + itemKeyType + ", 1, 2]",
+					Behaviour: schema.Parameter,
+					Description: "the attributes of the table's key: that of the partition, and " +
+						"that of the order where there is one"},
+				{Name: "values", Type: "Hash[" + itemNameType + ", Any]", Default: map[string]any{},
+					Description: "attributes beside the key: text, numbers, booleans, null, " +
+						"lists and maps"},
+				{Name: "sets",
+					Type: "Optional[Hash[" + itemNameType +
+						", Enum['texts', 'numbers', 'bytes']]]",
+					Behaviour:   schema.Parameter,
+					Description: "attributes whose lists are sets, without order and repeats"},
+				{Name: "bytes", Type: "Optional[Array[" + itemNameType + "]]",
+					Behaviour: schema.Parameter,
+					Description: "attributes, of the key also, whose text is base64 for bytes, " +
+						"as in sets of bytes"},
+				{Name: "absent", Type: "Optional[Array[" + itemNameType + "]]",
+					Behaviour:   schema.Parameter,
+					Description: "attributes that the item must not have"},
+				{Name: "exclusive", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
+					Description: "true: it has no attributes but these and the key"},
+				{Name: "extra", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly,
+					Description: "attributes that it has and must not have"},
 			},
 			Features: []string{"batch", "discover"},
 			Validate: validItem,
@@ -63,16 +83,19 @@ func Item() provider.Definition {
 func validItem(attrs map[string]any) []diag.Problem {
 	var out []diag.Problem
 	bad := func(attribute, hint, format string, args ...any) {
-		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...), Hint: hint})
+		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...),
+			Hint: hint})
 	}
 	key, _ := attrs["key"].(map[string]any)
 	values, _ := attrs["values"].(map[string]any)
 	if provider.HasSecret(values) || provider.HasSecret(key) {
-		bad("values", "keep it in Secrets Manager or a SecureString, and its name here", "a secret would be stored in the open")
+		bad("values", "keep it in Secrets Manager or a SecureString, and its name here",
+			"a secret would be stored in the open")
 	}
 	for _, ref := range resource.References(values) {
 		if _, ok := ref.(resource.File); ok {
-			bad("values", "keep it in S3, and its key here", "an uploaded file cannot be stored in an item")
+			bad("values", "keep it in S3, and its key here",
+				"an uploaded file cannot be stored in an item")
 			break
 		}
 	}
@@ -92,8 +115,10 @@ func validItem(attrs map[string]any) []diag.Problem {
 	}
 	sets, _ := attrs["sets"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(sets)) {
-		if list, ok := values[name].([]any); values[name] != nil && (!ok || len(list) == 0) && len(resource.References(values[name])) == 0 {
-			bad("sets", "name the attribute in absent instead of giving it an empty set", "%q is not a list with something in it", name)
+		if list, ok := values[name].([]any); values[name] != nil && (!ok || len(list) == 0) &&
+			len(resource.References(values[name])) == 0 {
+			bad("sets", "name the attribute in absent instead of giving it an empty set",
+				"%q is not a list with something in it", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(sets)) {
@@ -110,7 +135,8 @@ func validItem(attrs map[string]any) []diag.Problem {
 		if m, err := toItem(values, formsOf(attrs), 0); err != nil {
 			bad("values", "", "%v", err)
 		} else if size := sizeOf(&types.AttributeValueMemberM{Value: m}); size > maxItem {
-			bad("values", "keep the large ones in S3, and their keys here", "the item is larger than %d KB", maxItem>>10)
+			bad("values", "keep the large ones in S3, and their keys here",
+				"the item is larger than %d KB", maxItem>>10)
 		}
 	}
 	return out
@@ -122,9 +148,12 @@ func dynamoClient(ctx *provider.Context, table string) (*dynamodb.Client, error)
 		return nil, err
 	}
 	if c.Reserved(table) {
-		return nil, provider.Errorf(provider.NeedsChange, "the table %s holds the state of Southbound itself", table)
+		return nil, provider.Errorf(provider.NeedsChange,
+			"the table %s holds the state of Southbound itself", table)
 	}
-	return conn.Client(c, func(cfg sdk.Config) *dynamodb.Client { return dynamodb.NewFromConfig(cfg) }), nil
+	return conn.Client(c, func(cfg sdk.Config) *dynamodb.Client {
+		return dynamodb.NewFromConfig(cfg)
+	}), nil
 }
 
 // keyOf returns the key of an item.
@@ -183,7 +212,9 @@ func itemThing(attrs map[string]any) string {
 }
 
 // Diff implements provider.Differ.
-func (item) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+func (item) Diff(
+	_ *provider.Context, desired provider.Resource, observed provider.Observation,
+) (map[string]diff.Diff, error) {
 	out := map[string]diff.Diff{}
 	want, _ := desired.Attributes["values"].(map[string]any)
 	have, _ := observed.Attributes["values"].(map[string]any)
@@ -242,7 +273,8 @@ func seenValue(have types.AttributeValue, want any, form string) any {
 		if form != formBytes {
 			break
 		}
-		if b, err := base64.StdEncoding.DecodeString(fmt.Sprint(want)); err == nil && bytes.Equal(b, have.Value) {
+		if b, err := base64.StdEncoding.DecodeString(fmt.Sprint(want)); err == nil &&
+			bytes.Equal(b, have.Value) {
 			return want
 		}
 		return base64.StdEncoding.EncodeToString(have.Value)
@@ -254,7 +286,8 @@ func seenValue(have types.AttributeValue, want any, form string) any {
 		if form != "" {
 			return map[string]any{"list": fromItem(have, nil)}
 		}
-	case *types.AttributeValueMemberSS, *types.AttributeValueMemberNS, *types.AttributeValueMemberBS:
+	case *types.AttributeValueMemberSS, *types.AttributeValueMemberNS,
+		*types.AttributeValueMemberBS:
 		if form != "" {
 			return fromItem(have, want)
 		}
@@ -270,7 +303,8 @@ func seenValue(have types.AttributeValue, want any, form string) any {
 // attributes of the item alone.
 func special(v types.AttributeValue) bool {
 	switch v := v.(type) {
-	case *types.AttributeValueMemberB, *types.AttributeValueMemberSS, *types.AttributeValueMemberNS, *types.AttributeValueMemberBS:
+	case *types.AttributeValueMemberB, *types.AttributeValueMemberSS, *types.AttributeValueMemberNS,
+		*types.AttributeValueMemberBS:
 		return true
 	case *types.AttributeValueMemberL:
 		return slices.ContainsFunc(v.Value, special)
@@ -339,7 +373,8 @@ func (item) set(ctx *provider.Context, r provider.Resource, extra []any) error {
 		expression += " REMOVE " + strings.Join(remove, ", ")
 	}
 	if expression != "" {
-		in.UpdateExpression, in.ExpressionAttributeNames = sdk.String(strings.TrimSpace(expression)), names
+		in.UpdateExpression, in.ExpressionAttributeNames = sdk.String(
+			strings.TrimSpace(expression)), names
 	}
 	_, err = api.UpdateItem(ctx, in)
 	return failure("set the item "+text(r, "name")+" of the table "+table, err)
@@ -357,7 +392,8 @@ func (item) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.
 		return provider.Result{}, err
 	}
 	_, err = api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &table, Key: key})
-	return provider.Result{}, failure("delete the item "+text(req.Resource, "name")+" of the table "+table, err)
+	return provider.Result{},
+		failure("delete the item "+text(req.Resource, "name")+" of the table "+table, err)
 }
 
 // ApplyBatch implements provider.BatchApplier: there is no request that changes parts of several

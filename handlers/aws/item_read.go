@@ -39,7 +39,10 @@ func (item) ReadBatch(ctx context.Context, items []provider.BatchRead) []provide
 }
 
 // readItems reads some items of a table. One whose key is wrong must not hide the others.
-func readItems(ctx context.Context, api *dynamodb.Client, table string, items []provider.BatchRead, part []int, out []provider.Reading) {
+func readItems(
+	ctx context.Context, api *dynamodb.Client, table string, items []provider.BatchRead, part []int,
+	out []provider.Reading,
+) {
 	keys, texts := map[string]map[string]types.AttributeValue{}, map[int]string{}
 	for _, i := range part {
 		key, err := keyOf(items[i].Resource)
@@ -59,7 +62,8 @@ func readItems(ctx context.Context, api *dynamodb.Client, table string, items []
 		switch have, there := found[texts[i]]; {
 		case out[i].Err != nil:
 		case err != nil:
-			out[i].Err = failure("read the item "+text(items[i].Resource, "name")+" of the table "+table, err)
+			out[i].Err = failure("read the item "+text(items[i].Resource, "name")+" of the table "+
+				table, err)
 		case there:
 			out[i].Observation = seen(items[i].Resource, have)
 		}
@@ -67,7 +71,10 @@ func readItems(ctx context.Context, api *dynamodb.Client, table string, items []
 }
 
 // getItems returns those of the keys' items that exist, by the texts of their keys.
-func getItems(ctx context.Context, api *dynamodb.Client, table string, keys map[string]map[string]types.AttributeValue) (map[string]map[string]types.AttributeValue, error) {
+func getItems(
+	ctx context.Context, api *dynamodb.Client, table string,
+	keys map[string]map[string]types.AttributeValue,
+) (map[string]map[string]types.AttributeValue, error) {
 	found := map[string]map[string]types.AttributeValue{}
 	consistent := true
 	var names []string
@@ -77,10 +84,14 @@ func getItems(ctx context.Context, api *dynamodb.Client, table string, keys map[
 		names = slices.Collect(maps.Keys(k))
 	}
 	for try := 0; len(left) > 0; try++ {
-		if try > 0 && (platform.Clock{}).Sleep(ctx, min(50*time.Millisecond<<min(try, 8), 5*time.Second)) != nil {
+		if try > 0 &&
+			(platform.Clock{}).Sleep(ctx, min(50*time.Millisecond<<min(try, 8), 5*time.Second)) !=
+				nil {
 			return nil, ctx.Err()
 		}
-		res, err := api.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: {Keys: left, ConsistentRead: &consistent}}})
+		res, err := api.BatchGetItem(ctx,
+			&dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{
+				table: {Keys: left, ConsistentRead: &consistent}}})
 		if err != nil {
 			return nil, err
 		}

@@ -20,20 +20,30 @@ func TestItemValidate(t *testing.T) {
 		attrs m
 		want  string // attribute: part of message
 	}{
-		{"all is well", m{"values": m{"a": []any{int64(1), nil}, "s": []any{"x"}}, "sets": m{"s": "texts"}, "absent": []any{"b"}}, ""},
-		{"a reference", m{"values": m{"s": resource.Parameter{Name: "p"}}, "sets": m{"s": "texts"}}, ""},
+		{"all is well", m{"values": m{"a": []any{int64(1), nil}, "s": []any{"x"}},
+			"sets": m{"s": "texts"}, "absent": []any{"b"}}, ""},
+		{"a reference", m{"values": m{"s": resource.Parameter{Name: "p"}}, "sets": m{"s": "texts"}},
+			""},
 		{"a secret", m{"values": m{"a": resource.Secret{Source: "env:X"}}}, "values: in the open"},
 		{"a file", m{"values": m{"a": resource.File{Hash: "x"}}}, "values: file"},
 		{"the key", m{"values": m{"pk": "x"}}, "values: part of the key"},
 		{"not the key", m{"absent": []any{"pk"}}, "absent: part of the key"},
 		{"both", m{"values": m{"a": "x"}, "absent": []any{"a"}}, "absent: not wanted"},
-		{"bytes", m{"values": m{"b": "AQI=", "s": []any{"AQ=="}}, "bytes": []any{"b"}, "sets": m{"s": "bytes"}}, ""},
-		{"bytes that are text", m{"values": m{"b": "hello!"}, "bytes": []any{"b"}}, "values: base64"},
-		{"bytes that are a set", m{"values": m{"s": []any{"AQ=="}}, "bytes": []any{"s"}, "sets": m{"s": "bytes"}}, "bytes: is a set"},
+		{"bytes", m{"values": m{"b": "AQI=", "s": []any{"AQ=="}}, "bytes": []any{"b"},
+			"sets": m{"s": "bytes"}}, ""},
+		{"bytes that are text", m{"values": m{"b": "hello!"}, "bytes": []any{"b"}},
+			"values: base64"},
+		{"bytes that are a set", m{"values": m{"s": []any{"AQ=="}}, "bytes": []any{"s"},
+			"sets": m{"s": "bytes"}}, "bytes: is a set"},
 		{"a key that is not bytes", m{"bytes": []any{"pk"}}, "key: base64"},
-		{"an empty set", m{"values": m{"s": []any{}}, "sets": m{"s": "texts"}}, "sets: is not a list"},
-		{"a set of both", m{"values": m{"s": []any{"x", int64(1)}}, "sets": m{"s": "texts"}}, "values: set of texts"},
-		{"too many digits", m{"values": m{"n": new(big.Int).Add(new(big.Int).Exp(big.NewInt(10), big.NewInt(39), nil), big.NewInt(1))}}, "values: 38 digits"},
+		{"an empty set", m{"values": m{"s": []any{}}, "sets": m{"s": "texts"}},
+			"sets: is not a list"},
+		{"a set of both", m{"values": m{"s": []any{"x", int64(1)}}, "sets": m{"s": "texts"}},
+			"values: set of texts"},
+		{"too many digits",
+			m{
+				"values": m{"n": new(big.Int).Add(new(big.Int).Exp(big.NewInt(10), big.NewInt(39),
+					nil), big.NewInt(1))}}, "values: 38 digits"},
 		{"too small", m{"values": m{"n": 1e-200}}, "values: between"},
 		{"too deep", m{"values": m{"n": deep}}, "values: nested"},
 		{"too large", m{"values": m{"n": strings.Repeat("x", 401<<10)}}, "values: larger"},
@@ -44,7 +54,10 @@ func TestItemValidate(t *testing.T) {
 		}
 		problems := validItem(all)
 		attribute, part, _ := strings.Cut(c.want, ": ")
-		if c.want == "" && len(problems) > 0 || c.want != "" && (len(problems) == 0 || problems[0].Attribute != attribute || !strings.Contains(problems[0].Message, part)) {
+		if c.want == "" && len(problems) > 0 ||
+			c.want != "" &&
+				(len(problems) == 0 || problems[0].Attribute != attribute ||
+					!strings.Contains(problems[0].Message, part)) {
 			t.Errorf("%s: %v, expected %s", c.why, problems, c.want)
 		}
 	}
@@ -63,7 +76,8 @@ func TestItemThing(t *testing.T) {
 		"another key":   {"table": "t", "key": m{"pk": "x", "sk": int64(101)}},
 		"text":          {"table": "t", "key": m{"pk": "x", "sk": "100"}},
 		"bytes":         {"table": "t", "key": m{"pk": "x", "sk": "100a"}, "bytes": []any{"sk"}},
-		"not known":     {"table": "t", "key": m{"pk": resource.Parameter{Name: "p"}, "sk": int64(100)}},
+		"not known": {"table": "t", "key": m{"pk": resource.Parameter{Name: "p"},
+			"sk": int64(100)}},
 	} {
 		if itemThing(other) == one {
 			t.Errorf("%s is the same", why)

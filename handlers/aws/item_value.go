@@ -85,7 +85,8 @@ func toNumber(v any) (string, error) {
 		return strconv.FormatInt(v, 10), nil
 	case *big.Int:
 		text := v.String()
-		if len(strings.Trim(strings.TrimLeft(text, "-"), "0")) > maxDigits || len(text) > maxExponent {
+		if len(strings.Trim(strings.TrimLeft(text, "-"), "0")) > maxDigits ||
+			len(text) > maxExponent {
 			return "", fmt.Errorf("the number %.20s... has more than %d digits", text, maxDigits)
 		}
 		return text, nil
@@ -194,7 +195,9 @@ func fromItem(v types.AttributeValue, want any) any {
 		for i, b := range v.Value {
 			texts[i] = string(b)
 		}
-		return fromSet(texts, want, func(s string) any { return base64.StdEncoding.EncodeToString([]byte(s)) }, formManyByte)
+		return fromSet(texts, want, func(s string) any {
+			return base64.StdEncoding.EncodeToString([]byte(s))
+		}, formManyByte)
 	}
 	return nil
 }

@@ -22,7 +22,8 @@ import (
 func (o object) List(ctx *provider.Context, found func(provider.Found) error) error {
 	like := ctx.Desired()
 	if text(like, "bucket") == "" {
-		return provider.Errorf(provider.NeedsChange, "say which bucket: bucket=NAME, and key=PREFIX for those whose keys begin so")
+		return provider.Errorf(provider.NeedsChange,
+			"say which bucket: bucket=NAME, and key=PREFIX for those whose keys begin so")
 	}
 	t, err := o.target(ctx, like)
 	if err != nil {
@@ -60,7 +61,8 @@ func (p parameter) List(ctx *provider.Context, found func(provider.Found) error)
 	}
 	in := &ssm.DescribeParametersInput{MaxResults: sdk.Int32(describedAtOnce)}
 	if prefix := text(ctx.Desired(), "name"); prefix != "" {
-		in.ParameterFilters = []ssmtypes.ParameterStringFilter{{Key: sdk.String("Name"), Option: sdk.String("BeginsWith"), Values: []string{prefix}}}
+		in.ParameterFilters = []ssmtypes.ParameterStringFilter{{Key: sdk.String("Name"),
+			Option: sdk.String("BeginsWith"), Values: []string{prefix}}}
 	}
 	for {
 		page, err := api.DescribeParameters(ctx, in)
@@ -71,10 +73,14 @@ func (p parameter) List(ctx *provider.Context, found func(provider.Found) error)
 		for i := range page.Parameters {
 			m := &page.Parameters[i]
 			attrs := map[string]any{"name": sdk.ToString(m.Name), "kind": string(m.Type)}
-			items = append(items, provider.BatchRead{Context: ctx, ReadRequest: provider.ReadRequest{Resource: provider.Resource{Attributes: attrs}}})
+			items = append(items,
+				provider.BatchRead{Context: ctx,
+					ReadRequest: provider.ReadRequest{
+						Resource: provider.Resource{Attributes: attrs}}})
 		}
 		for i := range items {
-			items[i].Resource.Purged = items[i].Resource.Attributes["kind"] == secureText // nobody needs what cannot be described
+			// nobody needs what cannot be described
+			items[i].Resource.Purged = items[i].Resource.Attributes["kind"] == secureText
 		}
 		for i, r := range p.ReadBatch(ctx, items) {
 			if r.Err != nil {
@@ -126,7 +132,8 @@ func (item) List(ctx *provider.Context, found func(provider.Found) error) error 
 			return failure("read the table "+table, err)
 		}
 		for _, have := range page.Items {
-			if err := found(provider.Found{Attributes: describedItem(table, key, have)}); err != nil {
+			if err := found(provider.Found{Attributes: describedItem(table, key, have)}); err !=
+				nil {
 				return err
 			}
 		}
@@ -138,8 +145,11 @@ func (item) List(ctx *provider.Context, found func(provider.Found) error) error 
 }
 
 // describedItem returns the attributes of a resource for an item.
-func describedItem(table string, key []string, have map[string]types.AttributeValue) map[string]any {
-	keys, values, sets, bytes, name := map[string]any{}, map[string]any{}, map[string]any{}, []any{}, []string{}
+func describedItem(
+	table string, key []string, have map[string]types.AttributeValue,
+) map[string]any {
+	keys, values, sets, bytes, name := map[string]any{}, map[string]any{}, map[string]any{},
+		[]any{}, []string{}
 	for _, n := range slices.Sorted(maps.Keys(have)) {
 		var v any
 		switch in := have[n].(type) {
@@ -163,7 +173,8 @@ func describedItem(table string, key []string, have map[string]types.AttributeVa
 	for _, n := range key {
 		name = append(name, fmt.Sprint(keys[n]))
 	}
-	out := map[string]any{"table": table, "name": strings.Join(name, "/"), "key": keys, "values": values}
+	out := map[string]any{"table": table, "name": strings.Join(name, "/"), "key": keys,
+		"values": values}
 	if len(sets) > 0 {
 		out["sets"] = sets
 	}

@@ -31,21 +31,31 @@ func TestListed(t *testing.T) {
 	bucket, objects, parameters := newBucket(t, kind), s3Of(kind), ssmOf(kind)
 	items, table := newTable(t)
 	for _, key := range []string{"a b/ü+%", "a/2", "b"} {
-		if _, err := objects.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(key)}); err != nil {
+		if _, err := objects.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key,
+			Body: strings.NewReader(key)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	root := "/" + awstest.Unique(t)
-	for name, k := range map[string]ssmtypes.ParameterType{"/plain": "String", "/list": "StringList", "/secret": "SecureString"} {
-		if _, err := parameters.PutParameter(t.Context(), &ssm.PutParameterInput{Name: sdk.String(root + name), Value: sdk.String("s3cr3t,x"), Type: k}); err != nil {
+	for name, k := range map[string]ssmtypes.ParameterType{"/plain": "String",
+		"/list": "StringList", "/secret": "SecureString"} {
+		if _, err := parameters.PutParameter(t.Context(),
+			&ssm.PutParameterInput{Name: sdk.String(root + name), Value: sdk.String("s3cr3t,x"),
+				Type: k}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for n, more := range map[string]map[string]types.AttributeValue{"1": {"b": &types.AttributeValueMemberB{Value: []byte{0, 255}}, "s": &types.AttributeValueMemberNS{Value: []string{"2", "1"}}},
-		"2": {"m": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"x": &types.AttributeValueMemberB{Value: []byte{1}}}}}} {
-		row := map[string]types.AttributeValue{"p k": &types.AttributeValueMemberS{Value: "p"}, "sk": &types.AttributeValueMemberN{Value: n}}
+	for n, more := range map[string]map[string]types.AttributeValue{
+		"1": {"b": &types.AttributeValueMemberB{Value: []byte{0, 255}},
+			"s": &types.AttributeValueMemberNS{Value: []string{"2", "1"}}},
+		"2": {
+			"m": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
+				"x": &types.AttributeValueMemberB{Value: []byte{1}}}}}} {
+		row := map[string]types.AttributeValue{"p k": &types.AttributeValueMemberS{Value: "p"},
+			"sk": &types.AttributeValueMemberN{Value: n}}
 		maps.Copy(row, more)
-		if _, err := items.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: row}); err != nil {
+		if _, err := items.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table,
+			Item: row}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,8 +78,10 @@ func TestListed(t *testing.T) {
 		lister, _ := provider.As[provider.Lister](c.of.Handler)
 		host := providertest.NewHost(via(kind, nil))
 		list := func(like map[string]any) (out []provider.Found, err error) {
-			ctx := host.Context(context.Background(), provider.Options{Desired: provider.Resource{Attributes: like}})
-			return out, lister.List(ctx, func(f provider.Found) error { out = append(out, f); return nil })
+			ctx := host.Context(context.Background(),
+				provider.Options{Desired: provider.Resource{Attributes: like}})
+			return out,
+				lister.List(ctx, func(f provider.Found) error { out = append(out, f); return nil })
 		}
 		all, err := list(c.like)
 		if err != nil {
@@ -88,7 +100,9 @@ func TestListed(t *testing.T) {
 				not++
 				continue
 			}
-			if change, _, err := apply(t, c.of, via(kind, nil), provider.Resource{Type: c.of.Type.Name, Attributes: full}); err != nil || change != diff.NoChange {
+			if change, _, err := apply(t, c.of, via(kind, nil),
+				provider.Resource{Type: c.of.Type.Name, Attributes: full}); err != nil ||
+				change != diff.NoChange {
 				not++
 			} else {
 				described++

@@ -41,33 +41,57 @@ func objectWith(h object) provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "aws::s3::Object",
-			Description: "An object in a bucket: its bytes and what is said of them. It is read by its headers and its SHA-256 checksum, so bytes are never " +
-				"downloaded; an object that others wrote without that checksum is written anew once. Writes are conditional: what someone else writes at the " +
-				"same time is not lost unseen. In a bucket with versions each write makes one, and purging leaves the older ones. What is not said stays as it " +
-				"is, except access lists and object locks, which S3 does not carry over to what replaces an object.",
+			Description: "An object in a bucket: its bytes and what is said of them. It is read " +
+				"by its headers and its SHA-256 checksum, so bytes are never downloaded; an " +
+				"object that others wrote without that checksum is written anew once. Writes are " +
+				"conditional: what someone else writes at the same time is not lost unseen. In a " +
+				"bucket with versions each write makes one, and purging leaves the older ones. " +
+				"What is not said stays as it is, except access lists and object locks, which S3 " +
+				"does not carry over to what replaces an object.",
 			Transports: []string{"aws"},
 			Attributes: []schema.Attribute{
-				{Name: "bucket", Type: bucketType, Behaviour: schema.Namevar, Description: "the bucket, which must exist, in the region of the agent"},
-				{Name: "key", Type: "String[1,1024]", Behaviour: schema.Namevar, Description: "the key: at most 1024 bytes, without a / in front"},
-				{Name: "content", Type: "Optional[String]", Description: "the bytes: text, {file: path} or a secret; left out, any content is right, and what is made is empty"},
-				{Name: "content_type", Type: headerType, Description: "the media type, such as text/html; charset=utf-8"},
-				{Name: "content_encoding", Type: headerType, Description: "how the bytes are encoded, such as gzip"},
-				{Name: "content_disposition", Type: headerType, Description: "how a browser presents it, such as attachment; filename=a.pdf"},
-				{Name: "content_language", Type: headerType, Description: "the language, such as de-CH"},
-				{Name: "cache_control", Type: headerType, Description: "how caches keep it, such as max-age=300"},
-				{Name: "metadata", Type: `Optional[Hash[Pattern[/\A[a-z0-9!#$%&'*+.^_|~-]+\z/],` + printable + `]]`,
-					Description: "all metadata of one's own, by name in lower case; {} for none. Names that begin with southbound- are taken"},
-				{Name: "tags", Type: fmt.Sprintf(tagsType, 10), Description: "all tags; {} for none"},
-				{Name: "storage_class", Type: "Optional[Enum['STANDARD','STANDARD_IA','ONEZONE_IA','INTELLIGENT_TIERING','GLACIER_IR','GLACIER','DEEP_ARCHIVE','REDUCED_REDUNDANCY']]",
+				{Name: "bucket", Type: bucketType, Behaviour: schema.Namevar,
+					Description: "the bucket, which must exist, in the region of the agent"},
+				{Name: "key", Type: "String[1,1024]", Behaviour: schema.Namevar,
+					Description: "the key: at most 1024 bytes, without a / in front"},
+				{Name: "content", Type: "Optional[String]",
+					Description: "the bytes: text, {file: path} or a secret; left out, any " +
+						"content is right, and what is made is empty"},
+				{Name: "content_type", Type: headerType,
+					Description: "the media type, such as text/html; charset=utf-8"},
+				{Name: "content_encoding", Type: headerType,
+					Description: "how the bytes are encoded, such as gzip"},
+				{Name: "content_disposition", Type: headerType,
+					Description: "how a browser presents it, such as attachment; filename=a.pdf"},
+				{Name: "content_language", Type: headerType,
+					Description: "the language, such as de-CH"},
+				{Name: "cache_control", Type: headerType,
+					Description: "how caches keep it, such as max-age=300"},
+				{Name: "metadata", Type: `Optional[Hash[Pattern[/\A[a-z0-9!#$%&'*+.^_|~-]+\z/],` +
+					printable + `]]`,
+					Description: "all metadata of one's own, by name in lower case; {} for none. " +
+						"Names that begin with southbound- are taken"},
+				{Name: "tags", Type: fmt.Sprintf(tagsType, 10),
+					Description: "all tags; {} for none"},
+				{Name: "storage_class",
+					Type:        "Optional[Enum['STANDARD','STANDARD_IA','ONEZONE_IA','INTELLIGENT_TIERING','GLACIER_IR','GLACIER','DEEP_ARCHIVE','REDUCED_REDUNDANCY']]",
 					Description: "the storage class; what is made without one is STANDARD"},
-				{Name: "encryption", Type: "Optional[Enum['AES256','aws:kms','aws:kms:dsse']]", Description: "encryption at rest; left out, the bucket says"},
-				{Name: "kms_key", Type: `Optional[Pattern[/\A(arn:[a-z-]+:kms:[a-z0-9-]+:\d{12}:key\/)?[a-zA-Z0-9-]+\z/]]`,
-					Description: "the key of aws:kms, by id or ARN; not by an alias, which may come to mean another key"},
-				{Name: "delete_versions", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "purging removes all versions of the object for good, where a bucket keeps them"},
-				{Name: "etag", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "the entity tag; it is not a checksum"},
-				{Name: "version_id", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "the version, in a bucket that keeps them"},
-				{Name: "size", Type: "Optional[Integer[0]]", Behaviour: schema.ReadOnly, Description: "the size in bytes"},
+				{Name: "encryption", Type: "Optional[Enum['AES256','aws:kms','aws:kms:dsse']]",
+					Description: "encryption at rest; left out, the bucket says"},
+				{Name: "kms_key",
+					Type: `Optional[Pattern[/\A(arn:[a-z-]+:kms:[a-z0-9-]+:\d{12}:key\/)?[a-zA-Z0-9-]+\z/]]`,
+					Description: "the key of aws:kms, by id or ARN; not by an alias, which may " +
+						"come to mean another key"},
+				{Name: "delete_versions", Type: "Boolean", Default: false,
+					Behaviour: schema.Parameter,
+					Description: "purging removes all versions of the object for good, where a " +
+						"bucket keeps them"},
+				{Name: "etag", Type: "Optional[String]", Behaviour: schema.ReadOnly,
+					Description: "the entity tag; it is not a checksum"},
+				{Name: "version_id", Type: "Optional[String]", Behaviour: schema.ReadOnly,
+					Description: "the version, in a bucket that keeps them"},
+				{Name: "size", Type: "Optional[Integer[0]]", Behaviour: schema.ReadOnly,
+					Description: "the size in bytes"},
 			},
 			Features: []string{"batch", "facts", "discover", schema.FeatureFiles},
 			Validate: validObject,
@@ -82,31 +106,45 @@ func validObject(attrs map[string]any) []diag.Problem {
 	key, _ := attrs["key"].(string)
 	switch {
 	case len(key) > 1024:
-		out = append(out, diag.Problem{Attribute: "key", Message: "the key is longer than 1024 bytes", Hint: "letters beyond ASCII count for two and more"})
+		out = append(out,
+			diag.Problem{Attribute: "key", Message: "the key is longer than 1024 bytes",
+				Hint: "letters beyond ASCII count for two and more"})
 	case strings.HasPrefix(key, "/"):
-		out = append(out, diag.Problem{Attribute: "key", Message: "the key begins with a /, which makes a folder without a name", Hint: "write " + strings.TrimLeft(key, "/")})
+		out = append(out,
+			diag.Problem{Attribute: "key",
+				Message: "the key begins with a /, which makes a folder without a name",
+				Hint:    "write " + strings.TrimLeft(key, "/")})
 	}
 	if metadata, ok := attrs["metadata"].(map[string]any); ok {
 		for name := range metadata {
 			if strings.HasPrefix(name, reserved) {
-				out = append(out, diag.Problem{Attribute: "metadata", Message: fmt.Sprintf("the name %q is taken", name), Hint: "use one that does not begin with " + reserved})
+				out = append(out,
+					diag.Problem{Attribute: "metadata", Message: fmt.Sprintf("the name %q is taken",
+						name), Hint: "use one that does not begin with " + reserved})
 			}
 		}
 	}
-	if e, _ := attrs["encryption"].(string); attrs["kms_key"] != nil && !strings.HasPrefix(e, "aws:kms") {
-		out = append(out, diag.Problem{Attribute: "kms_key", Message: "a key is of no use without encryption by KMS", Hint: "add `encryption: aws:kms`"})
+	if e, _ := attrs["encryption"].(string); attrs["kms_key"] != nil &&
+		!strings.HasPrefix(e, "aws:kms") {
+		out = append(out,
+			diag.Problem{Attribute: "kms_key",
+				Message: "a key is of no use without encryption by KMS",
+				Hint:    "add `encryption: aws:kms`"})
 	}
 	return out
 }
 
 // properties are what is compared; all but tags are set together with the content.
 func properties() []string {
-	return []string{"content", "content_type", "content_encoding", "content_disposition", "content_language", "cache_control", "metadata", "tags",
+	return []string{"content", "content_type", "content_encoding", "content_disposition",
+		"content_language", "cache_control", "metadata", "tags",
 		"storage_class", "encryption", "kms_key"}
 }
 
 // Diff implements provider.Differ.
-func (object) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+func (object) Diff(
+	_ *provider.Context, desired provider.Resource, observed provider.Observation,
+) (map[string]diff.Diff, error) {
 	return differences(desired.Attributes, observed.Attributes, properties()), nil
 }
 
@@ -115,7 +153,8 @@ func (o object) ReadBatch(ctx context.Context, items []provider.BatchRead) []pro
 	out := make([]provider.Reading, len(items))
 	each(len(items), func(i int) {
 		if out[i].Err = stopped(ctx); out[i].Err == nil {
-			out[i].Observation, out[i].Err = o.Read(items[i].Context.With(ctx), items[i].ReadRequest)
+			out[i].Observation, out[i].Err = o.Read(items[i].Context.With(ctx),
+				items[i].ReadRequest)
 		}
 	})
 	return out

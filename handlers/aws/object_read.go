@@ -40,7 +40,8 @@ func (o object) target(ctx *provider.Context, r provider.Resource) (*target, err
 		return nil, err
 	}
 	if c.Reserved(t.bucket) {
-		return nil, provider.Errorf(provider.NeedsChange, "the bucket %s holds Southbound's own state; use another", t.bucket)
+		return nil, provider.Errorf(provider.NeedsChange,
+			"the bucket %s holds Southbound's own state; use another", t.bucket)
 	}
 	t.api = s3Client(c)
 	return t, nil
@@ -54,7 +55,8 @@ func (t *target) fail(doing string, err error) error {
 
 // head returns what S3 says of the object; nil when it is not there.
 func (t *target) head() (*s3.HeadObjectOutput, error) {
-	out, err := t.api.HeadObject(t.ctx, &s3.HeadObjectInput{Bucket: &t.bucket, Key: &t.key, ChecksumMode: types.ChecksumModeEnabled})
+	out, err := t.api.HeadObject(t.ctx, &s3.HeadObjectInput{Bucket: &t.bucket, Key: &t.key,
+		ChecksumMode: types.ChecksumModeEnabled})
 	switch {
 	case err == nil:
 		return out, nil
@@ -62,14 +64,18 @@ func (t *target) head() (*s3.HeadObjectOutput, error) {
 		return nil, nil
 	case awserr.Kind(err) == fault.Denied:
 		// A HEAD has no body and so no reason.
-		return nil, provider.Errorf(provider.Terminal, "read s3://%s/%s: %s; reading needs s3:GetObject and, as S3 denies what is missing to others, s3:ListBucket",
+		return nil, provider.Errorf(provider.Terminal,
+			"read s3://%s/%s: %s; reading needs s3:GetObject and, as S3 denies what is missing "+
+				"to others, s3:ListBucket",
 			t.bucket, t.key, errorText(err))
 	}
 	return nil, t.fail("read", err)
 }
 
 // Read implements provider.Handler.
-func (o object) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (o object) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	t, err := o.target(ctx, req.Resource)
 	if err != nil {
 		return provider.Observation{}, err
@@ -89,16 +95,19 @@ func (o object) Read(ctx *provider.Context, req provider.ReadRequest) (provider.
 
 // observe returns attributes as they are.
 func (t *target) observe(head *s3.HeadObjectOutput) (map[string]any, error) {
-	out := map[string]any{"size": size(head), "storage_class": "STANDARD", "metadata": value(metadataOf(head))}
+	out := map[string]any{"size": size(head), "storage_class": "STANDARD",
+		"metadata": value(metadataOf(head))}
 	if head.StorageClass != "" {
 		out["storage_class"] = string(head.StorageClass)
 	}
 	if head.ServerSideEncryption != "" {
 		out["encryption"] = string(head.ServerSideEncryption)
 	}
-	for name, v := range map[string]*string{"content_type": head.ContentType, "content_encoding": head.ContentEncoding,
-		"content_disposition": head.ContentDisposition, "content_language": head.ContentLanguage, "cache_control": head.CacheControl,
-		"etag": head.ETag, "version_id": head.VersionId, "kms_key": head.SSEKMSKeyId} {
+	for name, v := range map[string]*string{"content_type": head.ContentType,
+		"content_encoding":    head.ContentEncoding,
+		"content_disposition": head.ContentDisposition, "content_language": head.ContentLanguage,
+		"cache_control": head.CacheControl,
+		"etag":          head.ETag, "version_id": head.VersionId, "kms_key": head.SSEKMSKeyId} {
 		if v != nil && *v != "" {
 			out[name] = *v
 		}
@@ -177,10 +186,12 @@ func hashOf(head *s3.HeadObjectOutput) string {
 		sum := sha256.Sum256(nil)
 		return hex.EncodeToString(sum[:])
 	}
-	if b, err := base64.StdEncoding.DecodeString(sdk.ToString(head.ChecksumSHA256)); err == nil && len(b) == sha256.Size {
+	if b, err := base64.StdEncoding.DecodeString(sdk.ToString(head.ChecksumSHA256)); err == nil &&
+		len(b) == sha256.Size {
 		return hex.EncodeToString(b)
 	}
-	if strings.Contains(sdk.ToString(head.ETag), "-") { // in parts: who replaces the object replaces its metadata, too
+	if strings.Contains(sdk.ToString(head.ETag), "-") {
+		// in parts: who replaces the object replaces its metadata, too
 		return head.Metadata[hashName]
 	}
 	return ""
@@ -188,7 +199,8 @@ func hashOf(head *s3.HeadObjectOutput) string {
 
 // tags returns the tags of the object; the error is that of S3.
 func (t *target) tags() (map[string]string, error) {
-	out, err := t.api.GetObjectTagging(t.ctx, &s3.GetObjectTaggingInput{Bucket: &t.bucket, Key: &t.key})
+	out, err := t.api.GetObjectTagging(t.ctx, &s3.GetObjectTaggingInput{Bucket: &t.bucket,
+		Key: &t.key})
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +239,8 @@ func (t *target) versions(f func(ids []types.ObjectIdentifier) error) error {
 			}
 		}
 		// Keys that begin like this one come after all versions of it.
-		if page.IsTruncated == nil || !*page.IsTruncated || page.NextKeyMarker == nil || *page.NextKeyMarker != t.key {
+		if page.IsTruncated == nil || !*page.IsTruncated || page.NextKeyMarker == nil ||
+			*page.NextKeyMarker != t.key {
 			return nil
 		}
 		in.KeyMarker, in.VersionIdMarker = page.NextKeyMarker, page.NextVersionIdMarker

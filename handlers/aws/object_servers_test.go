@@ -30,7 +30,8 @@ func objectWorld(ctx context.Context, api *s3.Client, bucket, prefix string) (st
 	}
 	for i := range list.Contents {
 		key := list.Contents[i].Key
-		h, err := api.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &bucket, Key: key, ChecksumMode: types.ChecksumModeEnabled})
+		h, err := api.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &bucket, Key: key,
+			ChecksumMode: types.ChecksumModeEnabled})
 		if err != nil {
 			return "", err
 		}
@@ -42,14 +43,17 @@ func objectWorld(ctx context.Context, api *s3.Client, bucket, prefix string) (st
 		for _, t := range tags.TagSet {
 			set[*t.Key] = *t.Value
 		}
-		line, err := json.Marshal([]any{strings.TrimPrefix(*key, prefix), *h.ContentLength, str(h.ChecksumSHA256), str(h.ContentType), str(h.ContentEncoding),
-			str(h.CacheControl), str(h.ContentLanguage), str(h.ContentDisposition), h.Metadata, h.StorageClass, set})
+		line, err := json.Marshal([]any{strings.TrimPrefix(*key, prefix), *h.ContentLength,
+			str(h.ChecksumSHA256), str(h.ContentType), str(h.ContentEncoding),
+			str(h.CacheControl), str(h.ContentLanguage), str(h.ContentDisposition), h.Metadata,
+			h.StorageClass, set})
 		if err != nil {
 			return "", err
 		}
 		fmt.Fprintf(&b, "%s\n", line)
 	}
-	uploads, err := api.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &bucket, Prefix: &prefix})
+	uploads, err := api.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &bucket,
+		Prefix: &prefix})
 	if err != nil {
 		return "", err
 	}
@@ -60,7 +64,9 @@ func objectWorld(ctx context.Context, api *s3.Client, bucket, prefix string) (st
 // large is more than one part.
 func large() []byte { return []byte(strings.Repeat("0123456789abcdef", 5<<16+1)) }
 
-func objectCase(t *testing.T, kind server.Kind, bucket, prefix string, host *providertest.Host, c *cutter) providertest.Case {
+func objectCase(
+	t *testing.T, kind server.Kind, bucket, prefix string, host *providertest.Host, c *cutter,
+) providertest.Case {
 	t.Helper()
 	api := s3Of(kind)
 	file := host.AddFile([]byte("uploaded\n"))
@@ -72,18 +78,25 @@ func objectCase(t *testing.T, kind server.Kind, bucket, prefix string, host *pro
 		return out
 	}
 	return providertest.Case{Like: map[string]any{"bucket": bucket, "key": prefix},
-		Attributes: base("a b+c/ü?x=1&y.txt", map[string]any{"content": "first s3cr3t\n", "content_type": "text/plain; charset=utf-8",
-			"metadata": map[string]any{"owner": "me & you"}, "tags": map[string]any{"team": "a+b c=d"}}),
+		Attributes: base("a b+c/ü?x=1&y.txt", map[string]any{"content": "first s3cr3t\n",
+			"content_type": "text/plain; charset=utf-8",
+			"metadata":     map[string]any{"owner": "me & you"},
+			"tags":         map[string]any{"team": "a+b c=d"}}),
 		Updates: []map[string]any{
-			{"content": "second s3cr3t\n"}, {"content_type": "text/html"}, {"metadata": map[string]any{}}, {"tags": map[string]any{"x": "1", "y": ""}},
+			{"content": "second s3cr3t\n"}, {"content_type": "text/html"},
+			{"metadata": map[string]any{}}, {"tags": map[string]any{"x": "1", "y": ""}},
 			{"content": file, "cache_control": "max-age=300"},
-			{"tags": map[string]any{}}, // alone: MiniStack keeps the tags of what a PUT without tags replaces {"storage_class": "STANDARD_IA", "content_language": "de"},
+			// alone: MiniStack keeps the tags of what a PUT without tags replaces
+			{"tags": map[string]any{}},
+			{"storage_class": "STANDARD_IA", "content_language": "de"},
 			{"content_disposition": "inline"}, {"content": "", "tags": map[string]any{"y": "2"}},
 		},
-		Others: []map[string]any{base("b", map[string]any{"content": file}), base("c/", nil), base("d", map[string]any{"content": "", "content_encoding": "gzip"})},
-		World:  func() (string, error) { return objectWorld(t.Context(), api, bucket, prefix) },
+		Others: []map[string]any{base("b", map[string]any{"content": file}), base("c/", nil),
+			base("d", map[string]any{"content": "", "content_encoding": "gzip"})},
+		World: func() (string, error) { return objectWorld(t.Context(), api, bucket, prefix) },
 		Vanish: func() error {
-			_, err := api.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: sdk.String(prefix + "a b+c/ü?x=1&y.txt")})
+			_, err := api.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket,
+				Key: sdk.String(prefix + "a b+c/ü?x=1&y.txt")})
 			return err
 		},
 		Interrupt: c.Interrupt,
@@ -92,11 +105,14 @@ func objectCase(t *testing.T, kind server.Kind, bucket, prefix string, host *pro
 }
 
 // largeCase is an object that is sent in parts.
-func largeCase(t *testing.T, kind server.Kind, bucket, prefix string, host *providertest.Host, c *cutter) providertest.Case {
+func largeCase(
+	t *testing.T, kind server.Kind, bucket, prefix string, host *providertest.Host, c *cutter,
+) providertest.Case {
 	t.Helper()
 	out := objectCase(t, kind, bucket, prefix, host, c)
 	delete(out.Attributes, "tags") // MiniStack forgets those of what comes in parts
-	out.Updates = []map[string]any{{"content": host.AddFile(large()), "metadata": map[string]any{"n": "v"}}, {"content_disposition": "inline"}, {"content": ""}}
+	out.Updates = []map[string]any{{"content": host.AddFile(large()),
+		"metadata": map[string]any{"n": "v"}}, {"content_disposition": "inline"}, {"content": ""}}
 	return out
 }
 
@@ -112,9 +128,11 @@ func TestObjectConformance(t *testing.T) {
 			bucket := newBucket(t, kind)
 			c := &cutter{}
 			var places atomic.Int64
-			providertest.Run(t, providertest.Subject{Definition: objectWith(smallParts()), Transport: via(kind, c),
+			providertest.Run(t, providertest.Subject{Definition: objectWith(smallParts()),
+				Transport: via(kind, c),
 				New: func(_ string, host *providertest.Host) (providertest.Case, error) {
-					return newCase(t, kind, bucket, fmt.Sprintf("place-%d/", places.Add(1)), host, c), nil
+					return newCase(t, kind, bucket, fmt.Sprintf("place-%d/", places.Add(1)), host,
+						c), nil
 				}})
 		})
 	}

@@ -61,7 +61,8 @@ func (t *target) update() (out provider.Result, err error) {
 			return out, t.fail("write", err)
 		}
 	}
-	return out, provider.Errorf(provider.Retryable, "s3://%s/%s was changed by someone else at the same time", t.bucket, t.key)
+	return out, provider.Errorf(provider.Retryable,
+		"s3://%s/%s was changed by someone else at the same time", t.bucket, t.key)
 }
 
 // met reports whether an error says that a conditional write met another.
@@ -98,7 +99,8 @@ func (t *target) replaces(head *s3.HeadObjectOutput, diffs map[string]diff.Diff)
 		return false
 	}
 	_, differs := diffs["content"]
-	archived := head.StorageClass == types.StorageClassGlacier || head.StorageClass == types.StorageClassDeepArchive
+	archived := head.StorageClass == types.StorageClassGlacier ||
+		head.StorageClass == types.StorageClassDeepArchive
 	return differs || archived || size(head) > maxCopied
 }
 
@@ -126,10 +128,14 @@ func (t *target) headers(head *s3.HeadObjectOutput) (headers, error) {
 		return have
 	}
 	h := headers{
-		contentType: pick("content_type", head.ContentType), encoding: pick("content_encoding", head.ContentEncoding),
-		disposition: pick("content_disposition", head.ContentDisposition), language: pick("content_language", head.ContentLanguage),
-		cacheControl: pick("cache_control", head.CacheControl), redirect: head.WebsiteRedirectLocation,
-		metadata: texts(t.want, "metadata"), storage: head.StorageClass, encryption: head.ServerSideEncryption, kmsKey: head.SSEKMSKeyId,
+		contentType:  pick("content_type", head.ContentType),
+		encoding:     pick("content_encoding", head.ContentEncoding),
+		disposition:  pick("content_disposition", head.ContentDisposition),
+		language:     pick("content_language", head.ContentLanguage),
+		cacheControl: pick("cache_control", head.CacheControl),
+		redirect:     head.WebsiteRedirectLocation,
+		metadata:     texts(t.want, "metadata"), storage: head.StorageClass,
+		encryption: head.ServerSideEncryption, kmsKey: head.SSEKMSKeyId,
 	}
 	if h.metadata == nil {
 		h.metadata = metadataOf(head)
@@ -187,9 +193,13 @@ func (t *target) put(head *s3.HeadObjectOutput) (provider.Result, error) {
 		m := multipart{t, b}
 		return m.send(h, head)
 	}
-	in := &s3.PutObjectInput{Bucket: &t.bucket, Key: &t.key, Body: b, ContentLength: &b.size, ChecksumSHA256: sdk.String(base64.StdEncoding.EncodeToString(b.sum)),
-		ContentType: h.contentType, ContentEncoding: h.encoding, ContentDisposition: h.disposition, ContentLanguage: h.language, CacheControl: h.cacheControl,
-		WebsiteRedirectLocation: h.redirect, Metadata: h.metadata, StorageClass: h.storage, ServerSideEncryption: h.encryption, SSEKMSKeyId: h.kmsKey,
+	in := &s3.PutObjectInput{Bucket: &t.bucket, Key: &t.key, Body: b, ContentLength: &b.size,
+		ChecksumSHA256: sdk.String(base64.StdEncoding.EncodeToString(b.sum)),
+		ContentType:    h.contentType, ContentEncoding: h.encoding,
+		ContentDisposition: h.disposition, ContentLanguage: h.language,
+		CacheControl:            h.cacheControl,
+		WebsiteRedirectLocation: h.redirect, Metadata: h.metadata, StorageClass: h.storage,
+		ServerSideEncryption: h.encryption, SSEKMSKeyId: h.kmsKey,
 		Tagging: h.tagging}
 	if in.IfNoneMatch = sdk.String("*"); head != nil {
 		in.IfNoneMatch, in.IfMatch = nil, head.ETag
@@ -200,8 +210,10 @@ func (t *target) put(head *s3.HeadObjectOutput) (provider.Result, error) {
 
 // damaged explains why bytes are refused.
 func damaged(b *body, err error) error {
-	if b.hash != "" && awserr.Is(err, awserr.BadDigest, "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch") {
-		return provider.Errorf(provider.Terminal, "the uploaded bytes %s are damaged; upload them again", b.hash)
+	if b.hash != "" && awserr.Is(err, awserr.BadDigest, "XAmzContentSHA256Mismatch",
+		"XAmzContentChecksumMismatch") {
+		return provider.Errorf(provider.Terminal,
+			"the uploaded bytes %s are damaged; upload them again", b.hash)
 	}
 	return err
 }
@@ -213,19 +225,26 @@ func (t *target) copy(head *s3.HeadObjectOutput) error {
 		return err
 	}
 	if size(head) > maxCopied {
-		return provider.Errorf(provider.NeedsChange, "the object is too large for S3 to change what is said of it; give the resource its content")
+		return provider.Errorf(provider.NeedsChange,
+			"the object is too large for S3 to change what is said of it; give the resource "+
+				"its content")
 	}
-	if sum := head.Metadata[hashName]; sum != "" && sum == hashOf(head) { // S3 makes a checksum of all bytes now; not all that is like S3 does
+	if sum := head.Metadata[hashName]; sum != "" && sum == hashOf(head) {
+		// S3 makes a checksum of all bytes now; not all that is like S3 does
 		h.metadata[hashName] = sum
 	}
 	tags := types.TaggingDirectiveReplace
 	if t.want.Attributes["tags"] == nil {
 		tags, h.tagging = types.TaggingDirectiveCopy, nil
 	}
-	_, err = t.api.CopyObject(t.ctx, &s3.CopyObjectInput{Bucket: &t.bucket, Key: &t.key, CopySource: sdk.String(copySource(t.bucket, t.key)),
-		CopySourceIfMatch: head.ETag, MetadataDirective: types.MetadataDirectiveReplace, TaggingDirective: tags, Tagging: h.tagging,
-		ChecksumAlgorithm: types.ChecksumAlgorithmSha256, ContentType: h.contentType, ContentEncoding: h.encoding, ContentDisposition: h.disposition,
-		ContentLanguage: h.language, CacheControl: h.cacheControl, WebsiteRedirectLocation: h.redirect, Metadata: h.metadata, StorageClass: h.storage,
+	_, err = t.api.CopyObject(t.ctx, &s3.CopyObjectInput{Bucket: &t.bucket, Key: &t.key,
+		CopySource:        sdk.String(copySource(t.bucket, t.key)),
+		CopySourceIfMatch: head.ETag, MetadataDirective: types.MetadataDirectiveReplace,
+		TaggingDirective: tags, Tagging: h.tagging,
+		ChecksumAlgorithm: types.ChecksumAlgorithmSha256, ContentType: h.contentType,
+		ContentEncoding: h.encoding, ContentDisposition: h.disposition,
+		ContentLanguage: h.language, CacheControl: h.cacheControl,
+		WebsiteRedirectLocation: h.redirect, Metadata: h.metadata, StorageClass: h.storage,
 		ServerSideEncryption: h.encryption, SSEKMSKeyId: h.kmsKey})
 	return err
 }
@@ -243,14 +262,16 @@ func copySource(bucket, key string) string {
 func (t *target) tag() error {
 	tags := texts(t.want, "tags")
 	if len(tags) == 0 {
-		_, err := t.api.DeleteObjectTagging(t.ctx, &s3.DeleteObjectTaggingInput{Bucket: &t.bucket, Key: &t.key})
+		_, err := t.api.DeleteObjectTagging(t.ctx, &s3.DeleteObjectTaggingInput{Bucket: &t.bucket,
+			Key: &t.key})
 		return err
 	}
 	set := make([]types.Tag, 0, len(tags))
 	for k, v := range maps.All(tags) {
 		set = append(set, types.Tag{Key: &k, Value: &v})
 	}
-	_, err := t.api.PutObjectTagging(t.ctx, &s3.PutObjectTaggingInput{Bucket: &t.bucket, Key: &t.key, Tagging: &types.Tagging{TagSet: set}})
+	_, err := t.api.PutObjectTagging(t.ctx, &s3.PutObjectTaggingInput{Bucket: &t.bucket,
+		Key: &t.key, Tagging: &types.Tagging{TagSet: set}})
 	return err
 }
 
@@ -272,7 +293,8 @@ func (o object) Delete(ctx *provider.Context, req provider.DeleteRequest) (provi
 
 // remove deletes versions for good.
 func (t *target) remove(ids []types.ObjectIdentifier) error {
-	out, err := t.api.DeleteObjects(t.ctx, &s3.DeleteObjectsInput{Bucket: &t.bucket, Delete: &types.Delete{Objects: ids, Quiet: sdk.Bool(true)}})
+	out, err := t.api.DeleteObjects(t.ctx, &s3.DeleteObjectsInput{Bucket: &t.bucket,
+		Delete: &types.Delete{Objects: ids, Quiet: sdk.Bool(true)}})
 	if err != nil {
 		return t.fail("delete the versions of", err)
 	}
@@ -282,7 +304,9 @@ func (t *target) remove(ids []types.ObjectIdentifier) error {
 		if sdk.ToString(e.Code) == "AccessDenied" {
 			class = provider.Terminal
 		}
-		return provider.Errorf(class, "delete version %s of s3://%s/%s: %s: %s", sdk.ToString(e.VersionId), t.bucket, t.key, sdk.ToString(e.Code), sdk.ToString(e.Message))
+		return provider.Errorf(class, "delete version %s of s3://%s/%s: %s: %s",
+			sdk.ToString(e.VersionId), t.bucket, t.key, sdk.ToString(e.Code),
+			sdk.ToString(e.Message))
 	}
 	return nil
 }
@@ -301,5 +325,6 @@ func (t *target) body() (*body, error) {
 		}
 		return &body{ctx: t.ctx, hash: c.Hash, sum: sum, size: c.Size}, nil
 	}
-	return nil, provider.Errorf(provider.NeedsChange, "content is neither text nor a file: %s", fmt.Sprintf("%T", t.want.Attributes["content"]))
+	return nil, provider.Errorf(provider.NeedsChange, "content is neither text nor a file: %s",
+		fmt.Sprintf("%T", t.want.Attributes["content"]))
 }

@@ -34,24 +34,41 @@ func Parameter() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "aws::ssm::Parameter",
-			Description: "A parameter of Systems Manager's Parameter Store. Each change of its value, description, tier, key or pattern makes a new version. A " +
-				"SecureString takes its value from a secret, and is decrypted only to be compared with it. What is not said stays as it is.",
+			Description: "A parameter of Systems Manager's Parameter Store. Each change of its " +
+				"value, description, tier, key or pattern makes a new version. A SecureString " +
+				"takes its value from a secret, and is decrypted only to be compared with it. " +
+				"What is not said stays as it is.",
 			Transports: []string{"aws"},
 			Attributes: []schema.Attribute{
-				{Name: "name", Type: `Pattern[/\A(\/[a-zA-Z0-9_.-]+)+\z/, /\A[a-zA-Z0-9_.-]+\z/]`, Behaviour: schema.Namevar,
+				{Name: "name", Type: `Pattern[/\A(\/[a-zA-Z0-9_.-]+)+\z/, /\A[a-zA-Z0-9_.-]+\z/]`,
+					Behaviour:   schema.Namevar,
 					Description: "its name: a path such as /site/db/password, or a single word"},
-				{Name: "value", Type: "String[1]", Description: "the value; of a SecureString {secret: ...}, of a StringList texts with commas between them"},
-				{Name: "kind", Type: "Enum['String','StringList','SecureString']", Default: plainText, Behaviour: schema.InitOnly,
+				{Name: "value", Type: "String[1]",
+					Description: "the value; of a SecureString {secret: ...}, of a StringList " +
+						"texts with commas between them"},
+				{Name: "kind", Type: "Enum['String','StringList','SecureString']",
+					Default: plainText, Behaviour: schema.InitOnly,
 					Description: "the type in Parameter Store; SecureString is encrypted"},
-				{Name: "description", Type: "Optional[String[0,1024]]", Description: "what it is for"},
+				{Name: "description", Type: "Optional[String[0,1024]]",
+					Description: "what it is for"},
 				{Name: "tier", Type: "Optional[Enum['Standard','Advanced','Intelligent-Tiering']]",
-					Description: "Standard holds 4 KB, Advanced 8 KB for a price; Intelligent-Tiering chooses. An Advanced one cannot be made Standard again"},
-				{Name: "key", Type: "Optional[String[1,256]]", Description: "the KMS key of a SecureString: alias/NAME, an id or an ARN; unless said, alias/aws/ssm"},
-				{Name: "data_type", Type: "Optional[Enum['text','aws:ec2:image','aws:ssm:integration']]", Description: "what AWS checks the value for"},
-				{Name: "allowed_pattern", Type: "Optional[String[1,1024]]", Description: "a regular expression that values must match"},
-				{Name: "tags", Type: fmt.Sprintf(tagsType, 50), Description: "all tags; {} for none"},
-				{Name: "version", Type: "Optional[Integer[1]]", Behaviour: schema.ReadOnly, Description: "the version, which grows with each change"},
-				{Name: "arn", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "the ARN"},
+					Description: "Standard holds 4 KB, Advanced 8 KB for a price; " +
+						"Intelligent-Tiering chooses. An Advanced one cannot be made " +
+						"Standard again"},
+				{Name: "key", Type: "Optional[String[1,256]]",
+					Description: "the KMS key of a SecureString: alias/NAME, an id or an ARN; " +
+						"unless said, alias/aws/ssm"},
+				{Name: "data_type",
+					Type:        "Optional[Enum['text','aws:ec2:image','aws:ssm:integration']]",
+					Description: "what AWS checks the value for"},
+				{Name: "allowed_pattern", Type: "Optional[String[1,1024]]",
+					Description: "a regular expression that values must match"},
+				{Name: "tags", Type: fmt.Sprintf(tagsType, 50),
+					Description: "all tags; {} for none"},
+				{Name: "version", Type: "Optional[Integer[1]]", Behaviour: schema.ReadOnly,
+					Description: "the version, which grows with each change"},
+				{Name: "arn", Type: "Optional[String]", Behaviour: schema.ReadOnly,
+					Description: "the ARN"},
 			},
 			Features: []string{"batch", "facts", "discover"},
 			Validate: validParameter,
@@ -69,7 +86,8 @@ func validParameter(attrs map[string]any) []diag.Problem {
 	name, _ := attrs["name"].(string)
 	first, _, _ := strings.Cut(strings.TrimPrefix(strings.ToLower(name), "/"), "/")
 	if strings.HasPrefix(first, "aws") || strings.HasPrefix(first, "ssm") {
-		bad("name", "names that begin with aws or ssm are taken", "begin with a name of your own, such as /site")
+		bad("name", "names that begin with aws or ssm are taken",
+			"begin with a name of your own, such as /site")
 	}
 	if strings.Count(name, "/") > maxLevels {
 		bad("name", fmt.Sprintf("the name has more than %d levels", maxLevels), "leave out some")
@@ -78,11 +96,13 @@ func validParameter(attrs map[string]any) []diag.Problem {
 	tier, _ := attrs["tier"].(string)
 	switch secret := provider.HasSecret(attrs["value"]); {
 	case attrs["kind"] == secureText && literal:
-		bad("value", "the value of a SecureString stands in the document", `write {secret: "env:NAME"}, or another secret`)
+		bad("value", "the value of a SecureString stands in the document",
+			`write {secret: "env:NAME"}, or another secret`)
 	case attrs["kind"] != secureText && secret:
 		bad("value", "a secret would be stored in the open", "add `kind: SecureString`")
 	case len(text) > maxAdvanced:
-		bad("value", fmt.Sprintf("the value is longer than %d bytes", maxAdvanced), "keep it elsewhere, and its place here")
+		bad("value", fmt.Sprintf("the value is longer than %d bytes", maxAdvanced),
+			"keep it elsewhere, and its place here")
 	case len(text) > maxStandard && tier == tierStandard:
 		bad("value", fmt.Sprintf("the value is longer than %d bytes", maxStandard),
 			"say `tier: Advanced`, or Intelligent-Tiering")
@@ -99,12 +119,16 @@ func content() []string {
 }
 
 // Diff implements provider.Differ.
-func (parameter) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+func (parameter) Diff(
+	_ *provider.Context, desired provider.Resource, observed provider.Observation,
+) (map[string]diff.Diff, error) {
 	return differences(desired.Attributes, observed.Attributes, append(content(), "tags")), nil
 }
 
 // Read implements provider.Handler.
-func (p parameter) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (p parameter) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	out := p.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
 	return out[0].Observation, out[0].Err
 }
@@ -132,7 +156,9 @@ func (parameter) ReadBatch(ctx context.Context, items []provider.BatchRead) []pr
 }
 
 // Facts implements provider.FactReader.
-func (p parameter) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+func (p parameter) Facts(
+	ctx *provider.Context, req provider.ReadRequest,
+) (map[string]string, error) {
 	r := req.Resource
 	r.Purged = true // its value is of no interest
 	obs, err := p.Read(ctx, provider.ReadRequest{Resource: r})

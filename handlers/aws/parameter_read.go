@@ -36,17 +36,20 @@ type reading struct {
 
 // all reads everything, and once more those of which description and value are not of one version.
 func (rd *reading) all() {
-	rd.found, rd.values, rd.errs = map[string]*types.ParameterMetadata{}, map[string]*types.Parameter{}, map[string]error{}
+	rd.found, rd.values, rd.errs = map[string]*types.ParameterMetadata{},
+		map[string]*types.Parameter{}, map[string]error{}
 	items := rd.items
 	for try := 0; len(items) > 0; try++ {
 		rd.some(items)
-		items = slices.DeleteFunc(slices.Clone(items), func(i provider.BatchRead) bool { return rd.agrees(&i.Resource) })
+		items = slices.DeleteFunc(slices.Clone(items),
+			func(i provider.BatchRead) bool { return rd.agrees(&i.Resource) })
 		if len(items) == 0 {
 			return
 		}
 		if try == agreeTries || (platform.Clock{}).Sleep(rd.ctx, agreeWait<<try) != nil {
 			for i := range items {
-				rd.errs[text(items[i].Resource, "name")] = provider.Errorf(provider.Retryable, "the parameter changes while it is read")
+				rd.errs[text(items[i].Resource, "name")] = provider.Errorf(provider.Retryable,
+					"the parameter changes while it is read")
 			}
 			return
 		}
@@ -94,7 +97,8 @@ func (rd *reading) note(names []string, err error) {
 // describe reads all but values.
 func (rd *reading) describe(names []string) error {
 	in := &ssm.DescribeParametersInput{MaxResults: sdk.Int32(describedAtOnce),
-		ParameterFilters: []types.ParameterStringFilter{{Key: sdk.String("Name"), Option: sdk.String("Equals"), Values: names}}}
+		ParameterFilters: []types.ParameterStringFilter{{Key: sdk.String("Name"),
+			Option: sdk.String("Equals"), Values: names}}}
 	for {
 		page, err := rd.api.DescribeParameters(rd.ctx, in)
 		if err != nil {
@@ -113,7 +117,8 @@ func (rd *reading) describe(names []string) error {
 
 // get reads values. One that cannot be decrypted must not hide the others.
 func (rd *reading) get(names []string, decrypt bool) error {
-	out, err := rd.api.GetParameters(rd.ctx, &ssm.GetParametersInput{Names: names, WithDecryption: &decrypt})
+	out, err := rd.api.GetParameters(rd.ctx,
+		&ssm.GetParametersInput{Names: names, WithDecryption: &decrypt})
 	switch {
 	case err == nil:
 		for i := range out.Parameters {
@@ -159,7 +164,8 @@ func (rd *reading) of(item *provider.BatchRead) provider.Reading {
 		if secure {
 			item.Context.Secret(sdk.ToString(v.Value))
 		}
-		if !secure || text(item.Resource, "kind") == secureText { // what is not decrypted is not a value
+		if !secure || text(item.Resource, "kind") == secureText {
+			// what is not decrypted is not a value
 			attrs["value"] = sdk.ToString(v.Value)
 		}
 		attrs["arn"] = sdk.ToString(v.ARN)
@@ -176,8 +182,10 @@ func (rd *reading) of(item *provider.BatchRead) provider.Reading {
 
 // described returns the attributes that stand in a description.
 func described(r provider.Resource, p *types.ParameterMetadata) map[string]any {
-	out := map[string]any{"kind": string(p.Type), "tier": sameTier(r.Attributes["tier"], string(p.Tier)), "description": sdk.ToString(p.Description)}
-	for name, v := range map[string]*string{"allowed_pattern": p.AllowedPattern, "data_type": p.DataType, "arn": p.ARN} {
+	out := map[string]any{"kind": string(p.Type), "tier": sameTier(r.Attributes["tier"],
+		string(p.Tier)), "description": sdk.ToString(p.Description)}
+	for name, v := range map[string]*string{"allowed_pattern": p.AllowedPattern,
+		"data_type": p.DataType, "arn": p.ARN} {
 		if s := sdk.ToString(v); s != "" {
 			out[name] = s
 		}
@@ -193,7 +201,8 @@ func described(r provider.Resource, p *types.ParameterMetadata) map[string]any {
 
 // tagsOf returns the tags of a parameter.
 func tagsOf(ctx context.Context, api *ssm.Client, name string) (map[string]string, error) {
-	out, err := api.ListTagsForResource(ctx, &ssm.ListTagsForResourceInput{ResourceId: &name, ResourceType: types.ResourceTypeForTaggingParameter})
+	out, err := api.ListTagsForResource(ctx, &ssm.ListTagsForResourceInput{ResourceId: &name,
+		ResourceType: types.ResourceTypeForTaggingParameter})
 	if err != nil {
 		return nil, err
 	}

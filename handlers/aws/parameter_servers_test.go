@@ -23,7 +23,9 @@ import (
 // parameterWorld describes all parameters whose names begin so, but for their versions.
 func parameterWorld(ctx context.Context, api *ssm.Client, prefix string) (string, error) {
 	var lines []string
-	in := &ssm.DescribeParametersInput{MaxResults: sdk.Int32(50), ParameterFilters: []types.ParameterStringFilter{{Key: sdk.String("Name"), Option: sdk.String("BeginsWith"), Values: []string{prefix}}}}
+	in := &ssm.DescribeParametersInput{MaxResults: sdk.Int32(50),
+		ParameterFilters: []types.ParameterStringFilter{{Key: sdk.String("Name"),
+			Option: sdk.String("BeginsWith"), Values: []string{prefix}}}}
 	for {
 		page, err := api.DescribeParameters(ctx, in)
 		if err != nil {
@@ -34,7 +36,8 @@ func parameterWorld(ctx context.Context, api *ssm.Client, prefix string) (string
 			if !strings.HasPrefix(*p.Name, prefix) {
 				continue
 			}
-			v, err := api.GetParameter(ctx, &ssm.GetParameterInput{Name: p.Name, WithDecryption: sdk.Bool(true)})
+			v, err := api.GetParameter(ctx,
+				&ssm.GetParameterInput{Name: p.Name, WithDecryption: sdk.Bool(true)})
 			if err != nil {
 				return "", err
 			}
@@ -42,7 +45,9 @@ func parameterWorld(ctx context.Context, api *ssm.Client, prefix string) (string
 			if err != nil {
 				return "", err
 			}
-			line, err := json.Marshal([]any{strings.TrimPrefix(*p.Name, prefix), p.Type, p.Tier, str(p.Description), str(p.KeyId), str(p.AllowedPattern), str(v.Parameter.Value), tags})
+			line, err := json.Marshal([]any{strings.TrimPrefix(*p.Name, prefix), p.Type, p.Tier,
+				str(p.Description), str(p.KeyId), str(p.AllowedPattern), str(v.Parameter.Value),
+				tags})
 			if err != nil {
 				return "", err
 			}
@@ -63,12 +68,16 @@ func TestParameterConformance(t *testing.T) {
 		updates []map[string]any
 		other   string // kind
 	}{
-		"text": {map[string]any{"value": "one", "description": "first", "tags": map[string]any{"a": "1", "b": "2"}}, []map[string]any{
-			{"value": "two"}, {"description": "second"}, {"tags": map[string]any{"b": "3"}}, {"tags": map[string]any{}, "value": "three"},
+		"text": {map[string]any{"value": "one", "description": "first",
+			"tags": map[string]any{"a": "1", "b": "2"}}, []map[string]any{
+			{"value": "two"}, {"description": "second"}, {"tags": map[string]any{"b": "3"}},
+			{"tags": map[string]any{}, "value": "three"},
 			{"tier": "Advanced"}, {"description": ""}, {"value": "x1", "allowed_pattern": "^x"},
 		}, "SecureString"},
-		"secret": {map[string]any{"kind": "SecureString", "value": "first s3cr3t", "key": "alias/mine"}, []map[string]any{
-			{"value": "second s3cr3t"}, {"key": "alias/other"}, {"description": "changed"}, {"tags": map[string]any{"a": "b"}},
+		"secret": {map[string]any{"kind": "SecureString", "value": "first s3cr3t",
+			"key": "alias/mine"}, []map[string]any{
+			{"value": "second s3cr3t"}, {"key": "alias/other"}, {"description": "changed"},
+			{"tags": map[string]any{"a": "b"}},
 		}, "String"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,13 +87,19 @@ func TestParameterConformance(t *testing.T) {
 			unique := awstest.Unique(t)
 			definition := Parameter()
 			definition.Type.Validate = nil // which looks at references; they are resolved here
-			providertest.Run(t, providertest.Subject{Definition: definition, Transport: via(server.MiniStack, c),
+			providertest.Run(t, providertest.Subject{Definition: definition,
+				Transport: via(server.MiniStack, c),
 				New: func(string, *providertest.Host) (providertest.Case, error) {
 					prefix := fmt.Sprintf("/%s/%d/", unique, places.Add(1))
-					out := providertest.Case{Updates: first.updates, InitOnly: map[string]any{"kind": first.other}, Interrupt: c.Interrupt, Secrets: []string{"s3cr3t"},
-						World: func() (string, error) { return parameterWorld(t.Context(), api, prefix) },
+					out := providertest.Case{Updates: first.updates,
+						InitOnly: map[string]any{"kind": first.other}, Interrupt: c.Interrupt,
+						Secrets: []string{"s3cr3t"},
+						World: func() (string, error) {
+							return parameterWorld(t.Context(), api, prefix)
+						},
 						Vanish: func() error {
-							_, err := api.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: sdk.String(prefix + "a")})
+							_, err := api.DeleteParameter(t.Context(),
+								&ssm.DeleteParameterInput{Name: sdk.String(prefix + "a")})
 							return err
 						}}
 					out.Attributes = map[string]any{"name": prefix + "a"}
@@ -92,7 +107,11 @@ func TestParameterConformance(t *testing.T) {
 						out.Attributes[k] = v
 					}
 					for i := range 13 {
-						out.Others = append(out.Others, map[string]any{"name": fmt.Sprintf("%sother-%d", prefix, i), "value": "v s3cr3t"[:1+i%2*7], "kind": string([]types.ParameterType{"String", "SecureString"}[i%2])})
+						out.Others = append(out.Others,
+							map[string]any{"name": fmt.Sprintf("%sother-%d", prefix, i),
+								"value": "v s3cr3t"[:1+i%2*7],
+								"kind": string([]types.ParameterType{"String",
+									"SecureString"}[i%2])})
 					}
 					return out, nil
 				}})

@@ -16,7 +16,9 @@ import (
 
 // Create implements provider.Handler. What has come to be there meanwhile is brought to what is
 // wanted.
-func (p parameter) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (p parameter) Create(
+	ctx *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	api, err := ssmClient(ctx)
 	if err != nil {
 		return provider.Result{}, err
@@ -33,7 +35,9 @@ func (p parameter) Create(ctx *provider.Context, req provider.CreateRequest) (pr
 }
 
 // Update implements provider.Handler.
-func (p parameter) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (p parameter) Update(
+	ctx *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	api, err := ssmClient(ctx)
 	if err != nil {
 		return provider.Result{}, err
@@ -43,7 +47,9 @@ func (p parameter) Update(ctx *provider.Context, req provider.UpdateRequest) (pr
 
 // update reads the parameter once more, so that what it does is about what is there now, and
 // changes what differs.
-func (p parameter) update(ctx *provider.Context, api *ssm.Client, r provider.Resource) (provider.Result, error) {
+func (p parameter) update(
+	ctx *provider.Context, api *ssm.Client, r provider.Resource,
+) (provider.Result, error) {
 	have, err := p.Read(ctx, provider.ReadRequest{Resource: r})
 	if err != nil {
 		return provider.Result{}, err
@@ -58,7 +64,8 @@ func (p parameter) update(ctx *provider.Context, api *ssm.Client, r provider.Res
 		in := request(r, have.Attributes)
 		in.Overwrite = sdk.Bool(true)
 		if _, err := api.PutParameter(ctx, in); err != nil {
-			return provider.Result{}, failure("change the parameter "+text(r, "name"), err, secretOf(r))
+			return provider.Result{}, failure("change the parameter "+text(r, "name"), err,
+				secretOf(r))
 		}
 	}
 	if !have.Exists { // it was made just now, and tags do not go with Overwrite
@@ -73,10 +80,14 @@ func (p parameter) update(ctx *provider.Context, api *ssm.Client, r provider.Res
 // possible refuses what Parameter Store does not do.
 func possible(r provider.Resource, have provider.Observation, diffs map[string]diff.Diff) error {
 	if _, differs := diffs["kind"]; differs && have.Exists {
-		return provider.Errorf(provider.NeedsChange, "the parameter %s is a %v, and its kind can only be set when it is created; purge it first", text(r, "name"), have.Attributes["kind"])
+		return provider.Errorf(provider.NeedsChange,
+			"the parameter %s is a %v, and its kind can only be set when it is created; purge "+
+				"it first", text(r, "name"), have.Attributes["kind"])
 	}
 	if d, differs := diffs["tier"]; differs && d.Current == tierAdvanced {
-		return provider.Errorf(provider.NeedsChange, "the parameter %s is Advanced and cannot be made Standard again; purge it first, or say `tier: Advanced`", text(r, "name"))
+		return provider.Errorf(provider.NeedsChange,
+			"the parameter %s is Advanced and cannot be made Standard again; purge it first, or "+
+				"say `tier: Advanced`", text(r, "name"))
 	}
 	return nil
 }
@@ -90,8 +101,10 @@ func request(r provider.Resource, have map[string]any) *ssm.PutParameterInput {
 		s, _ := have[name].(string)
 		return s
 	}
-	in := &ssm.PutParameterInput{Name: sdk.String(text(r, "name")), Value: sdk.String(text(r, "value")), Type: types.ParameterType(pick("kind")),
-		Tier: types.ParameterTier(pick("tier")), DataType: optional(pick("data_type")), AllowedPattern: optional(pick("allowed_pattern"))}
+	in := &ssm.PutParameterInput{Name: sdk.String(text(r, "name")),
+		Value: sdk.String(text(r, "value")), Type: types.ParameterType(pick("kind")),
+		Tier: types.ParameterTier(pick("tier")), DataType: optional(pick("data_type")),
+		AllowedPattern: optional(pick("allowed_pattern"))}
 	if in.Type == types.ParameterTypeSecureString {
 		in.KeyId = optional(pick("key"))
 	}
@@ -112,7 +125,9 @@ func tagList(tags map[string]string) []types.Tag {
 
 // retag sets the tags that are wanted and removes others. What is wanted comes first, so that there
 // is no time without it.
-func retag(ctx *provider.Context, api *ssm.Client, r provider.Resource, have provider.Observation) error {
+func retag(
+	ctx *provider.Context, api *ssm.Client, r provider.Resource, have provider.Observation,
+) error {
 	name, want := text(r, "name"), texts(r, "tags")
 	old, _ := have.Attributes["tags"].(map[string]any)
 	set, drop := map[string]string{}, []string(nil)
@@ -128,32 +143,39 @@ func retag(ctx *provider.Context, api *ssm.Client, r provider.Resource, have pro
 	}
 	const kind = types.ResourceTypeForTaggingParameter
 	if len(set) > 0 {
-		if _, err := api.AddTagsToResource(ctx, &ssm.AddTagsToResourceInput{ResourceId: &name, ResourceType: kind, Tags: tagList(set)}); err != nil {
+		if _, err := api.AddTagsToResource(ctx, &ssm.AddTagsToResourceInput{ResourceId: &name,
+			ResourceType: kind, Tags: tagList(set)}); err != nil {
 			return failure("tag the parameter "+name, err)
 		}
 	}
 	if len(drop) > 0 {
 		slices.Sort(drop)
-		_, err := api.RemoveTagsFromResource(ctx, &ssm.RemoveTagsFromResourceInput{ResourceId: &name, ResourceType: kind, TagKeys: drop})
+		_, err := api.RemoveTagsFromResource(ctx,
+			&ssm.RemoveTagsFromResourceInput{ResourceId: &name, ResourceType: kind, TagKeys: drop})
 		return failure("remove tags of the parameter "+name, err)
 	}
 	return nil
 }
 
 // Delete implements provider.Handler.
-func (parameter) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+func (parameter) Delete(
+	ctx *provider.Context, req provider.DeleteRequest,
+) (provider.Result, error) {
 	api, err := ssmClient(ctx)
 	if err != nil {
 		return provider.Result{}, err
 	}
 	name := text(req.Resource, "name")
-	_, err = api.DeleteParameters(ctx, &ssm.DeleteParametersInput{Names: []string{name}}) // what is gone is not an error here
+	// what is gone is not an error here
+	_, err = api.DeleteParameters(ctx, &ssm.DeleteParametersInput{Names: []string{name}})
 	return provider.Result{}, failure("delete the parameter "+name, err)
 }
 
 // ApplyBatch implements provider.BatchApplier: ten are deleted at once; there is no request for
 // several to be set.
-func (p parameter) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
+func (p parameter) ApplyBatch(
+	ctx context.Context, items []provider.BatchChange,
+) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	var purged []int
 	for i := range items {
@@ -163,9 +185,11 @@ func (p parameter) ApplyBatch(ctx context.Context, items []provider.BatchChange)
 		}
 		switch with := c.Context.With(ctx); c.Change {
 		case diff.Created:
-			out[i].Result, out[i].Err = p.Create(with, provider.CreateRequest{Resource: c.Resource, Token: c.Token})
+			out[i].Result, out[i].Err = p.Create(with, provider.CreateRequest{Resource: c.Resource,
+				Token: c.Token})
 		case diff.Updated:
-			out[i].Result, out[i].Err = p.Update(with, provider.UpdateRequest{Resource: c.Resource, Observed: c.Observed, Changes: c.Changes})
+			out[i].Result, out[i].Err = p.Update(with, provider.UpdateRequest{Resource: c.Resource,
+				Observed: c.Observed, Changes: c.Changes})
 		case diff.Purged:
 			purged = append(purged, i)
 		}

@@ -87,10 +87,14 @@ func (m *multipart) begin(h headers) (string, error) {
 		metadata = map[string]string{}
 	}
 	metadata[hashName] = m.from.hash
-	out, err := m.api.CreateMultipartUpload(m.ctx, &s3.CreateMultipartUploadInput{Bucket: &m.bucket, Key: &m.key, Metadata: metadata,
-		ChecksumAlgorithm: types.ChecksumAlgorithmSha256, ChecksumType: types.ChecksumTypeComposite, ContentType: h.contentType, ContentEncoding: h.encoding,
-		ContentDisposition: h.disposition, ContentLanguage: h.language, CacheControl: h.cacheControl, WebsiteRedirectLocation: h.redirect,
-		StorageClass: h.storage, ServerSideEncryption: h.encryption, SSEKMSKeyId: h.kmsKey, Tagging: h.tagging})
+	out, err := m.api.CreateMultipartUpload(m.ctx, &s3.CreateMultipartUploadInput{Bucket: &m.bucket,
+		Key: &m.key, Metadata: metadata,
+		ChecksumAlgorithm: types.ChecksumAlgorithmSha256, ChecksumType: types.ChecksumTypeComposite,
+		ContentType: h.contentType, ContentEncoding: h.encoding,
+		ContentDisposition: h.disposition, ContentLanguage: h.language,
+		CacheControl: h.cacheControl, WebsiteRedirectLocation: h.redirect,
+		StorageClass: h.storage, ServerSideEncryption: h.encryption, SSEKMSKeyId: h.kmsKey,
+		Tagging: h.tagging})
 	if err != nil {
 		return "", err
 	}
@@ -111,7 +115,8 @@ func (m *multipart) sent(u upload) ([]types.CompletedPart, error) {
 			if sdk.ToInt32(p.PartNumber) != int32(len(out)+1) { // at most maxParts
 				return out, nil
 			}
-			out = append(out, types.CompletedPart{PartNumber: p.PartNumber, ETag: p.ETag, ChecksumSHA256: p.ChecksumSHA256})
+			out = append(out, types.CompletedPart{PartNumber: p.PartNumber, ETag: p.ETag,
+				ChecksumSHA256: p.ChecksumSHA256})
 		}
 		if !sdk.ToBool(page.IsTruncated) {
 			return out, nil
@@ -132,18 +137,22 @@ func (m *multipart) sendParts(u upload, done []types.CompletedPart) ([]types.Com
 		n, err := io.ReadFull(m.from, buf[:min(u.Part, m.from.size-m.from.at)])
 		if err != nil {
 			if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-				return done, provider.Errorf(provider.Terminal, "the uploaded bytes %s are damaged; upload them again", m.from.hash)
+				return done, provider.Errorf(provider.Terminal,
+					"the uploaded bytes %s are damaged; upload them again", m.from.hash)
 			}
 			return done, err
 		}
 		number, sum := int32(len(done)+1), sha256.Sum256(buf[:n]) // at most maxParts
 		checksum := base64.StdEncoding.EncodeToString(sum[:])
-		out, err := m.api.UploadPart(m.ctx, &s3.UploadPartInput{Bucket: &m.bucket, Key: &m.key, UploadId: &u.ID, PartNumber: &number,
-			Body: bytes.NewReader(buf[:n]), ContentLength: sdk.Int64(int64(n)), ChecksumSHA256: &checksum})
+		out, err := m.api.UploadPart(m.ctx, &s3.UploadPartInput{Bucket: &m.bucket, Key: &m.key,
+			UploadId: &u.ID, PartNumber: &number,
+			Body: bytes.NewReader(buf[:n]), ContentLength: sdk.Int64(int64(n)),
+			ChecksumSHA256: &checksum})
 		if err != nil {
 			return done, err
 		}
-		done = append(done, types.CompletedPart{PartNumber: &number, ETag: out.ETag, ChecksumSHA256: &checksum})
+		done = append(done, types.CompletedPart{PartNumber: &number, ETag: out.ETag,
+			ChecksumSHA256: &checksum})
 		if time.Since(began) >= m.slice {
 			break
 		}
@@ -154,9 +163,12 @@ func (m *multipart) sendParts(u upload, done []types.CompletedPart) ([]types.Com
 // complete makes the object visible, if what it replaces is still what it was, and removes what
 // uploads before it that were cut off have left.
 func (m *multipart) complete(u upload, done []types.CompletedPart) error {
-	slices.SortFunc(done, func(a, b types.CompletedPart) int { return cmp.Compare(*a.PartNumber, *b.PartNumber) })
-	in := &s3.CompleteMultipartUploadInput{Bucket: &m.bucket, Key: &m.key, UploadId: &u.ID, MultipartUpload: &types.CompletedMultipartUpload{Parts: done},
-		ChecksumType: types.ChecksumTypeComposite}
+	slices.SortFunc(done, func(a, b types.CompletedPart) int {
+		return cmp.Compare(*a.PartNumber, *b.PartNumber)
+	})
+	in := &s3.CompleteMultipartUploadInput{Bucket: &m.bucket, Key: &m.key, UploadId: &u.ID,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: done},
+		ChecksumType:    types.ChecksumTypeComposite}
 	if in.IfNoneMatch = sdk.String("*"); u.ETag != "" {
 		in.IfNoneMatch, in.IfMatch = nil, &u.ETag
 	}
@@ -183,7 +195,8 @@ func (m *multipart) complete(u upload, done []types.CompletedPart) error {
 func (m *multipart) abort(id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), 5*time.Second)
 	defer cancel()
-	if _, err := m.api.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &m.bucket, Key: &m.key, UploadId: &id}); err != nil {
+	if _, err := m.api.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &m.bucket,
+		Key: &m.key, UploadId: &id}); err != nil {
 		m.ctx.Debug("an upload could not be given up", "error", errorText(err))
 	}
 }

@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 }
 
 func s3Of(kind server.Kind) *s3.Client {
-	return s3.NewFromConfig(awstest.Config(servers[kind].URL, nil), func(o *s3.Options) { o.UsePathStyle = true })
+	return s3.NewFromConfig(awstest.Config(servers[kind].URL, nil),
+		func(o *s3.Options) { o.UsePathStyle = true })
 }
 
 func ssmOf(kind server.Kind) *ssm.Client {
@@ -42,7 +43,8 @@ func ssmOf(kind server.Kind) *ssm.Client {
 func newBucket(t *testing.T, kind server.Kind) string {
 	t.Helper()
 	name := strings.ToLower(awstest.Unique(t))
-	if _, err := s3Of(kind).CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
+	if _, err := s3Of(kind).CreateBucket(t.Context(),
+		&s3.CreateBucketInput{Bucket: &name}); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -24,28 +24,43 @@ func Job() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "cron::Job",
-			Description: "A job that cron runs: in the crontab of a user, or in a file such as /etc/cron.d/backup. It stands between two lines that name it; " +
-				"all other lines stay as they are, byte for byte. Jobs do not see each other's variables, except those that cron itself reads. " +
-				"A line that somebody else wrote and that says the same is taken over, so that cron does not run both; its own name is its command.",
+			Description: "A job that cron runs: in the crontab of a user, or in a file such as " +
+				"/etc/cron.d/backup. It stands between two lines that name it; all other lines " +
+				"stay as they are, byte for byte. Jobs do not see each other's variables, except " +
+				"those that cron itself reads. A line that somebody else wrote and that says the " +
+				"same is taken over, so that cron does not run both; its own name is its command.",
 			Attributes: []schema.Attribute{
-				{Name: "name", Type: oneLine, Behaviour: schema.Namevar, Description: "its name; it stands in the lines around it. A line without them is named by its command"},
-				{Name: "user", Type: `Pattern[/\A[^\s:#%-][^\s:#%]*\z/]`, Default: "root", Behaviour: schema.Namevar, Description: "the user it runs as"},
+				{Name: "name", Type: oneLine, Behaviour: schema.Namevar,
+					Description: "its name; it stands in the lines around it. A line without " +
+						"them is named by its command"},
+				{Name: "user", Type: `Pattern[/\A[^\s:#%-][^\s:#%]*\z/]`, Default: "root",
+					Behaviour: schema.Namevar, Description: "the user it runs as"},
 				{Name: "file", Type: `Optional[Pattern[/\A\//]]`, Behaviour: schema.Parameter,
-					Description: "a file whose lines say the user, such as /etc/cron.d/backup; left out, it is in the crontab of the user. A job does not move when this is changed: purge it where it was"},
-				{Name: "schedule", Type: oneLine, Description: `when it runs: "*/5 8-18 * * mon-fri", or @reboot, @hourly, @daily, @weekly, @monthly, @yearly`},
-				{Name: "command", Type: oneLine, Description: "what the shell runs; % needs no backslash"},
+					Description: "a file whose lines say the user, such as /etc/cron.d/backup; " +
+						"left out, it is in the crontab of the user. A job does not move when " +
+						"this is changed: purge it where it was"},
+				{Name: "schedule", Type: oneLine,
+					Description: `when it runs: "*/5 8-18 * * mon-fri", or @reboot, @hourly, @daily, @weekly, @monthly, @yearly`},
+				{Name: "command", Type: oneLine,
+					Description: "what the shell runs; % needs no backslash"},
 				{Name: "input", Type: "Optional[String]", Description: "what the command reads"},
-				{Name: "environment", Type: "Optional[Hash[String[1],String]]", Description: "variables of this job; those that cron itself reads, such as MAILTO, hold for what follows in the same file, too, and need file"},
-				{Name: "enabled", Type: "Boolean", Default: true, Description: "false: it is there as a comment, and does not run"},
-				{Name: "lines", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "what stands there, when it is not as it is wanted"},
+				{Name: "environment", Type: "Optional[Hash[String[1],String]]",
+					Description: "variables of this job; those that cron itself reads, such as " +
+						"MAILTO, hold for what follows in the same file, too, and need file"},
+				{Name: "enabled", Type: "Boolean", Default: true,
+					Description: "false: it is there as a comment, and does not run"},
+				{Name: "lines", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly,
+					Description: "what stands there, when it is not as it is wanted"},
 			},
 			Features: []string{"batch", "noop", "discover"},
 			Machine:  true,
 			Validate: validate,
 			Relations: []schema.Relation{
-				{Kind: schema.Require, Type: "acct::User", Keys: map[string]string{"name": "$user"}},
+				{Kind: schema.Require, Type: "acct::User",
+					Keys: map[string]string{"name": "$user"}},
 				{Kind: schema.Require, Type: "fs::File", Keys: map[string]string{"path": "$file"}},
-				{Kind: schema.Require, Type: "fs::Directory", Keys: map[string]string{"path": "${file|dir}"}},
+				{Kind: schema.Require, Type: "fs::Directory",
+					Keys: map[string]string{"path": "${file|dir}"}},
 			},
 		},
 		Handler: newHandler(textfile.Editor{}, "crontab"),
@@ -54,17 +69,21 @@ func Job() provider.Definition {
 
 // readByCron are the variables that are for cron itself, or for how it starts a command.
 func readByCron() []string {
-	return strings.Fields("MAILTO MAILFROM SHELL CRON_TZ TZ RANDOM_DELAY CONTENT_TYPE CONTENT_TRANSFER_ENCODING CRON_WITHIN_RANGE NO_MAIL_OUTPUT HOME LOGNAME")
+	return strings.Fields("MAILTO MAILFROM SHELL CRON_TZ TZ RANDOM_DELAY CONTENT_TYPE " +
+		"CONTENT_TRANSFER_ENCODING CRON_WITHIN_RANGE NO_MAIL_OUTPUT HOME LOGNAME")
 }
 
 func validate(attrs map[string]any) []diag.Problem {
 	var out []diag.Problem
 	add := func(attribute, hint, format string, args ...any) {
-		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...), Hint: hint})
+		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...),
+			Hint: hint})
 	}
 	for _, name := range []string{"command", "input", "environment"} {
 		if provider.HasSecret(attrs[name]) {
-			add(name, "put it into a file that only its user may read, and let the command read that", "a secret of a job can be seen by everybody on the machine while it runs")
+			add(name,
+				"put it into a file that only its user may read, and let the command read that",
+				"a secret of a job can be seen by everybody on the machine while it runs")
 		}
 	}
 	path, inFile := attrs["file"].(string)
@@ -72,7 +91,8 @@ func validate(attrs map[string]any) []diag.Problem {
 	case inFile && (filepath.Clean(path) != path || path == "/"):
 		add("file", "write "+filepath.Clean(path), "the path %q is not in its shortest form", path)
 	case inFile && filepath.Dir(path) == "/etc/cron.d" && !validFile(path):
-		add("file", "use letters, digits, _ and -", "cron does not look at a file with the name %q", filepath.Base(path))
+		add("file", "use letters, digits, _ and -", "cron does not look at a file with the name %q",
+			filepath.Base(path))
 	}
 	if _, err := jobOf(provider.Resource{Attributes: literals(attrs)}); err != nil {
 		attribute := "command"
@@ -136,7 +156,10 @@ func jobOf(r provider.Resource) (job, error) {
 	if s := text(r, "input"); s != "" {
 		input, err := escaped("input", strings.ReplaceAll(s, "\n", "\x00"))
 		if err != nil || strings.Contains(s, "\r") {
-			return j, wrong("input", "a carriage return, or a backslash before %%, cannot be given to a command by cron")
+			return j,
+				wrong("input",
+					"a carriage return, or a backslash before %%, cannot be given to a "+
+						"command by cron")
 		}
 		body += "%" + strings.ReplaceAll(strings.TrimSuffix(input, "\x00"), "\x00", "%")
 	}
@@ -146,7 +169,9 @@ func jobOf(r provider.Resource) (job, error) {
 	}
 	line += body
 	if len(line) > maxLine {
-		return j, wrong("command", "the line has %d bytes; cron reads %d: put the command into a script", len(line), maxLine)
+		return j,
+			wrong("command", "the line has %d bytes; cron reads %d: put the command into a script",
+				len(line), maxLine)
 	}
 	if on, ok := r.Attributes["enabled"].(bool); ok && !on {
 		line = off + line
@@ -162,7 +187,10 @@ const maxLine = 998
 // cannot be told from the escape.
 func escaped(attribute, s string) (string, error) {
 	if strings.Contains(s, `\%`) {
-		return "", wrong(attribute, `%s needs no backslash before %%; for one that the command has to see, use a script`, attribute)
+		return "",
+			wrong(attribute,
+				`%s needs no backslash before %%; for one that the command has to see, use a script`,
+				attribute)
 	}
 	return strings.ReplaceAll(s, "%", `\%`), nil
 }
@@ -178,12 +206,17 @@ func (j job) variables(r provider.Resource) (own []string, shell string, err err
 		case !valid.MatchString(name):
 			return nil, "", wrong("environment", "%q cannot name a variable", name)
 		case strings.ContainsAny(value, "\r\n\x00\""):
-			return nil, "", wrong("environment", "the value of %s has an end of line or a quotation mark in it", name)
+			return nil, "",
+				wrong("environment", "the value of %s has an end of line or a quotation mark in it",
+					name)
 		case !slices.Contains(readByCron(), name):
 			names = append(names, name)
 			shell += name + "='" + strings.ReplaceAll(value, "'", `'\''`) + "'; "
 		case j.file == "":
-			return nil, "", wrong("environment", "%s would hold for the jobs of others in the crontab, too; give the job a file of its own", name)
+			return nil, "",
+				wrong("environment",
+					"%s would hold for the jobs of others in the crontab, too; give the job a "+
+						"file of its own", name)
 		default:
 			own = append(own, name+`="`+value+`"`)
 		}

@@ -29,14 +29,19 @@ func (s store) Read(ctx *provider.Context, place string) (textfile.Text, error) 
 	}
 	text, err := s.run(ctx, place, "", "-l")
 	var failed *failure
-	if errors.As(err, &failed) && (strings.Contains(failed.said, "no crontab for") || strings.Contains(failed.said, "No such file or directory")) {
+	if errors.As(err, &failed) &&
+		(strings.Contains(failed.said, "no crontab for") ||
+			strings.Contains(failed.said, "No such file or directory")) {
 		return textfile.Text{}, nil
 	}
 	return textfile.Text{Exists: err == nil, Bytes: text}, err
 }
 
 // Edit implements fs.Store.
-func (s store) Edit(ctx *provider.Context, place string, m textfile.Manner, change func(textfile.Text) (textfile.Text, error)) error {
+func (s store) Edit(
+	ctx *provider.Context, place string, m textfile.Manner,
+	change func(textfile.Text) (textfile.Text, error),
+) error {
 	if strings.HasPrefix(place, "/") {
 		return s.Editor.Edit(ctx, place, m, change)
 	}
@@ -71,7 +76,8 @@ func (s store) lock(ctx context.Context) (unlock func(), err error) {
 }
 
 func missing(err error) error {
-	return provider.Errorf(provider.Retryable, "there is no program crontab: %w; install cron, or give the job a file in /etc/cron.d", err)
+	return provider.Errorf(provider.Retryable,
+		"there is no program crontab: %w; install cron, or give the job a file in /etc/cron.d", err)
 }
 
 // failure is what crontab said when it failed.
@@ -99,7 +105,8 @@ func (s store) run(ctx context.Context, name, input string, args ...string) (str
 	case errors.Is(err, exec.ErrNotFound):
 		return "", missing(err)
 	case errors.As(err, &exit):
-		return "", provider.Errorf(provider.Retryable, "%w", &failure{strings.TrimSpace(strings.ToValidUTF8(stderr.String(), "?"))})
+		return "", provider.Errorf(provider.Retryable, "%w",
+			&failure{strings.TrimSpace(strings.ToValidUTF8(stderr.String(), "?"))})
 	case err != nil:
 		return "", provider.Errorf(provider.Retryable, "crontab: %w", err)
 	}

@@ -20,7 +20,8 @@ type handler struct {
 
 // newHandler returns a handler; crontab is the program and what it is always given.
 func newHandler(e textfile.Editor, crontab ...string) handler {
-	return handler{textfile.Texts{Store: store{e, crontab}, Place: placeOf, Observe: observe, Change: changed}, defaultPlaces()}
+	return handler{textfile.Texts{Store: store{e, crontab}, Place: placeOf, Observe: observe,
+		Change: changed}, defaultPlaces()}
 }
 
 // properties are the attributes that are compared.
@@ -122,7 +123,8 @@ func observeUnmarked(r provider.Resource, line string, inFile bool) provider.Obs
 func differing(desired provider.Resource, observed provider.Observation) map[string]diff.Diff {
 	out := map[string]diff.Diff{}
 	for _, name := range properties() {
-		if want, is := desired.Attributes[name], observed.Attributes[name]; !resource.Equal(want, is) {
+		if want, is := desired.Attributes[name], observed.Attributes[name]; !resource.Equal(want,
+			is) {
 			out[name] = diff.Diff{Current: is, Desired: want}
 		}
 	}
@@ -153,7 +155,8 @@ func parse(have []string, inFile bool) map[string]any {
 	}
 	body := parts[len(parts)-1]
 	if at := regexp.MustCompile(`(^|[^\\])%`).FindStringIndex(body); at != nil {
-		out["input"] = unescape(strings.ReplaceAll(strings.ReplaceAll(body[at[1]:], `\%`, "\x00"), "%", "\n"))
+		out["input"] = unescape(strings.ReplaceAll(strings.ReplaceAll(body[at[1]:], `\%`, "\x00"),
+			"%", "\n"))
 		body = body[:at[1]-1]
 	}
 	variable := regexp.MustCompile(`\A([A-Za-z_][A-Za-z0-9_]*)='((?:[^']|'\\'')*)'; `)
@@ -175,12 +178,15 @@ func parse(have []string, inFile bool) map[string]any {
 }
 
 func unescape(s string) string {
-	return strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(s, `\%`, "%"), "\x00", "%"), "?")
+	return strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(s, `\%`, "%"), "\x00", "%"),
+		"?")
 }
 
 // Diff implements provider.Differ: the lines are what is compared, the attributes say how they
 // differ.
-func (handler) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+func (handler) Diff(
+	_ *provider.Context, desired provider.Resource, observed provider.Observation,
+) (map[string]diff.Diff, error) {
 	have := observed.Attributes["lines"]
 	if have == nil {
 		return nil, nil

@@ -21,8 +21,9 @@ type places struct {
 
 func defaultPlaces() places {
 	return places{
-		spools: []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron", "/etc/crontabs"},
-		files:  []string{"/etc/crontab", "/etc/cron.d/*"},
+		spools: []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron",
+			"/etc/crontabs"},
+		files: []string{"/etc/crontab", "/etc/cron.d/*"},
 	}
 }
 
@@ -54,7 +55,8 @@ func (p places) paths() []string {
 	for _, pattern := range p.files {
 		found, _ := filepath.Glob(pattern) // the patterns are our own
 		for _, path := range found {
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && validFile(path) {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() &&
+				validFile(path) {
 				out = append(out, path)
 			}
 		}
@@ -64,7 +66,8 @@ func (p places) paths() []string {
 
 // validFile reports whether cron looks at a file with such a name.
 func validFile(path string) bool {
-	return filepath.Base(filepath.Dir(path)) != "cron.d" || regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`).MatchString(filepath.Base(path))
+	return filepath.Base(filepath.Dir(path)) != "cron.d" ||
+		regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`).MatchString(filepath.Base(path))
 }
 
 // List implements provider.Lister: the jobs of all crontabs and of the files that cron reads. A
@@ -89,7 +92,9 @@ func (h handler) List(ctx *provider.Context, found func(provider.Found) error) e
 }
 
 // listed lists the jobs of one place.
-func (h handler) listed(ctx *provider.Context, place string, found func(provider.Found) error) error {
+func (h handler) listed(
+	ctx *provider.Context, place string, found func(provider.Found) error,
+) error {
 	t, err := h.Store.Read(ctx, place)
 	if err != nil {
 		return err
@@ -211,7 +216,8 @@ func (j job) unmarked(ls *textfile.Lines) int {
 	inFile := j.file != ""
 	return outside(ls, func(line string) bool {
 		line = normal(line, inFile)
-		return line != "" && parse([]string{line}, inFile)["command"] == j.name && (!inFile || userOf(line) == j.user)
+		return line != "" && parse([]string{line}, inFile)["command"] == j.name &&
+			(!inFile || userOf(line) == j.user)
 	})
 }
 

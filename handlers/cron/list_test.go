@@ -15,10 +15,11 @@ import (
 
 func list(t *testing.T, h handler) (out []map[string]any) {
 	t.Helper()
-	err := h.List(providertest.NewHost(nil).Context(t.Context(), provider.Options{DryRun: true}), func(f provider.Found) error {
-		out = append(out, f.Attributes)
-		return nil
-	})
+	err := h.List(providertest.NewHost(nil).Context(t.Context(), provider.Options{DryRun: true}),
+		func(f provider.Found) error {
+			out = append(out, f.Attributes)
+			return nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,16 +36,21 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"jobs":   "# mine\nSHELL=/bin/sh\n  */5\t* * * *   nobody  do 5\\% x # really\n@reboot root boot\n#1 2 3 4 5 root off\nnonsense\n99 * * * * root never\n",
+		"jobs": "# mine\nSHELL=/bin/sh\n  */5\t* * * *   nobody  do 5\\% x # really\n" +
+			"@reboot root boot\n#1 2 3 4 5 root off\nnonsense\n99 * * * * root never\n",
 		"no.job": "1 2 * * * root not read, as its name has a dot\n",
 	} {
-		if err := os.WriteFile(filepath.Join(filepath.Dir(file), name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(file), name), []byte(text),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ours := []map[string]any{
-		{"name": "a of b", "user": "nobody", "file": file, "schedule": "1 2 * * mon", "command": "a 5% 'x'", "input": "l1\nl2 5%", "environment": map[string]any{"A": "it's", "MAILTO": "me"}},
-		{"name": "ü", "user": "root", "file": file, "schedule": "@daily", "command": "b", "enabled": false},
+		{"name": "a of b", "user": "nobody", "file": file, "schedule": "1 2 * * mon",
+			"command": "a 5% 'x'", "input": "l1\nl2 5%", "environment": map[string]any{"A": "it's",
+				"MAILTO": "me"}},
+		{"name": "ü", "user": "root", "file": file, "schedule": "@daily", "command": "b",
+			"enabled": false},
 	}
 	for _, attrs := range ours {
 		must(t, h, resourceOf(t, attrs), diff.Created)
@@ -54,7 +60,8 @@ func TestList(t *testing.T) {
 		t.Fatal(got)
 	}
 	for i, name := range []string{"do 5% x # really", "boot"} {
-		if got[i]["name"] != name || got[i]["command"] != name || got[i]["user"] != []string{"nobody", "root"}[i] {
+		if got[i]["name"] != name || got[i]["command"] != name ||
+			got[i]["user"] != []string{"nobody", "root"}[i] {
 			t.Errorf("a line of somebody else: %v", got[i])
 		}
 		if i == 0 && got[i]["schedule"] != "*/5 * * * *" {
@@ -79,7 +86,8 @@ func TestForeign(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	const before = "SHELL=/bin/sh\n30 3 * *\t0 root  test -e /run/x || A=1 /sbin/scrub -A 5\\%\n@reboot nobody boot%in\n"
+	const before = "SHELL=/bin/sh\n30 3 * *\t0 root  test -e /run/x || A=1 /sbin/scrub -A 5\\%\n" +
+		"@reboot nobody boot%in\n"
 	if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +105,9 @@ func TestForeign(t *testing.T) {
 	gone.Purged = true
 	must(t, h, gone, diff.Purged)
 	name := "test -e /run/x || A=1 /sbin/scrub -A 5%"
-	want := "SHELL=/bin/sh\n# BEGIN job " + name + " of root\n0 4 * * * root test -e /run/x || A=1 /sbin/scrub -A 5\\%\n# END job " + name + " of root\n"
+	want := "SHELL=/bin/sh\n# BEGIN job " + name +
+		" of root\n0 4 * * * root test -e /run/x || A=1 /sbin/scrub -A 5\\%\n# END job " + name +
+		" of root\n"
 	if data, err := os.ReadFile(file); err != nil || string(data) != want {
 		t.Errorf("got  %q\nwant %q %v", data, want, err)
 	}
@@ -109,10 +119,12 @@ func TestTakesOver(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs")
 	h := newHandler(textfile.Editor{}, "there-is-no-such-program")
 	const other = "1 2 * * * root other\n"
-	if err := os.WriteFile(file, []byte("# mine\n*/5 \t* * * MON  root   do it\n"+other), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("# mine\n*/5 \t* * * MON  root   do it\n"+other),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := resourceOf(t, map[string]any{"name": "x", "file": file, "schedule": "*/5 * * * MON", "command": "do it"})
+	r := resourceOf(t, map[string]any{"name": "x", "file": file, "schedule": "*/5 * * * MON",
+		"command": "do it"})
 	r.Purged = true
 	must(t, h, r, diff.NoChange) // it is not ours
 	r.Purged = false
@@ -123,7 +135,8 @@ func TestTakesOver(t *testing.T) {
 		t.Fatalf("%q %v", data, err)
 	}
 	// What another job of ours says is not somebody else's.
-	must(t, h, resourceOf(t, map[string]any{"name": "y", "file": file, "schedule": "*/5 * * * MON", "command": "do it"}), diff.Created)
+	must(t, h, resourceOf(t, map[string]any{"name": "y", "file": file, "schedule": "*/5 * * * MON",
+		"command": "do it"}), diff.Created)
 	if data, err := os.ReadFile(file); err != nil || strings.Count(string(data), "do it") != 2 {
 		t.Fatalf("%q %v", data, err)
 	}

@@ -53,20 +53,25 @@ func TestCronRunsIt(t *testing.T) {
 	want := map[string]string{}
 	for name, attrs := range map[string]map[string]any{
 		"crontab": {"environment": map[string]any{"ODD": strings.ReplaceAll(odd, `"`, "")}},
-		"file":    {"environment": map[string]any{"ODD": "100%", "SHELL": "/bin/bash", "MAILTO": ""}, "file": filepath.Join(dir, "cron.d", "job")},
+		"file": {"environment": map[string]any{"ODD": "100%", "SHELL": "/bin/bash",
+			"MAILTO": ""}, "file": filepath.Join(dir, "cron.d", "job")},
 	} {
 		out := filepath.Join(dir, name+".out")
-		attrs["name"], attrs["user"], attrs["schedule"], attrs["input"] = name, "root", "@reboot", "first\nsecond 5%\n"
-		attrs["command"] = fmt.Sprintf(`{ cat; echo "$ODD 7%%"; } > '%[1]s.new' && mv '%[1]s.new' '%[1]s'`, out)
+		attrs["name"], attrs["user"], attrs["schedule"], attrs["input"] = name, "root", "@reboot",
+			"first\nsecond 5%\n"
+		attrs["command"] = fmt.Sprintf(
+			`{ cat; echo "$ODD 7%%"; } > '%[1]s.new' && mv '%[1]s.new' '%[1]s'`, out)
 		env, _ := attrs["environment"].(map[string]any)
 		want[out] = "first\nsecond 5%\n" + fmt.Sprint(env["ODD"]) + " 7%\n"
 		must(t, h, resourceOf(t, attrs), "created")
 	}
 	if roottest.Limited() {
-		return // a cron gives up its groups before it runs anything, which a user name space may forbid
+		// a cron gives up its groups before it runs anything, which a user name space may forbid
+		return
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	daemon := exec.CommandContext(ctx, within[0], append(within[1:len(within):len(within)], cron, "-f")...)
+	daemon := exec.CommandContext(ctx, within[0], append(within[1:len(within):len(within)], cron,
+		"-f")...)
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,9 @@ func canonical(schedule string) (string, error) {
 	}
 	all := fields()
 	if len(words) != len(all) {
-		return "", fmt.Errorf("a schedule has five fields (minute, hour, day of the month, month, day of the week), this one has %d", len(words))
+		return "",
+			fmt.Errorf("a schedule has five fields (minute, hour, day of the month, month, day "+
+				"of the week), this one has %d", len(words))
 	}
 	var values [5][]int
 	for i, f := range all {
@@ -89,16 +91,20 @@ func (f field) parse(s string) ([]int, error) {
 			}
 			switch {
 			case lo > hi:
-				return nil, fmt.Errorf("the range %s is empty: %d is above %d; write it as two ranges", body, lo, hi)
+				return nil,
+					fmt.Errorf("the range %s is empty: %d is above %d; write it as two ranges",
+						body, lo, hi)
 			case stepped && !isRange:
-				return nil, fmt.Errorf("a step needs a range or *, as in %s-%d/%s", body, f.hi, stepText)
+				return nil, fmt.Errorf("a step needs a range or *, as in %s-%d/%s", body, f.hi,
+					stepText)
 			}
 		}
 		step := 1
 		if stepped {
 			var err error
 			if step, err = number(stepText); err != nil || step < 1 || step > hi-lo && hi > lo {
-				return nil, fmt.Errorf("the step %q is not within 1 and %d", stepText, max(hi-lo, 1))
+				return nil, fmt.Errorf("the step %q is not within 1 and %d", stepText,
+					max(hi-lo, 1))
 			}
 		}
 		for v := lo; v <= hi; v += step {

@@ -19,7 +19,8 @@ func end(pid int) error {
 		for _, p := range descendants(pid) {
 			if !stopped[p] {
 				stopped[p], more = true, true
-				_ = syscall.Kill(p, syscall.SIGSTOP) // what has ended meanwhile, or may not be stopped, is left
+				// what has ended meanwhile, or may not be stopped, is left
+				_ = syscall.Kill(p, syscall.SIGSTOP)
 			}
 		}
 	}

@@ -22,25 +22,45 @@ func Run() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "exec::Run",
-			Description: "A command. Nothing remembers that it ran: without unless, onlyif, creates or reload_only it runs at every deploy and every repair; " +
-				"with them only when all of them say that it is needed. unless and onlyif run in dry runs, too, and must change nothing. " +
-				"Secrets belong into environment, as command lines can be seen by everybody on the machine. Purged, it does nothing.",
+			Description: "A command. Nothing remembers that it ran: without unless, onlyif, " +
+				"creates or reload_only it runs at every deploy and every repair; with them only " +
+				"when all of them say that it is needed. unless and onlyif run in dry runs, too, " +
+				"and must change nothing. Secrets belong into environment, as command lines can " +
+				"be seen by everybody on the machine. Purged, it does nothing.",
 			Attributes: []schema.Attribute{
-				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
-				{Name: "command", Type: command, Behaviour: schema.Parameter, Description: "a list is run as it is, text by /bin/sh -c"},
-				{Name: "unless", Type: guard, Behaviour: schema.Parameter, Description: "a command, as command is: not needed when it succeeds"},
-				{Name: "onlyif", Type: guard, Behaviour: schema.Parameter, Description: "a command, as command is: needed only when it succeeds"},
-				{Name: "creates", Type: `Optional[Pattern[/\A\//]]`, Behaviour: schema.Parameter, Description: "not needed when there is something at this path"},
+				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar,
+					Description: "its name"},
+				{Name: "command", Type: command, Behaviour: schema.Parameter,
+					Description: "a list is run as it is, text by /bin/sh -c"},
+				{Name: "unless", Type: guard, Behaviour: schema.Parameter,
+					Description: "a command, as command is: not needed when it succeeds"},
+				{Name: "onlyif", Type: guard, Behaviour: schema.Parameter,
+					Description: "a command, as command is: needed only when it succeeds"},
+				{Name: "creates", Type: `Optional[Pattern[/\A\//]]`, Behaviour: schema.Parameter,
+					Description: "not needed when there is something at this path"},
 				{Name: "reload_only", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "runs only when something it requires was changed and sent an event; creates, unless and onlyif are asked then"},
-				{Name: "timeout", Type: "Integer[1,86400]", Default: int64(300), Behaviour: schema.Parameter,
-					Description: "seconds that the command, and each of its conditions, may take; then it is ended with all that it started, but for daemons that have left it"},
-				{Name: "environment", Type: "Optional[Hash[String,String]]", Behaviour: schema.Parameter,
-					Description: "variables beside PATH, HOME, USER, LOGNAME and LANG; nothing else is handed on"},
-				{Name: "cwd", Type: `Optional[Pattern[/\A\//]]`, Behaviour: schema.Parameter, Description: "the directory it runs in; / unless said"},
-				{Name: "user", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "the user it runs as, by name or number, with the groups of that user"},
-				{Name: "umask", Type: `Optional[Pattern[/\A[0-7]{3,4}\z/]]`, Behaviour: schema.Parameter, Description: `the umask it runs with, in quotes: "0022"`},
-				{Name: "returns", Type: "Array[Integer[0,255],1]", Default: []any{int64(0)}, Behaviour: schema.Parameter, Description: "exit codes of the command that mean success"},
+					Description: "runs only when something it requires was changed and sent an " +
+						"event; creates, unless and onlyif are asked then"},
+				{Name: "timeout", Type: "Integer[1,86400]", Default: int64(300),
+					Behaviour: schema.Parameter,
+					Description: "seconds that the command, and each of its conditions, may " +
+						"take; then it is ended with all that it started, but for daemons that " +
+						"have left it"},
+				{Name: "environment", Type: "Optional[Hash[String,String]]",
+					Behaviour: schema.Parameter,
+					Description: "variables beside PATH, HOME, USER, LOGNAME and LANG; nothing " +
+						"else is handed on"},
+				{Name: "cwd", Type: `Optional[Pattern[/\A\//]]`, Behaviour: schema.Parameter,
+					Description: "the directory it runs in; / unless said"},
+				{Name: "user", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
+					Description: "the user it runs as, by name or number, with the groups of " +
+						"that user"},
+				{Name: "umask", Type: `Optional[Pattern[/\A[0-7]{3,4}\z/]]`,
+					Behaviour:   schema.Parameter,
+					Description: `the umask it runs with, in quotes: "0022"`},
+				{Name: "returns", Type: "Array[Integer[0,255],1]", Default: []any{int64(0)},
+					Behaviour:   schema.Parameter,
+					Description: "exit codes of the command that mean success"},
 			},
 			Features: []string{"reload"},
 			Machine:  true,
@@ -55,8 +75,10 @@ func validate(attrs map[string]any) []diag.Problem {
 	var out []diag.Problem
 	for _, name := range []string{"command", "unless", "onlyif"} {
 		if provider.HasSecret(attrs[name]) {
-			out = append(out, diag.Problem{Attribute: name, Message: "a secret in a command line can be seen by everybody on the machine",
-				Hint: "put it into environment and use the variable"})
+			out = append(out,
+				diag.Problem{Attribute: name,
+					Message: "a secret in a command line can be seen by everybody on the machine",
+					Hint:    "put it into environment and use the variable"})
 		}
 	}
 	env, _ := attrs["environment"].(map[string]any)
@@ -67,8 +89,9 @@ func validate(attrs map[string]any) []diag.Problem {
 	slices.Sort(names)
 	for _, name := range names {
 		if !validVariable(name) {
-			out = append(out, diag.Problem{Attribute: "environment", Message: fmt.Sprintf("%q cannot name a variable", name),
-				Hint: "use letters, digits and _, and no digit first"})
+			out = append(out, diag.Problem{Attribute: "environment",
+				Message: fmt.Sprintf("%q cannot name a variable", name),
+				Hint:    "use letters, digits and _, and no digit first"})
 		}
 	}
 	return out
@@ -174,7 +197,8 @@ func run(ctx *provider.Context, r provider.Resource) error {
 	began := time.Now()
 	end, err := start(ctx, r, argv)
 	returns, _ := r.Attributes["returns"].([]any)
-	ok := err == nil && (slices.Contains(returns, any(int64(end.code))) || returns == nil && end.code == 0)
+	ok := err == nil &&
+		(slices.Contains(returns, any(int64(end.code))) || returns == nil && end.code == 0)
 	level := ctx.Info
 	if !ok {
 		level = ctx.Error
@@ -185,9 +209,11 @@ func run(ctx *provider.Context, r provider.Resource) error {
 	if err != nil {
 		return err
 	}
-	level("ran the command", "exit_code", int64(end.code), "duration_ms", time.Since(began).Milliseconds())
+	level("ran the command", "exit_code", int64(end.code), "duration_ms",
+		time.Since(began).Milliseconds())
 	if !ok {
-		return provider.Errorf(provider.Retryable, "the command ended with exit code %d%s", end.code, end.why())
+		return provider.Errorf(provider.Retryable, "the command ended with exit code %d%s",
+			end.code, end.why())
 	}
 	return nil
 }

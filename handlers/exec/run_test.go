@@ -26,28 +26,30 @@ import (
 
 // TestConformance runs a command that has its effect once.
 func TestConformance(t *testing.T) {
-	providertest.Run(t, providertest.Subject{Definition: Run(), New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
-		file := func(name string) string { return filepath.Join(dir, name) }
-		run := func(name string) map[string]any {
-			return map[string]any{"name": name, "command": []any{"touch", file(name)}, "creates": file(name)}
-		}
-		first := run("a")
-		first["command"] = `echo "$TOKEN" >/dev/null && touch ` + file("a")
-		first["environment"] = map[string]any{"TOKEN": "s3cr3t"}
-		guarded := run("c")
-		guarded["unless"], guarded["onlyif"] = "test -e "+file("c"), []any{"true"}
-		return providertest.Case{
-			Attributes: first,
-			Others:     []map[string]any{run("b"), guarded},
-			World: func() (string, error) {
-				entries, err := os.ReadDir(dir)
-				return fmt.Sprint(entries), err
-			},
-			Vanish:  func() error { return os.Remove(file("a")) },
-			Secrets: []string{"s3cr3t"},
-			Lasting: true,
-		}, nil
-	}})
+	providertest.Run(t, providertest.Subject{Definition: Run(),
+		New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
+			file := func(name string) string { return filepath.Join(dir, name) }
+			run := func(name string) map[string]any {
+				return map[string]any{"name": name, "command": []any{"touch", file(name)},
+					"creates": file(name)}
+			}
+			first := run("a")
+			first["command"] = `echo "$TOKEN" >/dev/null && touch ` + file("a")
+			first["environment"] = map[string]any{"TOKEN": "s3cr3t"}
+			guarded := run("c")
+			guarded["unless"], guarded["onlyif"] = "test -e "+file("c"), []any{"true"}
+			return providertest.Case{
+				Attributes: first,
+				Others:     []map[string]any{run("b"), guarded},
+				World: func() (string, error) {
+					entries, err := os.ReadDir(dir)
+					return fmt.Sprint(entries), err
+				},
+				Vanish:  func() error { return os.Remove(file("a")) },
+				Secrets: []string{"s3cr3t"},
+				Lasting: true,
+			}, nil
+		}})
 }
 
 // result is what came of one apply.
@@ -101,7 +103,8 @@ func apply(ctx context.Context, t *testing.T, attrs map[string]any) result {
 func TestOutput(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "greet")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho \"hello $1\"\n"), 0o700); err != nil { // it is to be run
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho \"hello $1\"\n"), 0o700); err != nil {
+		// it is to be run
 		t.Fatal(err)
 	}
 	me, err := user.Current()
@@ -114,24 +117,42 @@ func TestOutput(t *testing.T) {
 		want  string
 	}{
 		{"text is for the shell", map[string]any{"command": "echo a; echo $((1 + 1))"}, "a\n2"},
-		{"a list is not for the shell", map[string]any{"command": []any{"echo", "$HOME; a  b", ""}}, "$HOME; a  b "},
-		{"both outputs are kept, in order", map[string]any{"command": "echo a; echo b >&2; echo c"}, "a\nb\nc"},
-		{"its input is empty", map[string]any{"command": "cat; read line || echo nothing"}, "nothing"},
+		{"a list is not for the shell", map[string]any{"command": []any{"echo", "$HOME; a  b", ""}},
+			"$HOME; a  b "},
+		{"both outputs are kept, in order", map[string]any{"command": "echo a; echo b >&2; echo c"},
+			"a\nb\nc"},
+		{"its input is empty", map[string]any{"command": "cat; read line || echo nothing"},
+			"nothing"},
 		{"it runs in the root", map[string]any{"command": "pwd"}, "/"},
 		{"or where it is told to", map[string]any{"command": "pwd -P", "cwd": "/usr"}, "/usr"},
-		{"a program by a relative path is in that directory", map[string]any{"command": []any{"./greet", "x"}, "cwd": dir}, "hello x"},
-		{"a program is looked for in the PATH that it gets", map[string]any{"command": []any{"greet", "y"}, "environment": map[string]any{"PATH": dir + ":/bin:/usr/bin"}}, "hello y"},
-		{"whose parts may be relative", map[string]any{"command": []any{"greet", "z"}, "cwd": "/", "environment": map[string]any{"PATH": "/bin:" + dir[1:]}}, "hello z"},
-		{"the environment is small", map[string]any{"command": "env | grep -v -e ^HOME= -e ^USER= -e ^LOGNAME= -e ^PWD= -e ^SHLVL= -e ^OLDPWD= -e ^_= | sort"},
+		{"a program by a relative path is in that directory",
+			map[string]any{"command": []any{"./greet", "x"}, "cwd": dir}, "hello x"},
+		{"a program is looked for in the PATH that it gets",
+			map[string]any{"command": []any{"greet", "y"},
+				"environment": map[string]any{"PATH": dir + ":/bin:/usr/bin"}}, "hello y"},
+		{"whose parts may be relative", map[string]any{"command": []any{"greet", "z"}, "cwd": "/",
+			"environment": map[string]any{"PATH": "/bin:" + dir[1:]}}, "hello z"},
+		{"the environment is small",
+			map[string]any{"command": "env | grep -v -e ^HOME= -e ^USER= -e ^LOGNAME= -e ^PWD= " +
+				"-e ^SHLVL= -e ^OLDPWD= -e ^_= | sort"},
 			"LANG=C.UTF-8\nPATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-		{"and can be added to", map[string]any{"command": `echo "$A$B"`, "environment": map[string]any{"A": "1 '\"$", "B": "\n2"}}, "1 '\"$\n2"},
+		{"and can be added to", map[string]any{"command": `echo "$A$B"`,
+			"environment": map[string]any{"A": "1 '\"$", "B": "\n2"}}, "1 '\"$\n2"},
 		{"it has a home", map[string]any{"command": "env | grep ^HOME="}, "HOME=" + me.HomeDir},
-		{"what is not text is shown all the same", map[string]any{"command": `printf 'a\377b\n'`}, "a?b"},
-		{"another exit code may mean success", map[string]any{"command": "echo fine; exit 3", "returns": []any{int64(0), int64(3)}}, "fine"},
-		{"the umask is set", map[string]any{"command": []any{"sh", "-c", "umask"}, "umask": "0027"}, "0027"},
-		{"arguments pass the umask as they are", map[string]any{"command": []any{"printf", "%s|", "a b", "$c", "-d"}, "umask": "0027"}, "a b|$c|-d|"},
-		{"the user that this runs as is no other", map[string]any{"command": "id -u", "user": strconv.Itoa(os.Getuid())}, strconv.Itoa(os.Getuid())},
-		{"what goes on in the background does not hold it up", map[string]any{"command": "(trap '' HUP; exec sleep 30) & echo on"}, "on"},
+		{"what is not text is shown all the same", map[string]any{"command": `printf 'a\377b\n'`},
+			"a?b"},
+		{"another exit code may mean success", map[string]any{"command": "echo fine; exit 3",
+			"returns": []any{int64(0), int64(3)}}, "fine"},
+		{"the umask is set", map[string]any{"command": []any{"sh", "-c", "umask"}, "umask": "0027"},
+			"0027"},
+		{"arguments pass the umask as they are",
+			map[string]any{"command": []any{"printf", "%s|", "a b", "$c", "-d"}, "umask": "0027"},
+			"a b|$c|-d|"},
+		{"the user that this runs as is no other",
+			map[string]any{"command": "id -u", "user": strconv.Itoa(os.Getuid())},
+			strconv.Itoa(os.Getuid())},
+		{"what goes on in the background does not hold it up",
+			map[string]any{"command": "(trap '' HUP; exec sleep 30) & echo on"}, "on"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			got := apply(t.Context(), t, tc.attrs)
@@ -161,30 +182,58 @@ func TestErrors(t *testing.T) {
 		class provider.Class
 		text  string
 	}{
-		{"it fails", map[string]any{"command": "echo first; echo why >&2; exit 7"}, provider.Retryable, "the command ended with exit code 7: why"},
-		{"0 may mean failure", map[string]any{"command": "true", "returns": []any{int64(1)}}, provider.Retryable, "exit code 0"},
-		{"a signal ends it", map[string]any{"command": "kill -TERM $$"}, provider.Retryable, "ended by a signal: signal: terminated"},
-		{"there is no such program", map[string]any{"command": []any{"no-such-program"}}, provider.Retryable, "no-such-program cannot be started: there is no such program"},
-		{"nor at a path", map[string]any{"command": []any{"/no/such/program"}}, provider.Retryable, "no such program"},
-		{"nor with a umask", map[string]any{"command": []any{"no-such-program"}, "umask": "077"}, provider.Retryable, "no such program"},
-		{"it must be executable", map[string]any{"command": []any{plain}}, provider.Terminal, "permission denied; it must be executable"},
-		{"also in the PATH", map[string]any{"command": []any{"plain"}, "environment": map[string]any{"PATH": dir}}, provider.Terminal, "it must be executable"},
-		{"a directory is not a program", map[string]any{"command": []any{dir}}, provider.Terminal, "permission denied"},
-		{"a script names its interpreter", map[string]any{"command": []any{file("bare", "true\n", 0o700)}}, provider.Terminal, "a script begins with #!"},
-		{"and that exists", map[string]any{"command": []any{file("lost", "#!/no/such/sh\n", 0o700)}}, provider.Retryable, "no interpreter"},
-		{"its directory is missing", map[string]any{"command": "true", "cwd": dir + "/none"}, provider.Retryable, "cannot run in " + dir + "/none"},
-		{"its directory is none", map[string]any{"command": "true", "cwd": plain}, provider.NeedsChange, "which is not a directory"},
-		{"there is no such user", map[string]any{"command": "true", "user": "no-such-user"}, provider.Retryable, `no user "no-such-user"`},
-		{"arguments are too long", map[string]any{"command": []any{"true", strings.Repeat("x", 4<<20)}}, provider.NeedsChange, "too long"},
-		{"time is up", map[string]any{"command": "echo slow; exec sleep 60", "timeout": int64(1)}, provider.Retryable, "took longer than 1s and was ended"},
-		{"a condition cannot be asked", map[string]any{"command": "true", "unless": []any{"no-such-program"}}, provider.Retryable, "unless: no-such-program"},
-		{"a variable cannot be", map[string]any{"command": "true", "environment": map[string]any{"A": "s3cr3t\x00"}}, provider.Retryable, "cannot be started"},
-		{"creates cannot be asked", map[string]any{"command": "true", "creates": "/" + strings.Repeat("x", 300)}, provider.Retryable, "creates: "},
+		{"it fails", map[string]any{"command": "echo first; echo why >&2; exit 7"},
+			provider.Retryable, "the command ended with exit code 7: why"},
+		{"0 may mean failure", map[string]any{"command": "true", "returns": []any{int64(1)}},
+			provider.Retryable, "exit code 0"},
+		{"a signal ends it", map[string]any{"command": "kill -TERM $$"}, provider.Retryable,
+			"ended by a signal: signal: terminated"},
+		{"there is no such program", map[string]any{"command": []any{"no-such-program"}},
+			provider.Retryable, "no-such-program cannot be started: there is no such program"},
+		{"nor at a path", map[string]any{"command": []any{"/no/such/program"}}, provider.Retryable,
+			"no such program"},
+		{"nor with a umask", map[string]any{"command": []any{"no-such-program"}, "umask": "077"},
+			provider.Retryable, "no such program"},
+		{"it must be executable", map[string]any{"command": []any{plain}}, provider.Terminal,
+			"permission denied; it must be executable"},
+		{"also in the PATH", map[string]any{"command": []any{"plain"},
+			"environment": map[string]any{"PATH": dir}}, provider.Terminal,
+			"it must be executable"},
+		{"a directory is not a program", map[string]any{"command": []any{dir}}, provider.Terminal,
+			"permission denied"},
+		{"a script names its interpreter",
+			map[string]any{"command": []any{file("bare", "true\n", 0o700)}}, provider.Terminal,
+			"a script begins with #!"},
+		{"and that exists",
+			map[string]any{"command": []any{file("lost", "#!/no/such/sh\n", 0o700)}},
+			provider.Retryable, "no interpreter"},
+		{"its directory is missing", map[string]any{"command": "true", "cwd": dir + "/none"},
+			provider.Retryable, "cannot run in " + dir + "/none"},
+		{"its directory is none", map[string]any{"command": "true", "cwd": plain},
+			provider.NeedsChange, "which is not a directory"},
+		{"there is no such user", map[string]any{"command": "true", "user": "no-such-user"},
+			provider.Retryable, `no user "no-such-user"`},
+		{"arguments are too long",
+			map[string]any{"command": []any{"true", strings.Repeat("x", 4<<20)}},
+			provider.NeedsChange, "too long"},
+		{"time is up", map[string]any{"command": "echo slow; exec sleep 60", "timeout": int64(1)},
+			provider.Retryable, "took longer than 1s and was ended"},
+		{"a condition cannot be asked",
+			map[string]any{"command": "true", "unless": []any{"no-such-program"}},
+			provider.Retryable, "unless: no-such-program"},
+		{"a variable cannot be",
+			map[string]any{"command": "true", "environment": map[string]any{"A": "s3cr3t\x00"}},
+			provider.Retryable, "cannot be started"},
+		{"creates cannot be asked",
+			map[string]any{"command": "true", "creates": "/" + strings.Repeat("x", 300)},
+			provider.Retryable, "creates: "},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			got := apply(t.Context(), t, tc.attrs)
-			if got.err == nil || provider.ClassOf(got.err) != tc.class || !strings.Contains(got.err.Error(), tc.text) {
-				t.Fatalf("%q, %s: %v\nexpected %s with %q", got.change, provider.ClassOf(got.err), got.err, tc.class, tc.text)
+			if got.err == nil || provider.ClassOf(got.err) != tc.class ||
+				!strings.Contains(got.err.Error(), tc.text) {
+				t.Fatalf("%q, %s: %v\nexpected %s with %q", got.change, provider.ClassOf(got.err),
+					got.err, tc.class, tc.text)
 			}
 			if all := got.host.Output() + got.err.Error(); strings.Contains(all, "s3cr3t") {
 				t.Fatalf("the environment is shown: %s", all)
@@ -199,9 +248,11 @@ func TestAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		other = "root"
 	}
-	got := apply(t.Context(), t, map[string]any{"command": "id -un; echo $HOME $USER; id -gn", "user": other})
+	got := apply(t.Context(), t, map[string]any{"command": "id -un; echo $HOME $USER; id -gn",
+		"user": other})
 	if os.Geteuid() != 0 {
-		if provider.ClassOf(got.err) != provider.Terminal || !strings.Contains(got.err.Error(), "only the superuser") {
+		if provider.ClassOf(got.err) != provider.Terminal ||
+			!strings.Contains(got.err.Error(), "only the superuser") {
 			t.Fatal(got.err)
 		}
 		return
@@ -227,15 +278,23 @@ func TestConditions(t *testing.T) {
 		{"unless fails, with any code", map[string]any{"unless": "exit 2"}, diff.Created},
 		{"onlyif succeeds", map[string]any{"onlyif": []any{"true"}}, diff.Created},
 		{"onlyif fails", map[string]any{"onlyif": []any{"false"}}, diff.NoChange},
-		{"returns is not for conditions", map[string]any{"onlyif": "exit 3", "returns": []any{int64(0), int64(3)}}, diff.NoChange},
+		{"returns is not for conditions",
+			map[string]any{"onlyif": "exit 3", "returns": []any{int64(0), int64(3)}},
+			diff.NoChange},
 		{"creates is there", map[string]any{"creates": there}, diff.NoChange},
-		{"creates is not there", map[string]any{"creates": filepath.Join(there, "none")}, diff.Created},
-		{"nor the directory it is in", map[string]any{"creates": filepath.Join(there, "none/none")}, diff.Created},
+		{"creates is not there", map[string]any{"creates": filepath.Join(there, "none")},
+			diff.Created},
+		{"nor the directory it is in", map[string]any{"creates": filepath.Join(there, "none/none")},
+			diff.Created},
 		{"a link that leads nowhere is there", map[string]any{"creates": dangling}, diff.NoChange},
-		{"all of them have to say so", map[string]any{"creates": filepath.Join(there, "none"), "unless": "false", "onlyif": "false"}, diff.NoChange},
+		{"all of them have to say so", map[string]any{"creates": filepath.Join(there, "none"),
+			"unless": "false", "onlyif": "false"}, diff.NoChange},
 		{"reload_only waits for an event", map[string]any{"reload_only": true}, diff.NoChange},
-		{"conditions have the environment, the directory and the umask", map[string]any{"onlyif": `test "$A" = 1 && test "$(pwd)" = /usr && test "$(umask)" = 0077`,
-			"environment": map[string]any{"A": "1"}, "cwd": "/usr", "umask": "077"}, diff.Created},
+		{"conditions have the environment, the directory and the umask",
+			map[string]any{
+				"onlyif":      `test "$A" = 1 && test "$(pwd)" = /usr && test "$(umask)" = 0077`,
+				"environment": map[string]any{"A": "1"}, "cwd": "/usr", "umask": "077"},
+			diff.Created},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			tc.attrs["command"] = "true"
@@ -250,7 +309,8 @@ func TestPurgedDoesNothing(t *testing.T) {
 	r := want(t, map[string]any{"command": "exit 1", "unless": "exit 1"})
 	r.Purged = true
 	c := providertest.NewHost(nil).Context(t.Context(), provider.Options{})
-	if obs, err := (handler{}).Read(c, provider.ReadRequest{Resource: r}); err != nil || obs.Exists {
+	if obs, err := (handler{}).Read(c, provider.ReadRequest{Resource: r}); err != nil ||
+		obs.Exists {
 		t.Fatal(obs, err)
 	}
 	if _, err := (handler{}).Delete(c, provider.DeleteRequest{Resource: r}); err != nil {
@@ -265,17 +325,23 @@ func TestReload(t *testing.T) {
 		ran   bool
 		fails bool
 	}{
-		{"what waits for an event runs", map[string]any{"reload_only": true, "command": "true"}, true, false},
+		{"what waits for an event runs", map[string]any{"reload_only": true, "command": "true"},
+			true, false},
 		{"what has run already does not", map[string]any{"command": "exit 1"}, false, false},
 		{"it may fail", map[string]any{"reload_only": true, "command": "exit 1"}, false, true},
-		{"conditions are asked, too", map[string]any{"reload_only": true, "command": "exit 1", "onlyif": "false"}, false, false},
-		{"and may say that it is needed", map[string]any{"reload_only": true, "command": "true", "unless": "false"}, true, false},
-		{"or cannot be asked", map[string]any{"reload_only": true, "command": "true", "unless": []any{"no-such-program"}}, false, true},
+		{"conditions are asked, too", map[string]any{"reload_only": true, "command": "exit 1",
+			"onlyif": "false"}, false, false},
+		{"and may say that it is needed", map[string]any{"reload_only": true, "command": "true",
+			"unless": "false"}, true, false},
+		{"or cannot be asked", map[string]any{"reload_only": true, "command": "true",
+			"unless": []any{"no-such-program"}}, false, true},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			host := providertest.NewHost(nil)
-			err := handler{}.Reload(host.Context(t.Context(), provider.Options{Reload: true}), provider.ReadRequest{Resource: want(t, tc.attrs)})
-			if _, ran := host.AttributeChanges()["reload"]; ran != tc.ran || (err != nil) != tc.fails {
+			err := handler{}.Reload(host.Context(t.Context(), provider.Options{Reload: true}),
+				provider.ReadRequest{Resource: want(t, tc.attrs)})
+			if _, ran := host.AttributeChanges()["reload"]; ran != tc.ran ||
+				(err != nil) != tc.fails {
 				t.Fatalf("ran = %t, %v", ran, err)
 			}
 		})
@@ -294,9 +360,13 @@ func TestAllIsKilled(t *testing.T) {
 	}{
 		{"when time is up", map[string]any{"timeout": int64(1)}, "", false, "took longer than 1s"},
 		{"when the caller gives up", map[string]any{}, "", true, "was ended: context canceled"},
-		{"also in a group of its own", map[string]any{}, "timeout 300", true, "was ended: context canceled"},
-		{"also in a session of its own", map[string]any{}, "setsid --wait", true, "was ended: context canceled"},
-		{"also further down", map[string]any{}, "setsid --wait timeout 300 sh -c 'setsid --wait \"$@\" & wait' -", true, "was ended: context canceled"},
+		{"also in a group of its own", map[string]any{}, "timeout 300", true,
+			"was ended: context canceled"},
+		{"also in a session of its own", map[string]any{}, "setsid --wait", true,
+			"was ended: context canceled"},
+		{"also further down", map[string]any{},
+			"setsid --wait timeout 300 sh -c 'setsid --wait \"$@\" & wait' -", true,
+			"was ended: context canceled"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			pipe := filepath.Join(t.TempDir(), "pipe")
@@ -314,7 +384,8 @@ func TestAllIsKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer read.Close()
-			tc.attrs["command"] = fmt.Sprintf("%s sh -c 'trap \"\" TERM HUP INT; echo started; sleep 300' >%s & sleep 300", tc.by, pipe)
+			tc.attrs["command"] = fmt.Sprintf("%s sh -c 'trap \"\" TERM HUP INT; echo started; "+
+				"sleep 300' >%s & sleep 300", tc.by, pipe)
 			done := make(chan result, 1)
 			go func() { done <- apply(ctx, t, tc.attrs) }()
 			started := make([]byte, 8)
@@ -346,12 +417,14 @@ func TestMuchOutputIsBounded(t *testing.T) {
 		first, last  string
 	}{
 		{"many lines", "echo first; yes | head -c 50000000; echo last", "first", "last"},
-		{"one long line is not shown in part", "head -c 50000000 /dev/zero | tr '\\0' x; echo; echo last", "… ", "last"},
+		{"one long line is not shown in part",
+			"head -c 50000000 /dev/zero | tr '\\0' x; echo; echo last", "… ", "last"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			got := apply(t.Context(), t, map[string]any{"command": tc.command})
 			said := got.said()
-			if got.err != nil || len(said) > keepHead+keepTail+100 || !strings.HasPrefix(said, tc.first) || !strings.HasSuffix(said, tc.last) ||
+			if got.err != nil || len(said) > keepHead+keepTail+100 ||
+				!strings.HasPrefix(said, tc.first) || !strings.HasSuffix(said, tc.last) ||
 				!strings.Contains(said, "bytes left out") {
 				t.Fatalf("%v: %d bytes, %.50q", got.err, len(said), said)
 			}
@@ -370,7 +443,8 @@ func TestSecretsAreNotInArguments(t *testing.T) {
 	got := apply(t.Context(), t, map[string]any{
 		"command":     `test ${#TOKEN} = 6 && tr '\0' ' ' </proc/$$/cmdline && tr '\0' ' ' </proc/$PPID/cmdline`,
 		"environment": map[string]any{"TOKEN": "s3cr3t"}, "umask": "022"})
-	if got.err != nil || !strings.Contains(got.said(), "test ${#TOKEN} = 6") || strings.Contains(got.said(), "s3cr3t") {
+	if got.err != nil || !strings.Contains(got.said(), "test ${#TOKEN} = 6") ||
+		strings.Contains(got.said(), "s3cr3t") {
 		t.Fatalf("%v: %q", got.err, got.said())
 	}
 }
@@ -382,12 +456,19 @@ func TestValidate(t *testing.T) {
 		attrs map[string]any
 		want  []diag.Problem
 	}{
-		{"a secret in a variable is fine", map[string]any{"command": "true", "environment": map[string]any{"TOKEN": secret}}, nil},
-		{"a secret as the command", map[string]any{"command": secret}, []diag.Problem{{Attribute: "command"}}},
-		{"a secret among its arguments", map[string]any{"command": []any{"login", secret}}, []diag.Problem{{Attribute: "command"}}},
-		{"and in conditions", map[string]any{"unless": secret, "onlyif": []any{secret}}, []diag.Problem{{Attribute: "unless"}, {Attribute: "onlyif"}}},
-		{"variables that cannot be", map[string]any{"environment": map[string]any{"A=B": "", "1": "", "": "", "a-b": "", "_ok1": ""}},
-			[]diag.Problem{{Attribute: "environment"}, {Attribute: "environment"}, {Attribute: "environment"}, {Attribute: "environment"}}},
+		{"a secret in a variable is fine",
+			map[string]any{"command": "true", "environment": map[string]any{"TOKEN": secret}}, nil},
+		{"a secret as the command", map[string]any{"command": secret},
+			[]diag.Problem{{Attribute: "command"}}},
+		{"a secret among its arguments", map[string]any{"command": []any{"login", secret}},
+			[]diag.Problem{{Attribute: "command"}}},
+		{"and in conditions", map[string]any{"unless": secret, "onlyif": []any{secret}},
+			[]diag.Problem{{Attribute: "unless"}, {Attribute: "onlyif"}}},
+		{"variables that cannot be",
+			map[string]any{"environment": map[string]any{"A=B": "", "1": "", "": "", "a-b": "",
+				"_ok1": ""}},
+			[]diag.Problem{{Attribute: "environment"}, {Attribute: "environment"},
+				{Attribute: "environment"}, {Attribute: "environment"}}},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			got := validate(tc.attrs)
@@ -410,7 +491,8 @@ func TestCallTimeout(t *testing.T) {
 		r    provider.Resource
 		want time.Duration
 	}{
-		{"two conditions and the command, and some to end them", want(t, map[string]any{"command": "true", "timeout": int64(60)}), 195 * time.Second},
+		{"two conditions and the command, and some to end them",
+			want(t, map[string]any{"command": "true", "timeout": int64(60)}), 195 * time.Second},
 		{"a value that is not known yet", provider.Resource{}, 18 * time.Second},
 	} {
 		t.Run(tc.why, func(t *testing.T) {

@@ -46,7 +46,8 @@ func (e ended) why() string {
 // readsLikeError reports whether a line of output says, as programs do, that something went wrong.
 func readsLikeError(line string) bool {
 	line = strings.ToLower(line)
-	for _, word := range []string{"error:", "error ", "fatal", "failed", "cannot ", "can't ", "could not ", "unable to ", "denied",
+	for _, word := range []string{"error:", "error ", "fatal", "failed", "cannot ", "can't ",
+		"could not ", "unable to ", "denied",
 		"not found", "no such ", "refused", "panic:", "e: "} {
 		if strings.HasPrefix(line, word) || strings.Contains(line, word) && word != "e: " {
 			return true
@@ -76,12 +77,15 @@ func start(ctx *provider.Context, r provider.Resource, argv []string) (ended, er
 	case ctx.Err() != nil:
 		return end, provider.Errorf(provider.Retryable, "%s was ended: %w", argv[0], ctx.Err())
 	case limit.Err() != nil:
-		return end, provider.Errorf(provider.Retryable, "%s took longer than %s and was ended; raise timeout if it needs more", argv[0], timeout(r))
+		return end, provider.Errorf(provider.Retryable,
+			"%s took longer than %s and was ended; raise timeout if it needs more", argv[0],
+			timeout(r))
 	case errors.As(err, &exit) && exit.Exited():
 		end.code = exit.ExitCode()
 		return end, nil
 	case errors.As(err, &exit):
-		return end, provider.Errorf(provider.Retryable, "%s was ended by a signal: %v%s", argv[0], exit, end.why())
+		return end, provider.Errorf(provider.Retryable, "%s was ended by a signal: %v%s", argv[0],
+			exit, end.why())
 	}
 	return end, notStarted(argv[0], cmd.Dir, err)
 }
@@ -103,7 +107,8 @@ func prepare(ctx context.Context, r provider.Resource, argv []string) (*exec.Cmd
 	}
 	args := argv
 	if mask, _ := r.Attributes["umask"].(string); mask != "" {
-		args = slices.Concat([]string{"/bin/sh", "-c", `umask "$0" && exec "$@"`, mask, program}, argv[1:])
+		args = slices.Concat([]string{"/bin/sh", "-c", `umask "$0" && exec "$@"`, mask, program},
+			argv[1:])
 		program = args[0]
 	}
 	cmd := exec.CommandContext(ctx, program)
@@ -142,17 +147,23 @@ func notStarted(name, dir string, err error) error {
 	if info, e := os.Stat(dir); e != nil {
 		return provider.Errorf(provider.Retryable, "%s cannot run in %s: %w", name, dir, e)
 	} else if !info.IsDir() {
-		return provider.Errorf(provider.NeedsChange, "%s cannot run in %s, which is not a directory", name, dir)
+		return provider.Errorf(provider.NeedsChange,
+			"%s cannot run in %s, which is not a directory", name, dir)
 	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return provider.Errorf(provider.Retryable, "%s cannot be started: there is no such program, or no interpreter for it", name)
+		return provider.Errorf(provider.Retryable,
+			"%s cannot be started: there is no such program, or no interpreter for it", name)
 	case errors.Is(err, os.ErrPermission):
-		return provider.Errorf(provider.Terminal, "%s cannot be started: %w; it must be executable, and only the superuser may become another user", name, err)
+		return provider.Errorf(provider.Terminal,
+			"%s cannot be started: %w; it must be executable, and only the superuser may become "+
+				"another user", name, err)
 	case errors.Is(err, syscall.ENOEXEC):
-		return provider.Errorf(provider.Terminal, "%s cannot be started: %w; a script begins with #! and its interpreter", name, err)
+		return provider.Errorf(provider.Terminal,
+			"%s cannot be started: %w; a script begins with #! and its interpreter", name, err)
 	case errors.Is(err, syscall.E2BIG):
-		return provider.Errorf(provider.NeedsChange, "%s cannot be started: arguments and environment are too long", name)
+		return provider.Errorf(provider.NeedsChange,
+			"%s cannot be started: arguments and environment are too long", name)
 	}
 	return provider.Errorf(provider.Retryable, "%s cannot be started: %w", name, err)
 }
@@ -185,7 +196,8 @@ func identity(r provider.Resource) (runner, error) {
 	}
 	groups, err := u.GroupIds()
 	if err != nil {
-		return runner{}, provider.Errorf(provider.Retryable, "look up the groups of %q: %w", asked, err)
+		return runner{}, provider.Errorf(provider.Retryable, "look up the groups of %q: %w", asked,
+			err)
 	}
 	who.credential = &syscall.Credential{}
 	ids := []*uint32{&who.credential.Uid, &who.credential.Gid}

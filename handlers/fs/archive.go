@@ -23,31 +23,67 @@ func Archive() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "fs::Archive",
-			Description: "The content of a tar or zip file in a directory. A list of what was unpacked stands there, too, hidden: so what is changed or missing is repaired, what a new " +
-				"archive has no more is removed, and purged, all of it goes and nothing else. An archive is read to its end before the first file is written, and " +
-				"refused when anything in it would lead out of the directory, is a device, or is more than the limits allow. Files belong to whom owner and group say, never to whom the archive says.",
+			Description: "The content of a tar or zip file in a directory. A list of what was " +
+				"unpacked stands there, too, hidden: so what is changed or missing is repaired, " +
+				"what a new archive has no more is removed, and purged, all of it goes and " +
+				"nothing else. An archive is read to its end before the first file is written, " +
+				"and refused when anything in it would lead out of the directory, is a device, " +
+				"or is more than the limits allow. Files belong to whom owner and group say, " +
+				"never to whom the archive says.",
 			Attributes: append([]schema.Attribute{
-				{Name: "path", Type: pathType, Behaviour: schema.Namevar, Description: "the directory that it is unpacked into: an absolute path; it is made when it is missing"},
-				{Name: "name", Type: `Pattern[/\A[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\z/]`, Default: "archive", Behaviour: schema.Namevar, Description: "what tells it from other archives in the same directory"},
-				{Name: "source", Type: "String[1]", Description: "the archive: {file: path}, the absolute path of one on the machine, or an http or https URL, which the machine fetches it from whenever something has to be unpacked"},
-				{Name: "username", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "the user of a server that asks for one"},
-				{Name: "password", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Sensitive: true, Description: "the password or token of a server that asks for one, over https"},
-				{Name: "checksum", Type: `Optional[Pattern[/\A(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})\z/]]`, Behaviour: schema.Parameter, Description: "what the bytes of the archive must come to: sha256:… or sha512:…; for a URL it has to be given"},
-				{Name: "format", Type: "Optional[Enum['tar','tar.gz','tar.bz2','tar.xz','tar.zst','zip']]", Behaviour: schema.Parameter, Description: "what it is; left out, its first bytes say so"},
-				{Name: "strip", Type: "Integer[0,100]", Default: int64(0), Behaviour: schema.Parameter, Description: "how many directories are taken from the front of each name; what has no more is left out"},
-				{Name: "creates", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "a path, from the directory or absolute: when there is something, all is taken to be well, and nothing is compared"},
-				{Name: "verify", Type: "Enum[full,quick]", Default: "full", Behaviour: schema.Parameter, Description: "how files are compared: by their bytes, or quickly, by size, mode and time"},
-				{Name: "max_size", Type: "Integer[1]", Default: int64(10 << 30), Behaviour: schema.Parameter, Description: "how many bytes the files may have together"},
-				{Name: "max_files", Type: "Integer[1,10000000]", Default: int64(500_000), Behaviour: schema.Parameter, Description: "how many files, links and directories there may be"},
-				{Name: "drifted", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "what is missing or not as it was unpacked, the first of it"},
+				{Name: "path", Type: pathType, Behaviour: schema.Namevar,
+					Description: "the directory that it is unpacked into: an absolute path; it " +
+						"is made when it is missing"},
+				{Name: "name", Type: `Pattern[/\A[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\z/]`,
+					Default: "archive", Behaviour: schema.Namevar,
+					Description: "what tells it from other archives in the same directory"},
+				{Name: "source", Type: "String[1]",
+					Description: "the archive: {file: path}, the absolute path of one on the " +
+						"machine, or an http or https URL, which the machine fetches it from " +
+						"whenever something has to be unpacked"},
+				{Name: "username", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
+					Description: "the user of a server that asks for one"},
+				{Name: "password", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
+					Sensitive:   true,
+					Description: "the password or token of a server that asks for one, over https"},
+				{Name: "checksum",
+					Type:      `Optional[Pattern[/\A(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})\z/]]`,
+					Behaviour: schema.Parameter,
+					Description: "what the bytes of the archive must come to: sha256:… or " +
+						"sha512:…; for a URL it has to be given"},
+				{Name: "format",
+					Type:        "Optional[Enum['tar','tar.gz','tar.bz2','tar.xz','tar.zst','zip']]",
+					Behaviour:   schema.Parameter,
+					Description: "what it is; left out, its first bytes say so"},
+				{Name: "strip", Type: "Integer[0,100]", Default: int64(0),
+					Behaviour: schema.Parameter,
+					Description: "how many directories are taken from the front of each name; " +
+						"what has no more is left out"},
+				{Name: "creates", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
+					Description: "a path, from the directory or absolute: when there is " +
+						"something, all is taken to be well, and nothing is compared"},
+				{Name: "verify", Type: "Enum[full,quick]", Default: "full",
+					Behaviour: schema.Parameter,
+					Description: "how files are compared: by their bytes, or quickly, by size, " +
+						"mode and time"},
+				{Name: "max_size", Type: "Integer[1]", Default: int64(10 << 30),
+					Behaviour:   schema.Parameter,
+					Description: "how many bytes the files may have together"},
+				{Name: "max_files", Type: "Integer[1,10000000]", Default: int64(500_000),
+					Behaviour:   schema.Parameter,
+					Description: "how many files, links and directories there may be"},
+				{Name: "drifted", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly,
+					Description: "what is missing or not as it was unpacked, the first of it"},
 			}, parameters(ownerAttributes())...),
 			Features: []string{schema.FeatureFiles},
 			Machine:  true,
 			Timeout:  30 * time.Minute,
 			Validate: validArchive,
 			Relations: append(parentRelations(),
-				schema.Relation{Kind: schema.Require, Type: "fs::Directory", Keys: map[string]string{"path": "$path"}},
-				schema.Relation{Kind: schema.Require, Type: "fs::File", Keys: map[string]string{"path": "$source"}},
+				schema.Relation{Kind: schema.Require, Type: "fs::Directory",
+					Keys: map[string]string{"path": "$path"}},
+				schema.Relation{Kind: schema.Require, Type: "fs::File",
+					Keys: map[string]string{"path": "$source"}},
 			),
 		},
 		Handler: archive{},
@@ -67,11 +103,18 @@ func validArchive(attrs map[string]any) []diag.Problem {
 	if s, ok := attrs["source"].(string); ok && isURL(s) {
 		out = append(out, validURL(attrs)...)
 	} else if ok && (!filepath.IsAbs(s) || filepath.Clean(s) != s) {
-		out = append(out, diag.Problem{Attribute: "source", Message: fmt.Sprintf("%q is not an absolute path in its shortest form", s), Hint: "write {file: path} for one beside the document"})
+		out = append(out,
+			diag.Problem{Attribute: "source",
+				Message: fmt.Sprintf("%q is not an absolute path in its shortest form", s),
+				Hint:    "write {file: path} for one beside the document"})
 	}
 	if f, ok := attrs["source"].(resource.File); ok {
-		if sum, ok := attrs["checksum"].(string); ok && strings.HasPrefix(sum, "sha256:") && f.Hash != "" && sum != "sha256:"+f.Hash {
-			out = append(out, diag.Problem{Attribute: "checksum", Message: "the file that is uploaded has the checksum sha256:" + f.Hash, Hint: "it may be another version, or damaged"})
+		if sum, ok := attrs["checksum"].(string); ok && strings.HasPrefix(sum, "sha256:") &&
+			f.Hash != "" && sum != "sha256:"+f.Hash {
+			out = append(out,
+				diag.Problem{Attribute: "checksum",
+					Message: "the file that is uploaded has the checksum sha256:" + f.Hash,
+					Hint:    "it may be another version, or damaged"})
 		}
 	}
 	return out
@@ -115,7 +158,9 @@ const manifestFormat = 1
 // most bytes of a manifest that are read.
 const maxManifest = 1 << 30
 
-func manifestName(r provider.Resource) string { return "." + text(r, "name") + ".southbound-archive" }
+func manifestName(r provider.Resource) string {
+	return "." + text(r, "name") + ".southbound-archive"
+}
 
 // hiddenName matches the names that are ours, in every archive.
 var hiddenName = pattern.Lazy(`\.southbound-(archive|[0-9a-f]{8})\z`)
@@ -174,7 +219,8 @@ func (c *contents) add(e entry) error {
 	}
 	if i, known := c.at[e.Name]; known {
 		if c.entries[i].Kind != e.Kind {
-			return refused("%q is there twice, as a %s and as a %s", e.Name, c.entries[i].Kind, e.Kind)
+			return refused("%q is there twice, as a %s and as a %s", e.Name, c.entries[i].Kind,
+				e.Kind)
 		}
 		c.entries[i] = e
 		return nil
@@ -220,7 +266,8 @@ func validLink(name, target string) error {
 		case "", ".":
 		case "..":
 			if up++; down || up > strings.Count(name, "/") {
-				return refused("the link %q leads to %q, which may not be below the directory", name, target)
+				return refused("the link %q leads to %q, which may not be below the directory",
+					name, target)
 			}
 		default:
 			down = true
@@ -230,9 +277,12 @@ func validLink(name, target string) error {
 }
 
 // Diff implements provider.Differ.
-func (archive) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+func (archive) Diff(
+	_ *provider.Context, desired provider.Resource, observed provider.Observation,
+) (map[string]diff.Diff, error) {
 	out := map[string]diff.Diff{}
-	if want, have := desired.Attributes["source"], observed.Attributes["source"]; !resource.Equal(want, have) {
+	if want, have := desired.Attributes["source"], observed.Attributes["source"]; !resource.Equal(
+		want, have) {
 		out["source"] = diff.Diff{Current: have, Desired: want}
 	}
 	if d := observed.Attributes["drifted"]; d != nil {

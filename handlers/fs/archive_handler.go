@@ -23,7 +23,9 @@ import (
 const maxDrifted = 20
 
 // Read implements provider.Handler.
-func (h archive) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (h archive) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	r := req.Resource
 	if _, _, err := disk.Place(text(r, "path")); err != nil {
 		return provider.Observation{}, err
@@ -34,7 +36,8 @@ func (h archive) Read(ctx *provider.Context, req provider.ReadRequest) (provider
 		}
 		_, err := os.Lstat(c)
 		if err == nil {
-			return provider.Observation{Exists: true, Attributes: map[string]any{"source": r.Attributes["source"]}}, nil
+			return provider.Observation{Exists: true,
+				Attributes: map[string]any{"source": r.Attributes["source"]}}, nil
 		}
 		if !disk.Gone(err) {
 			return provider.Observation{}, disk.Explain("look for what it creates", err)
@@ -123,13 +126,17 @@ func hashOfSource(ctx context.Context, r provider.Resource) (string, error) {
 }
 
 // Create implements provider.Handler.
-func (h archive) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (h archive) Create(
+	ctx *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	err := h.apply(ctx, req.Resource)
 	return provider.Result{}, disk.Explain("unpack into "+text(req.Resource, "path"), err)
 }
 
 // Update implements provider.Handler.
-func (h archive) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (h archive) Update(
+	ctx *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	return h.Create(ctx, provider.CreateRequest{Resource: req.Resource})
 }
 
@@ -231,8 +238,12 @@ func (h archive) tidyTarget(dir, base, list string) error {
 
 // Delete implements provider.Handler: what was unpacked goes, and the directory when it was made
 // for it and is empty then.
-func (h archive) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-	return provider.Result{}, disk.Explain("remove what was unpacked into "+text(req.Resource, "path"), h.purge(ctx, req.Resource))
+func (h archive) Delete(
+	ctx *provider.Context, req provider.DeleteRequest,
+) (provider.Result, error) {
+	return provider.Result{},
+		disk.Explain("remove what was unpacked into "+text(req.Resource, "path"),
+			h.purge(ctx, req.Resource))
 }
 
 func (h archive) purge(ctx *provider.Context, r provider.Resource) error {
@@ -251,7 +262,9 @@ func (h archive) purge(ctx *provider.Context, r provider.Resource) error {
 		return err
 	}
 	// What crashed half way through an update has the names of both in no order.
-	slices.SortStableFunc(m.Entries, func(a, b entry) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(m.Entries, func(a, b entry) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 	for _, e := range slices.Backward(m.Entries) {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -81,7 +81,8 @@ func spool(ctx *provider.Context, r provider.Resource) (*spooled, error) {
 			s.size, err = copyUploaded(ctx, io.MultiWriter(both, s.file), source)
 		}
 		if have := hex.EncodeToString(sums["sha256"].Sum(nil)); err == nil && have != source.Hash {
-			err = provider.Errorf(provider.Terminal, "the uploaded bytes %s are damaged; upload them again", source.Hash)
+			err = provider.Errorf(provider.Terminal,
+				"the uploaded bytes %s are damaged; upload them again", source.Hash)
 		}
 	default:
 		err = provider.Errorf(provider.NeedsChange, "source is neither a path nor a file")
@@ -98,7 +99,8 @@ func spool(ctx *provider.Context, r provider.Resource) (*spooled, error) {
 		}
 		return nil, disk.Explain("read the archive", err)
 	}
-	s.hash, s.sha512 = hex.EncodeToString(sums["sha256"].Sum(nil)), hex.EncodeToString(sums["sha512"].Sum(nil))
+	s.hash, s.sha512 = hex.EncodeToString(sums["sha256"].Sum(nil)),
+		hex.EncodeToString(sums["sha512"].Sum(nil))
 	return s, nil
 }
 
@@ -135,7 +137,9 @@ func openSource(path string) (*os.File, error) {
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		_ = f.Close()
-		return nil, errors.Join(err, provider.Errorf(provider.NeedsChange, "%s is not a regular file", path))
+		return nil,
+			errors.Join(err, provider.Errorf(provider.NeedsChange, "%s is not a regular file",
+				path))
 	}
 	return f, nil
 }
@@ -149,7 +153,8 @@ func copyAll(ctx context.Context, to io.Writer, from io.Reader) (int64, error) {
 func copyUploaded(ctx *provider.Context, to io.Writer, f resource.File) (int64, error) {
 	src, err := ctx.Files().Open(ctx, f.Hash)
 	if fault.Is(err, fault.NotFound) {
-		return 0, provider.Errorf(provider.NeedsChange, "the uploaded bytes %s are gone; export again", f.Hash)
+		return 0, provider.Errorf(provider.NeedsChange,
+			"the uploaded bytes %s are gone; export again", f.Hash)
 	}
 	if err != nil {
 		return 0, provider.Errorf(provider.Retryable, "open uploaded bytes: %w", err)
@@ -165,10 +170,13 @@ func checksum(want string, sums map[string]hash.Hash) error {
 	}
 	h := sums[kind]
 	if h == nil {
-		return provider.Errorf(provider.NeedsChange, "the checksum is neither sha256:… nor sha512:…")
+		return provider.Errorf(provider.NeedsChange,
+			"the checksum is neither sha256:… nor sha512:…")
 	}
 	if have := hex.EncodeToString(h.Sum(nil)); have != sum {
-		return provider.Errorf(provider.NeedsChange, "the archive has the checksum %s:%s and not the one that is wanted; it may be another version, or damaged", kind, have)
+		return provider.Errorf(provider.NeedsChange,
+			"the archive has the checksum %s:%s and not the one that is wanted; it may be "+
+				"another version, or damaged", kind, have)
 	}
 	return nil
 }
@@ -185,19 +193,23 @@ func (s *spooled) guess() (string, error) {
 	}
 	head = head[:n]
 	for _, m := range []struct{ magic, format string }{
-		{"\x1f\x8b", "tar.gz"}, {"BZh", "tar.bz2"}, {"\xfd7zXZ\x00", "tar.xz"}, {"\x28\xb5\x2f\xfd", "tar.zst"}, {"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"},
+		{"\x1f\x8b", "tar.gz"}, {"BZh", "tar.bz2"}, {"\xfd7zXZ\x00", "tar.xz"},
+		{"\x28\xb5\x2f\xfd", "tar.zst"}, {"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"},
 	} {
 		if bytes.HasPrefix(head, []byte(m.magic)) {
 			return m.format, nil
 		}
 	}
-	if bytes.HasPrefix(head[min(n, tarMagic):], []byte("ustar")) { // also before a header that needs the next block, as of PAX or GNU
+	if bytes.HasPrefix(head[min(n, tarMagic):], []byte("ustar")) {
+		// also before a header that needs the next block, as of PAX or GNU
 		return "tar", nil
 	}
-	if _, err := tar.NewReader(bytes.NewReader(head)).Next(); err == nil || n == 512 && bytes.Count(head, []byte{0}) == 512 {
+	if _, err := tar.NewReader(bytes.NewReader(head)).Next(); err == nil ||
+		n == 512 && bytes.Count(head, []byte{0}) == 512 {
 		return "tar", nil
 	}
-	return "", provider.Errorf(provider.NeedsChange, "the archive is neither tar, nor one of its compressed forms (gz, bz2, xz, zst), nor zip")
+	return "", provider.Errorf(provider.NeedsChange,
+		"the archive is neither tar, nor one of its compressed forms (gz, bz2, xz, zst), nor zip")
 }
 
 // each calls f for everything in the archive, in its order.
@@ -217,10 +229,13 @@ func (s *spooled) each(ctx context.Context, f func(unit) error) error {
 
 // damaged explains errors of what reads a format.
 func damaged(format string, err error) error {
-	if err == nil || provider.ClassOf(err) != provider.Retryable || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*os.PathError)) || errors.Is(err, errOwn) {
+	if err == nil || provider.ClassOf(err) != provider.Retryable ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, new(*os.PathError)) || errors.Is(err, errOwn) {
 		return err
 	}
-	return provider.Errorf(provider.NeedsChange, "the archive cannot be read as %s: %w; it may be damaged", format, err)
+	return provider.Errorf(provider.NeedsChange,
+		"the archive cannot be read as %s: %w; it may be damaged", format, err)
 }
 
 // errOwn marks errors of what is done with the parts of an archive, as against those of reading it.
@@ -281,7 +296,8 @@ func eachTar(r io.Reader, f func(unit) error) error {
 		if err != nil {
 			return err
 		}
-		u := unit{name: h.Name, mode: fs.FileMode(h.Mode) & 0o777, time: h.ModTime, body: tr} // 9 bits
+		// 9 bits
+		u := unit{name: h.Name, mode: fs.FileMode(h.Mode) & 0o777, time: h.ModTime, body: tr}
 		switch h.Typeflag {
 		case tar.TypeReg, tar.TypeGNUSparse, tar.TypeCont:
 			u.kind = kindFile
@@ -306,7 +322,8 @@ func eachTar(r io.Reader, f func(unit) error) error {
 
 func (s *spooled) eachZip(raw *io.SectionReader, f func(unit) error) error {
 	z, err := zip.NewReader(raw, s.size)
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // which names are refused is not for it to say
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+		// which names are refused is not for it to say
 		return err
 	}
 	for _, file := range z.File {
@@ -387,7 +404,8 @@ func (s *spooled) inspect(ctx context.Context, r provider.Resource) (*contents, 
 			}
 			i, known := c.at[hard]
 			if name != "" && (!known || c.entries[i].Kind != kindFile) {
-				return refused("%q is another name of %q, which does not stand before it", u.name, u.hard)
+				return refused("%q is another name of %q, which does not stand before it", u.name,
+					u.hard)
 			}
 			if known {
 				e.Hash, e.Size = c.entries[i].Hash, c.entries[i].Size
@@ -403,7 +421,8 @@ func (s *spooled) inspect(ctx context.Context, r provider.Resource) (*contents, 
 			e.Hash, e.Size = hex.EncodeToString(h.Sum(nil)), n
 		}
 		if c.remaining < 0 {
-			return refused("its files have more than %d bytes; raise max_size if that is right", maxSize)
+			return refused("its files have more than %d bytes; raise max_size if that is right",
+				maxSize)
 		}
 		if name == "" {
 			return nil

@@ -46,7 +46,8 @@ func tarOf(t testing.TB, members ...member) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, m := range members {
-		h := &tar.Header{Name: m.name, Typeflag: m.kind, Mode: m.mode, ModTime: time.Unix(1_700_000_000, 0), Uid: 4242, Gid: 4242, Uname: "evil"}
+		h := &tar.Header{Name: m.name, Typeflag: m.kind, Mode: m.mode,
+			ModTime: time.Unix(1_700_000_000, 0), Uid: 4242, Gid: 4242, Uname: "evil"}
 		switch m.kind {
 		case tar.TypeReg:
 			h.Size = int64(len(m.body))
@@ -70,9 +71,15 @@ func tarOf(t testing.TB, members ...member) []byte {
 
 func versions(t testing.TB) (one, two []byte) {
 	t.Helper()
-	return tarOf(t, member{"./", "", tar.TypeDir, 0o755}, plainFile("./app/run", "run one"), member{"./app/bin/", "", tar.TypeDir, 0o750}, member{"./app/bin/tool", "tool", tar.TypeReg, 0o755 | 0o4000},
-			linkTo("app/bin/t", "tool"), linkTo("app/bin/up", "../old"), member{"app/bin/same", "app/bin/tool", tar.TypeLink, 0o755}, plainFile("app/old/gone", "x"), plainFile("app/turns", "file")),
-		tarOf(t, plainFile("app/run", "run two"), member{"app/bin/tool", "tool", tar.TypeReg, 0o755}, plainFile("app/turns/into", "directory"), linkTo("app/bin/t", "same"), plainFile("app/empty", ""))
+	return tarOf(t, member{"./", "", tar.TypeDir, 0o755}, plainFile("./app/run", "run one"),
+			member{"./app/bin/", "", tar.TypeDir, 0o750},
+			member{"./app/bin/tool", "tool", tar.TypeReg, 0o755 | 0o4000},
+			linkTo("app/bin/t", "tool"), linkTo("app/bin/up", "../old"),
+			member{"app/bin/same", "app/bin/tool", tar.TypeLink, 0o755},
+			plainFile("app/old/gone", "x"), plainFile("app/turns", "file")),
+		tarOf(t, plainFile("app/run", "run two"), member{"app/bin/tool", "tool", tar.TypeReg,
+			0o755}, plainFile("app/turns/into", "directory"), linkTo("app/bin/t", "same"),
+			plainFile("app/empty", ""))
 }
 
 func TestArchiveConformance(t *testing.T) {
@@ -82,21 +89,24 @@ func TestArchiveConformance(t *testing.T) {
 			continue // files are always made under a hidden name
 		}
 		s := &providertest.Stopper{}
-		providertest.Run(t, providertest.Subject{Definition: withArchive(stopped(s, fileSystem)), New: func(_ string, host *providertest.Host) (providertest.Case, error) {
-			dir := memoryDir(t)
-			path := filepath.Join(dir, "a")
-			first, second := host.AddFile(one), host.AddFile(two)
-			c := providertest.Case{
-				Attributes: map[string]any{"path": path, "source": first, "strip": int64(1)},
-				Updates:    []map[string]any{{"source": second}, {"strip": int64(0)}},
-				Others:     []map[string]any{{"path": path + "2", "source": first}, {"path": dir, "name": "beside", "source": second, "strip": int64(1)}},
-				World:      func() (string, error) { return world(dir) },
-				Vanish:     func() error { return os.RemoveAll(path) },
-				Interrupt:  s.Interrupt,
-				Edges:      []string{"format", "verify", "checksum", "max_size", "max_files", "strip", "source"},
-			}
-			return c, nil
-		}})
+		providertest.Run(t, providertest.Subject{Definition: withArchive(stopped(s, fileSystem)),
+			New: func(_ string, host *providertest.Host) (providertest.Case, error) {
+				dir := memoryDir(t)
+				path := filepath.Join(dir, "a")
+				first, second := host.AddFile(one), host.AddFile(two)
+				c := providertest.Case{
+					Attributes: map[string]any{"path": path, "source": first, "strip": int64(1)},
+					Updates:    []map[string]any{{"source": second}, {"strip": int64(0)}},
+					Others: []map[string]any{{"path": path + "2", "source": first},
+						{"path": dir, "name": "beside", "source": second, "strip": int64(1)}},
+					World:     func() (string, error) { return world(dir) },
+					Vanish:    func() error { return os.RemoveAll(path) },
+					Interrupt: s.Interrupt,
+					Edges: []string{"format", "verify", "checksum", "max_size", "max_files",
+						"strip", "source"},
+				}
+				return c, nil
+			}})
 	}
 }
 
@@ -108,7 +118,8 @@ func (g *rig) unpackedShape(name string) string {
 		g.t.Fatal(err)
 	}
 	var b strings.Builder
-	for line := range strings.Lines(strings.ReplaceAll(got, fmt.Sprintf(" %d:%d", os.Getuid(), os.Getgid()), "")) {
+	for line := range strings.Lines(strings.ReplaceAll(got,
+		fmt.Sprintf(" %d:%d", os.Getuid(), os.Getgid()), "")) {
 		if !strings.Contains(line, ".southbound-archive") {
 			b.WriteString(line)
 		}
@@ -121,19 +132,24 @@ func TestArchive(t *testing.T) {
 	one, two := versions(t)
 	attrs := map[string]any{"path": g.path("a"), "source": g.host.AddFile(one), "strip": int64(1)}
 	g.must(g.resource(attrs), diff.Created)
-	const first = "bin drwxr-x---\nbin/same -rwxr-xr-x \"tool\"\nbin/t Lrwxrwxrwx -> tool\nbin/tool -rwxr-xr-x \"tool\"\nbin/up Lrwxrwxrwx -> ../old\nold drwxr-xr-x\nold/gone -rw-r--r-- \"x\"\nrun -rw-r--r-- \"run one\"\nturns -rw-r--r-- \"file\"\n"
+	const first = "bin drwxr-x---\nbin/same -rwxr-xr-x \"tool\"\nbin/t Lrwxrwxrwx -> tool\n" +
+		"bin/tool -rwxr-xr-x \"tool\"\nbin/up Lrwxrwxrwx -> ../old\nold drwxr-xr-x\n" +
+		"old/gone -rw-r--r-- \"x\"\nrun -rw-r--r-- \"run one\"\nturns -rw-r--r-- \"file\"\n"
 	if shape := g.unpackedShape("a"); shape != first {
 		t.Fatal(shape)
 	}
 	attrs["source"] = g.host.AddFile(two)
 	g.must(g.resource(attrs), diff.Updated)
-	const second = "bin drwxr-x---\nbin/t Lrwxrwxrwx -> same\nbin/tool -rwxr-xr-x \"tool\"\nempty -rw-r--r-- \"\"\nrun -rw-r--r-- \"run two\"\nturns drwxr-xr-x\nturns/into -rw-r--r-- \"directory\"\n"
+	const second = "bin drwxr-x---\nbin/t Lrwxrwxrwx -> same\nbin/tool -rwxr-xr-x \"tool\"\n" +
+		"empty -rw-r--r-- \"\"\nrun -rw-r--r-- \"run two\"\nturns drwxr-xr-x\n" +
+		"turns/into -rw-r--r-- \"directory\"\n"
 	if shape := g.unpackedShape("a"); shape != second {
 		t.Fatal(shape)
 	}
 	g.do(os.WriteFile(g.path("a/.archive.southbound-archive"), []byte("{}"), 0o600))
 	g.fails(g.resource(attrs), provider.Terminal, "remove it by hand")
-	g.do(os.WriteFile(g.path("a/.archive.southbound-archive"), []byte(`{"southbound_archive":1,"entries":[{"name":"../../evil"}]}`), 0o600))
+	g.do(os.WriteFile(g.path("a/.archive.southbound-archive"),
+		[]byte(`{"southbound_archive":1,"entries":[{"name":"../../evil"}]}`), 0o600))
 	g.fails(g.resource(attrs), provider.Terminal, "evil")
 }
 
@@ -153,23 +169,32 @@ func TestArchiveRefused(t *testing.T) {
 		{"an absolute link", []member{linkTo("a", "/etc")}, "leads to"},
 		{"a link that turns", []member{linkTo("a", "b/../..")}, "leads to"},
 		{"a link that is deep", []member{linkTo("a/b/c", "../../../d")}, "leads to"},
-		{"a file below a link", []member{linkTo("a", "b"), plainFile("a/c", "")}, "not a directory"},
-		{"a link above a file", []member{plainFile("a/c", ""), linkTo("a", "b")}, "not a directory"},
-		{"a file below a file", []member{plainFile("a/c", ""), plainFile("a", "")}, "not a directory"},
-		{"a directory that is a link", []member{{"a/", "", tar.TypeDir, 0o755}, linkTo("a", "b")}, "twice"},
+		{"a file below a link", []member{linkTo("a", "b"), plainFile("a/c", "")},
+			"not a directory"},
+		{"a link above a file", []member{plainFile("a/c", ""), linkTo("a", "b")},
+			"not a directory"},
+		{"a file below a file", []member{plainFile("a/c", ""), plainFile("a", "")},
+			"not a directory"},
+		{"a directory that is a link", []member{{"a/", "", tar.TypeDir, 0o755}, linkTo("a", "b")},
+			"twice"},
 		{"a hard link out", []member{{"a", "/etc/passwd", tar.TypeLink, 0o644}}, "absolute"},
-		{"a hard link to what is not in it", []member{{"a", "b", tar.TypeLink, 0o644}}, "does not stand before"},
+		{"a hard link to what is not in it", []member{{"a", "b", tar.TypeLink, 0o644}},
+			"does not stand before"},
 		{"a device", []member{{"a", "", tar.TypeChar, 0o666}}, "device"},
 		{"a pipe", []member{{"a", "", tar.TypeFifo, 0o666}}, "device"},
 		{"a name of ours", []member{plainFile(".x.southbound-archive", "{}")}, "only Southbound"},
 		{"too much", []member{plainFile("a", big), plainFile("b", big)}, "max_size"},
 		{"too much that is left out", []member{plainFile("x", strings.Repeat(big, 8))}, "max_"},
-		{"too many", []member{plainFile("a", ""), plainFile("b", ""), plainFile("c", ""), plainFile("d", "")}, "max_files"},
-		{"a hard link bomb", []member{plainFile("a", big), {"b", "a", tar.TypeLink, 0o644}, {"c", "a", tar.TypeLink, 0o644}}, "max_size"},
+		{"too many", []member{plainFile("a", ""), plainFile("b", ""), plainFile("c", ""),
+			plainFile("d", "")}, "max_files"},
+		{"a hard link bomb", []member{plainFile("a", big), {"b", "a", tar.TypeLink, 0o644},
+			{"c", "a", tar.TypeLink, 0o644}}, "max_size"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			g := newRig(t, Archive())
-			attrs := map[string]any{"path": g.path("a"), "source": g.host.AddFile(tarOf(t, tc.members...)), "max_size": int64(1 << 20), "max_files": int64(3)}
+			attrs := map[string]any{"path": g.path("a"),
+				"source": g.host.AddFile(tarOf(t, tc.members...)), "max_size": int64(1 << 20),
+				"max_files": int64(3)}
 			if strings.Contains(tc.why, "left out") {
 				attrs["strip"] = int64(1)
 			}
@@ -185,7 +210,8 @@ func TestArchiveFormats(t *testing.T) {
 	random := make([]byte, 60_000)
 	rng := rand.NewChaCha8([32]byte{1})
 	_, _ = rng.Read(random)
-	for name, data := range map[string][]byte{"top/a": []byte("hello"), "top/deep/er/ü": random, "top/" + strings.Repeat("n", 150): nil} {
+	for name, data := range map[string][]byte{"top/a": []byte("hello"), "top/deep/er/ü": random,
+		"top/" + strings.Repeat("n", 150): nil} {
 		path := filepath.Join(from, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -199,11 +225,15 @@ func TestArchiveFormats(t *testing.T) {
 	}
 	want := ""
 	for _, tc := range []struct{ format, command string }{
-		{"tar", "tar -cf %s top"}, {"tar", "tar --format=pax --pax-option=globexthdr.name=g,comment=first -cf %s top"},
+		{"tar", "tar -cf %s top"},
+		{"tar", "tar --format=pax --pax-option=globexthdr.name=g,comment=first -cf %s top"},
 		{"tar", "tar --format=pax -H pax --pax-option=mtime:=1700000000.5 -cf %s top"},
-		{"tar", "git init -q . && git add top && git -c user.name=a -c user.email=a@b commit -qm c && git archive -o %s HEAD && rm -r .git"},
-		{"tar.gz", "tar -czf %s top"}, {"tar.bz2", "tar -cjf %s top"}, {"tar.xz", "tar -cJf %s top"}, {"tar.zst", "tar -c top | zstd -q -o %s"},
-		{"zip", "python3 -c 'import shutil,sys; shutil.make_archive(sys.argv[1][:-4], \"zip\", \".\", \"top\")' %s.zip && mv %[1]s.zip %[1]s"},
+		{"tar", "git init -q . && git add top && git -c user.name=a -c user.email=a@b commit -qm " +
+			"c && git archive -o %s HEAD && rm -r .git"},
+		{"tar.gz", "tar -czf %s top"}, {"tar.bz2", "tar -cjf %s top"},
+		{"tar.xz", "tar -cJf %s top"}, {"tar.zst", "tar -c top | zstd -q -o %s"},
+		{"zip", "python3 -c 'import shutil,sys; shutil.make_archive(sys.argv[1][:-4], \"zip\", " +
+			"\".\", \"top\")' %s.zip && mv %[1]s.zip %[1]s"},
 	} {
 		t.Run(tc.format, func(t *testing.T) {
 			g := newRig(t, Archive())
@@ -215,10 +245,12 @@ func TestArchiveFormats(t *testing.T) {
 			data, err := os.ReadFile(g.path("archive"))
 			g.do(err)
 			sum := sha512.Sum512(data)
-			attrs := map[string]any{"path": g.path("a"), "source": g.path("archive"), "strip": int64(1), "checksum": "sha512:" + hex.EncodeToString(sum[:])}
+			attrs := map[string]any{"path": g.path("a"), "source": g.path("archive"),
+				"strip": int64(1), "checksum": "sha512:" + hex.EncodeToString(sum[:])}
 			g.must(g.resource(attrs), diff.Created)
 			shape := g.unpackedShape("a")
-			if tc.format == "zip" || strings.HasPrefix(tc.command, "git") { // one follows links, the other has modes of its own
+			if tc.format == "zip" || strings.HasPrefix(tc.command, "git") {
+				// one follows links, the other has modes of its own
 				if !strings.Contains(shape, `"hello"`) || !strings.Contains(shape, "deep/er/ü") {
 					t.Fatal(shape)
 				}
@@ -232,7 +264,8 @@ func TestArchiveFormats(t *testing.T) {
 					continue // padding
 				}
 				g.do(os.WriteFile(g.path("cut"), data[:cut], 0o600))
-				g.fails(g.resource(map[string]any{"path": g.path("b"), "source": g.path("cut"), "format": tc.format}), provider.NeedsChange, "damaged")
+				g.fails(g.resource(map[string]any{"path": g.path("b"), "source": g.path("cut"),
+					"format": tc.format}), provider.NeedsChange, "damaged")
 			}
 		})
 	}
@@ -250,13 +283,21 @@ func TestArchiveZip(t *testing.T) {
 	_, err = f.Write([]byte("../../etc"))
 	g.do(err)
 	g.do(w.Close())
-	g.fails(g.resource(map[string]any{"path": g.path("a"), "source": g.host.AddFile(b.Bytes())}), provider.NeedsChange, "leads to")
-	g.fails(g.resource(map[string]any{"path": g.path("a"), "source": g.host.AddFile([]byte("no archive at all"))}), provider.NeedsChange, "neither tar")
-	g.fails(g.resource(map[string]any{"path": g.path("a"), "source": g.path("none")}), provider.Retryable, "there is no archive")
-	g.fails(g.resource(map[string]any{"path": g.path("none/a"), "source": g.host.AddFile(tarOf(t))}), provider.Retryable, "directory above it")
+	g.fails(g.resource(map[string]any{"path": g.path("a"), "source": g.host.AddFile(b.Bytes())}),
+		provider.NeedsChange, "leads to")
+	g.fails(
+		g.resource(map[string]any{"path": g.path("a"),
+			"source": g.host.AddFile([]byte("no archive at all"))}), provider.NeedsChange,
+		"neither tar")
+	g.fails(g.resource(map[string]any{"path": g.path("a"), "source": g.path("none")}),
+		provider.Retryable, "there is no archive")
+	g.fails(g.resource(map[string]any{"path": g.path("none/a"),
+		"source": g.host.AddFile(tarOf(t))}), provider.Retryable, "directory above it")
 	wrong := sha256.Sum256([]byte("other"))
 	g.write("local", string(tarOf(t, plainFile("a", ""))), 0o600)
-	g.fails(g.resource(map[string]any{"path": g.path("a"), "source": g.path("local"), "checksum": "sha256:" + hex.EncodeToString(wrong[:])}), provider.NeedsChange, "not the one that is wanted")
+	g.fails(g.resource(map[string]any{"path": g.path("a"), "source": g.path("local"),
+		"checksum": "sha256:" + hex.EncodeToString(wrong[:])}), provider.NeedsChange,
+		"not the one that is wanted")
 	g.has(`local -rw------- ` + fmt.Sprintf("%q", tarOf(t, plainFile("a", ""))))
 }
 
@@ -264,10 +305,16 @@ func TestArchiveZip(t *testing.T) {
 func TestArchiveDrift(t *testing.T) {
 	one, _ := versions(t)
 	for why, drift := range map[string]func(g *rig) error{
-		"a file is gone":         func(g *rig) error { return os.Remove(g.path("a/app/run")) },
-		"other bytes":            func(g *rig) error { return os.WriteFile(g.path("a/app/run"), []byte("run 0ne"), 0o644) },
-		"another mode":           func(g *rig) error { return os.Chmod(g.path("a/app/run"), 0o600) },
-		"rights of another user": func(g *rig) error { return os.Chmod(g.path("a/app/bin/tool"), 0o755|os.ModeSetuid) },
+		"a file is gone": func(g *rig) error { return os.Remove(g.path("a/app/run")) },
+		"other bytes": func(g *rig) error {
+			return os.WriteFile(g.path("a/app/run"), []byte("run 0ne"), 0o644)
+		},
+		"another mode": func(g *rig) error {
+			return os.Chmod(g.path("a/app/run"), 0o600)
+		},
+		"rights of another user": func(g *rig) error {
+			return os.Chmod(g.path("a/app/bin/tool"), 0o755|os.ModeSetuid)
+		},
 		"a link leads elsewhere": func(g *rig) error {
 			_ = os.Remove(g.path("a/app/bin/up"))
 			return os.Symlink("run", g.path("a/app/bin/up"))
@@ -278,13 +325,16 @@ func TestArchiveDrift(t *testing.T) {
 		},
 		"a directory is gone": func(g *rig) error { return os.RemoveAll(g.path("a/app/bin")) },
 		"a link out instead of a directory": func(g *rig) error {
-			return errors.Join(os.RemoveAll(g.path("a/app/bin")), os.Symlink("/etc", g.path("a/app/bin")))
+			return errors.Join(os.RemoveAll(g.path("a/app/bin")),
+				os.Symlink("/etc", g.path("a/app/bin")))
 		},
 		"a link to its own copy instead of a directory": func(g *rig) error {
-			return errors.Join(os.Rename(g.path("a/app/bin"), g.path("bin")), os.Symlink("../../bin", g.path("a/app/bin")))
+			return errors.Join(os.Rename(g.path("a/app/bin"), g.path("bin")),
+				os.Symlink("../../bin", g.path("a/app/bin")))
 		},
 		"a link within instead of a directory": func(g *rig) error {
-			return errors.Join(os.RemoveAll(g.path("a/app/bin")), os.Symlink(".", g.path("a/app/bin")))
+			return errors.Join(os.RemoveAll(g.path("a/app/bin")),
+				os.Symlink(".", g.path("a/app/bin")))
 		},
 	} {
 		t.Run(why, func(t *testing.T) {
@@ -301,7 +351,8 @@ func TestArchiveDrift(t *testing.T) {
 			}
 			r.Purged = true
 			g.must(r, diff.Purged)
-			if after := g.unpackedShape("a"); after != "app drwxr-xr-x\napp/mine -rw------- \"not of the archive\"\n" {
+			if after := g.unpackedShape(
+				"a"); after != "app drwxr-xr-x\napp/mine -rw------- \"not of the archive\"\n" {
 				t.Fatal(after)
 			}
 		})
@@ -331,14 +382,16 @@ func TestArchivePurgedOverALink(t *testing.T) {
 	g := newRig(t, Archive())
 	r := g.resource(map[string]any{"path": g.path("a"), "source": g.host.AddFile(one)})
 	g.must(r, diff.Created)
-	g.do(errors.Join(os.Rename(g.path("a/app/bin"), g.path("bin")), os.Symlink("../../bin", g.path("a/app/bin"))))
+	g.do(errors.Join(os.Rename(g.path("a/app/bin"), g.path("bin")),
+		os.Symlink("../../bin", g.path("a/app/bin"))))
 	before := g.unpackedShape("bin")
 	r.Purged = true
 	g.must(r, diff.Purged)
 	if after := g.unpackedShape("bin"); after != before {
 		t.Fatal(after)
 	}
-	if after := g.unpackedShape("a"); after != "app drwxr-xr-x\napp/bin -> ../../bin\n" && !strings.Contains(after, "app/bin L") {
+	if after := g.unpackedShape("a"); after != "app drwxr-xr-x\napp/bin -> ../../bin\n" &&
+		!strings.Contains(after, "app/bin L") {
 		t.Fatal(after)
 	}
 }
@@ -346,14 +399,16 @@ func TestArchivePurgedOverALink(t *testing.T) {
 func TestArchiveCreatesAndQuick(t *testing.T) {
 	one, _ := versions(t)
 	g := newRig(t, Archive())
-	attrs := map[string]any{"path": g.path("a"), "source": g.host.AddFile(one), "creates": "app/run"}
+	attrs := map[string]any{"path": g.path("a"), "source": g.host.AddFile(one),
+		"creates": "app/run"}
 	g.must(g.resource(attrs), diff.Created)
 	g.do(os.Remove(g.path("a/app/turns")))
 	g.must(g.resource(attrs), diff.NoChange)
 	delete(attrs, "creates")
 	attrs["verify"] = "quick"
 	g.must(g.resource(attrs), diff.Updated)
-	g.do(os.WriteFile(g.path("a/app/run"), []byte("run 0ne"), 0o644)) // as long as it was, at another time
+	// as long as it was, at another time
+	g.do(os.WriteFile(g.path("a/app/run"), []byte("run 0ne"), 0o644))
 	g.must(g.resource(attrs), diff.Updated)
 	attrs["owner"] = int64(os.Getuid())
 	g.must(g.resource(attrs), diff.NoChange)

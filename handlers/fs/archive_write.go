@@ -37,12 +37,15 @@ type unpacked struct {
 }
 
 // openTree opens the directory at a path. The caller closes it.
-func (h archive) openTree(ctx *provider.Context, r provider.Resource, path string) (*unpacked, error) {
+func (h archive) openTree(
+	ctx *provider.Context, r provider.Resource, path string,
+) (*unpacked, error) {
 	d, err := disk.OpenFolder(h.sys, path)
 	if err != nil {
 		return nil, err
 	}
-	t := &unpacked{sys: h.sys, ctx: ctx, folder: d, quick: text(r, "verify") == "quick", list: manifestName(r)}
+	t := &unpacked{sys: h.sys, ctx: ctx, folder: d, quick: text(r, "verify") == "quick",
+		list: manifestName(r)}
 	if !r.Purged {
 		var known owners
 		if t.want, err = known.wantedOf(r); err != nil {
@@ -72,7 +75,8 @@ func (t *unpacked) manifest() (*manifest, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxManifest {
-		return nil, provider.Errorf(provider.Terminal, "%s is not what was written; remove it by hand", t.list)
+		return nil, provider.Errorf(provider.Terminal,
+			"%s is not what was written; remove it by hand", t.list)
 	}
 	data, err := t.root.ReadFile(t.list)
 	if err != nil {
@@ -80,11 +84,13 @@ func (t *unpacked) manifest() (*manifest, error) {
 	}
 	m := &manifest{}
 	if err := json.Unmarshal(data, m); err != nil || m.Format != manifestFormat {
-		return nil, provider.Errorf(provider.Terminal, "%s is not what was written; remove it by hand, and what was unpacked", t.list)
+		return nil, provider.Errorf(provider.Terminal,
+			"%s is not what was written; remove it by hand, and what was unpacked", t.list)
 	}
 	for _, e := range m.Entries {
 		if name, err := entryName(e.Name, 0); err != nil || name != e.Name || name == "" {
-			return nil, provider.Errorf(provider.Terminal, "%s names %q; remove it by hand, and what was unpacked", t.list, e.Name)
+			return nil, provider.Errorf(provider.Terminal,
+				"%s names %q; remove it by hand, and what was unpacked", t.list, e.Name)
 		}
 	}
 	return m, nil
@@ -201,7 +207,8 @@ func (t *unpacked) differs(e entry, buf []byte) (bool, error) {
 	if e.Kind == kindDir {
 		return !info.IsDir(), nil
 	}
-	if uid, gid := idsOf(info); t.want.UID >= 0 && t.want.UID != uid || t.want.GID >= 0 && t.want.GID != gid {
+	if uid, gid := idsOf(info); t.want.UID >= 0 && t.want.UID != uid ||
+		t.want.GID >= 0 && t.want.GID != gid {
 		return true, nil
 	}
 	if e.Kind == kindLink {
@@ -211,7 +218,8 @@ func (t *unpacked) differs(e entry, buf []byte) (bool, error) {
 		target, err := t.root.Readlink(e.Name)
 		return target != e.Target, disk.UnlessGone(err)
 	}
-	if !info.Mode().IsRegular() || info.Size() != e.Size || uint32(info.Mode())&0o7777 != e.Mode || info.Mode()&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 {
+	if !info.Mode().IsRegular() || info.Size() != e.Size || uint32(info.Mode())&0o7777 != e.Mode ||
+		info.Mode()&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 {
 		return true, nil
 	}
 	if t.quick {
@@ -233,7 +241,8 @@ func (t *unpacked) drifted(entries []entry) (map[string]bool, error) {
 	defer disk.Buffers.Put(buf)
 	out := map[string]bool{}
 	for _, e := range entries {
-		if out[path.Dir(e.Name)] { // with its directory, as directories stand before what is in them
+		if out[path.Dir(e.Name)] {
+			// with its directory, as directories stand before what is in them
 			out[e.Name] = true
 			continue
 		}
@@ -249,9 +258,12 @@ func (t *unpacked) drifted(entries []entry) (map[string]bool, error) {
 }
 
 // bring makes the tree what the archive says; old is what was unpacked before.
-func (t *unpacked) bring(ctx *provider.Context, r provider.Resource, s *spooled, c *contents, old *manifest) error {
+func (t *unpacked) bring(
+	ctx *provider.Context, r provider.Resource, s *spooled, c *contents, old *manifest,
+) error {
 	strip, _ := r.Attributes["strip"].(int64)
-	m := &manifest{Format: manifestFormat, Source: s.hash, SHA512: s.sha512, Strip: strip, Entries: c.entries}
+	m := &manifest{Format: manifestFormat, Source: s.hash, SHA512: s.sha512, Strip: strip,
+		Entries: c.entries}
 	var obsolete []entry
 	if old != nil {
 		m.Made = old.Made
@@ -302,7 +314,9 @@ func (t *unpacked) bring(ctx *provider.Context, r provider.Resource, s *spooled,
 }
 
 // unpack writes what differs: directories, then files in the order of the archive, then links.
-func (t *unpacked) unpack(ctx *provider.Context, r provider.Resource, s *spooled, c *contents, todo map[string]bool) error {
+func (t *unpacked) unpack(
+	ctx *provider.Context, r provider.Resource, s *spooled, c *contents, todo map[string]bool,
+) error {
 	for _, e := range c.entries {
 		if e.Kind == kindDir && todo[e.Name] {
 			if err := t.makeDir(e); err != nil {
@@ -333,7 +347,8 @@ func (t *unpacked) unpack(ctx *provider.Context, r provider.Resource, s *spooled
 		case err == nil:
 			delete(todo, name)
 		case !errors.Is(err, errOther):
-			return provider.Errorf(provider.ClassOf(disk.Explain("", err)), "%w: %s: %w", errOwn, name, err)
+			return provider.Errorf(provider.ClassOf(disk.Explain("", err)), "%w: %s: %w", errOwn,
+				name, err)
 		}
 		return nil
 	})
@@ -357,12 +372,14 @@ func (t *unpacked) unpack(ctx *provider.Context, r provider.Resource, s *spooled
 // makeDir makes a directory. A link that somebody put in its place goes; in the place of one that
 // was never there, it is somebody's own.
 func (t *unpacked) makeDir(e entry) error {
-	if info, err := t.root.Lstat(e.Name); err == nil && info.Mode()&fs.ModeSymlink != 0 && t.made[e.Name] {
+	if info, err := t.root.Lstat(e.Name); err == nil && info.Mode()&fs.ModeSymlink != 0 &&
+		t.made[e.Name] {
 		if err := t.remove(e.Name); err != nil {
 			return err
 		}
 	} else if err == nil {
-		return provider.Errorf(provider.NeedsChange, "%s is there, as %s, and a directory in the archive; remove it", e.Name, info.Mode())
+		return provider.Errorf(provider.NeedsChange,
+			"%s is there, as %s, and a directory in the archive; remove it", e.Name, info.Mode())
 	}
 	aside := asideOf(e.Name)
 	if err := t.remove(aside); err != nil {
@@ -372,11 +389,15 @@ func (t *unpacked) makeDir(e entry) error {
 		return err
 	}
 	if t.want.UID >= 0 || t.want.GID >= 0 {
-		if err := t.sys.Do("fchown", func() error { return t.root.Lchown(aside, t.want.UID, t.want.GID) }); err != nil {
+		if err := t.sys.Do("fchown", func() error {
+			return t.root.Lchown(aside, t.want.UID, t.want.GID)
+		}); err != nil {
 			return err
 		}
 	}
-	if err := t.sys.Do("fchmod", func() error { return t.root.Chmod(aside, fs.FileMode(e.Mode|0o700)) }); err != nil {
+	if err := t.sys.Do("fchmod", func() error {
+		return t.root.Chmod(aside, fs.FileMode(e.Mode|0o700))
+	}); err != nil {
 		return err
 	}
 	return t.sys.Do("rename", func() error { return t.root.Rename(aside, e.Name) })
@@ -387,7 +408,8 @@ var errOther = errors.New("other bytes")
 
 func (t *unpacked) makeFile(e entry, body io.Reader) error {
 	if info, err := t.root.Lstat(e.Name); err == nil && info.IsDir() {
-		return provider.Errorf(provider.NeedsChange, "there is a directory, and the archive has a file; remove it")
+		return provider.Errorf(provider.NeedsChange,
+			"there is a directory, and the archive has a file; remove it")
 	}
 	return t.replace(e.Name, func(f *os.File) error {
 		h := sha256.New()
@@ -413,17 +435,20 @@ func (t *unpacked) makeFile(e entry, body io.Reader) error {
 
 func (t *unpacked) makeLink(e entry) error {
 	if info, err := t.root.Lstat(e.Name); err == nil && info.IsDir() {
-		return provider.Errorf(provider.NeedsChange, "%s is a directory, and a link in the archive; remove it", e.Name)
+		return provider.Errorf(provider.NeedsChange,
+			"%s is a directory, and a link in the archive; remove it", e.Name)
 	}
 	aside := asideOf(e.Name)
 	if err := t.remove(aside); err != nil {
 		return err
 	}
-	if err := t.sys.Do("symlink", func() error { return t.root.Symlink(e.Target, aside) }); err != nil {
+	if err := t.sys.Do("symlink", func() error { return t.root.Symlink(e.Target, aside) }); err !=
+		nil {
 		return err
 	}
 	if t.want.UID >= 0 || t.want.GID >= 0 {
-		if err := t.sys.Do("fchownat", func() error { return t.root.Lchown(aside, t.want.UID, t.want.GID) }); err != nil {
+		if err := t.sys.Do("fchownat",
+			func() error { return t.root.Lchown(aside, t.want.UID, t.want.GID) }); err != nil {
 			return err
 		}
 	}

@@ -47,10 +47,17 @@ func TestLinksOnTheWay(t *testing.T) {
 		path   string
 		reason string // of a refusal
 	}{
-		{"one of our own is followed", func(g *rig) { g.do(os.Symlink("dir", g.path("way"))) }, "way/f", ""},
-		{"also with an absolute target", func(g *rig) { g.do(os.Symlink(g.path("dir"), g.path("way"))) }, "way/f", ""},
-		{"and over others", func(g *rig) { g.do(os.Symlink("dir", g.path("b"))); g.do(os.Symlink("./b/../b/.", g.path("way"))) }, "way/f", ""},
-		{"one of a stranger to what is the stranger's", func(g *rig) { g.do(os.Symlink("dir", g.path("way"))); g.give("dir", "way") }, "way/f", ""},
+		{"one of our own is followed", func(g *rig) { g.do(os.Symlink("dir", g.path("way"))) },
+			"way/f", ""},
+		{"also with an absolute target",
+			func(g *rig) { g.do(os.Symlink(g.path("dir"), g.path("way"))) }, "way/f", ""},
+		{"and over others", func(g *rig) {
+			g.do(os.Symlink("dir", g.path("b")))
+			g.do(os.Symlink("./b/../b/.", g.path("way")))
+		}, "way/f", ""},
+		{"one of a stranger to what is the stranger's",
+			func(g *rig) { g.do(os.Symlink("dir", g.path("way"))); g.give("dir", "way") }, "way/f",
+			""},
 		{"one of a stranger to what is ours", func(g *rig) {
 			g.do(os.Symlink("../usr", g.path("way")))
 			g.do(os.Symlink("/usr", g.path("usr")))
@@ -62,11 +69,17 @@ func TestLinksOnTheWay(t *testing.T) {
 			g.do(os.Symlink("b", g.path("way")))
 			g.give("way")
 		}, "way/f", "belongs to user"},
-		{"one of a stranger in the middle", func(g *rig) { g.elsewhere("way", "/") }, "way/usr/f", "belongs to user"},
-		{"one of a stranger over the root and back", func(g *rig) { g.elsewhere("way", "/"); g.give("dir") }, "way" + "/f", "belongs to user"},
-		{"a ring", func(g *rig) { g.do(os.Symlink("way", g.path("way"))) }, "way/f", "too many levels"},
-		{"one that leads to a file", func(g *rig) { g.do(os.Symlink("dir/f", g.path("way"))) }, "way/f", "missing"},
-		{"one that leads nowhere", func(g *rig) { g.do(os.Symlink("none", g.path("way"))) }, "way/f", "missing"},
+		{"one of a stranger in the middle", func(g *rig) { g.elsewhere("way", "/") }, "way/usr/f",
+			"belongs to user"},
+		{"one of a stranger over the root and back",
+			func(g *rig) { g.elsewhere("way", "/"); g.give("dir") }, "way" + "/f",
+			"belongs to user"},
+		{"a ring", func(g *rig) { g.do(os.Symlink("way", g.path("way"))) }, "way/f",
+			"too many levels"},
+		{"one that leads to a file", func(g *rig) { g.do(os.Symlink("dir/f", g.path("way"))) },
+			"way/f", "missing"},
+		{"one that leads nowhere", func(g *rig) { g.do(os.Symlink("none", g.path("way"))) },
+			"way/f", "missing"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			d := File()
@@ -80,7 +93,8 @@ func TestLinksOnTheWay(t *testing.T) {
 			switch {
 			case tc.reason == "" && err == nil && obs.Exists && obs.Attributes["content"] == "here":
 			case tc.reason == "missing" && err == nil && !obs.Exists:
-			case tc.reason != "" && err != nil && strings.Contains(err.Error(), tc.reason) && provider.ClassOf(err) == provider.NeedsChange:
+			case tc.reason != "" && err != nil && strings.Contains(err.Error(), tc.reason) &&
+				provider.ClassOf(err) == provider.NeedsChange:
 			default:
 				t.Fatalf("%v, %v; expected %q", obs, err, tc.reason)
 			}
@@ -99,15 +113,25 @@ func TestMovedIntoTheWay(t *testing.T) {
 		set     func(g *rig) // makes "way/in", which is "dir", where "f" is
 		refused string
 	}{
-		{"a link in a directory of a stranger", func(g *rig) { g.give("way"); g.do(os.Symlink("../dir", g.path("way/in"))) }, "symbolic link"},
-		{"which leads to what is the stranger's", func(g *rig) { g.give("way", "dir"); g.do(os.Symlink("../dir", g.path("way/in"))) }, ""},
-		{"a link where everybody may write", func(g *rig) { g.open("way", 0o777); g.do(os.Symlink("../dir", g.path("way/in"))) }, "by everybody"},
+		{"a link in a directory of a stranger",
+			func(g *rig) { g.give("way"); g.do(os.Symlink("../dir", g.path("way/in"))) },
+			"symbolic link"},
+		{"which leads to what is the stranger's",
+			func(g *rig) { g.give("way", "dir"); g.do(os.Symlink("../dir", g.path("way/in"))) },
+			""},
+		{"a link where everybody may write",
+			func(g *rig) { g.open("way", 0o777); g.do(os.Symlink("../dir", g.path("way/in"))) },
+			"by everybody"},
 		{"which leads to where everybody may", func(g *rig) {
 			g.open("way", 0o777)
 			g.open("dir", 0o777)
 			g.do(os.Symlink("../dir", g.path("way/in")))
 		}, ""},
-		{"a link that only its owner may move", func(g *rig) { g.open("way", 0o777|os.ModeSticky); g.do(os.Symlink("../dir", g.path("way/in"))) }, ""},
+		{"a link that only its owner may move",
+			func(g *rig) {
+				g.open("way", 0o777|os.ModeSticky)
+				g.do(os.Symlink("../dir", g.path("way/in")))
+			}, ""},
 		{"a link where a group may write", func(g *rig) {
 			g.do(os.Chown(g.path("way"), 0, stranger))
 			g.open("way", 0o775)
@@ -119,14 +143,21 @@ func TestMovedIntoTheWay(t *testing.T) {
 			g.do(os.Symlink("theirs", g.path("way")))
 			g.do(os.Symlink("../dir", g.path("theirs/in")))
 		}, "symbolic link"},
-		{"a directory in a directory of a stranger", func(g *rig) { g.give("way"); g.do(os.Rename(g.path("dir"), g.path("way/in"))) }, "directory"},
-		{"which is the stranger's", func(g *rig) { g.give("way", "dir"); g.do(os.Rename(g.path("dir"), g.path("way/in"))) }, ""},
+		{"a directory in a directory of a stranger",
+			func(g *rig) { g.give("way"); g.do(os.Rename(g.path("dir"), g.path("way/in"))) },
+			"directory"},
+		{"which is the stranger's", func(g *rig) {
+			g.give("way", "dir")
+			g.do(os.Rename(g.path("dir"), g.path("way/in")))
+		}, ""},
 		{"which is a third one's", func(g *rig) {
 			g.give("way")
 			g.do(os.Chown(g.path("dir"), stranger+1, 0))
 			g.do(os.Rename(g.path("dir"), g.path("way/in")))
 		}, ""},
-		{"a directory where everybody may write", func(g *rig) { g.open("way", 0o777); g.do(os.Rename(g.path("dir"), g.path("way/in"))) }, "by everybody"},
+		{"a directory where everybody may write",
+			func(g *rig) { g.open("way", 0o777); g.do(os.Rename(g.path("dir"), g.path("way/in"))) },
+			"by everybody"},
 		{"a directory that only its owner may move", func(g *rig) {
 			g.open("way", 0o777|os.ModeSticky)
 			g.do(os.Rename(g.path("dir"), g.path("way/in")))
@@ -144,7 +175,8 @@ func TestMovedIntoTheWay(t *testing.T) {
 			g.write("dir/f", "here", 0o644)
 			tc.set(g)
 			before := g.shape(false)
-			for _, attrs := range []map[string]any{{"content": "new"}, {"owner": int64(stranger)}, {"purged": true}} {
+			for _, attrs := range []map[string]any{{"content": "new"}, {"owner": int64(stranger)},
+				{"purged": true}} {
 				purged := attrs["purged"] == true
 				delete(attrs, "purged")
 				attrs["path"] = g.path("way/in/f")
@@ -194,10 +226,12 @@ func (g *rig) swap(name, target string) {
 // change, whatever becomes of the change.
 func TestSwappedOnTheWay(t *testing.T) {
 	type attack struct{ victim, target string }
-	attacks := []attack{{"one", "outside/one"}, {"one/two", "outside/one/two"}, {"one/two/a", "outside/one/two/a"}, {"one/two/a", "outside"}}
+	attacks := []attack{{"one", "outside/one"}, {"one/two", "outside/one/two"},
+		{"one/two/a", "outside/one/two/a"}, {"one/two/a", "outside"}}
 	for _, c := range changes() {
 		for _, a := range attacks {
-			t.Run(c.name+"/"+strings.ReplaceAll(a.victim, "/", "-")+" for "+strings.ReplaceAll(a.target, "/", "-"), func(t *testing.T) {
+			t.Run(c.name+"/"+strings.ReplaceAll(a.victim, "/", "-")+" for "+
+				strings.ReplaceAll(a.target, "/", "-"), func(t *testing.T) {
 				for n := 0; ; n++ {
 					if done := attackAt(t, c, a.victim, a.target, n); done {
 						break
@@ -261,14 +295,16 @@ func TestReplacesWhatIsThereNotWhatItLeadsTo(t *testing.T) {
 		{"a link to a directory", func(g *rig) { g.do(os.Symlink("dir", g.path("a"))) }, nil},
 		{"a link to nowhere", func(g *rig) { g.do(os.Symlink("none", g.path("a"))) }, nil},
 		{"a link to itself", func(g *rig) { g.do(os.Symlink("a", g.path("a"))) }, nil},
-		{"another name of a file", func(g *rig) { g.do(os.Link(g.path("victim"), g.path("a"))) }, nil},
+		{"another name of a file", func(g *rig) { g.do(os.Link(g.path("victim"), g.path("a"))) },
+			nil},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			g := newRig(t, File())
 			g.write("victim", "unharmed", 0o600)
 			g.do(os.Mkdir(g.path("dir"), 0o700))
 			tc.set(g)
-			g.must(g.resource(map[string]any{"path": g.path("a"), "content": "new", "mode": "0666"}), diff.Updated)
+			g.must(g.resource(map[string]any{"path": g.path("a"), "content": "new",
+				"mode": "0666"}), diff.Updated)
 			g.has(`a -rw-rw-rw- "new"`, `dir drwx------`, `victim -rw------- "unharmed"`)
 		})
 	}
@@ -278,7 +314,8 @@ func TestOtherNamesOfAFileKeepTheirMode(t *testing.T) {
 	g := newRig(t, File())
 	g.write("victim", "shared", 0o600)
 	g.do(os.Link(g.path("victim"), g.path("a")))
-	g.must(g.resource(map[string]any{"path": g.path("a"), "mode": "0644", "content": "shared"}), diff.Updated)
+	g.must(g.resource(map[string]any{"path": g.path("a"), "mode": "0644", "content": "shared"}),
+		diff.Updated)
 	g.has(`a -rw-r--r-- "shared"`, `victim -rw------- "shared"`)
 }
 
@@ -286,7 +323,8 @@ func TestOtherNamesOfAFileKeepTheirMode(t *testing.T) {
 // where it would become theirs.
 func TestBytesUnderAnotherNameAreNotGivenAway(t *testing.T) {
 	for _, attrs := range []map[string]any{
-		{"owner": int64(stranger)}, {"mode": "0644"}, {"mode": "0644", "content": "first", "replace": false},
+		{"owner": int64(stranger)}, {"mode": "0644"},
+		{"mode": "0644", "content": "first", "replace": false},
 	} {
 		if !runsAsRoot() {
 			delete(attrs, "owner")
@@ -329,7 +367,8 @@ func TestOtherKinds(t *testing.T) {
 	} {
 		for _, m := range makers {
 			for _, purged := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s %v over %s, purged %t", tc.def.Type.Name, tc.attrs, m.kind, purged), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s %v over %s, purged %t", tc.def.Type.Name, tc.attrs, m.kind,
+					purged), func(t *testing.T) {
 					g := newRig(t, tc.def)
 					g.do(m.make(g.path("a")))
 					before := g.shape(false)
@@ -341,7 +380,9 @@ func TestOtherKinds(t *testing.T) {
 					switch {
 					case fine && err != nil:
 						t.Fatal(err)
-					case !fine && (err == nil || provider.ClassOf(err) != provider.NeedsChange || !strings.Contains(err.Error(), "what is there is "+m.kind)):
+					case !fine &&
+						(err == nil || provider.ClassOf(err) != provider.NeedsChange ||
+							!strings.Contains(err.Error(), "what is there is "+m.kind)):
 						t.Fatalf("%s: %v", provider.ClassOf(err), err)
 					case !fine && g.shape(false) != before:
 						t.Fatalf("there is\n%s", g.shape(false))
@@ -366,7 +407,8 @@ func TestAppearedMeanwhile(t *testing.T) {
 				}
 				return os.WriteFile(p+"/precious", nil, 0o600)
 			},
-			"": func(p string) error { return unix.Mkfifo(p, 0o600) }, // may be replaced, as what a run that was cut short left
+			// may be replaced, as what a run that was cut short left
+			"": func(p string) error { return unix.Mkfifo(p, 0o600) },
 		} {
 			t.Run(c.name+"/"+kept, func(t *testing.T) {
 				for n, steps := 0, 1; n < steps; n++ {
@@ -386,7 +428,8 @@ func TestAppearedMeanwhile(t *testing.T) {
 					}})
 					_, _, err := g.apply(r)
 					now := g.shape(false)
-					if strings.Contains(now, ".southbound-") || appeared && !strings.Contains(now, kept) {
+					if strings.Contains(now, ".southbound-") ||
+						appeared && !strings.Contains(now, kept) {
 						t.Fatalf("step %d: %v; there is\n%s", n, err, now)
 					}
 				}

@@ -42,7 +42,9 @@ func validBackup(attrs map[string]any) []diag.Problem {
 
 // backupAttribute is backup, of what a change may take away.
 func backupAttribute(changes string) schema.Attribute {
-	return schema.Attribute{Name: "backup", Type: `Optional[Variant[Boolean,Pattern[/\A[^\/]+\z/]]]`, Behaviour: schema.Parameter,
-		Description: "keeps what a change " + changes + ` beside it, under its name with this suffix, and a number when there is such a file already: ` +
+	return schema.Attribute{Name: "backup",
+		Type: `Optional[Variant[Boolean,Pattern[/\A[^\/]+\z/]]]`, Behaviour: schema.Parameter,
+		Description: "keeps what a change " + changes +
+			` beside it, under its name with this suffix, and a number when there is such a file already: ` +
 			`"motd.bak", "motd.bak.1"; true means "` + defaultSuffix + `"`}
 }

@@ -56,7 +56,9 @@ func benchContent(i int) string {
 func benchResources(dir string) []provider.Resource {
 	out := make([]provider.Resource, benchFiles)
 	for i := range out {
-		out[i] = provider.Resource{Type: "fs::File", Attributes: map[string]any{"path": filepath.Join(dir, "file"+strconv.Itoa(i)), "content": benchContent(i)}}
+		out[i] = provider.Resource{Type: "fs::File",
+			Attributes: map[string]any{"path": filepath.Join(dir, "file"+strconv.Itoa(i)),
+				"content": benchContent(i)}}
 	}
 	return out
 }
@@ -66,7 +68,9 @@ func createAll(tb testing.TB, host *providertest.Host, rs []provider.Resource) {
 	for from := 0; from < len(rs); from += benchBatch {
 		var items []provider.BatchChange
 		for _, r := range rs[from:min(from+benchBatch, len(rs))] {
-			items = append(items, provider.BatchChange{Context: host.Context(tb.Context(), provider.Options{}), Change: diff.Created, Resource: r})
+			items = append(items,
+				provider.BatchChange{Context: host.Context(tb.Context(), provider.Options{}),
+					Change: diff.Created, Resource: r})
 		}
 		for _, a := range (file{}).ApplyBatch(tb.Context(), items) {
 			if a.Err != nil {
@@ -82,7 +86,8 @@ func readEach(tb testing.TB, host *providertest.Host, rs []provider.Resource, ex
 		part := rs[from:min(from+benchBatch, len(rs))]
 		items := make([]provider.BatchRead, len(part))
 		for i, r := range part {
-			items[i] = provider.BatchRead{Context: host.Context(tb.Context(), provider.Options{}), ReadRequest: provider.ReadRequest{Resource: r}}
+			items[i] = provider.BatchRead{Context: host.Context(tb.Context(), provider.Options{}),
+				ReadRequest: provider.ReadRequest{Resource: r}}
 		}
 		for i, got := range (file{}).ReadBatch(tb.Context(), items) {
 			diffs, _ := (file{}).Diff(nil, part[i], got.Observation)
@@ -155,7 +160,8 @@ func BenchmarkRead(b *testing.B) {
 		b.StopTimer()
 		began := time.Now()
 		for i := range rs {
-			if data, err := os.ReadFile(text(rs[i], "path")); err != nil || string(data) != benchContent(i) {
+			if data, err := os.ReadFile(text(rs[i], "path")); err != nil ||
+				string(data) != benchContent(i) {
 				b.Fatal(err)
 			}
 		}

@@ -36,7 +36,8 @@ func contentOf(ctx context.Context, f disk.File, size int64, want any, buf []byt
 	case size <= maxShown:
 		n, err := disk.ReadUpTo(f, buf, int(size))
 		if err == nil && n < int(size) {
-			err = provider.Errorf(provider.Retryable, "something else changed the file while it was read")
+			err = provider.Errorf(provider.Retryable,
+				"something else changed the file while it was read")
 		}
 		if err != nil {
 			return nil, err
@@ -109,7 +110,8 @@ func fill(ctx *provider.Context, f disk.File, content any) error {
 	case resource.File:
 		src, err := ctx.Files().Open(ctx, c.Hash)
 		if fault.Is(err, fault.NotFound) {
-			return provider.Errorf(provider.NeedsChange, "the uploaded bytes %s are gone; export again", c.Hash)
+			return provider.Errorf(provider.NeedsChange,
+				"the uploaded bytes %s are gone; export again", c.Hash)
 		}
 		if err != nil {
 			return provider.Errorf(provider.Retryable, "open uploaded bytes: %w", err)
@@ -120,7 +122,8 @@ func fill(ctx *provider.Context, f disk.File, content any) error {
 			return err
 		}
 		if hex.EncodeToString(h.Sum(nil)) != c.Hash {
-			return provider.Errorf(provider.Terminal, "the uploaded bytes %s are damaged; upload them again", c.Hash)
+			return provider.Errorf(provider.Terminal,
+				"the uploaded bytes %s are damaged; upload them again", c.Hash)
 		}
 		return nil
 	}

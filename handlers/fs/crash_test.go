@@ -40,7 +40,8 @@ func noHardLinks(call string) error {
 // kinds of file systems that tests run on.
 func fileSystems() map[string]func(string) error {
 	return map[string]func(string) error{
-		"usual": func(string) error { return nil }, "every file has a name": noUnnamedFiles, "no hard links": noHardLinks,
+		"usual": func(string) error { return nil }, "every file has a name": noUnnamedFiles,
+		"no hard links": noHardLinks,
 	}
 }
 
@@ -60,7 +61,11 @@ func withDir(s *disk.System) provider.Definition {
 	d.Handler = directory{s}
 	return d
 }
-func withLink(s *disk.System) provider.Definition { d := Symlink(); d.Handler = symlink{s}; return d }
+func withLink(s *disk.System) provider.Definition {
+	d := Symlink()
+	d.Handler = symlink{s}
+	return d
+}
 
 func changes() []change {
 	empty := func(*rig) {}
@@ -75,30 +80,55 @@ func changes() []change {
 		}
 	}
 	return []change{
-		{name: "create a file", handler: withFile, before: empty, attrs: attrs("content", "new", "mode", "0600")},
-		{name: "create an empty file", handler: withFile, before: empty, attrs: attrs("owner", int64(os.Getuid()))},
+		{name: "create a file", handler: withFile, before: empty,
+			attrs: attrs("content", "new", "mode", "0600")},
+		{name: "create an empty file", handler: withFile, before: empty,
+			attrs: attrs("owner", int64(os.Getuid()))},
 		{name: "replace a file", handler: withFile, before: old, attrs: attrs("content", "new")},
-		{name: "replace a long file", handler: withFile, before: old, attrs: attrs("content", strings.Repeat("new ", 50_000))},
-		{name: "replace a file and keep the old one", handler: withFile, before: old, attrs: attrs("content", "new", "backup", true)},
-		{name: "keep the old one beside an older one", handler: withFile, attrs: attrs("content", "new", "backup", ".old"),
-			before: func(g *rig) { old(g); g.write("a.old", "older", 0o600); g.write("a.old.1", "older still", 0o600) }},
-		{name: "keep what may run as another user", handler: withFile, attrs: attrs("content", "new", "backup", true), before: func(g *rig) { g.write("a", "old", 0o755|os.ModeSetuid) }},
+		{name: "replace a long file", handler: withFile, before: old,
+			attrs: attrs("content", strings.Repeat("new ", 50_000))},
+		{name: "replace a file and keep the old one", handler: withFile, before: old,
+			attrs: attrs("content", "new", "backup", true)},
+		{name: "keep the old one beside an older one", handler: withFile,
+			attrs: attrs("content", "new", "backup", ".old"),
+			before: func(g *rig) {
+				old(g)
+				g.write("a.old", "older", 0o600)
+				g.write("a.old.1", "older still", 0o600)
+			}},
+		{name: "keep what may run as another user", handler: withFile,
+			attrs:  attrs("content", "new", "backup", true),
+			before: func(g *rig) { g.write("a", "old", 0o755|os.ModeSetuid) }},
 		{name: "replace a link by a file", handler: withFile, attrs: attrs("content", "new"),
-			before: func(g *rig) { g.write("b", "linked", 0o600); g.do(os.Symlink("b", g.path("a"))) }},
-		{name: "replace a link by a file and keep it", handler: withFile, attrs: attrs("content", "new", "backup", true),
+			before: func(g *rig) {
+				g.write("b", "linked", 0o600)
+				g.do(os.Symlink("b", g.path("a")))
+			}},
+		{name: "replace a link by a file and keep it", handler: withFile,
+			attrs:  attrs("content", "new", "backup", true),
 			before: func(g *rig) { g.do(os.Symlink("b", g.path("a"))) }},
-		{name: "change the mode of a file", handler: withFile, before: old, attrs: attrs("content", "old", "mode", "0600")},
-		{name: "change the mode of a file with two names", handler: withFile, attrs: attrs("content", "old", "mode", "0600"),
+		{name: "change the mode of a file", handler: withFile, before: old,
+			attrs: attrs("content", "old", "mode", "0600")},
+		{name: "change the mode of a file with two names", handler: withFile,
+			attrs:  attrs("content", "old", "mode", "0600"),
 			before: func(g *rig) { old(g); g.do(os.Link(g.path("a"), g.path("b"))) }},
 		{name: "purge a file", handler: withFile, before: old, attrs: attrs(), purged: true},
-		{name: "purge a file and keep it", handler: withFile, before: old, attrs: attrs("backup", true), purged: true},
+		{name: "purge a file and keep it", handler: withFile, before: old,
+			attrs: attrs("backup", true), purged: true},
 		{name: "create a directory", handler: withDir, before: empty, attrs: attrs("mode", "0700")},
-		{name: "empty a directory", handler: withDir, before: tree, attrs: attrs("recurse_purge", true, "keep", []any{"kept"}), partly: true},
-		{name: "purge a directory", handler: withDir, before: tree, attrs: attrs("recurse_purge", true), purged: true, partly: true},
+		{name: "empty a directory", handler: withDir, before: tree,
+			attrs: attrs("recurse_purge", true, "keep", []any{"kept"}), partly: true},
+		{name: "purge a directory", handler: withDir, before: tree,
+			attrs: attrs("recurse_purge", true), purged: true, partly: true},
 		{name: "create a link", handler: withLink, before: empty, attrs: attrs("target", "new")},
-		{name: "create a link with an owner", handler: withLink, before: empty, attrs: attrs("target", "new", "owner", int64(os.Getuid()))},
-		{name: "change a link", handler: withLink, before: func(g *rig) { g.do(os.Symlink("old", g.path("a"))) }, attrs: attrs("target", "new")},
-		{name: "purge a link", handler: withLink, before: func(g *rig) { g.do(os.Symlink("old", g.path("a"))) }, attrs: attrs("target", "old"), purged: true},
+		{name: "create a link with an owner", handler: withLink, before: empty,
+			attrs: attrs("target", "new", "owner", int64(os.Getuid()))},
+		{name: "change a link", handler: withLink,
+			before: func(g *rig) { g.do(os.Symlink("old", g.path("a"))) },
+			attrs:  attrs("target", "new")},
+		{name: "purge a link", handler: withLink,
+			before: func(g *rig) { g.do(os.Symlink("old", g.path("a"))) },
+			attrs:  attrs("target", "old"), purged: true},
 	}
 }
 
@@ -107,7 +137,8 @@ func tree(g *rig) {
 	g.do(os.MkdirAll(g.path("a/deep/deeper"), 0o755))
 	g.do(os.MkdirAll(g.path("a/kept"), 0o755))
 	g.do(os.MkdirAll(g.path("outside"), 0o755))
-	for _, name := range []string{"a/1", "a/2", "a/deep/3", "a/deep/deeper/4", "a/kept/5", "outside/6"} {
+	for _, name := range []string{"a/1", "a/2", "a/deep/3", "a/deep/deeper/4", "a/kept/5",
+		"outside/6"} {
 		g.write(name, name, 0o600)
 	}
 	g.do(os.Symlink(g.path("outside"), g.path("a/link")))
@@ -141,7 +172,9 @@ func (g *rig) shape(only bool) string {
 }
 
 // uninterrupted returns what there is before a change and after it, and how many steps it takes.
-func (c change) uninterrupted(t *testing.T, fileSystem func(string) error) (before, after *rig, steps int) {
+func (c change) uninterrupted(
+	t *testing.T, fileSystem func(string) error,
+) (before, after *rig, steps int) {
 	t.Helper()
 	before, _ = c.start(t, nil)
 	after, r := c.start(t, &disk.System{Before: func(call string) error {
@@ -209,7 +242,8 @@ func TestFailedStep(t *testing.T) {
 					g, r := c.start(t, failAt(n, fileSystem))
 					if _, _, err := g.apply(r); err == nil {
 						t.Fatalf("step %d of %d failed, and no error", n, steps)
-					} else if !errors.Is(err, unix.EIO) || provider.ClassOf(err) != provider.Retryable {
+					} else if !errors.Is(err, unix.EIO) ||
+						provider.ClassOf(err) != provider.Retryable {
 						t.Fatalf("step %d: error of class %s: %v", n, provider.ClassOf(err), err)
 					}
 					c.whole(t, g, before, after, n)
@@ -232,7 +266,9 @@ func (c change) whole(t *testing.T, g, before, after *rig, n int) {
 }
 
 // again demands that another run ends as an uninterrupted one.
-func (c change) again(t *testing.T, g *rig, r provider.Resource, after *rig, fileSystem func(string) error, n int) {
+func (c change) again(
+	t *testing.T, g *rig, r provider.Resource, after *rig, fileSystem func(string) error, n int,
+) {
 	t.Helper()
 	g.def = c.handler(&disk.System{Before: fileSystem})
 	if _, _, err := g.apply(r); err != nil {
@@ -267,13 +303,16 @@ func crashChild() bool {
 		}
 		return nil
 	}}}
-	r := provider.Resource{Attributes: map[string]any{"path": filepath.Join(dir, "a"), "content": strings.Repeat("new ", 50_000), "backup": true}}
+	r := provider.Resource{Attributes: map[string]any{"path": filepath.Join(dir, "a"),
+		"content": strings.Repeat("new ", 50_000), "backup": true}}
 	ctx := providertest.NewHost(nil).Context(context.Background(), provider.Options{})
 	if _, err := h.Read(ctx, provider.ReadRequest{Resource: r}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	if _, err := h.Update(ctx, provider.UpdateRequest{Resource: r, Changes: map[string]diff.Diff{"content": {}}}); err != nil {
+	if _, err := h.Update(ctx,
+		provider.UpdateRequest{Resource: r, Changes: map[string]diff.Diff{"content": {}}}); err !=
+		nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -283,9 +322,11 @@ func crashChild() bool {
 // TestKilled does the same with a process that is really killed: there is nothing of it that a
 // stopped call does not show.
 func TestKilled(t *testing.T) {
-	c := change{name: "replace", handler: withFile, before: func(g *rig) { g.write("a", "old", 0o640) }, attrs: func(g *rig) map[string]any {
-		return map[string]any{"path": g.path("a"), "content": strings.Repeat("new ", 50_000), "backup": true}
-	}}
+	c := change{name: "replace", handler: withFile,
+		before: func(g *rig) { g.write("a", "old", 0o640) }, attrs: func(g *rig) map[string]any {
+			return map[string]any{"path": g.path("a"), "content": strings.Repeat("new ", 50_000),
+				"backup": true}
+		}}
 	fallback := func(string) error { return nil }
 	before, after, steps := c.uninterrupted(t, fallback)
 	program, err := os.Executable()
@@ -297,7 +338,8 @@ func TestKilled(t *testing.T) {
 		child := exec.CommandContext(t.Context(), program)
 		child.Env = append(os.Environ(), crashDir+"="+g.dir, crashStep+"="+strconv.Itoa(n))
 		out, err := child.CombinedOutput()
-		if ended := child.ProcessState; (n == steps) != (err == nil) || n < steps && !strings.Contains(ended.String(), "killed") {
+		if ended := child.ProcessState; (n == steps) != (err == nil) ||
+			n < steps && !strings.Contains(ended.String(), "killed") {
 			t.Fatalf("step %d of %d: %v %s", n, steps, err, out)
 		}
 		c.whole(t, g, before, after, n)

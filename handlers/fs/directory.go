@@ -23,24 +23,35 @@ func Directory() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "fs::Directory",
-			Description: "A directory: its owner, group and mode, and, when asked, that nothing else is in it. What is in it is described by resources " +
-				"of its own. What is not said stays as it is.",
+			Description: "A directory: its owner, group and mode, and, when asked, that nothing " +
+				"else is in it. What is in it is described by resources of its own. What is not " +
+				"said stays as it is.",
 			Attributes: append([]schema.Attribute{
 				pathAttribute(),
 				modeAttribute("0755"),
-				{Name: "recurse_purge", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "removes what is in it, with all below, unless other resources manage it or its name is in keep; and everything when the " +
-						"directory is purged. Without it only an empty directory can be purged"},
-				{Name: "keep", Type: "Optional[Array[String[1]]]", Behaviour: schema.Parameter, Description: "more names in it that recurse_purge leaves alone"},
-				{Name: managedNames, Type: "Optional[Array[String[1]]]", Behaviour: schema.Parameter,
-					Description: "names in it that other resources manage; filled in for recurse_purge"},
-				{Name: managedBackups, Type: "Optional[Array[String[1]]]", Behaviour: schema.Parameter,
-					Description: "names under which fs::File keeps old bytes in it, each also with a number; filled in for recurse_purge"},
-				{Name: "surplus", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "names in it that recurse_purge would remove"},
+				{Name: "recurse_purge", Type: "Boolean", Default: false,
+					Behaviour: schema.Parameter,
+					Description: "removes what is in it, with all below, unless other resources " +
+						"manage it or its name is in keep; and everything when the directory is " +
+						"purged. Without it only an empty directory can be purged"},
+				{Name: "keep", Type: "Optional[Array[String[1]]]", Behaviour: schema.Parameter,
+					Description: "more names in it that recurse_purge leaves alone"},
+				{Name: managedNames, Type: "Optional[Array[String[1]]]",
+					Behaviour: schema.Parameter,
+					Description: "names in it that other resources manage; filled in for " +
+						"recurse_purge"},
+				{Name: managedBackups, Type: "Optional[Array[String[1]]]",
+					Behaviour: schema.Parameter,
+					Description: "names under which fs::File keeps old bytes in it, each also " +
+						"with a number; filled in for recurse_purge"},
+				{Name: "surplus", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly,
+					Description: "names in it that recurse_purge would remove"},
 			}, ownerAttributes()...),
-			Features:  []string{"batch", "noop"},
-			Machine:   true,
-			Validate:  func(a map[string]any) []diag.Problem { return slices.Concat(path(a), validPurge(a), validGathered(a)) },
+			Features: []string{"batch", "noop"},
+			Machine:  true,
+			Validate: func(a map[string]any) []diag.Problem {
+				return slices.Concat(path(a), validPurge(a), validGathered(a))
+			},
 			Relations: parentRelations(),
 			Thing:     whatIsAt,
 			Space:     atPath,
@@ -64,7 +75,9 @@ const (
 )
 
 // Read implements provider.Handler.
-func (d directory) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (d directory) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	return provider.ReadOne(ctx, d, req)
 }
 
@@ -74,13 +87,17 @@ func (d directory) ReadBatch(ctx context.Context, items []provider.BatchRead) []
 }
 
 // observe implements observer.
-func (directory) observe(rd *reader, _ *provider.Context, r provider.Resource, base string, want disk.Perm) (provider.Observation, error) {
+func (directory) observe(
+	rd *reader, _ *provider.Context, r provider.Resource, base string, want disk.Perm,
+) (provider.Observation, error) {
 	var st unix.Stat_t
 	if err := rd.dir.Stat(base, &st); err != nil {
 		return provider.Observation{}, err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return provider.Observation{}, provider.Errorf(provider.NeedsChange, "what is there is %s, no directory; remove it, or describe it as what it is", disk.KindOf(&st))
+		return provider.Observation{}, provider.Errorf(provider.NeedsChange,
+			"what is there is %s, no directory; remove it, or describe it as what it is",
+			disk.KindOf(&st))
 	}
 	obs := provider.Observation{Exists: true, Attributes: make(map[string]any, 4)}
 	rd.known.observe(obs.Attributes, r, want, &st, true)
@@ -131,7 +148,9 @@ func shownNames(names []string) []any {
 }
 
 // Diff implements provider.Differ: what is in it too much differs, too.
-func (directory) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+func (directory) Diff(
+	_ *provider.Context, desired provider.Resource, observed provider.Observation,
+) (map[string]diff.Diff, error) {
 	out := differences(desired, observed, "owner", "group", "mode")
 	if s := observed.Attributes["surplus"]; s != nil {
 		if out == nil {
@@ -143,22 +162,30 @@ func (directory) Diff(_ *provider.Context, desired provider.Resource, observed p
 }
 
 // Create implements provider.Handler.
-func (d directory) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (d directory) Create(
+	ctx *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	return provider.CreateOne(ctx, d, req)
 }
 
 // Update implements provider.Handler.
-func (d directory) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (d directory) Update(
+	ctx *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	return provider.UpdateOne(ctx, d, req)
 }
 
 // Delete implements provider.Handler.
-func (d directory) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+func (d directory) Delete(
+	ctx *provider.Context, req provider.DeleteRequest,
+) (provider.Result, error) {
 	return provider.DeleteOne(ctx, d, req)
 }
 
 // ApplyBatch implements provider.BatchApplier.
-func (d directory) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
+func (d directory) ApplyBatch(
+	ctx context.Context, items []provider.BatchChange,
+) []provider.Applied {
 	return carryOut(ctx, d, items)
 }
 
@@ -197,7 +224,8 @@ func (directory) prepare(t *task) error {
 		if err := unix.Fstat(t.file.FD, &st); err != nil {
 			return err
 		}
-		full.Mode = defaultDirMode | int(st.Mode&unix.S_ISGID) // which it has from the directory it is in
+		// which it has from the directory it is in
+		full.Mode = defaultDirMode | int(st.Mode&unix.S_ISGID)
 	}
 	return full.Set(t.file)
 }
@@ -216,7 +244,8 @@ func (d directory) publish(t *task) error {
 	err := t.Dir.Take(t.Base)
 	switch {
 	case errors.Is(err, unix.ENOTDIR):
-		return provider.Errorf(provider.NeedsChange, "what is there is not a directory; remove it, or describe it as what it is")
+		return provider.Errorf(provider.NeedsChange,
+			"what is there is not a directory; remove it, or describe it as what it is")
 	case !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST):
 		return err
 	}

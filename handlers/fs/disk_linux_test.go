@@ -46,10 +46,12 @@ func TestFullDisk(t *testing.T) {
 		}
 		upload := g.host.AddFile([]byte(long))
 		for _, content := range []any{long, upload} {
-			g.fails(g.resource(map[string]any{"path": g.path("disk/new"), "content": content}), provider.Retryable, "no space left on device; make room on the disk")
+			g.fails(g.resource(map[string]any{"path": g.path("disk/new"), "content": content}),
+				provider.Retryable, "no space left on device; make room on the disk")
 		}
 		g.write("disk/a", "old", 0o640)
-		g.fails(g.resource(map[string]any{"path": g.path("disk/a"), "content": long, "backup": true}), provider.Retryable, "make room")
+		g.fails(g.resource(map[string]any{"path": g.path("disk/a"), "content": long,
+			"backup": true}), provider.Retryable, "make room")
 		g.has("disk dtrwxrwxrwx", `disk/a -rw-r----- "old"`)
 		g.must(g.resource(map[string]any{"path": g.path("disk/a"), "content": "new"}), diff.Updated)
 		g.has("disk dtrwxrwxrwx", `disk/a -rw-r----- "new"`)
@@ -71,8 +73,10 @@ func TestFullDisk(t *testing.T) {
 	})
 	for kind, fileSystem := range fileSystems() {
 		for _, c := range changes() {
-			for _, call := range []string{"tmpfile", "create", "write", "fsync", "link", "linkfile", "rename", "mkdir", "symlink", "fchown", "fchmod"} {
-				t.Run(kind+"/"+c.name+"/"+call, func(t *testing.T) { fullAt(t, c, call, fileSystem) })
+			for _, call := range []string{"tmpfile", "create", "write", "fsync", "link", "linkfile",
+				"rename", "mkdir", "symlink", "fchown", "fchmod"} {
+				t.Run(kind+"/"+c.name+"/"+call,
+					func(t *testing.T) { fullAt(t, c, call, fileSystem) })
 			}
 		}
 	}
@@ -94,7 +98,8 @@ func fullAt(t *testing.T, c change, call string, fileSystem func(string) error) 
 	if !met {
 		return
 	}
-	if err == nil || provider.ClassOf(err) != provider.Retryable || !strings.Contains(err.Error(), "make room on the disk") {
+	if err == nil || provider.ClassOf(err) != provider.Retryable ||
+		!strings.Contains(err.Error(), "make room on the disk") {
 		t.Fatalf("%s: %v", provider.ClassOf(err), err)
 	}
 	c.whole(t, g, before, after, 0)
@@ -120,7 +125,8 @@ func TestReadOnlyTargets(t *testing.T) {
 			switch {
 			case mounted:
 				g.do(unix.Mount("", g.path("disk"), "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-			default: // then this process is not the superuser, for whom permissions are no hindrance
+			default:
+				// then this process is not the superuser, for whom permissions are no hindrance
 				g.do(os.Chmod(g.path("disk"), 0o500))
 				t.Cleanup(func() { g.do(os.Chmod(g.path("disk"), 0o700)) })
 				text = "run it as a user that may"
@@ -128,7 +134,8 @@ func TestReadOnlyTargets(t *testing.T) {
 			if !mounted && strings.Contains(c.name, "mode") || !mounted && c.partly {
 				return // what is in the directory may still be changed
 			}
-			if err := inner.would(r); !strings.Contains(c.name, "mode") && (err == nil || !strings.Contains(err.Error(), text)) {
+			if err := inner.would(r); !strings.Contains(c.name, "mode") &&
+				(err == nil || !strings.Contains(err.Error(), text)) {
 				t.Errorf("a dry run says %v, expected %q", err, text)
 			}
 			inner.fails(r, provider.Terminal, text)
@@ -171,7 +178,8 @@ func TestOtherFileSystems(t *testing.T) {
 			g.write("a/deep/disk/precious", "", 0o600)
 			r := g.resource(map[string]any{"path": g.path("a"), "recurse_purge": true})
 			r.Purged = purged
-			g.fails(r, provider.Retryable, "another file system is mounted at "+g.path("a/deep/disk")+"; unmount it")
+			g.fails(r, provider.Retryable,
+				"another file system is mounted at "+g.path("a/deep/disk")+"; unmount it")
 			if _, err := os.Stat(g.path("a/deep/disk/precious")); err != nil {
 				t.Fatal(err)
 			}
@@ -207,7 +215,8 @@ func TestWithoutPermission(t *testing.T) {
 	if change, _, err := g.apply(r); err != nil || change != diff.NoChange {
 		t.Fatal(change, err)
 	}
-	g.fails(g.resource(map[string]any{"path": g.path("pass/a"), "content": "y"}), provider.Terminal, "run it as a user that may")
+	g.fails(g.resource(map[string]any{"path": g.path("pass/a"), "content": "y"}), provider.Terminal,
+		"run it as a user that may")
 	g.do(os.Chmod(g.path("pass"), 0o000))
 	g.fails(r, provider.Terminal, "run it as a user that may")
 }
@@ -217,7 +226,8 @@ func explainsPermission(t *testing.T) {
 	t.Helper()
 	for _, err := range []error{unix.EACCES, unix.EPERM} {
 		got := disk.Explain("change "+filepath.Join("/", "a"), err)
-		if provider.ClassOf(got) != provider.Terminal || !strings.Contains(got.Error(), "not even the superuser may") {
+		if provider.ClassOf(got) != provider.Terminal ||
+			!strings.Contains(got.Error(), "not even the superuser may") {
 			t.Error(got)
 		}
 	}

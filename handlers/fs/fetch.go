@@ -31,14 +31,21 @@ func validURL(attrs map[string]any) []diag.Problem {
 	u, err := url.Parse(source)
 	switch {
 	case err != nil || u.Host == "":
-		return []diag.Problem{{Attribute: "source", Message: "it is not a URL with the name of a host", Hint: "write https://example.com/app-1.2.tar.gz"}}
+		return []diag.Problem{{Attribute: "source",
+			Message: "it is not a URL with the name of a host",
+			Hint:    "write https://example.com/app-1.2.tar.gz"}}
 	case u.User != nil:
-		return []diag.Problem{{Attribute: "source", Message: "the URL has a user in it, who would be shown", Hint: "give username and password"}}
+		return []diag.Problem{{Attribute: "source",
+			Message: "the URL has a user in it, who would be shown",
+			Hint:    "give username and password"}}
 	case attrs["checksum"] == nil:
-		return []diag.Problem{{Attribute: "checksum", Message: "what is fetched is only unpacked when its checksum is known, and it is not fetched again while that stays",
+		return []diag.Problem{{Attribute: "checksum",
+			Message: "what is fetched is only unpacked when its checksum is known, and it is not " +
+				"fetched again while that stays",
 			Hint: "give sha256:… or sha512:… as its publisher does, or as sha256sum says"}}
 	case attrs["password"] != nil && u.Scheme != "https":
-		return []diag.Problem{{Attribute: "password", Message: "over http, everybody on the way can read it", Hint: "use https"}}
+		return []diag.Problem{{Attribute: "password",
+			Message: "over http, everybody on the way can read it", Hint: "use https"}}
 	}
 	return nil
 }
@@ -48,7 +55,8 @@ func validURL(attrs map[string]any) []diag.Problem {
 func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, limit int64) (int64, error) {
 	source := text(r, "source")
 	if p := validURL(r.Attributes); len(p) > 0 {
-		return 0, provider.Errorf(provider.NeedsChange, "%s: %s; %s", p[0].Attribute, p[0].Message, p[0].Hint)
+		return 0, provider.Errorf(provider.NeedsChange, "%s: %s; %s", p[0].Attribute, p[0].Message,
+			p[0].Hint)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
 	if err != nil {
@@ -71,7 +79,8 @@ func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, limit int64)
 		return 0, answered(req.URL.Host, res.StatusCode)
 	}
 	if res.ContentLength > limit {
-		return 0, refused("it has %d bytes, more than max_size and max_files allow", res.ContentLength)
+		return 0, refused("it has %d bytes, more than max_size and max_files allow",
+			res.ContentLength)
 	}
 	n, err := copyAll(ctx, w, io.LimitReader(res.Body, limit+1))
 	switch {
@@ -88,15 +97,18 @@ func client() *http.Client {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment,
 		ResponseHeaderTimeout: maxSilence, TLSHandshakeTimeout: maxSilence,
 		DisableCompression: true}
-	return &http.Client{Transport: transport, CheckRedirect: func(req *http.Request, via []*http.Request) error {
-		switch last := via[len(via)-1]; {
-		case len(via) >= maxRedirects:
-			return provider.Errorf(provider.Terminal, "the server sends it on more than %d times", maxRedirects)
-		case last.URL.Scheme == "https" && req.URL.Scheme != "https":
-			return provider.Errorf(provider.Terminal, "the server sends it on from https to %s", req.URL.Scheme)
-		}
-		return nil
-	}}
+	return &http.Client{Transport: transport,
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			switch last := via[len(via)-1]; {
+			case len(via) >= maxRedirects:
+				return provider.Errorf(provider.Terminal,
+					"the server sends it on more than %d times", maxRedirects)
+			case last.URL.Scheme == "https" && req.URL.Scheme != "https":
+				return provider.Errorf(provider.Terminal, "the server sends it on from https to %s",
+					req.URL.Scheme)
+			}
+			return nil
+		}}
 }
 
 // unreached explains a failure on the way. The URL is not part of it, as what follows its path may
@@ -110,7 +122,9 @@ func unreached(host string, err error) error {
 		return err
 	}
 	if errors.As(err, new(*tls.CertificateVerificationError)) {
-		return provider.Errorf(provider.Terminal, "fetch the archive from %s: %w; the machine has to know who signed the server's certificate", host, err)
+		return provider.Errorf(provider.Terminal,
+			"fetch the archive from %s: %w; the machine has to know who signed the server's "+
+				"certificate", host, err)
 	}
 	return provider.Errorf(provider.ClassOf(err), "fetch the archive from %s: %w", host, err)
 }
@@ -124,5 +138,6 @@ func answered(host string, status int) error {
 	case http.StatusNotFound, http.StatusGone:
 		hint = "; it may be elsewhere, or not there yet"
 	}
-	return provider.Errorf(class, "fetch the archive from %s: it answered %d %s%s", host, status, http.StatusText(status), hint)
+	return provider.Errorf(class, "fetch the archive from %s: it answered %d %s%s", host, status,
+		http.StatusText(status), hint)
 }

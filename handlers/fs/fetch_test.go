@@ -59,7 +59,9 @@ func publish(t *testing.T) *publisher {
 	mux.Handle("/one", give(p.one))
 	mux.Handle("/two", give(p.two))
 	mux.Handle("/moved", http.RedirectHandler("/one", http.StatusFound))
-	mux.Handle("/elsewhere", http.RedirectHandler(strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusFound))
+	mux.Handle("/elsewhere",
+		http.RedirectHandler(strings.Replace(other.URL, "127.0.0.1", "localhost", 1),
+			http.StatusFound))
 	mux.Handle("/round", http.RedirectHandler("/round", http.StatusFound))
 	mux.HandleFunc("/private", func(w http.ResponseWriter, r *http.Request) {
 		if _, password, _ := r.BasicAuth(); password != "s3cr3t" {
@@ -79,7 +81,9 @@ func publish(t *testing.T) *publisher {
 			}
 		}
 	})
-	mux.HandleFunc("/busy", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	mux.HandleFunc("/busy", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
 	p.Server = httptest.NewServer(mux)
 	t.Cleanup(p.Close)
 	return p
@@ -88,7 +92,8 @@ func publish(t *testing.T) *publisher {
 func TestArchiveFetched(t *testing.T) {
 	p := publish(t)
 	g := newRig(t, Archive())
-	attrs := map[string]any{"path": g.path("a"), "source": p.URL + "/moved", "checksum": sha256Of(p.one)}
+	attrs := map[string]any{"path": g.path("a"), "source": p.URL + "/moved",
+		"checksum": sha256Of(p.one)}
 	g.must(g.resource(attrs), diff.Created)
 	if n := p.asked.Load(); n != 1 {
 		t.Errorf("it was fetched %d times", n)
@@ -102,7 +107,8 @@ func TestArchiveFetched(t *testing.T) {
 	g.do(os.Remove(g.path("a/app/run")))
 	g.must(g.resource(attrs), diff.Updated)
 	if n := p.asked.Load(); n != 3 {
-		t.Errorf("it was fetched %d times; it is needed when something has to be unpacked, and only then", n)
+		t.Errorf("it was fetched %d times; it is needed when something has to be unpacked, and "+
+			"only then", n)
 	}
 	p.Close()
 	g.must(g.resource(attrs), diff.NoChange)
@@ -119,18 +125,21 @@ func TestArchiveNotFetched(t *testing.T) {
 		class provider.Class
 		part  string
 	}{
-		"other bytes":          {"/two", nil, provider.NeedsChange, "not the one that is wanted"},
-		"cut short":            {"/cut", nil, provider.Retryable, "unexpected EOF"},
-		"too much":             {"/long", map[string]any{"max_size": int64(1000), "max_files": int64(10)}, provider.NeedsChange, "more"},
-		"sent round":           {"/round", nil, provider.Terminal, "more than 10 times"},
-		"not for everybody":    {"/private", nil, provider.Terminal, "401 Unauthorized; see username"},
+		"other bytes": {"/two", nil, provider.NeedsChange, "not the one that is wanted"},
+		"cut short":   {"/cut", nil, provider.Retryable, "unexpected EOF"},
+		"too much": {"/long", map[string]any{"max_size": int64(1000),
+			"max_files": int64(10)}, provider.NeedsChange, "more"},
+		"sent round": {"/round", nil, provider.Terminal, "more than 10 times"},
+		"not for everybody": {"/private", nil, provider.Terminal,
+			"401 Unauthorized; see username"},
 		"not there":            {"/none?token=s3cr3t", nil, provider.Retryable, "404"},
 		"for the time being":   {"/busy", nil, provider.Retryable, "503"},
 		"a user is not shared": {"/elsewhere", map[string]any{"username": "me"}, "", ""},
 	} {
 		t.Run(why, func(t *testing.T) {
 			g := newRig(t, Archive())
-			attrs := map[string]any{"path": g.path("a"), "source": p.URL + tc.path, "checksum": sha256Of(p.one)}
+			attrs := map[string]any{"path": g.path("a"), "source": p.URL + tc.path,
+				"checksum": sha256Of(p.one)}
 			for k, v := range tc.attrs {
 				attrs[k] = v
 			}
@@ -146,19 +155,22 @@ func TestArchiveNotFetched(t *testing.T) {
 		})
 	}
 	g := newRig(t, Archive())
-	r := g.resource(map[string]any{"path": g.path("a"), "source": "https://127.0.0.1:1/x", "checksum": sha256Of(p.one)})
+	r := g.resource(map[string]any{"path": g.path("a"), "source": "https://127.0.0.1:1/x",
+		"checksum": sha256Of(p.one)})
 	g.fails(r, provider.Retryable, "127.0.0.1:1")
 	// A password needs https, which the test has not: what a document cannot say is given to the
 	// handler itself.
 	to := func(s string) *http.Request { u, _ := url.Parse(s); return &http.Request{URL: u} }
-	if err := client().CheckRedirect(to("http://b/"), []*http.Request{to("https://a/")}); err == nil {
+	if err := client().CheckRedirect(to("http://b/"),
+		[]*http.Request{to("https://a/")}); err == nil {
 		t.Error("it goes from https to http")
 	}
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.StartTLS()
 	defer secure.Close()
-	g.fails(g.resource(map[string]any{"path": g.path("a"), "source": secure.URL, "checksum": sha256Of(p.one)}), provider.Terminal, "who signed")
+	g.fails(g.resource(map[string]any{"path": g.path("a"), "source": secure.URL,
+		"checksum": sha256Of(p.one)}), provider.Terminal, "who signed")
 }
 
 func TestArchiveURLs(t *testing.T) {
@@ -167,15 +179,19 @@ func TestArchiveURLs(t *testing.T) {
 		attrs map[string]any
 		part  string
 	}{
-		"no checksum":           {map[string]any{"source": "https://a.example/x"}, "checksum"},
-		"a password in the URL": {map[string]any{"source": "https://a:b@a.example/x", "checksum": sum}, "would be shown"},
-		"no host":               {map[string]any{"source": "https:///x", "checksum": sum}, "name of a host"},
-		"another scheme":        {map[string]any{"source": "ftp://a.example/x", "checksum": sum}, "absolute path"},
-		"fine":                  {map[string]any{"source": "https://a.example/x?y=z", "checksum": sum}, ""},
+		"no checksum": {map[string]any{"source": "https://a.example/x"}, "checksum"},
+		"a password in the URL": {map[string]any{"source": "https://a:b@a.example/x",
+			"checksum": sum}, "would be shown"},
+		"no host": {map[string]any{"source": "https:///x", "checksum": sum},
+			"name of a host"},
+		"another scheme": {map[string]any{"source": "ftp://a.example/x", "checksum": sum},
+			"absolute path"},
+		"fine": {map[string]any{"source": "https://a.example/x?y=z", "checksum": sum}, ""},
 	} {
 		tc.attrs["path"] = "/x"
 		_, problems := newRig(t, Archive()).typ.Check(tc.attrs)
-		if got := fmt.Sprintf("%+v", problems); (len(problems) > 0) != (tc.part != "") || !strings.Contains(got, tc.part) {
+		if got := fmt.Sprintf("%+v", problems); (len(problems) > 0) != (tc.part != "") ||
+			!strings.Contains(got, tc.part) {
 			t.Error(why, got)
 		}
 	}

@@ -25,21 +25,29 @@ func File() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "fs::File",
-			Description: "A regular file: its bytes, owner, group and mode. It is replaced as a whole and durably. A symbolic link at its path is " +
-				"replaced, never followed. What is not said stays as it is.",
+			Description: "A regular file: its bytes, owner, group and mode. It is replaced as a " +
+				"whole and durably. A symbolic link at its path is replaced, never followed. " +
+				"What is not said stays as it is.",
 			Attributes: append([]schema.Attribute{
 				pathAttribute(),
-				{Name: "content", Type: "Optional[String]", Description: "the bytes: text, {file: path} or a secret; left out, any content is right, and what is made is empty"},
-				{Name: "replace", Type: "Boolean", Default: true, Behaviour: schema.Parameter, Description: "whether content takes the place of other bytes; false: only a file that is made gets it, and one that is there keeps what it has"},
+				{Name: "content", Type: "Optional[String]",
+					Description: "the bytes: text, {file: path} or a secret; left out, any " +
+						"content is right, and what is made is empty"},
+				{Name: "replace", Type: "Boolean", Default: true, Behaviour: schema.Parameter,
+					Description: "whether content takes the place of other bytes; false: only a " +
+						"file that is made gets it, and one that is there keeps what it has"},
 				modeAttribute("0644"),
 				backupAttribute("replaces or removes"),
 				validateAttribute(),
-				{Name: "kind", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: `"symbolic link" when that is what is there instead`},
+				{Name: "kind", Type: "Optional[String]", Behaviour: schema.ReadOnly,
+					Description: `"symbolic link" when that is what is there instead`},
 			}, ownerAttributes()...),
-			Features:  []string{"batch", "noop", schema.FeatureFiles},
-			Machine:   true,
-			Timeout:   5 * time.Minute, // large files are hashed
-			Validate:  func(a map[string]any) []diag.Problem { return slices.Concat(path(a), validBackup(a), validCheck(a)) },
+			Features: []string{"batch", "noop", schema.FeatureFiles},
+			Machine:  true,
+			Timeout:  5 * time.Minute, // large files are hashed
+			Validate: func(a map[string]any) []diag.Problem {
+				return slices.Concat(path(a), validBackup(a), validCheck(a))
+			},
 			Relations: parentRelations(),
 			Thing:     whatIsAt,
 			Space:     atPath,
@@ -67,7 +75,9 @@ func (f file) ReadBatch(ctx context.Context, items []provider.BatchRead) []provi
 const symbolicLink = "symbolic link"
 
 // observe implements observer.
-func (file) observe(rd *reader, ctx *provider.Context, r provider.Resource, base string, want disk.Perm) (provider.Observation, error) {
+func (file) observe(
+	rd *reader, ctx *provider.Context, r provider.Resource, base string, want disk.Perm,
+) (provider.Observation, error) {
 	if !ctx.DryRun() {
 		if err := rd.dir.TidyBackup(base, suffixOf(r)); err != nil && !errors.Is(err, unix.EROFS) {
 			return provider.Observation{}, err
@@ -88,7 +98,8 @@ func (file) observe(rd *reader, ctx *provider.Context, r provider.Resource, base
 	}
 	switch {
 	case errors.Is(err, unix.ELOOP), err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK:
-		return provider.Observation{Exists: true, Attributes: map[string]any{"kind": symbolicLink}}, nil
+		return provider.Observation{Exists: true, Attributes: map[string]any{"kind": symbolicLink}},
+			nil
 	case errors.Is(err, unix.ENXIO): // a socket, a device without a driver
 	case err != nil:
 		return provider.Observation{}, err
@@ -97,7 +108,9 @@ func (file) observe(rd *reader, ctx *provider.Context, r provider.Resource, base
 		defer unix.Close(fd)
 	}
 	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return provider.Observation{}, provider.Errorf(provider.NeedsChange, "what is there is %s, no regular file; remove it, or describe it as what it is", disk.KindOf(&st))
+		return provider.Observation{}, provider.Errorf(provider.NeedsChange,
+			"what is there is %s, no regular file; remove it, or describe it as what it is",
+			disk.KindOf(&st))
 	}
 	obs := provider.Observation{Exists: true, Attributes: make(map[string]any, 4)}
 	rd.known.observe(obs.Attributes, r, want, &st, true)
@@ -105,13 +118,16 @@ func (file) observe(rd *reader, ctx *provider.Context, r provider.Resource, base
 		obs.Attributes["content"] = content // any is right
 	}
 	if fd >= 0 {
-		obs.Attributes["content"], err = contentOf(ctx, disk.File{FD: fd, Sys: nil}, st.Size, content, rd.buf)
+		obs.Attributes["content"], err = contentOf(ctx, disk.File{FD: fd, Sys: nil}, st.Size,
+			content, rd.buf)
 	}
 	return obs, err
 }
 
 // Diff implements provider.Differ: a symbolic link differs whatever else is asked for.
-func (file) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+func (file) Diff(
+	_ *provider.Context, desired provider.Resource, observed provider.Observation,
+) (map[string]diff.Diff, error) {
 	out := differences(desired, observed, "content", "owner", "group", "mode")
 	if k := observed.Attributes["kind"]; k != nil {
 		if out == nil {
@@ -123,7 +139,9 @@ func (file) Diff(_ *provider.Context, desired provider.Resource, observed provid
 }
 
 // differences compares attributes whose values are plain.
-func differences(desired provider.Resource, observed provider.Observation, attributes ...string) map[string]diff.Diff {
+func differences(
+	desired provider.Resource, observed provider.Observation, attributes ...string,
+) map[string]diff.Diff {
 	var out map[string]diff.Diff
 	for _, name := range attributes {
 		if want := desired.Attributes[name]; want != nil && want != observed.Attributes[name] {
@@ -222,8 +240,10 @@ func setInPlace(t *task) error {
 	case st.Nlink < 2:
 		return t.want.Set(t.file)
 	case t.Resource.Attributes["content"] == nil || t.Resource.Attributes["replace"] == false:
-		return provider.Errorf(provider.NeedsChange, "the file has %d names (hard links), and the others are to stay as they are; describe its content, so that it "+
-			"can be replaced, or remove the other names (find -samefile)", st.Nlink)
+		return provider.Errorf(provider.NeedsChange,
+			"the file has %d names (hard links), and the others are to stay as they are; "+
+				"describe its content, so that it can be replaced, or remove the other names "+
+				"(find -samefile)", st.Nlink)
 	}
 	t.file.Close()
 	t.still = false
@@ -259,7 +279,8 @@ func (file) publish(t *task) error {
 // which cannot be replaced.
 func writeInPlace(t *task) error {
 	_ = t.Dir.Tidy(t.Base)
-	t.Ctx.Warning("something is mounted on the file, so it cannot be replaced; it is written in place", "path", t.Path)
+	t.Ctx.Warning("something is mounted on the file, so it cannot be replaced; it is written "+
+		"in place", "path", t.Path)
 	return t.Dir.Overwrite(t.Base, func(f disk.File) error {
 		if err := fill(t.Ctx, f, t.Resource.Attributes["content"]); err != nil {
 			return err

@@ -41,11 +41,13 @@ func TestShownContent(t *testing.T) {
 		{"a shorter one", long, long[1:], host.AddFile([]byte(long))},
 		{"a short text", "old", "new", "old"},
 		{"as much as is shown", long[:maxShown], "new", long[:maxShown]},
-		{"a difference behind four thousand bytes", long[:5000] + "y", long[:5000] + "z", long[:5000] + "y"},
+		{"a difference behind four thousand bytes", long[:5000] + "y", long[:5000] + "z",
+			long[:5000] + "y"},
 		{"one more", long[:maxShown+1], "new", host.AddFile([]byte(long[:maxShown+1]))},
 		{"nothing instead of something", "", "new", ""},
 		{"what is not text", "a\xff\xfeb", "new", host.AddFile([]byte("a\xff\xfeb"))},
-		{"what would be the same if it were shown as text", "a\xffb", "a?b", host.AddFile([]byte("a\xffb"))},
+		{"what would be the same if it were shown as text", "a\xffb", "a?b",
+			host.AddFile([]byte("a\xffb"))},
 		{"a large one of the same size", strings.Repeat("x", maxHashed+1),
 			strings.Repeat("y", maxHashed+1), resource.File{Size: maxHashed + 1}},
 		{"the same hash", "hash me", hashed, hashed},
@@ -90,23 +92,38 @@ func TestUploadsThatCannotBeHad(t *testing.T) {
 		class provider.Class
 		text  string
 	}{
-		{"they are gone", t.Context(), func() (io.ReadCloser, error) { return nil, fault.New(fault.NotFound, "open", "none") }, provider.NeedsChange, "export again"},
-		{"the store fails", t.Context(), func() (io.ReadCloser, error) { return nil, errors.New("no network") }, provider.Retryable, "no network"},
+		{"they are gone", t.Context(),
+			func() (io.ReadCloser, error) { return nil, fault.New(fault.NotFound, "open", "none") },
+			provider.NeedsChange, "export again"},
+		{"the store fails", t.Context(),
+			func() (io.ReadCloser, error) { return nil, errors.New("no network") },
+			provider.Retryable, "no network"},
 		{"reading fails", t.Context(), func() (io.ReadCloser, error) {
 			return io.NopCloser(io.MultiReader(strings.NewReader("x"), failing{})), nil
 		}, provider.Retryable, "cable pulled"},
-		{"they are damaged", t.Context(), func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("other bytes")), nil }, provider.Terminal, "are damaged; upload them again"},
-		{"the caller gives up", ctx, func() (io.ReadCloser, error) { cancel(); return io.NopCloser(strings.NewReader("x")), nil }, provider.Retryable, "context canceled"},
+		{"they are damaged", t.Context(),
+			func() (io.ReadCloser, error) {
+				return io.NopCloser(strings.NewReader("other bytes")), nil
+			}, provider.Terminal, "are damaged; upload them again"},
+		{"the caller gives up", ctx, func() (io.ReadCloser, error) {
+			cancel()
+			return io.NopCloser(strings.NewReader("x")), nil
+		}, provider.Retryable, "context canceled"},
 	} {
 		for kind, fileSystem := range fileSystems() {
 			t.Run(tc.why+"/"+kind, func(t *testing.T) {
 				g := newRig(t, withFile(&disk.System{Before: fileSystem}))
 				g.write("old", "old", 0o600)
 				for _, name := range []string{"old", "new"} {
-					r := g.resource(map[string]any{"path": g.path(name), "content": resource.File{Hash: strings.Repeat("0", 64), Size: 1}, "backup": true})
+					r := g.resource(map[string]any{"path": g.path(name),
+						"content": resource.File{Hash: strings.Repeat("0", 64), Size: 1},
+						"backup":  true})
 					c := provider.NewContext(tc.ctx, uploads{g.host, tc.open}, provider.Options{})
-					_, err := g.def.Handler.Update(c, provider.UpdateRequest{Resource: r, Changes: map[string]diff.Diff{"content": {}}})
-					if err == nil || provider.ClassOf(err) != tc.class || !strings.Contains(err.Error(), tc.text) {
+					_, err := g.def.Handler.Update(c,
+						provider.UpdateRequest{Resource: r,
+							Changes: map[string]diff.Diff{"content": {}}})
+					if err == nil || provider.ClassOf(err) != tc.class ||
+						!strings.Contains(err.Error(), tc.text) {
 						t.Fatalf("%s: %v", provider.ClassOf(err), err)
 					}
 				}
@@ -126,7 +143,8 @@ func (failing) Read([]byte) (int, error) { return 0, errors.New("cable pulled") 
 // there.
 func TestContentOfWhatIsMade(t *testing.T) {
 	g := newRig(t, File())
-	r := g.resource(map[string]any{"path": g.path("a"), "content": "first\n", "replace": false, "mode": "0600"})
+	r := g.resource(map[string]any{"path": g.path("a"), "content": "first\n", "replace": false,
+		"mode": "0600"})
 	g.must(r, diff.Created)
 	g.has(`a -rw------- "first\n"`)
 	g.write("a", "mine\n", 0o600)
@@ -146,7 +164,8 @@ func TestContentOfNoKind(t *testing.T) {
 	g := newRig(t, File())
 	g.write("a", "x", 0o600)
 	for _, name := range []string{"a", "b"} {
-		r := provider.Resource{Attributes: map[string]any{"path": g.path(name), "content": int64(1)}}
+		r := provider.Resource{Attributes: map[string]any{"path": g.path(name),
+			"content": int64(1)}}
 		g.fails(r, provider.NeedsChange, "content is neither text nor a file")
 	}
 	g.has(`a -rw------- "x"`)
@@ -165,7 +184,8 @@ func TestBatch(t *testing.T) {
 			var reads []provider.BatchRead
 			bad := map[int]provider.Class{}
 			for i := range 3*group + 7 {
-				attrs := map[string]any{"path": g.path(fmt.Sprintf("%d/%d", i%2, i)), "content": fmt.Sprint(i)}
+				attrs := map[string]any{"path": g.path(fmt.Sprintf("%d/%d", i%2, i)),
+					"content": fmt.Sprint(i)}
 				switch i % 50 {
 				case 7:
 					attrs["path"], bad[i] = g.path(fmt.Sprint("missing/", i)), provider.Retryable
@@ -175,8 +195,11 @@ func TestBatch(t *testing.T) {
 					attrs["owner"], bad[i] = "no-such-user", provider.Retryable
 				}
 				r := g.resource(attrs)
-				items = append(items, provider.BatchChange{Context: g.ctx(), Change: diff.Created, Resource: r})
-				reads = append(reads, provider.BatchRead{Context: g.ctx(), ReadRequest: provider.ReadRequest{Resource: r}})
+				items = append(items, provider.BatchChange{Context: g.ctx(), Change: diff.Created,
+					Resource: r})
+				reads = append(reads,
+					provider.BatchRead{Context: g.ctx(),
+						ReadRequest: provider.ReadRequest{Resource: r}})
 			}
 			for i, a := range h.ApplyBatch(t.Context(), items) {
 				class, isBad := bad[i]
@@ -185,7 +208,8 @@ func TestBatch(t *testing.T) {
 				}
 			}
 			for i, got := range h.ReadBatch(t.Context(), reads) {
-				if _, isBad := bad[i]; isBad == got.Observation.Exists || !isBad && got.Observation.Attributes["content"] != fmt.Sprint(i) {
+				if _, isBad := bad[i]; isBad == got.Observation.Exists ||
+					!isBad && got.Observation.Attributes["content"] != fmt.Sprint(i) {
 					t.Fatalf("%d: %v", i, got)
 				}
 			}
@@ -237,8 +261,10 @@ func TestDirectoryThatIsThereAlready(t *testing.T) {
 	}
 	g.has("a drwx------", `a/in -rw------- ""`)
 	g.write("b", "", 0o600)
-	_, err := g.def.Handler.Create(g.ctx(), provider.CreateRequest{Resource: g.resource(map[string]any{"path": g.path("b")})})
-	if err == nil || provider.ClassOf(err) != provider.NeedsChange || !strings.Contains(err.Error(), "is not a directory") {
+	_, err := g.def.Handler.Create(g.ctx(),
+		provider.CreateRequest{Resource: g.resource(map[string]any{"path": g.path("b")})})
+	if err == nil || provider.ClassOf(err) != provider.NeedsChange ||
+		!strings.Contains(err.Error(), "is not a directory") {
 		t.Fatal(err)
 	}
 	g.has("a drwx------", `a/in -rw------- ""`, `b -rw------- ""`)
@@ -247,7 +273,9 @@ func TestDirectoryThatIsThereAlready(t *testing.T) {
 func TestSymlinkOverOneThatIsThere(t *testing.T) {
 	g := newRig(t, Symlink())
 	g.do(os.Symlink("old", g.path("a")))
-	if _, err := g.def.Handler.Create(g.ctx(), provider.CreateRequest{Resource: g.resource(map[string]any{"path": g.path("a"), "target": "new"})}); err != nil {
+	if _, err := g.def.Handler.Create(g.ctx(),
+		provider.CreateRequest{Resource: g.resource(map[string]any{"path": g.path("a"),
+			"target": "new"})}); err != nil {
 		t.Fatal(err)
 	}
 	g.has("a Lrwxrwxrwx -> new")
@@ -294,7 +322,8 @@ func TestExplain(t *testing.T) {
 			}
 			continue
 		}
-		if provider.ClassOf(got) != tc.class || !strings.Contains(got.Error(), tc.text) || !strings.HasPrefix(got.Error(), "make /a: ") || !errors.Is(got, tc.err) {
+		if provider.ClassOf(got) != tc.class || !strings.Contains(got.Error(), tc.text) ||
+			!strings.HasPrefix(got.Error(), "make /a: ") || !errors.Is(got, tc.err) {
 			t.Errorf("%v: %s: %v", tc.err, provider.ClassOf(got), got)
 		}
 	}

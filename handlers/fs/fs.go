@@ -29,7 +29,8 @@ const (
 )
 
 func pathAttribute() schema.Attribute {
-	return schema.Attribute{Name: "path", Type: pathType, Behaviour: schema.Namevar, Description: "where it is: an absolute path"}
+	return schema.Attribute{Name: "path", Type: pathType, Behaviour: schema.Namevar,
+		Description: "where it is: an absolute path"}
 }
 
 func ownerAttributes() []schema.Attribute {
@@ -40,7 +41,9 @@ func ownerAttributes() []schema.Attribute {
 }
 
 func modeAttribute(fallback string) schema.Attribute {
-	return schema.Attribute{Name: "mode", Type: modeType, Description: `permissions in octal, in quotes: "0644"; left out, they stay as they are, and what is made gets ` + fallback}
+	return schema.Attribute{Name: "mode", Type: modeType,
+		Description: `permissions in octal, in quotes: "0644"; left out, they stay as they are, and what is made gets ` +
+			fallback}
 }
 
 // validPath refuses paths that can be written in another way, as the same file under two names
@@ -52,9 +55,12 @@ func validPath(root bool) func(map[string]any) []diag.Problem {
 		case !ok:
 			return nil
 		case clean != path:
-			return []diag.Problem{{Attribute: "path", Message: fmt.Sprintf("the path %q is not in its shortest form", path), Hint: "write " + clean}}
+			return []diag.Problem{{Attribute: "path",
+				Message: fmt.Sprintf("the path %q is not in its shortest form", path),
+				Hint:    "write " + clean}}
 		case path == "/" && !root:
-			return []diag.Problem{{Attribute: "path", Message: "the path / is a directory", Hint: "name the file in it"}}
+			return []diag.Problem{{Attribute: "path", Message: "the path / is a directory",
+				Hint: "name the file in it"}}
 		}
 		return nil
 	}

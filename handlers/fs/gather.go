@@ -59,7 +59,8 @@ func validGathered(attrs map[string]any) []diag.Problem {
 	var out []diag.Problem
 	for _, name := range []string{managedNames, managedBackups} {
 		if attrs[name] != nil {
-			out = append(out, diag.Problem{Attribute: name, Message: "this attribute is filled in", Hint: "put the names into keep"})
+			out = append(out, diag.Problem{Attribute: name, Message: "this attribute is filled in",
+				Hint: "put the names into keep"})
 		}
 	}
 	return out
@@ -68,7 +69,8 @@ func validGathered(attrs map[string]any) []diag.Problem {
 // leftAlone returns a function that says what recurse_purge does not remove.
 func leftAlone(r provider.Resource) func(name string) bool {
 	exact, backups := map[string]bool{}, map[string]bool{}
-	for attribute, into := range map[string]map[string]bool{"keep": exact, managedNames: exact, managedBackups: backups} {
+	for attribute, into := range map[string]map[string]bool{"keep": exact, managedNames: exact,
+		managedBackups: backups} {
 		list, _ := r.Attributes[attribute].([]any)
 		for _, v := range list {
 			if s, ok := v.(string); ok {
@@ -81,6 +83,7 @@ func leftAlone(r provider.Resource) func(name string) bool {
 			return true
 		}
 		i := strings.LastIndexByte(name, '.')
-		return i > 0 && backups[name[:i]] && i+1 < len(name) && strings.Trim(name[i+1:], "0123456789") == ""
+		return i > 0 && backups[name[:i]] && i+1 < len(name) &&
+			strings.Trim(name[i+1:], "0123456789") == ""
 	}
 }

@@ -50,7 +50,8 @@ func TestNothingElseIsGivenAway(t *testing.T) {
 			}
 			_, _, err := g.apply(g.resource(attrs))
 			var st unix.Stat_t
-			if e := unix.Lstat(g.path(disk.Leftover("a")), &st); e == nil && st.Uid == stranger || err == nil || !done {
+			if e := unix.Lstat(g.path(disk.Leftover("a")), &st); e == nil && st.Uid == stranger ||
+				err == nil || !done {
 				t.Fatalf("struck: %t, %v; it belongs to %d, %v", done, err, st.Uid, e)
 			}
 			now, e := world(g.dir)

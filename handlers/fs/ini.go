@@ -23,15 +23,27 @@ func IniSetting() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "fs::IniSetting",
-			Description: "A setting in an INI file: a line such as port = 8080 below [server]. All other bytes stay as they are, and so does how the line is written where only its value " +
-				"changes. What is missing is put at the end of its section, and a missing section at the end of the file. Purged, the line goes; its section stays.",
+			Description: "A setting in an INI file: a line such as port = 8080 below [server]. " +
+				"All other bytes stay as they are, and so does how the line is written where " +
+				"only its value changes. What is missing is put at the end of its section, and a " +
+				"missing section at the end of the file. Purged, the line goes; its section stays.",
 			Attributes: []schema.Attribute{
 				pathAttribute(),
-				{Name: "section", Type: `Pattern[/\A[^\s\[\]]([^\r\n\[\]]*[^\s\[\]])?\z/]`, Default: noSection, Behaviour: schema.Namevar, Description: `the name of the section; "-": before the first section`},
-				{Name: "setting", Type: word, Behaviour: schema.Namevar, Description: "the name of the setting"},
-				{Name: "value", Type: `Pattern[/\A(\S([^\r\n]*\S)?)?\z/]`, Description: "its value, as it is to stand there, with quotation marks where the program wants such"},
-				{Name: "separator", Type: `Pattern[/\A[ \t]*[=:]?[ \t]*\z/]`, Default: " = ", Behaviour: schema.Parameter, Description: "what stands between name and value of a line that is put in; = or : in it tells them apart, else blanks"},
-				{Name: "create", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "makes the file when it is missing; its mode and owner are for fs::File to say"},
+				{Name: "section", Type: `Pattern[/\A[^\s\[\]]([^\r\n\[\]]*[^\s\[\]])?\z/]`,
+					Default: noSection, Behaviour: schema.Namevar,
+					Description: `the name of the section; "-": before the first section`},
+				{Name: "setting", Type: word, Behaviour: schema.Namevar,
+					Description: "the name of the setting"},
+				{Name: "value", Type: `Pattern[/\A(\S([^\r\n]*\S)?)?\z/]`,
+					Description: "its value, as it is to stand there, with quotation marks where " +
+						"the program wants such"},
+				{Name: "separator", Type: `Pattern[/\A[ \t]*[=:]?[ \t]*\z/]`, Default: " = ",
+					Behaviour: schema.Parameter,
+					Description: "what stands between name and value of a line that is put in; = " +
+						"or : in it tells them apart, else blanks"},
+				{Name: "create", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
+					Description: "makes the file when it is missing; its mode and owner are for " +
+						"fs::File to say"},
 				backupAttribute("replaces"),
 				validateAttribute(),
 			},
@@ -47,7 +59,10 @@ func IniSetting() provider.Definition {
 func validIni(attrs map[string]any) []diag.Problem {
 	out := slices.Concat(validPath(false)(attrs), validBackup(attrs), validCheck(attrs))
 	if s, ok := attrs["separator"].(string); ok && s == "" {
-		out = append(out, diag.Problem{Attribute: "separator", Message: "nothing would stand between name and value", Hint: `leave it out for " = "`})
+		out = append(out,
+			diag.Problem{Attribute: "separator",
+				Message: "nothing would stand between name and value",
+				Hint:    `leave it out for " = "`})
 	}
 	return out
 }
@@ -56,11 +71,14 @@ func validIni(attrs map[string]any) []diag.Problem {
 type ini struct{ textfile.Texts }
 
 func newIni(e textfile.Editor) ini {
-	return ini{textfile.Texts{Store: e, Place: pathOf, Observe: observeSetting, Change: changeSetting, Manner: mannerOf}}
+	return ini{textfile.Texts{Store: e, Place: pathOf, Observe: observeSetting,
+		Change: changeSetting, Manner: mannerOf}}
 }
 
 // Diff implements provider.Differ.
-func (ini) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+func (ini) Diff(
+	_ *provider.Context, desired provider.Resource, observed provider.Observation,
+) (map[string]diff.Diff, error) {
 	return differences(desired, observed, "value"), nil
 }
 
@@ -71,12 +89,16 @@ type setting struct {
 }
 
 func settingOf(r provider.Resource) (setting, error) {
-	s := setting{text(r, "section"), text(r, "setting"), text(r, "value"), text(r, "separator"), r.Purged}
+	s := setting{text(r, "section"), text(r, "setting"), text(r, "value"), text(r, "separator"),
+		r.Purged}
 	if s.section == noSection {
 		s.section = ""
 	}
-	if strings.ContainsAny(s.section+s.name+s.value, "\r\n") || s.name == "" || strings.TrimSpace(s.value) != s.value { // what a reference stood for
-		return s, provider.Errorf(provider.NeedsChange, "name and value of a setting are one line, without blanks around")
+	if strings.ContainsAny(s.section+s.name+s.value, "\r\n") || s.name == "" ||
+		strings.TrimSpace(s.value) != s.value {
+		// what a reference stood for
+		return s, provider.Errorf(provider.NeedsChange,
+			"name and value of a setting are one line, without blanks around")
 	}
 	return s, nil
 }
@@ -99,7 +121,8 @@ func (s setting) cut(line string) (name, before, value string, ok bool) {
 	}
 	rest := line[at+n:]
 	value = strings.TrimLeft(rest, " \t")
-	return strings.TrimSpace(line[:at]), line[:at+n] + rest[:len(rest)-len(value)], strings.TrimRight(value, " \t"), true
+	return strings.TrimSpace(line[:at]), line[:at+n] + rest[:len(rest)-len(value)],
+		strings.TrimRight(value, " \t"), true
 }
 
 // sectionOf returns the name of the section that begins at a line.
@@ -149,7 +172,9 @@ func (s setting) single(lines []int) error {
 	if s.section != "" {
 		where = fmt.Sprintf("in [%s]", s.section)
 	}
-	return provider.Errorf(provider.NeedsChange, "%s is there more than once %s (%s); remove all but one", s.name, where, textfile.Places(lines))
+	return provider.Errorf(provider.NeedsChange,
+		"%s is there more than once %s (%s); remove all but one", s.name, where,
+		textfile.Places(lines))
 }
 
 func observeSetting(r provider.Resource, t textfile.Text) (provider.Observation, error) {
@@ -166,7 +191,8 @@ func observeSetting(r provider.Resource, t textfile.Text) (provider.Observation,
 		return provider.Observation{}, err
 	}
 	_, _, value, _ := s.cut(ls.At(lines[0]))
-	return provider.Observation{Exists: true, Attributes: map[string]any{"value": strings.ToValidUTF8(value, "?")}}, nil
+	return provider.Observation{Exists: true,
+		Attributes: map[string]any{"value": strings.ToValidUTF8(value, "?")}}, nil
 }
 
 // changeSetting returns a text after one change.
@@ -188,7 +214,8 @@ func changeSetting(item provider.BatchChange, t textfile.Text) (textfile.Text, e
 		return t, nil
 	}
 	if !t.Exists && !yes(item.Resource, "create") {
-		return t, provider.Errorf(provider.Retryable, "there is no file %s; describe it, or set create", text(item.Resource, "path"))
+		return t, provider.Errorf(provider.Retryable,
+			"there is no file %s; describe it, or set create", text(item.Resource, "path"))
 	}
 	if err := s.single(lines); err != nil {
 		return t, err

@@ -24,25 +24,48 @@ func Line() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "fs::Line",
-			Description: "A line, or a block of lines between two markers, in a text file. All other bytes stay as they are: how lines end, a missing end of the last line, " +
-				"owner, mode and extended attributes. A symbolic link is refused. It needs line or block, unless it is purged. " +
-				"Purged, lines that are the same as line are removed; without line, those that match; without both, the block between the markers of name.",
+			Description: "A line, or a block of lines between two markers, in a text file. All " +
+				"other bytes stay as they are: how lines end, a missing end of the last line, " +
+				"owner, mode and extended attributes. A symbolic link is refused. It needs line " +
+				"or block, unless it is purged. Purged, lines that are the same as line are " +
+				"removed; without line, those that match; without both, the block between the " +
+				"markers of name.",
 			Attributes: []schema.Attribute{
 				pathAttribute(),
-				{Name: "name", Type: oneLine, Behaviour: schema.Namevar, Description: "what tells it from others in the same file; it stands in the markers of a block"},
-				{Name: "line", Type: `Optional[Pattern[/\A[^\r\n]*\z/]]`, Description: "the whole line, without its end"},
-				{Name: "block", Type: "Optional[String]", Description: "the lines between the markers"},
-				{Name: "match", Type: pattern, Behaviour: schema.Parameter, Description: "a regular expression (RE2): the line that it matches is replaced by line; where none does, and none is the same, line is put in"},
-				{Name: "multiple", Type: "Enum[refuse,first,last,all,single]", Default: "refuse", Behaviour: schema.Parameter,
-					Description: "when match matches several lines: refuse; replace the first, the last, or all of them; or single: replace the first and remove the others"},
-				{Name: "after", Type: pattern, Behaviour: schema.Parameter, Description: "a regular expression: what is put in stands after the last line that it matches; what is there already is not moved"},
-				{Name: "before", Type: pattern, Behaviour: schema.Parameter, Description: "a regular expression: what is put in stands before the first line that it matches"},
-				{Name: "position", Type: "Enum[end,start]", Default: "end", Behaviour: schema.Parameter, Description: "where it is put in when neither after nor before says so"},
-				{Name: "marker", Type: oneLine, Default: defaultMarker, Behaviour: schema.Parameter, Description: "the lines before and after a block, with {mark} for BEGIN and END: \"<!-- {mark} {name} -->\""},
-				{Name: "create", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "makes the file when it is missing; its mode and owner are for fs::File to say"},
+				{Name: "name", Type: oneLine, Behaviour: schema.Namevar,
+					Description: "what tells it from others in the same file; it stands in the " +
+						"markers of a block"},
+				{Name: "line", Type: `Optional[Pattern[/\A[^\r\n]*\z/]]`,
+					Description: "the whole line, without its end"},
+				{Name: "block", Type: "Optional[String]",
+					Description: "the lines between the markers"},
+				{Name: "match", Type: pattern, Behaviour: schema.Parameter,
+					Description: "a regular expression (RE2): the line that it matches is " +
+						"replaced by line; where none does, and none is the same, line is put in"},
+				{Name: "multiple", Type: "Enum[refuse,first,last,all,single]", Default: "refuse",
+					Behaviour: schema.Parameter,
+					Description: "when match matches several lines: refuse; replace the first, " +
+						"the last, or all of them; or single: replace the first and remove " +
+						"the others"},
+				{Name: "after", Type: pattern, Behaviour: schema.Parameter,
+					Description: "a regular expression: what is put in stands after the last " +
+						"line that it matches; what is there already is not moved"},
+				{Name: "before", Type: pattern, Behaviour: schema.Parameter,
+					Description: "a regular expression: what is put in stands before the first " +
+						"line that it matches"},
+				{Name: "position", Type: "Enum[end,start]", Default: "end",
+					Behaviour:   schema.Parameter,
+					Description: "where it is put in when neither after nor before says so"},
+				{Name: "marker", Type: oneLine, Default: defaultMarker, Behaviour: schema.Parameter,
+					Description: "the lines before and after a block, with {mark} for BEGIN and " +
+						"END: \"<!-- {mark} {name} -->\""},
+				{Name: "create", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
+					Description: "makes the file when it is missing; its mode and owner are for " +
+						"fs::File to say"},
 				backupAttribute("replaces"),
 				validateAttribute(),
-				{Name: "extra", Type: "Optional[Integer[1]]", Behaviour: schema.ReadOnly, Description: "how many lines there are beside the single one that is wanted"},
+				{Name: "extra", Type: "Optional[Integer[1]]", Behaviour: schema.ReadOnly,
+					Description: "how many lines there are beside the single one that is wanted"},
 			},
 			Features:  []string{"batch", "noop"},
 			Machine:   true,
@@ -56,18 +79,22 @@ func Line() provider.Definition {
 // lineRelations makes a line require its file, and the directory it is in, where they are managed.
 func lineRelations() []schema.Relation {
 	file := map[string]string{"path": "$path"}
-	return append(parentRelations(), schema.Relation{Kind: schema.Require, Type: "fs::File", Keys: file})
+	return append(parentRelations(), schema.Relation{Kind: schema.Require, Type: "fs::File",
+		Keys: file})
 }
 
 func validLine(attrs map[string]any) []diag.Problem {
 	out := slices.Concat(validPath(false)(attrs), validBackup(attrs), validCheck(attrs))
 	add := func(attribute, hint, format string, args ...any) {
-		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...), Hint: hint})
+		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...),
+			Hint: hint})
 	}
 	for _, name := range []string{"match", "after", "before"} {
 		if s, ok := attrs[name].(string); ok {
 			if _, err := regexp.Compile(s); err != nil {
-				add(name, "RE2 has neither look-around nor references back; the line is matched without its end", "the regular expression cannot be used: %v", err)
+				add(name,
+					"RE2 has neither look-around nor references back; the line is matched "+
+						"without its end", "the regular expression cannot be used: %v", err)
 			}
 		}
 	}
@@ -88,7 +115,8 @@ func validLine(attrs map[string]any) []diag.Problem {
 		add("before", "choose one", "after and before exclude each other")
 	}
 	if s, ok := attrs["marker"].(string); ok && !strings.Contains(s, "{mark}") {
-		add("marker", defaultMarker, "the marker has no {mark}, so its begin and its end would be the same")
+		add("marker", defaultMarker,
+			"the marker has no {mark}, so its begin and its end would be the same")
 	}
 	return out
 }
@@ -97,7 +125,8 @@ func validLine(attrs map[string]any) []diag.Problem {
 type line struct{ textfile.Texts }
 
 func newLine(e textfile.Editor) line {
-	return line{textfile.Texts{Store: e, Place: pathOf, Observe: observeLine, Change: changeLine, Manner: mannerOf}}
+	return line{textfile.Texts{Store: e, Place: pathOf, Observe: observeLine, Change: changeLine,
+		Manner: mannerOf}}
 }
 
 func observeLine(r provider.Resource, text textfile.Text) (provider.Observation, error) {
@@ -119,7 +148,9 @@ func noText() error {
 func pathOf(r provider.Resource) string { return text(r, "path") }
 
 // Diff implements provider.Differ.
-func (line) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+func (line) Diff(
+	_ *provider.Context, desired provider.Resource, observed provider.Observation,
+) (map[string]diff.Diff, error) {
 	out := differences(desired, observed, "line", "block")
 	if n := observed.Attributes["extra"]; n != nil {
 		if out == nil {
@@ -146,7 +177,8 @@ func changeLine(item provider.BatchChange, text textfile.Text) (textfile.Text, e
 		return text, err
 	}
 	if !text.Exists && !rule.create {
-		return text, provider.Errorf(provider.Retryable, "there is no file %s; describe it, or set create", rule.path)
+		return text, provider.Errorf(provider.Retryable,
+			"there is no file %s; describe it, or set create", rule.path)
 	}
 	err = rule.put(ls)
 	return textfile.Text{Exists: true, Bytes: ls.Text()}, rule.explain(err)

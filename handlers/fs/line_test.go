@@ -26,19 +26,24 @@ func withLine(s *disk.System) provider.Definition {
 }
 
 func TestLineConformance(t *testing.T) {
-	newCase := func(first map[string]any, updates ...map[string]any) func(dir string) (providertest.Case, error) {
+	newCase := func(first map[string]any,
+		updates ...map[string]any) func(dir string) (providertest.Case, error) {
 		return func(dir string) (providertest.Case, error) {
 			file := filepath.Join(dir, "a")
 			start := "# head\nx=1\n\nlast"
 			put := func() error { return os.WriteFile(file, []byte(start), 0o640) }
-			c := providertest.Case{Attributes: map[string]any{"path": file, "name": "one"}, Vanish: put, World: func() (string, error) { return world(dir) }, Secrets: []string{"s3cr3t"}}
+			c := providertest.Case{Attributes: map[string]any{"path": file, "name": "one"},
+				Vanish: put, World: func() (string, error) { return world(dir) },
+				Secrets: []string{"s3cr3t"}}
 			for k, v := range first {
 				c.Attributes[k] = v
 			}
 			c.Updates = updates
 			for i := range 5 {
-				c.Others = append(c.Others, map[string]any{"path": file, "name": fmt.Sprint(i), "line": fmt.Sprint("other ", i), "after": "^x"},
-					map[string]any{"path": filepath.Join(dir, fmt.Sprint("b", i%2)), "name": fmt.Sprint(i), "block": "b\n" + fmt.Sprint(i)})
+				c.Others = append(c.Others, map[string]any{"path": file, "name": fmt.Sprint(i),
+					"line": fmt.Sprint("other ", i), "after": "^x"},
+					map[string]any{"path": filepath.Join(dir, fmt.Sprint("b", i%2)),
+						"name": fmt.Sprint(i), "block": "b\n" + fmt.Sprint(i)})
 			}
 			for _, name := range []string{"b0", "b1"} {
 				if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
@@ -49,22 +54,28 @@ func TestLineConformance(t *testing.T) {
 		}
 	}
 	cases := map[string]func(string) (providertest.Case, error){
-		"line":  newCase(map[string]any{"line": "password=s3cr3t", "match": "^password="}, map[string]any{"line": "password=other s3cr3t"}, map[string]any{"line": "password="}),
-		"block": newCase(map[string]any{"block": "a\ns3cr3t\n", "before": "^x"}, map[string]any{"block": ""}, map[string]any{"block": "c"}),
+		"line": newCase(map[string]any{"line": "password=s3cr3t", "match": "^password="},
+			map[string]any{"line": "password=other s3cr3t"}, map[string]any{"line": "password="}),
+		"block": newCase(map[string]any{"block": "a\ns3cr3t\n", "before": "^x"},
+			map[string]any{"block": ""}, map[string]any{"block": "c"}),
 	}
 	for name, newCase := range cases {
 		for kind, fileSystem := range fileSystems() {
 			if kind == "no hard links" || kind != "usual" && name == "block" {
-				continue // no second name is ever made, and how a text is written does not depend on what it is
+				// no second name is ever made, and how a text is written does not depend on what it
+				// is
+				continue
 			}
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				s := &providertest.Stopper{}
-				providertest.Run(t, providertest.Subject{Definition: withLine(stopped(s, fileSystem)), New: func(string, *providertest.Host) (providertest.Case, error) {
-					c, err := newCase(memoryDir(t))
-					c.Interrupt = s.Interrupt
-					c.Edges = []string{"*"}
-					return c, err
-				}})
+				providertest.Run(t,
+					providertest.Subject{Definition: withLine(stopped(s, fileSystem)),
+						New: func(string, *providertest.Host) (providertest.Case, error) {
+							c, err := newCase(memoryDir(t))
+							c.Interrupt = s.Interrupt
+							c.Edges = []string{"*"}
+							return c, err
+						}})
 			})
 		}
 	}
@@ -80,48 +91,73 @@ func TestLine(t *testing.T) {
 	}{
 		{"put at the end", "a\n", attrs{"line": "x"}, false, "a\nx\n"},
 		{"into an empty file", "", attrs{"line": "x"}, false, "x\n"},
-		{"the last line has no end, and has none afterwards", "a", attrs{"line": "x"}, false, "a\nx"},
-		{"ends of lines are those of the file", "a\r\nb\r\n", attrs{"line": "x"}, false, "a\r\nb\r\nx\r\n"},
+		{"the last line has no end, and has none afterwards", "a", attrs{"line": "x"}, false,
+			"a\nx"},
+		{"ends of lines are those of the file", "a\r\nb\r\n", attrs{"line": "x"}, false,
+			"a\r\nb\r\nx\r\n"},
 		{"both", "a\r\nb", attrs{"line": "x"}, false, "a\r\nb\r\nx"},
 		{"mixed ends stay", "a\nb\r\nc\n", attrs{"line": "x", "match": "b"}, false, "a\nx\nc\n"},
-		{"a carriage return without an end of line is not one", "a\nb\r", attrs{"line": "x", "position": "start"}, false, "x\na\nb\r"},
+		{"a carriage return without an end of line is not one", "a\nb\r",
+			attrs{"line": "x", "position": "start"}, false, "x\na\nb\r"},
 		{"there already", "a\nx\n", attrs{"line": "x"}, false, "a\nx\n"},
-		{"there already in a file of the other kind", "x\r\na\r\n", attrs{"line": "x"}, false, "x\r\na\r\n"},
+		{"there already in a file of the other kind", "x\r\na\r\n", attrs{"line": "x"}, false,
+			"x\r\na\r\n"},
 		{"only a whole line counts", " x\nxx\n", attrs{"line": "x"}, false, " x\nxx\nx\n"},
 		{"an empty line", "a\n", attrs{"line": ""}, false, "a\n\n"},
 		{"at the start", "a\n", attrs{"line": "x", "position": "start"}, false, "x\na\n"},
-		{"after a byte order mark", "\ufeffa\n", attrs{"line": "x", "position": "start"}, false, "\ufeffx\na\n"},
+		{"after a byte order mark", "\ufeffa\n", attrs{"line": "x", "position": "start"}, false,
+			"\ufeffx\na\n"},
 		{"a first line after a mark is found", "\ufeffx\n", attrs{"line": "x"}, false, "\ufeffx\n"},
-		{"after the last that matches", "k1\nb\nk2\nc\n", attrs{"line": "x", "after": "^k"}, false, "k1\nb\nk2\nx\nc\n"},
+		{"after the last that matches", "k1\nb\nk2\nc\n", attrs{"line": "x", "after": "^k"}, false,
+			"k1\nb\nk2\nx\nc\n"},
 		{"after the very last", "a\nk", attrs{"line": "x", "after": "k"}, false, "a\nk\nx"},
-		{"before the first that matches", "a\nk1\nk2\n", attrs{"line": "x", "before": "^k"}, false, "a\nx\nk1\nk2\n"},
-		{"nothing matches: where position says", "a\n", attrs{"line": "x", "before": "^k", "position": "start"}, false, "x\na\n"},
-		{"what is there is not moved", "x\nk\n", attrs{"line": "x", "after": "^k"}, false, "x\nk\n"},
-		{"replaced where it matches", "a\n#Port 22\nb\n", attrs{"line": "Port 23", "match": "^#?Port"}, false, "a\nPort 23\nb\n"},
-		{"what it matches is the whole line without its end", "Port 22\r\n", attrs{"line": "y", "match": `^Port \d+$`}, false, "y\r\n"},
-		{"a line that does not match itself", "foo\n", attrs{"line": "bar", "match": "foo"}, false, "bar\n"},
+		{"before the first that matches", "a\nk1\nk2\n", attrs{"line": "x", "before": "^k"}, false,
+			"a\nx\nk1\nk2\n"},
+		{"nothing matches: where position says", "a\n",
+			attrs{"line": "x", "before": "^k", "position": "start"}, false, "x\na\n"},
+		{"what is there is not moved", "x\nk\n", attrs{"line": "x", "after": "^k"}, false,
+			"x\nk\n"},
+		{"replaced where it matches", "a\n#Port 22\nb\n",
+			attrs{"line": "Port 23", "match": "^#?Port"}, false, "a\nPort 23\nb\n"},
+		{"what it matches is the whole line without its end", "Port 22\r\n",
+			attrs{"line": "y", "match": `^Port \d+$`}, false, "y\r\n"},
+		{"a line that does not match itself", "foo\n", attrs{"line": "bar", "match": "foo"}, false,
+			"bar\n"},
 		{"and is there already", "bar\n", attrs{"line": "bar", "match": "foo"}, false, "bar\n"},
-		{"the first of several", "k1\nk2\n", attrs{"line": "kx", "match": "^k", "multiple": "first"}, false, "kx\nk2\n"},
-		{"the last of several", "k1\nk2\n", attrs{"line": "kx", "match": "^k", "multiple": "last"}, false, "k1\nkx\n"},
-		{"all of several", "k1\na\nk2\n", attrs{"line": "kx", "match": "^k", "multiple": "all"}, false, "kx\na\nkx\n"},
-		{"a single one of several", "k1\na\nk2\nkx\nk3", attrs{"line": "kx", "match": "^k", "multiple": "single"}, false, "kx\na"},
-		{"others of the wanted one go, too", "kx\nkx\n", attrs{"line": "kx", "match": "^k", "multiple": "single"}, false, "kx\n"},
+		{"the first of several", "k1\nk2\n",
+			attrs{"line": "kx", "match": "^k", "multiple": "first"}, false, "kx\nk2\n"},
+		{"the last of several", "k1\nk2\n", attrs{"line": "kx", "match": "^k", "multiple": "last"},
+			false, "k1\nkx\n"},
+		{"all of several", "k1\na\nk2\n", attrs{"line": "kx", "match": "^k", "multiple": "all"},
+			false, "kx\na\nkx\n"},
+		{"a single one of several", "k1\na\nk2\nkx\nk3",
+			attrs{"line": "kx", "match": "^k", "multiple": "single"}, false, "kx\na"},
+		{"others of the wanted one go, too", "kx\nkx\n",
+			attrs{"line": "kx", "match": "^k", "multiple": "single"}, false, "kx\n"},
 		{"purge", "a\nx\nb\n", attrs{"line": "x"}, true, "a\nb\n"},
 		{"purge all that are the same", "x\na\nx", attrs{"line": "x"}, true, "a"},
 		{"purge the only one", "x\n", attrs{"line": "x"}, true, ""},
 		{"purge what is not there", "a\n", attrs{"line": "x", "match": "a"}, true, "a\n"},
-		{"purge leaves what only matches", "#x\nx\n", attrs{"line": "x", "match": "x"}, true, "#x\n"},
+		{"purge leaves what only matches", "#x\nx\n", attrs{"line": "x", "match": "x"}, true,
+			"#x\n"},
 		{"purge what matches", "k1\na\nk2\n", attrs{"match": "^k"}, true, "a\n"},
 		{"purge the block of the name", "a\n# BEGIN n\n1\n# END n\nb\n", attrs{}, true, "a\nb\n"},
 		{"purge a name that has no block", "a\nn\n", attrs{}, true, "a\nn\n"},
 		{"a block", "a\n", attrs{"block": "1\n2\n"}, false, "a\n# BEGIN n\n1\n2\n# END n\n"},
-		{"a block in a file of the other kind", "a\r\n", attrs{"block": "1\n2"}, false, "a\r\n# BEGIN n\r\n1\r\n2\r\n# END n\r\n"},
-		{"there already, with the other ends", "# BEGIN n\r\n1\r\n# END n", attrs{"block": "1\n"}, false, "# BEGIN n\r\n1\r\n# END n"},
-		{"a block that differs", "# BEGIN n\n1\n# END n\nz", attrs{"block": "1\n2"}, false, "# BEGIN n\n1\n2\n# END n\nz"},
-		{"an empty block", "# BEGIN n\n1\n# END n\n", attrs{"block": ""}, false, "# BEGIN n\n# END n\n"},
-		{"empty lines in a block count", "", attrs{"block": "\n1\n\n"}, false, "# BEGIN n\n\n1\n\n# END n\n"},
-		{"other markers", "<a>\n</a>\n", attrs{"block": "<b/>", "marker": "<!-- {mark} {name} -->", "after": "<a>"}, false, "<a>\n<!-- BEGIN n -->\n<b/>\n<!-- END n -->\n</a>\n"},
-		{"a block of another name is another", "# BEGIN m\n1\n# END m\n", attrs{"block": "2"}, false, "# BEGIN m\n1\n# END m\n# BEGIN n\n2\n# END n\n"},
+		{"a block in a file of the other kind", "a\r\n", attrs{"block": "1\n2"}, false,
+			"a\r\n# BEGIN n\r\n1\r\n2\r\n# END n\r\n"},
+		{"there already, with the other ends", "# BEGIN n\r\n1\r\n# END n", attrs{"block": "1\n"},
+			false, "# BEGIN n\r\n1\r\n# END n"},
+		{"a block that differs", "# BEGIN n\n1\n# END n\nz", attrs{"block": "1\n2"}, false,
+			"# BEGIN n\n1\n2\n# END n\nz"},
+		{"an empty block", "# BEGIN n\n1\n# END n\n", attrs{"block": ""}, false,
+			"# BEGIN n\n# END n\n"},
+		{"empty lines in a block count", "", attrs{"block": "\n1\n\n"}, false,
+			"# BEGIN n\n\n1\n\n# END n\n"},
+		{"other markers", "<a>\n</a>\n", attrs{"block": "<b/>", "marker": "<!-- {mark} {name} -->",
+			"after": "<a>"}, false, "<a>\n<!-- BEGIN n -->\n<b/>\n<!-- END n -->\n</a>\n"},
+		{"a block of another name is another", "# BEGIN m\n1\n# END m\n", attrs{"block": "2"},
+			false, "# BEGIN m\n1\n# END m\n# BEGIN n\n2\n# END n\n"},
 		{"purge a block", "a\n# BEGIN n\nanything\n# END n\nz", attrs{"block": "1"}, true, "a\nz"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
@@ -129,7 +165,8 @@ func TestLine(t *testing.T) {
 			g.write("a", tc.before, 0o640)
 			tc.attrs["path"], tc.attrs["name"] = g.path("a"), "n"
 			r := g.resource(tc.attrs, tc.purged)
-			if change, diffs, err := g.apply(r); err != nil || (change != diff.NoChange) != (tc.before != tc.want) {
+			if change, diffs, err := g.apply(r); err != nil ||
+				(change != diff.NoChange) != (tc.before != tc.want) {
 				t.Fatalf("%s %v, %v", change, diffs, err)
 			}
 			g.has(fmt.Sprintf("a -rw-r----- %q", tc.want))
@@ -145,12 +182,17 @@ func TestLineRefused(t *testing.T) {
 		class       provider.Class
 		part        string
 	}{
-		{"several lines match", "k1\na\nk2\n", map[string]any{"line": "x", "match": "^k"}, provider.NeedsChange, "line 1, 3"},
-		{"a begin without an end", "# BEGIN n\n1\n", map[string]any{"block": "x"}, provider.Terminal, "begin at line 1, end at no line"},
-		{"the end stands first", "# END n\n# BEGIN n\n", map[string]any{"block": "x"}, provider.Terminal, "no pair"},
-		{"two blocks", "# BEGIN n\n# END n\n# BEGIN n\n# END n\n", map[string]any{"block": "x"}, provider.Terminal, "line 1, 3"},
+		{"several lines match", "k1\na\nk2\n", map[string]any{"line": "x", "match": "^k"},
+			provider.NeedsChange, "line 1, 3"},
+		{"a begin without an end", "# BEGIN n\n1\n", map[string]any{"block": "x"},
+			provider.Terminal, "begin at line 1, end at no line"},
+		{"the end stands first", "# END n\n# BEGIN n\n", map[string]any{"block": "x"},
+			provider.Terminal, "no pair"},
+		{"two blocks", "# BEGIN n\n# END n\n# BEGIN n\n# END n\n", map[string]any{"block": "x"},
+			provider.Terminal, "line 1, 3"},
 		{"no text", "a\x00b", map[string]any{"line": "x"}, provider.NeedsChange, "zero byte"},
-		{"a block with its own marker in it", "", map[string]any{"block": "# END n\nrm"}, provider.NeedsChange, "own markers"},
+		{"a block with its own marker in it", "", map[string]any{"block": "# END n\nrm"},
+			provider.NeedsChange, "own markers"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			g := newRig(t, Line())
@@ -167,12 +209,13 @@ func TestLineDeclaration(t *testing.T) {
 		attrs map[string]any
 		part  string
 	}{
-		"what RE2 has not":      {map[string]any{"line": "x", "match": "(?=x)"}, "match"},
-		"references back":       {map[string]any{"line": "x", "after": `(a)\1`}, "after"},
-		"line and block":        {map[string]any{"line": "x", "block": "y"}, "block"},
-		"nothing":               {map[string]any{}, "line"},
-		"match alone":           {map[string]any{"match": "x"}, "line"},
-		"after and before":      {map[string]any{"line": "x", "after": "a", "before": "b"}, "before"},
+		"what RE2 has not": {map[string]any{"line": "x", "match": "(?=x)"}, "match"},
+		"references back":  {map[string]any{"line": "x", "after": `(a)\1`}, "after"},
+		"line and block":   {map[string]any{"line": "x", "block": "y"}, "block"},
+		"nothing":          {map[string]any{}, "line"},
+		"match alone":      {map[string]any{"match": "x"}, "line"},
+		"after and before": {map[string]any{"line": "x", "after": "a", "before": "b"},
+			"before"},
 		"a marker without mark": {map[string]any{"block": "x", "marker": "# {name}"}, "marker"},
 		"a line with an end":    {map[string]any{"line": "x\n"}, "line"},
 		"a name with an end":    {map[string]any{"line": "x", "name": "a\nb"}, "name"},
@@ -183,7 +226,8 @@ func TestLineDeclaration(t *testing.T) {
 			for k, v := range tc.attrs {
 				attrs[k] = v
 			}
-			if _, problems := g.typ.Check(attrs); len(problems) != 1 || problems[0].Attribute != tc.part {
+			if _, problems := g.typ.Check(attrs); len(problems) != 1 ||
+				problems[0].Attribute != tc.part {
 				t.Fatal(problems)
 			}
 		})
@@ -212,13 +256,17 @@ func TestLineAndItsFile(t *testing.T) {
 	g := newRig(t, Line())
 	r := g.resource(map[string]any{"path": g.path("a"), "name": "n", "line": "x"})
 	g.fails(r, provider.Retryable, "describe it, or set create")
-	g.must(g.resource(map[string]any{"path": g.path("a"), "name": "n", "line": "x", "create": true}), diff.Created)
+	g.must(g.resource(map[string]any{"path": g.path("a"), "name": "n", "line": "x",
+		"create": true}), diff.Created)
 	g.has(`a -rw-r--r-- "x\n"`)
 	g.do(os.Symlink("a", g.path("link")))
-	g.fails(g.resource(map[string]any{"path": g.path("link"), "name": "n", "line": "y"}), provider.NeedsChange, "symbolic link")
+	g.fails(g.resource(map[string]any{"path": g.path("link"), "name": "n", "line": "y"}),
+		provider.NeedsChange, "symbolic link")
 	g.do(os.Mkdir(g.path("dir"), 0o700))
-	g.fails(g.resource(map[string]any{"path": g.path("dir"), "name": "n", "line": "y"}), provider.NeedsChange, "a directory")
-	g.fails(g.resource(map[string]any{"path": g.path("none/a"), "name": "n", "line": "y", "create": true}), provider.Retryable, "directory above it")
+	g.fails(g.resource(map[string]any{"path": g.path("dir"), "name": "n", "line": "y"}),
+		provider.NeedsChange, "a directory")
+	g.fails(g.resource(map[string]any{"path": g.path("none/a"), "name": "n", "line": "y",
+		"create": true}), provider.Retryable, "directory above it")
 	gone := g.resource(map[string]any{"path": g.path("none/a"), "name": "n", "line": "y"})
 	gone.Purged = true
 	g.must(gone, diff.NoChange)
@@ -242,11 +290,15 @@ func TestLineBatch(t *testing.T) {
 	var changes []provider.BatchChange
 	var batch []provider.BatchRead
 	for i := range 50 {
-		r := g.resource(map[string]any{"path": g.path("a"), "name": fmt.Sprint(i), "line": fmt.Sprint("line ", i)})
-		changes = append(changes, provider.BatchChange{Context: g.ctx(), Change: diff.Created, Resource: r})
-		batch = append(batch, provider.BatchRead{Context: g.ctx(), ReadRequest: provider.ReadRequest{Resource: r}})
+		r := g.resource(map[string]any{"path": g.path("a"), "name": fmt.Sprint(i),
+			"line": fmt.Sprint("line ", i)})
+		changes = append(changes, provider.BatchChange{Context: g.ctx(), Change: diff.Created,
+			Resource: r})
+		batch = append(batch,
+			provider.BatchRead{Context: g.ctx(), ReadRequest: provider.ReadRequest{Resource: r}})
 	}
-	changes[7].Resource = g.resource(map[string]any{"path": g.path("a"), "name": "bad", "line": "x", "match": "^k"})
+	changes[7].Resource = g.resource(map[string]any{"path": g.path("a"), "name": "bad", "line": "x",
+		"match": "^k"})
 	for i, a := range h.ApplyBatch(t.Context(), changes) {
 		if (a.Err != nil) != (i == 7) {
 			t.Fatalf("change %d: %v", i, a.Err)
@@ -282,9 +334,10 @@ func TestEditorsDoNotLoseChanges(t *testing.T) {
 		return nil
 	})
 	add := func(e textfile.Editor, name string) error {
-		return e.Edit(host.Context(t.Context(), provider.Options{}), path, textfile.AnyFile(), func(t textfile.Text) (textfile.Text, error) {
-			return textfile.Text{Exists: true, Bytes: t.Bytes + name + "\n"}, nil
-		})
+		return e.Edit(host.Context(t.Context(), provider.Options{}), path, textfile.AnyFile(),
+			func(t textfile.Text) (textfile.Text, error) {
+				return textfile.Text{Exists: true, Bytes: t.Bytes + name + "\n"}, nil
+			})
 	}
 	if err := add(e, "first"); err != nil {
 		t.Fatal(err)
@@ -313,7 +366,10 @@ func TestEditWaitsNoLongerThanItsCaller(t *testing.T) {
 	g.do(disk.WaitForLock(t.Context(), d.FD))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err = textfile.Editor{}.Edit(g.host.Context(ctx, provider.Options{}), g.path("a"), textfile.AnyFile(), func(textfile.Text) (textfile.Text, error) { return textfile.Text{Exists: true, Bytes: "x"}, nil })
+	err = textfile.Editor{}.Edit(g.host.Context(ctx, provider.Options{}), g.path("a"),
+		textfile.AnyFile(), func(textfile.Text) (textfile.Text, error) {
+			return textfile.Text{Exists: true, Bytes: "x"}, nil
+		})
 	if err == nil || provider.ClassOf(err) != provider.Retryable {
 		t.Fatal(err)
 	}
@@ -326,7 +382,8 @@ func TestEditKeepsExtendedAttributes(t *testing.T) {
 	g.do(unix.Setxattr(g.path("a"), "user.note", []byte("kept"), 0))
 	g.must(g.resource(map[string]any{"path": g.path("a"), "name": "n", "line": "y"}), diff.Created)
 	buf := make([]byte, 16)
-	if n, err := unix.Getxattr(g.path("a"), "user.note", buf); err != nil || string(buf[:n]) != "kept" {
+	if n, err := unix.Getxattr(g.path("a"), "user.note", buf); err != nil ||
+		string(buf[:n]) != "kept" {
 		t.Fatal(string(buf), err)
 	}
 }
@@ -342,13 +399,15 @@ func TestWhatCannotBeReplaced(t *testing.T) {
 	}}
 	g := newRig(t, withLine(mounted))
 	g.write("a", "a long line\nb\n", 0o644)
-	g.must(g.resource(map[string]any{"path": g.path("a"), "name": "n", "match": "long", "line": "l"}), diff.Updated)
+	g.must(g.resource(map[string]any{"path": g.path("a"), "name": "n", "match": "long",
+		"line": "l"}), diff.Updated)
 	g.has(`a -rw-r--r-- "l\nb\n"`)
 
 	g = newRig(t, withFile(mounted))
 	g.write("a", "a long line\nb\n", 0o644)
 	uploaded := g.host.AddFile([]byte("uploaded"))
-	for want, attrs := range map[string]map[string]any{`-rw-r--r-- "l\n"`: {"content": "l\n"}, `-rw------- "uploaded"`: {"content": uploaded, "mode": "0600"}} {
+	for want, attrs := range map[string]map[string]any{`-rw-r--r-- "l\n"`: {"content": "l\n"},
+		`-rw------- "uploaded"`: {"content": uploaded, "mode": "0600"}} {
 		attrs["path"] = g.path("a")
 		g.must(g.resource(attrs), diff.Updated)
 		g.has("a " + want)

@@ -17,7 +17,8 @@ import (
 func unreadable(path string, self int) *disk.System {
 	return &disk.System{Self: self, Before: func(call string) error {
 		var st unix.Stat_t
-		if (call == "open" || call == "opendir") && unix.Lstat(path, &st) == nil && st.Mode&unix.S_IRUSR == 0 {
+		if (call == "open" || call == "opendir") && unix.Lstat(path, &st) == nil &&
+			st.Mode&unix.S_IRUSR == 0 {
 			return unix.EACCES
 		}
 		return nil
@@ -34,9 +35,12 @@ func TestLockedOut(t *testing.T) {
 		attrs map[string]any
 		want  string
 	}{
-		{"a file with content", withFile, func(g *rig) { g.write("a", "x", 0) }, map[string]any{"content": "x", "mode": "0600"}, "a -rw------- \"x\""},
-		{"a file with any content", withFile, func(g *rig) { g.write("a", "x", 0o200) }, map[string]any{"mode": "0640"}, "a -rw-r----- \"x\""},
-		{"a directory", withDir, func(g *rig) { g.do(os.Mkdir(g.path("a"), 0o000)) }, map[string]any{"mode": "0700"}, "a drwx------"},
+		{"a file with content", withFile, func(g *rig) { g.write("a", "x", 0) },
+			map[string]any{"content": "x", "mode": "0600"}, "a -rw------- \"x\""},
+		{"a file with any content", withFile, func(g *rig) { g.write("a", "x", 0o200) },
+			map[string]any{"mode": "0640"}, "a -rw-r----- \"x\""},
+		{"a directory", withDir, func(g *rig) { g.do(os.Mkdir(g.path("a"), 0o000)) },
+			map[string]any{"mode": "0700"}, "a drwx------"},
 		{"one that is emptied", withDir, func(g *rig) {
 			g.do(os.MkdirAll(g.path("a/b/c"), 0o700))
 			g.do(os.Chmod(g.path("a"), 0o000))
@@ -62,9 +66,12 @@ func TestStaysLockedOut(t *testing.T) {
 		set   func(g *rig)
 		attrs map[string]any
 	}{
-		{"the file of another user", stranger, func(*rig) {}, map[string]any{"content": "x", "mode": "0600"}},
-		{"the mode of another user's file", stranger, func(*rig) {}, map[string]any{"mode": "0600"}},
-		{"a file with other names", 0, func(g *rig) { g.do(os.Link(g.path("a"), g.path("b"))) }, map[string]any{"mode": "0600"}},
+		{"the file of another user", stranger, func(*rig) {},
+			map[string]any{"content": "x", "mode": "0600"}},
+		{"the mode of another user's file", stranger, func(*rig) {},
+			map[string]any{"mode": "0600"}},
+		{"a file with other names", 0, func(g *rig) { g.do(os.Link(g.path("a"), g.path("b"))) },
+			map[string]any{"mode": "0600"}},
 		{"nobody says what its mode should be", 0, func(*rig) {}, map[string]any{"content": "y"}},
 		{"it is to be locked", 0, func(*rig) {}, map[string]any{"content": "x", "mode": "0200"}},
 	} {

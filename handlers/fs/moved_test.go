@@ -21,10 +21,13 @@ func TestMovedMeanwhile(t *testing.T) {
 		empty bool   // another directory takes its place
 		says  string
 	}{
-		{"a file", withFile, map[string]any{"content": "x"}, "fsync", true, "another directory in the place"},
-		{"a file, with nothing left", withFile, map[string]any{"content": "x"}, "fsync", false, "describe that, too"},
+		{"a file", withFile, map[string]any{"content": "x"}, "fsync", true,
+			"another directory in the place"},
+		{"a file, with nothing left", withFile, map[string]any{"content": "x"}, "fsync", false,
+			"describe that, too"},
 		{"a directory", withDir, nil, "fsync", true, "another directory in the place"},
-		{"a link", withLink, map[string]any{"target": "x"}, "symlink", true, "another directory in the place"},
+		{"a link", withLink, map[string]any{"target": "x"}, "symlink", true,
+			"another directory in the place"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			moved := false

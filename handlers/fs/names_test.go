@@ -17,9 +17,12 @@ import (
 // oddNames are names that a directory may have and that programs get wrong.
 func oddNames() []string {
 	return []string{
-		" ", "a b", " a ", "a\nb", "\n", "a\tb", `"`, `'`, "`", `\`, `a\nb`, "$HOME", "*", "?", "[a]", "~", "-rf", "--", "#", ";", "&", "|", "%s", "%2f", ":", "a:b",
-		"...", ".hidden", "..a", "a.", ".a.southbound-00000000", "ü", "u\u0308", "日本語", "\u202e", "😀", "\x01", "\x7f", "\xff", "a\xffb", "\xc3", "\xed\xa0\x80",
-		strings.Repeat("n", 255), strings.Repeat("ü", 127) + "x", strings.Repeat("\x80", 255), strings.Repeat("n", 254) + " ",
+		" ", "a b", " a ", "a\nb", "\n", "a\tb", `"`, `'`, "`", `\`, `a\nb`, "$HOME", "*", "?",
+		"[a]", "~", "-rf", "--", "#", ";", "&", "|", "%s", "%2f", ":", "a:b",
+		"...", ".hidden", "..a", "a.", ".a.southbound-00000000", "ü", "u\u0308", "日本語", "\u202e",
+		"😀", "\x01", "\x7f", "\xff", "a\xffb", "\xc3", "\xed\xa0\x80",
+		strings.Repeat("n", 255), strings.Repeat("ü", 127) + "x", strings.Repeat("\x80", 255),
+		strings.Repeat("n", 254) + " ",
 	}
 }
 
@@ -39,7 +42,8 @@ func TestOddNames(t *testing.T) {
 			resource := func(name string, attrs map[string]any) provider.Resource {
 				attrs["path"] = "/x"
 				r := g.resource(attrs)
-				r.Attributes["path"] = g.dir + "/" + name // no document can have those that are no text
+				// no document can have those that are no text
+				r.Attributes["path"] = g.dir + "/" + name
 				return r
 			}
 			for _, name := range oddNames() {
@@ -68,14 +72,16 @@ func TestOddNames(t *testing.T) {
 func TestNamesAsTargets(t *testing.T) {
 	g, d := newRig(t, Symlink()), newRig(t, Directory())
 	for i, name := range oddNames() {
-		g.must(g.resource(map[string]any{"path": g.path(fmt.Sprint(i)), "target": name}), diff.Created)
+		g.must(g.resource(map[string]any{"path": g.path(fmt.Sprint(i)), "target": name}),
+			diff.Created)
 		if got, err := os.Readlink(g.path(fmt.Sprint(i))); err != nil || got != name {
 			t.Fatalf("%q became %q, %v", name, got, err)
 		}
 		d.do(os.MkdirAll(filepath.Join(d.dir, "a"), 0o755))
 		d.do(os.WriteFile(d.dir+"/a/"+name, nil, 0o600))
 	}
-	r := d.resource(map[string]any{"path": d.path("a"), "recurse_purge": true, "keep": []any{"-rf", "a\nb"}})
+	r := d.resource(map[string]any{"path": d.path("a"), "recurse_purge": true,
+		"keep": []any{"-rf", "a\nb"}})
 	obs, err := d.def.Handler.Read(d.ctx(), provider.ReadRequest{Resource: r})
 	d.do(err)
 	shown, _ := obs.Attributes["surplus"].([]any)
@@ -96,7 +102,8 @@ func TestHiddenNames(t *testing.T) {
 	seen := map[string]string{}
 	names := oddNames()
 	for i := range 300 {
-		names = append(names, strings.Repeat("n", i+1), strings.Repeat("ü", i/2+1)+strings.Repeat("x", i%2))
+		names = append(names, strings.Repeat("n", i+1),
+			strings.Repeat("ü", i/2+1)+strings.Repeat("x", i%2))
 	}
 	for _, name := range names {
 		hidden := disk.Leftover(name)
@@ -104,7 +111,8 @@ func TestHiddenNames(t *testing.T) {
 			t.Errorf("%q and %q have the hidden name %q", first, name, hidden)
 		}
 		seen[hidden] = name
-		if len(hidden) > disk.MaxName || !strings.HasPrefix(hidden, ".") || strings.Contains(hidden, "/") || hidden == name {
+		if len(hidden) > disk.MaxName || !strings.HasPrefix(hidden, ".") ||
+			strings.Contains(hidden, "/") || hidden == name {
 			t.Errorf("the hidden name of %q is %q", name, hidden)
 		}
 		if utf8.ValidString(name) && !utf8.ValidString(hidden) {
@@ -134,7 +142,8 @@ func TestLongPaths(t *testing.T) {
 			if err := os.MkdirAll(dir, 0o700); (err == nil) != (tc.fails == "") {
 				t.Fatal(err)
 			}
-			r := g.resource(map[string]any{"path": dir + "/" + strings.Repeat("f", tc.base), "content": "x"})
+			r := g.resource(map[string]any{"path": dir + "/" + strings.Repeat("f", tc.base),
+				"content": "x"})
 			if tc.fails == "" {
 				g.must(r, diff.Created)
 				return
@@ -144,7 +153,8 @@ func TestLongPaths(t *testing.T) {
 	}
 	t.Run("a name that is too long", func(t *testing.T) {
 		g := newRig(t, File())
-		g.fails(g.resource(map[string]any{"path": g.path(strings.Repeat("n", 256)), "content": "x"}), provider.NeedsChange, "name too long")
+		g.fails(g.resource(map[string]any{"path": g.path(strings.Repeat("n", 256)),
+			"content": "x"}), provider.NeedsChange, "name too long")
 	})
 }
 
@@ -155,33 +165,48 @@ func TestValidate(t *testing.T) {
 		attrs map[string]any
 		want  string // the attribute complained about, and a part of message or hint
 	}{
-		{"the shortest form is the only one", File(), map[string]any{"path": "/a//b"}, "path: write /a/b"},
+		{"the shortest form is the only one", File(), map[string]any{"path": "/a//b"},
+			"path: write /a/b"},
 		{"no slash at the end", Directory(), map[string]any{"path": "/a/"}, "path: write /a"},
-		{"no way up", Symlink(), map[string]any{"path": "/a/../b", "target": "x"}, "path: write /b"},
+		{"no way up", Symlink(), map[string]any{"path": "/a/../b", "target": "x"},
+			"path: write /b"},
 		{"no way up from the root", File(), map[string]any{"path": "/../b"}, "path: write /b"},
 		{"a relative path is none", File(), map[string]any{"path": "a"}, "path: "},
 		{"nor is none", File(), map[string]any{"path": ""}, "path: "},
 		{"the root is not a file", File(), map[string]any{"path": "/"}, "path: is a directory"},
-		{"nor a link", Symlink(), map[string]any{"path": "/", "target": "x"}, "path: is a directory"},
+		{"nor a link", Symlink(), map[string]any{"path": "/", "target": "x"},
+			"path: is a directory"},
 		{"but a directory", Directory(), map[string]any{"path": "/"}, ""},
 		{"no name has a zero byte", File(), map[string]any{"path": "/a\x00b"}, "path: "},
-		{"nor has a target", Symlink(), map[string]any{"path": "/a", "target": "a\x00b"}, "target: zero byte"},
+		{"nor has a target", Symlink(), map[string]any{"path": "/a", "target": "a\x00b"},
+			"target: zero byte"},
 		{"newlines are fine", File(), map[string]any{"path": "/a\nb"}, ""},
 		{"modes are octal", File(), map[string]any{"path": "/a", "mode": "0888"}, "mode: "},
 		{"and not symbolic", File(), map[string]any{"path": "/a", "mode": "u+x"}, "mode: "},
 		{"nor numbers", File(), map[string]any{"path": "/a", "mode": int64(420)}, "mode: "},
-		{"owners are names", File(), map[string]any{"path": "/a", "owner": "root", "group": "0"}, ""},
-		{"or numbers", File(), map[string]any{"path": "/a", "owner": int64(0), "group": int64(1<<32 - 2)}, ""},
-		{"one number means none", File(), map[string]any{"path": "/a", "owner": int64(1<<32 - 1)}, "owner: "},
-		{"as do those below zero", File(), map[string]any{"path": "/a", "owner": int64(-1)}, "owner: "},
+		{"owners are names", File(), map[string]any{"path": "/a", "owner": "root", "group": "0"},
+			""},
+		{"or numbers", File(), map[string]any{"path": "/a", "owner": int64(0),
+			"group": int64(1<<32 - 2)}, ""},
+		{"one number means none", File(), map[string]any{"path": "/a", "owner": int64(1<<32 - 1)},
+			"owner: "},
+		{"as do those below zero", File(), map[string]any{"path": "/a", "owner": int64(-1)},
+			"owner: "},
 		{"an empty owner is none", File(), map[string]any{"path": "/a", "owner": ""}, "owner: "},
 		{"a suffix has no slash", File(), map[string]any{"path": "/a", "backup": "/x"}, "backup: "},
-		{"and room for a number", File(), map[string]any{"path": "/" + strings.Repeat("n", 250), "backup": true}, "backup: shorter suffix"},
-		{"there is room", File(), map[string]any{"path": "/" + strings.Repeat("n", 246), "backup": true}, ""},
-		{"false is not a backup", File(), map[string]any{"path": "/" + strings.Repeat("n", 255), "backup": false}, ""},
-		{"the root is not emptied", Directory(), map[string]any{"path": "/", "recurse_purge": true}, "recurse_purge: of the system itself"},
-		{"nor what it is made of", Directory(), map[string]any{"path": "/etc", "recurse_purge": true}, "recurse_purge: of the system itself"},
-		{"what is in it may be", Directory(), map[string]any{"path": "/etc/cron.d", "recurse_purge": true}, ""},
+		{"and room for a number", File(), map[string]any{"path": "/" + strings.Repeat("n", 250),
+			"backup": true}, "backup: shorter suffix"},
+		{"there is room", File(), map[string]any{"path": "/" + strings.Repeat("n", 246),
+			"backup": true}, ""},
+		{"false is not a backup", File(), map[string]any{"path": "/" + strings.Repeat("n", 255),
+			"backup": false}, ""},
+		{"the root is not emptied", Directory(), map[string]any{"path": "/", "recurse_purge": true},
+			"recurse_purge: of the system itself"},
+		{"nor what it is made of", Directory(),
+			map[string]any{"path": "/etc", "recurse_purge": true},
+			"recurse_purge: of the system itself"},
+		{"what is in it may be", Directory(),
+			map[string]any{"path": "/etc/cron.d", "recurse_purge": true}, ""},
 		{"a target is needed", Symlink(), map[string]any{"path": "/a"}, "target: "},
 		{"and not empty", Symlink(), map[string]any{"path": "/a", "target": ""}, "target: "},
 	} {

@@ -10,7 +10,8 @@ import (
 // synced after the last of all.
 func TestSyncedBeforeSeen(t *testing.T) {
 	inside := []string{"write", "fchown", "fchmod"}
-	names := []string{"linkfile", "rename", "symlink", "link", "unlink", "rmdir", "mkdir", "create", "fchownat"}
+	names := []string{"linkfile", "rename", "symlink", "link", "unlink", "rmdir", "mkdir", "create",
+		"fchownat"}
 	for kind, fileSystem := range fileSystems() {
 		for _, c := range changes() {
 			t.Run(kind+"/"+c.name, func(t *testing.T) {

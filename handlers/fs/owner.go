@@ -33,7 +33,8 @@ func (n *owners) wantedOf(r provider.Resource) (disk.Perm, error) {
 	if s := text(r, "mode"); s != "" {
 		bits, err := strconv.ParseUint(s, 8, 12)
 		if err != nil {
-			return w, provider.Errorf(provider.NeedsChange, `mode %q is not octal, such as "0644"`, s)
+			return w, provider.Errorf(provider.NeedsChange, `mode %q is not octal, such as "0644"`,
+				s)
 		}
 		w.Mode = int(bits) // 12 bits
 	}
@@ -98,7 +99,9 @@ func nameOf(known *map[int]string, id int, lookup func(string) string) string {
 
 // observe reports owner and group, when they are asked for, and mode: in the words in which they
 // were asked for where they are the same, so that 0 and root, or 644 and 0644, do not differ.
-func (n *owners) observe(attrs map[string]any, r provider.Resource, w disk.Perm, st *unix.Stat_t, mode bool) {
+func (n *owners) observe(
+	attrs map[string]any, r provider.Resource, w disk.Perm, st *unix.Stat_t, mode bool,
+) {
 	if uid := int(st.Uid); w.UID == uid {
 		attrs["owner"] = r.Attributes["owner"]
 	} else if w.UID >= 0 {
@@ -121,5 +124,6 @@ func (n *owners) observe(attrs map[string]any, r provider.Resource, w disk.Perm,
 
 // octal writes permissions as four digits.
 func octal(bits int) string {
-	return string([]byte{'0' + byte(bits>>9&7), '0' + byte(bits>>6&7), '0' + byte(bits>>3&7), '0' + byte(bits&7)})
+	return string([]byte{'0' + byte(bits>>9&7), '0' + byte(bits>>6&7), '0' + byte(bits>>3&7),
+		'0' + byte(bits&7)})
 }

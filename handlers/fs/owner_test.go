@@ -63,11 +63,15 @@ func TestOwnersByNameAndNumber(t *testing.T) {
 				if err != nil || change != diff.Updated {
 					t.Fatal(change, err)
 				}
-				if tc.owner != nil && diffs["owner"] != (diff.Diff{Current: strconv.Itoa(stranger), Desired: tc.owner}) {
+				if tc.owner != nil &&
+					diffs["owner"] != (diff.Diff{Current: strconv.Itoa(stranger),
+						Desired: tc.owner}) {
 					t.Fatal(diffs)
 				}
-				want := map[bool]string{true: strconv.Itoa(uid), false: strconv.Itoa(stranger)}[tc.owner != nil] + ":" +
-					map[bool]string{true: strconv.Itoa(gid), false: strconv.Itoa(stranger + 1)}[tc.group != nil]
+				want := map[bool]string{true: strconv.Itoa(uid),
+					false: strconv.Itoa(stranger)}[tc.owner != nil] + ":" +
+					map[bool]string{true: strconv.Itoa(gid),
+						false: strconv.Itoa(stranger + 1)}[tc.group != nil]
 				if st := g.owner("a"); st != want {
 					t.Fatalf("%s, expected %s", st, want)
 				}
@@ -102,7 +106,8 @@ func TestAnotherOwner(t *testing.T) {
 			if d.Type.Name == "fs::Symlink" {
 				attrs["target"] = "nowhere"
 			} else {
-				attrs["mode"] = "4755" // which a change of owner takes away when it comes after the mode
+				// which a change of owner takes away when it comes after the mode
+				attrs["mode"] = "4755"
 			}
 			r := g.resource(attrs)
 			if os.Geteuid() != 0 {
@@ -128,9 +133,11 @@ func TestUnknownOwners(t *testing.T) {
 	}{
 		{"a user", map[string]any{"owner": "no-such-user"}, `there is no user "no-such-user"`},
 		{"a group", map[string]any{"group": "no-such-group"}, `there is no group "no-such-group"`},
-		{"a number that stands for none", map[string]any{"owner": "4294967295"}, `there is no user "4294967295"`},
+		{"a number that stands for none", map[string]any{"owner": "4294967295"},
+			`there is no user "4294967295"`},
 		{"a number below zero", map[string]any{"owner": "-1"}, `there is no user "-1"`},
-		{"a number beyond all", map[string]any{"group": "99999999999999999999"}, `there is no group "99999999999999999999"`},
+		{"a number beyond all", map[string]any{"group": "99999999999999999999"},
+			`there is no group "99999999999999999999"`},
 	} {
 		for _, d := range []provider.Definition{File(), Directory(), Symlink()} {
 			t.Run(tc.why+" "+d.Type.Name, func(t *testing.T) {
@@ -153,7 +160,8 @@ func TestUnknownOwners(t *testing.T) {
 }
 
 func TestModes(t *testing.T) {
-	for _, mode := range []string{"0000", "0400", "644", "0755", "0777", "1777", "2755", "4755", "6711", "7777", "0007"} {
+	for _, mode := range []string{"0000", "0400", "644", "0755", "0777", "1777", "2755", "4755",
+		"6711", "7777", "0007"} {
 		for _, d := range []provider.Definition{File(), Directory()} {
 			t.Run(d.Type.Name+" "+mode, func(t *testing.T) {
 				g := newRig(t, d)
@@ -178,11 +186,19 @@ func TestModesThatNobodyAskedFor(t *testing.T) {
 	}{
 		{"a new file", File(), func(*rig) {}, map[string]any{"content": ""}, "-rw-r--r--"},
 		{"a new directory", Directory(), func(*rig) {}, nil, "drwxr-xr-x"},
-		{"a new directory where groups are handed on", Directory(), func(g *rig) { g.do(os.Chmod(g.dir, 0o755|os.ModeSetgid)) }, nil, "dgrwxr-xr-x"},
-		{"a file keeps its own", File(), func(g *rig) { g.write("a", "x", 0o604) }, map[string]any{"content": ""}, "-rw----r--"},
-		{"but other bytes do not run as another user", File(), func(g *rig) { g.write("a", "x", 0o755|os.ModeSetuid|os.ModeSetgid) }, map[string]any{"content": ""}, "-rwxr-xr-x"},
-		{"unless that is asked for", File(), func(g *rig) { g.write("a", "x", 0o755|os.ModeSetuid) }, map[string]any{"content": "", "mode": "4755"}, "urwxr-xr-x"},
-		{"a file instead of a link", File(), func(g *rig) { g.do(os.Symlink("/etc/passwd", g.path("a"))) }, map[string]any{"content": ""}, "-rw-r--r--"},
+		{"a new directory where groups are handed on", Directory(),
+			func(g *rig) { g.do(os.Chmod(g.dir, 0o755|os.ModeSetgid)) }, nil, "dgrwxr-xr-x"},
+		{"a file keeps its own", File(), func(g *rig) { g.write("a", "x", 0o604) },
+			map[string]any{"content": ""}, "-rw----r--"},
+		{"but other bytes do not run as another user", File(),
+			func(g *rig) { g.write("a", "x", 0o755|os.ModeSetuid|os.ModeSetgid) },
+			map[string]any{"content": ""}, "-rwxr-xr-x"},
+		{"unless that is asked for", File(),
+			func(g *rig) { g.write("a", "x", 0o755|os.ModeSetuid) },
+			map[string]any{"content": "", "mode": "4755"}, "urwxr-xr-x"},
+		{"a file instead of a link", File(),
+			func(g *rig) { g.do(os.Symlink("/etc/passwd", g.path("a"))) },
+			map[string]any{"content": ""}, "-rw-r--r--"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			g := newRig(t, tc.def)
@@ -222,15 +238,18 @@ func TestReplacedFilesKeepTheirOwner(t *testing.T) {
 // access list among them, alone and with a second name.
 func TestReplacedFilesKeepTheirAttributes(t *testing.T) {
 	// user::rw-, user:65534:r--, group::r--, mask::r--, other::---
-	list := "\x02\x00\x00\x00" + "\x01\x00\x06\x00\xff\xff\xff\xff" + "\x02\x00\x04\x00\xfe\xff\x00\x00" + "\x04\x00\x04\x00\xff\xff\xff\xff" +
-		"\x10\x00\x04\x00\xff\xff\xff\xff" + "\x20\x00\x00\x00\xff\xff\xff\xff"
+	list := "\x02\x00\x00\x00" + "\x01\x00\x06\x00\xff\xff\xff\xff" +
+		"\x02\x00\x04\x00\xfe\xff\x00\x00" +
+		"\x04\x00\x04\x00\xff\xff\xff\xff\x10\x00\x04\x00\xff\xff\xff\xff" +
+		"\x20\x00\x00\x00\xff\xff\xff\xff"
 	for _, c := range []struct {
 		why    string
 		linked bool
 		want   map[string]any
 	}{
 		{"other bytes", false, map[string]any{"content": "new"}},
-		{"another mode of a file with two names, which is copied", true, map[string]any{"content": "old", "mode": "0600"}},
+		{"another mode of a file with two names, which is copied", true,
+			map[string]any{"content": "old", "mode": "0600"}},
 		{"other bytes, with a backup", false, map[string]any{"content": "new", "backup": ".old"}},
 	} {
 		t.Run(c.why, func(t *testing.T) {
@@ -245,7 +264,8 @@ func TestReplacedFilesKeepTheirAttributes(t *testing.T) {
 			c.want["path"] = g.path("a")
 			g.must(g.resource(c.want), diff.Updated)
 			buf := make([]byte, 64)
-			if n, err := unix.Getxattr(g.path("a"), "user.note", buf); err != nil || string(buf[:n]) != "kept" {
+			if n, err := unix.Getxattr(g.path("a"), "user.note", buf); err != nil ||
+				string(buf[:n]) != "kept" {
 				t.Errorf("the note is %q: %v", buf[:max(n, 0)], err)
 			}
 			n, err := unix.Getxattr(g.path("a"), "system.posix_acl_access", buf)

@@ -24,8 +24,10 @@ const (
 // guarded are the directories that are never emptied or removed with all that is in them: without
 // them there is no system.
 func guarded() []string {
-	return []string{"/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/opt", "/proc", "/root", "/run",
-		"/sbin", "/srv", "/sys", "/tmp", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/local", "/usr/sbin", "/usr/share", "/var", "/var/cache",
+	return []string{"/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64",
+		"/libx32", "/media", "/mnt", "/opt", "/proc", "/root", "/run",
+		"/sbin", "/srv", "/sys", "/tmp", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/local",
+		"/usr/sbin", "/usr/share", "/var", "/var/cache",
 		"/var/lib", "/var/log", "/var/run", "/var/spool", "/var/tmp"}
 }
 
@@ -37,7 +39,9 @@ func validPurge(attrs map[string]any) []diag.Problem {
 	}
 	for _, path := range guarded() {
 		if attrs["path"] == path {
-			return []diag.Problem{{Attribute: "recurse_purge", Message: path + " is a directory of the system itself, and is not emptied", Hint: "name a directory in it"}}
+			return []diag.Problem{{Attribute: "recurse_purge",
+				Message: path + " is a directory of the system itself, and is not emptied",
+				Hint:    "name a directory in it"}}
 		}
 	}
 	return nil
@@ -58,7 +62,8 @@ func newRemoval(t *task, top int) (*removal, error) {
 	if err := unix.Fstat(top, &st); err != nil {
 		return nil, err
 	}
-	return &removal{sys: t.Dir.Sys, ctx: t.Ctx, dev: uint64(st.Dev)}, nil //nolint:unconvert // it is of another type on some systems
+	dev := uint64(st.Dev) //nolint:unconvert // it is of another type on some systems
+	return &removal{sys: t.Dir.Sys, ctx: t.Ctx, dev: dev}, nil
 }
 
 // clearOut removes what a directory is not to have in it.
@@ -113,7 +118,9 @@ func (r *removal) guard(fd int, path string) error {
 	for _, name := range guarded() {
 		var st unix.Stat_t
 		if err := unix.Stat(name, &st); err == nil && st.Dev == it.Dev && st.Ino == it.Ino {
-			return provider.Errorf(provider.NeedsChange, "%s is a directory of the system itself (%s), and is not emptied; name a directory in it", path, name)
+			return provider.Errorf(provider.NeedsChange,
+				"%s is a directory of the system itself (%s), and is not emptied; name a "+
+					"directory in it", path, name)
 		}
 	}
 	return nil
@@ -148,7 +155,8 @@ func (r *removal) tree(dir int, name, path string) error {
 	case disk.Gone(err):
 		return nil
 	case errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.EEXIST):
-		return provider.Errorf(provider.Retryable, "something writes into %s while it is removed", path)
+		return provider.Errorf(provider.Retryable, "something writes into %s while it is removed",
+			path)
 	case err != nil:
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
@@ -174,7 +182,8 @@ func (r *removal) empty(dir int, name, path string) error {
 		return err
 	}
 	if uint64(st.Dev) != r.dev { //nolint:unconvert // as above
-		return provider.Errorf(provider.Retryable, "another file system is mounted at %s; unmount it", path)
+		return provider.Errorf(provider.Retryable,
+			"another file system is mounted at %s; unmount it", path)
 	}
 	for {
 		names, err := list.Readdirnames(1024)

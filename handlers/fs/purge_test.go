@@ -26,7 +26,8 @@ func (g *rig) removed() []string {
 }
 
 func TestRecursePurge(t *testing.T) {
-	all := []string{"a/1", "a/2", "a/deep", "a/deep/3", "a/deep/deeper", "a/deep/deeper/4", "a/deep/link", "a/link", "a/pipe"}
+	all := []string{"a/1", "a/2", "a/deep", "a/deep/3", "a/deep/deeper", "a/deep/deeper/4",
+		"a/deep/link", "a/link", "a/pipe"}
 	kept := []string{"a/kept", "a/kept/5"}
 	outside := []string{"outside drwxr-xr-x", `outside/6 -rw------- "outside/6"`}
 	for _, tc := range []struct {
@@ -36,11 +37,16 @@ func TestRecursePurge(t *testing.T) {
 		removed []string
 		left    []string
 	}{
-		{"what is kept stays, with all below", map[string]any{"recurse_purge": true, "keep": []any{"kept", "none"}}, false, all,
+		{"what is kept stays, with all below",
+			map[string]any{"recurse_purge": true, "keep": []any{"kept", "none"}}, false, all,
 			[]string{"a drwxr-xr-x", "a/kept drwxr-xr-x", `a/kept/5 -rw------- "a/kept/5"`}},
-		{"everything goes where nothing is kept", map[string]any{"recurse_purge": true}, false, append(kept, all...), []string{"a drwxr-xr-x"}},
-		{"with a change of the mode", map[string]any{"recurse_purge": true, "mode": "0700"}, false, append(kept, all...), []string{"a drwx------"}},
-		{"and the directory itself when it is purged, whatever is kept", map[string]any{"recurse_purge": true, "keep": []any{"kept"}}, true, append(append([]string{"a"}, kept...), all...), nil},
+		{"everything goes where nothing is kept", map[string]any{"recurse_purge": true}, false,
+			append(kept, all...), []string{"a drwxr-xr-x"}},
+		{"with a change of the mode", map[string]any{"recurse_purge": true, "mode": "0700"}, false,
+			append(kept, all...), []string{"a drwx------"}},
+		{"and the directory itself when it is purged, whatever is kept",
+			map[string]any{"recurse_purge": true, "keep": []any{"kept"}}, true,
+			append(append([]string{"a"}, kept...), all...), nil},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			g := newRig(t, Directory())
@@ -84,7 +90,8 @@ func TestSurplusIsSeen(t *testing.T) {
 		g.write(fmt.Sprintf("a/%03d", i), "", 0o600)
 	}
 	r := g.resource(map[string]any{"path": g.path("a"), "recurse_purge": true})
-	obs, err := g.def.Handler.Read(g.host.Context(t.Context(), provider.Options{DryRun: true}), provider.ReadRequest{Resource: r})
+	obs, err := g.def.Handler.Read(g.host.Context(t.Context(), provider.Options{DryRun: true}),
+		provider.ReadRequest{Resource: r})
 	g.do(err)
 	shown, _ := obs.Attributes["surplus"].([]any)
 	if len(shown) != maxSurplus+1 || shown[0] != "000" || shown[maxSurplus] != "… and 100 more" {
@@ -116,12 +123,15 @@ func TestSystemDirectories(t *testing.T) {
 	g := newRig(t, Directory())
 	g.do(os.Symlink("/", g.path("root")))
 	g.do(os.Symlink("/usr", g.path("usr")))
-	for _, path := range append(guarded(), g.path("root")+"/etc", g.path("root/usr/bin"), g.path("usr/lib"), g.path("usr")+"/../etc", g.path("root/proc")) {
+	for _, path := range append(guarded(), g.path("root")+"/etc", g.path("root/usr/bin"),
+		g.path("usr/lib"), g.path("usr")+"/../etc", g.path("root/proc")) {
 		for _, purged := range []bool{false, true} {
 			// Nothing is carried out: the guard alone is asked, as a test that fails must not take
 			// the machine with it.
-			r := provider.Resource{Attributes: map[string]any{"path": path, "recurse_purge": true}, Purged: purged}
-			if problems := validPurge(r.Attributes); slices.Contains(guarded(), path) != (len(problems) == 1) {
+			r := provider.Resource{Attributes: map[string]any{"path": path, "recurse_purge": true},
+				Purged: purged}
+			if problems := validPurge(r.Attributes); slices.Contains(guarded(),
+				path) != (len(problems) == 1) {
 				t.Errorf("%s: %v", path, problems)
 			}
 			dir, err := os.Open(path)
@@ -130,7 +140,8 @@ func TestSystemDirectories(t *testing.T) {
 			}
 			g.do(err)
 			err = (&removal{ctx: g.ctx()}).guard(int(dir.Fd()), path)
-			if err == nil || provider.ClassOf(err) != provider.NeedsChange || !strings.Contains(err.Error(), "is a directory of the system itself") {
+			if err == nil || provider.ClassOf(err) != provider.NeedsChange ||
+				!strings.Contains(err.Error(), "is a directory of the system itself") {
 				t.Errorf("%s: %v", path, err)
 			}
 			g.do(dir.Close())
@@ -153,7 +164,8 @@ func TestGuardIsAsked(t *testing.T) {
 			}}))
 			g.do(os.Symlink("/", g.path("root")))
 			for _, path := range []string{"/", g.path("root/usr"), "/usr/lib"} {
-				r := provider.Resource{Attributes: map[string]any{"path": path, "recurse_purge": true}, Purged: purged}
+				r := provider.Resource{Attributes: map[string]any{"path": path,
+					"recurse_purge": true}, Purged: purged}
 				g.fails(r, provider.NeedsChange, "is a directory of the system itself")
 			}
 			if calls > 0 {

@@ -29,7 +29,8 @@ type rule struct {
 var errSeveral = errors.New("several lines match")
 
 func ruleOf(r provider.Resource) (*rule, error) {
-	u := &rule{path: text(r, "path"), multiple: text(r, "multiple"), start: text(r, "position") == "start", create: yes(r, "create"), purged: r.Purged}
+	u := &rule{path: text(r, "path"), multiple: text(r, "multiple"),
+		start: text(r, "position") == "start", create: yes(r, "create"), purged: r.Purged}
 	for _, p := range []struct {
 		name string
 		into **regexp.Regexp
@@ -37,33 +38,40 @@ func ruleOf(r provider.Resource) (*rule, error) {
 		if s := text(r, p.name); s != "" {
 			re, err := regexp.Compile(s)
 			if err != nil {
-				return nil, provider.Errorf(provider.NeedsChange, "%s cannot be used: %w", p.name, err)
+				return nil, provider.Errorf(provider.NeedsChange, "%s cannot be used: %w", p.name,
+					err)
 			}
 			*p.into = re
 		}
 	}
 	for mark, into := range map[string]*string{"BEGIN": &u.markers.Begin, "END": &u.markers.End} {
-		*into = strings.NewReplacer("{mark}", mark, "{name}", text(r, "name")).Replace(text(r, "marker"))
+		*into = strings.NewReplacer("{mark}", mark, "{name}", text(r, "name")).
+			Replace(text(r, "marker"))
 	}
 	switch s := ""; {
 	case r.Attributes["block"] != nil:
 		s, u.isBlock = r.Attributes["block"].(string)
 		u.wanted, u.block = s, blockLines(s)
-		if !u.isBlock || u.markers.Begin == u.markers.End || slices.Contains(u.block, u.markers.Begin) || slices.Contains(u.block, u.markers.End) {
-			return nil, provider.Errorf(provider.NeedsChange, "the block must be text without its own markers, and the markers must differ")
+		if !u.isBlock || u.markers.Begin == u.markers.End ||
+			slices.Contains(u.block, u.markers.Begin) || slices.Contains(u.block, u.markers.End) {
+			return nil, provider.Errorf(provider.NeedsChange,
+				"the block must be text without its own markers, and the markers must differ")
 		}
 	case r.Attributes["line"] != nil:
 		u.line, u.isLine = r.Attributes["line"].(string)
 		u.wanted = u.line
 		if !u.isLine || strings.ContainsAny(u.line, "\r\n") {
-			return nil, provider.Errorf(provider.NeedsChange, "line must be a single line of text; for several there is block")
+			return nil, provider.Errorf(provider.NeedsChange,
+				"line must be a single line of text; for several there is block")
 		}
 	case u.match == nil && r.Purged: // only the block says by itself what its name is
 		u.isBlock = true
 	case u.match == nil:
-		return nil, provider.Errorf(provider.NeedsChange, "nothing says what the line is; give line or block")
+		return nil, provider.Errorf(provider.NeedsChange,
+			"nothing says what the line is; give line or block")
 	case !r.Purged:
-		return nil, provider.Errorf(provider.NeedsChange, "match alone says which lines must not exist; give line, too, or purge it")
+		return nil, provider.Errorf(provider.NeedsChange,
+			"match alone says which lines must not exist; give line, too, or purge it")
 	}
 	return u, nil
 }
@@ -83,7 +91,8 @@ func blockLines(s string) []string {
 // explain turns what is wrong with the file into an error for people.
 func (u *rule) explain(err error) error {
 	if errors.Is(err, errSeveral) {
-		return provider.Errorf(provider.NeedsChange, "%w in %s; make match stricter, or say with multiple what becomes of them", err, u.path)
+		return provider.Errorf(provider.NeedsChange,
+			"%w in %s; make match stricter, or say with multiple what becomes of them", err, u.path)
 	}
 	return err
 }

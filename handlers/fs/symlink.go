@@ -20,15 +20,19 @@ func Symlink() provider.Definition {
 	path := validPath(false)
 	return provider.Definition{
 		Type: schema.Type{
-			Name:        "fs::Symlink",
-			Description: "A symbolic link. What it points to need not exist. It is replaced at once: there is one at every instant.",
+			Name: "fs::Symlink",
+			Description: "A symbolic link. What it points to need not exist. It is replaced at " +
+				"once: there is one at every instant.",
 			Attributes: append([]schema.Attribute{
 				pathAttribute(),
-				{Name: "target", Type: "String[1]", Description: "what it points to, as it is to stand in the link"},
+				{Name: "target", Type: "String[1]",
+					Description: "what it points to, as it is to stand in the link"},
 			}, ownerAttributes()...),
-			Features:  []string{"batch", "noop"},
-			Machine:   true,
-			Validate:  func(a map[string]any) []diag.Problem { return append(path(a), validTarget(a)...) },
+			Features: []string{"batch", "noop"},
+			Machine:  true,
+			Validate: func(a map[string]any) []diag.Problem {
+				return append(path(a), validTarget(a)...)
+			},
 			Relations: parentRelations(),
 			Thing:     whatIsAt,
 			Space:     atPath,
@@ -39,7 +43,8 @@ func Symlink() provider.Definition {
 
 func validTarget(attrs map[string]any) []diag.Problem {
 	if target, _ := attrs["target"].(string); strings.IndexByte(target, 0) >= 0 {
-		return []diag.Problem{{Attribute: "target", Message: "a target cannot have a zero byte in it", Hint: "leave it out"}}
+		return []diag.Problem{{Attribute: "target",
+			Message: "a target cannot have a zero byte in it", Hint: "leave it out"}}
 	}
 	return nil
 }
@@ -50,7 +55,9 @@ type symlink struct{ sys *disk.System }
 func (s symlink) system() *disk.System { return s.sys }
 
 // Read implements provider.Handler.
-func (s symlink) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (s symlink) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	return provider.ReadOne(ctx, s, req)
 }
 
@@ -60,7 +67,9 @@ func (s symlink) ReadBatch(ctx context.Context, items []provider.BatchRead) []pr
 }
 
 // observe implements observer.
-func (symlink) observe(rd *reader, _ *provider.Context, r provider.Resource, base string, want disk.Perm) (provider.Observation, error) {
+func (symlink) observe(
+	rd *reader, _ *provider.Context, r provider.Resource, base string, want disk.Perm,
+) (provider.Observation, error) {
 	var st unix.Stat_t
 	if err := rd.dir.Stat(base, &st); err != nil {
 		return provider.Observation{}, err
@@ -81,21 +90,29 @@ func isLink(st *unix.Stat_t) error {
 	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
 		return nil
 	}
-	return provider.Errorf(provider.NeedsChange, "what is there is %s, no symbolic link; remove it, or describe it as what it is", disk.KindOf(st))
+	return provider.Errorf(provider.NeedsChange,
+		"what is there is %s, no symbolic link; remove it, or describe it as what it is",
+		disk.KindOf(st))
 }
 
 // Create implements provider.Handler.
-func (s symlink) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (s symlink) Create(
+	ctx *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	return provider.CreateOne(ctx, s, req)
 }
 
 // Update implements provider.Handler.
-func (s symlink) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (s symlink) Update(
+	ctx *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	return provider.UpdateOne(ctx, s, req)
 }
 
 // Delete implements provider.Handler.
-func (s symlink) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+func (s symlink) Delete(
+	ctx *provider.Context, req provider.DeleteRequest,
+) (provider.Result, error) {
 	return provider.DeleteOne(ctx, s, req)
 }
 

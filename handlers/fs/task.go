@@ -118,7 +118,8 @@ func together(tasks []task, workers int, f func(*task)) {
 // begin opens the directory and reads what is wanted.
 func (t *task) begin(ctx context.Context, item *provider.BatchChange, dirs folders, known *owners) {
 	*t = task{BatchChange: item, file: disk.File{FD: -1, Sys: dirs.sys},
-		Slot: disk.Slot{Ctx: item.Context.With(ctx), Path: text(item.Resource, "path"), Suffix: suffixOf(item.Resource)}}
+		Slot: disk.Slot{Ctx: item.Context.With(ctx), Path: text(item.Resource, "path"),
+			Suffix: suffixOf(item.Resource)}}
 	var dir string
 	if dir, t.Base, t.err = disk.Place(t.Path); t.err != nil {
 		return
@@ -220,7 +221,8 @@ type reader struct {
 // observer reads the things of one type.
 type observer interface {
 	// observe describes what stands under base in rd.dir.
-	observe(rd *reader, ctx *provider.Context, r provider.Resource, base string, want disk.Perm) (provider.Observation, error)
+	observe(rd *reader, ctx *provider.Context, r provider.Resource, base string, want disk.Perm) (
+		provider.Observation, error)
 	// system is what is tidied up with.
 	system() *disk.System
 }
@@ -256,7 +258,9 @@ func (rd *reader) enter(path string) error {
 	return err
 }
 
-func (rd *reader) read(ctx *provider.Context, l observer, r provider.Resource) (provider.Observation, error) {
+func (rd *reader) read(
+	ctx *provider.Context, l observer, r provider.Resource,
+) (provider.Observation, error) {
 	dir, base, err := disk.Place(text(r, "path"))
 	if err != nil {
 		return provider.Observation{}, err
@@ -273,7 +277,8 @@ func (rd *reader) read(ctx *provider.Context, l observer, r provider.Resource) (
 	if !ctx.DryRun() {
 		err := rd.dir.Tidy(base)
 		if err != nil && !errors.Is(err, unix.EROFS) {
-			return provider.Observation{}, disk.Explain("remove what a crash left beside "+text(r, "path"), err)
+			return provider.Observation{},
+				disk.Explain("remove what a crash left beside "+text(r, "path"), err)
 		}
 	}
 	obs, err := l.observe(rd, ctx, r, base, want)
@@ -292,7 +297,8 @@ func readAll(ctx context.Context, l observer, items []provider.BatchRead) []prov
 			for i := n * part; i < min((n+1)*part, len(items)); i++ {
 				item := &items[i]
 				if out[i].Err = ctx.Err(); out[i].Err == nil {
-					out[i].Observation, out[i].Err = rd.read(item.Context.With(ctx), l, item.Resource)
+					out[i].Observation, out[i].Err = rd.read(item.Context.With(ctx), l,
+						item.Resource)
 				}
 			}
 		})

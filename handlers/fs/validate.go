@@ -20,7 +20,8 @@ func mannerOf(r provider.Resource) (textfile.Manner, error) {
 }
 
 func validateAttribute() schema.Attribute {
-	return schema.Attribute{Name: "validate", Type: "Optional[Variant[String[1],Array[String,1]]]", Behaviour: schema.Parameter,
+	return schema.Attribute{Name: "validate", Type: "Optional[Variant[String[1],Array[String,1]]]",
+		Behaviour: schema.Parameter,
 		Description: `a command that is asked, before the new content takes the place of the old one, whether it is valid, with % where the path of a file with it goes: ` +
 			`[visudo, -cf, "%"]. A list is run as it is, text by /bin/sh -c; %% is a single %. When it fails, nothing is changed. It is not asked in dry runs`}
 }
@@ -31,10 +32,13 @@ func validCheck(attrs map[string]any) []diag.Problem {
 		return nil
 	}
 	if provider.HasSecret(v) {
-		return []diag.Problem{{Attribute: "validate", Message: "a secret in a command line can be seen by everybody on the machine", Hint: "let the command read it from a file"}}
+		return []diag.Problem{{Attribute: "validate",
+			Message: "a secret in a command line can be seen by everybody on the machine",
+			Hint:    "let the command read it from a file"}}
 	}
 	if _, err := textfile.CheckOf(v); err != nil && len(resource.References(v)) == 0 {
-		return []diag.Problem{{Attribute: "validate", Message: err.Error(), Hint: `write % where its path goes: "visudo -cf %"`}}
+		return []diag.Problem{{Attribute: "validate", Message: err.Error(),
+			Hint: `write % where its path goes: "visudo -cf %"`}}
 	}
 	return nil
 }

@@ -26,15 +26,21 @@ func TestChecked(t *testing.T) {
 	}{
 		{"a list", []any{"grep", "5", "%"}, "5", "", ""},
 		{"text for a shell", "grep 5 % >&2", "5", "", ""},
-		{"more than once in a word", []any{"sh", "-c", `test "$1" = "x$0y" && test -f "$0" && echo 100%%`, "%", "x%y"}, "5", "", ""},
-		{"refused", []any{"grep", "5", "%"}, "4", provider.NeedsChange, "refused by validate (exit code 1)"},
-		{"what it says names the file that is meant", has5("nothing"), "4", provider.NeedsChange, "(exit code 3): nothing in "},
-		{"no such program", []any{"there-is-no-such-program", "%"}, "5", provider.Retryable, "there-is-no-such-program"},
+		{"more than once in a word",
+			[]any{"sh", "-c", `test "$1" = "x$0y" && test -f "$0" && echo 100%%`, "%", "x%y"}, "5",
+			"", ""},
+		{"refused", []any{"grep", "5", "%"}, "4", provider.NeedsChange,
+			"refused by validate (exit code 1)"},
+		{"what it says names the file that is meant", has5("nothing"), "4", provider.NeedsChange,
+			"(exit code 3): nothing in "},
+		{"no such program", []any{"there-is-no-such-program", "%"}, "5", provider.Retryable,
+			"there-is-no-such-program"},
 	} {
 		for _, name := range []string{"a", "it's a $HOME; `b`"} {
 			t.Run(tc.why+"/"+name, func(t *testing.T) {
 				g := newRig(t, File())
-				r := g.resource(map[string]any{"path": g.path(name), "content": tc.content, "validate": tc.validate, "mode": "0604"})
+				r := g.resource(map[string]any{"path": g.path(name), "content": tc.content,
+					"validate": tc.validate, "mode": "0604"})
 				if tc.class == "" {
 					g.must(r, diff.Created)
 					g.write(name, "old", 0o600)
@@ -61,7 +67,8 @@ func TestChecked(t *testing.T) {
 // TestCheckedSeesOwnerAndMode has a check look at all that will be there.
 func TestCheckedSeesOwnerAndMode(t *testing.T) {
 	g := newRig(t, File())
-	g.must(g.resource(map[string]any{"path": g.path("a"), "content": "#!/bin/sh\nexit 7\n", "mode": "0750", "validate": `test "$(stat -c %%a %)" = 750`}), diff.Created)
+	g.must(g.resource(map[string]any{"path": g.path("a"), "content": "#!/bin/sh\nexit 7\n",
+		"mode": "0750", "validate": `test "$(stat -c %%a %)" = 750`}), diff.Created)
 }
 
 func TestCheckedLines(t *testing.T) {
@@ -72,15 +79,18 @@ func TestCheckedLines(t *testing.T) {
 		return g.resource(attrs)
 	}
 	check := []any{"sh", "-c", `! grep -q bad "$0"`, "%"}
-	g.fails(at("x", map[string]any{"line": "bad", "validate": check}), provider.NeedsChange, "refused")
+	g.fails(at("x", map[string]any{"line": "bad", "validate": check}), provider.NeedsChange,
+		"refused")
 	g.has(`a -rw-r----- "5\n"`)
 	// Of a batch, only what is to blame fails.
 	var items []provider.BatchChange
 	for _, text := range []string{"one", "bad", "two"} {
-		items = append(items, provider.BatchChange{Context: g.ctx(), Change: diff.Created, Resource: at(text, map[string]any{"line": text, "validate": check})})
+		items = append(items, provider.BatchChange{Context: g.ctx(), Change: diff.Created,
+			Resource: at(text, map[string]any{"line": text, "validate": check})})
 	}
 	out := g.def.Handler.(line).ApplyBatch(t.Context(), items)
-	if out[0].Err != nil || out[1].Err == nil || provider.ClassOf(out[1].Err) != provider.NeedsChange || out[2].Err != nil {
+	if out[0].Err != nil || out[1].Err == nil ||
+		provider.ClassOf(out[1].Err) != provider.NeedsChange || out[2].Err != nil {
 		t.Fatal(out)
 	}
 	g.has(`a -rw-r----- "5\none\ntwo\n"`, `a.bak -rw-r----- "5\n"`, `a.bak.1 -rw-r----- "5\none\n"`)
@@ -92,13 +102,15 @@ func TestCheckedLines(t *testing.T) {
 
 // TestCheckedCutOff stops a change before each of its steps.
 func TestCheckedCutOff(t *testing.T) {
-	for kind, def := range map[string]func(*disk.System) provider.Definition{"file": withFile, "line": withLine} {
+	for kind, def := range map[string]func(*disk.System) provider.Definition{"file": withFile,
+		"line": withLine} {
 		t.Run(kind, func(t *testing.T) {
 			for n := 0; ; n++ {
 				s := &providertest.Stopper{}
 				g := newRig(t, def(stopped(s, func(string) error { return nil })))
 				g.write("a", "old\n", 0o600)
-				attrs := map[string]any{"path": g.path("a"), "content": "old\n5\n", "validate": has5("nothing"), "backup": "~"}
+				attrs := map[string]any{"path": g.path("a"), "content": "old\n5\n",
+					"validate": has5("nothing"), "backup": "~"}
 				if kind == "line" {
 					delete(attrs, "content")
 					attrs["name"], attrs["line"] = "n", "5"
@@ -126,14 +138,16 @@ func TestCheckedDeclaration(t *testing.T) {
 		validate any
 		part     string
 	}{
-		"no place for the path":   {"visudo -c", "does not say where"},
-		"only a single % sign":    {[]any{"echo", "100%%"}, "does not say where"},
-		"a secret in an argument": {[]any{"x", resource.Secret{Source: "env:X"}, "%"}, "can be seen"},
-		"fine":                    {"visudo -cf %", ""},
+		"no place for the path": {"visudo -c", "does not say where"},
+		"only a single % sign":  {[]any{"echo", "100%%"}, "does not say where"},
+		"a secret in an argument": {[]any{"x", resource.Secret{Source: "env:X"}, "%"},
+			"can be seen"},
+		"fine": {"visudo -cf %", ""},
 	} {
 		g := newRig(t, File())
 		_, problems := g.typ.Check(map[string]any{"path": "/x", "validate": tc.validate})
-		if got := fmt.Sprint(problems); (len(problems) > 0) != (tc.part != "") || !strings.Contains(got, tc.part) {
+		if got := fmt.Sprint(problems); (len(problems) > 0) != (tc.part != "") ||
+			!strings.Contains(got, tc.part) {
 			t.Error(why, got)
 		}
 	}

@@ -174,7 +174,8 @@ func (g *rig) fails(r provider.Resource, class provider.Class, part string) {
 		g.t.Fatalf("apply did %q, expected an error with %q", change, part)
 	}
 	if provider.ClassOf(err) != class || !strings.Contains(err.Error(), part) {
-		g.t.Fatalf("error of class %s: %v\nexpected %s with %q", provider.ClassOf(err), err, class, part)
+		g.t.Fatalf("error of class %s: %v\nexpected %s with %q", provider.ClassOf(err), err, class,
+			part)
 	}
 }
 

@@ -23,23 +23,29 @@ type keyring struct {
 func offer(g *runner) (*keyring, error) {
 	raw, err := ssh.ParseRawPrivateKey([]byte(g.sshKey))
 	if err != nil {
-		return nil, provider.Errorf(provider.NeedsChange, "ssh_key is not a private key without a passphrase") // the error may show a part of it
+		// the error may show a part of it
+		return nil, provider.Errorf(provider.NeedsChange,
+			"ssh_key is not a private key without a passphrase")
 	}
 	ring := agent.NewKeyring()
 	if err := ring.Add(agent.AddedKey{PrivateKey: raw}); err != nil {
-		return nil, provider.Errorf(provider.NeedsChange, "ssh_key is of a kind that cannot be used: %w", err)
+		return nil, provider.Errorf(provider.NeedsChange,
+			"ssh_key is of a kind that cannot be used: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "southbound-git-")
 	if err != nil {
-		return nil, provider.Errorf(provider.Retryable, "make a place for the socket of the key: %w", err)
+		return nil, provider.Errorf(provider.Retryable,
+			"make a place for the socket of the key: %w", err)
 	}
 	k := &keyring{dir: dir}
 	if k.listener, err = net.Listen("unix", k.socket()); err == nil && g.knownHosts != "" {
 		err = os.WriteFile(k.hosts(), []byte(g.knownHosts+"\n"), 0o600)
 	}
 	if g.who != nil && err == nil {
-		for _, path := range []string{k.socket(), k.hosts(), dir} { // the directory last: until then nobody else can reach it
-			if e := os.Lchown(path, int(g.who.Uid), int(g.who.Gid)); e != nil && !errors.Is(e, os.ErrNotExist) {
+		for _, path := range []string{k.socket(), k.hosts(), dir} {
+			// the directory last: until then nobody else can reach it
+			if e := os.Lchown(path, int(g.who.Uid), int(g.who.Gid)); e != nil &&
+				!errors.Is(e, os.ErrNotExist) {
 				err = e
 			}
 		}

@@ -27,7 +27,9 @@ func (h handler) change(ctx *provider.Context, w wanted) (*change, error) {
 
 // Create implements provider.Handler: the checkout is made beside its place, and put there when it
 // is whole.
-func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (h handler) Create(
+	ctx *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	w, err := wantedOf(req.Resource)
 	if err != nil {
 		return provider.Result{}, err
@@ -58,8 +60,10 @@ func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (prov
 	if err := g.step("rename"); err != nil {
 		return provider.Result{}, err
 	}
-	if err := unix.Rename(aside.path, g.path); err != nil { // unlike os.Rename, also to an empty directory
-		return provider.Result{}, provider.Errorf(provider.Retryable, "put the checkout in its place: %w", err)
+	if err := unix.Rename(aside.path, g.path); err != nil {
+		// unlike os.Rename, also to an empty directory
+		return provider.Result{}, provider.Errorf(provider.Retryable,
+			"put the checkout in its place: %w", err)
 	}
 	return provider.Result{}, nil
 }
@@ -72,16 +76,19 @@ func (g *change) prepare() error {
 	if err := os.RemoveAll(g.path); err != nil {
 		return provider.Errorf(provider.Retryable, "remove what a run before left: %w", err)
 	}
-	err := os.Mkdir(g.path, 0o755) // a checkout is for all to read unless the directory above it says otherwise
+	// a checkout is for all to read unless the directory above it says otherwise
+	err := os.Mkdir(g.path, 0o755)
 	switch {
 	case os.IsNotExist(err):
-		return provider.Errorf(provider.Retryable, "there is no directory %s; describe that, too", filepath.Dir(g.path))
+		return provider.Errorf(provider.Retryable, "there is no directory %s; describe that, too",
+			filepath.Dir(g.path))
 	case err != nil:
 		return provider.Errorf(provider.Terminal, "make %s: %w", g.path, err)
 	}
 	if g.who != nil {
 		if err := os.Chown(g.path, int(g.who.Uid), int(g.who.Gid)); err != nil {
-			return provider.Errorf(provider.Terminal, "only the superuser can make a checkout for another user: %w", err)
+			return provider.Errorf(provider.Terminal,
+				"only the superuser can make a checkout for another user: %w", err)
 		}
 	}
 	args := []string{"init", "-q", "--template="}
@@ -92,7 +99,9 @@ func (g *change) prepare() error {
 }
 
 // Update implements provider.Handler.
-func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (h handler) Update(
+	ctx *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	w, err := wantedOf(req.Resource)
 	if err != nil {
 		return provider.Result{}, err
@@ -121,7 +130,8 @@ func (g *change) bring() error {
 	if g.bare {
 		fetch = "+refs/heads/*:refs/heads/*"
 	}
-	for _, set := range [][2]string{{"remote.origin.url", g.source}, {"remote.origin.fetch", fetch}} {
+	for _, set := range [][2]string{{"remote.origin.url", g.source},
+		{"remote.origin.fetch", fetch}} {
 		have, err := g.setting(set[0])
 		if err == nil && have != set[1] {
 			err = g.do(g.path, "config", "--local", "--replace-all", set[0], set[1])
@@ -137,7 +147,8 @@ func (g *change) bring() error {
 }
 
 func (g *change) bringBare() error {
-	if err := g.do(g.path, "fetch", "-q", "--prune", "--force", "origin", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"); err != nil {
+	if err := g.do(g.path, "fetch", "-q", "--prune", "--force", "origin",
+		"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"); err != nil {
 		return err
 	}
 	if ref, err := g.own(); err == nil && ref != "" {
@@ -182,7 +193,8 @@ func (g *change) bringTree() error {
 			return err
 		}
 		if ref == "" {
-			return provider.Errorf(provider.Retryable, "the remote has no branch as its own; it may be empty: give revision")
+			return provider.Errorf(provider.Retryable,
+				"the remote has no branch as its own; it may be empty: give revision")
 		}
 		g.revision = ref
 	}
@@ -190,7 +202,8 @@ func (g *change) bringTree() error {
 	if err != nil {
 		return err
 	}
-	if to.commit != commit || to.branch != branch || ours || len(changed) > 0 && g.local == "discard" {
+	if to.commit != commit || to.branch != branch || ours ||
+		len(changed) > 0 && g.local == "discard" {
 		if err := g.allowed(to, changed, ours, true); err != nil {
 			return err
 		}
@@ -212,7 +225,9 @@ func (g *change) saved(changed []any, ours bool) error {
 	if len(changed) == 0 || g.local != "refuse" || ours {
 		return nil
 	}
-	return provider.Errorf(provider.NeedsChange, "files of the checkout were changed and not committed: %v%s; commit, save or restore them, or set local",
+	return provider.Errorf(provider.NeedsChange,
+		"files of the checkout were changed and not committed: %v%s; commit, save or restore "+
+			"them, or set local",
 		changed[:min(len(changed), maxNamed)], more(len(changed)-maxNamed))
 }
 
@@ -238,22 +253,27 @@ func (g *change) allowed(to target, changed []any, ours, fetch bool) error {
 		return nil
 	}
 	for _, known := range []string{"refs/remotes/origin/" + to.branch, to.commit} {
-		if yes, err := g.succeeds(g.path, "merge-base", "--is-ancestor", here, known); err != nil || yes {
+		if yes, err := g.succeeds(g.path, "merge-base", "--is-ancestor", here, known); err != nil ||
+			yes {
 			return err
 		}
 	}
 	if fetch {
 		err = g.fetch(to)
-	} else if yes, e := g.succeeds(g.path, "cat-file", "-e", to.commit+"^{commit}"); e != nil || !yes {
+	} else if yes, e := g.succeeds(g.path, "cat-file", "-e", to.commit+"^{commit}"); e != nil ||
+		!yes {
 		return e
 	}
 	if err != nil {
 		return err
 	}
-	if yes, err := g.succeeds(g.path, "merge-base", "--is-ancestor", here, to.commit); err != nil || yes {
+	if yes, err := g.succeeds(g.path, "merge-base", "--is-ancestor", here, to.commit); err != nil ||
+		yes {
 		return err
 	}
-	return provider.Errorf(provider.NeedsChange, "the branch %s has commits here that the remote has not; push them, or set local to discard", to.branch)
+	return provider.Errorf(provider.NeedsChange,
+		"the branch %s has commits here that the remote has not; push them, or set local "+
+			"to discard", to.branch)
 }
 
 // removable refuses to remove what would be lost with a checkout.
@@ -276,12 +296,14 @@ func (g *change) removable() error {
 		return err
 	}
 	for ref := range strings.FieldsSeq(out) {
-		mine, err := g.ask(g.path, "rev-list", "--max-count=1", ref, "--not", "--remotes", "--tags", "--glob="+fetched)
+		mine, err := g.ask(g.path, "rev-list", "--max-count=1", ref, "--not", "--remotes", "--tags",
+			"--glob="+fetched)
 		if err != nil {
 			return err
 		}
 		if mine != "" {
-			return provider.Errorf(provider.NeedsChange, "%s has commits here that the remote has not; push them, or set local", ref)
+			return provider.Errorf(provider.NeedsChange,
+				"%s has commits here that the remote has not; push them, or set local", ref)
 		}
 	}
 	return nil
@@ -330,17 +352,20 @@ func more(n int) string {
 
 // fetch gets a commit, unless it is here.
 func (g *change) fetch(to target) error {
-	if yes, err := g.succeeds(g.path, "cat-file", "-e", to.commit+"^{commit}"); err != nil || yes && to.ref == "" {
+	if yes, err := g.succeeds(g.path, "cat-file", "-e", to.commit+"^{commit}"); err != nil ||
+		yes && to.ref == "" {
 		return err
 	}
 	if g.depth == 0 {
 		args := []string{"fetch", "-q", "--force", "--tags", "origin"}
-		if shallow, err := g.ask(g.path, "rev-parse", "--is-shallow-repository"); err == nil && strings.TrimSpace(shallow) == "true" {
+		if shallow, err := g.ask(g.path, "rev-parse", "--is-shallow-repository"); err == nil &&
+			strings.TrimSpace(shallow) == "true" {
 			args = append(args, "--unshallow")
 		}
 		err := g.do(g.path, args...)
 		if err == nil && to.ref == "" {
-			if yes, err := g.succeeds(g.path, "cat-file", "-e", to.commit+"^{commit}"); err != nil || yes {
+			if yes, err := g.succeeds(g.path, "cat-file", "-e",
+				to.commit+"^{commit}"); err != nil || yes {
 				return err
 			}
 			return g.do(g.path, "fetch", "-q", "origin", to.commit) // on no branch
@@ -381,13 +406,15 @@ func (g *change) move(to target, force bool) error {
 		var f *failure
 		if errors.As(err, &f) && strings.Contains(f.said, "would be overwritten") {
 			_, _ = g.ask(g.path, "update-ref", "-d", moving)
-			return provider.Errorf(provider.NeedsChange, "%w; move them away, or set local to discard", err)
+			return provider.Errorf(provider.NeedsChange,
+				"%w; move them away, or set local to discard", err)
 		}
 		return err
 	}
 	if to.branch != "" && to.ref != "" {
 		for _, set := range [][2]string{{"remote", "origin"}, {"merge", to.ref}} {
-			if err := g.do(g.path, "config", "--local", "branch."+to.branch+"."+set[0], set[1]); err != nil {
+			if err := g.do(g.path, "config", "--local", "branch."+to.branch+"."+set[0],
+				set[1]); err != nil {
 				return err
 			}
 		}
@@ -418,7 +445,9 @@ func (g *change) bringSubmodules() error {
 }
 
 // Delete implements provider.Handler: the checkout goes at once, its files after that.
-func (h handler) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+func (h handler) Delete(
+	ctx *provider.Context, req provider.DeleteRequest,
+) (provider.Result, error) {
 	w, err := wantedOf(req.Resource)
 	if err != nil {
 		return provider.Result{}, err
@@ -446,7 +475,8 @@ func (h handler) Delete(ctx *provider.Context, req provider.DeleteRequest) (prov
 			return provider.Result{}, err
 		}
 		if err := f(); err != nil {
-			return provider.Result{}, provider.Errorf(provider.Retryable, "remove %s: %w", g.path, err)
+			return provider.Result{}, provider.Errorf(provider.Retryable, "remove %s: %w", g.path,
+				err)
 		}
 	}
 	return provider.Result{}, nil

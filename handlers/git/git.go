@@ -21,32 +21,64 @@ func Checkout() provider.Definition {
 		Type: schema.Type{
 			Name:    "git::Checkout",
 			Machine: true,
-			Description: "A checkout of a git repository. It appears as a whole. What is not committed there is never lost, unless local says so. " +
-				"Hooks of the repository do not run. Whether a branch has moved is asked of the remote at each run, unless update is false.",
+			Description: "A checkout of a git repository. It appears as a whole. What is not " +
+				"committed there is never lost, unless local says so. Hooks of the repository do " +
+				"not run. Whether a branch has moved is asked of the remote at each run, unless " +
+				"update is false.",
 			Attributes: []schema.Attribute{
-				{Name: "path", Type: `Pattern[/\A\//]`, Behaviour: schema.Namevar, Description: "the directory: an absolute path"},
-				{Name: "source", Type: `Pattern[/\A[^-\s][^\r\n]*\z/]`, Description: "the remote: a URL, host:path or a path; without credentials"},
-				{Name: "revision", Type: `Optional[Pattern[/\A[^-\s][^\s~^:?*\[\\]*\z/]]`, Description: "a branch, a tag or a whole commit id; left out, the branch that the remote has as its own is checked out once, and any revision is right"},
-				{Name: "update", Type: "Boolean", Default: true, Behaviour: schema.Parameter, Description: "whether it follows the remote when a branch or tag has moved there; false: the remote is asked only for what is not here"},
-				{Name: "local", Type: "Enum[refuse,keep,discard]", Default: "refuse", Behaviour: schema.Parameter,
-					Description: "what becomes of changes that are not committed, and of commits that the remote has not: refuse to move, and to be purged; keep what is not committed and move under it; or discard, which removes it also when nothing has to move"},
-				{Name: "depth", Type: "Optional[Integer[1]]", Behaviour: schema.Parameter, Description: "how many commits of the history are fetched; left out, all"},
-				{Name: "submodules", Type: "Boolean", Default: false, Description: "whether submodules are checked out, too"},
-				{Name: "bare", Type: "Boolean", Default: false, Behaviour: schema.InitOnly, Description: "a repository without a working tree, which has all branches and tags of the remote"},
-				{Name: "user", Type: `Optional[Pattern[/\A[^\s:-][^\s:]*\z/]]`, Behaviour: schema.Parameter, Description: "the user that git runs as, by name, who then owns the files"},
-				{Name: "username", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "the name given to a remote that asks for one"},
-				{Name: "password", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Sensitive: true, Description: "the password or token given to a remote that asks for one; it is written nowhere"},
-				{Name: "ssh_key", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Sensitive: true, Description: "the private key shown to a remote over ssh, in the form of OpenSSH or PEM, without a passphrase; it is written nowhere"},
-				{Name: "known_hosts", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "with ssh_key: the lines of known_hosts for the remote; left out, those of the user that git runs as"},
-				{Name: "commit", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "the commit that is checked out"},
-				{Name: "modified", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly, Description: "files that differ from the commit, when local is discard"},
+				{Name: "path", Type: `Pattern[/\A\//]`, Behaviour: schema.Namevar,
+					Description: "the directory: an absolute path"},
+				{Name: "source", Type: `Pattern[/\A[^-\s][^\r\n]*\z/]`,
+					Description: "the remote: a URL, host:path or a path; without credentials"},
+				{Name: "revision", Type: `Optional[Pattern[/\A[^-\s][^\s~^:?*\[\\]*\z/]]`,
+					Description: "a branch, a tag or a whole commit id; left out, the branch " +
+						"that the remote has as its own is checked out once, and any revision " +
+						"is right"},
+				{Name: "update", Type: "Boolean", Default: true, Behaviour: schema.Parameter,
+					Description: "whether it follows the remote when a branch or tag has moved " +
+						"there; false: the remote is asked only for what is not here"},
+				{Name: "local", Type: "Enum[refuse,keep,discard]", Default: "refuse",
+					Behaviour: schema.Parameter,
+					Description: "what becomes of changes that are not committed, and of commits " +
+						"that the remote has not: refuse to move, and to be purged; keep what is " +
+						"not committed and move under it; or discard, which removes it also when " +
+						"nothing has to move"},
+				{Name: "depth", Type: "Optional[Integer[1]]", Behaviour: schema.Parameter,
+					Description: "how many commits of the history are fetched; left out, all"},
+				{Name: "submodules", Type: "Boolean", Default: false,
+					Description: "whether submodules are checked out, too"},
+				{Name: "bare", Type: "Boolean", Default: false, Behaviour: schema.InitOnly,
+					Description: "a repository without a working tree, which has all branches " +
+						"and tags of the remote"},
+				{Name: "user", Type: `Optional[Pattern[/\A[^\s:-][^\s:]*\z/]]`,
+					Behaviour:   schema.Parameter,
+					Description: "the user that git runs as, by name, who then owns the files"},
+				{Name: "username", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
+					Description: "the name given to a remote that asks for one"},
+				{Name: "password", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
+					Sensitive: true,
+					Description: "the password or token given to a remote that asks for one; it " +
+						"is written nowhere"},
+				{Name: "ssh_key", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
+					Sensitive: true,
+					Description: "the private key shown to a remote over ssh, in the form of " +
+						"OpenSSH or PEM, without a passphrase; it is written nowhere"},
+				{Name: "known_hosts", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
+					Description: "with ssh_key: the lines of known_hosts for the remote; left " +
+						"out, those of the user that git runs as"},
+				{Name: "commit", Type: "Optional[String]", Behaviour: schema.ReadOnly,
+					Description: "the commit that is checked out"},
+				{Name: "modified", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly,
+					Description: "files that differ from the commit, when local is discard"},
 			},
 			Timeout:  30 * time.Minute, // the first fetch of a large repository
 			Features: []string{"noop", "facts"},
 			Validate: validate,
 			Relations: []schema.Relation{
-				{Kind: schema.Require, Type: "fs::Directory", Keys: map[string]string{"path": "${path|dir}"}},
-				{Kind: schema.Require, Type: "acct::User", Keys: map[string]string{"name": "$user"}},
+				{Kind: schema.Require, Type: "fs::Directory",
+					Keys: map[string]string{"path": "${path|dir}"}},
+				{Kind: schema.Require, Type: "acct::User",
+					Keys: map[string]string{"name": "$user"}},
 			},
 		},
 		Handler: handler{},
@@ -56,25 +88,31 @@ func Checkout() provider.Definition {
 func validate(attrs map[string]any) []diag.Problem {
 	var out []diag.Problem
 	add := func(attribute, hint, format string, args ...any) {
-		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...), Hint: hint})
+		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...),
+			Hint: hint})
 	}
 	if path, ok := attrs["path"].(string); ok && (filepath.Clean(path) != path || path == "/") {
-		add("path", "write "+filepath.Clean(path), "the path %q is not one of a directory in its shortest form", path)
+		add("path", "write "+filepath.Clean(path),
+			"the path %q is not one of a directory in its shortest form", path)
 	}
 	const hint = "give username and password"
 	if provider.HasSecret(attrs["source"]) {
-		add("source", hint, "what is in source is written to the repository and shown, so it cannot be a secret")
+		add("source", hint,
+			"what is in source is written to the repository and shown, so it cannot be a secret")
 	}
 	if s, ok := attrs["source"].(string); ok && hasPassword(s) {
-		add("source", hint, "source has a password in it, which would be written to the repository and shown")
+		add("source", hint,
+			"source has a password in it, which would be written to the repository and shown")
 	}
 	if attrs["known_hosts"] != nil && attrs["ssh_key"] == nil {
-		add("known_hosts", "give ssh_key, too, or keep the hosts in the files of the user", "known_hosts without ssh_key is not used")
+		add("known_hosts", "give ssh_key, too, or keep the hosts in the files of the user",
+			"known_hosts without ssh_key is not used")
 	}
 	if bare, _ := attrs["bare"].(bool); bare {
 		for _, name := range []string{"revision", "depth"} {
 			if attrs[name] != nil {
-				add(name, "leave it out", "a bare repository has all of the remote and nothing checked out")
+				add(name, "leave it out",
+					"a bare repository has all of the remote and nothing checked out")
 			}
 		}
 		if sub, _ := attrs["submodules"].(bool); sub {
@@ -105,16 +143,21 @@ type wanted struct {
 func wantedOf(r provider.Resource) (wanted, error) {
 	text := func(name string) string { s, _ := r.Attributes[name].(string); return s }
 	yes := func(name string) bool { b, _ := r.Attributes[name].(bool); return b }
-	w := wanted{path: text("path"), source: text("source"), revision: text("revision"), local: text("local"), update: yes("update"), submodules: yes("submodules"),
-		bare: yes("bare"), user: text("user"), username: text("username"), password: text("password"), sshKey: text("ssh_key"), knownHosts: text("known_hosts")}
+	w := wanted{path: text("path"), source: text("source"), revision: text("revision"),
+		local: text("local"), update: yes("update"), submodules: yes("submodules"),
+		bare: yes("bare"), user: text("user"), username: text("username"),
+		password: text("password"), sshKey: text("ssh_key"), knownHosts: text("known_hosts")}
 	w.depth, _ = r.Attributes["depth"].(int64)
 	switch {
 	case !filepath.IsAbs(w.path) || filepath.Clean(w.path) != w.path || w.path == "/":
-		return w, provider.Errorf(provider.NeedsChange, "%q is not an absolute path in its shortest form", w.path)
+		return w, provider.Errorf(provider.NeedsChange,
+			"%q is not an absolute path in its shortest form", w.path)
 	case (w.source == "" || w.source[0] == '-' || hasPassword(w.source)) && !r.Purged:
-		return w, provider.Errorf(provider.NeedsChange, "the source is empty, looks like an option, or has a password in it")
+		return w, provider.Errorf(provider.NeedsChange,
+			"the source is empty, looks like an option, or has a password in it")
 	case strings.HasPrefix(w.revision, "-"):
-		return w, provider.Errorf(provider.NeedsChange, "the revision %q looks like an option", w.revision)
+		return w, provider.Errorf(provider.NeedsChange, "the revision %q looks like an option",
+			w.revision)
 	}
 	return w, nil
 }

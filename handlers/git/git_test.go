@@ -22,7 +22,9 @@ import (
 // run runs git as people do, and returns what it prints.
 func run(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "protocol.file.allow=always", "-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"}, args...)...)
+	cmd := exec.Command("git",
+		append([]string{"-C", dir, "-c", "protocol.file.allow=always", "-c", "user.name=T", "-c",
+			"user.email=t@example.org", "-c", "init.defaultBranch=main"}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -82,8 +84,10 @@ func tree(dir string) (string, error) {
 	})
 	if err == nil {
 		if _, err := os.Stat(dir + "/x/.git"); err == nil {
-			out, _ := exec.Command("git", "--git-dir", dir+"/x/.git", "--work-tree", dir+"/x", "status", "--branch", "--porcelain").CombinedOutput()
-			refs, _ := exec.Command("git", "--git-dir", dir+"/x/.git", "log", "-1", "--format=%H").CombinedOutput()
+			out, _ := exec.Command("git", "--git-dir", dir+"/x/.git", "--work-tree", dir+"/x",
+				"status", "--branch", "--porcelain").CombinedOutput()
+			refs, _ := exec.Command("git", "--git-dir", dir+"/x/.git", "log", "-1", "--format=%H").
+				CombinedOutput()
 			fmt.Fprintf(&b, "%s%s", out, refs)
 		}
 	}
@@ -96,21 +100,25 @@ func TestConformance(t *testing.T) {
 	s := &providertest.Stopper{}
 	d := Checkout()
 	d.Handler = handler{before: func([]string) error { return s.Before() }}
-	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
-		path := filepath.Join(dir, "x")
-		return providertest.Case{
-			Attributes: map[string]any{"path": path, "source": source, "password": "s3cr3t"},
-			Updates:    []map[string]any{{"revision": first, "source": "file://" + source}},
-			InitOnly:   map[string]any{"bare": true},
-			Others:     []map[string]any{{"path": path + "2", "source": source, "revision": "v2", "depth": int64(1)}},
-			World:      func() (string, error) { return tree(dir) },
-			Vanish:     func() error { return os.RemoveAll(path) },
-			Interrupt:  s.Interrupt,
-			Edges:      []string{"local", "update", "submodules", "username", "password"},
-			Unfit:      map[string]string{"submodules": "the repository has none"},
-			Secrets:    []string{"s3cr3t"},
-		}, nil
-	}})
+	providertest.Run(t,
+		providertest.Subject{Definition: d,
+			New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
+				path := filepath.Join(dir, "x")
+				return providertest.Case{
+					Attributes: map[string]any{"path": path, "source": source,
+						"password": "s3cr3t"},
+					Updates:  []map[string]any{{"revision": first, "source": "file://" + source}},
+					InitOnly: map[string]any{"bare": true},
+					Others: []map[string]any{{"path": path + "2", "source": source,
+						"revision": "v2", "depth": int64(1)}},
+					World:     func() (string, error) { return tree(dir) },
+					Vanish:    func() error { return os.RemoveAll(path) },
+					Interrupt: s.Interrupt,
+					Edges:     []string{"local", "update", "submodules", "username", "password"},
+					Unfit:     map[string]string{"submodules": "the repository has none"},
+					Secrets:   []string{"s3cr3t"},
+				}, nil
+			}})
 }
 
 // rig drives the handler.
@@ -128,7 +136,8 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	typ, _ := reg.Type("git::Checkout")
-	return &rig{t, typ, handler{config: []string{"protocol.file.allow=always"}}, providertest.NewHost(nil)}
+	return &rig{t, typ, handler{config: []string{"protocol.file.allow=always"}},
+		providertest.NewHost(nil)}
 }
 
 func (g *rig) apply(attrs map[string]any, purged bool) (diff.Change, error) {
@@ -173,7 +182,8 @@ func (g *rig) fails(attrs map[string]any, purged bool, class provider.Class, par
 	g.t.Helper()
 	got, err := g.apply(attrs, purged)
 	if err == nil || provider.ClassOf(err) != class || !strings.Contains(err.Error(), part) {
-		g.t.Fatalf("did %q, %v (%s); expected %s with %q", got, err, provider.ClassOf(err), class, part)
+		g.t.Fatalf("did %q, %v (%s); expected %s with %q", got, err, provider.ClassOf(err), class,
+			part)
 	}
 }
 
@@ -202,7 +212,8 @@ func TestFollows(t *testing.T) {
 	run(t, source, "commit", "-qam", "5")
 	g.must(attrs, diff.Updated)
 	has(t, path+"/a", "by force\n")
-	if branch := run(t, path, "rev-parse", "--abbrev-ref", "HEAD", "@{upstream}"); branch != "main\norigin/main" {
+	if branch := run(t, path, "rev-parse", "--abbrev-ref", "HEAD",
+		"@{upstream}"); branch != "main\norigin/main" {
 		t.Fatal(branch)
 	}
 
@@ -271,7 +282,9 @@ func (g *rig) would(attrs map[string]any, change diff.Change, part string) {
 		g.t.Fatal(problems)
 	}
 	ctx := g.host.Context(g.t.Context(), provider.Options{DryRun: true})
-	err := g.h.Noop(ctx, provider.BatchChange{Context: ctx, Change: change, Resource: provider.Resource{Attributes: full, Purged: change == diff.Purged}, Changes: map[string]diff.Diff{"revision": {}}})
+	err := g.h.Noop(ctx, provider.BatchChange{Context: ctx, Change: change,
+		Resource: provider.Resource{Attributes: full, Purged: change == diff.Purged},
+		Changes:  map[string]diff.Diff{"revision": {}}})
 	if (err != nil) != (part != "") || err != nil && !strings.Contains(err.Error(), part) {
 		g.t.Fatalf("%v; expected %q", err, part)
 	}
@@ -287,17 +300,23 @@ func TestRevisions(t *testing.T) {
 		a        string
 		change   diff.Change
 	}{
-		{nil, nil, "one\n", diff.Created}, {"v1", nil, "one\n", diff.Updated}, {"v2", nil, "one\n", diff.Updated}, {dev, nil, "dev\n", diff.Updated}, {"dev", nil, "dev\n", diff.Updated},
-		{"refs/tags/v1", nil, "one\n", diff.Updated}, {nil, nil, "one\n", diff.NoChange}, {"refs/heads/main", int64(1), "one\n", diff.Updated},
+		{nil, nil, "one\n", diff.Created}, {"v1", nil, "one\n", diff.Updated},
+		{"v2", nil, "one\n", diff.Updated}, {dev, nil, "dev\n", diff.Updated},
+		{"dev", nil, "dev\n", diff.Updated},
+		{"refs/tags/v1", nil, "one\n", diff.Updated}, {nil, nil, "one\n", diff.NoChange},
+		{"refs/heads/main", int64(1), "one\n", diff.Updated},
 	} {
-		attrs := map[string]any{"path": path, "source": source, "revision": tc.revision, "depth": tc.depth}
+		attrs := map[string]any{"path": path, "source": source, "revision": tc.revision,
+			"depth": tc.depth}
 		g.must(attrs, tc.change)
 		has(t, path+"/a", tc.a)
 	}
-	g.fails(map[string]any{"path": path, "source": source, "revision": "none"}, false, provider.Retryable, "neither a branch nor a tag")
+	g.fails(map[string]any{"path": path, "source": source, "revision": "none"}, false,
+		provider.Retryable, "neither a branch nor a tag")
 	for _, revision := range []string{"main", "v2", dev} {
 		shallow := filepath.Join(t.TempDir(), "s")
-		attrs := map[string]any{"path": shallow, "source": "file://" + source, "revision": revision, "depth": int64(1)}
+		attrs := map[string]any{"path": shallow, "source": "file://" + source, "revision": revision,
+			"depth": int64(1)}
 		g.must(attrs, diff.Created)
 		if n := run(t, shallow, "rev-list", "--count", "HEAD"); n != "1" {
 			t.Fatalf("%s has %s commits", revision, n)
@@ -305,12 +324,16 @@ func TestRevisions(t *testing.T) {
 		attrs["depth"], attrs["revision"] = nil, "v1"
 		g.must(attrs, diff.Updated)
 	}
-	g.fails(map[string]any{"path": filepath.Join(t.TempDir(), "none", "x"), "source": source}, false, provider.Retryable, "describe that, too")
-	g.fails(map[string]any{"path": filepath.Join(t.TempDir(), "x"), "source": "/none"}, false, provider.Retryable, "does not")
+	g.fails(map[string]any{"path": filepath.Join(t.TempDir(), "none", "x"), "source": source},
+		false, provider.Retryable, "describe that, too")
+	g.fails(map[string]any{"path": filepath.Join(t.TempDir(), "x"), "source": "/none"}, false,
+		provider.Retryable, "does not")
 	full := t.TempDir()
 	write(t, full+"/precious", "")
-	g.fails(map[string]any{"path": full, "source": source}, false, provider.NeedsChange, "no git repository")
-	g.fails(map[string]any{"path": full + "/precious", "source": source}, false, provider.NeedsChange, "not a directory")
+	g.fails(map[string]any{"path": full, "source": source}, false, provider.NeedsChange,
+		"no git repository")
+	g.fails(map[string]any{"path": full + "/precious", "source": source}, false,
+		provider.NeedsChange, "not a directory")
 	within := filepath.Join(path, "nested") // inside another working tree
 	g.must(map[string]any{"path": within, "source": source, "revision": "dev"}, diff.Created)
 	has(t, path+"/a", "one\n")
@@ -323,7 +346,9 @@ func TestBare(t *testing.T) {
 	run(t, source, "branch", "-D", "dev")
 	run(t, source, "tag", "v3")
 	g.must(attrs, diff.Updated)
-	if refs := run(t, path, "for-each-ref", "--format=%(refname)"); refs != "refs/heads/main\nrefs/tags/v1\nrefs/tags/v2\nrefs/tags/v3" {
+	if refs := run(t, path, "for-each-ref",
+		"--format=%(refname)"); refs != "refs/heads/main\nrefs/tags/v1\nrefs/tags/v2\n"+
+		"refs/tags/v3" {
 		t.Fatal(refs)
 	}
 }
@@ -348,16 +373,19 @@ func TestPassword(t *testing.T) {
 	source, dir := origin(t), t.TempDir()
 	core := run(t, "/", "--exec-path")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if name, password, ok := r.BasicAuth(); !ok || name != "deploy" || password != "s3cr3t'%\"$x" {
+		if name, password, ok := r.BasicAuth(); !ok || name != "deploy" ||
+			password != "s3cr3t'%\"$x" {
 			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		(&cgi.Handler{Path: core + "/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + source, "GIT_HTTP_EXPORT_ALL=1"}}).ServeHTTP(w, r)
+		(&cgi.Handler{Path: core + "/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + source,
+			"GIT_HTTP_EXPORT_ALL=1"}}).ServeHTTP(w, r)
 	}))
 	defer server.Close()
 	g, path := newRig(t), filepath.Join(dir, "x")
-	attrs := map[string]any{"path": path, "source": server.URL + "/.git", "revision": "main", "username": "deploy", "password": "s3cr3t'%\"$x"}
+	attrs := map[string]any{"path": path, "source": server.URL + "/.git", "revision": "main",
+		"username": "deploy", "password": "s3cr3t'%\"$x"}
 	g.must(attrs, diff.Created)
 	has(t, path+"/b/c", "two\n")
 	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
@@ -403,7 +431,8 @@ func TestUser(t *testing.T) {
 	if out, err := exec.Command("chown", "-R", whose, public).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
-	attrs := map[string]any{"path": dir + "/x", "source": public, "revision": "main", "user": "nobody"}
+	attrs := map[string]any{"path": dir + "/x", "source": public, "revision": "main",
+		"user": "nobody"}
 	if os.Geteuid() != 0 {
 		if u, err := user.Current(); err != nil || u.Username != "nobody" {
 			g.fails(attrs, false, provider.Terminal, "only the superuser")
@@ -420,7 +449,8 @@ func TestUser(t *testing.T) {
 	attrs["user"] = "no-such-user"
 	g.fails(attrs, false, provider.Retryable, "no user")
 	if did, err := g.apply(attrs, true); err == nil || did != diff.Purged {
-		t.Fatal("what belongs to another user, who may be gone, cannot be asked for changes", did, err)
+		t.Fatal("what belongs to another user, who may be gone, cannot be asked for changes", did,
+			err)
 	}
 	attrs["local"] = "discard"
 	if did, err := g.apply(attrs, true); err != nil || did != diff.Purged {
@@ -449,20 +479,23 @@ func TestDeclaration(t *testing.T) {
 		attrs map[string]any
 		part  string
 	}{
-		"a password in the source": {map[string]any{"source": "https://u:p@example.org/r"}, "source"},
+		"a password in the source": {map[string]any{"source": "https://u:p@example.org/r"},
+			"source"},
 		"a secret in the source":   {map[string]any{"source": resource.Secret{}}, "source"},
 		"a source like an option":  {map[string]any{"source": "--upload-pack=evil"}, "source"},
 		"a revision like one":      {map[string]any{"revision": "--orphan"}, "revision"},
 		"a revision that is words": {map[string]any{"revision": "a b"}, "revision"},
 		"a path in another form":   {map[string]any{"path": "/a/../b"}, "path"},
 		"bare with a revision":     {map[string]any{"bare": true, "revision": "main"}, "revision"},
-		"bare with submodules":     {map[string]any{"bare": true, "submodules": true}, "submodules"},
+		"bare with submodules": {map[string]any{"bare": true, "submodules": true},
+			"submodules"},
 	} {
 		attrs := map[string]any{"path": "/x", "source": "https://example.org/r"}
 		for k, v := range tc.attrs {
 			attrs[k] = v
 		}
-		if _, problems := g.typ.Check(attrs); len(problems) != 1 || problems[0].Attribute != tc.part {
+		if _, problems := g.typ.Check(attrs); len(problems) != 1 ||
+			problems[0].Attribute != tc.part {
 			t.Errorf("%s: %v", why, problems)
 		}
 	}

@@ -41,7 +41,8 @@ func (g *checkout) there() (exists bool, err error) {
 	case err != nil:
 		return false, provider.Errorf(provider.Retryable, "look at %s: %w", g.path, err)
 	case !info.IsDir():
-		return false, provider.Errorf(provider.NeedsChange, "what is at %s is not a directory; remove it, or describe it as what it is", g.path)
+		return false, provider.Errorf(provider.NeedsChange,
+			"what is at %s is not a directory; remove it, or describe it as what it is", g.path)
 	}
 	names, err := os.ReadDir(g.path)
 	if err != nil {
@@ -58,7 +59,9 @@ func (g *checkout) there() (exists bool, err error) {
 		g.isBare = true
 		return true, nil
 	}
-	return false, provider.Errorf(provider.NeedsChange, "%s is not empty and no git repository; move away what is in it, such as %s", g.path, strings.ToValidUTF8(names[0].Name(), "?"))
+	return false, provider.Errorf(provider.NeedsChange,
+		"%s is not empty and no git repository; move away what is in it, such as %s", g.path,
+		strings.ToValidUTF8(names[0].Name(), "?"))
 }
 
 // owned refuses to run git in what belongs to somebody else: the settings of a repository can name
@@ -77,7 +80,9 @@ func (g *checkout) owned() error {
 		uid = int(g.who.Uid)
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != uid {
-		return provider.Errorf(provider.NeedsChange, "%s belongs to the user %d and not to %d that git runs as; set user to its owner, as settings in it may run programs", at, st.Uid, uid)
+		return provider.Errorf(provider.NeedsChange,
+			"%s belongs to the user %d and not to %d that git runs as; set user to its owner, as "+
+				"settings in it may run programs", at, st.Uid, uid)
 	}
 	return nil
 }
@@ -89,7 +94,9 @@ func (w wanted) hidden() string {
 }
 
 // Read implements provider.Handler.
-func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (h handler) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	r := req.Resource
 	w, err := wantedOf(r)
 	if err != nil {
@@ -101,7 +108,8 @@ func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider
 	}
 	if !ctx.DryRun() {
 		if err := os.RemoveAll(w.hidden()); err != nil {
-			return provider.Observation{}, provider.Errorf(provider.Retryable, "remove what a run before left: %w", err)
+			return provider.Observation{}, provider.Errorf(provider.Retryable,
+				"remove what a run before left: %w", err)
 		}
 	}
 	if g == nil {
@@ -152,7 +160,8 @@ func (g *checkout) readBare(obs *provider.Observation) error {
 	if err != nil {
 		return err
 	}
-	local, err := g.ask(g.path, "for-each-ref", "--format=%(objectname)%09%(refname)", "refs/heads", "refs/tags")
+	local, err := g.ask(g.path, "for-each-ref", "--format=%(objectname)%09%(refname)", "refs/heads",
+		"refs/tags")
 	if err != nil {
 		return err
 	}
@@ -259,7 +268,8 @@ func (g *checkout) head() (commit, branch string, err error) {
 
 // modified returns tracked files that differ from what is checked out.
 func (g *checkout) modified() ([]any, error) {
-	out, err := g.ask(g.path, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=all")
+	out, err := g.ask(g.path, "status", "--porcelain", "-z", "--untracked-files=no",
+		"--ignore-submodules=all")
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +319,8 @@ func (g *checkout) here() (target, error) {
 		if err != nil {
 			return target{}, err
 		}
-		return target{ref, strings.TrimPrefix(branchOf(ref), "refs/heads/"), strings.TrimSpace(out)}, nil
+		return target{ref, strings.TrimPrefix(branchOf(ref), "refs/heads/"),
+			strings.TrimSpace(out)}, nil
 	}
 	return target{}, nil
 }
@@ -341,26 +352,32 @@ func (g *checkout) remote(revision string) (target, error) {
 	}
 	words := strings.Fields(out)
 	for _, ref := range candidates(revision) {
-		for _, name := range []string{ref + "^{}", ref} { // what a tag leads to, before the tag itself
+		for _, name := range []string{ref + "^{}", ref} {
+			// what a tag leads to, before the tag itself
 			for i := 0; i+1 < len(words); i += 2 {
 				if words[i+1] == name {
-					return target{ref, strings.TrimPrefix(branchOf(ref), "refs/heads/"), words[i]}, nil
+					return target{ref, strings.TrimPrefix(branchOf(ref), "refs/heads/"),
+						words[i]}, nil
 				}
 			}
 		}
 	}
-	return target{}, provider.Errorf(provider.Retryable, "the remote has neither a branch nor a tag %q; of a commit, give the whole id", revision)
+	return target{}, provider.Errorf(provider.Retryable,
+		"the remote has neither a branch nor a tag %q; of a commit, give the whole id", revision)
 }
 
 // Diff implements provider.Differ.
-func (handler) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+func (handler) Diff(
+	_ *provider.Context, desired provider.Resource, observed provider.Observation,
+) (map[string]diff.Diff, error) {
 	out := map[string]diff.Diff{}
 	for _, name := range []string{"source", "revision", "submodules", "bare"} {
 		want := desired.Attributes[name]
 		if want == nil || name == "submodules" && want == false {
 			continue
 		}
-		if have := observed.Attributes[name]; !resource.Equal(want, have) && !(have == nil && want == false) {
+		if have := observed.Attributes[name]; !resource.Equal(want, have) &&
+			!(have == nil && want == false) {
 			out[name] = diff.Diff{Current: have, Desired: want}
 		}
 	}

@@ -96,7 +96,8 @@ const helper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$
 // settings are those that hold for every run. Hooks are code of whoever can write to the
 // repository.
 func (g *runner) settings() []string {
-	out := []string{"core.hooksPath=/dev/null", "advice.detachedHead=false", "gc.auto=0", "credential.helper=", "core.askPass="}
+	out := []string{"core.hooksPath=/dev/null", "advice.detachedHead=false", "gc.auto=0",
+		"credential.helper=", "core.askPass="}
 	if g.password != "" {
 		out = append(out, "credential.helper="+helper)
 	}
@@ -104,12 +105,14 @@ func (g *runner) settings() []string {
 }
 
 func (g *runner) environment() []string {
-	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + g.home, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
+	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME=" + g.home, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
 		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.path)}
 	if os.Getenv("GIT_SSH_COMMAND") == "" && g.key == nil {
 		env = append(env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
 	}
-	for _, name := range []string{"GIT_SSH_COMMAND", "SSH_AUTH_SOCK", "http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "GIT_SSL_CAINFO"} {
+	for _, name := range []string{"GIT_SSH_COMMAND", "SSH_AUTH_SOCK", "http_proxy", "https_proxy",
+		"no_proxy", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "GIT_SSL_CAINFO"} {
 		if v := os.Getenv(name); v != "" && (g.key == nil || !strings.Contains(name, "SSH_")) {
 			env = append(env, name+"="+v)
 		}
@@ -146,7 +149,8 @@ func (g *runner) ask(dir string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.Env = &stdout, &stderr, g.environment()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: g.who}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) } // git removes its locks then
+	// git removes its locks then
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = afterTerm
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -180,13 +184,18 @@ func (g *runner) tail(s string) string {
 
 // explain gives a failure a class.
 func (g *runner) explain(what string, f *failure) error {
-	for _, part := range []string{"Authentication failed", "could not read Username", "could not read Password", "Permission denied (publickey", "Host key verification failed"} {
+	for _, part := range []string{"Authentication failed", "could not read Username",
+		"could not read Password", "Permission denied (publickey", "Host key verification failed"} {
 		if strings.Contains(f.said, part) {
-			return provider.Errorf(provider.Terminal, "git %s: %w; the remote refuses who asks: see username and password, or the keys of the user that git runs as", what, f)
+			return provider.Errorf(provider.Terminal,
+				"git %s: %w; the remote refuses who asks: see username and password, or the keys "+
+					"of the user that git runs as", what, f)
 		}
 	}
 	if strings.Contains(f.said, "dubious ownership") {
-		return provider.Errorf(provider.NeedsChange, "git %s: %w; a repository of another user may hold settings that run programs: set user to its owner", what, f)
+		return provider.Errorf(provider.NeedsChange,
+			"git %s: %w; a repository of another user may hold settings that run programs: set "+
+				"user to its owner", what, f)
 	}
 	return provider.Errorf(provider.Retryable, "git %s: %w", what, f)
 }

@@ -38,12 +38,13 @@ func newKey(t *testing.T) (private string, public ssh.Signer) {
 // serveGit is an ssh server that runs the git commands of who shows the right key.
 func serveGit(t *testing.T, host, allowed ssh.Signer) (addr string) {
 	t.Helper()
-	config := &ssh.ServerConfig{PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
-		if string(key.Marshal()) != string(allowed.PublicKey().Marshal()) {
-			return nil, fmt.Errorf("another key")
-		}
-		return nil, nil
-	}}
+	config := &ssh.ServerConfig{
+		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+			if string(key.Marshal()) != string(allowed.PublicKey().Marshal()) {
+				return nil, fmt.Errorf("another key")
+			}
+			return nil, nil
+		}}
 	config.AddHostKey(host)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -101,7 +102,8 @@ func session(c net.Conn, config *ssh.ServerConfig) {
 			if cmd.Run() != nil {
 				status = 1
 			}
-			_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ S uint32 }{status}))
+			_, _ = channel.SendRequest("exit-status", false,
+				ssh.Marshal(struct{ S uint32 }{status}))
 			_ = channel.Close()
 		}
 	}
@@ -116,13 +118,16 @@ func TestKey(t *testing.T) {
 	other, _ := newKey(t)
 	addr := serveGit(t, host, signer)
 	_, port, _ := net.SplitHostPort(addr)
-	known := "[127.0.0.1]:" + port + " " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(host.PublicKey())))
+	known := "[127.0.0.1]:" + port + " " +
+		strings.TrimSpace(string(ssh.MarshalAuthorizedKey(host.PublicKey())))
 	g, path := newRig(t), filepath.Join(dir, "x")
-	attrs := map[string]any{"path": path, "source": "ssh://deploy@" + addr + source, "revision": "main", "ssh_key": private, "known_hosts": known}
+	attrs := map[string]any{"path": path, "source": "ssh://deploy@" + addr + source,
+		"revision": "main", "ssh_key": private, "known_hosts": known}
 	g.must(attrs, diff.Created)
 	has(t, path+"/b/c", "two\n")
 	_, stranger := newKey(t)
-	attrs["known_hosts"] = "[127.0.0.1]:" + port + " " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(stranger.PublicKey())))
+	attrs["known_hosts"] = "[127.0.0.1]:" + port + " " +
+		strings.TrimSpace(string(ssh.MarshalAuthorizedKey(stranger.PublicKey())))
 	g.fails(attrs, false, provider.Terminal, "refuses who asks")
 	attrs["known_hosts"], attrs["ssh_key"] = known, other
 	g.fails(attrs, false, provider.Terminal, "refuses who asks")

@@ -29,7 +29,8 @@ func want(t *testing.T, attrs m) provider.Resource {
 		t.Fatal(err)
 	}
 	typ, _ := registry.Type("http::Object")
-	all := m{"name": "web", "path": "/items/{id}", "collection": "/items", "body": m{"name": "$name", "size": int64(1)}, "settle": int64(0),
+	all := m{"name": "web", "path": "/items/{id}", "collection": "/items",
+		"body": m{"name": "$name", "size": int64(1)}, "settle": int64(0),
 		"find": m{"items": "/items", "match": m{"name": "$name"}}}
 	maps.Copy(all, attrs)
 	maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
@@ -37,11 +38,14 @@ func want(t *testing.T, attrs m) provider.Resource {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return provider.Resource{ID: "http::Object[a,name=web]", Type: "http::Object", Agent: "a", Attributes: full}
+	return provider.Resource{ID: "http::Object[a,name=web]", Type: "http::Object", Agent: "a",
+		Attributes: full}
 }
 
 // apply does what the engine does with one resource, once.
-func apply(t *testing.T, c *conn.Conn, r provider.Resource) (diff.Change, map[string]diff.Diff, *providertest.Host, error) {
+func apply(
+	t *testing.T, c *conn.Conn, r provider.Resource,
+) (diff.Change, map[string]diff.Diff, *providertest.Host, error) {
 	t.Helper()
 	host := providertest.NewHost(c)
 	ctx := host.Context(t.Context(), provider.Options{ID: r.ID})
@@ -65,7 +69,8 @@ func apply(t *testing.T, c *conn.Conn, r provider.Resource) (diff.Change, map[st
 	if len(diffs) == 0 {
 		return diff.NoChange, nil, host, nil
 	}
-	_, err = object{}.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs, Changes: diffs})
+	_, err = object{}.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs,
+		Changes: diffs})
 	return diff.Updated, diffs, host, err
 }
 
@@ -75,7 +80,9 @@ func TestDrift(t *testing.T) {
 	api := newItems(t)
 	api.throttle = 3
 	c := api.connect(t, m{"idempotency_header": "Idempotency-Key"})
-	r := want(t, m{"facts": m{"number": "/id", "none": "/nothing"}, "secrets": m{"pw": "s3cr3t one"}, "body": m{"name": "$name", "size": int64(1), "note": "see ${name}", "key": "$pw"}})
+	r := want(t, m{"facts": m{"number": "/id", "none": "/nothing"},
+		"secrets": m{"pw": "s3cr3t one"}, "body": m{"name": "$name", "size": int64(1),
+			"note": "see ${name}", "key": "$pw"}})
 	edit := func(change m) func() {
 		return func() {
 			for _, it := range api.all {
@@ -92,10 +99,14 @@ func TestDrift(t *testing.T) {
 		{"it is not there", nil, diff.Created, nil},
 		{"nothing was done", nil, diff.NoChange, nil},
 		{"a field that nobody asked for", edit(m{"more": 1}), diff.NoChange, nil},
-		{"another size", edit(m{"size": 2}), diff.Updated, m{"name": "$name", "size": int64(2), "note": "see ${name}", "key": "$pw"}},
-		{"a text that looks like a reference", edit(m{"note": "see $${name}"}), diff.Updated, m{"name": "$name", "size": int64(1), "note": "see $$$${name}", "key": "$pw"}},
-		{"another secret", edit(m{"key": "old s3cr3t"}), diff.Updated, m{"name": "$name", "size": int64(1), "note": "see ${name}", "key": otherSecret}},
-		{"what was removed", edit(m{"note": nil}), diff.Updated, m{"name": "$name", "size": int64(1), "note": nil, "key": "$pw"}},
+		{"another size", edit(m{"size": 2}), diff.Updated,
+			m{"name": "$name", "size": int64(2), "note": "see ${name}", "key": "$pw"}},
+		{"a text that looks like a reference", edit(m{"note": "see $${name}"}), diff.Updated,
+			m{"name": "$name", "size": int64(1), "note": "see $$$${name}", "key": "$pw"}},
+		{"another secret", edit(m{"key": "old s3cr3t"}), diff.Updated,
+			m{"name": "$name", "size": int64(1), "note": "see ${name}", "key": otherSecret}},
+		{"what was removed", edit(m{"note": nil}), diff.Updated,
+			m{"name": "$name", "size": int64(1), "note": nil, "key": "$pw"}},
 		{"settled", nil, diff.NoChange, nil},
 		{"gone", func() { clear(api.all) }, diff.Created, nil},
 	} {
@@ -103,7 +114,8 @@ func TestDrift(t *testing.T) {
 			step.do()
 		}
 		change, diffs, host, err := apply(t, c, r)
-		if err != nil || change != step.change || step.current != nil && !resource.Equal(diffs["body"].Current, step.current) {
+		if err != nil || change != step.change ||
+			step.current != nil && !resource.Equal(diffs["body"].Current, step.current) {
 			t.Errorf("%s: %q, %v, %v", step.why, change, diffs, err)
 		}
 		if said := host.Output() + fmt.Sprint(diffs); strings.Contains(said, "s3cr3t") {
@@ -129,8 +141,11 @@ func TestRaces(t *testing.T) {
 	r := want(t, nil)
 	ctx := providertest.NewHost(c).Context(t.Context(), provider.Options{ID: r.ID})
 	api.all["7"] = &item{body: m{"name": "web", "size": 5, "theirs": true}, version: 3}
-	hidden := want(t, m{"find": nil, "path": "/items/7"}) // a create that answers 409: it is looked up and brought to what is wanted
-	if _, err := (object{}).Create(ctx, provider.CreateRequest{Resource: hidden, Token: "t"}); err != nil || fmt.Sprint(api.all["7"].body["size"]) != "1" || api.all["7"].body["theirs"] != true || len(api.all) != 1 {
+	// a create that answers 409: it is looked up and brought to what is wanted
+	hidden := want(t, m{"find": nil, "path": "/items/7"})
+	if _, err := (object{}).Create(ctx, provider.CreateRequest{Resource: hidden,
+		Token: "t"}); err != nil || fmt.Sprint(api.all["7"].body["size"]) != "1" ||
+		api.all["7"].body["theirs"] != true || len(api.all) != 1 {
 		t.Errorf("adopted: %v, %v", api.all["7"], err)
 	}
 	obs, err := object{}.Read(ctx, provider.ReadRequest{Resource: r})
@@ -138,8 +153,11 @@ func TestRaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	api.all["7"].body["size"], api.all["7"].version = 9, 99 // since then
-	_, err = object{}.Update(ctx, provider.UpdateRequest{Resource: want(t, m{"body": m{"name": "$name", "size": int64(2)}}), Observed: obs})
-	if err == nil || provider.ClassOf(err) != provider.Retryable || !strings.Contains(err.Error(), "412") || api.all["7"].body["size"] != 9 {
+	_, err = object{}.Update(ctx,
+		provider.UpdateRequest{Resource: want(t, m{"body": m{"name": "$name", "size": int64(2)}}),
+			Observed: obs})
+	if err == nil || provider.ClassOf(err) != provider.Retryable ||
+		!strings.Contains(err.Error(), "412") || api.all["7"].body["size"] != 9 {
 		t.Errorf("an object that has changed was overwritten: %v", err)
 	}
 	api.all["8"] = &item{body: m{"name": "web"}, version: 1}
@@ -163,7 +181,8 @@ func TestAnswers(t *testing.T) {
 		{400, "s3cr3t%20%22pw%22 czNjcjN0ICJwdyI=", provider.NeedsChange, "<redacted> <redacted>"},
 		{422, strings.Repeat("x", 10_000), provider.NeedsChange, "xxx…"},
 		{400, hex.EncodeToString([]byte(`s3cr3t "pw"`)), provider.NeedsChange, ": <redacted>"},
-		{400, base64.StdEncoding.EncodeToString([]byte("me:s3cr3t-token")), provider.NeedsChange, ""},
+		{400, base64.StdEncoding.EncodeToString([]byte("me:s3cr3t-token")), provider.NeedsChange,
+			""},
 		{400, strings.Repeat(" ", 64<<10-8) + `s3cr3t "pw"`, provider.NeedsChange, ": <redacted>…"},
 		{307, "", provider.NeedsChange, "url"},
 		{422, "\x1b[31mred\n\n\x00line", provider.NeedsChange, "[31mred line"},
@@ -180,7 +199,8 @@ func TestAnswers(t *testing.T) {
 				w.Header().Set("Location", "/login?s3cr3t-token")
 			}
 			if c.status == 307 { // what is shown of it ends within the secret
-				w.Header().Set("Location", "/"+strings.Repeat("x", 200-len("/s3cr3t-"))+"s3cr3t-token")
+				w.Header().Set("Location",
+					"/"+strings.Repeat("x", 200-len("/s3cr3t-"))+"s3cr3t-token")
 			}
 			w.WriteHeader(c.status)
 			_, _ = w.Write([]byte(c.body))
@@ -191,10 +211,14 @@ func TestAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, host, err := apply(t, own, want(t, m{"find": nil, "path": "/x", "secrets": m{"pw": `s3cr3t "pw"`}}))
-		if err == nil || provider.ClassOf(err) != c.class || !strings.Contains(err.Error(), c.part) {
+		_, _, host, err := apply(t, own,
+			want(t, m{"find": nil, "path": "/x", "secrets": m{"pw": `s3cr3t "pw"`}}))
+		if err == nil || provider.ClassOf(err) != c.class ||
+			!strings.Contains(err.Error(), c.part) {
 			t.Errorf("%d %.20s: %v is %s", c.status, c.body, err, provider.ClassOf(err))
-		} else if text := err.Error() + host.Output(); strings.Contains(text, "s3cr3t") || strings.Contains(text, "czNj") || len(err.Error()) > 800 || strings.ContainsAny(err.Error(), "\x1b\x00") {
+		} else if text := err.Error() + host.Output(); strings.Contains(text, "s3cr3t") ||
+			strings.Contains(text, "czNj") || len(err.Error()) > 800 ||
+			strings.ContainsAny(err.Error(), "\x1b\x00") {
 			t.Errorf("%d: shown as %q", c.status, text)
 		}
 		_ = sessions.Close()
@@ -224,11 +248,15 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for value, expected := range map[string]string{"a/../../admin": "GET /api/u/a%2F..%2F..%2Fadmin?q=a%2F..%2F..%2Fadmin", "..": "", ".": "", "x?y=1&z#f": "GET /api/u/x%3Fy=1&z%23f?q=x%3Fy%3D1%26z%23f",
-		"ü\n": "GET /api/u/%C3%BC%0A?q=%C3%BC%0A", "{vars}": "GET /api/u/%7Bvars%7D?q=%7Bvars%7D"} {
+	for value, expected := range map[string]string{
+		"a/../../admin": "GET /api/u/a%2F..%2F..%2Fadmin?q=a%2F..%2F..%2Fadmin", "..": "", ".": "",
+		"x?y=1&z#f": "GET /api/u/x%3Fy=1&z%23f?q=x%3Fy%3D1%26z%23f",
+		"ü\n":       "GET /api/u/%C3%BC%0A?q=%C3%BC%0A",
+		"{vars}":    "GET /api/u/%7Bvars%7D?q=%7Bvars%7D"} {
 		asked = nil
 		r := want(t, m{"name": value, "find": nil, "path": "/u/{name}?q={name}"})
-		_, err := object{}.Read(providertest.NewHost(c).Context(t.Context(), provider.Options{}), provider.ReadRequest{Resource: r})
+		_, err := object{}.Read(providertest.NewHost(c).Context(t.Context(), provider.Options{}),
+			provider.ReadRequest{Resource: r})
 		if expected == "" && provider.ClassOf(err) == provider.NeedsChange && asked == nil {
 			continue
 		}
@@ -236,11 +264,15 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q: asked for %q, %v", value, asked, err)
 		}
 	}
-	_, err = object{}.Read(providertest.NewHost(c).Context(t.Context(), provider.Options{}), provider.ReadRequest{Resource: want(t, m{"find": m{"path": "/list", "match": m{"a": int64(1)}}})})
+	_, err = object{}.Read(providertest.NewHost(c).Context(t.Context(), provider.Options{}),
+		provider.ReadRequest{Resource: want(t,
+			m{"find": m{"path": "/list", "match": m{"a": int64(1)}}})})
 	if provider.ClassOf(err) != provider.NeedsChange || err == nil {
 		t.Errorf("a list that goes on elsewhere: %v", err)
 	}
-	if _, err := (object{}).Read(providertest.NewHost("no API").Context(t.Context(), provider.Options{}), provider.ReadRequest{}); provider.ClassOf(err) != provider.NeedsChange {
+	if _, err := (object{}).Read(providertest.NewHost("no API").Context(t.Context(),
+		provider.Options{}),
+		provider.ReadRequest{}); provider.ClassOf(err) != provider.NeedsChange {
 		t.Errorf("an agent of this machine: %v", err)
 	}
 }
@@ -269,30 +301,44 @@ func TestValidate(t *testing.T) {
 		attrs m
 		want  string // attribute: part of message or hint
 	}{
-		{"all is well", m{"vars": m{"team": "a"}, "secrets": m{"pw": secret}, "body": m{"a": []any{"$team", "${name}", "$5", "$$id", "$pw"}}, "bodies": m{"update": m{"id": "$id"}}, "headers": m{"X-Key": "$pw"}}, ""},
+		{"all is well", m{"vars": m{"team": "a"}, "secrets": m{"pw": secret},
+			"body":   m{"a": []any{"$team", "${name}", "$5", "$$id", "$pw"}},
+			"bodies": m{"update": m{"id": "$id"}}, "headers": m{"X-Key": "$pw"}}, ""},
 		{"an unknown name", m{"body": m{"a": "$teem"}}, `body: "teem"`},
 		{"in a path", m{"collection": "/{team}/items"}, `collection: "team"`},
 		{"too early", m{"body": m{"a": "${id}"}}, "body: leave $id out"},
 		{"too early, in a path", m{"collection": "/items/{id}"}, "collection: leave {id} out"},
 		{"an id that is kept", m{"find": nil}, ""},
-		{"a fact in its place", m{"find": nil, "facts": m{"object_id": "/x"}}, "facts: another name"},
-		{"two ways from page to page", m{"find": m{"match": m{"a": int64(1)}, "page": "p", "next": "/next"}}, "find: keep one"},
-		{"a cursor from nowhere", m{"find": m{"match": m{"a": int64(1)}, "cursor": "after"}}, "find: add next"},
-		{"nowhere to look", m{"collection": nil, "paths": m{"create": "/items"}}, "find: add collection"},
-		{"nowhere to create", m{"collection": nil, "find": m{"path": "/items", "match": m{"a": int64(1)}}}, "path: add collection"},
+		{"a fact in its place", m{"find": nil, "facts": m{"object_id": "/x"}},
+			"facts: another name"},
+		{"two ways from page to page",
+			m{"find": m{"match": m{"a": int64(1)}, "page": "p", "next": "/next"}},
+			"find: keep one"},
+		{"a cursor from nowhere", m{"find": m{"match": m{"a": int64(1)}, "cursor": "after"}},
+			"find: add next"},
+		{"nowhere to look", m{"collection": nil, "paths": m{"create": "/items"}},
+			"find: add collection"},
+		{"nowhere to create",
+			m{"collection": nil, "find": m{"path": "/items", "match": m{"a": int64(1)}}},
+			"path: add collection"},
 		{"a secret in the open", m{"body": m{"a": secret}}, "body: name it in secrets"},
-		{"a secret in a path", m{"secrets": m{"pw": secret}, "collection": "/{pw}"}, "collection: send it in a header"},
+		{"a secret in a path", m{"secrets": m{"pw": secret}, "collection": "/{pw}"},
+			"collection: send it in a header"},
 		{"a secret that is none", m{"secrets": m{"pw": "hunter2"}}, "secrets: write {secret"},
 		{"the body in a body", m{"bodies": m{"create": m{"data": "$body"}}}, ""},
 		{"the body in itself", m{"body": m{"a": "$body"}}, "body: \"body\""},
 		{"taken by the body", m{"vars": m{"body": "x"}}, "vars: another name"},
 		{"taken", m{"vars": m{"name": "x"}}, "vars: another name"},
 	} {
-		all := m{"name": "web", "path": "/items/{id}", "collection": "/items", "find": m{"match": m{"name": "$name"}}, "body": m{"name": "$name"}}
+		all := m{"name": "web", "path": "/items/{id}", "collection": "/items",
+			"find": m{"match": m{"name": "$name"}}, "body": m{"name": "$name"}}
 		maps.Copy(all, c.attrs)
 		problems := validate(all)
 		attribute, part, _ := strings.Cut(c.want, ": ")
-		if c.want == "" && len(problems) > 0 || c.want != "" && (len(problems) != 1 || problems[0].Attribute != attribute || !strings.Contains(problems[0].Message+problems[0].Hint, part)) {
+		if c.want == "" && len(problems) > 0 ||
+			c.want != "" &&
+				(len(problems) != 1 || problems[0].Attribute != attribute ||
+					!strings.Contains(problems[0].Message+problems[0].Hint, part)) {
 			t.Errorf("%s: %v, expected %s", c.why, problems, c.want)
 		}
 	}

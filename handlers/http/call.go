@@ -41,7 +41,8 @@ type caller struct {
 func newAPI(ctx *provider.Context, r provider.Resource) (*api, error) {
 	c, ok := ctx.Transport().(*conn.Conn)
 	if !ok {
-		return nil, provider.Errorf(provider.NeedsChange, `the agent's transport does not reach an API; describe it as {transport: http, url: "https://..."}`)
+		return nil, provider.Errorf(provider.NeedsChange,
+			`the agent's transport does not reach an API; describe it as {transport: http, url: "https://..."}`)
 	}
 	a := &api{reader{caller{ctx: ctx, conn: c, want: r, scope: newScope(r)}}}
 	for n := range a.scope.secret {
@@ -104,11 +105,13 @@ func (r *answer) json() (any, error) {
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil || d.More() {
-		return nil, provider.Errorf(provider.NeedsChange, "the API answers %s with what is not JSON (%s)", r.path, r.Header.Get("Content-Type"))
+		return nil, provider.Errorf(provider.NeedsChange,
+			"the API answers %s with what is not JSON (%s)", r.path, r.Header.Get("Content-Type"))
 	}
 	v, err := resource.FromGo(v)
 	if err != nil {
-		return nil, provider.Errorf(provider.NeedsChange, "the API answers %s with what is not a value: %w", r.path, err)
+		return nil, provider.Errorf(provider.NeedsChange,
+			"the API answers %s with what is not a value: %w", r.path, err)
 	}
 	return v, nil
 }
@@ -116,7 +119,8 @@ func (r *answer) json() (any, error) {
 // call makes a request; body is nil for none.
 func (a *caller) call(method, path string, body any, key, match string) (*answer, error) {
 	a.arrived = false
-	req := conn.Request{Method: method, Path: path, Key: key, Header: http.Header{"Accept": {"application/json"}}}
+	req := conn.Request{Method: method, Path: path, Key: key,
+		Header: http.Header{"Accept": {"application/json"}}}
 	if body != nil {
 		b, err := encode(body)
 		if err != nil {
@@ -135,7 +139,8 @@ func (a *caller) call(method, path string, body any, key, match string) (*answer
 	for name, v := range headers {
 		text, ok := v.(string)
 		if !ok || strings.ContainsAny(text+name, "\r\n\x00") {
-			return nil, provider.Errorf(provider.NeedsChange, "the header %q is not text on one line", name)
+			return nil, provider.Errorf(provider.NeedsChange,
+				"the header %q is not text on one line", name)
 		}
 		req.Header.Set(name, text)
 	}
@@ -153,14 +158,16 @@ func (a *caller) call(method, path string, body any, key, match string) (*answer
 func encode(v any) ([]byte, error) {
 	for _, ref := range resource.References(v) {
 		if _, ok := ref.(resource.File); ok {
-			return nil, provider.Errorf(provider.NeedsChange, "an uploaded file cannot be part of a body")
+			return nil, provider.Errorf(provider.NeedsChange,
+				"an uploaded file cannot be part of a body")
 		}
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return nil, provider.Errorf(provider.NeedsChange, "the body cannot be written as JSON: %w", err)
+		return nil, provider.Errorf(provider.NeedsChange, "the body cannot be written as JSON: %w",
+			err)
 	}
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
@@ -186,7 +193,8 @@ func (a *caller) wayError(method, path string, err error) error {
 
 // refused is the error of an answer that is none of those that were hoped for.
 func (a *caller) refused(method string, r *answer) error {
-	text := fmt.Sprintf("%s %s: the API answers %d %s", method, r.path, r.Status, http.StatusText(r.Status))
+	text := fmt.Sprintf("%s %s: the API answers %d %s", method, r.path, r.Status,
+		http.StatusText(r.Status))
 	if said := a.excerpt(r.Body); said != "" {
 		text += ": " + said
 	}
@@ -207,7 +215,8 @@ func classOf(status int) (class provider.Class, hint string) {
 		return provider.Terminal, "see the credentials of the agent and what they may do"
 	case http.StatusPaymentRequired, http.StatusInsufficientStorage:
 		return provider.Terminal, ""
-	case http.StatusNotFound, http.StatusGone, http.StatusRequestTimeout, http.StatusConflict, http.StatusPreconditionFailed, http.StatusLocked, http.StatusFailedDependency,
+	case http.StatusNotFound, http.StatusGone, http.StatusRequestTimeout, http.StatusConflict,
+		http.StatusPreconditionFailed, http.StatusLocked, http.StatusFailedDependency,
 		http.StatusTooEarly, http.StatusTooManyRequests:
 		return provider.Retryable, ""
 	case http.StatusNotImplemented, http.StatusMethodNotAllowed:
@@ -242,7 +251,8 @@ func (a *caller) redact(s string) string { return a.hidden.Clean(s, diff.Redacte
 
 // clean returns a text on one line, bounded.
 func clean(s string, limit int) string {
-	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
+	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"),
+		func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 	if len(s) > limit {
 		s = strings.ToValidUTF8(s[:limit], "") + "…"
 	}

@@ -43,8 +43,10 @@ func (a *api) hintFind() string {
 func (a *api) created(r *answer) (provider.Result, error) {
 	p := a.begin(didCreate)
 	id := a.idIn(r)
-	if place, ok := a.place(r); ok && r.Status == http.StatusAccepted { // what it answers is about the work
-		if id = a.idAt(place); id == "" && (remembers(a.want.Attributes) || a.want.Attributes["operation"] != nil) {
+	if place, ok := a.place(r); ok && r.Status == http.StatusAccepted {
+		// what it answers is about the work
+		if id = a.idAt(place); id == "" &&
+			(remembers(a.want.Attributes) || a.want.Attributes["operation"] != nil) {
 			p.Monitor = place
 		}
 	} else if id == "" && ok {
@@ -67,9 +69,13 @@ func (a *api) keep(id string) error {
 	case !remembers(a.want.Attributes):
 		return nil
 	case id == "":
-		return provider.Errorf(provider.Terminal, "the object was made, and the answer has no id at %q and no Location that is like %s; see id_at and object_at", a.text("id_at"), a.readPath())
+		return provider.Errorf(provider.Terminal,
+			"the object was made, and the answer has no id at %q and no Location that is like "+
+				"%s; see id_at and object_at", a.text("id_at"), a.readPath())
 	case a.redact(id) != id:
-		return provider.Errorf(provider.Terminal, "the object was made, and its id has a secret in it, so it cannot be kept; add find, which says how the object is known again")
+		return provider.Errorf(provider.Terminal,
+			"the object was made, and its id has a secret in it, so it cannot be kept; add find, "+
+				"which says how the object is known again")
 	}
 	a.ctx.Fact(idFact, id)
 	return nil
@@ -155,7 +161,8 @@ func (a *reader) idAt(place string) string {
 	if !ok {
 		return ""
 	}
-	if escaped, ok = strings.CutSuffix(strings.TrimSuffix(escaped, "/"), strings.TrimSuffix(after, "/")); !ok || strings.Contains(escaped, "/") {
+	if escaped, ok = strings.CutSuffix(strings.TrimSuffix(escaped, "/"),
+		strings.TrimSuffix(after, "/")); !ok || strings.Contains(escaped, "/") {
 		return ""
 	}
 	id, err := url.PathUnescape(escaped)
@@ -167,7 +174,9 @@ func (a *reader) idAt(place string) string {
 
 // watch asks what became of a create that the API has accepted, until it says so.
 func (a *api) watch(p *progress) (provider.Result, error) {
-	late := provider.Errorf(provider.Terminal, "the API took the create, and is not done with it after %s; settle may be longer", a.settle())
+	late := provider.Errorf(provider.Terminal,
+		"the API took the create, and is not done with it after %s; settle may be longer",
+		a.settle())
 	r, err := a.call(http.MethodGet, p.Monitor, nil, "", "")
 	switch {
 	case err != nil:
@@ -184,7 +193,10 @@ func (a *api) watch(p *progress) (provider.Result, error) {
 			return provider.Result{}, err
 		}
 		if failed := operation["failed"]; failed != nil && covers(failed, v) {
-			return provider.Result{}, provider.With(provider.Errorf(provider.Terminal, "the API could not make the object: %s", a.excerpt(r.Body)), provider.ErrNothingMade)
+			return provider.Result{},
+				provider.With(provider.Errorf(provider.Terminal,
+					"the API could not make the object: %s", a.excerpt(r.Body)),
+					provider.ErrNothingMade)
 		}
 		if done := operation["done"]; done != nil && !covers(done, v) {
 			return a.again(p, late)
@@ -228,7 +240,8 @@ func (o object) FindCreated(ctx *provider.Context, req provider.CreateRequest) (
 		if err != nil || t != nil {
 			return t != nil, err
 		}
-		byPath := a.want.Attributes["find"] == nil && !remembers(a.want.Attributes) // creating it again makes no second one
+		// creating it again makes no second one
+		byPath := a.want.Attributes["find"] == nil && !remembers(a.want.Attributes)
 		if byPath || !time.Now().Before(end) {
 			break
 		}
@@ -238,7 +251,8 @@ func (o object) FindCreated(ctx *provider.Context, req provider.CreateRequest) (
 	}
 	if remembers(a.want.Attributes) && !a.conn.Repeats() {
 		return false, provider.With(provider.Errorf(provider.Terminal,
-			"the API chose an id that was not recorded; name the header idempotency_header of the agent, or find, so that it can be told"), provider.ErrUndecided)
+			"the API chose an id that was not recorded; name the header idempotency_header of "+
+				"the agent, or find, so that it can be told"), provider.ErrUndecided)
 	}
 	return false, nil
 }

@@ -68,7 +68,8 @@ func (s *chooses) connect(t *testing.T, more m) *conn.Conn {
 // thing is a resource that is known by the id that the API gave it, and by nothing else.
 func theThing(t *testing.T, more m) provider.Resource {
 	t.Helper()
-	attrs := m{"path": "/things/{id}", "collection": "/things", "find": nil, "body": m{"size": int64(1)}}
+	attrs := m{"path": "/things/{id}", "collection": "/things", "find": nil,
+		"body": m{"size": int64(1)}}
 	for k, v := range more {
 		attrs[k] = v
 	}
@@ -91,7 +92,8 @@ func TestKept(t *testing.T) {
 		"for a body of its own": {create: func(w http.ResponseWriter, id string) {
 			w.WriteHeader(201)
 			_, _ = w.Write([]byte(`{"new": {"id": "` + id + `"}}`))
-		}, attrs: m{"new_id_at": "/new/id", "bodies": m{"create": m{"size": "$n", "data": "$body"}}, "vars": m{"n": int64(1)}}},
+		}, attrs: m{"new_id_at": "/new/id", "bodies": m{"create": m{"size": "$n", "data": "$body"}},
+			"vars": m{"n": int64(1)}}},
 		"in the Location": {create: func(w http.ResponseWriter, id string) {
 			w.Header().Set("Location", "/things/"+id+"?x=1")
 			w.WriteHeader(201)
@@ -131,7 +133,9 @@ func TestKept(t *testing.T) {
 				break
 			}
 			state = res.Again.State
-			if found, err := (object{}).FindCreated(host.Context(t.Context(), provider.Options{ID: r.ID, State: state}), provider.CreateRequest{Resource: r, Token: "t"}); !found || err != nil {
+			if found, err := (object{}).FindCreated(host.Context(t.Context(),
+				provider.Options{ID: r.ID, State: state}),
+				provider.CreateRequest{Resource: r, Token: "t"}); !found || err != nil {
 				t.Errorf("%s: what is under way is not known: %v", why, err)
 			}
 		}
@@ -139,11 +143,14 @@ func TestKept(t *testing.T) {
 		if !obs.Exists || host.Facts()[idFact] != "b" || len(s.all) != 2 {
 			t.Fatalf("%s: %v, %v, %v", why, obs, host.Facts(), s.asked)
 		}
-		if data := s.all["b"]["data"]; c.attrs["bodies"] != nil && fmt.Sprint(data) != "map[size:1]" {
+		if data := s.all["b"]["data"]; c.attrs["bodies"] != nil &&
+			fmt.Sprint(data) != "map[size:1]" {
 			t.Errorf("%s: sent %v", why, data)
 		}
 		r.Purged = true
-		if _, err := (object{}).Delete(ctx, provider.DeleteRequest{Resource: r, Observed: obs}); err != nil || s.all["b"] != nil || s.all["a"] == nil {
+		if _, err := (object{}).Delete(ctx,
+			provider.DeleteRequest{Resource: r, Observed: obs}); err != nil || s.all["b"] != nil ||
+			s.all["a"] == nil {
 			t.Errorf("%s: purged: %v, %v", why, s.all, err)
 		}
 		s.all["b"] = m{"of": "someone else"} // the API gives the id to another
@@ -170,25 +177,39 @@ func TestUnsure(t *testing.T) {
 		nothing bool
 		find    bool // it can be told, or repeated
 	}{
-		"refused":                      {create: status(422, "no"), nothing: true},
-		"there already":                {create: status(409, "no"), nothing: true},
-		"slow down":                    {create: status(429, "no"), nothing: true},
-		"broken":                       {create: status(500, "no")},
-		"cut":                          {create: func(http.ResponseWriter, string) { panic(http.ErrAbortHandler) }},
-		"cut, and may be repeated":     {create: func(http.ResponseWriter, string) { panic(http.ErrAbortHandler) }, options: m{"idempotency_header": "Idempotency-Key"}, find: true},
-		"never reached":                {create: status(201, ""), options: m{"url": "http://127.0.0.1:1"}, nothing: true},
-		"a body that cannot be":        {create: status(201, ""), attrs: m{"body": m{"x": "${none}"}}, nothing: true},
-		"no id":                        {create: status(201, `{"name": "x"}`)},
-		"failed later":                 {create: status(202, ""), attrs: m{"operation": m{"failed": m{"state": "failed"}}}},
-		"an id with a secret in it":    {create: status(201, `{"id": "key-s3cr3t"}`), attrs: m{"secrets": m{"pw": "s3cr3t"}}},
-		"a Location of something else": {create: func(w http.ResponseWriter, _ string) { w.Header().Set("Location", "/users/7"); w.WriteHeader(201) }},
+		"refused":       {create: status(422, "no"), nothing: true},
+		"there already": {create: status(409, "no"), nothing: true},
+		"slow down":     {create: status(429, "no"), nothing: true},
+		"broken":        {create: status(500, "no")},
+		"cut": {create: func(http.ResponseWriter, string) {
+			panic(http.ErrAbortHandler)
+		}},
+		"cut, and may be repeated": {create: func(http.ResponseWriter, string) {
+			panic(http.ErrAbortHandler)
+		}, options: m{"idempotency_header": "Idempotency-Key"}, find: true},
+		"never reached": {create: status(201, ""),
+			options: m{"url": "http://127.0.0.1:1"}, nothing: true},
+		"a body that cannot be": {create: status(201, ""),
+			attrs: m{"body": m{"x": "${none}"}}, nothing: true},
+		"no id": {create: status(201, `{"name": "x"}`)},
+		"failed later": {create: status(202, ""),
+			attrs: m{"operation": m{"failed": m{"state": "failed"}}}},
+		"an id with a secret in it": {create: status(201, `{"id": "key-s3cr3t"}`),
+			attrs: m{"secrets": m{"pw": "s3cr3t"}}},
+		"a Location of something else": {create: func(w http.ResponseWriter, _ string) {
+			w.Header().Set("Location", "/users/7")
+			w.WriteHeader(201)
+		}},
 	} {
 		s := &chooses{all: map[string]m{}, create: c.create}
 		r := theThing(t, c.attrs)
 		host := providertest.NewHost(s.connect(t, c.options))
-		ctx := func() *provider.Context { return host.Context(t.Context(), provider.Options{ID: r.ID}) }
+		ctx := func() *provider.Context {
+			return host.Context(t.Context(), provider.Options{ID: r.ID})
+		}
 		_, err := object{}.Create(ctx(), provider.CreateRequest{Resource: r, Token: "t"})
-		if err == nil || errors.Is(err, provider.ErrNothingMade) != c.nothing || strings.Contains(err.Error(), "s3cr3t") {
+		if err == nil || errors.Is(err, provider.ErrNothingMade) != c.nothing ||
+			strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%s: %v, nothing made: %t", why, err, errors.Is(err, provider.ErrNothingMade))
 		}
 		found, err := object{}.FindCreated(ctx(), provider.CreateRequest{Resource: r, Token: "t"})

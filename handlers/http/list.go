@@ -43,10 +43,13 @@ func (a *caller) list(path string) ([]any, int, error) {
 		in, _ := at(v, a.pointer("items"))
 		items, ok := in.([]any)
 		if !ok && in != nil {
-			return nil, 0, provider.Errorf(provider.NeedsChange, "what %s answers at %q is not a list; see items of find", path, a.pointer("items"))
+			return nil, 0, provider.Errorf(provider.NeedsChange,
+				"what %s answers at %q is not a list; see items of find", path, a.pointer("items"))
 		}
 		if n > 0 && len(items) > 0 && bytes.Equal(r.Body, before) {
-			return nil, 0, provider.Errorf(provider.NeedsChange, "the list at %s answers the same page twice; see page, offset and cursor of find", path)
+			return nil, 0, provider.Errorf(provider.NeedsChange,
+				"the list at %s answers the same page twice; see page, offset and cursor of find",
+				path)
 		}
 		out, before = append(out, items...), r.Body
 		if path, err = pages.next(r, v, path, len(items)); err != nil {
@@ -95,7 +98,8 @@ func (p *pages) next(r *answer, v any, path string, items int) (string, error) {
 		}
 	}
 	if next != "" && p.seen[next] {
-		return "", provider.Errorf(provider.NeedsChange, "the list at %s goes in a circle, back to %s", p.first, a.redact(clean(next, 200)))
+		return "", provider.Errorf(provider.NeedsChange,
+			"the list at %s goes in a circle, back to %s", p.first, a.redact(clean(next, 200)))
 	}
 	p.seen[next] = true
 	return next, nil
@@ -137,7 +141,9 @@ func (a *caller) linked(r *answer, v any, path string) (string, error) {
 	}
 	below, ok := a.conn.Below(before, path)
 	if !ok {
-		return "", provider.Errorf(provider.NeedsChange, "the list at %s goes on at another place than the API: %s", path, a.redact(clean(before, 200)))
+		return "", provider.Errorf(provider.NeedsChange,
+			"the list at %s goes on at another place than the API: %s", path,
+			a.redact(clean(before, 200)))
 	}
 	if query != "" {
 		below += "?" + query
@@ -155,7 +161,8 @@ func nextLink(headers []string) string {
 		for p := range strings.SplitSeq(strings.TrimRight(params, ", "), ";") {
 			name, value, _ := strings.Cut(strings.TrimSpace(p), "=")
 			for rel := range strings.FieldsSeq(strings.Trim(strings.TrimSpace(value), `"`)) {
-				if strings.EqualFold(strings.TrimSpace(name), "rel") && strings.EqualFold(rel, "next") {
+				if strings.EqualFold(strings.TrimSpace(name), "rel") &&
+					strings.EqualFold(rel, "next") {
 					return target
 				}
 			}
@@ -170,8 +177,11 @@ func (o object) List(ctx *provider.Context, found func(provider.Found) error) er
 	like := ctx.Desired()
 	named, _ := like.Attributes["name"].(string)
 	_, listed := member(like.Attributes, "find", "path").(string)
-	if collection, _ := like.Attributes["collection"].(string); collection == "" && !listed || !strings.HasPrefix(named, "/") {
-		return provider.Errorf(provider.NeedsChange, "say which list, and where its objects have their names: collection=/users path=/users/{name} name=/login, as in documents")
+	if collection, _ := like.Attributes["collection"].(string); collection == "" && !listed ||
+		!strings.HasPrefix(named, "/") {
+		return provider.Errorf(provider.NeedsChange,
+			"say which list, and where its objects have their names: collection=/users "+
+				"path=/users/{name} name=/login, as in documents")
 	}
 	attrs := map[string]any{"id_at": "/id", "object_at": ""}
 	for name, v := range like.Attributes {
@@ -249,7 +259,8 @@ func (a *reader) describe(item any, named string) (map[string]any, error) {
 	want, shaped := a.want.Attributes["body"].(map[string]any)
 	have, ok := full.value.(map[string]any)
 	if !ok {
-		return nil, provider.Errorf(provider.NeedsChange, "what the API answers at %q is not an object; see object_at", a.text("object_at"))
+		return nil, provider.Errorf(provider.NeedsChange,
+			"what the API answers at %q is not an object; see object_at", a.text("object_at"))
 	}
 	if !shaped {
 		want = have

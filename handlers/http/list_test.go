@@ -48,7 +48,8 @@ func pagesOf(t *testing.T, asked *int) *conn.Conn {
 		to := min(from+page, all)
 		var out []any
 		for i := min(from, all); i < to; i++ {
-			out = append(out, m{"id": i, "n": fmt.Sprintf("n%d", i), "big": json.Number("9007199254740993"), "text": "$name is ${x}"})
+			out = append(out, m{"id": i, "n": fmt.Sprintf("n%d", i),
+				"big": json.Number("9007199254740993"), "text": "$name is ${x}"})
 		}
 		body := m{"items": out, "more": nil}
 		if to < all {
@@ -60,7 +61,10 @@ func pagesOf(t *testing.T, asked *int) *conn.Conn {
 			case "body":
 				body["more"] = fmt.Sprintf("?after=%d", to)
 			case "link":
-				w.Header().Set("Link", fmt.Sprintf(`</link?x=1,2>; rel="prev last", </link?after=%d&x=1,2>;title="a, b"; rel="last next"`, to))
+				w.Header().Set("Link",
+					fmt.Sprintf(
+						`</link?x=1,2>; rel="prev last", </link?after=%d&x=1,2>;title="a, b"; rel="last next"`,
+						to))
 			}
 		}
 		_ = json.NewEncoder(w).Encode(body)
@@ -101,12 +105,14 @@ func TestPages(t *testing.T) {
 		for k, v := range c.find {
 			find[k] = v
 		}
-		api, err := newAPI(providertest.NewHost(pagesOf(t, &asked)).Context(t.Context(), provider.Options{}), want(t, m{"find": find}))
+		api, err := newAPI(providertest.NewHost(pagesOf(t, &asked)).Context(t.Context(),
+			provider.Options{}), want(t, m{"find": find}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		items, _, err := api.list(c.path)
-		if c.part == "" && (err != nil || len(items) != c.want) || c.part != "" && (err == nil || !strings.Contains(err.Error(), c.part)) || asked > 6 {
+		if c.part == "" && (err != nil || len(items) != c.want) ||
+			c.part != "" && (err == nil || !strings.Contains(err.Error(), c.part)) || asked > 6 {
 			t.Errorf("%s %v: %d objects by %d requests, %v", c.path, c.find, len(items), asked, err)
 		}
 	}
@@ -117,18 +123,23 @@ func TestPages(t *testing.T) {
 func TestDiscovered(t *testing.T) {
 	t.Parallel()
 	api := newItems(t)
-	api.all["7"] = &item{body: m{"name": "web", "size": json.Number("9007199254740993"), "label": "${team} $name", "tags": []any{"b", "a"}}, version: 1}
+	api.all["7"] = &item{body: m{"name": "web", "size": json.Number("9007199254740993"),
+		"label": "${team} $name", "tags": []any{"b", "a"}}, version: 1}
 	api.all["8"] = &item{body: m{"name": "gone"}, version: 1, leaving: 9}
 	api.all["9"] = &item{body: m{"size": 1}, version: 1}
 	c := api.connect(t, nil)
-	like := m{"name": "/name", "collection": "/items", "path": "/items/{id}", "gone": m{"status": "deleting"}, "find": m{"items": "/items", "match": m{"name": "$name"}}}
+	like := m{"name": "/name", "collection": "/items", "path": "/items/{id}",
+		"gone": m{"status": "deleting"}, "find": m{"items": "/items", "match": m{"name": "$name"}}}
 	list := func(body any) (out []m) {
 		like["body"] = body
 		if body == nil {
 			delete(like, "body")
 		}
-		ctx := providertest.NewHost(c).Context(t.Context(), provider.Options{Desired: provider.Resource{Attributes: like}})
-		if err := (object{}).List(ctx, func(f provider.Found) error { out = append(out, f.Attributes); return nil }); err != nil {
+		ctx := providertest.NewHost(c).Context(t.Context(),
+			provider.Options{Desired: provider.Resource{Attributes: like}})
+		if err := (object{}).List(ctx,
+			func(f provider.Found) error { out = append(out, f.Attributes); return nil }); err !=
+			nil {
 			t.Fatal(err)
 		}
 		return out
@@ -139,14 +150,18 @@ func TestDiscovered(t *testing.T) {
 			t.Fatalf("%v: %v", body, found)
 		}
 		got := found[0]["body"].(m)
-		if body == nil && (got["label"] != "$${team} $$name" || got["id"] != nil || got["status"] != "active") || body != nil && (got["name"] != "$name" || len(got) != 3) {
+		if body == nil &&
+			(got["label"] != "$${team} $$name" || got["id"] != nil || got["status"] != "active") ||
+			body != nil && (got["name"] != "$name" || len(got) != 3) {
 			t.Errorf("%v: described as %v", body, got)
 		}
-		if change, diffs, _, err := apply(t, c, want(t, found[0])); err != nil || change != diff.NoChange {
+		if change, diffs, _, err := apply(t, c, want(t, found[0])); err != nil ||
+			change != diff.NoChange {
 			t.Errorf("%v: %q, %v, %v", body, change, diffs, err)
 		}
 	}
-	err := object{}.List(providertest.NewHost(c).Context(t.Context(), provider.Options{}), func(provider.Found) error { return nil })
+	err := object{}.List(providertest.NewHost(c).Context(t.Context(), provider.Options{}),
+		func(provider.Found) error { return nil })
 	if provider.ClassOf(err) != provider.NeedsChange || err == nil {
 		t.Errorf("nothing says which list: %v", err)
 	}
@@ -158,7 +173,9 @@ func numbered(t *testing.T) (*conn.Conn, map[string]m) {
 	all := map[string]m{"1": {"id": 1, "login": "ann", "team": "a"}}
 	answer := func(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /users", func(w http.ResponseWriter, _ *http.Request) { answer(w, slices.Collect(maps.Values(all))) })
+	mux.HandleFunc("GET /users", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, slices.Collect(maps.Values(all)))
+	})
 	mux.HandleFunc("POST /users", func(w http.ResponseWriter, r *http.Request) {
 		user := m{}
 		_ = json.NewDecoder(r.Body).Decode(&user)
@@ -194,7 +211,10 @@ func TestDiscoveredIsMaintained(t *testing.T) {
 	var found []m
 	ctx := providertest.NewHost(c).Context(t.Context(), provider.Options{Desired: provider.Resource{
 		Attributes: m{"name": "/login", "collection": "/users", "path": "/users/{id}"}}})
-	if err := (object{}).List(ctx, func(f provider.Found) error { found = append(found, f.Attributes); return nil }); err != nil || len(found) != 1 {
+	if err := (object{}).List(ctx, func(f provider.Found) error {
+		found = append(found, f.Attributes)
+		return nil
+	}); err != nil || len(found) != 1 {
 		t.Fatal(found, err)
 	}
 	r := want(t, found[0])
@@ -212,7 +232,8 @@ func TestDiscoveredIsMaintained(t *testing.T) {
 func TestMatchAt(t *testing.T) {
 	t.Parallel()
 	for pointer, want := range map[string]any{
-		"/login": m{"login": "$name"}, "/user/login~1name": m{"user": m{"login/name": "$name"}}, "": nil, "/names/0": nil,
+		"/login": m{"login": "$name"}, "/user/login~1name": m{"user": m{"login/name": "$name"}},
+		"": nil, "/names/0": nil,
 	} {
 		if got := matchAt(pointer, "x"); !resource.Equal(got, want) {
 			t.Errorf("%s: %v", pointer, got)

@@ -30,45 +30,117 @@ func Object() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "http::Object",
-			Description: "An object of an API that speaks JSON. Paths have {name}, {id} and {variable} in them; in bodies a text that is $name stands for that value, and " +
-				"${name} inside a text for its text ($$ is a $). Only what body says is compared; the rest of the object stays as it is. " +
-				"Where the API chooses the id it is kept as the fact object_id, unless find says how the object is known again.",
+			Description: "An object of an API that speaks JSON. Paths have {name}, {id} and " +
+				"{variable} in them; in bodies a text that is $name stands for that value, and " +
+				"${name} inside a text for its text ($$ is a $). Only what body says is " +
+				"compared; the rest of the object stays as it is. Where the API chooses the id " +
+				"it is kept as the fact object_id, unless find says how the object is known again.",
 			Transports: []string{"http"},
 			Attributes: []schema.Attribute{
-				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name, unique for the agent; the API sees it where name is referred to"},
-				{Name: "path", Type: path, Behaviour: schema.Parameter, Description: "where the object is, below the agent's url, such as /users/{name} or /users/{id}"},
-				{Name: "collection", Type: "Optional[" + path + "]", Behaviour: schema.Parameter, Description: "where objects are created by POST and found; unless said, PUT to path creates"},
-				{Name: "body", Type: "Optional[Hash[String, Any]]", Description: "what the object has to have, and what requests send"},
-				{Name: "vars", Type: "Optional[Hash[Pattern[/\\A[a-z_][a-zA-Z0-9_]*\\z/], Any]]", Behaviour: schema.Parameter, Description: "values to refer to in paths and bodies"},
-				{Name: "secrets", Type: "Optional[Hash[Pattern[/\\A[a-z_][a-zA-Z0-9_]*\\z/], String]]", Behaviour: schema.Parameter, Description: "secrets to refer to in bodies and headers, each {secret: ...}"},
-				{Name: "headers", Type: "Optional[Hash[String[1], String]]", Behaviour: schema.Parameter, Description: "headers beside those of the agent, with references as in bodies"},
-				{Name: "methods", Type: "Optional[Struct[{Optional['create'] => Enum['POST','PUT','PATCH'], Optional['update'] => Enum['PUT','PATCH','POST'], Optional['delete'] => Enum['DELETE','POST','PUT','PATCH']}]]",
-					Behaviour: schema.Parameter, Description: "methods other than POST to collection or PUT to path, PATCH, and DELETE"},
-				{Name: "paths", Type: "Optional[" + each(path, "create", "read", "update", "delete") + "]", Behaviour: schema.Parameter, Description: "paths of requests that do not go to path or collection"},
-				{Name: "bodies", Type: "Optional[" + each("Any", "create", "update", "delete") + "]", Behaviour: schema.Parameter, Description: "bodies of requests that do not send body alone; $body in them is what body is"},
-				{Name: "update_sends", Type: "Enum['wanted','changed','merged']", Default: "wanted", Behaviour: schema.Parameter,
-					Description: "wanted: body; changed: the members of body that differ; merged: what was read with body laid over it, for APIs whose PUT replaces everything"},
-				{Name: "update_id", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "the member in which updates that send body have the id, too"},
-				{Name: "wrap", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "the member in which requests have the body"},
-				{Name: "object_at", Type: pointer, Default: "", Behaviour: schema.Parameter, Description: "where an answer has the object, as a JSON pointer such as /data"},
-				{Name: "id_at", Type: pointer, Default: "/id", Behaviour: schema.Parameter, Description: "where the object has its id, as a JSON pointer; else it is the end of the Location that a create answers"},
-				{Name: "new_id_at", Type: "Optional[" + pointer + "]", Behaviour: schema.Parameter, Description: "where the answer to a create has the id, if it is elsewhere; an update that is answered with another id there has replaced the object"},
-				{Name: "find", Type: "Optional[Struct[{'match' => Hash[String, Any, 1], Optional['path'] => " + path + ", Optional['items'] => " + pointer + ", Optional['next'] => " + pointer +
-					", Optional['cursor'] => String[1], Optional['page'] => String[1], Optional['offset'] => String[1]}]]",
-					Behaviour: schema.Parameter, Description: "how the object is known again: the one in the list at path (unless said, collection), under items, that has what match has; next is where an answer has " +
-						"the link to the next page, unless the header Link has it, or what the member cursor of the query has to be there; page and offset name the member of the query that counts pages from 1, " +
+				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar,
+					Description: "its name, unique for the agent; the API sees it where name is " +
+						"referred to"},
+				{Name: "path", Type: path, Behaviour: schema.Parameter,
+					Description: "where the object is, below the agent's url, such as " +
+						"/users/{name} or /users/{id}"},
+				{Name: "collection", Type: "Optional[" + path + "]", Behaviour: schema.Parameter,
+					Description: "where objects are created by POST and found; unless said, PUT " +
+						"to path creates"},
+				{Name: "body", Type: "Optional[Hash[String, Any]]",
+					Description: "what the object has to have, and what requests send"},
+				{Name: "vars", Type: "Optional[Hash[Pattern[/\\A[a-z_][a-zA-Z0-9_]*\\z/], Any]]",
+					Behaviour:   schema.Parameter,
+					Description: "values to refer to in paths and bodies"},
+				{Name: "secrets",
+					Type:        "Optional[Hash[Pattern[/\\A[a-z_][a-zA-Z0-9_]*\\z/], String]]",
+					Behaviour:   schema.Parameter,
+					Description: "secrets to refer to in bodies and headers, each {secret: ...}"},
+				{Name: "headers", Type: "Optional[Hash[String[1], String]]",
+					Behaviour:   schema.Parameter,
+					Description: "headers beside those of the agent, with references as in bodies"},
+				{Name: "methods",
+					Type: "Optional[Struct[{Optional['create'] => " +
+						"Enum['POST','PUT','PATCH'], Optional['update'] => " +
+						"Enum['PUT','PATCH','POST'], Optional['delete'] => " +
+						"Enum['DELETE','POST','PUT','PATCH']}]]",
+					Behaviour: schema.Parameter,
+					Description: "methods other than POST to collection or PUT to path, PATCH, " +
+						"and DELETE"},
+				{Name: "paths",
+					Type: "Optional[" + each(path, "create", "read", "update", "delete") +
+						"]",
+					Behaviour:   schema.Parameter,
+					Description: "paths of requests that do not go to path or collection"},
+				{Name: "bodies", Type: "Optional[" + each("Any", "create", "update", "delete") +
+					"]", Behaviour: schema.Parameter,
+					Description: "bodies of requests that do not send body alone; $body in them " +
+						"is what body is"},
+				{Name: "update_sends", Type: "Enum['wanted','changed','merged']", Default: "wanted",
+					Behaviour: schema.Parameter,
+					Description: "wanted: body; changed: the members of body that differ; " +
+						"merged: what was read with body laid over it, for APIs whose PUT " +
+						"replaces everything"},
+				{Name: "update_id", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
+					Description: "the member in which updates that send body have the id, too"},
+				{Name: "wrap", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
+					Description: "the member in which requests have the body"},
+				{Name: "object_at", Type: pointer, Default: "", Behaviour: schema.Parameter,
+					Description: "where an answer has the object, as a JSON pointer such as /data"},
+				{Name: "id_at", Type: pointer, Default: "/id", Behaviour: schema.Parameter,
+					Description: "where the object has its id, as a JSON pointer; else it is the " +
+						"end of the Location that a create answers"},
+				{Name: "new_id_at", Type: "Optional[" + pointer + "]", Behaviour: schema.Parameter,
+					Description: "where the answer to a create has the id, if it is elsewhere; " +
+						"an update that is answered with another id there has replaced the object"},
+				{Name: "find",
+					Type: "Optional[Struct[{'match' => Hash[String, Any, 1], Optional['path'] => " +
+						path + ", Optional['items'] => " + pointer + ", Optional['next'] => " +
+						pointer +
+						", Optional['cursor'] => String[1], Optional['page'] => String[1], " +
+						"Optional['offset'] => String[1]}]]",
+					Behaviour: schema.Parameter,
+					Description: "how the object is known again: the one in the list at path " +
+						"(unless said, collection), under items, that has what match has; next " +
+						"is where an answer has the link to the next page, unless the header " +
+						"Link has it, or what the member cursor of the query has to be there; " +
+						"page and offset name the member of the query that counts pages from 1, " +
 						"or objects from 0"},
-				{Name: "operation", Type: "Optional[Struct[{Optional['done'] => Hash[String, Any], Optional['failed'] => Hash[String, Any], Optional['id'] => " + pointer + "}]]", Behaviour: schema.Parameter,
-					Description: "what stands at the Location of a create that is answered with 202 and made later: what it has when it is done, when it has failed, and where it has the id of the object"},
-				{Name: "ignore", Type: "Optional[Array[" + pointer + "]]", Behaviour: schema.Parameter, Description: "parts of body that are sent and not compared, such as what can only be written; * is any member"},
-				{Name: "sets", Type: "Optional[Hash[" + pointer + ", String]]", Behaviour: schema.Parameter, Description: "lists of body whose order means nothing, each with the member that tells their items apart, or '' for the whole item"},
-				{Name: "ready", Type: "Optional[Hash[String, Any]]", Description: "what the object has when it is ready, such as {status: active}; it is waited for"},
-				{Name: "failed", Type: "Optional[Hash[String, Any]]", Behaviour: schema.Parameter, Description: "what the object has when it will never be ready, such as {status: error}"},
-				{Name: "gone", Type: "Optional[Hash[String, Any]]", Behaviour: schema.Parameter, Description: "what an object has that is shown and does not exist any more, such as {status: deleted}"},
-				{Name: "settle", Type: "Integer[0, 86400]", Default: int64(30), Behaviour: schema.Parameter, Description: "seconds within which the API shows what was done; 0: what it answers is enough"},
-				{Name: "facts", Type: "Optional[Hash[String[1], " + pointer + "]]", Behaviour: schema.Parameter, Description: "facts to learn from the object, by name, as JSON pointers"},
-				{Name: "object_id", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "the id that the API gave it"},
-				{Name: "etag", Type: "Optional[String]", Behaviour: schema.ReadOnly, Description: "what the API calls this state of the object; an update is refused when it has become another"},
+				{Name: "operation",
+					Type: "Optional[Struct[{Optional['done'] => Hash[String, Any], " +
+						"Optional['failed'] => Hash[String, Any], Optional['id'] => " + pointer +
+						"}]]", Behaviour: schema.Parameter,
+					Description: "what stands at the Location of a create that is answered with " +
+						"202 and made later: what it has when it is done, when it has failed, " +
+						"and where it has the id of the object"},
+				{Name: "ignore", Type: "Optional[Array[" + pointer + "]]",
+					Behaviour: schema.Parameter,
+					Description: "parts of body that are sent and not compared, such as what can " +
+						"only be written; * is any member"},
+				{Name: "sets", Type: "Optional[Hash[" + pointer + ", String]]",
+					Behaviour: schema.Parameter,
+					Description: "lists of body whose order means nothing, each with the member " +
+						"that tells their items apart, or '' for the whole item"},
+				{Name: "ready", Type: "Optional[Hash[String, Any]]",
+					Description: "what the object has when it is ready, such as {status: " +
+						"active}; it is waited for"},
+				{Name: "failed", Type: "Optional[Hash[String, Any]]", Behaviour: schema.Parameter,
+					Description: "what the object has when it will never be ready, such as " +
+						"{status: error}"},
+				{Name: "gone", Type: "Optional[Hash[String, Any]]", Behaviour: schema.Parameter,
+					Description: "what an object has that is shown and does not exist any more, " +
+						"such as {status: deleted}"},
+				{Name: "settle", Type: "Integer[0, 86400]", Default: int64(30),
+					Behaviour: schema.Parameter,
+					Description: "seconds within which the API shows what was done; 0: what it " +
+						"answers is enough"},
+				{Name: "facts", Type: "Optional[Hash[String[1], " + pointer + "]]",
+					Behaviour:   schema.Parameter,
+					Description: "facts to learn from the object, by name, as JSON pointers"},
+				{Name: "object_id", Type: "Optional[String]", Behaviour: schema.ReadOnly,
+					Description: "the id that the API gave it"},
+				{Name: "etag", Type: "Optional[String]", Behaviour: schema.ReadOnly,
+					Description: "what the API calls this state of the object; an update is " +
+						"refused when it has become another"},
 			},
 			Features: []string{"batch", "facts", "discover"},
 			Assigned: true,
@@ -88,14 +160,18 @@ func validate(attrs map[string]any) []diag.Problem {
 				v.bad(from, "choose another name", "%q is taken", n)
 			}
 			if _, secret := m[n].(resource.Secret); from == "secrets" && !secret {
-				v.bad(from, `write {secret: "env:NAME"}, or name it in vars if everybody may see it`, "the value of %q stands in the document", n)
+				v.bad(from,
+					`write {secret: "env:NAME"}, or name it in vars if everybody may see it`,
+					"the value of %q stands in the document", n)
 			}
 			v.names = append(v.names, n)
 		}
 	}
-	for _, name := range []string{"body", "vars", "headers", "bodies", "find", "ready", "failed", "gone"} {
+	for _, name := range []string{"body", "vars", "headers", "bodies", "find", "ready", "failed",
+		"gone"} {
 		if provider.HasSecret(attrs[name]) {
-			v.bad(name, "name it in secrets, and write $NAME here", "a secret stands where its value would be shown")
+			v.bad(name, "name it in secrets, and write $NAME here",
+				"a secret stands where its value would be shown")
 		}
 	}
 	v.paths()
@@ -110,7 +186,8 @@ type validator struct {
 }
 
 func (v *validator) bad(attribute, hint, format string, args ...any) {
-	v.out = append(v.out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...), Hint: hint})
+	v.out = append(v.out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...),
+		Hint: hint})
 }
 
 // member returns a member of an attribute that is a map, nil when there is none.
@@ -132,16 +209,21 @@ func (v *validator) paths() {
 			ways++
 		}
 	}
-	if next := member(v.attrs, "find", "next") != nil; ways > 1 || next && ways == 1 && member(v.attrs, "find", "cursor") == nil {
-		v.bad("find", "keep one of page, offset, and next with or without cursor", "there are several ways to the next page")
+	if next := member(v.attrs, "find", "next") != nil; ways > 1 ||
+		next && ways == 1 && member(v.attrs, "find", "cursor") == nil {
+		v.bad("find", "keep one of page, offset, and next with or without cursor",
+			"there are several ways to the next page")
 	} else if !next && member(v.attrs, "find", "cursor") != nil {
-		v.bad("find", "add next, where an answer has the cursor", "the cursor of the next page is not known")
+		v.bad("find", "add next, where an answer has the cursor",
+			"the cursor of the next page is not known")
 	}
 	if v.attrs["find"] != nil && collection == "" && member(v.attrs, "find", "path") == nil {
 		v.bad("find", "add collection, or a path to find", "there is no list to look in")
 	}
-	if create, _ := member(v.attrs, "paths", "create").(string); withID && collection == "" && create == "" {
-		v.bad("path", "add collection, where the object is created", "an object without an id yet cannot be created at %s", path)
+	if create, _ := member(v.attrs, "paths", "create").(string); withID && collection == "" &&
+		create == "" {
+		v.bad("path", "add collection, where the object is created",
+			"an object without an id yet cannot be created at %s", path)
 	}
 	check := func(attribute, text string, id bool) {
 		for _, n := range pathNames(text) {
@@ -149,9 +231,11 @@ func (v *validator) paths() {
 			case n == "id" && !id:
 				v.bad(attribute, "leave {id} out", "the id is not known yet when %s is used", text)
 			case member(v.attrs, "secrets", n) != nil:
-				v.bad(attribute, "send it in a header or a body", "a secret in a path can be seen by everybody on the way")
+				v.bad(attribute, "send it in a header or a body",
+					"a secret in a path can be seen by everybody on the way")
 			case n != "id" && !slices.Contains(v.names, n):
-				v.bad(attribute, "there are "+strings.Join(v.names, ", ")+"; vars may name more", "nothing is called %q", n)
+				v.bad(attribute, "there are "+strings.Join(v.names, ", ")+"; vars may name more",
+					"nothing is called %q", n)
 			}
 		}
 	}
@@ -173,7 +257,9 @@ func (v *validator) bodies() {
 			case n == "id" && !id:
 				v.bad(attribute, "leave $id out", "the id is not known when %s is used", attribute)
 			case n != "id" && !slices.Contains(v.names, n):
-				v.bad(attribute, "there are "+strings.Join(v.names, ", ")+"; vars may name more, and $$ is a $", "nothing is called %q", n)
+				v.bad(attribute,
+					"there are "+strings.Join(v.names, ", ")+"; vars may name more, and $$ is a $",
+					"nothing is called %q", n)
 			}
 		}
 	}

@@ -32,26 +32,40 @@ func TestGateway(t *testing.T) {
 	t.Parallel()
 	var sessions conn.Sessions
 	defer sessions.Close()
-	const who = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/apigateway/aws4_request, SignedHeaders=host, Signature=0"
-	options := m{"url": servers[server.MiniStack].URL, "headers": m{"Authorization": who}, "retry": int64(2)}
+	const who = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/apigateway/aws4_request, " +
+		"SignedHeaders=host, Signature=0"
+	options := m{"url": servers[server.MiniStack].URL, "headers": m{"Authorization": who},
+		"retry": int64(2)}
 	c, err := sessions.Connect(t.Context(), options, options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var places atomic.Int64
-	providertest.Run(t, providertest.Subject{Definition: resolved(), Transport: c, New: func(string, *providertest.Host) (providertest.Case, error) {
-		prefix := fmt.Sprintf("p%d-", places.Add(1))
-		of := func(name string, body m) m {
-			body["name"], body["protocolType"] = "$name", "HTTP"
-			return m{"name": prefix + name, "collection": "/v2/apis", "path": "/v2/apis/{id}", "body": body, "id_at": "/apiId", "settle": int64(0),
-				"find": m{"items": "/items", "match": m{"name": "$name"}, "next": "/nextToken"}, "facts": m{"endpoint": "/apiEndpoint"}}
-		}
-		with := func(a, b m) m { maps.Copy(a, b); return a }
-		return providertest.Case{Attributes: of("x", m{"description": "first", "tags": m{"a": "1"}}), Updates: []map[string]any{of("x", m{"description": "second", "tags": m{"a": "1"}})}, // tags cannot be changed by PATCH
-			Others: []map[string]any{of("y", m{}), of("z", m{"description": "other"})}, Like: with(of("x", m{}), m{"name": "/name"}), Unlisted: "all places are one list",
-			Unfit: map[string]string{"body": "it has the name by which the object is found"}}, nil
-	}})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, servers[server.MiniStack].URL+"/v2/apis", nil)
+	providertest.Run(t, providertest.Subject{Definition: resolved(), Transport: c,
+		New: func(string, *providertest.Host) (providertest.Case, error) {
+			prefix := fmt.Sprintf("p%d-", places.Add(1))
+			of := func(name string, body m) m {
+				body["name"], body["protocolType"] = "$name", "HTTP"
+				return m{"name": prefix + name, "collection": "/v2/apis", "path": "/v2/apis/{id}",
+					"body": body, "id_at": "/apiId", "settle": int64(0),
+					"find": m{"items": "/items", "match": m{"name": "$name"},
+						"next": "/nextToken"},
+					"facts": m{"endpoint": "/apiEndpoint"}}
+			}
+			with := func(a, b m) m { maps.Copy(a, b); return a }
+			// tags cannot be changed by PATCH
+			return providertest.Case{Attributes: of("x",
+				m{"description": "first", "tags": m{"a": "1"}}),
+				Updates: []map[string]any{
+					of("x", m{"description": "second", "tags": m{"a": "1"}})},
+				Others:   []map[string]any{of("y", m{}), of("z", m{"description": "other"})},
+				Like:     with(of("x", m{}), m{"name": "/name"}),
+				Unlisted: "all places are one list",
+				Unfit: map[string]string{
+					"body": "it has the name by which the object is found"}}, nil
+		}})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		servers[server.MiniStack].URL+"/v2/apis", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

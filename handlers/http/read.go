@@ -24,7 +24,9 @@ type lists struct {
 }
 
 // Read implements provider.Handler.
-func (o object) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (o object) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	a, err := newAPI(ctx, req.Resource)
 	if err != nil {
 		return provider.Observation{}, err
@@ -93,7 +95,8 @@ func (a *reader) observed(t *thing) (provider.Observation, error) {
 			return provider.Observation{}, err
 		}
 		if _, ok := seen.(map[string]any); !ok {
-			return provider.Observation{}, provider.Errorf(provider.NeedsChange, "what the API answers at %q is not an object; see object_at", a.text("object_at"))
+			return provider.Observation{}, provider.Errorf(provider.NeedsChange,
+				"what the API answers at %q is not an object; see object_at", a.text("object_at"))
 		}
 		attrs[name] = seen
 		compare = newComparison(scope, nil) // what is ignored and what are sets is said about body
@@ -140,7 +143,8 @@ func (a *reader) observe(shared *lists) (*thing, error) {
 			return nil, err
 		}
 		if id = t.id; id == "" && a.needsID() {
-			return nil, provider.Errorf(provider.NeedsChange, "what was found has no id at %q; see id_at", a.text("id_at"))
+			return nil, provider.Errorf(provider.NeedsChange,
+				"what was found has no id at %q; see id_at", a.text("id_at"))
 		}
 	} else if remembers(a.want.Attributes) {
 		if id = a.ctx.Known(idFact); id == "" {
@@ -149,7 +153,8 @@ func (a *reader) observe(shared *lists) (*thing, error) {
 	}
 	t, err := a.get(id)
 	if err == nil && t == nil && a.want.Attributes["find"] != nil && !a.want.Purged {
-		return nil, provider.Errorf(provider.Retryable, "the list has the object, and it cannot be read; it is being made or removed")
+		return nil, provider.Errorf(provider.Retryable,
+			"the list has the object, and it cannot be read; it is being made or removed")
 	}
 	return t, err
 }
@@ -229,7 +234,8 @@ func (a *reader) find(shared *lists) (*thing, error) {
 	if err != nil {
 		return nil, err
 	}
-	items, err := shared.once(path+"\n"+a.pointer("items")+"\n"+a.pointer("next")+"\n"+a.pointer("cursor")+"\n"+a.pointer("page")+"\n"+a.pointer("offset")+"\n"+headerKey(a.want),
+	items, err := shared.once(path+"\n"+a.pointer("items")+"\n"+a.pointer("next")+"\n"+
+		a.pointer("cursor")+"\n"+a.pointer("page")+"\n"+a.pointer("offset")+"\n"+headerKey(a.want),
 		func(key string) ([]any, error) { return a.listed(shared, key, path) })
 	if err != nil {
 		return nil, err
@@ -247,7 +253,9 @@ func (a *reader) find(shared *lists) (*thing, error) {
 			continue
 		}
 		if found != nil {
-			return nil, provider.Errorf(provider.Terminal, "several objects in %s have what find matches, so which is meant is not known; remove one, or match more", path)
+			return nil, provider.Errorf(provider.Terminal,
+				"several objects in %s have what find matches, so which is meant is not known; "+
+					"remove one, or match more", path)
 		}
 		found = t
 	}

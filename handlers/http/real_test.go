@@ -25,12 +25,14 @@ import (
 // alertmanager starts a real Alertmanager and returns the base of its API.
 func alertmanager(t *testing.T) string {
 	t.Helper()
-	program, err := server.Program(t.Context(), "prometheus-alertmanager", "prometheus-alertmanager")
+	program, err := server.Program(t.Context(), "prometheus-alertmanager",
+		"prometheus-alertmanager")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "am.yml"), []byte("route: {receiver: none}\nreceivers: [{name: none}]\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "am.yml"),
+		[]byte("route: {receiver: none}\nreceivers: [{name: none}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -39,7 +41,8 @@ func alertmanager(t *testing.T) string {
 	}
 	address := free.Addr().String()
 	_ = free.Close()
-	run := append(withShared(program), program, "--config.file="+filepath.Join(dir, "am.yml"), "--storage.path="+dir, "--web.listen-address="+address, "--cluster.listen-address=")
+	run := append(withShared(program), program, "--config.file="+filepath.Join(dir, "am.yml"),
+		"--storage.path="+dir, "--web.listen-address="+address, "--cluster.listen-address=")
 	cmd := exec.Command(run[0], run[1:]...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -136,45 +139,54 @@ func TestAlertmanager(t *testing.T) {
 		return out, err
 	}
 	var places atomic.Int64
-	providertest.Run(t, providertest.Subject{Definition: resolved(), Transport: c, New: func(string, *providertest.Host) (providertest.Case, error) {
-		prefix := fmt.Sprintf("p%d-", places.Add(1))
-		bodies := func(job string, more m) m {
-			body := m{"comment": "${prefix}${name}", "createdBy": "ops", "startsAt": "2100-01-01T00:00:00Z", "endsAt": "2100-01-02T00:00:00.000Z",
-				"matchers": []any{m{"name": "job", "value": job, "isRegex": false, "isEqual": true}}}
-			for k, v := range more {
-				body[k] = v
+	providertest.Run(t, providertest.Subject{Definition: resolved(), Transport: c,
+		New: func(string, *providertest.Host) (providertest.Case, error) {
+			prefix := fmt.Sprintf("p%d-", places.Add(1))
+			bodies := func(job string, more m) m {
+				body := m{"comment": "${prefix}${name}", "createdBy": "ops",
+					"startsAt": "2100-01-01T00:00:00Z", "endsAt": "2100-01-02T00:00:00.000Z",
+					"matchers": []any{m{"name": "job", "value": job, "isRegex": false,
+						"isEqual": true}}}
+				for k, v := range more {
+					body[k] = v
+				}
+				return m{"body": body}
 			}
-			return m{"body": body}
-		}
-		of := func(name, job string) m {
-			out := bodies(job, nil)
-			maps.Copy(out, m{"name": name, "vars": m{"prefix": prefix}, "collection": "/silences", "path": "/silence/{id}", "methods": m{"update": "POST"}, "paths": m{"update": "/silences"},
-				"new_id_at": "/silenceID", "update_id": "id", "ignore": []any{"/startsAt"}, "gone": m{"status": m{"state": "expired"}}, "settle": int64(1),
-				"facts": m{"state": "/status/state"}})
-			return out
-		}
-		return providertest.Case{Attributes: of("x", "batch"),
-			Updates: []map[string]any{bodies("batch", m{"createdBy": "others"}), bodies("web", nil), bodies("web", m{"endsAt": "2100-02-02T00:00:00.000Z"})},
-			Others:  []map[string]any{of("y", "y"), of("z", "z")},
-			World: func() (string, error) {
-				all, err := there(prefix)
-				var lines []string
-				for _, s := range all {
-					lines = append(lines, fmt.Sprint(strings.TrimPrefix(s.Comment, prefix), s.Matchers))
-				}
-				slices.Sort(lines)
-				return strings.Join(lines, "\n"), err
-			},
-			Vanish: func() error {
-				all, err := there(prefix + "x")
-				for _, s := range all {
-					err = ask(http.MethodDelete, "/silence/"+s.ID, nil)
-				}
-				return err
-			},
-			Like:     m{"name": "/comment", "collection": "/silences", "path": "/silence/{id}", "gone": m{"status": m{"state": "expired"}}},
-			Unlisted: "all places are in one list"}, nil
-	}})
+			of := func(name, job string) m {
+				out := bodies(job, nil)
+				maps.Copy(out, m{"name": name, "vars": m{"prefix": prefix},
+					"collection": "/silences", "path": "/silence/{id}",
+					"methods": m{"update": "POST"}, "paths": m{"update": "/silences"},
+					"new_id_at": "/silenceID", "update_id": "id", "ignore": []any{"/startsAt"},
+					"gone": m{"status": m{"state": "expired"}}, "settle": int64(1),
+					"facts": m{"state": "/status/state"}})
+				return out
+			}
+			return providertest.Case{Attributes: of("x", "batch"),
+				Updates: []map[string]any{bodies("batch", m{"createdBy": "others"}),
+					bodies("web", nil), bodies("web", m{"endsAt": "2100-02-02T00:00:00.000Z"})},
+				Others: []map[string]any{of("y", "y"), of("z", "z")},
+				World: func() (string, error) {
+					all, err := there(prefix)
+					var lines []string
+					for _, s := range all {
+						lines = append(lines, fmt.Sprint(strings.TrimPrefix(s.Comment, prefix),
+							s.Matchers))
+					}
+					slices.Sort(lines)
+					return strings.Join(lines, "\n"), err
+				},
+				Vanish: func() error {
+					all, err := there(prefix + "x")
+					for _, s := range all {
+						err = ask(http.MethodDelete, "/silence/"+s.ID, nil)
+					}
+					return err
+				},
+				Like: m{"name": "/comment", "collection": "/silences", "path": "/silence/{id}",
+					"gone": m{"status": m{"state": "expired"}}},
+				Unlisted: "all places are in one list"}, nil
+		}})
 	if all, err := there("p"); err != nil || places.Load() == 0 {
 		t.Errorf("%d places, %v, %v", places.Load(), all, err)
 	}

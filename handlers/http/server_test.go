@@ -76,7 +76,8 @@ func (s *items) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.log = append(s.log, r.Method+" "+r.URL.Path)
 	switch {
 	case r.Header.Get("Authorization") != "Bearer s3cr3t-token":
-		s.answer(w, 401, map[string]any{"error": "who are you with " + r.Header.Get("Authorization")})
+		s.answer(w, 401,
+			map[string]any{"error": "who are you with " + r.Header.Get("Authorization")})
 		return
 	case s.throttle > 0 && s.requests%s.throttle == 0:
 		w.Header().Set("Retry-After", "0")
@@ -126,7 +127,9 @@ func (s *items) shown(id string, it *item) (map[string]any, bool) {
 	}
 	if tags, ok := out["tags"].([]any); ok { // in an order of its own
 		tags = slices.Clone(tags)
-		slices.SortFunc(tags, func(a, b any) int { return strings.Compare(fmt.Sprint(b), fmt.Sprint(a)) })
+		slices.SortFunc(tags, func(a, b any) int {
+			return strings.Compare(fmt.Sprint(b), fmt.Sprint(a))
+		})
 		out["tags"] = tags
 	}
 	return out, true
@@ -148,7 +151,8 @@ func (s *items) list(w http.ResponseWriter, r *http.Request) {
 	s.tick()
 	var out []any
 	for _, id := range slices.Sorted(maps.Keys(s.all)) {
-		if v, ok := s.shown(id, s.all[id]); ok && strings.HasPrefix(fmt.Sprint(v["name"]), r.URL.Query().Get("prefix")) {
+		if v, ok := s.shown(id, s.all[id]); ok && strings.HasPrefix(fmt.Sprint(v["name"]),
+			r.URL.Query().Get("prefix")) {
 			out = append(out, v)
 		}
 	}
@@ -157,7 +161,9 @@ func (s *items) list(w http.ResponseWriter, r *http.Request) {
 	from = min(from, len(out))
 	if to := from + page; to < len(out) {
 		out = out[:to]
-		w.Header().Set("Link", fmt.Sprintf(`<%s/v1/items?from=0>; rel="first", <?from=%d&prefix=%s>; rel="next"`, s.URL, to, r.URL.Query().Get("prefix")))
+		w.Header().Set("Link",
+			fmt.Sprintf(`<%s/v1/items?from=0>; rel="first", <?from=%d&prefix=%s>; rel="next"`,
+				s.URL, to, r.URL.Query().Get("prefix")))
 	}
 	s.answer(w, 200, map[string]any{"items": out[from:]})
 }

@@ -104,7 +104,8 @@ func (s *scope) text(name string) (string, error) {
 	if t, ok := resource.KeyText(v); ok {
 		return t, nil
 	}
-	return "", provider.Errorf(provider.NeedsChange, "%q is neither text nor a number, and stands in a text", name)
+	return "", provider.Errorf(provider.NeedsChange,
+		"%q is neither text nor a number, and stands in a text", name)
 }
 
 // path fills a path in. What a value has in it never becomes part of the path's own structure.
@@ -206,7 +207,8 @@ func (s *scope) object(v any) (map[string]any, error) {
 	}
 	m, ok := filled.(map[string]any)
 	if !ok {
-		return nil, provider.Errorf(provider.NeedsChange, "expected members with values, got %s", fmt.Sprintf("%T", filled))
+		return nil, provider.Errorf(provider.NeedsChange, "expected members with values, got %s",
+			fmt.Sprintf("%T", filled))
 	}
 	return m, nil
 }

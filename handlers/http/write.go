@@ -47,7 +47,8 @@ func (a *api) progress() *progress {
 
 // intent tells what is wanted apart, without any secret.
 func (a *api) intent() string {
-	b, err := resource.CanonicalValue(map[string]any{"body": a.want.Attributes["body"], "ready": a.want.Attributes["ready"], "purged": a.want.Purged})
+	b, err := resource.CanonicalValue(map[string]any{"body": a.want.Attributes["body"],
+		"ready": a.want.Attributes["ready"], "purged": a.want.Purged})
 	if err != nil {
 		return "none"
 	}
@@ -75,7 +76,8 @@ func (a *api) again(p *progress, over error) (provider.Result, error) {
 	if err != nil {
 		return provider.Result{}, err
 	}
-	return provider.Result{Again: &provider.Again{After: min(time.Duration(p.Told)*time.Second, 10*time.Second), State: state}}, nil
+	return provider.Result{Again: &provider.Again{After: min(time.Duration(p.Told)*time.Second,
+		10*time.Second), State: state}}, nil
 }
 
 // Create implements provider.Handler. What is there already, or has come to be there meanwhile, is
@@ -88,7 +90,8 @@ func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provi
 	if p := a.progress(); p != nil {
 		return a.await(p)
 	}
-	if a.want.Attributes["find"] != nil || remembers(a.want.Attributes) && ctx.Known(idFact) != "" { // a second object would be as good as the first to the API
+	if a.want.Attributes["find"] != nil || remembers(a.want.Attributes) && ctx.Known(idFact) != "" {
+		// a second object would be as good as the first to the API
 		if t, err := a.observe(&lists{}); err != nil || t != nil {
 			return a.adopt(t, err)
 		}
@@ -98,7 +101,8 @@ func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provi
 		method, path = http.MethodPost, c
 	}
 	a.arrived = false
-	r, err := a.send(a.scope, didCreate, method, path, func() (any, error) { return a.scope.body(a.want.Attributes["body"]) }, req.Token, "")
+	r, err := a.send(a.scope, didCreate, method, path,
+		func() (any, error) { return a.scope.body(a.want.Attributes["body"]) }, req.Token, "")
 	switch {
 	case err != nil && !a.arrived:
 		return provider.Result{}, provider.With(err, provider.ErrNothingMade)
@@ -107,7 +111,8 @@ func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provi
 	case r.Status == http.StatusConflict || r.Status == http.StatusPreconditionFailed:
 		t, err := a.observe(&lists{})
 		if err == nil && t == nil {
-			err = provider.With(provider.Errorf(provider.NeedsChange, "%w%s", a.refused(method, r), a.hintFind()), provider.ErrNothingMade)
+			err = provider.With(provider.Errorf(provider.NeedsChange, "%w%s", a.refused(method, r),
+				a.hintFind()), provider.ErrNothingMade)
 		}
 		return a.adopt(t, err)
 	case r.declined():
@@ -131,7 +136,9 @@ func (a *api) adopt(t *thing, err error) (provider.Result, error) {
 }
 
 // send makes a request with what the resource says about it, or else with what is usual.
-func (a *api) send(s *scope, what, method, path string, body func() (any, error), key, match string) (*answer, error) {
+func (a *api) send(
+	s *scope, what, method, path string, body func() (any, error), key, match string,
+) (*answer, error) {
 	if m, _ := member(a.want.Attributes, "methods", what).(string); m != "" {
 		method = m
 	}
@@ -192,7 +199,8 @@ func (a *api) change(obs provider.Observation) (provider.Result, error) {
 			return provider.Result{}, err
 		}
 		if t == nil {
-			return provider.Result{}, provider.Errorf(provider.Retryable, "the object has gone while it was changed")
+			return provider.Result{}, provider.Errorf(provider.Retryable,
+				"the object has gone while it was changed")
 		}
 		etag = t.etag
 		body = func() (any, error) {
@@ -289,23 +297,34 @@ func (a *api) await(p *progress) (provider.Result, error) {
 		return provider.Result{}, err
 	}
 	if t == nil {
-		return a.again(p, provider.Errorf(provider.Retryable, "the API took the %s, and does not show the object after %s; settle may be longer", p.Did, a.settle()))
+		return a.again(p,
+			provider.Errorf(provider.Retryable,
+				"the API took the %s, and does not show the object after %s; settle may be longer",
+				p.Did, a.settle()))
 	}
 	if failed, err := a.isLike("failed", t); err != nil || failed {
-		return provider.Result{}, cmp.Or(err, provider.Errorf(provider.Terminal, "the object has failed: it has what failed says"))
+		return provider.Result{},
+			cmp.Or(err,
+				provider.Errorf(provider.Terminal,
+					"the object has failed: it has what failed says"))
 	}
 	obs, err := a.observed(t)
 	switch {
 	case err != nil || a.equal(obs, "body", "ready"):
 		return provider.Result{}, err
 	case !a.equal(obs, "body"):
-		out, err := a.again(p, provider.Errorf(provider.Retryable, "the API took the %s, and does not show it after %s; either it needs longer, or it changes what it is given", p.Did, a.settle()))
+		out, err := a.again(p,
+			provider.Errorf(provider.Retryable,
+				"the API took the %s, and does not show it after %s; either it needs longer, or "+
+					"it changes what it is given", p.Did, a.settle()))
 		if err != nil && p.Did == didCreate { // a create need not take all that an object can have
 			return a.change(obs)
 		}
 		return out, err
 	}
-	return a.again(p, provider.Errorf(provider.Retryable, "the object is not ready after %s; settle may be longer", a.settle()))
+	return a.again(p,
+		provider.Errorf(provider.Retryable,
+			"the object is not ready after %s; settle may be longer", a.settle()))
 }
 
 // Delete implements provider.Handler.
@@ -353,5 +372,8 @@ func (a *api) awaitGone(p *progress) (provider.Result, error) {
 	case t == nil:
 		return a.gone()
 	}
-	return a.again(p, provider.Errorf(provider.Retryable, "the API took the delete, and still shows the object after %s; settle may be longer", a.settle()))
+	return a.again(p,
+		provider.Errorf(provider.Retryable,
+			"the API took the delete, and still shows the object after %s; settle may be longer",
+			a.settle()))
 }

@@ -15,7 +15,8 @@ type handler struct {
 }
 
 func newHandler(e textfile.Editor) handler {
-	return handler{textfile.Texts{Store: e, Place: fileOf, Observe: observe, Change: changed}, defaultFile}
+	return handler{textfile.Texts{Store: e, Place: fileOf, Observe: observe, Change: changed},
+		defaultFile}
 }
 
 func fileOf(r provider.Resource) string {

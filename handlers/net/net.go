@@ -26,22 +26,28 @@ func HostEntry() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "net::HostEntry",
-			Description: "The addresses of a host name in /etc/hosts, or a file like it: a line for each address. Lines of other names, and comments, stay as they are, byte for byte; " +
-				"so do lines of this name that are right however they are written.",
+			Description: "The addresses of a host name in /etc/hosts, or a file like it: a line " +
+				"for each address. Lines of other names, and comments, stay as they are, byte " +
+				"for byte; so do lines of this name that are right however they are written.",
 			Attributes: []schema.Attribute{
-				{Name: "name", Type: hostType, Behaviour: schema.Namevar, Description: "the host name, the first one on its lines"},
+				{Name: "name", Type: hostType, Behaviour: schema.Namevar,
+					Description: "the host name, the first one on its lines"},
 				{Name: "file", Type: `Pattern[/\A\//]`, Default: defaultFile,
 					Behaviour: schema.Namevar, Description: "the file it is in: an absolute path"},
-				{Name: "ip", Type: "Variant[String[1],Array[String[1],1]]", Description: "its address, or all of its addresses, of both families"},
-				{Name: "aliases", Type: "Optional[Array[" + hostType + "]]", Description: "all its other names; left out, those that are there stay"},
-				{Name: "comment", Type: `Optional[Pattern[/\A[^\r\n]*\z/]]`, Description: "what stands after # on its lines; left out, what is there stays"},
+				{Name: "ip", Type: "Variant[String[1],Array[String[1],1]]",
+					Description: "its address, or all of its addresses, of both families"},
+				{Name: "aliases", Type: "Optional[Array[" + hostType + "]]",
+					Description: "all its other names; left out, those that are there stay"},
+				{Name: "comment", Type: `Optional[Pattern[/\A[^\r\n]*\z/]]`,
+					Description: "what stands after # on its lines; left out, what is there stays"},
 			},
 			Features: []string{"batch", "noop", "discover"},
 			Machine:  true,
 			Validate: validate,
 			Relations: []schema.Relation{
 				{Kind: schema.Require, Type: "fs::File", Keys: map[string]string{"path": "$file"}},
-				{Kind: schema.Require, Type: "fs::Directory", Keys: map[string]string{"path": "${file|dir}"}},
+				{Kind: schema.Require, Type: "fs::Directory",
+					Keys: map[string]string{"path": "${file|dir}"}},
 			},
 		},
 		Handler: newHandler(textfile.Editor{}),
@@ -51,23 +57,32 @@ func HostEntry() provider.Definition {
 func validate(attrs map[string]any) []diag.Problem {
 	var out []diag.Problem
 	if path, ok := attrs["file"].(string); ok && (filepath.Clean(path) != path || path == "/") {
-		out = append(out, diag.Problem{Attribute: "file", Message: fmt.Sprintf("the path %q is not in its shortest form", path), Hint: "write " + filepath.Clean(path)})
+		out = append(out,
+			diag.Problem{Attribute: "file",
+				Message: fmt.Sprintf("the path %q is not in its shortest form", path),
+				Hint:    "write " + filepath.Clean(path)})
 	}
 	seen := map[netip.Addr]bool{}
 	for _, s := range list(attrs["ip"]) {
 		ip, err := netip.ParseAddr(s)
 		switch {
 		case err != nil:
-			out = append(out, diag.Problem{Attribute: "ip", Message: fmt.Sprintf("%q is not an address", s), Hint: "write 10.0.0.7 or 2001:db8::7"})
+			out = append(out,
+				diag.Problem{Attribute: "ip", Message: fmt.Sprintf("%q is not an address", s),
+					Hint: "write 10.0.0.7 or 2001:db8::7"})
 		case seen[ip]:
-			out = append(out, diag.Problem{Attribute: "ip", Message: fmt.Sprintf("the address %s is given twice", s), Hint: "leave one out"})
+			out = append(out,
+				diag.Problem{Attribute: "ip", Message: fmt.Sprintf("the address %s is given twice",
+					s), Hint: "leave one out"})
 		}
 		seen[ip] = true
 	}
 	names := map[string]bool{strings.ToLower(fmt.Sprint(attrs["name"])): true}
 	for _, s := range list(attrs["aliases"]) {
 		if names[strings.ToLower(s)] {
-			out = append(out, diag.Problem{Attribute: "aliases", Message: fmt.Sprintf("the name %s is given twice", s), Hint: "leave one out"})
+			out = append(out,
+				diag.Problem{Attribute: "aliases",
+					Message: fmt.Sprintf("the name %s is given twice", s), Hint: "leave one out"})
 		}
 		names[strings.ToLower(s)] = true
 	}
@@ -131,7 +146,9 @@ type wanted struct {
 }
 
 func wantedOf(r provider.Resource) (wanted, error) {
-	w := wanted{aliases: list(r.Attributes["aliases"]), says: map[string]bool{"aliases": r.Attributes["aliases"] != nil, "comment": r.Attributes["comment"] != nil}}
+	w := wanted{aliases: list(r.Attributes["aliases"]),
+		says: map[string]bool{"aliases": r.Attributes["aliases"] != nil,
+			"comment": r.Attributes["comment"] != nil}}
 	w.name, _ = r.Attributes["name"].(string)
 	w.file, _ = r.Attributes["file"].(string)
 	comment, _ := r.Attributes["comment"].(string)
@@ -143,8 +160,10 @@ func wantedOf(r provider.Resource) (wanted, error) {
 		}
 		w.ips = append(w.ips, ip)
 	}
-	for _, s := range append([]string{w.name}, w.aliases...) { // what a reference stood for is checked here
-		if s == "" || strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == '#' || c > '~' }) {
+	for _, s := range append([]string{w.name}, w.aliases...) {
+		// what a reference stood for is checked here
+		if s == "" ||
+			strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == '#' || c > '~' }) {
 			return w, provider.Errorf(provider.NeedsChange, "%q is not a host name", s)
 		}
 	}
@@ -223,7 +242,9 @@ func (w wanted) write(ls *textfile.Lines, i int, e entry) {
 	}
 }
 
-func (w wanted) rewrite(ls *textfile.Lines, i int, e entry) { ls.Replace(i, i+1, w.over(e).String()) }
+func (w wanted) rewrite(ls *textfile.Lines, i int, e entry) {
+	ls.Replace(i, i+1, w.over(e).String())
+}
 
 // over lays what the resource says over what a line says beside its address.
 func (w wanted) over(e entry) entry {

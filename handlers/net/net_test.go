@@ -18,7 +18,8 @@ import (
 	"southbound/shared/schema"
 )
 
-const before = "# what came with the system\n127.0.0.1   localhost\n::1 localhost ip6-localhost # both\n\n10.0.0.1 gw\n"
+const before = "# what came with the system\n127.0.0.1   localhost\n" +
+	"::1 localhost ip6-localhost # both\n\n10.0.0.1 gw\n"
 
 // relisted lists the file that was set last.
 type relisted struct {
@@ -44,27 +45,38 @@ func (r *relisted) List(ctx *provider.Context, found func(provider.Found) error)
 func TestConformance(t *testing.T) {
 	s := &providertest.Stopper{}
 	d := HostEntry()
-	listed := &relisted{handler: newHandler(textfile.NewEditor(func(string) error { return s.Before() }))}
+	listed := &relisted{
+		handler: newHandler(textfile.NewEditor(func(string) error { return s.Before() }))}
 	d.Handler = listed
-	providertest.Run(t, providertest.Subject{Definition: d, New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
-		file := filepath.Join(dir, "hosts")
-		put := func() error { return os.WriteFile(file, []byte(before), 0o644) }
-		listed.set(file)
-		c := providertest.Case{
-			Attributes: map[string]any{"name": "web1", "file": file, "ip": "10.0.0.7"},
-			Updates: []map[string]any{
-				{"ip": []any{"10.0.0.8", "2001:DB8:0::8"}}, {"aliases": []any{"www", "web1.example.org"}}, {"comment": "one of ours"}, {"ip": []any{"10.0.0.9", "10.0.0.8", "::7"}}, {"ip": "10.0.0.9"}, {"aliases": []any{}},
-			},
-			World:     func() (string, error) { data, err := os.ReadFile(file); return string(data), err },
-			Vanish:    put,
-			Interrupt: s.Interrupt,
-			Edges:     []string{"*"},
-		}
-		for i := range 4 {
-			c.Others = append(c.Others, map[string]any{"name": fmt.Sprint("n", i), "file": file, "ip": fmt.Sprint("10.1.0.", i), "aliases": []any{fmt.Sprint("a", i)}})
-		}
-		return c, put()
-	}})
+	providertest.Run(t,
+		providertest.Subject{Definition: d,
+			New: func(dir string, _ *providertest.Host) (providertest.Case, error) {
+				file := filepath.Join(dir, "hosts")
+				put := func() error { return os.WriteFile(file, []byte(before), 0o644) }
+				listed.set(file)
+				c := providertest.Case{
+					Attributes: map[string]any{"name": "web1", "file": file, "ip": "10.0.0.7"},
+					Updates: []map[string]any{
+						{"ip": []any{"10.0.0.8", "2001:DB8:0::8"}},
+						{"aliases": []any{"www", "web1.example.org"}}, {"comment": "one of ours"},
+						{"ip": []any{"10.0.0.9", "10.0.0.8", "::7"}}, {"ip": "10.0.0.9"},
+						{"aliases": []any{}},
+					},
+					World: func() (string, error) {
+						data, err := os.ReadFile(file)
+						return string(data), err
+					},
+					Vanish:    put,
+					Interrupt: s.Interrupt,
+					Edges:     []string{"*"},
+				}
+				for i := range 4 {
+					c.Others = append(c.Others, map[string]any{"name": fmt.Sprint("n", i),
+						"file": file, "ip": fmt.Sprint("10.1.0.", i),
+						"aliases": []any{fmt.Sprint("a", i)}})
+				}
+				return c, put()
+			}})
 }
 
 func TestHostEntry(t *testing.T) {
@@ -74,22 +86,41 @@ func TestHostEntry(t *testing.T) {
 		change      diff.Change
 		want        string
 	}{
-		{"new ones stand at the end", "1.1.1.1 a\n", map[string]any{"ip": "10.0.0.1", "aliases": []any{"y"}, "comment": "c"}, diff.Created, "1.1.1.1 a\n10.0.0.1\tx y\t# c\n"},
-		{"and keep the lack of an end", "1.1.1.1 a", map[string]any{"ip": "10.0.0.1"}, diff.Created, "1.1.1.1 a\n10.0.0.1\tx"},
-		{"right lines stay as they are written", " 10.0.0.1  \tX\ty  #c\n", map[string]any{"ip": "10.0.0.1", "aliases": []any{"Y"}}, diff.NoChange, " 10.0.0.1  \tX\ty  #c\n"},
-		{"an address written in another way is the same", "2001:0db8::0001 x\n", map[string]any{"ip": "2001:db8::1"}, diff.NoChange, "2001:0db8::0001 x\n"},
-		{"aliases that nobody speaks of stay", "10.0.0.1 x y # why\n", map[string]any{"ip": "10.0.0.2"}, diff.Updated, "10.0.0.2\tx y\t# why\n"},
-		{"a second address", "10.0.0.1 x\nz\n", map[string]any{"ip": []any{"10.0.0.1", "::1"}}, diff.Updated, "10.0.0.1 x\n::1\tx\nz\n"},
-		{"the order of addresses is not a difference", "::1 x\n10.0.0.1 x\n", map[string]any{"ip": []any{"10.0.0.1", "::1"}}, diff.NoChange, "::1 x\n10.0.0.1 x\n"},
-		{"the same line twice is once too often", "10.0.0.1 x\n10.0.0.1 x\n", map[string]any{"ip": "10.0.0.1"}, diff.Updated, "10.0.0.1 x\n"},
-		{"lines of other addresses go", "10.0.0.1 x\n10.0.0.2 x\n", map[string]any{"ip": "10.0.0.2"}, diff.Updated, "10.0.0.2 x\n"},
-		{"the name as an alias, or in a comment, is another matter", "10.0.0.1 a x\n#10.0.0.2 x\n", map[string]any{"ip": "10.0.0.3"}, diff.Created, "10.0.0.1 a x\n#10.0.0.2 x\n10.0.0.3\tx\n"},
-		{"what is not an entry stays", "10.0.0.999 x\nnonsense\n\x00\n", map[string]any{"ip": "10.0.0.3"}, diff.Created, "10.0.0.999 x\nnonsense\n\x00\n10.0.0.3\tx\n"},
-		{"no aliases at all", "10.0.0.1 x y\n", map[string]any{"ip": "10.0.0.1", "aliases": []any{}}, diff.Updated, "10.0.0.1\tx\n"},
-		{"a new line says what the first does", "10.0.0.1 x y # c\n", map[string]any{"ip": []any{"10.0.0.1", "10.0.0.2"}}, diff.Updated,
+		{"new ones stand at the end", "1.1.1.1 a\n",
+			map[string]any{"ip": "10.0.0.1", "aliases": []any{"y"}, "comment": "c"}, diff.Created,
+			"1.1.1.1 a\n10.0.0.1\tx y\t# c\n"},
+		{"and keep the lack of an end", "1.1.1.1 a", map[string]any{"ip": "10.0.0.1"}, diff.Created,
+			"1.1.1.1 a\n10.0.0.1\tx"},
+		{"right lines stay as they are written", " 10.0.0.1  \tX\ty  #c\n",
+			map[string]any{"ip": "10.0.0.1", "aliases": []any{"Y"}}, diff.NoChange,
+			" 10.0.0.1  \tX\ty  #c\n"},
+		{"an address written in another way is the same", "2001:0db8::0001 x\n",
+			map[string]any{"ip": "2001:db8::1"}, diff.NoChange, "2001:0db8::0001 x\n"},
+		{"aliases that nobody speaks of stay", "10.0.0.1 x y # why\n",
+			map[string]any{"ip": "10.0.0.2"}, diff.Updated, "10.0.0.2\tx y\t# why\n"},
+		{"a second address", "10.0.0.1 x\nz\n", map[string]any{"ip": []any{"10.0.0.1", "::1"}},
+			diff.Updated, "10.0.0.1 x\n::1\tx\nz\n"},
+		{"the order of addresses is not a difference", "::1 x\n10.0.0.1 x\n",
+			map[string]any{"ip": []any{"10.0.0.1", "::1"}}, diff.NoChange, "::1 x\n10.0.0.1 x\n"},
+		{"the same line twice is once too often", "10.0.0.1 x\n10.0.0.1 x\n",
+			map[string]any{"ip": "10.0.0.1"}, diff.Updated, "10.0.0.1 x\n"},
+		{"lines of other addresses go", "10.0.0.1 x\n10.0.0.2 x\n",
+			map[string]any{"ip": "10.0.0.2"}, diff.Updated, "10.0.0.2 x\n"},
+		{"the name as an alias, or in a comment, is another matter", "10.0.0.1 a x\n#10.0.0.2 x\n",
+			map[string]any{"ip": "10.0.0.3"}, diff.Created,
+			"10.0.0.1 a x\n#10.0.0.2 x\n10.0.0.3\tx\n"},
+		{"what is not an entry stays", "10.0.0.999 x\nnonsense\n\x00\n",
+			map[string]any{"ip": "10.0.0.3"}, diff.Created,
+			"10.0.0.999 x\nnonsense\n\x00\n10.0.0.3\tx\n"},
+		{"no aliases at all", "10.0.0.1 x y\n",
+			map[string]any{"ip": "10.0.0.1", "aliases": []any{}}, diff.Updated, "10.0.0.1\tx\n"},
+		{"a new line says what the first does", "10.0.0.1 x y # c\n",
+			map[string]any{"ip": []any{"10.0.0.1", "10.0.0.2"}}, diff.Updated,
 			"10.0.0.1 x y # c\n10.0.0.2\tx y\t# c\n"},
-		{"comment taken away", "10.0.0.1 x y # c\n", map[string]any{"ip": "10.0.0.1", "comment": ""}, diff.Updated, "10.0.0.1\tx y\n"},
-		{"a file of the other kind", "1.1.1.1 a\r\n", map[string]any{"ip": "10.0.0.1"}, diff.Created, "1.1.1.1 a\r\n10.0.0.1\tx\r\n"},
+		{"comment taken away", "10.0.0.1 x y # c\n",
+			map[string]any{"ip": "10.0.0.1", "comment": ""}, diff.Updated, "10.0.0.1\tx y\n"},
+		{"a file of the other kind", "1.1.1.1 a\r\n", map[string]any{"ip": "10.0.0.1"},
+			diff.Created, "1.1.1.1 a\r\n10.0.0.1\tx\r\n"},
 		{"purge", "# x\r\n10.0.0.1 x\r\n::1 x\r\nb", nil, diff.Purged, "# x\r\nb"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
@@ -152,11 +183,13 @@ func TestDeclaration(t *testing.T) {
 		attrs map[string]any
 		part  string
 	}{
-		"no address":            {map[string]any{"ip": "10.0.0"}, "ip"},
-		"an address twice":      {map[string]any{"ip": []any{"::1", "0:0::1"}}, "ip"},
-		"a name twice":          {map[string]any{"ip": "::1", "aliases": []any{"b", "X"}}, "aliases"},
-		"a name with a space":   {map[string]any{"ip": "::1", "name": "a b"}, "name"},
-		"a comment of two":      {map[string]any{"ip": "::1", "comment": "a\n10.0.0.1 evil"}, "comment"},
+		"no address":       {map[string]any{"ip": "10.0.0"}, "ip"},
+		"an address twice": {map[string]any{"ip": []any{"::1", "0:0::1"}}, "ip"},
+		"a name twice": {map[string]any{"ip": "::1", "aliases": []any{"b", "X"}},
+			"aliases"},
+		"a name with a space": {map[string]any{"ip": "::1", "name": "a b"}, "name"},
+		"a comment of two": {map[string]any{"ip": "::1", "comment": "a\n10.0.0.1 evil"},
+			"comment"},
 		"a path not in its way": {map[string]any{"ip": "::1", "file": "/etc/../hosts"}, "file"},
 	} {
 		attrs := map[string]any{"name": "x"}
@@ -167,7 +200,8 @@ func TestDeclaration(t *testing.T) {
 			t.Errorf("%s: %v", why, problems)
 		}
 	}
-	if full, problems := typ.Check(map[string]any{"name": "x", "ip": "::1"}); len(problems) > 0 || full["file"] != "/etc/hosts" {
+	if full, problems := typ.Check(map[string]any{"name": "x", "ip": "::1"}); len(problems) > 0 ||
+		full["file"] != "/etc/hosts" {
 		t.Error(full, problems)
 	}
 }
@@ -179,11 +213,13 @@ func TestResolves(t *testing.T) {
 	if err := os.WriteFile(file, []byte(before), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r := provider.Resource{Attributes: map[string]any{"name": "web1.test", "file": file, "ip": []any{"10.9.8.7"}, "aliases": []any{"alias.test"}}}
+	r := provider.Resource{Attributes: map[string]any{"name": "web1.test", "file": file,
+		"ip": []any{"10.9.8.7"}, "aliases": []any{"alias.test"}}}
 	if _, err := apply(t, r); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("unshare", "--mount", "sh", "-c", `mount --bind "$0" /etc/hosts && getent ahostsv4 alias.test`, file)
+	cmd := exec.Command("unshare", "--mount", "sh", "-c",
+		`mount --bind "$0" /etc/hosts && getent ahostsv4 alias.test`, file)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -19,14 +19,19 @@ type apt struct{}
 
 // quiet keeps apt and dpkg from asking.
 func quiet() []string {
-	return []string{"DEBIAN_FRONTEND=noninteractive", "DEBIAN_PRIORITY=critical", "APT_LISTCHANGES_FRONTEND=none", "NEEDRESTART_MODE=l", "UCF_FORCE_CONFFOLD=1"}
+	return []string{"DEBIAN_FRONTEND=noninteractive", "DEBIAN_PRIORITY=critical",
+		"APT_LISTCHANGES_FRONTEND=none", "NEEDRESTART_MODE=l", "UCF_FORCE_CONFFOLD=1"}
 }
 
 // flags are the arguments that make apt work in a root directory.
 func (apt) flags(p place) []string {
-	out := []string{"-q", "-o", "DPkg::Lock::Timeout=120", "-o", "Dpkg::Use-Pty=0", "-o", "APT::Cmd::Pattern-Only=true", "-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold"}
+	out := []string{"-q", "-o", "DPkg::Lock::Timeout=120", "-o", "Dpkg::Use-Pty=0", "-o",
+		"APT::Cmd::Pattern-Only=true", "-o", "Dpkg::Options::=--force-confdef", "-o",
+		"Dpkg::Options::=--force-confold"}
 	if p.root != "" {
-		out = append(out, "-o", "Dir="+p.root, "-o", "Dir::State::status="+filepath.Join(p.root, "var/lib/dpkg/status"), "-o", "Dpkg::Options::=--root="+p.root,
+		out = append(out, "-o", "Dir="+p.root, "-o",
+			"Dir::State::status="+filepath.Join(p.root, "var/lib/dpkg/status"), "-o",
+			"Dpkg::Options::=--root="+p.root,
 			"-o", "APT::Sandbox::User=root")
 	}
 	return out
@@ -44,10 +49,12 @@ func (a apt) get(ctx *provider.Context, p place, verb string, args ...string) (s
 	switch said := err.Error(); {
 	case strings.Contains(said, "dpkg was interrupted"):
 		ctx.Info("finish work of dpkg that was cut off")
-		_, err = tool.Run(ctx, quiet(), "dpkg", "--root="+filepath.Join("/", p.root), "--force-confdef", "--force-confold", "--configure", "-a")
+		_, err = tool.Run(ctx, quiet(), "dpkg", "--root="+filepath.Join("/", p.root),
+			"--force-confdef", "--force-confold", "--configure", "-a")
 	case strings.Contains(said, "--fix-broken install"):
 		ctx.Info("get what packages lack that are installed already")
-		_, err = tool.Run(ctx, quiet(), append(append([]string{"apt-get"}, a.flags(p)...), "-y", "--no-remove", "--fix-broken", "install")...)
+		_, err = tool.Run(ctx, quiet(), append(append([]string{"apt-get"}, a.flags(p)...), "-y",
+			"--no-remove", "--fix-broken", "install")...)
 	default:
 		return out, refusal(err)
 	}
@@ -66,9 +73,12 @@ func refusal(err error) error {
 	said := err.Error()
 	switch {
 	case strings.Contains(said, "Held packages were changed"):
-		return provider.Errorf(provider.Terminal, "it is held as it is; `apt-mark unhold` ends that: %w", err)
+		return provider.Errorf(provider.Terminal,
+			"it is held as it is; `apt-mark unhold` ends that: %w", err)
 	case strings.Contains(said, "remove is disabled"):
-		return provider.Errorf(provider.NeedsChange, "it cannot be together with %s, which would be removed; purge that first: %w", strings.Join(told(err, "will be REMOVED:"), " "), err)
+		return provider.Errorf(provider.NeedsChange,
+			"it cannot be together with %s, which would be removed; purge that first: %w",
+			strings.Join(told(err, "will be REMOVED:"), " "), err)
 	case strings.Contains(said, "ssential packages"):
 		return provider.Errorf(provider.Terminal, "the machine needs it: %w", err)
 	case strings.Contains(said, "(13: Permission denied)"):
@@ -97,13 +107,17 @@ func told(err error, heading string) []string {
 	return out
 }
 
-func (apt) admin(p place) string { return "--admindir=" + filepath.Join("/", p.root, "var/lib/dpkg") }
+func (apt) admin(p place) string {
+	return "--admindir=" + filepath.Join("/", p.root, "var/lib/dpkg")
+}
 
 func (a apt) installed(ctx *provider.Context, p place) (map[string]string, error) {
-	if _, err := os.Stat(filepath.Join("/", p.root, "var/lib/dpkg/status")); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join("/", p.root, "var/lib/dpkg/status")); errors.Is(err,
+		fs.ErrNotExist) {
 		return nil, nil // a root that is yet to be
 	}
-	out, err := tool.Run(ctx, nil, "dpkg-query", a.admin(p), "--show", "--showformat=${Package}\t${Architecture}\t${Version}\t${db:Status-Status}\n")
+	out, err := tool.Run(ctx, nil, "dpkg-query", a.admin(p), "--show",
+		"--showformat=${Package}\t${Architecture}\t${Version}\t${db:Status-Status}\n")
 	if err != nil && tool.Code(err) != 1 { // 1: there is none
 		return nil, err
 	}
@@ -151,7 +165,8 @@ func (a apt) candidates(ctx *provider.Context, p place, names []string) (map[str
 			name = strings.TrimSuffix(strings.TrimSpace(line), ":")
 			continue
 		}
-		if version, ok := strings.CutPrefix(strings.TrimSpace(line), "Candidate: "); ok && version != "(none)" {
+		if version, ok := strings.CutPrefix(strings.TrimSpace(line), "Candidate: "); ok &&
+			version != "(none)" {
 			found[name] = version
 		}
 	}
@@ -163,7 +178,8 @@ func (a apt) candidates(ctx *provider.Context, p place, names []string) (map[str
 const refreshed = 10 * time.Minute
 
 func (a apt) install(ctx *provider.Context, p place, items []item) error {
-	args := append([]string{"--allow-downgrades", "--no-install-recommends", "--no-remove"}, p.options...)
+	args := append([]string{"--allow-downgrades", "--no-install-recommends", "--no-remove"},
+		p.options...)
 	args = append(args, "--")
 	for _, i := range items {
 		switch {
@@ -187,11 +203,12 @@ func (a apt) install(ctx *provider.Context, p place, items []item) error {
 		return err
 	}
 	// The lists may be old: they are fetched anew, once for all that is missing.
-	_, refresh := provider.Cached(ctx, provider.Key{Name: "refresh", Args: []any{p.root}}, provider.Keep{For: refreshed}, func(ctx *provider.Context) (bool, error) {
-		ctx.Info("fetch the lists of packages")
-		_, err := a.get(ctx, p, "update")
-		return true, err
-	})
+	_, refresh := provider.Cached(ctx, provider.Key{Name: "refresh", Args: []any{p.root}},
+		provider.Keep{For: refreshed}, func(ctx *provider.Context) (bool, error) {
+			ctx.Info("fetch the lists of packages")
+			_, err := a.get(ctx, p, "update")
+			return true, err
+		})
 	if refresh != nil {
 		ctx.Warning("the lists of packages cannot be fetched", "error", refresh)
 	}
@@ -200,7 +217,8 @@ func (a apt) install(ctx *provider.Context, p place, items []item) error {
 
 // old reports whether an error can come from lists of packages that are old.
 func old(err error) bool {
-	for _, said := range []string{"nable to locate package", "was not found", "has no installation candidate", "nable to fetch", "ailed to fetch"} {
+	for _, said := range []string{"nable to locate package", "was not found",
+		"has no installation candidate", "nable to fetch", "ailed to fetch"} {
 		if strings.Contains(err.Error(), said) {
 			return true
 		}
@@ -227,7 +245,8 @@ func (a apt) known(ctx *provider.Context, p place, items []item) error {
 	for _, name := range ask {
 		bare, _, _ := strings.Cut(name, ":")
 		if found[name] == "" && found[bare] == "" {
-			return fmt.Errorf("unable to locate package %s: no package has this name; others may provide it, and one of those has to be named", name)
+			return fmt.Errorf("unable to locate package %s: no package has this name; others may "+
+				"provide it, and one of those has to be named", name)
 		}
 	}
 	return nil
@@ -269,7 +288,9 @@ func (a apt) remove(ctx *provider.Context, p place, items []item) error {
 
 // needed is the error for what cannot be removed, as others need it.
 func needed(by []string) error {
-	return provider.Errorf(provider.NeedsChange, "it is needed by %s, which would be removed, too; purge that as well, or keep both", strings.Join(by, ", "))
+	return provider.Errorf(provider.NeedsChange,
+		"it is needed by %s, which would be removed, too; purge that as well, or keep both",
+		strings.Join(by, ", "))
 }
 
 // names: one that ends with - would be an order to remove it.
@@ -280,6 +301,7 @@ func (apt) canonical(name string) string { return name }
 func (apt) satisfies(version, asked string) bool { return version == asked }
 
 func (a apt) chosen(ctx *provider.Context, p place) ([]string, error) {
-	out, err := tool.Run(ctx, nil, append(append([]string{"apt-mark"}, a.flags(p)[1:]...), "showmanual")...)
+	out, err := tool.Run(ctx, nil, append(append([]string{"apt-mark"}, a.flags(p)[1:]...),
+		"showmanual")...)
 	return strings.Fields(out), err
 }

@@ -34,14 +34,16 @@ func (m pip) installed(ctx *provider.Context, p place) (map[string]string, error
 	if p.root != "" && !exists(m.python(p)) {
 		return nil, nil // an environment that is yet to be
 	}
-	paths, err := provider.Cached(ctx, provider.Key{Name: "python", Args: []any{m.python(p)}}, asksSeldom(), func(ctx *provider.Context) ([]string, error) {
-		out, err := tool.Run(ctx, nil, m.python(p), "-I", "-c", "import json, sys; print(json.dumps([p for p in sys.path if p]))")
-		if err != nil {
-			return nil, err
-		}
-		var paths []string
-		return paths, json.Unmarshal([]byte(out), &paths)
-	})
+	paths, err := provider.Cached(ctx, provider.Key{Name: "python", Args: []any{m.python(p)}},
+		asksSeldom(), func(ctx *provider.Context) ([]string, error) {
+			out, err := tool.Run(ctx, nil, m.python(p), "-I", "-c",
+				"import json, sys; print(json.dumps([p for p in sys.path if p]))")
+			if err != nil {
+				return nil, err
+			}
+			var paths []string
+			return paths, json.Unmarshal([]byte(out), &paths)
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -79,12 +81,14 @@ func metadata(path string) (name, version string) {
 }
 
 func (m pip) run(ctx *provider.Context, p place, args ...string) (string, error) {
-	argv := append([]string{m.python(p), "-m", "pip", "--disable-pip-version-check", "--no-input", "-q"}, args...)
+	argv := append([]string{m.python(p), "-m", "pip", "--disable-pip-version-check", "--no-input",
+		"-q"}, args...)
 	return tool.Run(ctx, []string{"PIP_ROOT_USER_ACTION=ignore"}, argv...)
 }
 
 func (m pip) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {
-	args := append([]string{"install", "--dry-run", "--upgrade", "--no-deps", "--report", "-"}, p.options...)
+	args := append([]string{"install", "--dry-run", "--upgrade", "--no-deps", "--report", "-"},
+		p.options...)
 	out, err := m.run(ctx, p, append(append(args, "--"), names...)...)
 	if err != nil {
 		return nil, err
@@ -129,7 +133,8 @@ const breakSystem = "--break-system-packages"
 
 func (m pip) remove(ctx *provider.Context, p place, items []item) error {
 	args := []string{"uninstall", "-y"}
-	if slices.Contains(p.options, breakSystem) { // a Python that is the system's refuses to remove as well
+	if slices.Contains(p.options, breakSystem) {
+		// a Python that is the system's refuses to remove as well
 		args = append(args, breakSystem)
 	}
 	args = append(args, "--")
@@ -148,7 +153,8 @@ func (pip) names() string {
 // separators, without extras.
 func (pip) canonical(name string) string {
 	name, _, _ = strings.Cut(name, "[")
-	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' || r == '.' })
+	words := strings.FieldsFunc(strings.ToLower(name),
+		func(r rune) bool { return r == '-' || r == '_' || r == '.' })
 	return strings.Join(words, "-")
 }
 
@@ -159,7 +165,9 @@ func (pip) satisfies(version, asked string) bool { return pep440(version) == pep
 func pep440(version string) string {
 	v := strings.TrimPrefix(strings.ToLower(version), "v")
 	public, local, _ := strings.Cut(v, "+")
-	end := strings.IndexFunc(public, func(r rune) bool { return r != '.' && r != '!' && (r < '0' || r > '9') })
+	end := strings.IndexFunc(public, func(r rune) bool {
+		return r != '.' && r != '!' && (r < '0' || r > '9')
+	})
 	if end < 0 {
 		end = len(public)
 	}
@@ -167,7 +175,8 @@ func pep440(version string) string {
 	for strings.HasSuffix(release, ".0") {
 		release = strings.TrimSuffix(release, ".0")
 	}
-	rest := strings.NewReplacer("alpha", "a", "beta", "b", "preview", "rc", "pre", "rc", "-", "", "_", "", ".", "").Replace(public[end:])
+	rest := strings.NewReplacer("alpha", "a", "beta", "b", "preview", "rc", "pre", "rc", "-", "",
+		"_", "", ".", "").Replace(public[end:])
 	return release + rest + "+" + strings.NewReplacer("-", ".", "_", ".").Replace(local)
 }
 
@@ -190,10 +199,11 @@ func (npm) prefix(ctx *provider.Context, p place) (string, error) {
 	if p.root != "" {
 		return p.root, nil
 	}
-	return provider.Cached(ctx, provider.Key{Name: "npm prefix"}, asksSeldom(), func(ctx *provider.Context) (string, error) {
-		out, err := tool.Run(ctx, nil, "npm", "prefix", "-g")
-		return strings.TrimSpace(out), err
-	})
+	return provider.Cached(ctx, provider.Key{Name: "npm prefix"}, asksSeldom(),
+		func(ctx *provider.Context) (string, error) {
+			out, err := tool.Run(ctx, nil, "npm", "prefix", "-g")
+			return strings.TrimSpace(out), err
+		})
 }
 
 func (m npm) installed(ctx *provider.Context, p place) (map[string]string, error) {
@@ -203,7 +213,8 @@ func (m npm) installed(ctx *provider.Context, p place) (map[string]string, error
 	}
 	have := map[string]string{}
 	for _, pattern := range []string{"*/package.json", "@*/*/package.json"} {
-		files, _ := filepath.Glob(filepath.Join(prefix, "lib", "node_modules", pattern)) // the pattern is right
+		// the pattern is right
+		files, _ := filepath.Glob(filepath.Join(prefix, "lib", "node_modules", pattern))
 		for _, file := range files {
 			raw, err := os.ReadFile(file)
 			if errors.Is(err, fs.ErrNotExist) {
@@ -223,7 +234,8 @@ func (m npm) installed(ctx *provider.Context, p place) (map[string]string, error
 }
 
 func (m npm) run(ctx *provider.Context, p place, verb string, args ...string) (string, error) {
-	argv := []string{"npm", verb, "--global", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"}
+	argv := []string{"npm", verb, "--global", "--no-audit", "--no-fund", "--no-update-notifier",
+		"--loglevel=error"}
 	if p.root != "" {
 		argv = append(argv, "--prefix", p.root)
 	}
@@ -233,7 +245,9 @@ func (m npm) run(ctx *provider.Context, p place, verb string, args ...string) (s
 func (m npm) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {
 	found := map[string]string{}
 	for _, name := range names {
-		out, err := tool.Run(ctx, nil, append([]string{"npm", "view", "--no-update-notifier", name, "version"}, p.options...)...)
+		out, err := tool.Run(ctx, nil,
+			append([]string{"npm", "view", "--no-update-notifier", name, "version"},
+				p.options...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -271,6 +285,8 @@ func (npm) names() string { return `\A(@[a-z0-9._-]+/)?[A-Za-z0-9._-]+\z` }
 
 func (npm) canonical(name string) string { return name }
 
-func (npm) satisfies(version, asked string) bool { return version == strings.TrimPrefix(asked, "v") }
+func (npm) satisfies(version, asked string) bool {
+	return version == strings.TrimPrefix(asked, "v")
+}
 
 func (m npm) chosen(ctx *provider.Context, p place) ([]string, error) { return all(m, ctx, p) }

@@ -64,19 +64,32 @@ func Package() provider.Definition {
 	const name = `Pattern[/\A[A-Za-z0-9@][A-Za-z0-9@+._:,\/\[\]-]*\z/]`
 	t := schema.Type{
 		Name: "pkg::Package",
-		Description: "A software package. What it needs is installed with it, by the package manager; purged, it alone is removed, and not while another needs it. Nothing is removed for what is installed. A package manager that is busy is waited for, and work that " +
-			"was cut off is finished first.",
+		Description: "A software package. What it needs is installed with it, by the package " +
+			"manager; purged, it alone is removed, and not while another needs it. Nothing is " +
+			"removed for what is installed. A package manager that is busy is waited for, and " +
+			"work that was cut off is finished first.",
 		Attributes: []schema.Attribute{
-			{Name: "name", Type: name, Behaviour: schema.Namevar, Description: "its name, for apt with :architecture if need be"},
+			{Name: "name", Type: name, Behaviour: schema.Namevar,
+				Description: "its name, for apt with :architecture if need be"},
 			{Name: "package", Type: `Optional[` + name + `]`, Behaviour: schema.Parameter,
-				Description: "its name for the package manager, when name is another, such as for one name with two providers"},
+				Description: "its name for the package manager, when name is another, such as " +
+					"for one name with two providers"},
 			{Name: "version", Type: `Optional[Pattern[/\A[A-Za-z0-9][A-Za-z0-9.+:~^_!-]*\z/]]`,
-				Description: "exactly this version, lower than what is there or not (for dnf with or without epoch and release); latest is the newest that the package manager knows of; left out, any will do"},
+				Description: "exactly this version, lower than what is there or not (for dnf " +
+					"with or without epoch and release); latest is the newest that the package " +
+					"manager knows of; left out, any will do"},
 			{Name: "root", Type: `Optional[Pattern[/\A\/.*[^\/]\z/]]`, Behaviour: schema.Parameter,
-				Description: "where it is installed, when not for the whole machine: a root directory for apt, dnf and apk, a virtual environment for pip, a prefix for npm"},
-			{Name: "source", Type: "Optional[String[1]]", Behaviour: schema.Parameter, Description: "a file or an address to install it from, such as /srv/app_1.2_amd64.deb"},
-			{Name: "options", Type: "Array[String[1]]", Default: []any{}, Behaviour: schema.Parameter, Description: "more arguments for the package manager when it installs"},
-			{Name: "configuration", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "purged, its configuration goes with it (apt)"},
+				Description: "where it is installed, when not for the whole machine: a root " +
+					"directory for apt, dnf and apk, a virtual environment for pip, a " +
+					"prefix for npm"},
+			{Name: "source", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
+				Description: "a file or an address to install it from, such as " +
+					"/srv/app_1.2_amd64.deb"},
+			{Name: "options", Type: "Array[String[1]]", Default: []any{},
+				Behaviour:   schema.Parameter,
+				Description: "more arguments for the package manager when it installs"},
+			{Name: "configuration", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
+				Description: "purged, its configuration goes with it (apt)"},
 		},
 		Features: []string{"batch", "discover"},
 		Timeout:  15 * time.Minute,
@@ -84,11 +97,19 @@ func Package() provider.Definition {
 		Validate: validate,
 	}
 	return provider.Define(t,
-		provider.Provider{Name: "apt", Description: "Debian and those like it", Preference: 50, Handler: handler{apt{}}, Needs: provider.Needs{Commands: []string{"apt-get", "dpkg-query"}}},
-		provider.Provider{Name: "dnf", Description: "Fedora, RHEL and those like them", Preference: 40, Handler: handler{dnf{}}, Needs: provider.Needs{Commands: []string{"dnf", "rpm"}}},
-		provider.Provider{Name: "apk", Description: "Alpine", Preference: 30, Handler: handler{apk{}}, Needs: provider.Needs{Commands: []string{"apk"}}},
-		provider.Provider{Name: "pip", Description: "Python; only by name", Handler: handler{pip{}}, Needs: provider.Needs{Check: named("pip")}},
-		provider.Provider{Name: "npm", Description: "Node.js, global or in a prefix; only by name", Handler: handler{npm{}}, Needs: provider.Needs{Commands: []string{"npm"}, Check: named("npm")}})
+		provider.Provider{Name: "apt", Description: "Debian and those like it", Preference: 50,
+			Handler: handler{apt{}},
+			Needs:   provider.Needs{Commands: []string{"apt-get", "dpkg-query"}}},
+		provider.Provider{Name: "dnf", Description: "Fedora, RHEL and those like them",
+			Preference: 40, Handler: handler{dnf{}},
+			Needs: provider.Needs{Commands: []string{"dnf", "rpm"}}},
+		provider.Provider{Name: "apk", Description: "Alpine", Preference: 30,
+			Handler: handler{apk{}}, Needs: provider.Needs{Commands: []string{"apk"}}},
+		provider.Provider{Name: "pip", Description: "Python; only by name", Handler: handler{pip{}},
+			Needs: provider.Needs{Check: named("pip")}},
+		provider.Provider{Name: "npm", Description: "Node.js, global or in a prefix; only by name",
+			Handler: handler{npm{}}, Needs: provider.Needs{Commands: []string{"npm"},
+				Check: named("npm")}})
 }
 
 // named makes a provider suit only resources that name it: a package of this name in another world
@@ -105,10 +126,17 @@ func named(name string) func(ctx *provider.Context) string {
 func validate(attrs map[string]any) []diag.Problem {
 	var out []diag.Problem
 	if attrs["source"] != nil && attrs["version"] == latest {
-		out = append(out, diag.Problem{Attribute: "version", Message: "a source has one version, so it has no latest one", Hint: "leave the version out, or write the one that the source has"})
+		out = append(out,
+			diag.Problem{Attribute: "version",
+				Message: "a source has one version, so it has no latest one",
+				Hint:    "leave the version out, or write the one that the source has"})
 	}
-	if source, _ := attrs["source"].(string); strings.HasPrefix(source, "-") || source != "" && !strings.Contains(source, "://") && !filepath.IsAbs(source) {
-		out = append(out, diag.Problem{Attribute: "source", Message: fmt.Sprintf("%q is neither an absolute path nor an address", source), Hint: "write /srv/x.deb or https://..."})
+	if source, _ := attrs["source"].(string); strings.HasPrefix(source, "-") ||
+		source != "" && !strings.Contains(source, "://") && !filepath.IsAbs(source) {
+		out = append(out,
+			diag.Problem{Attribute: "source",
+				Message: fmt.Sprintf("%q is neither an absolute path nor an address", source),
+				Hint:    "write /srv/x.deb or https://..."})
 	}
 	return out
 }
@@ -133,7 +161,8 @@ func placeOf(r provider.Resource) place {
 }
 
 func itemOf(r provider.Resource) item {
-	i := item{name: text(r, "package"), version: text(r, "version"), source: text(r, "source"), config: r.Attributes["configuration"] == true}
+	i := item{name: text(r, "package"), version: text(r, "version"), source: text(r, "source"),
+		config: r.Attributes["configuration"] == true}
 	if i.name == "" {
 		i.name = text(r, "name")
 	}
@@ -141,7 +170,9 @@ func itemOf(r provider.Resource) item {
 }
 
 // Read implements provider.Handler.
-func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (h handler) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	got := h.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
 	return got[0].Observation, got[0].Err
 }
@@ -149,7 +180,8 @@ func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider
 // ReadBatch implements provider.BatchReader: the package manager is asked once for each place.
 func (h handler) ReadBatch(_ context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
-	for _, group := range groups(len(items), func(i int) string { return placeOf(items[i].Resource).key() }) {
+	for _, group := range groups(len(items),
+		func(i int) string { return placeOf(items[i].Resource).key() }) {
 		first := items[group[0]]
 		p := placeOf(first.Resource)
 		have, err := h.manager.installed(first.Context, p)
@@ -164,17 +196,21 @@ func (h handler) ReadBatch(_ context.Context, items []provider.BatchRead) []prov
 				out[i].Err = provider.Errorf(provider.Retryable, "ask the package manager: %w", err)
 				continue
 			}
-			out[i].Observation = h.observe(itemOf(items[i].Resource), items[i].Resource.Purged, have, newest)
+			out[i].Observation = h.observe(itemOf(items[i].Resource), items[i].Resource.Purged,
+				have, newest)
 		}
 	}
 	return out
 }
 
-func (h handler) wantLatest(items []provider.BatchRead, group []int, have map[string]string) []string {
+func (h handler) wantLatest(
+	items []provider.BatchRead, group []int, have map[string]string,
+) []string {
 	var ask []string
 	for _, i := range group {
 		want := itemOf(items[i].Resource)
-		if want.version == latest && have[h.manager.canonical(want.name)] != "" && !items[i].Resource.Purged {
+		if want.version == latest && have[h.manager.canonical(want.name)] != "" &&
+			!items[i].Resource.Purged {
 			ask = append(ask, want.name)
 		}
 	}
@@ -182,7 +218,9 @@ func (h handler) wantLatest(items []provider.BatchRead, group []int, have map[st
 }
 
 // observe says what a package is. The newest reads as latest when that is what is wanted.
-func (h handler) observe(want item, purged bool, have, newest map[string]string) provider.Observation {
+func (h handler) observe(
+	want item, purged bool, have, newest map[string]string,
+) provider.Observation {
 	name := h.manager.canonical(want.name)
 	version, there := have[name]
 	if !there || version == "" && !(purged && want.config) {
@@ -191,7 +229,8 @@ func (h handler) observe(want item, purged bool, have, newest map[string]string)
 	if version == "" {
 		return provider.Observation{Exists: true} // its configuration is left, and is to go
 	}
-	if best := newest[name]; want.version == latest && (best == "" || best == version) || want.version != "" && want.version != latest && h.manager.satisfies(version, want.version) {
+	if best := newest[name]; want.version == latest && (best == "" || best == version) ||
+		want.version != "" && want.version != latest && h.manager.satisfies(version, want.version) {
 		version = want.version // where nothing newer is known what is there is the newest
 	}
 	return provider.Observation{Exists: true, Attributes: map[string]any{"version": version}}
@@ -213,12 +252,16 @@ func groups(n int, key func(i int) string) [][]int {
 }
 
 // Create implements provider.Handler.
-func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (h handler) Create(
+	ctx *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	return provider.Result{}, h.install(ctx, req.Resource)
 }
 
 // Update implements provider.Handler.
-func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (h handler) Update(
+	ctx *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	return provider.Result{}, h.install(ctx, req.Resource)
 }
 
@@ -227,7 +270,8 @@ func (h handler) install(ctx *provider.Context, rs ...provider.Resource) error {
 	for i, r := range rs {
 		items[i] = itemOf(r)
 		if ok, err := regexp.MatchString(h.manager.names(), items[i].name); err != nil || !ok {
-			return provider.Errorf(provider.NeedsChange, "%q is not a name of a package for this package manager", items[i].name)
+			return provider.Errorf(provider.NeedsChange,
+				"%q is not a name of a package for this package manager", items[i].name)
 		}
 	}
 	p := placeOf(rs[0])
@@ -249,7 +293,8 @@ func (h handler) despite(ctx *provider.Context, err error, visible bool, done fu
 	if ctx.Err() != nil || !visible || done() != nil {
 		return err
 	}
-	ctx.Warning("the package manager has done what was asked for, and fails for something else", "error", err)
+	ctx.Warning("the package manager has done what was asked for, and fails for something else",
+		"error", err)
 	return nil
 }
 
@@ -264,16 +309,22 @@ func (h handler) arrived(ctx *provider.Context, p place, items []item) error {
 	for _, i := range items {
 		switch version := have[h.manager.canonical(i.name)]; {
 		case version == "":
-			return provider.Errorf(provider.NeedsChange, "the package manager has done its work, and there is still no package %s: it took that for another name; say which package is meant", i.name)
+			return provider.Errorf(provider.NeedsChange,
+				"the package manager has done its work, and there is still no package %s: it "+
+					"took that for another name; say which package is meant", i.name)
 		case i.version != "" && i.version != latest && !h.manager.satisfies(version, i.version):
-			return provider.Errorf(provider.NeedsChange, "version %s of %s was installed where %s is wanted: write the version as the package manager does", version, i.name, i.version)
+			return provider.Errorf(provider.NeedsChange,
+				"version %s of %s was installed where %s is wanted: write the version as the "+
+					"package manager does", version, i.name, i.version)
 		}
 	}
 	return nil
 }
 
 // Delete implements provider.Handler.
-func (h handler) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+func (h handler) Delete(
+	ctx *provider.Context, req provider.DeleteRequest,
+) (provider.Result, error) {
 	return provider.Result{}, h.remove(ctx, req.Resource)
 }
 
@@ -285,7 +336,8 @@ func (h handler) remove(ctx *provider.Context, rs ...provider.Resource) error {
 	var items []item
 	for _, r := range rs {
 		i := itemOf(r)
-		if version, there := have[h.manager.canonical(i.name)]; there && (version != "" || i.config) {
+		if version, there := have[h.manager.canonical(i.name)]; there &&
+			(version != "" || i.config) {
 			items = append(items, i)
 		}
 	}
@@ -307,7 +359,8 @@ func (h handler) left(ctx *provider.Context, p place, items []item) error {
 		return err
 	}
 	for _, i := range items {
-		if version, there := have[h.manager.canonical(i.name)]; there && (version != "" || i.config) {
+		if version, there := have[h.manager.canonical(i.name)]; there &&
+			(version != "" || i.config) {
 			return fmt.Errorf("%s is still there", i.name)
 		}
 	}
@@ -331,7 +384,8 @@ func names(items []item) string {
 func (h handler) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	key := func(i int) string {
-		return fmt.Sprintf("%t %t %s", items[i].Change == diff.Purged, items[i].Resource.Attributes["configuration"] == true, placeOf(items[i].Resource).key())
+		return fmt.Sprintf("%t %t %s", items[i].Change == diff.Purged,
+			items[i].Resource.Attributes["configuration"] == true, placeOf(items[i].Resource).key())
 	}
 	for _, group := range groups(len(items), key) {
 		rs := make([]provider.Resource, len(group))
@@ -347,7 +401,8 @@ func (h handler) ApplyBatch(ctx context.Context, items []provider.BatchChange) [
 			continue
 		}
 		for k, i := range group {
-			if len(group) == 1 || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			if len(group) == 1 || errors.Is(err, context.Canceled) ||
+				errors.Is(err, context.DeadlineExceeded) {
 				out[i].Err = err
 				continue
 			}
@@ -372,7 +427,8 @@ func (h handler) List(ctx *provider.Context, found func(provider.Found) error) e
 		if version == "" {
 			continue
 		}
-		if err := found(provider.Found{Attributes: map[string]any{"name": name, "version": version}}); err != nil {
+		if err := found(provider.Found{Attributes: map[string]any{"name": name,
+			"version": version}}); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,9 @@ func (m dnf) installed(ctx *provider.Context, p place) (map[string]string, error
 	if p.root != "" && !exists(p.root) {
 		return nil, nil // dnf makes it
 	}
-	out, err := tool.Run(ctx, nil, append(m.rpm(p), "-qa", "--qf", `%{NAME}\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\n%{NAME}.%{ARCH}\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\n`)...)
+	out, err := tool.Run(ctx, nil,
+		append(m.rpm(p), "-qa", "--qf",
+			`%{NAME}\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\n%{NAME}.%{ARCH}\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\n`)...)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +60,8 @@ func (dnf) run(ctx *provider.Context, p place, args ...string) (string, error) {
 }
 
 func (m dnf) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {
-	out, err := m.run(ctx, p, append([]string{"repoquery", "--latest-limit=1", "--qf", "%{name}\t%{evr}\n"}, names...)...)
+	out, err := m.run(ctx, p,
+		append([]string{"repoquery", "--latest-limit=1", "--qf", "%{name}\t%{evr}\n"}, names...)...)
 	return tabbed(out), err
 }
 
@@ -92,15 +95,17 @@ func (m dnf) install(ctx *provider.Context, p place, items []item) error {
 		}
 	}
 	_, err := m.run(ctx, p, args...)
-	if err == nil || !strings.Contains(err.Error(), "nable to find a match") && !strings.Contains(err.Error(), "No match for argument") {
+	if err == nil || !strings.Contains(err.Error(), "nable to find a match") &&
+		!strings.Contains(err.Error(), "No match for argument") {
 		return err
 	}
 	// What it knows of repositories may be old: it asks them anew, once for all that is missing.
-	_, refresh := provider.Cached(ctx, provider.Key{Name: "refresh", Args: []any{p.root}}, provider.Keep{For: refreshed}, func(ctx *provider.Context) (bool, error) {
-		ctx.Info("fetch the lists of packages")
-		_, err := m.run(ctx, p, "makecache", "--refresh")
-		return true, err
-	})
+	_, refresh := provider.Cached(ctx, provider.Key{Name: "refresh", Args: []any{p.root}},
+		provider.Keep{For: refreshed}, func(ctx *provider.Context) (bool, error) {
+			ctx.Info("fetch the lists of packages")
+			_, err := m.run(ctx, p, "makecache", "--refresh")
+			return true, err
+		})
 	if refresh != nil {
 		ctx.Warning("the lists of packages cannot be fetched", "error", refresh)
 	}
@@ -117,7 +122,9 @@ func (m dnf) remove(ctx *provider.Context, p place, items []item) error {
 	}
 	if _, err := tool.Run(ctx, nil, test...); err != nil {
 		if strings.Contains(err.Error(), "is needed by") {
-			return provider.Errorf(provider.NeedsChange, "it is needed by others, which would be removed, too; purge those as well, or keep them all: %w", err)
+			return provider.Errorf(provider.NeedsChange,
+				"it is needed by others, which would be removed, too; purge those as well, or "+
+					"keep them all: %w", err)
 		}
 		return err
 	}
@@ -153,7 +160,8 @@ type apk struct{}
 
 func (apk) installed(_ *provider.Context, p place) (map[string]string, error) {
 	raw, err := os.ReadFile(filepath.Join("/", p.root, "lib/apk/db/installed"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // nothing is installed in a root that is yet to be
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// nothing is installed in a root that is yet to be
 		return nil, err
 	}
 	return apkDatabase(string(raw)), nil
@@ -200,7 +208,8 @@ func apkPolicy(out string) map[string]string {
 			name = n
 			continue
 		}
-		if version, ok := strings.CutSuffix(strings.TrimSpace(line), ":"); ok && found[name] == "" && name != "" {
+		if version, ok := strings.CutSuffix(strings.TrimSpace(line), ":"); ok &&
+			found[name] == "" && name != "" {
 			found[name] = version
 		}
 	}

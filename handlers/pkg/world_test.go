@@ -15,8 +15,10 @@ import (
 // for who is not.
 func TestMain(m *testing.M) {
 	if os.Getuid() != 0 && os.Getenv("PKGTEST_INSIDE") == "" {
-		cmd := exec.CommandContext(context.Background(), "unshare", append([]string{"--user", "--map-root-user", "--mount"}, os.Args...)...)
-		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "PKGTEST_INSIDE=yes"), os.Stdout, os.Stderr
+		cmd := exec.CommandContext(context.Background(), "unshare",
+			append([]string{"--user", "--map-root-user", "--mount"}, os.Args...)...)
+		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "PKGTEST_INSIDE=yes"), os.Stdout,
+			os.Stderr
 		if err := cmd.Run(); err != nil {
 			fmt.Fprintln(os.Stderr, "as root of a namespace:", err)
 			os.Exit(1)
@@ -73,7 +75,9 @@ func (r *repository) add(t *testing.T, packages ...string) {
 		name, rest, _ := strings.Cut(p, " ")
 		version, needs, _ := strings.Cut(rest, " ")
 		dir := filepath.Join(t.TempDir(), name)
-		control := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: T <t@example.com>\nDescription: a test\n", name, version)
+		control := fmt.Sprintf(
+			"Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: T <t@example.com>\n"+
+				"Description: a test\n", name, version)
 		switch {
 		case needs == "Conffile":
 			write(t, filepath.Join(dir, "DEBIAN", "conffiles"), "/etc/"+name+"\n")
@@ -88,7 +92,8 @@ func (r *repository) add(t *testing.T, packages ...string) {
 		}
 		write(t, filepath.Join(dir, "DEBIAN", "control"), control)
 		write(t, filepath.Join(dir, "usr", "share", name, "version"), version)
-		command(t, r.dir, "dpkg-deb", "--build", "--root-owner-group", "-Znone", dir, r.deb(name, version))
+		command(t, r.dir, "dpkg-deb", "--build", "--root-owner-group", "-Znone", dir,
+			r.deb(name, version))
 	}
 	debs, err := filepath.Glob(filepath.Join(r.dir, "*.deb"))
 	if err != nil {
@@ -100,7 +105,9 @@ func (r *repository) add(t *testing.T, packages ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list += command(t, r.dir, "dpkg-deb", "--field", deb) + fmt.Sprintf("Filename: ./%s\nSize: %d\nSHA256: %x\n\n", filepath.Base(deb), len(raw), sha256.Sum256(raw))
+		list += command(t, r.dir, "dpkg-deb", "--field", deb) +
+			fmt.Sprintf("Filename: ./%s\nSize: %d\nSHA256: %x\n\n", filepath.Base(deb), len(raw),
+				sha256.Sum256(raw))
 	}
 	write(t, filepath.Join(r.dir, "Packages"), list)
 }
@@ -113,7 +120,9 @@ func (r *repository) deb(name, version string) string {
 // known.
 func (r *repository) root(t *testing.T, dir string) string {
 	t.Helper()
-	for _, d := range []string{"var/lib/apt/lists/partial", "var/cache/apt/archives/partial", "etc/apt/apt.conf.d", "etc/apt/preferences.d", "etc/apt/trusted.gpg.d", "var/log/apt", "var/lib/dpkg/info", "var/lib/dpkg/updates"} {
+	for _, d := range []string{"var/lib/apt/lists/partial", "var/cache/apt/archives/partial",
+		"etc/apt/apt.conf.d", "etc/apt/preferences.d", "etc/apt/trusted.gpg.d", "var/log/apt",
+		"var/lib/dpkg/info", "var/lib/dpkg/updates"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -121,6 +130,7 @@ func (r *repository) root(t *testing.T, dir string) string {
 	write(t, filepath.Join(dir, "var/lib/dpkg/status"), "")
 	write(t, filepath.Join(dir, "etc/apt/sources.list"), "deb [trusted=yes] file:"+r.dir+" ./\n")
 	// A disk that is waited for makes dpkg ten times slower, and says nothing here.
-	write(t, filepath.Join(dir, "etc/apt/apt.conf.d/test"), "DPkg::Options:: \"--force-unsafe-io\";\nAPT::Sandbox::User \"root\";\n")
+	write(t, filepath.Join(dir, "etc/apt/apt.conf.d/test"),
+		"DPkg::Options:: \"--force-unsafe-io\";\nAPT::Sandbox::User \"root\";\n")
 	return dir
 }

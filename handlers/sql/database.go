@@ -23,26 +23,39 @@ type database struct{}
 func Database() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
-			Name:        "sql::Database",
-			Description: "A database of a PostgreSQL server, which the agent stands for, or runs. Purging it removes all that is in it. What is not said stays as it is.",
-			Transports:  transports(),
-			Machine:     true,
+			Name: "sql::Database",
+			Description: "A database of a PostgreSQL server, which the agent stands for, or " +
+				"runs. Purging it removes all that is in it. What is not said stays as it is.",
+			Transports: transports(),
+			Machine:    true,
 			Attributes: []schema.Attribute{
-				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "its name, exactly as the server keeps it"},
-				{Name: "owner", Type: "Optional[" + nameType + "]", Description: "the role that owns it"},
-				{Name: "encoding", Type: `Optional[Pattern[/\A[A-Z0-9_]+\z/]]`, Behaviour: schema.InitOnly, Description: "the encoding, as the server spells it: UTF8"},
-				{Name: "locale", Type: "Optional[String[1]]", Behaviour: schema.InitOnly, Description: "the locale of order and characters, such as C or de_DE.UTF-8"},
-				{Name: "template", Type: "Optional[" + nameType + "]", Behaviour: schema.Parameter, Description: "the database it is made as a copy of; unless said template0 where encoding or locale is said, and else template1"},
-				{Name: "extensions", Type: "Optional[Array[String[1]]]", Description: "extensions that are there; others stay"},
-				{Name: "connection_limit", Type: "Optional[Integer[-1, 2147483647]]", Description: "the most connections; -1 for no limit"},
+				{Name: "name", Type: nameType, Behaviour: schema.Namevar,
+					Description: "its name, exactly as the server keeps it"},
+				{Name: "owner", Type: "Optional[" + nameType + "]",
+					Description: "the role that owns it"},
+				{Name: "encoding", Type: `Optional[Pattern[/\A[A-Z0-9_]+\z/]]`,
+					Behaviour:   schema.InitOnly,
+					Description: "the encoding, as the server spells it: UTF8"},
+				{Name: "locale", Type: "Optional[String[1]]", Behaviour: schema.InitOnly,
+					Description: "the locale of order and characters, such as C or de_DE.UTF-8"},
+				{Name: "template", Type: "Optional[" + nameType + "]", Behaviour: schema.Parameter,
+					Description: "the database it is made as a copy of; unless said template0 " +
+						"where encoding or locale is said, and else template1"},
+				{Name: "extensions", Type: "Optional[Array[String[1]]]",
+					Description: "extensions that are there; others stay"},
+				{Name: "connection_limit", Type: "Optional[Integer[-1, 2147483647]]",
+					Description: "the most connections; -1 for no limit"},
 				{Name: "comment", Type: "Optional[String]", Description: "what it is for"},
-				{Name: "force", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "true: purging it ends the connections to it"},
+				{Name: "force", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
+					Description: "true: purging it ends the connections to it"},
 			},
 			Features: []string{"batch", "discover"},
 			Validate: validDatabase,
 			Relations: []schema.Relation{
-				{Kind: schema.Require, Type: "sql::Role", Keys: map[string]string{"name": "$owner"}},
-				{Kind: schema.Require, Type: "sql::Database", Keys: map[string]string{"name": "$template"}},
+				{Kind: schema.Require, Type: "sql::Role",
+					Keys: map[string]string{"name": "$owner"}},
+				{Kind: schema.Require, Type: "sql::Database",
+					Keys: map[string]string{"name": "$template"}},
 			},
 		},
 		Handler: database{},
@@ -59,7 +72,9 @@ func reserved(name string) bool {
 }
 
 // Read implements provider.Handler.
-func (d database) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (d database) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	out := d.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
 	return out[0].Observation, out[0].Err
 }
@@ -69,13 +84,17 @@ func (database) ReadBatch(ctx context.Context, items []provider.BatchRead) []pro
 	return batch(ctx, items, readDatabase)
 }
 
-func readDatabase(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error) {
+func readDatabase(
+	ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource,
+) (provider.Observation, error) {
 	name := text(r, "name")
 	if err := printable(name); err != nil {
 		return provider.Observation{}, err
 	}
-	rows, err := query(ctx, pg, `SELECT pg_catalog.pg_get_userbyid(datdba), pg_catalog.pg_encoding_to_char(encoding), datcollate, datctype, datconnlimit,
-		pg_catalog.shobj_description(oid, 'pg_database') FROM pg_catalog.pg_database WHERE datname = $1`, name)
+	rows, err := query(ctx, pg,
+		`SELECT pg_catalog.pg_get_userbyid(datdba), pg_catalog.pg_encoding_to_char(encoding), datcollate, datctype, datconnlimit,
+		pg_catalog.shobj_description(oid, 'pg_database') FROM pg_catalog.pg_database WHERE datname = $1`,
+		name)
 	if err != nil {
 		return provider.Observation{}, failure("read the database "+name, err)
 	}
@@ -91,19 +110,22 @@ func readDatabase(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r prov
 		if r.Purged { // it can still be dropped, and that is all
 			return provider.Observation{Exists: true, Attributes: map[string]any{}}, nil
 		}
-		return provider.Observation{}, provider.Errorf(provider.Retryable, "read the database %s: %w", name, errDropping)
+		return provider.Observation{}, provider.Errorf(provider.Retryable,
+			"read the database %s: %w", name, errDropping)
 	}
 	locale := string(row[2])
 	if ctype := string(row[3]); ctype != locale {
 		locale += ", with the characters of " + ctype
 	}
-	attrs := map[string]any{"owner": string(row[0]), "encoding": string(row[1]), "locale": locale, "connection_limit": limit, "comment": string(row[5])}
+	attrs := map[string]any{"owner": string(row[0]), "encoding": string(row[1]), "locale": locale,
+		"connection_limit": limit, "comment": string(row[5])}
 	if want, ok := texts(r.Attributes, "extensions"); ok && !r.Purged {
 		have, err := extensions(ctx, c, name)
 		if err != nil {
 			return provider.Observation{}, failure("read the extensions of the database "+name, err)
 		}
-		attrs["extensions"] = list(slices.DeleteFunc(want, func(w string) bool { return !slices.Contains(have, w) }))
+		attrs["extensions"] = list(slices.DeleteFunc(want,
+			func(w string) bool { return !slices.Contains(have, w) }))
 	}
 	return provider.Observation{Exists: true, Attributes: attrs}, nil
 }
@@ -112,7 +134,8 @@ func readDatabase(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r prov
 // a drop which was cut off has left: it can be dropped, and nothing else.
 const dropping = -2
 
-var errDropping = errors.New("it is being dropped, or a drop of it was cut off; if it stays so, DROP DATABASE removes what is left of it, and so does purging it")
+var errDropping = errors.New("it is being dropped, or a drop of it was cut off; if it stays so, " +
+	"DROP DATABASE removes what is left of it, and so does purging it")
 
 func extensions(ctx context.Context, c *conn.Conn, name string) (out []string, err error) {
 	err = c.Do(ctx, name, func(pg *pgconn.PgConn) error {
@@ -127,13 +150,16 @@ func extensions(ctx context.Context, c *conn.Conn, name string) (out []string, e
 
 // Create implements provider.Handler. What has come to be there meanwhile is brought to what is
 // wanted.
-func (d database) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (d database) Create(
+	ctx *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	c, err := connection(ctx)
 	if err != nil {
 		return provider.Result{}, err
 	}
 	r := req.Resource
-	if err := printable(text(r, "name"), text(r, "owner"), text(r, "template"), text(r, "locale"), text(r, "comment")); err != nil {
+	if err := printable(text(r, "name"), text(r, "owner"), text(r, "template"), text(r, "locale"),
+		text(r, "comment")); err != nil {
 		return provider.Result{}, err
 	}
 	if err := knownEncoding(ctx, c, text(r, "encoding")); err != nil {
@@ -186,7 +212,9 @@ func createDatabase(r provider.Resource) string {
 }
 
 // Update implements provider.Handler.
-func (d database) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (d database) Update(
+	ctx *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	c, err := connection(ctx)
 	if err != nil {
 		return provider.Result{}, err
@@ -207,12 +235,16 @@ func (d database) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Reso
 	}
 	name := text(r, "name")
 	if !have.Exists {
-		return provider.Errorf(provider.Retryable, "the database %s has gone while it was changed", name)
+		return provider.Errorf(provider.Retryable, "the database %s has gone while it was changed",
+			name)
 	}
-	diffs := differences(r.Attributes, have.Attributes, "owner", "encoding", "locale", "connection_limit", "comment", "extensions")
+	diffs := differences(r.Attributes, have.Attributes, "owner", "encoding", "locale",
+		"connection_limit", "comment", "extensions")
 	for _, fixed := range []string{"encoding", "locale"} {
 		if _, differs := diffs[fixed]; differs {
-			return provider.Errorf(provider.NeedsChange, "the database %s exists, and its %s can only be set when it is created", name, fixed)
+			return provider.Errorf(provider.NeedsChange,
+				"the database %s exists, and its %s can only be set when it is created", name,
+				fixed)
 		}
 	}
 	var todo []string
@@ -220,7 +252,8 @@ func (d database) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Reso
 		todo = append(todo, "ALTER DATABASE "+ident(name)+" OWNER TO "+ident(text(r, "owner")))
 	}
 	if d, differs := diffs["connection_limit"]; differs {
-		todo = append(todo, fmt.Sprintf("ALTER DATABASE %s CONNECTION LIMIT %d", ident(name), d.Desired))
+		todo = append(todo, fmt.Sprintf("ALTER DATABASE %s CONNECTION LIMIT %d", ident(name),
+			d.Desired))
 	}
 	if _, differs := diffs["comment"]; differs {
 		todo = append(todo, "COMMENT ON DATABASE "+ident(name)+" IS "+comment(text(r, "comment")))
@@ -265,7 +298,8 @@ func differences(want, have map[string]any, names ...string) map[string]diff.Dif
 func (database) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
 	name := text(req.Resource, "name")
 	if reserved(name) {
-		return provider.Result{}, provider.Errorf(provider.NeedsChange, "the server needs the database %s", name)
+		return provider.Result{}, provider.Errorf(provider.NeedsChange,
+			"the server needs the database %s", name)
 	}
 	c, err := connection(ctx)
 	if err != nil {
@@ -277,7 +311,9 @@ func (database) Delete(ctx *provider.Context, req provider.DeleteRequest) (provi
 	}
 	err = change(ctx, c, "", statement)
 	if is(err, objectInUse) {
-		return provider.Result{}, provider.Errorf(provider.Retryable, "drop the database %s: %s; `force: true` ends the connections to it", name, conn.Text(err))
+		return provider.Result{}, provider.Errorf(provider.Retryable,
+			"drop the database %s: %s; `force: true` ends the connections to it", name,
+			conn.Text(err))
 	}
 	return provider.Result{}, failure("drop the database "+name, err)
 }

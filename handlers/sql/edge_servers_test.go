@@ -21,7 +21,9 @@ import (
 )
 
 // apply does what the engine does with one resource, once.
-func apply(t *testing.T, d provider.Definition, c any, attrs m, purged bool) (diff.Change, map[string]diff.Diff, *providertest.Host, error) {
+func apply(
+	t *testing.T, d provider.Definition, c any, attrs m, purged bool,
+) (diff.Change, map[string]diff.Diff, *providertest.Host, error) {
 	t.Helper()
 	registry, err := schema.NewRegistry(resolved(d).Type)
 	if err != nil {
@@ -58,7 +60,8 @@ func apply(t *testing.T, d provider.Definition, c any, attrs m, purged bool) (di
 	if len(diffs) == 0 {
 		return diff.NoChange, nil, host, nil
 	}
-	_, err = d.Handler.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs, Changes: diffs})
+	_, err = d.Handler.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs,
+		Changes: diffs})
 	return diff.Updated, diffs, host, err
 }
 
@@ -80,14 +83,18 @@ func TestPasswords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, password := range []string{"plain", `q'uo"te\ $1`, "pä ß\u00a0w", "ﬁ ligature ²", "soft\u00adhyphen", "\x07bell", "ü"} {
+	for i, password := range []string{"plain", `q'uo"te\ $1`, "pä ß\u00a0w", "ﬁ ligature ²",
+		"soft\u00adhyphen", "\x07bell", "ü"} {
 		attrs := m{"name": "pw_user", "password": password, "comment": "x"}
 		first := diff.Updated
 		if i == 0 {
 			first = diff.Created
 		}
-		steps := []passwordStep{{c, "", first}, {c, "", diff.NoChange}, {lesser, "", diff.NoChange}, {c, "ALTER ROLE pw_user PASSWORD 'drift'", diff.Updated}, {lesser, "ALTER ROLE pw_user PASSWORD 'drift'", diff.Updated},
-			{c, "", diff.NoChange}, {lesser, "ALTER ROLE pw_user PASSWORD NULL", diff.Updated}, {c, "", diff.NoChange}}
+		steps := []passwordStep{{c, "", first}, {c, "", diff.NoChange}, {lesser, "", diff.NoChange},
+			{c, "ALTER ROLE pw_user PASSWORD 'drift'", diff.Updated},
+			{lesser, "ALTER ROLE pw_user PASSWORD 'drift'", diff.Updated},
+			{c, "", diff.NoChange}, {lesser, "ALTER ROLE pw_user PASSWORD NULL", diff.Updated},
+			{c, "", diff.NoChange}}
 		if i > 0 {
 			steps = steps[:2]
 		}
@@ -95,13 +102,19 @@ func TestPasswords(t *testing.T) {
 			if step.before != "" {
 				must(t, c, "", step.before)
 			}
-			if change, diffs, host, err := apply(t, Role(), step.c, attrs, false); err != nil || change != step.change || strings.Contains(host.Output(), password+" ") {
-				t.Errorf("%q: %q after %q, %v, %v, %v", password, change, step.before, diffs, err, host.Lines())
+			if change, diffs, host, err := apply(t, Role(), step.c, attrs, false); err != nil ||
+				change != step.change || strings.Contains(host.Output(), password+" ") {
+				t.Errorf("%q: %q after %q, %v, %v, %v", password, change, step.before, diffs, err,
+					host.Lines())
 			}
 		}
-		psql := exec.CommandContext(t.Context(), filepath.Join(bin, "psql"), "-X", "-h", "127.0.0.1", "-p", own.port, "-U", "pw_user", "-d", "postgres", "-Atc", "SELECT current_user")
-		psql.Env = append(os.Environ(), "PGPASSWORD="+password, "LC_ALL=C.UTF-8", "PGCLIENTENCODING=UTF8")
-		if out, err := psql.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "pw_user" {
+		psql := exec.CommandContext(t.Context(), filepath.Join(bin, "psql"), "-X", "-h",
+			"127.0.0.1", "-p", own.port, "-U", "pw_user", "-d", "postgres", "-Atc",
+			"SELECT current_user")
+		psql.Env = append(os.Environ(), "PGPASSWORD="+password, "LC_ALL=C.UTF-8",
+			"PGCLIENTENCODING=UTF8")
+		if out, err := psql.CombinedOutput(); err != nil ||
+			strings.TrimSpace(string(out)) != "pw_user" {
 			t.Errorf("%q: psql says %s (%v)", password, out, err)
 		}
 	}
@@ -110,7 +123,8 @@ func TestPasswords(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, expected := range []diff.Change{diff.Updated, diff.NoChange} {
-		if change, _, _, err := apply(t, Role(), c, m{"name": "pw_user", "password": v}, false); change != expected || err != nil {
+		if change, _, _, err := apply(t, Role(), c, m{"name": "pw_user", "password": v},
+			false); change != expected || err != nil {
 			t.Errorf("a verifier: %q, %v", change, err)
 		}
 	}
@@ -125,32 +139,39 @@ func TestOwned(t *testing.T) {
 	c := connect(t, &conn.Sessions{}, nil)
 	must(t, c, "", "CREATE ROLE heir", "CREATE DATABASE owned_there", "CREATE TABLE t (a int)")
 	for _, policy := range []string{ownedRefuse, ownedReassign, ownedDrop} {
-		must(t, c, "", `CREATE ROLE "own""er"`, `CREATE DATABASE "owned ""db" OWNER "own""er"`, `GRANT SELECT ON t TO "own""er"`)
-		must(t, c, "owned_there", `CREATE TABLE public.it (a int)`, `ALTER TABLE public.it OWNER TO "own""er"`)
+		must(t, c, "", `CREATE ROLE "own""er"`, `CREATE DATABASE "owned ""db" OWNER "own""er"`,
+			`GRANT SELECT ON t TO "own""er"`)
+		must(t, c, "owned_there", `CREATE TABLE public.it (a int)`,
+			`ALTER TABLE public.it OWNER TO "own""er"`)
 		attrs := m{"name": `own"er`, "owned": policy}
 		if policy == ownedReassign {
 			attrs["reassign_to"] = "heir"
 		}
 		if policy == ownedDrop { // databases are never dropped
-			if _, _, _, err := apply(t, Role(), c, attrs, true); provider.ClassOf(err) != provider.NeedsChange {
+			if _, _, _, err := apply(t, Role(), c, attrs,
+				true); provider.ClassOf(err) != provider.NeedsChange {
 				t.Errorf("a database was dropped with its owner: %v", err)
 			}
 			must(t, c, "", `ALTER DATABASE "owned ""db" OWNER TO heir`)
 		}
 		change, _, _, err := apply(t, Role(), c, attrs, true)
 		if policy == ownedRefuse {
-			if provider.ClassOf(err) != provider.NeedsChange || !strings.Contains(err.Error(), "owned") {
+			if provider.ClassOf(err) != provider.NeedsChange ||
+				!strings.Contains(err.Error(), "owned") {
 				t.Errorf("%s: %v", policy, err)
 			}
-			_, _, _, err = apply(t, Role(), c, m{"name": `own"er`, "owned": ownedReassign, "reassign_to": "heir"}, true)
+			_, _, _, err = apply(t, Role(), c, m{"name": `own"er`, "owned": ownedReassign,
+				"reassign_to": "heir"}, true)
 		} else if change != diff.Purged {
 			t.Errorf("%s: %q, %v", policy, change, err)
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", policy, err)
 		}
-		is, err := ask(t.Context(), c, "owned_there", "SELECT tableowner FROM pg_tables WHERE tablename = 'it'")
-		if want := map[string]string{ownedRefuse: "heir", ownedReassign: "heir", ownedDrop: ""}[policy]; is != want || err != nil {
+		is, err := ask(t.Context(), c, "owned_there",
+			"SELECT tableowner FROM pg_tables WHERE tablename = 'it'")
+		if want := map[string]string{ownedRefuse: "heir", ownedReassign: "heir",
+			ownedDrop: ""}[policy]; is != want || err != nil {
 			t.Errorf("%s: the table is %q's, expected %q", policy, is, want)
 		}
 		must(t, c, "owned_there", "DROP TABLE IF EXISTS public.it")
@@ -164,10 +185,13 @@ func TestDatabaseInUse(t *testing.T) {
 	c := connect(t, &conn.Sessions{}, nil)
 	must(t, c, "", "CREATE DATABASE busy", "CREATE TABLE kept (a int)")
 	err := c.Do(t.Context(), "busy", func(*pgconn.PgConn) error {
-		if _, _, _, err := apply(t, Database(), c, m{"name": "busy"}, true); provider.ClassOf(err) != provider.Retryable || !strings.Contains(err.Error(), "force: true") {
+		if _, _, _, err := apply(t, Database(), c, m{"name": "busy"},
+			true); provider.ClassOf(err) != provider.Retryable ||
+			!strings.Contains(err.Error(), "force: true") {
 			t.Errorf("in use: %v", err)
 		}
-		if change, _, _, err := apply(t, Database(), c, m{"name": "busy", "force": true}, true); change != diff.Purged || err != nil {
+		if change, _, _, err := apply(t, Database(), c, m{"name": "busy", "force": true},
+			true); change != diff.Purged || err != nil {
 			t.Errorf("forced: %q, %v", change, err)
 		}
 		return nil
@@ -175,7 +199,8 @@ func TestDatabaseInUse(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if _, _, _, err := apply(t, Database(), c, m{"name": "postgres"}, true); provider.ClassOf(err) != provider.NeedsChange {
+	if _, _, _, err := apply(t, Database(), c, m{"name": "postgres"},
+		true); provider.ClassOf(err) != provider.NeedsChange {
 		t.Errorf("the server's own database: %v", err)
 	}
 	for name, c2 := range map[string]struct {
@@ -183,26 +208,36 @@ func TestDatabaseInUse(t *testing.T) {
 		attrs m
 		class provider.Class
 	}{
-		"an owner that is not there":      {Database(), m{"name": "edge", "owner": "nobody there"}, provider.Retryable},
-		"an encoding that is none":        {Database(), m{"name": "edge", "encoding": "UTF9"}, provider.NeedsChange},
-		"a locale that is none":           {Database(), m{"name": "edge", "locale": "C'; DROP TABLE kept; --"}, provider.NeedsChange},
-		"an extension that is none":       {Database(), m{"name": "edge2", "extensions": []any{`x"; DROP TABLE kept; --`}}, provider.NeedsChange},
-		"a group that is not there":       {Role(), m{"name": "edge", "member_of": []any{"nobody there"}}, provider.Retryable},
-		"a comment that cannot be stored": {Role(), m{"name": "edge", "comment": "a\x00b"}, provider.NeedsChange},
-		"an agent of this machine":        {Role(), m{"name": "edge"}, provider.NeedsChange},
+		"an owner that is not there": {Database(), m{"name": "edge", "owner": "nobody there"},
+			provider.Retryable},
+		"an encoding that is none": {Database(), m{"name": "edge", "encoding": "UTF9"},
+			provider.NeedsChange},
+		"a locale that is none": {Database(),
+			m{"name": "edge", "locale": "C'; DROP TABLE kept; --"}, provider.NeedsChange},
+		"an extension that is none": {Database(),
+			m{"name": "edge2", "extensions": []any{`x"; DROP TABLE kept; --`}},
+			provider.NeedsChange},
+		"a group that is not there": {Role(),
+			m{"name": "edge", "member_of": []any{"nobody there"}}, provider.Retryable},
+		"a comment that cannot be stored": {Role(), m{"name": "edge", "comment": "a\x00b"},
+			provider.NeedsChange},
+		"an agent of this machine": {Role(), m{"name": "edge"}, provider.NeedsChange},
 	} {
 		var with any = c
 		if strings.Contains(name, "agent") {
 			with = "no server"
 		}
-		if _, _, _, err := apply(t, c2.d, with, c2.attrs, false); err == nil || provider.ClassOf(err) != c2.class {
+		if _, _, _, err := apply(t, c2.d, with, c2.attrs, false); err == nil ||
+			provider.ClassOf(err) != c2.class {
 			t.Errorf("%s: %v is %s, expected %s", name, err, provider.ClassOf(err), c2.class)
 		}
 	}
-	if there, err := ask(t.Context(), c, "", "SELECT count(*) FROM pg_roles WHERE rolname = 'edge'"); there != "0" || err != nil {
+	if there, err := ask(t.Context(), c, "",
+		"SELECT count(*) FROM pg_roles WHERE rolname = 'edge'"); there != "0" || err != nil {
 		t.Errorf("half a role was made: %s, %v", there, err)
 	}
-	if there, err := ask(t.Context(), c, "", "SELECT count(*) FROM kept"); there != "0" || err != nil {
+	if there, err := ask(t.Context(), c, "", "SELECT count(*) FROM kept"); there != "0" ||
+		err != nil {
 		t.Errorf("a name became a statement: %v", err)
 	}
 }
@@ -216,27 +251,34 @@ func TestRefused(t *testing.T) {
 		kind    fault.Kind
 		class   provider.Class
 	}{
-		"a wrong password":  {m{"password": "wr0ng s3cr3t"}, false, fault.Denied, provider.Terminal},
-		"nobody knows it":   {m{"tls": "full"}, false, fault.Denied, provider.Terminal},
-		"another name":      {m{"tls": "full", "ca": own.ca, "host": "localhost"}, false, fault.Denied, provider.Terminal},
+		"a wrong password": {m{"password": "wr0ng s3cr3t"}, false, fault.Denied,
+			provider.Terminal},
+		"nobody knows it": {m{"tls": "full"}, false, fault.Denied, provider.Terminal},
+		"another name": {m{"tls": "full", "ca": own.ca, "host": "localhost"}, false,
+			fault.Denied, provider.Terminal},
 		"nobody there":      {m{"port": int64(1)}, false, fault.Unavailable, provider.Retryable},
 		"a guarded process": {nil, true, fault.Denied, provider.Terminal},
 	} {
 		conn := connect(t, &conn.Sessions{Guarded: c.guarded}, c.options)
-		if err := conn.Verify(t.Context()); !fault.Is(err, c.kind) || strings.Contains(err.Error(), "s3cr3t") {
+		if err := conn.Verify(t.Context()); !fault.Is(err, c.kind) ||
+			strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, _, _, err := apply(t, Role(), conn, m{"name": "edge"}, false); err == nil || provider.ClassOf(err) != c.class || strings.Contains(err.Error(), "s3cr3t") {
+		if _, _, _, err := apply(t, Role(), conn, m{"name": "edge"}, false); err == nil ||
+			provider.ClassOf(err) != c.class || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%s: %v is %s", name, err, provider.ClassOf(err))
 		}
 	}
-	for name, options := range map[string]m{"with a certificate that is checked": {"tls": "full", "ca": own.ca}, "with any": {"tls": "encrypt"}} {
+	for name, options := range map[string]m{"with a certificate that is checked": {"tls": "full",
+		"ca": own.ca}, "with any": {"tls": "encrypt"}} {
 		c := connect(t, &conn.Sessions{}, options)
-		if on, err := ask(t.Context(), c, "", "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"); on != "t" || err != nil {
+		if on, err := ask(t.Context(), c, "",
+			"SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"); on != "t" || err != nil {
 			t.Errorf("%s: TLS is %q, %v", name, on, err)
 		}
 	}
-	if facts, err := connect(t, &conn.Sessions{}, nil).Facts(t.Context()); err != nil || facts["postgresql.version"] == "" {
+	if facts, err := connect(t, &conn.Sessions{}, nil).Facts(t.Context()); err != nil ||
+		facts["postgresql.version"] == "" {
 		t.Errorf("facts are %v, %v", facts, err)
 	}
 }

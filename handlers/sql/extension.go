@@ -21,23 +21,36 @@ type extension struct{}
 func Extension() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
-			Name:        "sql::Extension",
-			Description: "An extension in a database of a PostgreSQL server, which the agent stands for, or runs. What it needs is added with it. Its files have to be on the server.",
-			Transports:  transports(),
-			Machine:     true,
+			Name: "sql::Extension",
+			Description: "An extension in a database of a PostgreSQL server, which the agent " +
+				"stands for, or runs. What it needs is added with it. Its files have to be on " +
+				"the server.",
+			Transports: transports(),
+			Machine:    true,
 			Attributes: []schema.Attribute{
-				{Name: "database", Type: nameType, Behaviour: schema.Namevar, Description: "the database that it is in"},
-				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "its name, exactly as the server keeps it"},
-				{Name: "version", Type: "Optional[String[1]]", Description: "exactly this version; latest is the newest that the server has; left out, any will do"},
-				{Name: "schema", Type: "Optional[" + nameType + "]", Description: "the schema that its objects are in"},
-				{Name: "cascade", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "true: purging it removes what needs it"},
+				{Name: "database", Type: nameType, Behaviour: schema.Namevar,
+					Description: "the database that it is in"},
+				{Name: "name", Type: nameType, Behaviour: schema.Namevar,
+					Description: "its name, exactly as the server keeps it"},
+				{Name: "version", Type: "Optional[String[1]]",
+					Description: "exactly this version; latest is the newest that the server " +
+						"has; left out, any will do"},
+				{Name: "schema", Type: "Optional[" + nameType + "]",
+					Description: "the schema that its objects are in"},
+				{Name: "cascade", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
+					Description: "true: purging it removes what needs it"},
 			},
-			Titles:   []schema.TitlePattern{{Pattern: `\A(?<database>[^\/]+)\/(?<name>[^\/]+)\z`, Description: "database/extension"}},
+			Titles: []schema.TitlePattern{{Pattern: `\A(?<database>[^\/]+)\/(?<name>[^\/]+)\z`,
+				Description: "database/extension"}},
 			Features: []string{"batch"},
-			Validate: func(attrs map[string]any) []diag.Problem { return validNames(attrs, "database", "name", "schema") },
+			Validate: func(attrs map[string]any) []diag.Problem {
+				return validNames(attrs, "database", "name", "schema")
+			},
 			Relations: []schema.Relation{
-				{Kind: schema.Require, Type: "sql::Database", Keys: map[string]string{"name": "$database"}},
-				{Kind: schema.Require, Type: "sql::Schema", Keys: map[string]string{"database": "$database", "name": "$schema"}},
+				{Kind: schema.Require, Type: "sql::Database",
+					Keys: map[string]string{"name": "$database"}},
+				{Kind: schema.Require, Type: "sql::Schema",
+					Keys: map[string]string{"database": "$database", "name": "$schema"}},
 			},
 		},
 		Handler: extension{},
@@ -45,7 +58,9 @@ func Extension() provider.Definition {
 }
 
 // Read implements provider.Handler.
-func (e extension) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (e extension) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	out := e.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
 	return out[0].Observation, out[0].Err
 }
@@ -55,13 +70,17 @@ func (extension) ReadBatch(ctx context.Context, items []provider.BatchRead) []pr
 	return within(ctx, items, readExtension)
 }
 
-func readExtension(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error) {
+func readExtension(
+	ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource,
+) (provider.Observation, error) {
 	name := text(r, "name")
 	if err := printable(name); err != nil {
 		return provider.Observation{}, err
 	}
-	rows, err := query(ctx, pg, `SELECT e.extversion, n.nspname, (SELECT default_version FROM pg_catalog.pg_available_extensions a WHERE a.name = e.extname)
-		FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = $1`, name)
+	rows, err := query(ctx, pg,
+		`SELECT e.extversion, n.nspname, (SELECT default_version FROM pg_catalog.pg_available_extensions a WHERE a.name = e.extname)
+		FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = $1`,
+		name)
 	if err != nil || len(rows) == 0 {
 		return provider.Observation{}, failure("read the extension "+name, err)
 	}
@@ -69,12 +88,15 @@ func readExtension(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource
 	if text(r, "version") == latest && (rows[0][2] == nil || string(rows[0][2]) == version) {
 		version = latest // where none can be had what is there is the newest
 	}
-	return provider.Observation{Exists: true, Attributes: map[string]any{"version": version, "schema": string(rows[0][1])}}, nil
+	return provider.Observation{Exists: true, Attributes: map[string]any{"version": version,
+		"schema": string(rows[0][1])}}, nil
 }
 
 // Create implements provider.Handler. What has come to be there meanwhile is brought to what is
 // wanted.
-func (e extension) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (e extension) Create(
+	ctx *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	c, err := connection(ctx)
 	if err != nil {
 		return provider.Result{}, err
@@ -97,7 +119,9 @@ func (e extension) Create(ctx *provider.Context, req provider.CreateRequest) (pr
 }
 
 // Update implements provider.Handler.
-func (e extension) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (e extension) Update(
+	ctx *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	c, err := connection(ctx)
 	if err != nil {
 		return provider.Result{}, err
@@ -116,7 +140,8 @@ func (e extension) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Res
 	}
 	name := text(r, "name")
 	if !have.Exists {
-		return provider.Errorf(provider.Retryable, "the extension %s has gone while it was changed", name)
+		return provider.Errorf(provider.Retryable, "the extension %s has gone while it was changed",
+			name)
 	}
 	diffs := differences(r.Attributes, have.Attributes, "version", "schema")
 	var todo []string
@@ -134,7 +159,9 @@ func (e extension) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Res
 }
 
 // Delete implements provider.Handler.
-func (extension) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+func (extension) Delete(
+	ctx *provider.Context, req provider.DeleteRequest,
+) (provider.Result, error) {
 	return provider.Result{}, drop(ctx, req.Resource, "extension", "DROP EXTENSION IF EXISTS ")
 }
 
@@ -157,7 +184,8 @@ func drop(ctx *provider.Context, r provider.Resource, what, statement string) er
 		return nil
 	}
 	if is(err, dependentObjects) {
-		return provider.Errorf(provider.NeedsChange, "drop the %s %s: %s; `cascade: true` removes what needs it", what, name, conn.Text(err))
+		return provider.Errorf(provider.NeedsChange,
+			"drop the %s %s: %s; `cascade: true` removes what needs it", what, name, conn.Text(err))
 	}
 	return failure("drop the "+what+" "+name, err)
 }

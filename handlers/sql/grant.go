@@ -29,22 +29,27 @@ type kind struct{ name, word, query string }
 
 func kinds() []kind {
 	relation := func(letters, letter string) string {
-		return `SELECT format('%I.%I', n.nspname, c.relname) AS object, c.relacl AS acl, c.relowner AS owner, '` + letter + `' AS letter FROM pg_catalog.pg_class c
+		return `SELECT format('%I.%I', n.nspname, c.relname) AS object, c.relacl AS acl, c.relowner AS owner, '` +
+			letter + `' AS letter FROM pg_catalog.pg_class c
 			JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN (` + letters + `) AND n.nspname = $2::text AND $3::text IN ('*', c.relname::text)`
 	}
 	return []kind{
-		{"database", "DATABASE", `SELECT format('%I', datname) AS object, datacl AS acl, datdba AS owner, 'd' AS letter FROM pg_catalog.pg_database WHERE datname = current_database() AND $2::text || $3::text <> ''`},
-		{"schema", "SCHEMA", `SELECT format('%I', nspname) AS object, nspacl AS acl, nspowner AS owner, 'n' AS letter FROM pg_catalog.pg_namespace WHERE nspname = $2::text AND $3::text <> ''`},
+		{"database", "DATABASE",
+			`SELECT format('%I', datname) AS object, datacl AS acl, datdba AS owner, 'd' AS letter FROM pg_catalog.pg_database WHERE datname = current_database() AND $2::text || $3::text <> ''`},
+		{"schema", "SCHEMA",
+			`SELECT format('%I', nspname) AS object, nspacl AS acl, nspowner AS owner, 'n' AS letter FROM pg_catalog.pg_namespace WHERE nspname = $2::text AND $3::text <> ''`},
 		{"table", "TABLE", relation("'r', 'p', 'v', 'm', 'f'", "r")},
 		{"sequence", "SEQUENCE", relation("'S'", "s")},
-		{"routine", "ROUTINE", `SELECT format('%I.%I(%s)', n.nspname, p.proname, pg_catalog.pg_get_function_identity_arguments(p.oid)) AS object, p.proacl AS acl, p.proowner AS owner, 'f' AS letter
+		{"routine", "ROUTINE",
+			`SELECT format('%I.%I(%s)', n.nspname, p.proname, pg_catalog.pg_get_function_identity_arguments(p.oid)) AS object, p.proacl AS acl, p.proowner AS owner, 'f' AS letter
 			FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = $2::text AND $3::text IN ('*', p.proname::text)`},
 	}
 }
 
 func kindOf(r provider.Resource) kind {
 	all := kinds()
-	return all[max(0, slices.IndexFunc(all, func(k kind) bool { return k.name == text(r, "kind") }))]
+	return all[max(0,
+		slices.IndexFunc(all, func(k kind) bool { return k.name == text(r, "kind") }))]
 }
 
 // Grant declares sql::Grant.
@@ -52,24 +57,40 @@ func Grant() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "sql::Grant",
-			Description: "What a role of a PostgreSQL server, which the agent stands for, or runs, may do with a database, a schema, or tables, sequences and routines of a schema: just these rights, besides those " +
-				"that it has as the owner or through other roles. What comes to be later in a schema has them after the next apply.",
+			Description: "What a role of a PostgreSQL server, which the agent stands for, or " +
+				"runs, may do with a database, a schema, or tables, sequences and routines of a " +
+				"schema: just these rights, besides those that it has as the owner or through " +
+				"other roles. What comes to be later in a schema has them after the next apply.",
 			Transports: transports(),
 			Machine:    true,
 			Attributes: []schema.Attribute{
-				{Name: "role", Type: nameType, Behaviour: schema.Namevar, Description: "the role that has the rights; public is everyone"},
-				{Name: "database", Type: nameType, Behaviour: schema.Namevar, Description: "the database that they are rights to, or in"},
-				{Name: "kind", Type: "Enum[database, schema, table, sequence, routine]", Default: "database", Behaviour: schema.Namevar, Description: "what they are rights to; views are tables, and functions routines"},
-				{Name: "schema", Type: nameType, Default: "public", Behaviour: schema.Namevar, Description: "the schema, or the one that the tables, sequences or routines are in"},
-				{Name: "name", Type: nameType, Default: every, Behaviour: schema.Namevar, Description: "the name of the table, sequence or routine; * for all in the schema"},
-				{Name: "privileges", Type: "Array[Enum['ALL', 'SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER', 'MAINTAIN', 'USAGE', 'CREATE', 'CONNECT', 'TEMPORARY', 'EXECUTE']]",
+				{Name: "role", Type: nameType, Behaviour: schema.Namevar,
+					Description: "the role that has the rights; public is everyone"},
+				{Name: "database", Type: nameType, Behaviour: schema.Namevar,
+					Description: "the database that they are rights to, or in"},
+				{Name: "kind", Type: "Enum[database, schema, table, sequence, routine]",
+					Default: "database", Behaviour: schema.Namevar,
+					Description: "what they are rights to; views are tables, and functions " +
+						"routines"},
+				{Name: "schema", Type: nameType, Default: "public", Behaviour: schema.Namevar,
+					Description: "the schema, or the one that the tables, sequences or " +
+						"routines are in"},
+				{Name: "name", Type: nameType, Default: every, Behaviour: schema.Namevar,
+					Description: "the name of the table, sequence or routine; * for all in " +
+						"the schema"},
+				{Name: "privileges",
+					Type: "Array[Enum['ALL', 'SELECT', 'INSERT', 'UPDATE', 'DELETE', " +
+						"'TRUNCATE', 'REFERENCES', 'TRIGGER', 'MAINTAIN', 'USAGE', 'CREATE', " +
+						"'CONNECT', 'TEMPORARY', 'EXECUTE']]",
 					Description: "the rights, all of them; ALL alone for whatever there is"},
-				{Name: "grantable", Type: "Boolean", Default: false, Description: "whether the role may give them to others"},
+				{Name: "grantable", Type: "Boolean", Default: false,
+					Description: "whether the role may give them to others"},
 			},
 			Features: []string{"batch", "canonicalise"},
 			Validate: validGrant,
 			Relations: []schema.Relation{
-				{Kind: schema.Require, Type: "sql::Database", Keys: map[string]string{"name": "$database"}},
+				{Kind: schema.Require, Type: "sql::Database",
+					Keys: map[string]string{"name": "$database"}},
 				{Kind: schema.Require, Type: "sql::Role", Keys: map[string]string{"name": "$role"}},
 				{Kind: schema.Require, Type: "sql::Schema", Names: schemaOfGrant},
 			},
@@ -89,7 +110,8 @@ func schemaOfGrant(attrs map[string]any) []map[string]any {
 func validGrant(attrs map[string]any) []diag.Problem {
 	out := validNames(attrs, "role", "database", "schema", "name")
 	bad := func(attribute, format string, args ...any) {
-		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...), Hint: "leave it out, or say which kind is meant"})
+		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...),
+			Hint: "leave it out, or say which kind is meant"})
 	}
 	kind, _ := attrs["kind"].(string)
 	if kind == "database" && attrs["schema"] != nil && attrs["schema"] != "public" {
@@ -100,16 +122,22 @@ func validGrant(attrs map[string]any) []diag.Problem {
 	}
 	wanted, said := texts(attrs, "privileges")
 	if said && len(wanted) == 0 {
-		out = append(out, diag.Problem{Attribute: "privileges", Message: "there is no right in it", Hint: "write `purged: true` for a role that is to have none"})
+		out = append(out, diag.Problem{Attribute: "privileges", Message: "there is no right in it",
+			Hint: "write `purged: true` for a role that is to have none"})
 	}
 	if slices.Contains(wanted, all) && len(wanted) > 1 {
-		out = append(out, diag.Problem{Attribute: "privileges", Message: "ALL has the others in it", Hint: "write ALL alone, or leave it out"})
+		out = append(out, diag.Problem{Attribute: "privileges", Message: "ALL has the others in it",
+			Hint: "write ALL alone, or leave it out"})
 	}
-	may := map[string]string{"database": "CREATE CONNECT TEMPORARY", "schema": "USAGE CREATE", "sequence": "USAGE SELECT UPDATE", "routine": "EXECUTE",
+	may := map[string]string{"database": "CREATE CONNECT TEMPORARY", "schema": "USAGE CREATE",
+		"sequence": "USAGE SELECT UPDATE", "routine": "EXECUTE",
 		"table": "SELECT INSERT UPDATE DELETE TRUNCATE REFERENCES TRIGGER MAINTAIN"}[kind]
 	for _, w := range wanted {
 		if may != "" && w != all && !slices.Contains(strings.Fields(may), w) {
-			out = append(out, diag.Problem{Attribute: "privileges", Message: fmt.Sprintf("there is no right %s to a %s", w, kind), Hint: "there are " + strings.Join(strings.Fields(may), ", ")})
+			out = append(out,
+				diag.Problem{Attribute: "privileges",
+					Message: fmt.Sprintf("there is no right %s to a %s", w, kind),
+					Hint:    "there are " + strings.Join(strings.Fields(may), ", ")})
 		}
 	}
 	return out
@@ -129,13 +157,15 @@ func (g grant) Read(ctx *provider.Context, req provider.ReadRequest) (provider.O
 
 // ReadBatch implements provider.BatchReader: over one connection for each database.
 func (grant) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
-	return within(ctx, items, func(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error) {
-		objects, there, err := rights(ctx, pg, r)
-		if err != nil || !there {
-			return provider.Observation{}, err
-		}
-		return seen(r, objects), nil
-	})
+	return within(ctx, items,
+		func(ctx *provider.Context, pg *pgconn.PgConn,
+			r provider.Resource) (provider.Observation, error) {
+			objects, there, err := rights(ctx, pg, r)
+			if err != nil || !there {
+				return provider.Observation{}, err
+			}
+			return seen(r, objects), nil
+		})
 }
 
 // held is what a role may do with an object.
@@ -148,13 +178,17 @@ type held struct {
 
 // rights returns what a role may do with the objects of a resource, by name, and whether what is
 // named is there.
-func rights(ctx context.Context, pg *pgconn.PgConn, r provider.Resource) (out []held, there bool, err error) {
+func rights(
+	ctx context.Context, pg *pgconn.PgConn, r provider.Resource,
+) (out []held, there bool, err error) {
 	role, name := text(r, "role"), text(r, "name")
 	if err := printable(role, text(r, "schema"), name); err != nil {
 		return nil, false, err
 	}
 	// What everyone may do is that of nobody in particular: 0.
-	rows, err := query(ctx, pg, `WITH o AS (`+kindOf(r).query+`), g AS (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = $1::text AND $1::text <> 'public' UNION ALL SELECT 0 WHERE $1::text = 'public')
+	rows, err := query(ctx, pg,
+		`WITH o AS (`+kindOf(r).query+
+			`), g AS (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = $1::text AND $1::text <> 'public' UNION ALL SELECT 0 WHERE $1::text = 'public')
 		SELECT o.object, string_agg(a.privilege_type, ',' ORDER BY a.privilege_type COLLATE "C"), bool_and(a.is_grantable), bool_or(a.is_grantable),
 			count(*) = (SELECT count(*) FROM pg_catalog.aclexplode(pg_catalog.acldefault(o.letter::"char", o.owner)) d WHERE d.grantee = o.owner)
 		FROM o LEFT JOIN LATERAL (SELECT e.privilege_type, bool_or(e.is_grantable) AS is_grantable
@@ -162,18 +196,22 @@ func rights(ctx context.Context, pg *pgconn.PgConn, r provider.Resource) (out []
 		GROUP BY o.object, o.letter, o.owner ORDER BY 1`, role, text(r, "schema"), name)
 	if err == nil && len(rows) == 0 && name == every { // nothing is in a schema, if there is that
 		var schemas [][][]byte
-		schemas, err = query(ctx, pg, "SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1 AND $2 <> 'schema'", text(r, "schema"), text(r, "kind"))
+		schemas, err = query(ctx, pg,
+			"SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1 AND $2 <> 'schema'",
+			text(r, "schema"), text(r, "kind"))
 		there = len(schemas) > 0
 	}
 	if err != nil {
 		return nil, false, failure("read the rights of "+role, err)
 	}
 	for _, row := range rows {
-		h := held{object: string(row[0]), grantable: string(row[2]) == "t", some: string(row[3]) == "t"}
+		h := held{object: string(row[0]), grantable: string(row[2]) == "t",
+			some: string(row[3]) == "t"}
 		if len(row[1]) > 0 {
 			h.rights = strings.Split(string(row[1]), ",")
 		}
-		if wanted, _ := texts(r.Attributes, "privileges"); string(row[4]) == "t" && len(h.rights) > 0 && slices.Equal(wanted, []string{all}) {
+		if wanted, _ := texts(r.Attributes, "privileges"); string(row[4]) == "t" &&
+			len(h.rights) > 0 && slices.Equal(wanted, []string{all}) {
 			h.rights = []string{all}
 		}
 		out = append(out, h)
@@ -185,7 +223,9 @@ func rights(ctx context.Context, pg *pgconn.PgConn, r provider.Resource) (out []
 func (h held) as(r provider.Resource) bool {
 	want, _ := grant{}.Canonicalise(r.Attributes)
 	wanted, _ := texts(want, "privileges")
-	return slices.Equal(h.rights, wanted) && (h.grantable && r.Attributes["grantable"] == true || !h.some && r.Attributes["grantable"] != true)
+	return slices.Equal(h.rights, wanted) &&
+		(h.grantable && r.Attributes["grantable"] == true ||
+			!h.some && r.Attributes["grantable"] != true)
 }
 
 // seen says what several objects come to: as wanted, or else as the first that is not. Where there
@@ -210,7 +250,8 @@ func seen(r provider.Resource, objects []held) provider.Observation {
 	if !found && (r.Purged || len(objects) > 0) {
 		return provider.Observation{}
 	}
-	return provider.Observation{Exists: true, Attributes: map[string]any{"privileges": list(show.rights), "grantable": show.grantable}}
+	return provider.Observation{Exists: true,
+		Attributes: map[string]any{"privileges": list(show.rights), "grantable": show.grantable}}
 }
 
 // Create implements provider.Handler.
@@ -250,12 +291,16 @@ func (grant) reconcile(ctx *provider.Context, r provider.Resource) error {
 	case err != nil:
 		return failure("read the rights in the database "+text(r, "database"), err)
 	case !there && !r.Purged && text(r, "name") == every:
-		return provider.Errorf(provider.Retryable, "there is no schema %s in the database %s", text(r, "schema"), text(r, "database"))
+		return provider.Errorf(provider.Retryable, "there is no schema %s in the database %s",
+			text(r, "schema"), text(r, "database"))
 	case !there && !r.Purged:
-		return provider.Errorf(provider.Retryable, "there is no %s %s in the schema %s of the database %s", text(r, "kind"), text(r, "name"), text(r, "schema"), text(r, "database"))
+		return provider.Errorf(provider.Retryable,
+			"there is no %s %s in the schema %s of the database %s", text(r, "kind"),
+			text(r, "name"), text(r, "schema"), text(r, "database"))
 	}
 	err = change(ctx, c, text(r, "database"), grants(r, objects)...)
-	return failure("set the rights of "+text(r, "role")+" in the database "+text(r, "database"), err)
+	return failure("set the rights of "+text(r, "role")+" in the database "+text(r, "database"),
+		err)
 }
 
 // grants returns the statements that bring objects to what is wanted.

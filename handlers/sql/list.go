@@ -13,33 +13,42 @@ import (
 // List implements provider.Lister: all databases that are no templates, without their extensions.
 // What is being dropped is left out.
 func (database) List(ctx *provider.Context, found func(provider.Found) error) error {
-	read := func(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error) {
+	read := func(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn,
+		r provider.Resource) (provider.Observation, error) {
 		obs, err := readDatabase(ctx, c, pg, r)
 		if errors.Is(err, errDropping) {
 			return provider.Observation{}, nil
 		}
 		return obs, err
 	}
-	return each(ctx, "SELECT datname FROM pg_catalog.pg_database WHERE NOT datistemplate ORDER BY 1", read, func(attrs map[string]any) error {
-		if l, _ := attrs["locale"].(string); strings.Contains(l, ", ") { // two of them, which no document can say
-			delete(attrs, "locale")
-		}
-		return found(provider.Found{Attributes: attrs})
-	})
+	return each(ctx,
+		"SELECT datname FROM pg_catalog.pg_database WHERE NOT datistemplate ORDER BY 1", read,
+		func(attrs map[string]any) error {
+			if l, _ := attrs["locale"].(string); strings.Contains(l, ", ") {
+				// two of them, which no document can say
+				delete(attrs, "locale")
+			}
+			return found(provider.Found{Attributes: attrs})
+		})
 }
 
 // List implements provider.Lister: all roles but the server's own, without their passwords.
 func (role) List(ctx *provider.Context, found func(provider.Found) error) error {
-	return each(ctx, `SELECT rolname FROM pg_catalog.pg_roles WHERE NOT starts_with(rolname, 'pg_') ORDER BY 1`, readRole, func(attrs map[string]any) error {
-		return found(provider.Found{Attributes: attrs})
-	})
+	return each(ctx,
+		`SELECT rolname FROM pg_catalog.pg_roles WHERE NOT starts_with(rolname, 'pg_') ORDER BY 1`,
+		readRole, func(attrs map[string]any) error {
+			return found(provider.Found{Attributes: attrs})
+		})
 }
 
-type reader func(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error)
+type reader func(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource) (
+	provider.Observation, error)
 
 // each reads all that a query names, one after the other over one connection. What goes meanwhile
 // is left out.
-func each(ctx *provider.Context, names string, read reader, found func(attrs map[string]any) error) error {
+func each(
+	ctx *provider.Context, names string, read reader, found func(attrs map[string]any) error,
+) error {
 	c, err := connection(ctx)
 	if err != nil {
 		return err
@@ -53,7 +62,9 @@ func each(ctx *provider.Context, names string, read reader, found func(attrs map
 		for _, row := range rows {
 			name := string(row[0])
 			var obs provider.Observation
-			if obs, stop = read(ctx, c, pg, provider.Resource{Attributes: map[string]any{"name": name}}); stop == nil && obs.Exists {
+			if obs, stop = read(ctx, c, pg,
+				provider.Resource{Attributes: map[string]any{"name": name}}); stop == nil &&
+				obs.Exists {
 				obs.Attributes["name"] = name
 				stop = found(obs.Attributes)
 			}

@@ -42,12 +42,14 @@ func TestServerOfThisMachine(t *testing.T) {
 		purged bool
 		change diff.Change
 	}{
-		{"a role that is missing", false, diff.Created}, {"a role that is there", false, diff.NoChange},
+		{"a role that is missing", false, diff.Created},
+		{"a role that is there", false, diff.NoChange},
 		{"a role that is to go", true, diff.Purged}, {"a role that is gone", true, diff.NoChange},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := providertest.NewHost(transport.Local{}).Context(ctx, provider.Options{})
-		r := provider.Resource{ID: "sql::Role[db1,name=by_socket]", Type: "sql::Role", Purged: step.purged,
+		r := provider.Resource{ID: "sql::Role[db1,name=by_socket]", Type: "sql::Role",
+			Purged:     step.purged,
 			Attributes: map[string]any{"name": "by_socket", "login": false, "owned": "refuse"}}
 		change, err := applied(c, r)
 		cancel()
@@ -76,7 +78,8 @@ func applied(ctx *provider.Context, r provider.Resource) (diff.Change, error) {
 // TestNoServerOfThisMachine wants it said where it was looked for.
 func TestNoServerOfThisMachine(t *testing.T) {
 	t.Parallel()
-	if _, err := conn.Here([]string{t.TempDir()}); !fault.Is(err, fault.NotFound) || fault.HintOf(err) == "" {
+	if _, err := conn.Here([]string{t.TempDir()}); !fault.Is(err, fault.NotFound) ||
+		fault.HintOf(err) == "" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -19,8 +19,10 @@ type role struct{}
 type flag struct{ attribute, column, word string }
 
 func flags() []flag {
-	return []flag{{"login", "rolcanlogin", "LOGIN"}, {"superuser", "rolsuper", "SUPERUSER"}, {"createdb", "rolcreatedb", "CREATEDB"}, {"createrole", "rolcreaterole", "CREATEROLE"},
-		{"inherit", "rolinherit", "INHERIT"}, {"replication", "rolreplication", "REPLICATION"}, {"bypassrls", "rolbypassrls", "BYPASSRLS"}}
+	return []flag{{"login", "rolcanlogin", "LOGIN"}, {"superuser", "rolsuper", "SUPERUSER"},
+		{"createdb", "rolcreatedb", "CREATEDB"}, {"createrole", "rolcreaterole", "CREATEROLE"},
+		{"inherit", "rolinherit", "INHERIT"}, {"replication", "rolreplication", "REPLICATION"},
+		{"bypassrls", "rolbypassrls", "BYPASSRLS"}}
 }
 
 // What becomes of what a role owns when it is purged.
@@ -35,32 +37,53 @@ func Role() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "sql::Role",
-			Description: "A role of a PostgreSQL server, which the agent stands for, or runs: a user when it may log in, and a group when others are its members. The server never sees the password, " +
-				"only the SCRAM verifier that it keeps. What is not said stays as it is.",
+			Description: "A role of a PostgreSQL server, which the agent stands for, or runs: a " +
+				"user when it may log in, and a group when others are its members. The server " +
+				"never sees the password, only the SCRAM verifier that it keeps. What is not " +
+				"said stays as it is.",
 			Transports: transports(),
 			Machine:    true,
 			Attributes: []schema.Attribute{
-				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "its name, exactly as the server keeps it"},
-				{Name: "login", Type: "Boolean", Default: true, Description: "whether it may log in"},
-				{Name: "password", Type: "Optional[Sensitive[String[1]]]", Description: "the password, or the SCRAM verifier of one"},
-				{Name: "superuser", Type: "Optional[Boolean]", Description: "whether nothing is forbidden to it"},
-				{Name: "createdb", Type: "Optional[Boolean]", Description: "whether it may make databases"},
-				{Name: "createrole", Type: "Optional[Boolean]", Description: "whether it may make roles"},
-				{Name: "inherit", Type: "Optional[Boolean]", Description: "whether it has the rights of the roles it is a member of without asking for them"},
-				{Name: "replication", Type: "Optional[Boolean]", Description: "whether it may replicate the server"},
-				{Name: "bypassrls", Type: "Optional[Boolean]", Description: "whether policies of rows do not count for it"},
-				{Name: "connection_limit", Type: "Optional[Integer[-1, 2147483647]]", Description: "the most connections; -1 for no limit"},
-				{Name: "valid_until", Type: "Optional[Variant[Enum['infinity'], Timestamp]]", Description: "when the password ends to be valid, or infinity"},
-				{Name: "member_of", Type: "Optional[Array[" + nameType + "]]", Description: "all roles that it is a member of"},
+				{Name: "name", Type: nameType, Behaviour: schema.Namevar,
+					Description: "its name, exactly as the server keeps it"},
+				{Name: "login", Type: "Boolean", Default: true,
+					Description: "whether it may log in"},
+				{Name: "password", Type: "Optional[Sensitive[String[1]]]",
+					Description: "the password, or the SCRAM verifier of one"},
+				{Name: "superuser", Type: "Optional[Boolean]",
+					Description: "whether nothing is forbidden to it"},
+				{Name: "createdb", Type: "Optional[Boolean]",
+					Description: "whether it may make databases"},
+				{Name: "createrole", Type: "Optional[Boolean]",
+					Description: "whether it may make roles"},
+				{Name: "inherit", Type: "Optional[Boolean]",
+					Description: "whether it has the rights of the roles it is a member of " +
+						"without asking for them"},
+				{Name: "replication", Type: "Optional[Boolean]",
+					Description: "whether it may replicate the server"},
+				{Name: "bypassrls", Type: "Optional[Boolean]",
+					Description: "whether policies of rows do not count for it"},
+				{Name: "connection_limit", Type: "Optional[Integer[-1, 2147483647]]",
+					Description: "the most connections; -1 for no limit"},
+				{Name: "valid_until", Type: "Optional[Variant[Enum['infinity'], Timestamp]]",
+					Description: "when the password ends to be valid, or infinity"},
+				{Name: "member_of", Type: "Optional[Array[" + nameType + "]]",
+					Description: "all roles that it is a member of"},
 				{Name: "comment", Type: "Optional[String]", Description: "what it is for"},
-				{Name: "owned", Type: "Enum['refuse', 'reassign', 'drop']", Default: ownedRefuse, Behaviour: schema.Parameter,
-					Description: "what becomes of what it owns when it is purged: refuse to purge it, reassign all to reassign_to, or drop all; databases are never dropped"},
-				{Name: "reassign_to", Type: "Optional[" + nameType + "]", Behaviour: schema.Parameter, Description: "the role that gets what this one owned"},
+				{Name: "owned", Type: "Enum['refuse', 'reassign', 'drop']", Default: ownedRefuse,
+					Behaviour: schema.Parameter,
+					Description: "what becomes of what it owns when it is purged: refuse to " +
+						"purge it, reassign all to reassign_to, or drop all; databases are " +
+						"never dropped"},
+				{Name: "reassign_to", Type: "Optional[" + nameType + "]",
+					Behaviour:   schema.Parameter,
+					Description: "the role that gets what this one owned"},
 			},
 			Features: []string{"batch", "canonicalise", "discover"},
 			Validate: validRole,
 			Relations: []schema.Relation{
-				{Kind: schema.Require, Type: "sql::Role", Keys: map[string]string{"name": "$member_of"}},
+				{Kind: schema.Require, Type: "sql::Role",
+					Keys: map[string]string{"name": "$member_of"}},
 			},
 		},
 		Handler: role{},
@@ -72,11 +95,14 @@ func validRole(attrs map[string]any) []diag.Problem {
 	bad := func(attribute, message, hint string) {
 		out = append(out, diag.Problem{Attribute: attribute, Message: message, Hint: hint})
 	}
-	if name, _ := attrs["name"].(string); strings.HasPrefix(name, "pg_") || name == "public" || name == "none" {
-		bad("name", "names that begin with pg_, public and none are the server's own", "choose another")
+	if name, _ := attrs["name"].(string); strings.HasPrefix(name, "pg_") || name == "public" ||
+		name == "none" {
+		bad("name", "names that begin with pg_, public and none are the server's own",
+			"choose another")
 	}
 	if (attrs["owned"] == ownedReassign) != (attrs["reassign_to"] != nil) {
-		bad("owned", "`owned: reassign` and reassign_to are of use only together", "give both, or neither")
+		bad("owned", "`owned: reassign` and reassign_to are of use only together",
+			"give both, or neither")
 	}
 	if groups, _ := texts(attrs, "member_of"); slices.Contains(groups, fmt.Sprint(attrs["name"])) {
 		bad("member_of", "a role cannot be a member of itself", "leave it out")

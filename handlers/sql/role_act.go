@@ -28,7 +28,9 @@ func (role) ReadBatch(ctx context.Context, items []provider.BatchRead) []provide
 	return batch(ctx, items, readRole)
 }
 
-func readRole(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error) {
+func readRole(
+	ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource,
+) (provider.Observation, error) {
 	name := text(r, "name")
 	if err := printable(name); err != nil {
 		return provider.Observation{}, err
@@ -37,8 +39,11 @@ func readRole(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider
 	for _, f := range flags() {
 		columns += f.column + ", "
 	}
-	rows, err := query(ctx, pg, "SELECT "+columns+`rolconnlimit, CASE WHEN isfinite(rolvaliduntil) THEN to_char(rolvaliduntil AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END,
-		pg_catalog.shobj_description(oid, 'pg_authid') FROM pg_catalog.pg_roles r WHERE rolname = $1`, name)
+	rows, err := query(ctx, pg,
+		"SELECT "+columns+
+			`rolconnlimit, CASE WHEN isfinite(rolvaliduntil) THEN to_char(rolvaliduntil AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END,
+		pg_catalog.shobj_description(oid, 'pg_authid') FROM pg_catalog.pg_roles r WHERE rolname = $1`,
+		name)
 	if err != nil || len(rows) == 0 {
 		return provider.Observation{}, failure("read the role "+name, err)
 	}
@@ -70,7 +75,8 @@ func readRole(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider
 
 // groupsOf returns the roles that a role is a member of, sorted.
 func groupsOf(ctx context.Context, pg *pgconn.PgConn, name string) ([]string, error) {
-	rows, err := query(ctx, pg, `SELECT DISTINCT g.rolname FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_roles g ON g.oid = m.roleid
+	rows, err := query(ctx, pg,
+		`SELECT DISTINCT g.rolname FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_roles g ON g.oid = m.roleid
 		JOIN pg_catalog.pg_roles r ON r.oid = m.member WHERE r.rolname = $1`, name)
 	var out []string
 	for _, row := range rows {
@@ -91,13 +97,17 @@ func until(text []byte) string {
 
 // seenPassword returns the password that is wanted when it is the role's, something else when it is
 // not, and "" when there is none.
-func seenPassword(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, name, password string) (string, error) {
-	rows, err := query(ctx, pg, "SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolname = $1", name)
+func seenPassword(
+	ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, name, password string,
+) (string, error) {
+	rows, err := query(ctx, pg, "SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolname = $1",
+		name)
 	switch {
 	case is(err, insufficientRight): // only the server's superusers see what it keeps
 		right, known := c.Login(ctx, name, password)
 		if !known {
-			ctx.Warning("whether the password is the one that is wanted cannot be seen: the agent's user is not a superuser, and the server does not say")
+			ctx.Warning("whether the password is the one that is wanted cannot be seen: the " +
+				"agent's user is not a superuser, and the server does not say")
 		}
 		if right || !known {
 			return password, nil
@@ -152,7 +162,8 @@ func (ro role) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resourc
 	}
 	name := text(r, "name")
 	if !have.Exists {
-		return provider.Errorf(provider.Retryable, "the role %s has gone while it was changed", name)
+		return provider.Errorf(provider.Retryable, "the role %s has gone while it was changed",
+			name)
 	}
 	todo, err := statements(ctx, r, have.Attributes)
 	if err != nil {
@@ -170,7 +181,9 @@ func statements(ctx *provider.Context, r provider.Resource, have map[string]any)
 	}
 	name := ident(text(r, "name"))
 	var options string
-	differs := func(attribute string) bool { return want[attribute] != nil && !same(want[attribute], have[attribute]) }
+	differs := func(attribute string) bool {
+		return want[attribute] != nil && !same(want[attribute], have[attribute])
+	}
 	for _, f := range flags() {
 		if on, _ := want[f.attribute].(bool); differs(f.attribute) && on {
 			options += " " + f.word
@@ -187,7 +200,8 @@ func statements(ctx *provider.Context, r provider.Resource, have map[string]any)
 	if differs("password") {
 		kept, err := newVerifier(text(r, "password"))
 		if err != nil {
-			return nil, provider.Errorf(provider.NeedsChange, "the password cannot be used: %w", err)
+			return nil, provider.Errorf(provider.NeedsChange, "the password cannot be used: %w",
+				err)
 		}
 		ctx.Secret(kept)
 		options += " PASSWORD " + literal(kept)
@@ -231,7 +245,8 @@ func (role) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.
 	}
 	err = change(ctx, c, "", "DROP ROLE IF EXISTS "+ident(name))
 	if is(err, dependentObjects) {
-		return provider.Result{}, provider.Errorf(provider.NeedsChange, "drop the role %s: %s; say what becomes of that with owned", name, conn.Text(err))
+		return provider.Result{}, provider.Errorf(provider.NeedsChange,
+			"drop the role %s: %s; say what becomes of that with owned", name, conn.Text(err))
 	}
 	return provider.Result{}, failure("drop the role "+name, err)
 }
@@ -250,8 +265,10 @@ func giveUp(ctx *provider.Context, c *conn.Conn, r provider.Resource, policy str
 	}
 	var databases []string
 	err := c.Do(ctx, "", func(pg *pgconn.PgConn) error {
-		rows, err := query(ctx, pg, `SELECT DISTINCT d.datname FROM pg_catalog.pg_shdepend s JOIN pg_catalog.pg_database d ON d.oid = s.dbid OR s.dbid = 0 AND d.datname = current_database()
-			JOIN pg_catalog.pg_roles r ON r.oid = s.refobjid WHERE s.refclassid = 'pg_catalog.pg_authid'::regclass AND r.rolname = $1 ORDER BY 1`, name)
+		rows, err := query(ctx, pg,
+			`SELECT DISTINCT d.datname FROM pg_catalog.pg_shdepend s JOIN pg_catalog.pg_database d ON d.oid = s.dbid OR s.dbid = 0 AND d.datname = current_database()
+			JOIN pg_catalog.pg_roles r ON r.oid = s.refobjid WHERE s.refclassid = 'pg_catalog.pg_authid'::regclass AND r.rolname = $1 ORDER BY 1`,
+			name)
 		for _, row := range rows {
 			databases = append(databases, string(row[0]))
 		}
@@ -266,7 +283,8 @@ func giveUp(ctx *provider.Context, c *conn.Conn, r provider.Resource, policy str
 			return nil
 		}
 		if err != nil {
-			return failure(fmt.Sprintf("%s what the role %s owns in the database %s", policy, name, d), err)
+			return failure(fmt.Sprintf("%s what the role %s owns in the database %s", policy, name,
+				d), err)
 		}
 	}
 	return nil

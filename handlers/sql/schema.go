@@ -18,23 +18,33 @@ type space struct{}
 func Schema() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
-			Name:        "sql::Schema",
-			Description: "A schema in a database of a PostgreSQL server, which the agent stands for, or runs. What is not said stays as it is.",
-			Transports:  transports(),
-			Machine:     true,
+			Name: "sql::Schema",
+			Description: "A schema in a database of a PostgreSQL server, which the agent stands " +
+				"for, or runs. What is not said stays as it is.",
+			Transports: transports(),
+			Machine:    true,
 			Attributes: []schema.Attribute{
-				{Name: "database", Type: nameType, Behaviour: schema.Namevar, Description: "the database that it is in"},
-				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "its name, exactly as the server keeps it"},
-				{Name: "owner", Type: "Optional[" + nameType + "]", Description: "the role that owns it"},
+				{Name: "database", Type: nameType, Behaviour: schema.Namevar,
+					Description: "the database that it is in"},
+				{Name: "name", Type: nameType, Behaviour: schema.Namevar,
+					Description: "its name, exactly as the server keeps it"},
+				{Name: "owner", Type: "Optional[" + nameType + "]",
+					Description: "the role that owns it"},
 				{Name: "comment", Type: "Optional[String]", Description: "what it is for"},
-				{Name: "cascade", Type: "Boolean", Default: false, Behaviour: schema.Parameter, Description: "true: purging it removes what is in it"},
+				{Name: "cascade", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
+					Description: "true: purging it removes what is in it"},
 			},
-			Titles:   []schema.TitlePattern{{Pattern: `\A(?<database>[^\/]+)\/(?<name>[^\/]+)\z`, Description: "database/schema"}},
+			Titles: []schema.TitlePattern{{Pattern: `\A(?<database>[^\/]+)\/(?<name>[^\/]+)\z`,
+				Description: "database/schema"}},
 			Features: []string{"batch"},
-			Validate: func(attrs map[string]any) []diag.Problem { return validNames(attrs, "database", "name", "owner") },
+			Validate: func(attrs map[string]any) []diag.Problem {
+				return validNames(attrs, "database", "name", "owner")
+			},
 			Relations: []schema.Relation{
-				{Kind: schema.Require, Type: "sql::Database", Keys: map[string]string{"name": "$database"}},
-				{Kind: schema.Require, Type: "sql::Role", Keys: map[string]string{"name": "$owner"}},
+				{Kind: schema.Require, Type: "sql::Database",
+					Keys: map[string]string{"name": "$database"}},
+				{Kind: schema.Require, Type: "sql::Role",
+					Keys: map[string]string{"name": "$owner"}},
 			},
 		},
 		Handler: space{},
@@ -52,16 +62,21 @@ func (space) ReadBatch(ctx context.Context, items []provider.BatchRead) []provid
 	return within(ctx, items, readSchema)
 }
 
-func readSchema(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error) {
+func readSchema(
+	ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource,
+) (provider.Observation, error) {
 	name := text(r, "name")
 	if err := printable(name); err != nil {
 		return provider.Observation{}, err
 	}
-	rows, err := query(ctx, pg, `SELECT pg_catalog.pg_get_userbyid(nspowner), pg_catalog.obj_description(oid, 'pg_namespace') FROM pg_catalog.pg_namespace WHERE nspname = $1`, name)
+	rows, err := query(ctx, pg,
+		`SELECT pg_catalog.pg_get_userbyid(nspowner), pg_catalog.obj_description(oid, 'pg_namespace') FROM pg_catalog.pg_namespace WHERE nspname = $1`,
+		name)
 	if err != nil || len(rows) == 0 {
 		return provider.Observation{}, failure("read the schema "+name, err)
 	}
-	return provider.Observation{Exists: true, Attributes: map[string]any{"owner": string(rows[0][0]), "comment": string(rows[0][1])}}, nil
+	return provider.Observation{Exists: true,
+		Attributes: map[string]any{"owner": string(rows[0][0]), "comment": string(rows[0][1])}}, nil
 }
 
 // Create implements provider.Handler. What has come to be there meanwhile is brought to what is
@@ -80,7 +95,8 @@ func (s space) Create(ctx *provider.Context, req provider.CreateRequest) (provid
 		todo[0] += " AUTHORIZATION " + ident(o)
 	}
 	if text(r, "comment") != "" {
-		todo = append(todo, "COMMENT ON SCHEMA "+ident(text(r, "name"))+" IS "+comment(text(r, "comment")))
+		todo = append(todo, "COMMENT ON SCHEMA "+ident(text(r, "name"))+" IS "+
+			comment(text(r, "comment")))
 	}
 	err = change(ctx, c, text(r, "database"), todo...)
 	if is(err, duplicateSchema, uniqueViolation) {
@@ -109,7 +125,8 @@ func (s space) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resourc
 	}
 	name := text(r, "name")
 	if !have.Exists {
-		return provider.Errorf(provider.Retryable, "the schema %s has gone while it was changed", name)
+		return provider.Errorf(provider.Retryable, "the schema %s has gone while it was changed",
+			name)
 	}
 	diffs := differences(r.Attributes, have.Attributes, "owner", "comment")
 	var todo []string

@@ -47,7 +47,8 @@ func parseVerifier(s string) (v verifier, ok bool) {
 // String returns the verifier as the server keeps it.
 func (v verifier) String() string {
 	b := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("%s%d:%s$%s:%s", scramPrefix, v.iterations, b(v.salt), b(v.stored), b(v.serverKey))
+	return fmt.Sprintf("%s%d:%s$%s:%s", scramPrefix, v.iterations, b(v.salt), b(v.stored),
+		b(v.serverKey))
 }
 
 // derive returns the verifier of a password.

@@ -72,7 +72,9 @@ func withServer(f func() int) (code int, err error) {
 		return 0, err
 	}
 	data := filepath.Join(dir, "data")
-	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "scram-sha-256", "--pwfile", filepath.Join(dir, "password"), "-E", "UTF8", "--locale=C", "-N")
+	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres",
+		"-A", "scram-sha-256", "--pwfile", filepath.Join(dir, "password"), "-E", "UTF8",
+		"--locale=C", "-N")
 	initdb.SysProcAttr, initdb.Dir = as, dir
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("initdb: %w\n%s", err, out)
@@ -85,8 +87,12 @@ func withServer(f func() int) (code int, err error) {
 		return 0, err
 	}
 	defer log.Close()
-	run := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-h", "127.0.0.1", "-p", own.port, "-F", "-c", "log_statement=all",
-		"-c", "shared_buffers=16MB", "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "max_connections=60", "-c", "ssl=on", "-c", "ssl_cert_file="+filepath.Join(dir, "cert"), "-c", "ssl_key_file="+filepath.Join(dir, "key"), "-c", "autovacuum=off")
+	run := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-h",
+		"127.0.0.1", "-p", own.port, "-F", "-c", "log_statement=all",
+		"-c", "shared_buffers=16MB", "-c", "synchronous_commit=off", "-c", "full_page_writes=off",
+		"-c", "max_connections=60", "-c", "ssl=on", "-c",
+		"ssl_cert_file="+filepath.Join(dir, "cert"), "-c",
+		"ssl_key_file="+filepath.Join(dir, "key"), "-c", "autovacuum=off")
 	run.SysProcAttr, run.Dir, run.Stderr = as, dir, log
 	run.Cancel = func() error { return run.Process.Signal(syscall.SIGINT) }
 	if err := run.Start(); err != nil {
@@ -128,7 +134,8 @@ func certificate(dir string, as *syscall.SysProcAttr) error {
 	if err != nil {
 		return err
 	}
-	of := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	of := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, of, of, &k.PublicKey, k)
 	if err != nil {
 		return err
@@ -139,11 +146,13 @@ func certificate(dir string, as *syscall.SysProcAttr) error {
 	}
 	own.ca = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "cert"), []byte(own.ca), 0o600), os.WriteFile(filepath.Join(dir, "key"), key, 0o600)); err != nil || as.Credential == nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "cert"), []byte(own.ca), 0o600),
+		os.WriteFile(filepath.Join(dir, "key"), key, 0o600)); err != nil || as.Credential == nil {
 		return err
 	}
 	uid, gid := int(as.Credential.Uid), int(as.Credential.Gid)
-	return errors.Join(os.Chown(filepath.Join(dir, "cert"), uid, gid), os.Chown(filepath.Join(dir, "key"), uid, gid))
+	return errors.Join(os.Chown(filepath.Join(dir, "cert"), uid, gid),
+		os.Chown(filepath.Join(dir, "key"), uid, gid))
 }
 
 func freePort() (string, error) {

@@ -35,7 +35,8 @@ func connection(ctx *provider.Context) (*conn.Conn, error) {
 	case *conn.Conn:
 		return t, nil
 	case transport.Local:
-		c, back, err := provider.Borrow(ctx, provider.Key{Name: "the server of this machine"}, provider.Keep{},
+		c, back, err := provider.Borrow(ctx, provider.Key{Name: "the server of this machine"},
+			provider.Keep{},
 			func(*provider.Context) (*conn.Conn, error) { return conn.Here(conn.Directories()) },
 			func(c *conn.Conn) { _ = c.Close() })
 		context.AfterFunc(ctx, back)
@@ -44,7 +45,9 @@ func connection(ctx *provider.Context) (*conn.Conn, error) {
 		}
 		return c, nil
 	}
-	return nil, provider.Errorf(provider.NeedsChange, "the agent's transport does not reach PostgreSQL; describe it as {transport: postgresql, host: ...}")
+	return nil, provider.Errorf(provider.NeedsChange,
+		"the agent's transport does not reach PostgreSQL; describe it as {transport: postgresql, "+
+			"host: ...}")
 }
 
 // nameType is the data type of names of roles and databases.
@@ -55,7 +58,10 @@ func validNames(attrs map[string]any, names ...string) []diag.Problem {
 	var out []diag.Problem
 	for _, n := range names {
 		if s, _ := attrs[n].(string); len(s) > 63 {
-			out = append(out, diag.Problem{Attribute: n, Message: "the name is longer than 63 bytes, and the server would cut it off", Hint: "shorten it"})
+			out = append(out,
+				diag.Problem{Attribute: n,
+					Message: "the name is longer than 63 bytes, and the server would cut it off",
+					Hint:    "shorten it"})
 		}
 	}
 	return out
@@ -77,7 +83,8 @@ func literal(text string) string {
 func printable(texts ...string) error {
 	for _, t := range texts {
 		if strings.Contains(t, "\x00") || !utf8.ValidString(t) {
-			return provider.Errorf(provider.NeedsChange, "a text holds a NUL or is not UTF-8, which PostgreSQL does not take")
+			return provider.Errorf(provider.NeedsChange,
+				"a text holds a NUL or is not UTF-8, which PostgreSQL does not take")
 		}
 	}
 	return nil
@@ -161,7 +168,8 @@ func classOf(err error) (class provider.Class, hint string) {
 	case insufficientRight:
 		return provider.Terminal, "see what the agent's user may do"
 	case invalidPassword, invalidAuthorization:
-		return provider.Terminal, "see the user and the password of the agent, and pg_hba.conf of the server"
+		return provider.Terminal,
+			"see the user and the password of the agent, and pg_hba.conf of the server"
 	case objectInUse, activeTransaction, objectNotInState, uniqueViolation:
 		return provider.Retryable, ""
 	case dependentObjects:
@@ -215,7 +223,10 @@ func list(in []string) []any {
 }
 
 // batch reads resources one after the other over one connection.
-func batch(ctx context.Context, items []provider.BatchRead, read func(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error)) []provider.Reading {
+func batch(
+	ctx context.Context, items []provider.BatchRead, read func(ctx *provider.Context, c *conn.Conn,
+		pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error),
+) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	if len(items) == 0 {
 		return out
@@ -224,7 +235,8 @@ func batch(ctx context.Context, items []provider.BatchRead, read func(ctx *provi
 	if err == nil {
 		err = c.Do(ctx, "", func(pg *pgconn.PgConn) error {
 			for i := range items {
-				out[i].Observation, out[i].Err = read(items[i].Context.With(ctx), c, pg, items[i].Resource)
+				out[i].Observation, out[i].Err = read(items[i].Context.With(ctx), c, pg,
+					items[i].Resource)
 			}
 			return nil
 		})

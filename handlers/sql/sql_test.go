@@ -14,7 +14,9 @@ func TestVerifier(t *testing.T) {
 	if !verifies(kept, "pencil") || verifies(kept, "pencils") || !verifies(kept, kept) {
 		t.Error("the verifier of the standard is not that of its password")
 	}
-	for _, s := range []string{"", "md5" + strings.Repeat("0", 32), "SCRAM-SHA-256$", "SCRAM-SHA-256$0:YQ==$YQ==:YQ==", strings.Replace(kept, "4096", "99999999", 1), kept + "x", strings.Replace(kept, "$W", "$", 1)} {
+	for _, s := range []string{"", "md5" + strings.Repeat("0", 32), "SCRAM-SHA-256$",
+		"SCRAM-SHA-256$0:YQ==$YQ==:YQ==", strings.Replace(kept, "4096", "99999999", 1), kept + "x",
+		strings.Replace(kept, "$W", "$", 1)} {
 		if _, ok := parseVerifier(s); ok || verifies(s, "pencil") {
 			t.Errorf("%q is taken for a verifier", s)
 		}
@@ -46,16 +48,21 @@ func TestValidate(t *testing.T) {
 		attrs map[string]any
 		want  string // attribute of the only problem
 	}{
-		{"all is well", Role(), map[string]any{"name": "a", "owned": "reassign", "reassign_to": "b", "member_of": []any{"c"}}, ""},
-		{"63 letters of two bytes", Role(), map[string]any{"name": strings.Repeat("ü", 63)}, "name"},
+		{"all is well", Role(), map[string]any{"name": "a", "owned": "reassign", "reassign_to": "b",
+			"member_of": []any{"c"}}, ""},
+		{"63 letters of two bytes", Role(), map[string]any{"name": strings.Repeat("ü", 63)},
+			"name"},
 		{"the server's own", Role(), map[string]any{"name": "pg_monitor"}, "name"},
 		{"to nobody", Role(), map[string]any{"name": "a", "owned": "reassign"}, "owned"},
-		{"to somebody, and refused", Role(), map[string]any{"name": "a", "owned": "refuse", "reassign_to": "b"}, "owned"},
+		{"to somebody, and refused", Role(), map[string]any{"name": "a", "owned": "refuse",
+			"reassign_to": "b"}, "owned"},
 		{"of itself", Role(), map[string]any{"name": "a", "member_of": []any{"a"}}, "member_of"},
-		{"a long owner", Database(), map[string]any{"name": "a", "owner": strings.Repeat("ü", 32)}, "owner"},
+		{"a long owner", Database(), map[string]any{"name": "a", "owner": strings.Repeat("ü", 32)},
+			"owner"},
 	} {
 		problems := c.d.Type.Validate(c.attrs)
-		if c.want == "" && len(problems) > 0 || c.want != "" && (len(problems) != 1 || problems[0].Attribute != c.want) {
+		if c.want == "" && len(problems) > 0 ||
+			c.want != "" && (len(problems) != 1 || problems[0].Attribute != c.want) {
 			t.Errorf("%s: %v", c.why, problems)
 		}
 	}

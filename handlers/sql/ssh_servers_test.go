@@ -29,7 +29,9 @@ func TestOverSSH(t *testing.T) {
 	run := func(statement string) {
 		t.Helper()
 		ctx := context.WithoutCancel(t.Context())
-		if err := admin.Do(ctx, "", func(pg *pgconn.PgConn) error { return do(ctx, pg, statement) }); err != nil {
+		if err := admin.Do(ctx, "", func(pg *pgconn.PgConn) error {
+			return do(ctx, pg, statement)
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -37,7 +39,8 @@ func TestOverSSH(t *testing.T) {
 	defer run("DROP ROLE " + ident(own.runner))
 	dir := t.TempDir()
 	bin, site := filepath.Join(dir, "southbound"), filepath.Join(dir, "site.yaml")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin, "southbound/cmd/southbound")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin,
+		"southbound/cmd/southbound")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -67,7 +70,8 @@ resources:
 		if err := os.WriteFile(site, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), bin, "apply", site, "--data", filepath.Join(dir, "data"), "--no-color", "--yes")
+		cmd := exec.CommandContext(t.Context(), bin, "apply", site, "--data",
+			filepath.Join(dir, "data"), "--no-color", "--yes")
 		var said bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &said, &said
 		if err := cmd.Run(); err != nil || !strings.Contains(said.String(), step.says) {

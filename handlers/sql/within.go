@@ -15,7 +15,8 @@ import (
 )
 
 // inDatabase is a reader of what is in a database, over a connection to it.
-type inDatabase func(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource) (provider.Observation, error)
+type inDatabase func(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource) (
+	provider.Observation, error)
 
 // within reads resources that are in databases, over one connection for each. Nothing is in a
 // database that is not there, and nothing that has to be purged in one that is being dropped.
@@ -31,7 +32,8 @@ func within(ctx context.Context, items []provider.BatchRead, read inDatabase) []
 		if err == nil {
 			err = c.Do(ctx, name, func(pg *pgconn.PgConn) error {
 				for _, i := range group {
-					out[i].Observation, out[i].Err = read(items[i].Context.With(ctx), pg, items[i].Resource)
+					out[i].Observation, out[i].Err = read(items[i].Context.With(ctx), pg,
+						items[i].Resource)
 				}
 				return nil
 			})
@@ -44,7 +46,8 @@ func within(ctx context.Context, items []provider.BatchRead, read inDatabase) []
 			switch {
 			case err == nil, half && items[i].Resource.Purged:
 			case half:
-				out[i].Err = provider.Errorf(provider.Retryable, "connect to the database %s: %w", name, errDropping)
+				out[i].Err = provider.Errorf(provider.Retryable, "connect to the database %s: %w",
+					name, errDropping)
 			default:
 				out[i].Err = failure("connect to the database "+name, err)
 			}
@@ -60,7 +63,9 @@ func beingDropped(ctx context.Context, c *conn.Conn, database string, err error)
 		return false
 	}
 	_ = c.Do(ctx, "", func(pg *pgconn.PgConn) error { // where that fails, the first error says more
-		rows, err := query(ctx, pg, "SELECT FROM pg_catalog.pg_database WHERE datname = $1 AND datconnlimit = $2::int", database, strconv.Itoa(dropping))
+		rows, err := query(ctx, pg,
+			"SELECT FROM pg_catalog.pg_database WHERE datname = $1 AND datconnlimit = $2::int",
+			database, strconv.Itoa(dropping))
 		half = len(rows) == 1
 		return err
 	})
@@ -68,8 +73,9 @@ func beingDropped(ctx context.Context, c *conn.Conn, database string, err error)
 }
 
 const (
-	collisions = 8                     // how often statements are tried that meet those of others
-	collision  = 20 * time.Millisecond // the first pause between two tries; each is twice as long as the one before
+	collisions = 8 // how often statements are tried that meet those of others
+	// the first pause between two tries; each is twice as long as the one before
+	collision = 20 * time.Millisecond
 )
 
 // change runs statements in a database, together in one transaction when there are several. Two
@@ -77,7 +83,9 @@ const (
 // which lets one of them fail: that is tried again.
 func change(ctx context.Context, c *conn.Conn, database string, statements ...string) error {
 	for pause, try := collision, 1; ; try++ {
-		err := c.Do(ctx, database, func(pg *pgconn.PgConn) error { return do(ctx, pg, statements...) })
+		err := c.Do(ctx, database, func(pg *pgconn.PgConn) error {
+			return do(ctx, pg, statements...)
+		})
 		if try == collisions || !collided(err) {
 			return err
 		}
@@ -98,5 +106,6 @@ func collided(err error) bool {
 	if !errors.As(err, &refused) {
 		return false
 	}
-	return slices.Contains([]string{serializationFailure, deadlock}, refused.Code) || refused.Code == internalError && strings.HasPrefix(refused.Routine, "simple_heap_")
+	return slices.Contains([]string{serializationFailure, deadlock}, refused.Code) ||
+		refused.Code == internalError && strings.HasPrefix(refused.Routine, "simple_heap_")
 }

@@ -17,15 +17,21 @@ import (
 func Null() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
-			Name:        "std::Null",
-			Description: "Nothing: a point in the order of things, such as what many resources require. It is always as wanted.",
+			Name: "std::Null",
+			Description: "Nothing: a point in the order of things, such as what many resources " +
+				"require. It is always as wanted.",
 			Attributes: []schema.Attribute{
-				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
-				{Name: "value", Type: "Any", Default: "", Behaviour: schema.Parameter, Description: "anything; a new value is a new intent"},
-				{Name: "fail", Type: "Optional[String]", Behaviour: schema.Parameter, Description: "makes it fail with this text"},
+				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar,
+					Description: "its name"},
+				{Name: "value", Type: "Any", Default: "", Behaviour: schema.Parameter,
+					Description: "anything; a new value is a new intent"},
+				{Name: "fail", Type: "Optional[String]", Behaviour: schema.Parameter,
+					Description: "makes it fail with this text"},
 				{Name: "skip", Type: "Optional[String]", Behaviour: schema.Parameter,
-					Description: "makes it skip itself with this text, as a handler does that cannot work now"},
-				{Name: "delay_ms", Type: "Optional[Integer[0,600000]]", Behaviour: schema.Parameter, Description: "how long it takes, in milliseconds"},
+					Description: "makes it skip itself with this text, as a handler does that " +
+						"cannot work now"},
+				{Name: "delay_ms", Type: "Optional[Integer[0,600000]]", Behaviour: schema.Parameter,
+					Description: "how long it takes, in milliseconds"},
 			},
 			Features:   []string{"batch", schema.FeatureFiles},
 			Machine:    true,
@@ -60,7 +66,9 @@ func (null) ReadBatch(ctx context.Context, items []provider.BatchRead) []provide
 
 // CallTimeout implements provider.Timeouter. It follows the delay: a lane stays locked for as long
 // when its holder dies.
-func (null) CallTimeout(r provider.Resource) time.Duration { return delayOf(r) + schema.DefaultTimeout }
+func (null) CallTimeout(r provider.Resource) time.Duration {
+	return delayOf(r) + schema.DefaultTimeout
+}
 
 // delayOf returns how long a resource takes.
 func delayOf(r provider.Resource) time.Duration {

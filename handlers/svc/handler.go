@@ -24,10 +24,13 @@ func (h handler) of(r provider.Resource) system {
 }
 
 // Read implements provider.Handler.
-func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (h handler) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	known, err := h.of(req.Resource).states(ctx, []string{nameOf(req.Resource)})
 	if err != nil {
-		return provider.Observation{}, provider.Errorf(provider.Retryable, "read the service: %w", err)
+		return provider.Observation{}, provider.Errorf(provider.Retryable, "read the service: %w",
+			err)
 	}
 	return observe(req.Resource, known), nil
 }
@@ -41,7 +44,8 @@ func observe(r provider.Resource, known map[string]state) provider.Observation {
 	if !defined || !s.running && !s.enabled && asked {
 		return provider.Observation{}
 	}
-	return provider.Observation{Exists: true, Attributes: map[string]any{"running": s.running, "enabled": s.enabled}}
+	return provider.Observation{Exists: true, Attributes: map[string]any{"running": s.running,
+		"enabled": s.enabled}}
 }
 
 // seenBy returns a state as it counts for a resource: what is on its way is not where it is wanted,
@@ -90,18 +94,24 @@ func is(r provider.Resource, scope string) bool {
 
 // Create implements provider.Handler: it starts and enables what is wanted. What is not defined
 // cannot be made.
-func (h handler) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (h handler) Create(
+	ctx *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	return h.bring(ctx, req.Resource)
 }
 
 // Update implements provider.Handler.
-func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (h handler) Update(
+	ctx *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	return h.bring(ctx, req.Resource)
 }
 
 // fresh returns how a service is. Where it will be started, or is not as one would think, the
 // system first takes notice of what defines it now.
-func (h handler) fresh(ctx *provider.Context, r provider.Resource, starts func(state) bool) (now state, defined bool, err error) {
+func (h handler) fresh(
+	ctx *provider.Context, r provider.Resource, starts func(state) bool,
+) (now state, defined bool, err error) {
 	of, name := h.of(r), nameOf(r)
 	read := func() {
 		var known map[string]state
@@ -111,7 +121,8 @@ func (h handler) fresh(ctx *provider.Context, r provider.Resource, starts func(s
 		}
 	}
 	read()
-	if told, can := of.(refresher); can && err == nil && (!defined || now.problem != "" || starts(now)) {
+	if told, can := of.(refresher); can && err == nil &&
+		(!defined || now.problem != "" || starts(now)) {
 		if err = told.refresh(ctx); err == nil {
 			read()
 		}
@@ -125,12 +136,16 @@ func (h handler) fresh(ctx *provider.Context, r provider.Resource, starts func(s
 // bring brings a service into its state, from whatever state it is in.
 func (h handler) bring(ctx *provider.Context, r provider.Resource) (provider.Result, error) {
 	of, name := h.of(r), nameOf(r)
-	now, defined, err := h.fresh(ctx, r, func(now state) bool { return r.Attributes["running"] == true && !now.running && !now.changing })
+	now, defined, err := h.fresh(ctx, r,
+		func(now state) bool {
+			return r.Attributes["running"] == true && !now.running && !now.changing
+		})
 	if err != nil {
 		return provider.Result{}, err
 	}
 	if !defined {
-		return provider.Result{}, provider.Errorf(provider.Retryable, "there is no service %s: what defines it, a package or a file, is not there", name)
+		return provider.Result{}, provider.Errorf(provider.Retryable,
+			"there is no service %s: what defines it, a package or a file, is not there", name)
 	}
 	type step struct {
 		needed bool
@@ -145,7 +160,8 @@ func (h handler) bring(ctx *provider.Context, r provider.Resource) (provider.Res
 		{enabled == false && now.enabled, "disable", of.disable},
 	}
 	if now.problem != "" && (steps[0].needed || steps[1].needed) {
-		return provider.Result{}, provider.Errorf(provider.NeedsChange, "the service %s cannot be used: %s", name, now.problem)
+		return provider.Result{}, provider.Errorf(provider.NeedsChange,
+			"the service %s cannot be used: %s", name, now.problem)
 	}
 	for _, s := range steps {
 		if !s.needed {
@@ -160,10 +176,12 @@ func (h handler) bring(ctx *provider.Context, r provider.Resource) (provider.Res
 		}
 		if errors.As(err, &errBusy{}) {
 			ctx.Info(s.what+": under way", "service", name)
-			return provider.Result{Again: &provider.Again{After: askAgain, State: []byte(strconv.Itoa(starts))}}, nil
+			return provider.Result{Again: &provider.Again{After: askAgain,
+				State: []byte(strconv.Itoa(starts))}}, nil
 		}
 		if err != nil {
-			return provider.Result{}, provider.Errorf(provider.ClassOf(err), "%s %s: %w", s.what, name, err)
+			return provider.Result{}, provider.Errorf(provider.ClassOf(err), "%s %s: %w", s.what,
+				name, err)
 		}
 		ctx.Info(s.what, "service", name)
 	}
@@ -194,9 +212,12 @@ const maxStarts = 2
 const askAgain = 2 * time.Second
 
 // Delete implements provider.Handler.
-func (h handler) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+func (h handler) Delete(
+	ctx *provider.Context, req provider.DeleteRequest,
+) (provider.Result, error) {
 	r := req.Resource
-	r.Attributes = map[string]any{"name": nameOf(r), "scope": r.Attributes["scope"], "running": false, "enabled": false}
+	r.Attributes = map[string]any{"name": nameOf(r), "scope": r.Attributes["scope"],
+		"running": false, "enabled": false}
 	known, err := h.of(r).states(ctx, []string{nameOf(r)})
 	if _, defined := known[nameOf(r)]; err == nil && !defined {
 		return provider.Result{}, nil
@@ -237,7 +258,8 @@ func (h handler) List(ctx *provider.Context, found func(provider.Found) error) e
 		if s.changing || !s.running && !s.enabled {
 			continue
 		}
-		if err := found(provider.Found{Attributes: map[string]any{"name": name, "running": s.running, "enabled": s.enabled}}); err != nil {
+		if err := found(provider.Found{Attributes: map[string]any{"name": name,
+			"running": s.running, "enabled": s.enabled}}); err != nil {
 			return err
 		}
 	}

@@ -158,14 +158,16 @@ func (r runit) link(ctx context.Context, name, dir string) error {
 	limit := time.NewTimer(watchFor)
 	defer limit.Stop()
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
-		if _, err := tool.Run(ctx, nil, r.program(), "status", to); err == nil || tool.Code(err) > 0 && exists(filepath.Join(to, "supervise", "ok")) {
+		if _, err := tool.Run(ctx, nil, r.program(), "status", to); err == nil ||
+			tool.Code(err) > 0 && exists(filepath.Join(to, "supervise", "ok")) {
 			tick.Stop()
 			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-limit.C:
-			return errors.New("runit has not taken notice of it: does runsvdir run and watch " + r.services() + "?")
+			return errors.New("runit has not taken notice of it: does runsvdir run and watch " +
+				r.services() + "?")
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -197,7 +199,8 @@ func (r runit) tellUntil(ctx context.Context, verb, name string, running bool) e
 		}
 		out, _ := tool.Run(ctx, nil, r.program(), "status", dir)
 		line, _, _ := strings.Cut(out, ";")
-		if strings.HasPrefix(line, "run: ") == running && !strings.Contains(line, ", want ") && !strings.HasPrefix(line, "finish: ") && out != "" {
+		if strings.HasPrefix(line, "run: ") == running && !strings.Contains(line, ", want ") &&
+			!strings.HasPrefix(line, "finish: ") && out != "" {
 			break
 		}
 		if now, is := downFor(line); running && is {

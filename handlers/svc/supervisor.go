@@ -134,7 +134,8 @@ func (s supervisor) tell(ctx context.Context, verb string, args ...string) error
 		return ctx.Err()
 	}
 	for line := range strings.Lines(out) {
-		if strings.Contains(line, "ERROR (") && !strings.Contains(line, "already started") && !strings.Contains(line, "not running") && !strings.Contains(line, "already active") {
+		if strings.Contains(line, "ERROR (") && !strings.Contains(line, "already started") &&
+			!strings.Contains(line, "not running") && !strings.Contains(line, "already active") {
 			return errors.New(strings.TrimSpace(line))
 		}
 	}
@@ -201,14 +202,18 @@ func (s supervisor) stays(ctx context.Context, name string) error {
 	}
 }
 
-func (s supervisor) stop(ctx context.Context, name string) error { return s.tell(ctx, "stop", name) }
+func (s supervisor) stop(ctx context.Context, name string) error {
+	return s.tell(ctx, "stop", name)
+}
 
 func (s supervisor) enable(context.Context, string) error {
-	return provider.Errorf(provider.NeedsChange, "supervisord starts it only when its configuration has autostart=true; set it there")
+	return provider.Errorf(provider.NeedsChange,
+		"supervisord starts it only when its configuration has autostart=true; set it there")
 }
 
 func (s supervisor) disable(context.Context, string) error {
-	return provider.Errorf(provider.NeedsChange, "supervisord starts it as long as its configuration has no autostart=false; set it there")
+	return provider.Errorf(provider.NeedsChange,
+		"supervisord starts it as long as its configuration has no autostart=false; set it there")
 }
 
 func (s supervisor) restart(ctx context.Context, name string) error {

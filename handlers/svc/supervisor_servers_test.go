@@ -35,9 +35,14 @@ func supervised(t *testing.T) (string, supervisor) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	put(t, filepath.Join(dir, "conf"), "[unix_http_server]\nfile="+dir+"/sock\n[supervisord]\nnodaemon=true\nlogfile="+dir+"/log\npidfile="+dir+"/pid\nchildlogdir="+dir+"\n"+
-		"[rpcinterface:supervisor]\nsupervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface\n[supervisorctl]\nserverurl=unix://"+dir+"/sock\n[include]\nfiles="+dir+"/*.ini\n")
-	cmd := exec.CommandContext(context.Background(), bin, "-c", filepath.Join(dir, "conf"), "-u", "root", "-s")
+	put(t, filepath.Join(dir, "conf"),
+		"[unix_http_server]\nfile="+dir+"/sock\n[supervisord]\nnodaemon=true\nlogfile="+dir+
+			"/log\npidfile="+dir+"/pid\nchildlogdir="+dir+"\n"+
+			"[rpcinterface:supervisor]\n"+
+			"supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface\n"+
+			"[supervisorctl]\nserverurl=unix://"+dir+"/sock\n[include]\nfiles="+dir+"/*.ini\n")
+	cmd := exec.CommandContext(context.Background(), bin, "-c", filepath.Join(dir, "conf"), "-u",
+		"root", "-s")
 	if os.Getuid() != 0 {
 		cmd.Args = cmd.Args[:3]
 	}
@@ -48,7 +53,8 @@ func supervised(t *testing.T) (string, supervisor) {
 		_ = cmd.Process.Signal(os.Interrupt) // it ends all that it has begun
 		_ = cmd.Wait()
 	})
-	s := supervisor{before: []string{"env", "PATH=" + filepath.Dir(bin) + ":" + os.Getenv("PATH")}, flags: []string{"-c", filepath.Join(dir, "conf")}}
+	s := supervisor{before: []string{"env", "PATH=" + filepath.Dir(bin) + ":" + os.Getenv("PATH")},
+		flags: []string{"-c", filepath.Join(dir, "conf")}}
 	limit, tick := time.NewTimer(2*time.Minute), time.NewTicker(100*time.Millisecond)
 	defer limit.Stop()
 	defer tick.Stop()
@@ -65,7 +71,8 @@ func supervised(t *testing.T) (string, supervisor) {
 
 func program(t *testing.T, dir, name, command, more string) {
 	t.Helper()
-	put(t, filepath.Join(dir, name+".ini"), "[program:"+name+"]\ncommand="+command+"\nautorestart=false\n"+more)
+	put(t, filepath.Join(dir, name+".ini"),
+		"[program:"+name+"]\ncommand="+command+"\nautorestart=false\n"+more)
 }
 
 // TestSupervisor goes through the life of programs of a real supervisord. Each question to it
@@ -76,7 +83,8 @@ func TestSupervisor(t *testing.T) {
 	d := provider.Definition{Type: Service().Type, Handler: handler{s}}
 	once := func(why string, want diff.Change, attrs map[string]any, purge bool) {
 		t.Helper()
-		if got := providertest.Once(t.Context(), d, nil, attrs, purge); got.Err != nil || got.Change != want {
+		if got := providertest.Once(t.Context(), d, nil, attrs, purge); got.Err != nil ||
+			got.Change != want {
 			t.Errorf("%s: %q, %v, want %q", why, got.Change, got.Err, want)
 		}
 	}
@@ -85,12 +93,15 @@ func TestSupervisor(t *testing.T) {
 	once("configured since", diff.Created, late, false)
 	once("it runs", diff.NoChange, late, false)
 	program(t, dir, "dies", "/bin/false", "startsecs=1000\nstartretries=0\nautostart=false\n")
-	if got := providertest.Once(t.Context(), d, nil, map[string]any{"name": "dies", "running": true}, false); got.Err == nil || !strings.Contains(got.Err.Error(), "dies: ERROR (") {
+	if got := providertest.Once(t.Context(), d, nil,
+		map[string]any{"name": "dies", "running": true}, false); got.Err == nil ||
+		!strings.Contains(got.Err.Error(), "dies: ERROR (") {
 		t.Errorf("one that ends at once: %v", got.Err)
 	}
 	comesTo(t, dir, s)
 	note := filepath.Join(dir, "note")
-	program(t, dir, "late", "sh -c 'echo new > "+note+"; exec sleep 100000'", "startsecs=0\nautostart=false\n")
+	program(t, dir, "late", "sh -c 'echo new > "+note+"; exec sleep 100000'",
+		"startsecs=0\nautostart=false\n")
 	ctx, _, r := thing(t, map[string]any{"name": "late", "running": true, "on_change": "restart"})
 	if err := (handler{s}).Reload(ctx, provider.ReadRequest{Resource: r}); err != nil {
 		t.Error(err)
@@ -105,7 +116,8 @@ func TestSupervisor(t *testing.T) {
 func comesTo(t *testing.T, dir string, s supervisor) {
 	t.Helper()
 	end := filepath.Join(dir, "end")
-	program(t, dir, "slow", "sh -c 'until test -e "+end+"; do sleep 0.05; done; exit 3'", "startsecs=1000\nstartretries=0\nautostart=true\n")
+	program(t, dir, "slow", "sh -c 'until test -e "+end+"; do sleep 0.05; done; exit 3'",
+		"startsecs=1000\nstartretries=0\nautostart=true\n")
 	program(t, dir, "fails", "/bin/false", "startsecs=1000\nstartretries=1000000\nautostart=true\n")
 	if err := s.refresh(t.Context()); err != nil { // which begins them
 		t.Fatal(err)
@@ -118,7 +130,8 @@ func comesTo(t *testing.T, dir string, s supervisor) {
 		})
 	}
 	logged("exited: fails")
-	if err := s.start(t.Context(), "fails"); err == nil || !strings.HasPrefix(err.Error(), "it was started and does not stay up: BACKOFF") {
+	if err := s.start(t.Context(), "fails"); err == nil ||
+		!strings.HasPrefix(err.Error(), "it was started and does not stay up: BACKOFF") {
 		t.Errorf("one that ends each time: %v", err)
 	}
 	s.wait = time.Millisecond
@@ -128,7 +141,8 @@ func comesTo(t *testing.T, dir string, s supervisor) {
 	put(t, end, "")
 	logged("slow entered FATAL state")
 	known, err := s.status(t.Context())
-	if _, ended := begun([]byte("1"), known["slow"]); err != nil || ended == nil || !strings.Contains(ended.Error(), "does not stay up: FATAL") {
+	if _, ended := begun([]byte("1"), known["slow"]); err != nil || ended == nil ||
+		!strings.Contains(ended.Error(), "does not stay up: FATAL") {
 		t.Errorf("one that ended between two calls: %v, %v", ended, err)
 	}
 	if err := s.stop(t.Context(), "fails"); err != nil {

@@ -27,10 +27,15 @@ type system interface {
 // state is how a service is.
 type state struct {
 	running, enabled bool
-	changing         bool   // on its way up or down: it does not run yet, and it is not stopped either
-	fixed            bool   // whether it is started with the machine is up to others: it can be neither enabled nor disabled
-	problem          string // why it cannot be started
-	ended            error  // what there is to say where it was started before and is like this; nil where it may yet come to run
+	// on its way up or down: it does not run yet, and it is not stopped either
+	changing bool
+	// whether it is started with the machine is up to others: it can be neither enabled nor
+	// disabled
+	fixed   bool
+	problem string // why it cannot be started
+	// what there is to say where it was started before and is like this; nil where it may yet come
+	// to run
+	ended error
 }
 
 // errBusy says that a service is on its way to where it was sent.
@@ -60,23 +65,35 @@ func Service() provider.Definition { return define(systemd{}, runit{}, superviso
 func define(d systemd, r runit, u supervisor, i sysvinit) provider.Definition {
 	t := schema.Type{
 		Name: "svc::Service",
-		Description: "A service of the machine: whether it runs, and whether it is started with the machine. What defines it (a unit, a script) comes from a package, or is a file. " +
+		Description: "A service of the machine: whether it runs, and whether it is started with " +
+			"the machine. What defines it (a unit, a script) comes from a package, or is a file. " +
 			"Purged, it is stopped and not started with the machine; its definition stays.",
 		Attributes: []schema.Attribute{
-			{Name: "name", Type: `Pattern[/\A[A-Za-z0-9_][A-Za-z0-9_.:@\\-]*\z/]`, Behaviour: schema.Namevar, Description: "its name; for systemd with or without .service"},
-			{Name: "running", Type: "Optional[Boolean]", Description: "whether it runs; left out, that is left alone"},
-			{Name: "enabled", Type: "Optional[Boolean]", Description: "whether it is started with the machine; left out, that is left alone"},
-			{Name: "scope", Type: "Enum[system, user]", Default: scopeSystem, Behaviour: schema.Parameter,
-				Description: "user: a service of the user that handlers run as, for systemd; enabled is then whether it is started when that user's services are"},
-			{Name: "on_change", Type: "Enum[restart, reload, nothing]", Default: "restart", Behaviour: schema.Parameter,
-				Description: "what is done with it, when it runs, after something it requires has changed and sends events"},
+			{Name: "name", Type: `Pattern[/\A[A-Za-z0-9_][A-Za-z0-9_.:@\\-]*\z/]`,
+				Behaviour:   schema.Namevar,
+				Description: "its name; for systemd with or without .service"},
+			{Name: "running", Type: "Optional[Boolean]",
+				Description: "whether it runs; left out, that is left alone"},
+			{Name: "enabled", Type: "Optional[Boolean]",
+				Description: "whether it is started with the machine; left out, that is " +
+					"left alone"},
+			{Name: "scope", Type: "Enum[system, user]", Default: scopeSystem,
+				Behaviour: schema.Parameter,
+				Description: "user: a service of the user that handlers run as, for systemd; " +
+					"enabled is then whether it is started when that user's services are"},
+			{Name: "on_change", Type: "Enum[restart, reload, nothing]", Default: "restart",
+				Behaviour: schema.Parameter,
+				Description: "what is done with it, when it runs, after something it requires " +
+					"has changed and sends events"},
 		},
 		Features: []string{"batch", "reload", "discover"},
 		Timeout:  2 * time.Minute,
 		Machine:  true,
 		Validate: func(attrs map[string]any) []diag.Problem {
 			if attrs["running"] == nil && attrs["enabled"] == nil {
-				return []diag.Problem{{Attribute: "running", Message: "neither running nor enabled is said, so there is nothing to see to", Hint: "add running: true, enabled: true or both"}}
+				return []diag.Problem{{Attribute: "running",
+					Message: "neither running nor enabled is said, so there is nothing to see to",
+					Hint:    "add running: true, enabled: true or both"}}
 			}
 			return nil
 		},
@@ -85,18 +102,26 @@ func define(d systemd, r runit, u supervisor, i sysvinit) provider.Definition {
 			{Kind: schema.Require, Type: "fs::File", Names: filesOf},
 		},
 	}
-	needs := provider.Needs{Commands: []string{"systemctl"}, Facts: map[string]string{"init": "systemd"}}
+	needs := provider.Needs{Commands: []string{"systemctl"},
+		Facts: map[string]string{"init": "systemd"}}
 	if d.before != nil {
 		needs = provider.Needs{} // it is elsewhere
 	}
 	return provider.Define(t,
-		provider.Provider{Name: "systemd", Description: "units of systemd", Preference: 30, Handler: handler{d}, Needs: needs},
-		provider.Provider{Name: "runit", Description: "directories of runit, in a container for instance", Preference: 20, Handler: handler{r},
-			Needs: provider.Needs{Check: onlySystem(r.lack)}},
-		provider.Provider{Name: "supervisord", Description: "programs of supervisord, in a container for instance", Preference: 15, Handler: handler{u},
-			Needs: provider.Needs{Commands: []string{"supervisorctl"}, Check: onlySystem(u.lack)}},
-		provider.Provider{Name: "sysvinit", Description: "scripts in /etc/init.d", Preference: 10, Handler: handler{i},
-			Needs: provider.Needs{Check: onlySystem(i.lack)}})
+		provider.Provider{Name: "systemd", Description: "units of systemd", Preference: 30,
+			Handler: handler{d}, Needs: needs},
+		provider.Provider{Name: "runit",
+			Description: "directories of runit, in a container for instance", Preference: 20,
+			Handler: handler{r},
+			Needs:   provider.Needs{Check: onlySystem(r.lack)}},
+		provider.Provider{Name: "supervisord",
+			Description: "programs of supervisord, in a container for instance", Preference: 15,
+			Handler: handler{u},
+			Needs: provider.Needs{Commands: []string{"supervisorctl"},
+				Check: onlySystem(u.lack)}},
+		provider.Provider{Name: "sysvinit", Description: "scripts in /etc/init.d", Preference: 10,
+			Handler: handler{i},
+			Needs:   provider.Needs{Check: onlySystem(i.lack)}})
 }
 
 // filesOf names the files that may describe a service: its unit, and the scripts of other systems.

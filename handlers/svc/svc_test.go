@@ -18,24 +18,31 @@ import (
 func TestRunit(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c", "d"}
-	for i := range 90 { // each test has its own: runit starts one again no sooner than after a second
+	for i := range 90 {
+		// each test has its own: runit starts one again no sooner than after a second
 		names = append(names, fmt.Sprintf("s%d", i))
 	}
 	m := newMachine(t, names...)
 	d := define(systemd{}, m.runit, supervisor{}, sysvinit{})
 	t.Run("conformance", func(t *testing.T) {
 		fresh := names[4:]
-		providertest.Run(t, providertest.Subject{Definition: d, New: func(string, *providertest.Host) (providertest.Case, error) {
-			own := fresh[:3]
-			fresh = fresh[3:]
-			return providertest.Case{
-				Attributes: map[string]any{"name": own[0], "running": true, "enabled": true, "provider": "runit"},
-				Updates:    []map[string]any{{"running": false}, {"running": true, "enabled": false}},
-				Others:     []map[string]any{{"name": own[1], "running": true, "provider": "runit"}, {"name": own[2], "enabled": true, "provider": "runit"}},
-				World:      func() (string, error) { return m.world(own...) },
-				Vanish:     func() error { return m.reset(own[0]) },
-			}, nil
-		}})
+		providertest.Run(t,
+			providertest.Subject{Definition: d,
+				New: func(string, *providertest.Host) (providertest.Case, error) {
+					own := fresh[:3]
+					fresh = fresh[3:]
+					return providertest.Case{
+						Attributes: map[string]any{"name": own[0], "running": true, "enabled": true,
+							"provider": "runit"},
+						Updates: []map[string]any{{"running": false},
+							{"running": true, "enabled": false}},
+						Others: []map[string]any{{"name": own[1], "running": true,
+							"provider": "runit"},
+							{"name": own[2], "enabled": true, "provider": "runit"}},
+						World:  func() (string, error) { return m.world(own...) },
+						Vanish: func() error { return m.reset(own[0]) },
+					}, nil
+				}})
 	})
 	t.Run("chosen without init", func(t *testing.T) { chosen(t, d) })
 	t.Run("reload", func(t *testing.T) { reloads(t, m, d) })
@@ -46,7 +53,9 @@ func TestRunit(t *testing.T) {
 }
 
 // thing returns a resource and its context.
-func thing(t *testing.T, attrs map[string]any) (*provider.Context, *providertest.Host, provider.Resource) {
+func thing(
+	t *testing.T, attrs map[string]any,
+) (*provider.Context, *providertest.Host, provider.Resource) {
 	t.Helper()
 	host := providertest.NewHost(nil)
 	r := provider.Resource{ID: "svc::Service[a,name=x]", Type: "svc::Service", Attributes: attrs}
@@ -74,19 +83,23 @@ func reloads(t *testing.T, m *machine, d provider.Definition) {
 		running bool
 		starts  int
 		hups    int
-	}{{"restart", false, 0, 0}, {"restart", true, 2, 0}, {"nothing", true, 2, 0}, {"reload", true, 2, 1}} {
+	}{{"restart", false, 0, 0}, {"restart", true, 2, 0}, {"nothing", true, 2, 0},
+		{"reload", true, 2, 1}} {
 		if step.running && i == 1 {
 			if err := m.start(t.Context(), "a"); err != nil {
 				t.Fatal(err)
 			}
-			m.until(t, "the first start", func() bool { return strings.Count(m.starts("a"), "start") == before+1 })
+			m.until(t, "the first start",
+				func() bool { return strings.Count(m.starts("a"), "start") == before+1 })
 		}
-		ctx, _, r := thing(t, map[string]any{"name": "a", "running": true, "on_change": step.how, "provider": "runit"})
+		ctx, _, r := thing(t, map[string]any{"name": "a", "running": true, "on_change": step.how,
+			"provider": "runit"})
 		if err := l.Reload(ctx, provider.ReadRequest{Resource: r}); err != nil {
 			t.Fatal(err)
 		}
 		m.until(t, "reload "+step.how, func() bool {
-			return strings.Count(m.starts("a"), "start") == before+step.starts && strings.Count(m.starts("a"), "hup") == step.hups
+			return strings.Count(m.starts("a"), "start") == before+step.starts &&
+				strings.Count(m.starts("a"), "hup") == step.hups
 		})
 	}
 }
@@ -96,7 +109,8 @@ func drift(t *testing.T, m *machine, d provider.Definition) {
 	if err := m.stop(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, _, r := thing(t, map[string]any{"name": "b", "running": true, "enabled": true, "provider": "runit"})
+	ctx, _, r := thing(t, map[string]any{"name": "b", "running": true, "enabled": true,
+		"provider": "runit"})
 	if _, err := d.Handler.Create(ctx, provider.CreateRequest{Resource: r}); err != nil {
 		t.Fatal(err)
 	}
@@ -107,15 +121,18 @@ func drift(t *testing.T, m *machine, d provider.Definition) {
 	if err != nil || obs.Attributes["running"] != false || obs.Attributes["enabled"] != true {
 		t.Fatal(obs, err)
 	}
-	if _, err := d.Handler.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs}); err != nil {
+	if _, err := d.Handler.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs}); err !=
+		nil {
 		t.Fatal(err)
 	}
-	if obs, err = d.Handler.Read(ctx, provider.ReadRequest{Resource: r}); err != nil || obs.Attributes["running"] != true {
+	if obs, err = d.Handler.Read(ctx, provider.ReadRequest{Resource: r}); err != nil ||
+		obs.Attributes["running"] != true {
 		t.Fatal(obs, err)
 	}
 	stopped := r
 	stopped.Attributes = map[string]any{"name": "d", "running": false, "provider": "runit"}
-	if obs, err := d.Handler.Read(ctx, provider.ReadRequest{Resource: stopped}); err != nil || !obs.Exists || obs.Attributes["running"] != false {
+	if obs, err := d.Handler.Read(ctx, provider.ReadRequest{Resource: stopped}); err != nil ||
+		!obs.Exists || obs.Attributes["running"] != false {
 		t.Errorf("one that is to be stopped, and is, is as wanted: %v %v", obs, err)
 	}
 }
@@ -126,7 +143,8 @@ func links(t *testing.T, m *machine, d provider.Definition) {
 	m.names = append(m.names, "late")
 	t.Cleanup(func() { _ = m.stop(t.Context(), "late") })
 	ctx, _, r := thing(t, map[string]any{"name": "late", "running": true, "provider": "runit"})
-	if obs, err := d.Handler.Read(ctx, provider.ReadRequest{Resource: r}); err != nil || obs.Exists {
+	if obs, err := d.Handler.Read(ctx, provider.ReadRequest{Resource: r}); err != nil ||
+		obs.Exists {
 		t.Fatal(obs, err)
 	}
 	if _, err := d.Handler.Create(ctx, provider.CreateRequest{Resource: r}); err != nil {
@@ -153,7 +171,8 @@ func ends(t *testing.T, m *machine) {
 	slower := m.runit
 	slower.watch = watchStart
 	for range 2 {
-		got := providertest.Once(t.Context(), define(systemd{}, slower, supervisor{}, sysvinit{}), nil, map[string]any{"name": "c", "running": true, "provider": "runit"}, false)
+		got := providertest.Once(t.Context(), define(systemd{}, slower, supervisor{}, sysvinit{}),
+			nil, map[string]any{"name": "c", "running": true, "provider": "runit"}, false)
 		if got.Err == nil || !strings.Contains(got.Err.Error(), "does not stay up") {
 			t.Errorf("%q, %v", got.Change, got.Err)
 		}
@@ -165,7 +184,9 @@ func ends(t *testing.T, m *machine) {
 
 func undefined(t *testing.T, d provider.Definition) {
 	ctx, _, r := thing(t, map[string]any{"name": "none", "running": true, "provider": "runit"})
-	if _, err := d.Handler.Create(ctx, provider.CreateRequest{Resource: r}); provider.ClassOf(err) != provider.Retryable || !strings.Contains(err.Error(), "there is no service none") {
+	if _, err := d.Handler.Create(ctx,
+		provider.CreateRequest{Resource: r}); provider.ClassOf(err) != provider.Retryable ||
+		!strings.Contains(err.Error(), "there is no service none") {
 		t.Error(err)
 	}
 	if _, err := d.Handler.Delete(ctx, provider.DeleteRequest{Resource: r}); err != nil {
@@ -177,7 +198,8 @@ func undefined(t *testing.T, d provider.Definition) {
 func TestSysvinit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	levels := []string{"init.d", "rc0.d", "rc1.d", "rc2.d", "rc3.d", "rc4.d", "rc5.d", "rc6.d", "rcS.d"}
+	levels := []string{"init.d", "rc0.d", "rc1.d", "rc2.d", "rc3.d", "rc4.d", "rc5.d", "rc6.d",
+		"rcS.d"}
 	mounts := ""
 	for _, level := range levels {
 		if err := os.Mkdir(filepath.Join(dir, level), 0o755); err != nil { // as in /etc
@@ -202,7 +224,8 @@ restart|reload) echo $1 > $f ;;
 status) test -e $f || exit 3 ;;
 esac
 `
-	if err := os.WriteFile(filepath.Join(dir, "init.d", "sbtest"), []byte(script), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "init.d", "sbtest"), []byte(script),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	// The programs see the directories of the test in place of those of the machine, and nobody
@@ -213,7 +236,8 @@ esac
 	}
 	s := sysvinit{etc: dir, before: append(own, "sh", "-c", mounts+`exec "$0" "$@"`)}
 	if _, err := s.run(t.Context(), "true"); err != nil {
-		t.Fatalf("this test needs a mount namespace of its own, so root, or to be allowed namespaces of users: %v", err)
+		t.Fatalf("this test needs a mount namespace of its own, so root, or to be allowed "+
+			"namespaces of users: %v", err)
 	}
 	h := handler{s}
 	ctx, _, r := thing(t, map[string]any{"name": "sbtest", "running": true, "enabled": true})
@@ -264,7 +288,8 @@ esac
 	if err := os.WriteFile(lies, []byte("#!/bin/sh\ntest $1 != status\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.start(t.Context(), "sblies"); err == nil || !strings.Contains(err.Error(), "it does not run") {
+	if err := s.start(t.Context(), "sblies"); err == nil ||
+		!strings.Contains(err.Error(), "it does not run") {
 		t.Errorf("a script that begins nothing and says that all is well: %v", err)
 	}
 }
@@ -276,7 +301,8 @@ func TestTypeIsValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	typ, _ := types.Type("svc::Service")
-	if _, problems := typ.Check(map[string]any{"name": "x"}); len(problems) != 1 || problems[0].Attribute != "running" {
+	if _, problems := typ.Check(map[string]any{"name": "x"}); len(problems) != 1 ||
+		problems[0].Attribute != "running" {
 		t.Error(problems)
 	}
 }
@@ -300,7 +326,8 @@ func TestBegun(t *testing.T) {
 		"it failed":          {"1", state{ended: ended}, 0},
 		"it fails each time": {"1", state{changing: true, ended: ended}, 0},
 	} {
-		if starts, err := begun([]byte(c.before), c.now); starts != c.starts || (err == nil) != (c.starts > 0) {
+		if starts, err := begun([]byte(c.before), c.now); starts != c.starts ||
+			(err == nil) != (c.starts > 0) {
 			t.Errorf("%s: %d, %v, want %d", name, starts, err, c.starts)
 		}
 	}

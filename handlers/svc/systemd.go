@@ -41,7 +41,8 @@ func (s systemd) ofUser() system {
 
 // unit returns the name of a unit.
 func unit(name string) string {
-	for _, kind := range []string{".service", ".socket", ".timer", ".path", ".target", ".mount", ".automount", ".swap", ".slice"} {
+	for _, kind := range []string{".service", ".socket", ".timer", ".path", ".target", ".mount",
+		".automount", ".swap", ".slice"} {
 		if strings.HasSuffix(name, kind) {
 			return name
 		}
@@ -64,7 +65,8 @@ func (s systemd) run(ctx context.Context, args ...string) (string, error) {
 	var env []string
 	if s.user {
 		argv = append(argv, "--user")
-		if os.Getenv("XDG_RUNTIME_DIR") == "" { // there is no session, as with sudo or over ssh without PAM
+		if os.Getenv("XDG_RUNTIME_DIR") == "" {
+			// there is no session, as with sudo or over ssh without PAM
 			env = append(env, fmt.Sprintf("XDG_RUNTIME_DIR=/run/user/%d", os.Getuid()))
 		}
 	}
@@ -72,8 +74,7 @@ func (s systemd) run(ctx context.Context, args ...string) (string, error) {
 }
 
 // asked are the properties of a unit that are looked at.
-const asked = "--property=Id,Names,LoadState,LoadError,ActiveState,SubState,UnitFileState,WantedBy,RequiredBy,UpheldBy,TriggeredBy,BusName,SourcePath," +
-	"Type,RemainAfterExit,Result,ExecMainStatus,NRestarts,Job"
+const asked = "--property=Id,Names,LoadState,LoadError,ActiveState,SubState,UnitFileState,WantedBy,RequiredBy,UpheldBy,TriggeredBy,BusName,SourcePath,Type,RemainAfterExit,Result,ExecMainStatus,NRestarts,Job"
 
 func (s systemd) states(ctx context.Context, names []string) (map[string]state, error) {
 	if len(names) == 0 {
@@ -99,7 +100,8 @@ func (s systemd) states(ctx context.Context, names []string) (map[string]state, 
 			continue
 		}
 		now := s.stateOf(ctx, p)
-		for _, u := range append(strings.Fields(p["Names"]), p["Id"]) { // an alias shows the unit it stands for
+		for _, u := range append(strings.Fields(p["Names"]), p["Id"]) {
+			// an alias shows the unit it stands for
 			for _, name := range byUnit[u] {
 				known[name] = now
 			}
@@ -110,18 +112,21 @@ func (s systemd) states(ctx context.Context, names []string) (map[string]state, 
 
 // all returns the services that are loaded, and those that are enabled without being.
 func (s systemd) all(ctx context.Context) (map[string]state, error) {
-	loaded, err := s.run(ctx, "show", "--all", "--property=Id", "--", "*.service") // and those that do not run
+	// and those that do not run
+	loaded, err := s.run(ctx, "show", "--all", "--property=Id", "--", "*.service")
 	if err != nil {
 		return nil, err
 	}
-	enabled, err := s.run(ctx, "list-unit-files", "--no-legend", "--type=service", "--state=enabled")
+	enabled, err := s.run(ctx, "list-unit-files", "--no-legend", "--type=service",
+		"--state=enabled")
 	if err != nil && (tool.Code(err) != 1 || enabled != "") { // 1: there is none
 		return nil, err
 	}
 	var names []string
 	for line := range strings.Lines(loaded + "\n" + enabled) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "Id="), " ")
-		if name, is := strings.CutSuffix(name, ".service"); is && !strings.HasSuffix(name, "@") { // a template is none
+		if name, is := strings.CutSuffix(name, ".service"); is && !strings.HasSuffix(name, "@") {
+			// a template is none
 			names = append(names, name)
 		}
 	}
@@ -151,15 +156,19 @@ func (s systemd) stateOf(ctx context.Context, p map[string]string) state {
 	case "activating", "deactivating":
 		now.changing = true
 	case "inactive":
-		now.changing = p["Job"] != "" && p["Job"] != "0" // it was told to start, and nothing has been begun
+		// it was told to start, and nothing has been begun
+		now.changing = p["Job"] != "" && p["Job"] != "0"
 	}
 	switch p["UnitFileState"] {
 	case "enabled", "alias":
 		now.enabled = true
 	case "static", "indirect", "transient":
 		now.fixed = true
-		now.enabled = p["WantedBy"]+p["RequiredBy"]+p["UpheldBy"]+p["TriggeredBy"]+p["BusName"] != ""
-	case "generated": // what a script in init.d stands for is enabled by its own means; anything else as what it was made from says
+		now.enabled = p["WantedBy"]+p["RequiredBy"]+p["UpheldBy"]+p["TriggeredBy"]+p["BusName"] !=
+			""
+	case "generated":
+		// what a script in init.d stands for is enabled by its own means; anything else as what it
+		// was made from says
 		now.fixed, now.enabled = true, true
 		if strings.HasPrefix(p["SourcePath"], "/etc/init.d/") {
 			_, err := s.run(ctx, "is-enabled", "--quiet", "--", p["Id"])
@@ -168,7 +177,8 @@ func (s systemd) stateOf(ctx context.Context, p map[string]string) state {
 	}
 	switch p["LoadState"] {
 	case "masked":
-		now.problem = "it is masked, so that nothing starts it; `systemctl unmask " + p["Id"] + "` ends that"
+		now.problem = "it is masked, so that nothing starts it; `systemctl unmask " + p["Id"] +
+			"` ends that"
 	case "bad-setting", "error":
 		_, why, _ := strings.Cut(p["LoadError"], " ")
 		now.problem = "its unit is wrong: " + strings.Trim(why, `"`)
@@ -207,7 +217,8 @@ func (s systemd) start(ctx context.Context, name string) error {
 	}
 	first := ""
 	switch {
-	case now["SubState"] == autoRestart: // a start would wait for as long as it was told to between two tries
+	case now["SubState"] == autoRestart:
+		// a start would wait for as long as it was told to between two tries
 		first = "stop"
 	case now["ActiveState"] == "failed": // one that was started too often is not started again
 		first = "reset-failed"
@@ -240,7 +251,8 @@ func (s systemd) stays(ctx context.Context, name string) error {
 			return err
 		}
 		switch {
-		case p["ActiveState"] != "active" && p["ActiveState"] != "reloading" && p["ActiveState"] != "refreshing":
+		case p["ActiveState"] != "active" && p["ActiveState"] != "reloading" &&
+			p["ActiveState"] != "refreshing":
 			return doesNotStay(p)
 		case p["Type"] != "simple" && p["Type"] != "exec" && p["Type"] != "idle":
 			return nil // it has said that it is ready
@@ -259,11 +271,15 @@ func (s systemd) stays(ctx context.Context, name string) error {
 // runs, or may yet come to.
 func ended(p map[string]string) error {
 	switch {
-	case p["Type"] == "oneshot" && p["RemainAfterExit"] != "yes" && p["ActiveState"] == "inactive" && p["Result"] == "success":
-		return provider.Errorf(provider.NeedsChange, "it is of type oneshot and has done its work, so it does not stay running; set RemainAfterExit=yes in its unit, or leave running out")
+	case p["Type"] == "oneshot" && p["RemainAfterExit"] != "yes" &&
+		p["ActiveState"] == "inactive" && p["Result"] == "success":
+		return provider.Errorf(provider.NeedsChange,
+			"it is of type oneshot and has done its work, so it does not stay running; set "+
+				"RemainAfterExit=yes in its unit, or leave running out")
 	case p["ActiveState"] == "failed", p["SubState"] == autoRestart,
 		p["ActiveState"] == "activating" && restarts(p) > maxStarts,
-		p["ActiveState"] == "deactivating" && p["Result"] != "success": // what is left of it is being ended
+		// what is left of it is being ended
+		p["ActiveState"] == "deactivating" && p["Result"] != "success":
 		return doesNotStay(p)
 	}
 	return nil
@@ -326,12 +342,16 @@ func (s systemd) enable(ctx context.Context, name string) error {
 	}
 	known, err := s.states(ctx, []string{name})
 	if now := known[name]; err == nil && now.fixed && !now.enabled {
-		return provider.Errorf(provider.NeedsChange, "its unit has no section [Install], and nothing else starts it with the machine; add WantedBy= there, or leave enabled out")
+		return provider.Errorf(provider.NeedsChange,
+			"its unit has no section [Install], and nothing else starts it with the machine; add "+
+				"WantedBy= there, or leave enabled out")
 	}
 	return err
 }
 
-func (s systemd) disable(ctx context.Context, name string) error { return s.do(ctx, "disable", name) }
+func (s systemd) disable(ctx context.Context, name string) error {
+	return s.do(ctx, "disable", name)
+}
 
 func (s systemd) restart(ctx context.Context, name string) error {
 	return s.again(ctx, "restart", name)

@@ -58,9 +58,15 @@ func newBooted(t *testing.T) *booted {
 	dir := t.TempDir()
 	b := &booted{dir: dir, units: filepath.Join(dir, "system"), users: filepath.Join(dir, "user")}
 	for name, text := range map[string]string{
-		"system/test.target": "[Unit]\nWants=multi-user.target\n", "system/multi-user.target": "", "system/sockets.target": "", "system/shutdown.target": "", "system/sysinit.target": "", "system/basic.target": "",
-		"system/manager.service": "[Service]\nType=notify\nEnvironment=SYSTEMD_LOG_TARGET=console XDG_RUNTIME_DIR=/run/user/%U HOME=" + dir + "/home\nDelegate=yes\nExecStart=/bin/sh -c 'exec /lib/systemd/systemd --user --unit=default.target > " + dir + "/manager.log 2>&1'\n",
-		"user/default.target":    "", "user/basic.target": "", "user/shutdown.target": "", "home/x": "",
+		"system/test.target": "[Unit]\nWants=multi-user.target\n", "system/multi-user.target": "",
+		"system/sockets.target": "", "system/shutdown.target": "", "system/sysinit.target": "",
+		"system/basic.target": "",
+		"system/manager.service": "[Service]\nType=notify\n" +
+			"Environment=SYSTEMD_LOG_TARGET=console XDG_RUNTIME_DIR=/run/user/%U HOME=" + dir +
+			"/home\nDelegate=yes\nExecStart=/bin/sh -c 'exec /lib/systemd/systemd --user " +
+			"--unit=default.target > " + dir + "/manager.log 2>&1'\n",
+		"user/default.target": "", "user/basic.target": "", "user/shutdown.target": "",
+		"home/x": "",
 	} {
 		if strings.HasSuffix(name, ".target") {
 			text = "[Unit]\nDefaultDependencies=no\n" + strings.TrimPrefix(text, "[Unit]\n")
@@ -68,7 +74,8 @@ func newBooted(t *testing.T) *booted {
 		put(t, filepath.Join(dir, name), text)
 	}
 	log := &bytes.Buffer{}
-	cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--uts", "--ipc", "--net", "sh", "-c", boot, dir, ownGroup(t))
+	cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc",
+		"--uts", "--ipc", "--net", "sh", "-c", boot, dir, ownGroup(t))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -86,9 +93,13 @@ func newBooted(t *testing.T) *booted {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if child, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", cmd.Process.Pid, cmd.Process.Pid)); err == nil && len(bytes.TrimSpace(child)) > 0 {
-			b.before = []string{"nsenter", "-t", string(bytes.TrimSpace(child)), "-m", "-p", "env", "HOME=" + dir + "/home", "XDG_RUNTIME_DIR=" + fmt.Sprintf("/run/user/%d", os.Getuid())}
-			if out, _ := b.run(t.Context(), "is-active", "test.target"); strings.TrimSpace(out) == "active" {
+		if child, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", cmd.Process.Pid,
+			cmd.Process.Pid)); err == nil && len(bytes.TrimSpace(child)) > 0 {
+			b.before = []string{"nsenter", "-t", string(bytes.TrimSpace(child)), "-m", "-p", "env",
+				"HOME=" + dir + "/home",
+				"XDG_RUNTIME_DIR=" + fmt.Sprintf("/run/user/%d", os.Getuid())}
+			if out, _ := b.run(t.Context(), "is-active",
+				"test.target"); strings.TrimSpace(out) == "active" {
 				return b
 			}
 		}
@@ -96,7 +107,8 @@ func newBooted(t *testing.T) *booted {
 		case <-tick.C:
 		case <-limit.C:
 			stop()
-			t.Fatalf("systemd does not start, which takes root and control groups that can be written:\n%s", log)
+			t.Fatalf("systemd does not start, which takes root and control groups that can be "+
+				"written:\n%s", log)
 		}
 	}
 }

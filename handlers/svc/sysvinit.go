@@ -101,7 +101,9 @@ func (s sysvinit) restart(ctx context.Context, name string) error {
 	return s.tellAndWait(ctx, name, "restart", true)
 }
 
-func (s sysvinit) reload(ctx context.Context, name string) error { return s.tell(ctx, name, "reload") }
+func (s sysvinit) reload(ctx context.Context, name string) error {
+	return s.tell(ctx, name, "reload")
+}
 
 // tellAndWait tells a script something, and waits until it says that it is so: many return before.
 func (s sysvinit) tellAndWait(ctx context.Context, name, verb string, running bool) error {
@@ -120,7 +122,8 @@ func (s sysvinit) tellAndWait(ctx context.Context, name, verb string, running bo
 		case <-tick.C:
 		case <-limit.C:
 			if running {
-				return fmt.Errorf("after %s its script says of status that it does not run: %w", verb, err)
+				return fmt.Errorf("after %s its script says of status that it does not run: %w",
+					verb, err)
 			}
 			return fmt.Errorf("after %s its script says of status that it still runs", verb)
 		case <-ctx.Done():
@@ -139,7 +142,8 @@ func (s sysvinit) enable(ctx context.Context, name string) error {
 		_, err := s.run(ctx, "chkconfig", name, "on")
 		return err
 	}
-	if links, _ := filepath.Glob(filepath.Join(s.dir(), "rc[0-9S].d", "[SK][0-9][0-9]"+name)); len(links) == 0 {
+	if links, _ := filepath.Glob(filepath.Join(s.dir(), "rc[0-9S].d", "[SK][0-9][0-9]"+name)); len(
+		links) == 0 {
 		_, err := s.run(ctx, "update-rc.d", name, "defaults")
 		return err
 	}

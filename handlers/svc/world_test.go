@@ -38,13 +38,15 @@ func newMachine(t *testing.T, names ...string) *machine {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	m := &machine{runit: runit{sv: filepath.Join(bin, "sv"), watched: filepath.Join(dir, "service"), defined: filepath.Join(dir, "sv"), watch: time.Millisecond}, names: names}
+	m := &machine{runit: runit{sv: filepath.Join(bin, "sv"), watched: filepath.Join(dir, "service"),
+		defined: filepath.Join(dir, "sv"), watch: time.Millisecond}, names: names}
 	if err := os.Mkdir(m.watched, 0o750); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
 		m.define(t, name)
-		if err := os.Symlink(filepath.Join(m.defined, name), filepath.Join(m.watched, name)); err != nil {
+		if err := os.Symlink(filepath.Join(m.defined, name),
+			filepath.Join(m.watched, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,14 +63,17 @@ func newMachine(t *testing.T, names ...string) *machine {
 		}
 	})
 	for _, name := range names {
-		m.until(t, name, func() bool { return exists(filepath.Join(m.watched, name, "supervise", "ok")) && !m.free(name) })
+		m.until(t, name, func() bool {
+			return exists(filepath.Join(m.watched, name, "supervise", "ok")) && !m.free(name)
+		})
 	}
 	return m
 }
 
 // free reports whether no runsv looks after a service.
 func (m *machine) free(name string) bool {
-	f, err := os.OpenFile(filepath.Join(m.defined, name, "supervise", "ok"), os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(filepath.Join(m.defined, name, "supervise", "ok"),
+		os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err == nil {
 		_ = f.Close()
 	}
@@ -97,7 +102,8 @@ func (m *machine) define(t *testing.T, name string) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	run := "#!/bin/sh\ntrap 'echo hup >> starts' HUP\ntrap 'exit 0' TERM\necho start >> starts\nwhile :; do sleep 1000 & wait $!; done\n"
+	run := "#!/bin/sh\ntrap 'echo hup >> starts' HUP\ntrap 'exit 0' TERM\necho start >> starts\n" +
+		"while :; do sleep 1000 & wait $!; done\n"
 	for file, text := range map[string]string{"run": run, "down": ""} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o755); err != nil {
 			t.Fatal(err)

@@ -22,15 +22,22 @@ func Facts() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "sys::Facts",
-			Description: "What there is to know of the agent's machine, as facts that other resources can use: " +
-				"os, distribution, version, family, arch, init, kernel, hostname, fqdn, cpus, memory_bytes, swap_bytes, addresses, ipv4, ipv6, macs, interfaces, timezone, " +
-				"boot_id, machine_id, virtual, packages and package.NAME. Lists are words with blanks between them. They are learned whenever it is deployed, and when a fact of it is asked for. " +
-				"Nothing is ever changed. Of an agent that is not a machine it learns what its transport knows: of an API http.protocol, http.server, tls.version and " +
-				"tls.certificate.until, of a server of PostgreSQL postgresql.version, of AWS aws.region, aws.account and aws.arn.",
+			Description: "What there is to know of the agent's machine, as facts that other " +
+				"resources can use: os, distribution, version, family, arch, init, kernel, " +
+				"hostname, fqdn, cpus, memory_bytes, swap_bytes, addresses, ipv4, ipv6, macs, " +
+				"interfaces, timezone, boot_id, machine_id, virtual, packages and package.NAME. " +
+				"Lists are words with blanks between them. They are learned whenever it is " +
+				"deployed, and when a fact of it is asked for. Nothing is ever changed. Of an " +
+				"agent that is not a machine it learns what its transport knows: of an API " +
+				"http.protocol, http.server, tls.version and tls.certificate.until, of a server " +
+				"of PostgreSQL postgresql.version, of AWS aws.region, aws.account and aws.arn.",
 			Attributes: []schema.Attribute{
-				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
-				{Name: "packages", Type: "Array[String[1]]", Default: []any{}, Behaviour: schema.Parameter,
-					Description: "packages of which the versions are learned, as package.NAME; one that is not installed has the empty text"},
+				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar,
+					Description: "its name"},
+				{Name: "packages", Type: "Array[String[1]]", Default: []any{},
+					Behaviour: schema.Parameter,
+					Description: "packages of which the versions are learned, as package.NAME; " +
+						"one that is not installed has the empty text"},
 			},
 			Features:   []string{"facts"},
 			Machine:    true,
@@ -44,7 +51,9 @@ func Facts() provider.Definition {
 type handler struct{ root string }
 
 // Read implements provider.Handler. Except in a dry run it learns the facts, too.
-func (h handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (h handler) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	if req.Resource.Purged {
 		return provider.Observation{}, nil
 	}
@@ -131,7 +140,8 @@ func (h handler) timezone() string {
 // virtual says what kind of machine it is: the name of a container engine, that of the maker of a
 // virtual machine, or physical.
 func (h handler) virtual() string {
-	for path, name := range map[string]string{".dockerenv": "docker", "run/.containerenv": "podman"} {
+	for path, name := range map[string]string{".dockerenv": "docker",
+		"run/.containerenv": "podman"} {
 		if _, err := os.Stat(filepath.Join(h.root, path)); err == nil {
 			return name
 		}
@@ -214,11 +224,14 @@ func addresses(facts map[string]string) {
 			all = append(all, n.IP.String())
 		}
 	}
-	facts["addresses"], facts["interfaces"], facts["macs"] = strings.Join(all, " "), strings.Join(names, " "), strings.Join(macs, " ")
+	facts["addresses"], facts["interfaces"], facts["macs"] = strings.Join(all, " "),
+		strings.Join(names, " "), strings.Join(macs, " ")
 }
 
 // packages learns how many packages are installed, and the versions of those that are asked for.
-func (h handler) packages(ctx *provider.Context, req provider.ReadRequest, facts map[string]string) {
+func (h handler) packages(
+	ctx *provider.Context, req provider.ReadRequest, facts map[string]string,
+) {
 	have, known := h.installed(ctx)
 	if known {
 		facts["packages"] = strconv.Itoa(len(have))

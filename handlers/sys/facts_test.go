@@ -18,28 +18,34 @@ import (
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	providertest.Run(t, providertest.Subject{Definition: Facts(), New: func(string, *providertest.Host) (providertest.Case, error) {
-		return providertest.Case{Attributes: map[string]any{"name": "a"}, Others: []map[string]any{{"name": "b"}}, Present: true}, nil
-	}})
+	providertest.Run(t, providertest.Subject{Definition: Facts(),
+		New: func(string, *providertest.Host) (providertest.Case, error) {
+			return providertest.Case{Attributes: map[string]any{"name": "a"},
+				Others: []map[string]any{{"name": "b"}}, Present: true}, nil
+		}})
 }
 
 // TestFactsOfThisMachine compares with what the machine's own programs say.
 func TestFactsOfThisMachine(t *testing.T) {
 	t.Parallel()
 	host := providertest.NewHost(nil)
-	r := provider.Resource{ID: "sys::Facts[a,name=x]", Attributes: map[string]any{"name": "x", "packages": []any{"dpkg", "no-such-package"}}}
-	if _, err := Facts().Handler.Read(host.Context(t.Context(), provider.Options{ID: r.ID}), provider.ReadRequest{Resource: r}); err != nil {
+	r := provider.Resource{ID: "sys::Facts[a,name=x]", Attributes: map[string]any{"name": "x",
+		"packages": []any{"dpkg", "no-such-package"}}}
+	if _, err := Facts().Handler.Read(host.Context(t.Context(), provider.Options{ID: r.ID}),
+		provider.ReadRequest{Resource: r}); err != nil {
 		t.Fatal(err)
 	}
 	facts := host.Facts()
-	for fact, argv := range map[string][]string{"kernel": {"uname", "-r"}, "hostname": {"hostname", "-s"}, "cpus": {"nproc"},
+	for fact, argv := range map[string][]string{"kernel": {"uname", "-r"},
+		"hostname": {"hostname", "-s"}, "cpus": {"nproc"},
 		"package.dpkg": {"dpkg-query", "--show", "--showformat=${Version}", "dpkg"}} {
 		out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).Output()
 		if want := strings.TrimSpace(string(out)); err != nil || facts[fact] != want {
 			t.Errorf("%s is %q, %v says %q (%v)", fact, facts[fact], argv, want, err)
 		}
 	}
-	if n, err := strconv.ParseInt(facts["memory_bytes"], 10, 64); err != nil || n < 64<<20 || n%1024 != 0 {
+	if n, err := strconv.ParseInt(facts["memory_bytes"], 10, 64); err != nil || n < 64<<20 ||
+		n%1024 != 0 {
 		t.Error(facts["memory_bytes"])
 	}
 	for a := range strings.FieldsSeq(facts["addresses"]) {
@@ -56,7 +62,9 @@ func TestFactsOfThisMachine(t *testing.T) {
 		}
 	}
 	dry := providertest.NewHost(nil)
-	if _, err := Facts().Handler.Read(dry.Context(t.Context(), provider.Options{ID: r.ID, DryRun: true}), provider.ReadRequest{Resource: r}); err != nil || len(dry.Facts()) != 0 {
+	if _, err := Facts().Handler.Read(dry.Context(t.Context(),
+		provider.Options{ID: r.ID, DryRun: true}), provider.ReadRequest{Resource: r}); err != nil ||
+		len(dry.Facts()) != 0 {
 		t.Error("a dry run learns nothing", dry.Facts(), err)
 	}
 }
@@ -68,11 +76,16 @@ func TestFilesOfOtherMachines(t *testing.T) {
 		files map[string]string
 		want  map[string]string
 	}{
-		"a container": {map[string]string{"run/.containerenv": ""}, map[string]string{"virtual": "podman"}},
-		"a virtual machine": {map[string]string{"proc/cpuinfo": "flags : fpu hypervisor x", "sys/class/dmi/id/sys_vendor": "Amazon EC2\n"},
+		"a container": {map[string]string{"run/.containerenv": ""},
+			map[string]string{"virtual": "podman"}},
+		"a virtual machine": {map[string]string{"proc/cpuinfo": "flags : fpu hypervisor x",
+			"sys/class/dmi/id/sys_vendor": "Amazon EC2\n"},
 			map[string]string{"virtual": "amazon_ec2"}},
-		"a machine": {map[string]string{"proc/cpuinfo": "flags : fpu", "etc/timezone": "Europe/Brussels\n", "proc/meminfo": "MemTotal:       1024 kB\nSwapTotal:  0 kB\n"},
-			map[string]string{"virtual": "physical", "timezone": "Europe/Brussels", "memory_bytes": "1048576", "swap_bytes": "0"}},
+		"a machine": {map[string]string{"proc/cpuinfo": "flags : fpu",
+			"etc/timezone": "Europe/Brussels\n",
+			"proc/meminfo": "MemTotal:       1024 kB\nSwapTotal:  0 kB\n"},
+			map[string]string{"virtual": "physical", "timezone": "Europe/Brussels",
+				"memory_bytes": "1048576", "swap_bytes": "0"}},
 	} {
 		h := handler{root: t.TempDir()}
 		for name, text := range tc.files {
@@ -97,7 +110,8 @@ func TestFilesOfOtherMachines(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(h.root, "etc"), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(h.root, "etc/hosts"), []byte("# web.example.com web\n10.0.0.1 web.example.org web # x\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(h.root, "etc/hosts"),
+		[]byte("# web.example.com web\n10.0.0.1 web.example.org web # x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := h.fqdn("web"); got != "web.example.org" {
@@ -122,7 +136,8 @@ func TestFactsOfATransport(t *testing.T) {
 	r := provider.Resource{ID: "sys::Facts[db,name=x]", Attributes: map[string]any{"name": "x"}}
 	host := providertest.NewHost(database{})
 	read := provider.ReadRequest{Resource: r}
-	if _, err := Facts().Handler.Read(host.Context(t.Context(), provider.Options{ID: r.ID}), read); err != nil {
+	if _, err := Facts().Handler.Read(host.Context(t.Context(), provider.Options{ID: r.ID}),
+		read); err != nil {
 		t.Fatal(err)
 	}
 	if got := host.Facts(); !maps.Equal(got, map[string]string{"postgresql.version": "16.4"}) {
@@ -130,7 +145,8 @@ func TestFactsOfATransport(t *testing.T) {
 	}
 	lost := errors.New("connection refused")
 	host = providertest.NewHost(database{lost})
-	if _, err := Facts().Handler.Read(host.Context(t.Context(), provider.Options{ID: r.ID}), read); !errors.Is(err, lost) {
+	if _, err := Facts().Handler.Read(host.Context(t.Context(), provider.Options{ID: r.ID}),
+		read); !errors.Is(err, lost) {
 		t.Error(err)
 	}
 }

@@ -46,7 +46,9 @@ func sameBytes(ctx context.Context, a, b File) (bool, error) {
 
 // Pump copies src to the end into dst, which may be nil, and h, which may be nil, and stops when
 // ctx is over.
-func Pump(ctx context.Context, dst io.Writer, h hash.Hash, src io.Reader, buf []byte) (total int64, err error) {
+func Pump(
+	ctx context.Context, dst io.Writer, h hash.Hash, src io.Reader, buf []byte,
+) (total int64, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return total, err

@@ -88,9 +88,13 @@ func (w *walker) refuseDoubtful(d doubt) error {
 	}
 	owner := party{aUser, w.st.Uid}
 	if d.link {
-		return provider.Errorf(provider.NeedsChange, "the symbolic link %s may have been put there by %s, and leads to a directory that belongs to %s, "+
-			"so it is not followed; describe the path that it leads to, or keep the link where only the superuser may rename things", d.path, d.who, owner)
+		return provider.Errorf(provider.NeedsChange,
+			"the symbolic link %s may have been put there by %s, and leads to a directory that "+
+				"belongs to %s, so it is not followed; describe the path that it leads to, or "+
+				"keep the link where only the superuser may rename things", d.path, d.who, owner)
 	}
-	return provider.Errorf(provider.NeedsChange, "the directory %s may have been put there by %s, and leads to one that belongs to %s, so nothing is changed "+
-		"in it; give it to who may exchange it anyway (owner), or keep it where only the superuser may rename things", d.path, d.who, owner)
+	return provider.Errorf(provider.NeedsChange,
+		"the directory %s may have been put there by %s, and leads to one that belongs to %s, so "+
+			"nothing is changed in it; give it to who may exchange it anyway (owner), or keep it "+
+			"where only the superuser may rename things", d.path, d.who, owner)
 }

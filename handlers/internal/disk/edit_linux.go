@@ -22,7 +22,8 @@ func CopyAttributes(from, to File) error {
 		return unlessRefused(err)
 	}
 	for name := range strings.SplitSeq(string(names[:size]), "\x00") {
-		if name == "" || name == "security.capability" || name == "security.ima" || name == "security.evm" {
+		if name == "" || name == "security.capability" || name == "security.ima" ||
+			name == "security.evm" {
 			continue
 		}
 		size, err := unix.Fgetxattr(from.FD, name, nil)
@@ -31,7 +32,8 @@ func CopyAttributes(from, to File) error {
 			size, err = unix.Fgetxattr(from.FD, name, value)
 		}
 		if err == nil {
-			err = to.Sys.Do("fsetxattr", func() error { return unix.Fsetxattr(to.FD, name, value[:size], 0) })
+			err = to.Sys.Do("fsetxattr",
+				func() error { return unix.Fsetxattr(to.FD, name, value[:size], 0) })
 		}
 		if err := unlessRefused(err); err != nil {
 			return err
@@ -52,7 +54,9 @@ func unlessRefused(err error) error {
 }
 
 // OpenRoot opens a directory that is open once more, as a root that nothing leads out of.
-func OpenRoot(d *Folder) (*os.Root, error) { return os.OpenRoot("/proc/self/fd/" + strconv.Itoa(d.FD)) }
+func OpenRoot(d *Folder) (*os.Root, error) {
+	return os.OpenRoot("/proc/self/fd/" + strconv.Itoa(d.FD))
+}
 
 // SyncAll makes all that was written on a file system durable.
 func SyncAll(fd int) error { return unix.Syncfs(fd) }

@@ -29,26 +29,40 @@ func (a advice) adviceTo(uid int) string {
 
 // What may stop even the superuser.
 const (
-	rootDenied = "not even the superuser may: a security policy (SELinux, AppArmor), a container without that right or a network file system can forbid it"
-	rootFlag   = rootDenied + ", and so can an immutable flag (lsattr)"
+	rootDenied = "not even the superuser may: a security policy (SELinux, AppArmor), a container " +
+		"without that right or a network file system can forbid it"
+	rootFlag = rootDenied + ", and so can an immutable flag (lsattr)"
 )
 
 func advices() []advice {
 	return []advice{
 		{[]error{unix.ENOSPC, unix.EDQUOT}, provider.Retryable, "make room on the disk", ""},
-		{[]error{unix.EROFS}, provider.Terminal, "the file system is read-only; mount it for writing", ""},
-		{[]error{unix.EACCES}, provider.Terminal, "run it as a user that may, such as root", rootDenied},
-		{[]error{unix.EPERM}, provider.Terminal, "run it as a user that may, such as root; an immutable flag (lsattr) forbids it to everybody", rootFlag},
+		{[]error{unix.EROFS}, provider.Terminal,
+			"the file system is read-only; mount it for writing", ""},
+		{[]error{unix.EACCES}, provider.Terminal, "run it as a user that may, such as root",
+			rootDenied},
+		{[]error{unix.EPERM}, provider.Terminal,
+			"run it as a user that may, such as root; an immutable flag (lsattr) forbids it to " +
+				"everybody", rootFlag},
 		{[]error{unix.ENOTDIR}, provider.NeedsChange, "something above it is not a directory", ""},
-		{[]error{unix.ENOENT}, provider.Retryable, "the directory above it does not exist; describe that, too", ""},
-		{[]error{unix.EISDIR}, provider.NeedsChange, "there is a directory; remove it, or describe it as what it is", ""},
-		{[]error{unix.ENOTEMPTY, unix.EEXIST}, provider.NeedsChange, "it is not empty; set recurse_purge to remove what is in it", ""},
-		{[]error{unix.ENAMETOOLONG, unix.EINVAL, unix.ELOOP}, provider.NeedsChange, "choose another path", ""},
-		{[]error{unix.EFBIG}, provider.NeedsChange, "the file system, or a limit of the process, does not allow files of this size", ""},
-		{[]error{unix.EBUSY, unix.ETXTBSY}, provider.Retryable, "something uses it, or is mounted there", ""},
-		{[]error{unix.EMFILE, unix.ENFILE}, provider.Retryable, "too many files are open; raise the limit (ulimit -n)", ""},
-		{[]error{unix.EMLINK}, provider.Terminal, "it has as many links as the file system allows", ""},
-		{[]error{unix.EIO}, provider.Retryable, "the disk or the network under it fails; see the log of the kernel", ""},
+		{[]error{unix.ENOENT}, provider.Retryable,
+			"the directory above it does not exist; describe that, too", ""},
+		{[]error{unix.EISDIR}, provider.NeedsChange,
+			"there is a directory; remove it, or describe it as what it is", ""},
+		{[]error{unix.ENOTEMPTY, unix.EEXIST}, provider.NeedsChange,
+			"it is not empty; set recurse_purge to remove what is in it", ""},
+		{[]error{unix.ENAMETOOLONG, unix.EINVAL, unix.ELOOP}, provider.NeedsChange,
+			"choose another path", ""},
+		{[]error{unix.EFBIG}, provider.NeedsChange,
+			"the file system, or a limit of the process, does not allow files of this size", ""},
+		{[]error{unix.EBUSY, unix.ETXTBSY}, provider.Retryable,
+			"something uses it, or is mounted there", ""},
+		{[]error{unix.EMFILE, unix.ENFILE}, provider.Retryable,
+			"too many files are open; raise the limit (ulimit -n)", ""},
+		{[]error{unix.EMLINK}, provider.Terminal, "it has as many links as the file system allows",
+			""},
+		{[]error{unix.EIO}, provider.Retryable,
+			"the disk or the network under it fails; see the log of the kernel", ""},
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 // Folder is an opened directory. Its methods name things in it and never follow a symbolic link.
 // Errors are those of the system.
 //
-// Large: it is the calls of the system that take an opened directory and a name, a line or two each,
-// with what has to be said of the directory itself. Callers combine them, and the descriptor is all
-// that they share.
+// Large: it is the calls of the system that take an opened directory and a name, a line or two
+// each, with what has to be said of the directory itself. Callers combine them, and the descriptor
+// is all that they share.
 type Folder struct {
 	Sys  *System
 	Path string
@@ -56,7 +56,8 @@ func (d *Folder) There() error {
 		return err
 	}
 	if it.Dev != now.Dev || it.Ino != now.Ino {
-		return provider.Errorf(provider.Retryable, "something else put another directory in the place of %s meanwhile", d.Path)
+		return provider.Errorf(provider.Retryable,
+			"something else put another directory in the place of %s meanwhile", d.Path)
 	}
 	return nil
 }
@@ -77,7 +78,8 @@ func (d *Folder) Stat(base string, st *unix.Stat_t) error {
 // Open opens a thing for reading and describes it. It does not wait for the other end of a pipe. A
 // symbolic link is ELOOP.
 func (d *Folder) Open(base string, st *unix.Stat_t) (fd int, err error) {
-	fd, err = d.Sys.OpenAt("open", d.FD, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	fd, err = d.Sys.OpenAt("open", d.FD, base,
+		unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		return -1, err
 	}
@@ -90,21 +92,26 @@ func (d *Folder) Open(base string, st *unix.Stat_t) (fd int, err error) {
 
 // OpenDir opens a directory in it.
 func (d *Folder) OpenDir(base string) (File, error) {
-	fd, err := d.Sys.OpenAt("opendir", d.FD, base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	fd, err := d.Sys.OpenAt("opendir", d.FD, base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW,
+		0)
 	return File{fd, d.Sys}, err
 }
 
 // Locked reports whether a thing cannot be read only because it has lost the right of its owner,
 // this user, to do so, which it is wanted to have.
 func (d *Folder) Locked(st *unix.Stat_t, want Perm) bool {
-	return int(st.Uid) == d.Sys.UID() && st.Mode&unix.S_IRUSR == 0 && want.Mode >= 0 && want.Mode&unix.S_IRUSR != 0
+	return int(st.Uid) == d.Sys.UID() && st.Mode&unix.S_IRUSR == 0 && want.Mode >= 0 &&
+		want.Mode&unix.S_IRUSR != 0
 }
 
 // Unlock opens a thing of this user that its mode keeps even its owner from reading, and describes
 // it. It allows reading first: who calls sets another mode. EACCES says that it is another's, or
 // has further names.
 func (d *Folder) Unlock(base string, st *unix.Stat_t) (fd int, err error) {
-	err = d.Sys.Do("unlock", func() error { fd, err = openLocked(d.FD, base, d.Sys.UID(), st); return err })
+	err = d.Sys.Do("unlock", func() error {
+		fd, err = openLocked(d.FD, base, d.Sys.UID(), st)
+		return err
+	})
 	return fd, err
 }
 
@@ -115,7 +122,8 @@ func (d *Folder) Remove(base string) error {
 
 // RemoveDir takes an empty directory away; one that is gone is fine.
 func (d *Folder) RemoveDir(base string) error {
-	return UnlessGone(d.Sys.Do("rmdir", func() error { return unix.Unlinkat(d.FD, base, unix.AT_REMOVEDIR) }))
+	return UnlessGone(d.Sys.Do("rmdir",
+		func() error { return unix.Unlinkat(d.FD, base, unix.AT_REMOVEDIR) }))
 }
 
 // Rename gives a thing another name, in place of what has that name.
@@ -136,7 +144,10 @@ func (d *Folder) SymLink(target, base string) error {
 // ReadLink returns what a symbolic link points to, as far as buf can hold it.
 func (d *Folder) ReadLink(base string, buf []byte) (target string, err error) {
 	n := 0
-	err = d.Sys.Do("readlink", func() error { n, err = unix.Readlinkat(d.FD, base, buf); return err })
+	err = d.Sys.Do("readlink", func() error {
+		n, err = unix.Readlinkat(d.FD, base, buf)
+		return err
+	})
 	return string(buf[:max(n, 0)]), err
 }
 
@@ -155,7 +166,8 @@ func (d *Folder) Tidy(base string) error {
 	name := Leftover(base)
 	var st unix.Stat_t
 	if err := d.Stat(name, &st); err != nil {
-		return UnlessGone(err) // nearly always: asking is cheaper than removing, which locks the directory
+		// nearly always: asking is cheaper than removing, which locks the directory
+		return UnlessGone(err)
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return d.RemoveDir(name)
@@ -189,7 +201,8 @@ func (d *Folder) hidden(base string) (File, error) {
 	if err := d.Tidy(base); err != nil {
 		return File{-1, d.Sys}, err
 	}
-	fd, err := d.Sys.OpenAt("create", d.FD, Leftover(base), unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY, 0o600)
+	fd, err := d.Sys.OpenAt("create", d.FD, Leftover(base),
+		unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY, 0o600)
 	return File{fd, d.Sys}, err
 }
 
@@ -242,12 +255,14 @@ func (d *Folder) Unchanged(base string, was *unix.Stat_t, existed bool) (bool, e
 	case err != nil:
 		return false, err
 	}
-	return existed && now.Dev == was.Dev && now.Ino == was.Ino && now.Size == was.Size && now.Mtim == was.Mtim && now.Ctim == was.Ctim, nil
+	return existed && now.Dev == was.Dev && now.Ino == was.Ino && now.Size == was.Size &&
+		now.Mtim == was.Mtim && now.Ctim == was.Ctim, nil
 }
 
 // Overwrite writes into the file that is there, which ends where the writing ends.
 func (d *Folder) Overwrite(base string, write func(File) error) error {
-	fd, err := d.Sys.OpenAt("overwrite", d.FD, base, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	fd, err := d.Sys.OpenAt("overwrite", d.FD, base,
+		unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		return err
 	}
@@ -274,9 +289,12 @@ func MayWrite(sys *System, dir string) error {
 	}
 	defer d.Close()
 	if err = d.Writable(); err == nil {
-		err = again(func() error { return unix.Faccessat(d.FD, ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS) })
+		err = again(func() error {
+			return unix.Faccessat(d.FD, ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+		})
 	}
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) {
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) ||
+		errors.Is(err, unix.EINVAL) {
 		return nil // it cannot be asked here
 	}
 	return err

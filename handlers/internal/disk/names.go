@@ -36,7 +36,8 @@ func Split(path string) (dir, base string) {
 func Place(path string) (dir, base string, err error) {
 	dir, base = Split(path)
 	if base == "" || filepath.Clean(path) != path || strings.IndexByte(path, 0) >= 0 {
-		return "", "", provider.Errorf(provider.NeedsChange, "%q is not an absolute path in its shortest form", path)
+		return "", "", provider.Errorf(provider.NeedsChange,
+			"%q is not an absolute path in its shortest form", path)
 	}
 	return dir, base, nil
 }

@@ -112,7 +112,8 @@ func (s *Slot) keptAs(name string, old *unix.Stat_t) (bool, error) {
 // linksRefused reports whether there can be no second name for a thing, so that it has to be
 // copied.
 func linksRefused(err error) bool {
-	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EMLINK) || errors.Is(err, unix.EXDEV) || errors.Is(err, unix.ENOSYS)
+	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) ||
+		errors.Is(err, unix.EMLINK) || errors.Is(err, unix.EXDEV) || errors.Is(err, unix.ENOSYS)
 }
 
 // copyTo makes a copy of a file or a link, which appears under its name as a whole.
@@ -199,7 +200,8 @@ func (s *Slot) CopyAttributes(to File) error {
 func (s *Slot) Keep(f File, st *unix.Stat_t, asked Perm) error {
 	full, kept := asked.Keep(st, s.Dir.Sys.UID())
 	if !kept {
-		s.Ctx.Warning("only the superuser may keep the owner of a file that is replaced; it is now the one this runs as", "path", s.Path)
+		s.Ctx.Warning("only the superuser may keep the owner of a file that is replaced; it is "+
+			"now the one this runs as", "path", s.Path)
 	}
 	return full.setKeeping(f, asked)
 }

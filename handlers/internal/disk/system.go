@@ -50,7 +50,9 @@ func again(f func() error) error {
 }
 
 // OpenAt opens a thing below an open directory.
-func (s *System) OpenAt(call string, dir int, name string, flags int, mode uint32) (fd int, err error) {
+func (s *System) OpenAt(
+	call string, dir int, name string, flags int, mode uint32,
+) (fd int, err error) {
 	err = s.Do(call, func() error {
 		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, mode)
 		return err
@@ -63,7 +65,9 @@ func (s *System) OpenAt(call string, dir int, name string, flags int, mode uint3
 
 // StatAt describes a thing below an open directory, a symbolic link itself.
 func (s *System) StatAt(dir int, name string, st *unix.Stat_t) error {
-	return s.Do("stat", func() error { return unix.Fstatat(dir, name, st, unix.AT_SYMLINK_NOFOLLOW) })
+	return s.Do("stat", func() error {
+		return unix.Fstatat(dir, name, st, unix.AT_SYMLINK_NOFOLLOW)
+	})
 }
 
 func OpenAt(dir int, name string, flags int, mode uint32) (fd int, err error) {
@@ -118,7 +122,8 @@ func (f File) Empty() error {
 	n := 0
 	err := again(func() (err error) { n, err = unix.ReadDirent(f.FD, buf); return err })
 	if _, count, _ := unix.ParseDirent(buf[:max(n, 0)], 1, nil); err == nil && count > 0 {
-		err = provider.Errorf(provider.Retryable, "something else put another directory in the place of the new one")
+		err = provider.Errorf(provider.Retryable,
+			"something else put another directory in the place of the new one")
 	}
 	return err
 }

@@ -17,7 +17,8 @@ func openUnnamed(dir int) (int, error) {
 
 // noUnnamed reports whether an error of openUnnamed says that the file system has no such files.
 func noUnnamed(err error) bool {
-	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS)
+	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) ||
+		errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS)
 }
 
 // linkUnnamed gives it one. Naming it by its descriptor alone is cheaper, and refused to some
@@ -28,7 +29,8 @@ func linkUnnamed(fd, dir int, name string) error {
 		return err
 	}
 	return again(func() error {
-		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), dir, name, unix.AT_SYMLINK_FOLLOW)
+		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), dir, name,
+			unix.AT_SYMLINK_FOLLOW)
 	})
 }
 

@@ -43,7 +43,8 @@ type doubt struct {
 // nobody can have things read, written or deleted where they could not do that themselves.
 func walk(path string, flags, self int) (fd int, err error) {
 	if len(path) >= longestPath {
-		return -1, unix.ENAMETOOLONG // as the system says, which is given one name after the other here
+		// as the system says, which is given one name after the other here
+		return -1, unix.ENAMETOOLONG
 	}
 	w := &walker{fd: -1, rest: names(path)}
 	defer func() {

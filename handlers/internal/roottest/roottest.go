@@ -27,8 +27,10 @@ func Main(m *testing.M) int {
 	if os.Geteuid() == 0 || os.Getenv(inside) != "" {
 		return m.Run()
 	}
-	cmd := exec.Command("unshare", append([]string{"--map-root-user", "--mount", os.Args[0]}, os.Args[1:]...)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = os.Stdin, os.Stdout, os.Stderr, append(os.Environ(), inside+"=1")
+	cmd := exec.Command("unshare", append([]string{"--map-root-user", "--mount", os.Args[0]},
+		os.Args[1:]...)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = os.Stdin, os.Stdout, os.Stderr,
+		append(os.Environ(), inside+"=1")
 	err := cmd.Run()
 	var exit *exec.ExitError
 	switch {
@@ -37,7 +39,9 @@ func Main(m *testing.M) int {
 	case errors.As(err, &exit):
 		return exit.ExitCode()
 	}
-	fmt.Fprintln(os.Stderr, "these tests need the superuser, or a system on which everybody may make a user name space:", err)
+	fmt.Fprintln(os.Stderr,
+		"these tests need the superuser, or a system on which everybody may make a user "+
+			"name space:", err)
 	return 1
 }
 

@@ -31,7 +31,8 @@ func (b Block) Lines(ls *Lines) (have []string, ok bool, err error) {
 // is now.
 func (b Block) Put(ls *Lines, at int, want ...string) error {
 	if b.Begin == b.End || slices.Contains(want, b.Begin) || slices.Contains(want, b.End) {
-		return provider.Errorf(provider.NeedsChange, "what stands between %q and %q cannot hold one of them", b.Begin, b.End)
+		return provider.Errorf(provider.NeedsChange,
+			"what stands between %q and %q cannot hold one of them", b.Begin, b.End)
 	}
 	from, to, err := b.at(ls)
 	if err != nil {
@@ -64,7 +65,9 @@ func (b Block) at(ls *Lines) (from, to int, err error) {
 	case len(begins) == 1 && len(ends) == 1 && begins[0] < ends[0]:
 		return begins[0], ends[0], nil
 	}
-	return -1, -1, provider.Errorf(provider.Terminal, "%w: begin at %s, end at %s; a %q needs one %q after it", errUnpaired, Places(begins), Places(ends), b.Begin, b.End)
+	return -1, -1, provider.Errorf(provider.Terminal,
+		"%w: begin at %s, end at %s; a %q needs one %q after it", errUnpaired, Places(begins),
+		Places(ends), b.Begin, b.End)
 }
 
 func Places(at []int) string {

@@ -29,7 +29,9 @@ type Editor struct{ Sys *disk.System }
 
 // NewEditor returns an editor that asks before each call that reaches the disk, and fails as it
 // says: a means to test what a crash leaves.
-func NewEditor(before func(call string) error) Editor { return Editor{&disk.System{Before: before}} }
+func NewEditor(before func(call string) error) Editor {
+	return Editor{&disk.System{Before: before}}
+}
 
 // Text is what a file holds.
 type Text struct {
@@ -64,7 +66,8 @@ func (e Editor) Read(ctx *provider.Context, path string) (Text, error) {
 // any case.
 func (e Editor) tidy(d *disk.Folder, base string) {
 	var st unix.Stat_t
-	if d.Blind || d.Stat(disk.Leftover(base), &st) != nil || unix.Flock(d.FD, unix.LOCK_EX|unix.LOCK_NB) != nil {
+	if d.Blind || d.Stat(disk.Leftover(base), &st) != nil ||
+		unix.Flock(d.FD, unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return
 	}
 	_ = d.Tidy(base)
@@ -74,7 +77,9 @@ func (e Editor) tidy(d *disk.Folder, base string) {
 // Edit changes a file to what change makes of it; what does not exist in the end is removed. change
 // may be called more than once and changes nothing itself. When it leaves the text as it is,
 // nothing is done.
-func (e Editor) Edit(ctx *provider.Context, path string, m Manner, change func(Text) (Text, error)) error {
+func (e Editor) Edit(
+	ctx *provider.Context, path string, m Manner, change func(Text) (Text, error),
+) error {
 	dir, base, err := disk.Place(path)
 	if err != nil {
 		return err
@@ -101,7 +106,8 @@ func (e Editor) Edit(ctx *provider.Context, path string, m Manner, change func(T
 			return disk.Explain("change "+path, err)
 		}
 	}
-	return provider.Errorf(provider.Retryable, "change %s: something else changes it all the time", path)
+	return provider.Errorf(provider.Retryable, "change %s: something else changes it all the time",
+		path)
 }
 
 // textOf opens a file and reads it; the caller closes it, if it is open.
@@ -114,7 +120,8 @@ func textOf(ctx context.Context, d *disk.Folder, base string) (disk.File, Text, 
 	fd, err := d.Open(base, &st)
 	switch {
 	case errors.Is(err, unix.ELOOP):
-		return f, Text{}, provider.Errorf(provider.NeedsChange, "what is there is a symbolic link; name the file that it leads to")
+		return f, Text{}, provider.Errorf(provider.NeedsChange,
+			"what is there is a symbolic link; name the file that it leads to")
 	case disk.Gone(err):
 		return f, Text{}, nil
 	case err != nil:
@@ -123,7 +130,8 @@ func textOf(ctx context.Context, d *disk.Folder, base string) (disk.File, Text, 
 	f.FD = fd
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return f, Text{}, provider.Errorf(provider.NeedsChange, "what is there is %s, no regular file", disk.KindOf(&st))
+		return f, Text{}, provider.Errorf(provider.NeedsChange,
+			"what is there is %s, no regular file", disk.KindOf(&st))
 	case st.Size > maxEdited:
 		return f, Text{}, provider.Errorf(provider.NeedsChange,
 			"the file has %d bytes; at most %d can be changed in part", st.Size, maxEdited)
@@ -133,7 +141,10 @@ func textOf(ctx context.Context, d *disk.Folder, base string) (disk.File, Text, 
 }
 
 // edit makes one try; again says that the file has changed meanwhile.
-func edit(ctx *provider.Context, d *disk.Folder, path, base string, m Manner, change func(Text) (Text, error)) (again bool, err error) {
+func edit(
+	ctx *provider.Context, d *disk.Folder, path, base string, m Manner,
+	change func(Text) (Text, error),
+) (again bool, err error) {
 	if err := errors.Join(d.Tidy(base), d.TidyBackup(base, m.Backup)); err != nil {
 		return false, err
 	}
@@ -165,7 +176,10 @@ func edit(ctx *provider.Context, d *disk.Folder, path, base string, m Manner, ch
 }
 
 // replace puts a file with other bytes in the place of old, which may be none.
-func replace(ctx *provider.Context, d *disk.Folder, path, base string, old disk.File, was *unix.Stat_t, m Manner, bytes string) (again bool, err error) {
+func replace(
+	ctx *provider.Context, d *disk.Folder, path, base string, old disk.File, was *unix.Stat_t,
+	m Manner, bytes string,
+) (again bool, err error) {
 	f, named, err := d.Temporary(base, len(m.Checks) > 0)
 	if err != nil {
 		return false, err
@@ -203,7 +217,8 @@ func replace(ctx *provider.Context, d *disk.Folder, path, base string, old disk.
 	if same, err := d.Unchanged(base, was, old.FD >= 0); err != nil || !same {
 		return err == nil, err
 	}
-	if err := (&disk.Slot{Ctx: ctx, Path: path, Dir: d, Base: base, Suffix: m.Backup}).KeepOld(); err != nil {
+	if err := (&disk.Slot{Ctx: ctx, Path: path, Dir: d, Base: base,
+		Suffix: m.Backup}).KeepOld(); err != nil {
 		return false, err
 	}
 	if named {
@@ -213,8 +228,13 @@ func replace(ctx *provider.Context, d *disk.Folder, path, base string, old disk.
 	}
 	if errors.Is(err, unix.EBUSY) && old.FD >= 0 {
 		_ = d.Tidy(base)
-		ctx.Warning("something is mounted on the file, so it cannot be replaced; it is written in place", "path", path)
-		return false, d.Overwrite(base, func(f disk.File) error { _, err := f.Write([]byte(bytes)); return err })
+		ctx.Warning("something is mounted on the file, so it cannot be replaced; it is written "+
+			"in place", "path", path)
+		return false,
+			d.Overwrite(base, func(f disk.File) error {
+				_, err := f.Write([]byte(bytes))
+				return err
+			})
 	}
 	if err != nil {
 		return false, err

@@ -74,7 +74,8 @@ func CheckOf(v any) (Check, error) {
 			return c, nil
 		}
 	}
-	return nil, provider.Errorf(provider.NeedsChange, "validate does not say where the path of the file goes")
+	return nil, provider.Errorf(provider.NeedsChange,
+		"validate does not say where the path of the file goes")
 }
 
 // passes asks whether a file is valid that is to have another path.
@@ -86,7 +87,8 @@ func (c Check) passes(ctx context.Context, file, path string) error {
 		if shell && i == 2 {
 			to = "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
 		}
-		argv[i] = strings.NewReplacer(placeholder+placeholder, placeholder, placeholder, to).Replace(s)
+		argv[i] = strings.NewReplacer(placeholder+placeholder, placeholder, placeholder, to).
+			Replace(s)
 	}
 	limit, cancel := context.WithTimeout(ctx, maxCheck)
 	defer cancel()
@@ -103,7 +105,8 @@ func (c Check) passes(ctx context.Context, file, path string) error {
 	if said != "" {
 		said = ": " + said
 	}
-	return provider.Errorf(provider.NeedsChange, "%w by validate (exit code %d)%s", errInvalid, failed.Code, said)
+	return provider.Errorf(provider.NeedsChange, "%w by validate (exit code %d)%s", errInvalid,
+		failed.Code, said)
 }
 
 // maxRefusal bounds what is shown of what a check said.
@@ -118,7 +121,8 @@ func Valid(ctx context.Context, d *disk.Folder, checks []Check, base string) err
 		if err := d.Sys.Do("validate", func() error { return nil }); err != nil {
 			return err
 		}
-		if err := c.passes(ctx, disk.Join(d.Path, disk.Leftover(base)), disk.Join(d.Path, base)); err != nil {
+		if err := c.passes(ctx, disk.Join(d.Path, disk.Leftover(base)),
+			disk.Join(d.Path, base)); err != nil {
 			return err
 		}
 	}

@@ -110,7 +110,10 @@ func refusedAsAWhole(of []int, out []provider.Applied) bool {
 }
 
 // edit makes some changes of one file.
-func (h Texts) edit(ctx context.Context, where string, items []provider.BatchChange, of []int, out []provider.Applied) {
+func (h Texts) edit(
+	ctx context.Context, where string, items []provider.BatchChange, of []int,
+	out []provider.Applied,
+) {
 	m := AnyFile()
 	var todo []int
 	for _, i := range of {

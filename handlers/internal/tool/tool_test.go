@@ -18,11 +18,14 @@ func TestRun(t *testing.T) {
 	if out != "y C\n" || err != nil {
 		t.Error(out, err)
 	}
-	_, err = tool.Run(t.Context(), nil, "sh", "-c", "head -c 9999 /dev/zero | tr '\\0' a >&2; echo the end >&2; exit 7")
-	if tool.Code(err) != 7 || !strings.HasSuffix(err.Error(), "the end") || len(err.Error()) > 1200 {
+	_, err = tool.Run(t.Context(), nil, "sh", "-c",
+		"head -c 9999 /dev/zero | tr '\\0' a >&2; echo the end >&2; exit 7")
+	if tool.Code(err) != 7 || !strings.HasSuffix(err.Error(), "the end") ||
+		len(err.Error()) > 1200 {
 		t.Error(tool.Code(err), err)
 	}
-	if _, err = tool.Run(t.Context(), nil, "no-such-program"); tool.Code(err) != -1 || tool.Code(errors.New("x")) != -1 {
+	if _, err = tool.Run(t.Context(), nil, "no-such-program"); tool.Code(err) != -1 ||
+		tool.Code(errors.New("x")) != -1 {
 		t.Error(err)
 	}
 }
@@ -36,7 +39,8 @@ func TestCutsAreRedacted(t *testing.T) {
 	hidden.Add(secret)
 	for name, behind := range map[string]int{"what is kept": 4<<10 - 10, "the message": 1000 - 10} {
 		// After its thousands of zeros, ten bytes of the secret are within the bound.
-		script := fmt.Sprintf("printf '%%05000d%s' 0 >&2; printf '%%0%dd' 0 >&2; exit 1", secret, behind)
+		script := fmt.Sprintf("printf '%%05000d%s' 0 >&2; printf '%%0%dd' 0 >&2; exit 1", secret,
+			behind)
 		_, err := tool.Run(t.Context(), nil, "sh", "-c", script)
 		var failed *tool.Error
 		if !errors.As(err, &failed) {
@@ -75,7 +79,8 @@ func TestRunEndsWithItsChildren(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	if _, err := tool.Run(ctx, nil, "sh", "-c", "sleep 3600 & wait"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 5*time.Minute {
+	if _, err := tool.Run(ctx, nil, "sh", "-c", "sleep 3600 & wait"); !errors.Is(err,
+		context.DeadlineExceeded) || time.Since(began) > 5*time.Minute {
 		t.Error(err, time.Since(began))
 	}
 }
