@@ -37,7 +37,9 @@ func (s *agents) Halt(ctx context.Context, env string, halted bool) error {
 }
 
 // Collect implements Home.
-func (s *Service) Collect(ctx context.Context, env string, grace time.Duration) (deploy.Collected, error) {
+func (s *Service) Collect(
+	ctx context.Context, env string, grace time.Duration,
+) (deploy.Collected, error) {
 	return s.Engine.Collect(ctx, env, grace)
 }
 
@@ -50,25 +52,31 @@ func (s *agents) Prune(ctx context.Context, env string, remove bool) ([]Pruned, 
 }
 
 // Parameters implements Home.
-func (s *parameters) Parameters(ctx context.Context, env string, facts bool) ([]state.Parameter, error) {
+func (s *parameters) Parameters(
+	ctx context.Context, env string, facts bool,
+) ([]state.Parameter, error) {
 	ps, err := s.Engine.State.Parameters(ctx, env, state.ParameterQuery{Facts: facts})
 	return ps, fault.Wrap(fault.Unknown, "read parameters", err)
 }
 
 // Parameter implements Home.
 func (s *parameters) Parameter(ctx context.Context, env, name string) (state.Parameter, error) {
-	ps, err := s.Engine.State.Parameters(ctx, env, state.ParameterQuery{Keys: []state.ParameterKey{{Name: name}}})
+	ps, err := s.Engine.State.Parameters(ctx, env,
+		state.ParameterQuery{Keys: []state.ParameterKey{{Name: name}}})
 	if err != nil {
 		return state.Parameter{}, fault.Wrap(fault.Unknown, "read parameter", err)
 	}
 	if len(ps) == 0 {
-		return state.Parameter{}, fault.New(fault.NotFound, "", "there is no parameter %q", name).WithHint("`southbound parameters` lists them")
+		return state.Parameter{}, fault.New(fault.NotFound, "", "there is no parameter %q", name).
+			WithHint("`southbound parameters` lists them")
 	}
 	return ps[0], nil
 }
 
 // ParameterHistory implements Home.
-func (s *parameters) ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error) {
+func (s *parameters) ParameterHistory(
+	ctx context.Context, env, name string,
+) ([]state.ParameterChange, error) {
 	if s.History == nil {
 		return nil, fault.New(fault.Unsupported, "", "this home keeps no history of parameters")
 	}
@@ -77,11 +85,15 @@ func (s *parameters) ParameterHistory(ctx context.Context, env, name string) ([]
 }
 
 // SetParameter implements Home.
-func (s *parameters) SetParameter(ctx context.Context, env, name, value string) (state.Parameter, error) {
+func (s *parameters) SetParameter(
+	ctx context.Context, env, name, value string,
+) (state.Parameter, error) {
 	return s.setParameter(ctx, env, state.Parameter{Name: name, Value: value, Source: "user"})
 }
 
-func (s *parameters) setParameter(ctx context.Context, env string, p state.Parameter) (state.Parameter, error) {
+func (s *parameters) setParameter(
+	ctx context.Context, env string, p state.Parameter,
+) (state.Parameter, error) {
 	if err := s.setParameters(ctx, env, p); err != nil {
 		return state.Parameter{}, err
 	}

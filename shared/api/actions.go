@@ -15,9 +15,13 @@ func (s *resources) Actions(ctx context.Context, env string, q ActionQuery) ([]A
 }
 
 // actionsPage returns some actions, newest first, and the id before which to go on, "" at the end.
-func (s *resources) actionsPage(ctx context.Context, env string, q ActionQuery) ([]Action, string, error) {
-	found, err := s.Engine.State.Actions(ctx, env, state.ActionQuery{Resource: q.Resource, Agent: q.Agent, Version: q.Version, Action: q.Action, Outcome: q.Outcome,
-		After: q.After, Before: q.Before, Since: q.Since, Until: q.Until, Level: q.Level, Text: q.Text, Notable: q.Notable,
+func (s *resources) actionsPage(
+	ctx context.Context, env string, q ActionQuery,
+) ([]Action, string, error) {
+	found, err := s.Engine.State.Actions(ctx, env, state.ActionQuery{Resource: q.Resource,
+		Agent: q.Agent, Version: q.Version, Action: q.Action, Outcome: q.Outcome,
+		After: q.After, Before: q.Before, Since: q.Since, Until: q.Until, Level: q.Level,
+		Text: q.Text, Notable: q.Notable,
 		Limit: q.Limit})
 	if err != nil {
 		return nil, "", fault.Wrap(fault.Unknown, "read actions", err)
@@ -35,8 +39,11 @@ func (s *resources) actionsPage(ctx context.Context, env string, q ActionQuery) 
 
 // actionOf has every member, also those that are empty.
 func actionOf(x *state.Action) Action {
-	a := Action{ID: x.ID, Resource: x.Resource, Version: x.Version, Action: x.Action, Outcome: x.Outcome, Change: x.Change, Started: x.Started.UTC(),
-		Finished: x.Finished.UTC(), Reason: x.Reason, Replaced: x.Replaced, Stale: x.Stale, Pack: x.Pack, Provider: x.Provider, Why: x.ProviderWhy, Changes: x.Changes, Messages: make([]Message, 0, len(x.Messages))}
+	a := Action{ID: x.ID, Resource: x.Resource, Version: x.Version, Action: x.Action,
+		Outcome: x.Outcome, Change: x.Change, Started: x.Started.UTC(),
+		Finished: x.Finished.UTC(), Reason: x.Reason, Replaced: x.Replaced, Stale: x.Stale,
+		Pack: x.Pack, Provider: x.Provider, Why: x.ProviderWhy, Changes: x.Changes,
+		Messages: make([]Message, 0, len(x.Messages))}
 	if a.Changes == nil {
 		a.Changes = map[string]diff.Diff{}
 	}

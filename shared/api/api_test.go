@@ -49,15 +49,18 @@ func start(t *testing.T, wrap func(http.Handler) http.Handler) *world {
 	if w.types, err = schema.NewRegistry(types...); err != nil {
 		t.Fatal(err)
 	}
-	engine := deploy.New(deploy.Config{State: w.home, Files: w.home.Files(), Notifier: w.home.Notifier, Clock: local.Clock{}, Caller: local.Caller{},
-		Secrets: w.home.Secrets(), Connector: &transport.Connector{Local: true}, Types: w.types, Handlers: byType, Pack: "p", Holder: w.home.Holder(),
+	engine := deploy.New(deploy.Config{State: w.home, Files: w.home.Files(),
+		Notifier: w.home.Notifier, Clock: local.Clock{}, Caller: local.Caller{},
+		Secrets: w.home.Secrets(), Connector: &transport.Connector{Local: true}, Types: w.types,
+		Handlers: byType, Pack: "p", Holder: w.home.Holder(),
 		NewID: w.home.NewID, Jitter: rand.Float64})
 	services := orders.New(orders.Config{
 		Definitions: w.home.Definitions(), Instances: w.home.Instances(), Book: w.home.Instances(),
 		Callbacks: w.home.Callbacks(),
 	})
-	w.service = api.New(api.Config{Engine: engine, Jobs: w.home, Services: services, Definitions: w.home.Definitions(),
-		About: api.Discovery{Version: "1", Auth: api.AuthBearer}})
+	w.service = api.New(api.Config{Engine: engine, Jobs: w.home, Services: services,
+		Definitions: w.home.Definitions(),
+		About:       api.Discovery{Version: "1", Auth: api.AuthBearer}})
 	ctx, stop := context.WithCancel(context.Background())
 	wait := w.service.WorkHere(ctx)
 	t.Cleanup(func() { stop(); wait() })
@@ -73,9 +76,12 @@ func start(t *testing.T, wrap func(http.Handler) http.Handler) *world {
 }
 
 // ask makes a request and returns the answer with its body.
-func (w *world) ask(t *testing.T, method, path, body string, header ...string) (*http.Response, string) {
+func (w *world) ask(
+	t *testing.T, method, path, body string, header ...string,
+) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(context.Background(), method, w.URL+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(context.Background(), method, w.URL+path,
+		strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,21 +130,25 @@ func TestOpenAPI(t *testing.T) {
 	for path, ops := range doc.Paths {
 		for method, op := range ops {
 			n++
-			if about := strings.Contains(path, "{env}"); about && (len(op.Parameters) == 0 || op.Parameters[0].Name != "env") {
+			if about := strings.Contains(path, "{env}"); about &&
+				(len(op.Parameters) == 0 || op.Parameters[0].Name != "env") {
 				t.Errorf("%s %s does not read which environment it is about", method, path)
 			}
 			if op.OperationID == "" {
 				t.Errorf("%s %s has no name", method, path)
 			}
-			if op.OperationID != "putFile" && !bytes.Contains(op.Responses["default"], []byte("problem+json")) {
-				t.Errorf("%s %s does not describe its errors: %s", method, path, op.Responses["default"])
+			if op.OperationID != "putFile" && !bytes.Contains(op.Responses["default"],
+				[]byte("problem+json")) {
+				t.Errorf("%s %s does not describe its errors: %s", method, path,
+					op.Responses["default"])
 			}
 		}
 	}
 	if doc.OpenAPI != "3.1.0" || n < 25 {
 		t.Errorf("OpenAPI %s with %d operations", doc.OpenAPI, n)
 	}
-	if resp, text := w.ask(t, "GET", "/openapi.yaml", ""); resp.StatusCode != 200 || !strings.Contains(text, "openapi: 3.1.0") {
+	if resp, text := w.ask(t, "GET", "/openapi.yaml", ""); resp.StatusCode != 200 ||
+		!strings.Contains(text, "openapi: 3.1.0") {
 		t.Errorf("%d %.200s", resp.StatusCode, text)
 	}
 }
@@ -153,70 +163,115 @@ func TestAsks(t *testing.T) {
 		want                    string
 	}{
 		{"anybody may see what this is", "GET", "/", "", 200, `"auth":"bearer"`},
-		{"progress of nothing", "GET", "/v1/environments/e/progress", "", 200, `"environment":"e","released":0`},
+		{"progress of nothing", "GET", "/v1/environments/e/progress", "", 200,
+			`"environment":"e","released":0`},
 		{"all is well", "GET", "/v1/environments/e/health", "", 200, `"groups":[]`},
 		{"an empty list", "GET", "/v1/environments/e/resources", "", 200, `{"items":[]}`},
-		{"a filter", "GET", "/v1/environments/e/resources?filter=status=failed&filter=type=std::Null", "", 200, `{"items":[]}`},
-		{"a wrong filter says what is right", "GET", "/v1/environments/e/resources?filter=colour=red", "", 400, `"hint":"use type=, agent=`},
-		{"no such resource", "GET", "/v1/environments/e/resource?id=std::Null%5Ba,name=x%5D", "", 404, `"kind":"not_found"`},
-		{"an odd environment", "GET", "/v1/environments/a%20b/progress", "", 422, `"kind":"invalid"`},
+		{"a filter", "GET",
+			"/v1/environments/e/resources?filter=status=failed&filter=type=std::Null", "", 200,
+			`{"items":[]}`},
+		{"a wrong filter says what is right", "GET",
+			"/v1/environments/e/resources?filter=colour=red", "", 400, `"hint":"use type=, agent=`},
+		{"no such resource", "GET", "/v1/environments/e/resource?id=std::Null%5Ba,name=x%5D", "",
+			404, `"kind":"not_found"`},
+		{"an odd environment", "GET", "/v1/environments/a%20b/progress", "", 422,
+			`"kind":"invalid"`},
 		{"versions", "GET", "/v1/environments/e/versions", "", 200, `{"items":[]}`},
-		{"no such version", "GET", "/v1/environments/e/versions/3", "", 404, `there is no version 3`},
-		{"no resources of it", "GET", "/v1/environments/e/versions/3/resources", "", 404, `"kind":"not_found"`},
-		{"no file of it", "GET", "/v1/environments/e/versions/3/files/" + strings.Repeat("0", 64), "", 404, `"kind":"not_found"`},
-		{"nothing to compare", "POST", "/v1/environments/e/diffs", `{"from":1,"to":2}`, 404, `there is no version 1`},
-		{"a comparison with nothing", "POST", "/v1/environments/e/diffs", `{"from":1}`, 422, `"kind":"invalid"`},
-		{"nothing to release", "POST", "/v1/environments/e/releases", `{"version":1}`, 404, `there is no version 1`},
-		{"nothing to forget", "POST", "/v1/environments/e/forget", `{"agent":"gone"}`, 404, `there is no agent`},
-		{"forget nothing", "POST", "/v1/environments/e/forget", `{}`, 400, `name a resource or an agent`},
+		{"no such version", "GET", "/v1/environments/e/versions/3", "", 404,
+			`there is no version 3`},
+		{"no resources of it", "GET", "/v1/environments/e/versions/3/resources", "", 404,
+			`"kind":"not_found"`},
+		{"no file of it", "GET", "/v1/environments/e/versions/3/files/" + strings.Repeat("0", 64),
+			"", 404, `"kind":"not_found"`},
+		{"nothing to compare", "POST", "/v1/environments/e/diffs", `{"from":1,"to":2}`, 404,
+			`there is no version 1`},
+		{"a comparison with nothing", "POST", "/v1/environments/e/diffs", `{"from":1}`, 422,
+			`"kind":"invalid"`},
+		{"nothing to release", "POST", "/v1/environments/e/releases", `{"version":1}`, 404,
+			`there is no version 1`},
+		{"nothing to forget", "POST", "/v1/environments/e/forget", `{"agent":"gone"}`, 404,
+			`there is no agent`},
+		{"forget nothing", "POST", "/v1/environments/e/forget", `{}`, 400,
+			`name a resource or an agent`},
 		{"environments", "GET", "/v1/environments", "", 200, `"items":`},
 		{"agents", "GET", "/v1/environments/e/agents", "", 200, `{"items":[]}`},
-		{"actions", "GET", "/v1/environments/e/actions?level=error&since=2026-01-01T00:00:00Z&agent=a", "", 200, `{"items":[]}`},
-		{"a level that is none", "GET", "/v1/environments/e/actions?level=loud", "", 422, `"kind":"invalid"`},
+		{"actions", "GET",
+			"/v1/environments/e/actions?level=error&since=2026-01-01T00:00:00Z&agent=a", "", 200,
+			`{"items":[]}`},
+		{"a level that is none", "GET", "/v1/environments/e/actions?level=loud", "", 422,
+			`"kind":"invalid"`},
 		{"facts", "GET", "/v1/environments/e/facts", "", 200, `{"items":[]}`},
-		{"set a parameter", "PUT", "/v1/environments/e/parameter?name=a%2Fb", `{"value":"x"}`, 200, `"name":"a/b","value":"x"`},
+		{"set a parameter", "PUT", "/v1/environments/e/parameter?name=a%2Fb", `{"value":"x"}`, 200,
+			`"name":"a/b","value":"x"`},
 		{"it is there", "GET", "/v1/environments/e/parameter?name=a%2Fb", "", 200, `"value":"x"`},
-		{"not in another environment", "GET", "/v1/environments/f/parameters", "", 200, `{"items":[]}`},
+		{"not in another environment", "GET", "/v1/environments/f/parameters", "", 200,
+			`{"items":[]}`},
 		{"and in the list", "GET", "/v1/environments/e/parameters", "", 200, `"name":"a/b"`},
-		{"delete it", "DELETE", "/v1/environments/e/parameter?name=a%2Fb", "", 200, `{"done":true}`},
-		{"it is gone", "GET", "/v1/environments/e/parameter?name=a%2Fb", "", 404, `"hint":"` + "`southbound parameters`"},
+		{"delete it", "DELETE", "/v1/environments/e/parameter?name=a%2Fb", "", 200,
+			`{"done":true}`},
+		{"it is gone", "GET", "/v1/environments/e/parameter?name=a%2Fb", "", 404,
+			`"hint":"` + "`southbound parameters`"},
 		{"types", "GET", "/v1/types", "", 200, `"name":"std::Null"`},
 		{"one type", "GET", "/v1/types/fs::File", "", 200, `"behaviour":"namevar"`},
 		{"a type that is none", "GET", "/v1/types/fs::Fil", "", 404, `did you mean`},
 		{"deploy nothing", "POST", "/v1/environments/e/deploy", `{}`, 200, `{"scheduled":0}`},
-		{"repair", "POST", "/v1/environments/e/repair", `{"filter":["agent=a"]}`, 200, `{"scheduled":0}`},
-		{"a dry run of nothing", "POST", "/v1/environments/e/dryruns", `{}`, 404, `there is no version 0`},
-		{"pause", "POST", "/v1/environments/e/pause", `{"agents":["a"],"paused":true}`, 200, `{"done":true}`},
+		{"repair", "POST", "/v1/environments/e/repair", `{"filter":["agent=a"]}`, 200,
+			`{"scheduled":0}`},
+		{"a dry run of nothing", "POST", "/v1/environments/e/dryruns", `{}`, 404,
+			`there is no version 0`},
+		{"pause", "POST", "/v1/environments/e/pause", `{"agents":["a"],"paused":true}`, 200,
+			`{"done":true}`},
 		{"halt", "POST", "/v1/environments/e/halt", `{"halted":true}`, 200, `{"done":true}`},
 		{"collect", "POST", "/v1/environments/e/gc", `{}`, 200, `"files":0`},
 		{"no such address", "GET", "/v1/nothing", "", 404, `"kind":"not_found"`},
-		{"no such method", "PATCH", "/v1/environments/e/progress", "", 405, `"hint":"use GET, HEAD"`},
-		{"a member in another case", "POST", "/v1/environments/e/exports", `{"Chunks":[]}`, 422, `there is no member \"Chunks\"`},
-		{"a member twice", "POST", "/v1/environments/e/halt", `{"halted":true,"halted":false}`, 400, `the member \"halted\" is there twice`},
-		{"null for a list", "POST", "/v1/environments/e/exports", `{"chunks":null}`, 422, `"kind":"invalid"`},
+		{"no such method", "PATCH", "/v1/environments/e/progress", "", 405,
+			`"hint":"use GET, HEAD"`},
+		{"a member in another case", "POST", "/v1/environments/e/exports", `{"Chunks":[]}`, 422,
+			`there is no member \"Chunks\"`},
+		{"a member twice", "POST", "/v1/environments/e/halt", `{"halted":true,"halted":false}`, 400,
+			`the member \"halted\" is there twice`},
+		{"null for a list", "POST", "/v1/environments/e/exports", `{"chunks":null}`, 422,
+			`"kind":"invalid"`},
 		{"null for a body", "POST", "/v1/environments/e/halt", `null`, 422, `"kind":"invalid"`},
-		{"a member that is within", "POST", "/v1/environments/e/exports", `{"chunks":[],"settings":{"Strict":"error"}}`, 422, `"kind":"invalid"`},
-		{"a parameter that is not known", "GET", "/v1/environments/e/resources?filtr=x", "", 422, `"kind":"invalid"`},
-		{"what is sent is not repeated", "POST", "/v1/environments/e/halt", `{"halted":"s3cr3t-marker"}`, 422, `body.halted`},
-		{"null for a number", "POST", "/v1/environments/e/gc", `{"grace_ms":null}`, 422, `leave the member out`},
-		{"null deep within", "POST", "/v1/environments/e/exports", `{"chunks":[],"settings":{"strict":null}}`, 422, `leave the member out`},
-		{"a whole number with a fraction of zero", "POST", "/v1/environments/e/gc", `{"grace_ms":2.5e3}`, 200, `"files":0`},
-		{"a number with a fraction", "POST", "/v1/environments/e/gc", `{"grace_ms":2.5}`, 422, `body.grace_ms`},
-		{"a number that is too large", "POST", "/v1/environments/e/gc", `{"grace_ms":1e300}`, 422, `body.grace_ms`},
-		{"a parameter without its value", "GET", "/v1/environments/e/actions?until=", "", 422, `query.until: it is there without a value`},
-		{"a parameter twice", "GET", "/v1/environments/e/agents?limit=1&limit=2", "", 422, `query.limit: it is there twice`},
-		{"a cursor of nothing", "GET", "/v1/environments/e/agents?cursor=x", "", 422, `query.cursor`},
-		{"an outcome that is none", "GET", "/v1/environments/e/actions?outcome=x", "", 422, `query.outcome`},
-		{"a chunk that is not a hash", "POST", "/v1/environments/e/exports", `{"chunks":["x"]}`, 422, `body.chunks[0]`},
-		{"members that are not known", "POST", "/v1/environments/e/halt", `{"halted":true,"s3cr3t":1}`, 422, `"kind":"invalid"`},
+		{"a member that is within", "POST", "/v1/environments/e/exports",
+			`{"chunks":[],"settings":{"Strict":"error"}}`, 422, `"kind":"invalid"`},
+		{"a parameter that is not known", "GET", "/v1/environments/e/resources?filtr=x", "", 422,
+			`"kind":"invalid"`},
+		{"what is sent is not repeated", "POST", "/v1/environments/e/halt",
+			`{"halted":"s3cr3t-marker"}`, 422, `body.halted`},
+		{"null for a number", "POST", "/v1/environments/e/gc", `{"grace_ms":null}`, 422,
+			`leave the member out`},
+		{"null deep within", "POST", "/v1/environments/e/exports",
+			`{"chunks":[],"settings":{"strict":null}}`, 422, `leave the member out`},
+		{"a whole number with a fraction of zero", "POST", "/v1/environments/e/gc",
+			`{"grace_ms":2.5e3}`, 200, `"files":0`},
+		{"a number with a fraction", "POST", "/v1/environments/e/gc", `{"grace_ms":2.5}`, 422,
+			`body.grace_ms`},
+		{"a number that is too large", "POST", "/v1/environments/e/gc", `{"grace_ms":1e300}`, 422,
+			`body.grace_ms`},
+		{"a parameter without its value", "GET", "/v1/environments/e/actions?until=", "", 422,
+			`query.until: it is there without a value`},
+		{"a parameter twice", "GET", "/v1/environments/e/agents?limit=1&limit=2", "", 422,
+			`query.limit: it is there twice`},
+		{"a cursor of nothing", "GET", "/v1/environments/e/agents?cursor=x", "", 422,
+			`query.cursor`},
+		{"an outcome that is none", "GET", "/v1/environments/e/actions?outcome=x", "", 422,
+			`query.outcome`},
+		{"a chunk that is not a hash", "POST", "/v1/environments/e/exports", `{"chunks":["x"]}`,
+			422, `body.chunks[0]`},
+		{"members that are not known", "POST", "/v1/environments/e/halt",
+			`{"halted":true,"s3cr3t":1}`, 422, `"kind":"invalid"`},
 		{"no JSON", "POST", "/v1/environments/e/halt", `s3cr3t-marker`, 400, `"kind":"usage"`},
-		{"more than JSON", "POST", "/v1/environments/e/halt", `{"halted":true} x`, 400, `body: this is not valid JSON: invalid character 'x' after top-level value, at byte 17`},
+		{"more than JSON", "POST", "/v1/environments/e/halt", `{"halted":true} x`, 400,
+			`body: this is not valid JSON: invalid character 'x' after top-level value, at byte 17`},
 	} {
 		resp, text := w.ask(t, c.method, c.path, c.body)
-		if resp.StatusCode != c.status || !strings.Contains(text, c.want) || strings.Contains(text, "s3cr3t-marker") {
+		if resp.StatusCode != c.status || !strings.Contains(text, c.want) ||
+			strings.Contains(text, "s3cr3t-marker") {
 			t.Errorf("%s: %s %s: %d %.500s", c.why, c.method, c.path, resp.StatusCode, text)
 		}
-		if kind := resp.Header.Get("Content-Type"); c.status >= 400 != (kind == "application/problem+json") {
+		if kind := resp.Header.Get("Content-Type"); c.status >= 400 !=
+			(kind == "application/problem+json") {
 			t.Errorf("%s: content type %q", c.why, kind)
 		}
 	}
@@ -226,10 +281,13 @@ func TestAsks(t *testing.T) {
 func TestConditional(t *testing.T) {
 	t.Parallel()
 	w := start(t, nil)
-	for _, path := range []string{"/v1/environments/e/progress", "/v1/environments/e/versions", "/v1/types", "/openapi.json"} {
+	for _, path := range []string{"/v1/environments/e/progress", "/v1/environments/e/versions",
+		"/v1/types", "/openapi.json"} {
 		resp, _ := w.ask(t, "GET", path, "")
 		tag := resp.Header.Get("ETag")
-		if again, text := w.ask(t, "GET", path, "", "If-None-Match", `"other", W/`+strings.TrimPrefix(tag, "W/")); tag == "" || again.StatusCode != 304 || text != "" {
+		if again, text := w.ask(t, "GET", path, "", "If-None-Match",
+			`"other", W/`+strings.TrimPrefix(tag, "W/")); tag == "" || again.StatusCode != 304 ||
+			text != "" {
 			t.Errorf("%s: tag %q, then %d %.100s", path, tag, again.StatusCode, text)
 		}
 	}
@@ -237,7 +295,8 @@ func TestConditional(t *testing.T) {
 	if err := w.service.Halt(context.Background(), "e", true); err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := w.ask(t, "GET", "/v1/environments/e/progress", "", "If-None-Match", resp.Header.Get("ETag")); again.StatusCode != 200 {
+	if again, _ := w.ask(t, "GET", "/v1/environments/e/progress", "", "If-None-Match",
+		resp.Header.Get("ETag")); again.StatusCode != 200 {
 		t.Errorf("what changed is not sent: %d", again.StatusCode)
 	}
 }
@@ -264,7 +323,8 @@ func TestGuard(t *testing.T) {
 		{"a page of this server", "/v1/types", 200, []string{"Origin", "http://" + host}},
 		{"a page of another", "/v1/types", 403, []string{"Origin", "http://evil.example"}},
 		{"a page without a name", "/v1/types", 403, []string{"Origin", "null"}},
-		{"a page of another, as browsers say it", "/v1/types", 403, []string{"Sec-Fetch-Site", "cross-site"}},
+		{"a page of another, as browsers say it", "/v1/types", 403,
+			[]string{"Sec-Fetch-Site", "cross-site"}},
 	} {
 		resp, text := w.ask(t, "GET", c.path, "", c.header...)
 		if resp.StatusCode != c.status || strings.Contains(text, token) {

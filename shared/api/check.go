@@ -26,7 +26,8 @@ func checkResource(types *schema.Registry, r *resource.Resource) error {
 		return fault.New(fault.Invalid, "", "the id is not written as ids are")
 	}
 	if strings.ContainsAny(r.Set, "\x00\n") || len(r.Set) > maxName {
-		return fault.New(fault.Invalid, "", "the name of the set is longer than %d bytes, or holds a line break", maxName)
+		return fault.New(fault.Invalid, "",
+			"the name of the set is longer than %d bytes, or holds a line break", maxName)
 	}
 	if t, ok := types.Type(r.Type); ok {
 		if err := checkIdentity(t, r, parts); err != nil {
@@ -70,7 +71,8 @@ func checkReferences(v any) error {
 				name = ""
 			}
 			if name == "" { // what stands here may be the secret itself, so it is not shown
-				return fault.New(fault.Invalid, "", "this is not a source of a secret").WithHint("write env:NAME, file:PATH, ssm:/name or secretsmanager:id")
+				return fault.New(fault.Invalid, "", "this is not a source of a secret").
+					WithHint("write env:NAME, file:PATH, ssm:/name or secretsmanager:id")
 			}
 		case resource.Fact:
 			if _, err := resource.ParseID(string(r.Of)); err != nil {
@@ -81,10 +83,13 @@ func checkReferences(v any) error {
 	return nil
 }
 
-func checkAgent(a resource.Agent, names map[string]bool, wrong func(resource.Agent) []diag.Problem) error {
+func checkAgent(
+	a resource.Agent, names map[string]bool, wrong func(resource.Agent) []diag.Problem,
+) error {
 	switch {
 	case !resource.ValidAgent(a.Name):
-		return fault.New(fault.Invalid, "", "this cannot name an agent").WithHint("use at most 255 bytes that all print")
+		return fault.New(fault.Invalid, "", "this cannot name an agent").
+			WithHint("use at most 255 bytes that all print")
 	case names[a.Name]:
 		return fault.New(fault.Invalid, "", "the agent %q is described twice", a.Name)
 	case a.Lanes < 1 || a.Lanes > maxLanes:
@@ -93,7 +98,8 @@ func checkAgent(a resource.Agent, names map[string]bool, wrong func(resource.Age
 		return fault.New(fault.Invalid, "", "the agent %q has no transport", a.Name)
 	}
 	if problems := wrong(a); len(problems) > 0 {
-		return fault.New(fault.Invalid, "", "agent %q: %s", a.Name, problems[0].Message).WithHint("%s", problems[0].Hint)
+		return fault.New(fault.Invalid, "", "agent %q: %s", a.Name, problems[0].Message).
+			WithHint("%s", problems[0].Hint)
 	}
 	return checkReferences(a.Options)
 }
@@ -101,7 +107,8 @@ func checkAgent(a resource.Agent, names map[string]bool, wrong func(resource.Age
 // ValidEnvironment reports whether s can name an environment.
 func ValidEnvironment(s string) bool {
 	for _, r := range s {
-		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' &&
+			r != '_' {
 			return false
 		}
 	}

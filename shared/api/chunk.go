@@ -84,7 +84,8 @@ func pack(m *model.Model) (packed, error) {
 }
 
 func newEncoder() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithEncoderConcurrency(1))
 }
 
 // split makes one chunk of resources whose hashes have the same first bits, or two parts of them.
@@ -93,7 +94,9 @@ func (p *packer) split(of []int32, bits int) error {
 		return nil
 	}
 	if len(of) <= chunkResources || bits == maxBits {
-		slices.SortFunc(of, func(a, b int32) int { return cmp.Compare(p.resources[a].ID, p.resources[b].ID) })
+		slices.SortFunc(of, func(a, b int32) int {
+			return cmp.Compare(p.resources[a].ID, p.resources[b].ID)
+		})
 		text, err := p.encode(of, bits)
 		if err != nil || text != nil {
 			if err == nil {
@@ -209,7 +212,8 @@ func readChunk(types *schema.Registry, hash string, text []byte) ([]resource.Res
 }
 
 func badChunk(hash string, line int, err error) error {
-	return &fault.Error{Kind: fault.Invalid, Op: fmt.Sprintf("read chunk %.12s, line %d", hash, line), Err: err, Hint: fault.HintOf(err)}
+	return &fault.Error{Kind: fault.Invalid, Op: fmt.Sprintf("read chunk %.12s, line %d", hash,
+		line), Err: err, Hint: fault.HintOf(err)}
 }
 
 // agents returns the agents of a file of them.
@@ -221,7 +225,9 @@ func (u *unpacker) agents(ctx context.Context, hash string) ([]resource.Agent, e
 	return readAgents(hash, text, u.wrong)
 }
 
-func readAgents(hash string, text []byte, wrong func(resource.Agent) []diag.Problem) ([]resource.Agent, error) {
+func readAgents(
+	hash string, text []byte, wrong func(resource.Agent) []diag.Problem,
+) ([]resource.Agent, error) {
 	var out []resource.Agent
 	names := map[string]bool{}
 	for line := range bytes.Lines(text) {
@@ -252,14 +258,16 @@ func (u *unpacker) text(ctx context.Context, hash string) ([]byte, error) {
 		return nil, fault.Wrap(fault.Unavailable, "read chunk", err)
 	}
 	if len(raw) > maxPacked {
-		return nil, fault.New(fault.Invalid, "read chunk", "%.12s is larger than %d bytes", hash, maxPacked)
+		return nil, fault.New(fault.Invalid, "read chunk", "%.12s is larger than %d bytes", hash,
+			maxPacked)
 	}
 	text, err := unpack(raw)
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, fmt.Sprintf("read chunk %.12s", hash), err)
 	}
 	if u.room.Add(-int64(len(text))) < 0 {
-		return nil, fault.New(fault.Invalid, "read chunks", "the resources are larger than %d bytes", maxModel)
+		return nil, fault.New(fault.Invalid, "read chunks",
+			"the resources are larger than %d bytes", maxModel)
 	}
 	return text, nil
 }
@@ -267,7 +275,8 @@ func (u *unpacker) text(ctx context.Context, hash string) ([]byte, error) {
 // unpack decompresses, to maxUnpacked bytes. It reads as a stream: what is cut into many frames
 // would be copied once for each of them otherwise.
 func unpack(raw []byte) ([]byte, error) {
-	dec, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked))
+	dec, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxMemory(maxUnpacked))
 	if err != nil {
 		return nil, err // callers say what it was
 	}

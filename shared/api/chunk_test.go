@@ -39,8 +39,11 @@ func modelOf(n int, value func(i int) any) *model.Model {
 	m := &model.Model{}
 	for i := range n {
 		name := fmt.Sprint("n", i)
-		m.Resources = append(m.Resources, resource.Resource{ID: resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "a",
-			Attributes: map[string]any{"name": name, "value": value(i)}, Flags: resource.Flags{ReceiveEvents: true}})
+		m.Resources = append(m.Resources,
+			resource.Resource{ID: resource.NewID("std::Null", "a",
+				resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "a",
+				Attributes: map[string]any{"name": name, "value": value(i)},
+				Flags:      resource.Flags{ReceiveEvents: true}})
 	}
 	return m
 }
@@ -67,7 +70,8 @@ func TestPack(t *testing.T) {
 		{"nothing", modelOf(0, nil), 0},
 		{"one", modelOf(1, func(int) any { return "x" }), 1},
 		{"many", modelOf(20_000, func(i int) any { return i % 7 * 2 }), 8},
-		{"large ones", modelOf(300, func(i int) any { return strings.Repeat(fmt.Sprint(i%10), 100_000) }), 32},
+		{"large ones",
+			modelOf(300, func(i int) any { return strings.Repeat(fmt.Sprint(i%10), 100_000) }), 32},
 		{"a huge one", modelOf(3, func(int) any { return strings.Repeat("x", 5<<20) }), 3},
 	} {
 		if raced && len(c.model.Resources) > 1 {
@@ -102,7 +106,8 @@ func TestPack(t *testing.T) {
 		}
 		for i, at := range p.order {
 			if got[i].ID != c.model.Resources[at].ID {
-				t.Fatalf("%s: resource %d is %s, not %s", c.why, i, got[i].ID, c.model.Resources[at].ID)
+				t.Fatalf("%s: resource %d is %s, not %s", c.why, i, got[i].ID,
+					c.model.Resources[at].ID)
 			}
 		}
 		slices.Reverse(c.model.Resources)
@@ -149,20 +154,27 @@ func TestBadChunks(t *testing.T) {
 	t.Parallel()
 	types := registry(t)
 	for why, line := range map[string]string{
-		"no resource":                     `{}`,
-		"no JSON":                         `x`,
-		"an empty line":                   "\n",
-		"the name of another":             `{"attributes":{"name":"x"},"id":"std::Null[a,name=y]"}`,
-		"another name of the name":        `{"attributes":{"name":"x"},"id":"std::Null[a,nom=x]"}`,
-		"no name":                         `{"attributes":{},"id":"std::Null[a,name=x]"}`,
-		"a file of another path":          `{"attributes":{"content":"x","path":"/etc/passwd"},"id":"fs::File[a,path=/tmp/x]"}`,
-		"an id that is none":              `{"attributes":{"name":"x"},"id":"std::Null"}`,
-		"what it requires is none":        `{"attributes":{"name":"x"},"id":"std::Null[a,name=x]","requires":["x"]}`,
-		"a set over two lines":            `{"attributes":{"name":"x"},"id":"std::Null[a,name=x]","set":"a\nb"}`,
-		"a secret from nowhere":           `{"attributes":{"name":"x","value":{"secret":"hunter2"}},"id":"std::Null[a,name=x]"}`,
-		"a member of a newer program":     `{"attributes":{"name":"x"},"id":"std::Null[a,name=x]","new":1}`,
-		"a fact of what is not an id":     `{"attributes":{"name":"x","value":{"fact":"f","of":"x"}},"id":"std::Null[a,name=x]"}`,
-		"a file whose hash is not a hash": `{"attributes":{"name":"x","value":{"file":"../x","size":1}},"id":"std::Null[a,name=x]"}`,
+		"no resource":              `{}`,
+		"no JSON":                  `x`,
+		"an empty line":            "\n",
+		"the name of another":      `{"attributes":{"name":"x"},"id":"std::Null[a,name=y]"}`,
+		"another name of the name": `{"attributes":{"name":"x"},"id":"std::Null[a,nom=x]"}`,
+		"no name":                  `{"attributes":{},"id":"std::Null[a,name=x]"}`,
+		"a file of " +
+			"another path": `{"attributes":{"content":"x","path":"/etc/passwd"},"id":"fs::File[a,path=/tmp/x]"}`,
+		"an id that is none": `{"attributes":{"name":"x"},"id":"std::Null"}`,
+		"what it " +
+			"requires is none": `{"attributes":{"name":"x"},"id":"std::Null[a,name=x]","requires":["x"]}`,
+		"a set over " +
+			"two lines": `{"attributes":{"name":"x"},"id":"std::Null[a,name=x]","set":"a\nb"}`,
+		"a secret " +
+			"from nowhere": `{"attributes":{"name":"x","value":{"secret":"hunter2"}},"id":"std::Null[a,name=x]"}`,
+		"a member of a " +
+			"newer program": `{"attributes":{"name":"x"},"id":"std::Null[a,name=x]","new":1}`,
+		"a fact of what is " +
+			"not an id": `{"attributes":{"name":"x","value":{"fact":"f","of":"x"}},"id":"std::Null[a,name=x]"}`,
+		"a file whose hash is " +
+			"not a hash": `{"attributes":{"name":"x","value":{"file":"../x","size":1}},"id":"std::Null[a,name=x]"}`,
 	} {
 		_, err := readChunk(types, "h", []byte(line+"\n"))
 		if !fault.Is(err, fault.Invalid) || strings.Contains(err.Error(), "hunter2") {
@@ -170,16 +182,20 @@ func TestBadChunks(t *testing.T) {
 		}
 	}
 	for why, line := range map[string]string{
-		"no agent":            `{}`,
-		"no JSON":             `x`,
-		"no transport":        `{"name":"a","lanes":1}`,
-		"too many lanes":      `{"name":"a","lanes":100000,"transport":"local"}`,
-		"no lane":             `{"name":"a","lanes":0,"transport":"local"}`,
-		"an unknown option":   `{"name":"a","lanes":1,"transport":"aws","options":{"rol":"x"}}`,
-		"twice":               `{"name":"a","lanes":1,"transport":"local"}` + "\n" + `{"name":"a","lanes":2,"transport":"local"}`,
-		"a secret of nowhere": `{"name":"a","lanes":1,"transport":"ssh","options":{"password":{"secret":"hunter2"}}}`,
+		"no agent":          `{}`,
+		"no JSON":           `x`,
+		"no transport":      `{"name":"a","lanes":1}`,
+		"too many lanes":    `{"name":"a","lanes":100000,"transport":"local"}`,
+		"no lane":           `{"name":"a","lanes":0,"transport":"local"}`,
+		"an unknown option": `{"name":"a","lanes":1,"transport":"aws","options":{"rol":"x"}}`,
+		"twice": `{"name":"a","lanes":1,"transport":"local"}` + "\n" +
+			`{"name":"a","lanes":2,"transport":"local"}`,
+		"a secret " +
+			"of nowhere": `{"name":"a","lanes":1,"transport":"ssh","options":{"password":{"secret":"hunter2"}}}`,
 	} {
-		if _, err := readAgents("h", []byte(line+"\n"), transport.Check); !fault.Is(err, fault.Invalid) || strings.Contains(err.Error(), "hunter2") {
+		if _, err := readAgents("h", []byte(line+"\n"),
+			transport.Check); !fault.Is(err, fault.Invalid) ||
+			strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("agents, %s: %v", why, err)
 		}
 	}
@@ -188,7 +204,10 @@ func TestBadChunks(t *testing.T) {
 // FuzzChunk reads anything as resources and as agents: what is accepted is what would be written.
 func FuzzChunk(f *testing.F) {
 	types := registry(f)
-	f.Add([]byte(`{"attributes":{"name":"x","value":{"secret":"env:X"}},"id":"std::Null[a,name=x]","requires":["std::Null[b,name=y]"],"set":"s"}` + "\n"))
+	f.Add(
+		[]byte(
+			`{"attributes":{"name":"x","value":{"secret":"env:X"}},"id":"std::Null[a,name=x]","requires":["std::Null[b,name=y]"],"set":"s"}` +
+				"\n"))
 	f.Add([]byte(`{"name":"a","lanes":1,"transport":"local"}` + "\n"))
 	f.Add([]byte("{}\n\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -201,11 +220,13 @@ func FuzzChunk(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%s is not written again: %v", resources[i].ID, err)
 			}
-			if again, err := readChunk(types, "h", append(line, '\n')); err != nil || again[0].ID != resources[i].ID {
+			if again, err := readChunk(types, "h", append(line, '\n')); err != nil ||
+				again[0].ID != resources[i].ID {
 				t.Fatalf("%s: %v", line, err)
 			}
 		}
-		if _, err := readAgents("h", text, transport.Check); err != nil && !fault.Is(err, fault.Invalid) {
+		if _, err := readAgents("h", text, transport.Check); err != nil &&
+			!fault.Is(err, fault.Invalid) {
 			t.Errorf("%v", err)
 		}
 		_, _ = unpack(text)
@@ -215,21 +236,29 @@ func FuzzChunk(f *testing.F) {
 // FuzzAnswer reads anything as the answer of a server: it becomes an error with a kind, or an
 // answer.
 func FuzzAnswer(f *testing.F) {
-	f.Add(404, problemType, []byte(`{"error":{"kind":"invalid","message":"m","problems":[{"place":{"resource_index":1,"attribute_at":"x"},"message":"m"}]}}`))
+	f.Add(404, problemType,
+		[]byte(
+			`{"error":{"kind":"invalid","message":"m","problems":[{"place":{"resource_index":1,"attribute_at":"x"},"message":"m"}]}}`))
 	f.Add(503, "text/html", []byte("<html>"))
-	f.Add(200, "application/json", []byte(`{"items":[{"id":"x","changes":{"a":{"current":1e999}}}],"parts":["x"]}`))
+	f.Add(200, "application/json",
+		[]byte(`{"items":[{"id":"x","changes":{"a":{"current":1e999}}}],"parts":["x"]}`))
 	f.Fuzz(func(t *testing.T, status int, kind string, body []byte) {
-		err := answered("host", &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}, "Retry-After": {"1"}}}, body)
+		err := answered("host",
+			&http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind},
+				"Retry-After": {"1"}}}, body)
 		if err == nil {
 			t.Fatal("no error")
 		}
-		_ = placed(err, &model.Model{Where: func(int, string) diag.Pos { return diag.Pos{} }}, []int32{0})
+		_ = placed(err, &model.Model{Where: func(int, string) diag.Pos { return diag.Pos{} }},
+			[]int32{0})
 		_ = FailureOf(err)
 		var done ReadDone
 		if decode(body, &done) == nil {
 			_, _ = gather(
 				done,
-				func(string) (ResultPart[PlannedChange], error) { return ResultPart[PlannedChange]{}, nil },
+				func(string) (ResultPart[PlannedChange], error) {
+					return ResultPart[PlannedChange]{}, nil
+				},
 			)
 		}
 	})
@@ -241,17 +270,21 @@ func FuzzRequest(f *testing.F) {
 	types := registry(f)
 	h := Handler(New(Config{Engine: deploy.New(deploy.Config{Types: types, Files: nothing{}})}))
 	for _, seed := range [][3]string{
-		{"POST", "/v1/environments/e/uploads", `{"files":[{"hash":"0","size":1}]}`}, {"POST", "/v1/environments/e/exports", `{"chunks":["x"]}`},
-		{"PUT", "/v1/files/x", "x"}, {"GET", "/v1/types/fs::File", ""}, {"GET", "/v1/types?cursor=-1&limit=0", ""}, {"GET", "/v1/environments/e/results/x", ""},
+		{"POST", "/v1/environments/e/uploads", `{"files":[{"hash":"0","size":1}]}`},
+		{"POST", "/v1/environments/e/exports", `{"chunks":["x"]}`},
+		{"PUT", "/v1/files/x", "x"}, {"GET", "/v1/types/fs::File", ""},
+		{"GET", "/v1/types?cursor=-1&limit=0", ""}, {"GET", "/v1/environments/e/results/x", ""},
 	} {
 		f.Add(seed[0], seed[1], []byte(seed[2]))
 	}
 	f.Fuzz(func(t *testing.T, method, path string, body []byte) {
-		for _, known := range []string{"/v1/type", "/v1/files/", "/v1/environments/e/uploads", "/v1/environments/e/results/", "/v1/environments/e/exports", "/openapi"} {
+		for _, known := range []string{"/v1/type", "/v1/files/", "/v1/environments/e/uploads",
+			"/v1/environments/e/results/", "/v1/environments/e/exports", "/openapi"} {
 			if !strings.HasPrefix(path, known) {
 				continue
 			}
-			r, err := http.NewRequestWithContext(context.Background(), method, "http://x"+path, bytes.NewReader(body))
+			r, err := http.NewRequestWithContext(context.Background(), method, "http://x"+path,
+				bytes.NewReader(body))
 			if err != nil {
 				return
 			}
@@ -293,13 +326,17 @@ func (nothing) Put(_ context.Context, blobs []state.Blob) error {
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	kinds := map[fault.Kind]int{}
-	for _, kind := range []fault.Kind{fault.Usage, fault.Invalid, fault.NotFound, fault.Conflict, fault.Fenced, fault.Busy, fault.Unavailable, fault.Timeout, fault.Full,
-		fault.Denied, fault.Damaged, fault.Foreign, fault.Unsupported, fault.Canceled, fault.Internal} {
+	for _, kind := range []fault.Kind{fault.Usage, fault.Invalid, fault.NotFound, fault.Conflict,
+		fault.Fenced, fault.Busy, fault.Unavailable, fault.Timeout, fault.Full,
+		fault.Denied, fault.Damaged, fault.Foreign, fault.Unsupported, fault.Canceled,
+		fault.Internal} {
 		was := fault.New(kind, "do it", "it is wrong").WithHint("do it right")
 		p := problemOf(was)
 		is := remote{p.Err}
-		if fault.KindOf(is) != kind || is.Error() != was.Error() || fault.HintOf(is) != was.Hint || p.Status < 400 {
-			t.Errorf("%s: %s, %v (%s), status %d", kind, fault.KindOf(is), is, fault.HintOf(is), p.Status)
+		if fault.KindOf(is) != kind || is.Error() != was.Error() || fault.HintOf(is) != was.Hint ||
+			p.Status < 400 {
+			t.Errorf("%s: %s, %v (%s), status %d", kind, fault.KindOf(is), is, fault.HintOf(is),
+				p.Status)
 		}
 		kinds[kind] = p.Status
 	}

@@ -45,7 +45,8 @@ type ClientConfig struct {
 // what requests have in common is in connection.
 type Client struct{ *connection }
 
-// connection makes requests to a server: it signs them, and makes them again after faults that pass.
+// connection makes requests to a server: it signs them, and makes them again after faults that
+// pass.
 type connection struct {
 	ClientConfig
 	base *url.URL
@@ -75,15 +76,18 @@ func NewClient(c ClientConfig) (*Client, error) {
 		c.Clock = platform.Clock{}
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	x := &connection{ClientConfig: c, base: base, bare: &http.Client{Transport: c.Transport, CheckRedirect: stay}}
+	x := &connection{ClientConfig: c, base: base, bare: &http.Client{Transport: c.Transport,
+		CheckRedirect: stay}}
 	x.http = &http.Client{Transport: roundTripper(x.roundTrip), CheckRedirect: stay}
 	return &Client{x}, nil
 }
 
 func serverURL(text string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimRight(text, "/"))
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
-		return nil, fault.New(fault.Usage, "", "this is not an address of an API").WithHint("write it such as http://127.0.0.1:8300")
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+		u.RawQuery != "" || u.User != nil {
+		return nil, fault.New(fault.Usage, "", "this is not an address of an API").
+			WithHint("write it such as http://127.0.0.1:8300")
 	}
 	return u, nil
 }
@@ -142,7 +146,9 @@ func (c *connection) sign(ctx context.Context, host, region string) error {
 		return nil
 	}
 	if c.Sign == nil {
-		return fault.New(fault.Unsupported, "ask "+host, "the server wants requests that are signed with SigV4").WithHint("use the `southbound` program")
+		return fault.New(fault.Unsupported, "ask "+host,
+			"the server wants requests that are signed with SigV4").
+			WithHint("use the `southbound` program")
 	}
 	via, err := c.Sign(ctx, host, region)
 	if err != nil {
@@ -165,7 +171,9 @@ func (c *connection) discover(ctx context.Context) (Discovery, error) {
 		return d, err
 	}
 	if d.Name != "southbound" || d.API != "v1" {
-		return d, fault.New(fault.Foreign, "", "what answers at %s is not Southbound, or of another time", c.base.Host).WithHint("check --api")
+		return d, fault.New(fault.Foreign, "",
+			"what answers at %s is not Southbound, or of another time", c.base.Host).
+			WithHint("check --api")
 	}
 	var export *url.URL
 	if d.ExportURL != "" {
@@ -219,7 +227,9 @@ func (c *connection) callExport(ctx context.Context, method, path string, in, ou
 	return c.try(ctx, c.export, method, path, in, out)
 }
 
-func (c *connection) try(ctx context.Context, base *url.URL, method, path string, in, out any) error {
+func (c *connection) try(
+	ctx context.Context, base *url.URL, method, path string, in, out any,
+) error {
 	var body []byte
 	if in != nil {
 		var err error
@@ -262,13 +272,16 @@ type retryAfter struct {
 // Unwrap returns the error.
 func (r retryAfter) Unwrap() error { return r.error }
 
-func (c *connection) once(ctx context.Context, base *url.URL, method, path string, body []byte, out any) error {
+func (c *connection) once(
+	ctx context.Context, base *url.URL, method, path string, body []byte, out any,
+) error {
 	return c.request(ctx, base, method, path, nil, body, out)
 }
 
 // request is once with further headers.
 func (c *connection) request(
-	ctx context.Context, base *url.URL, method, path string, header http.Header, body []byte, out any,
+	ctx context.Context, base *url.URL, method, path string, header http.Header, body []byte,
+	out any,
 ) error {
 	limit := writeTimeout
 	if method == http.MethodGet {
@@ -341,13 +354,15 @@ func answered(host string, resp *http.Response, body []byte) error {
 
 func failed(host string, resp *http.Response, body []byte) error {
 	var p ErrorBody
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), problemType) && json.Unmarshal(body, &p) == nil && p.Err.Message != "" {
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), problemType) &&
+		json.Unmarshal(body, &p) == nil && p.Err.Message != "" {
 		return remote{p.Err}
 	}
 	e := fault.New(kindOf(resp.StatusCode), "ask "+host, "the answer is %s", resp.Status)
 	switch resp.StatusCode {
 	case http.StatusForbidden, http.StatusUnauthorized:
-		return e.WithHint("the server does not know who asks: check credentials, and their right to invoke the function")
+		return e.WithHint("the server does not know who asks: check credentials, and their right " +
+			"to invoke the function")
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		return e.WithHint("check --api")
 	}

@@ -22,9 +22,12 @@ import (
 const uploaders = 8
 
 // Known implements Home.
-func (c *Client) Known(ctx context.Context, env, fingerprint string) (deploy.Exported, bool, error) {
+func (c *Client) Known(
+	ctx context.Context, env, fingerprint string,
+) (deploy.Exported, bool, error) {
 	var k KnownDone
-	err := c.callExport(ctx, http.MethodPost, envPath(env, "known"), map[string]string{"fingerprint": fingerprint}, &k)
+	err := c.callExport(ctx, http.MethodPost, envPath(env, "known"),
+		map[string]string{"fingerprint": fingerprint}, &k)
 	if err != nil || !k.Known || k.Exported == nil {
 		return deploy.Exported{}, false, err
 	}
@@ -32,7 +35,9 @@ func (c *Client) Known(ctx context.Context, env, fingerprint string) (deploy.Exp
 }
 
 // Export implements Home. The model has passed all checks that need no state.
-func (c *Client) Export(ctx context.Context, env string, x deploy.Export, told func(Sent)) (deploy.Exported, error) {
+func (c *Client) Export(
+	ctx context.Context, env string, x deploy.Export, told func(Sent),
+) (deploy.Exported, error) {
 	p, err := pack(x.Model)
 	if err != nil {
 		return deploy.Exported{}, err
@@ -49,7 +54,9 @@ func (c *Client) Export(ctx context.Context, env string, x deploy.Export, told f
 }
 
 // Plan implements Home. Files are sent only when reality is to be compared.
-func (c *Client) Plan(ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions) (deploy.DryRun, error) {
+func (c *Client) Plan(
+	ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions,
+) (deploy.DryRun, error) {
 	p, err := pack(x.Model)
 	if err != nil {
 		return deploy.DryRun{}, err
@@ -76,9 +83,12 @@ func (c *Client) Plan(ctx context.Context, env string, x deploy.Export, opts dep
 }
 
 func bundleOf(x deploy.Export, p packed) Bundle {
-	b := Bundle{Chunks: make([]string, len(p.chunks)), Partial: x.Partial, DeleteSets: x.DeleteSets, NoRelease: x.NoRelease, Check: x.Check,
-		Target: x.Target.Terms(), Defer: x.Defer, CheckAgents: x.CheckAgents, RetryFailed: x.RetryFailed, Settings: settingsOf(x.Settings), Fingerprint: x.Model.Fingerprint,
-		Expect: x.Expect}
+	b := Bundle{Chunks: make([]string, len(p.chunks)), Partial: x.Partial, DeleteSets: x.DeleteSets,
+		NoRelease: x.NoRelease, Check: x.Check,
+		Target: x.Target.Terms(), Defer: x.Defer, CheckAgents: x.CheckAgents,
+		RetryFailed: x.RetryFailed, Settings: settingsOf(x.Settings),
+		Fingerprint: x.Model.Fingerprint,
+		Expect:      x.Expect}
 	if x.Limits != nil {
 		b.Limits = &Limits{x.Limits.Delete, x.Limits.Leave}
 	}
@@ -97,7 +107,10 @@ func bundleOf(x deploy.Export, p packed) Bundle {
 // commit uploads what is missing and calls do with the number of files of the model that were. When
 // something that was stored is gone by then it does so once more. Problems come back with their
 // places in the documents.
-func (c *Client) commit(ctx context.Context, env string, m *model.Model, p packed, files bool, told func(Sent), do func(uploaded int) error) error {
+func (c *Client) commit(
+	ctx context.Context, env string, m *model.Model, p packed, files bool, told func(Sent),
+	do func(uploaded int) error,
+) error {
 	sent := &model.Model{}
 	if files {
 		sent = m
@@ -154,7 +167,8 @@ func (u *uploads) store(ctx context.Context, blobs []state.Blob) error {
 			byHash[b.Hash] = b
 		}
 		var done uploadsDone
-		if err := u.c.callExport(ctx, http.MethodPost, envPath(u.env, "uploads"), asked, &done); err != nil {
+		if err := u.c.callExport(ctx, http.MethodPost, envPath(u.env, "uploads"), asked,
+			&done); err != nil {
 			return err
 		}
 		missing = append(missing, done.Uploads...)
@@ -170,7 +184,9 @@ func (u *uploads) store(ctx context.Context, blobs []state.Blob) error {
 }
 
 // sendAll sends files, some at the same time; the first that fails ends it.
-func (u *uploads) sendAll(ctx context.Context, cancel context.CancelCauseFunc, list []Upload, blobs map[string]state.Blob) error {
+func (u *uploads) sendAll(
+	ctx context.Context, cancel context.CancelCauseFunc, list []Upload, blobs map[string]state.Blob,
+) error {
 	u.sent.OfFiles += len(list)
 	for _, up := range list {
 		u.sent.OfBytes += blobs[up.Hash].Size
@@ -256,7 +272,8 @@ func (c counted) Read(p []byte) (int, error) {
 // send makes the request that stores a file, and tells how many bytes are on their way.
 func (u *uploads) send(ctx context.Context, up Upload, b state.Blob, tell func(n int)) error {
 	if b.Hash == "" || up.Method != http.MethodPut {
-		return fault.New(fault.Foreign, "upload", "the server asks for %.80q, which is not of this export", up.Hash)
+		return fault.New(fault.Foreign, "upload",
+			"the server asks for %.80q, which is not of this export", up.Hash)
 	}
 	body, err := open(b)
 	if err != nil {
@@ -267,9 +284,11 @@ func (u *uploads) send(ctx context.Context, up Upload, b state.Blob, tell func(n
 	if strings.HasPrefix(address, "/") {
 		client, address = u.c.http, u.c.export.String()+address
 	} else if _, err := serverURL(strings.SplitN(address, "?", 2)[0]); err != nil {
-		return fault.New(fault.Foreign, "upload", "the server sends this nowhere that can be sent to")
+		return fault.New(fault.Foreign, "upload",
+			"the server sends this nowhere that can be sent to")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address, counted{io.NopCloser(body), tell})
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address,
+		counted{io.NopCloser(body), tell})
 	if err != nil {
 		return fault.Wrap(fault.Foreign, "upload", err)
 	}
@@ -287,7 +306,8 @@ func (u *uploads) send(ctx context.Context, up Upload, b state.Blob, tell func(n
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	if resp.StatusCode/100 == 2 || resp.StatusCode == http.StatusPreconditionFailed { // the latter: somebody else has stored it
+	if resp.StatusCode/100 == 2 || resp.StatusCode == http.StatusPreconditionFailed {
+		// the latter: somebody else has stored it
 		return nil
 	}
 	return uploadFailed(req.URL, resp, text)
@@ -299,13 +319,16 @@ func uploadFailed(to *url.URL, resp *http.Response, text []byte) error {
 	err := answered(to.Host, resp, text)
 	_, code, _ := bytes.Cut(text, []byte("<Code>"))
 	if code, _, ok := bytes.Cut(code, []byte("</Code>")); ok && len(code) < 100 {
-		err = &fault.Error{Kind: fault.KindOf(err), Op: "upload: " + string(code), Err: err, Hint: "the same command goes on: what was sent is kept"}
+		err = &fault.Error{Kind: fault.KindOf(err), Op: "upload: " + string(code), Err: err,
+			Hint: "the same command goes on: what was sent is kept"}
 	}
 	if resp.StatusCode == http.StatusConflict && !errors.As(err, new(remote)) {
-		return &fault.Error{Kind: fault.Unavailable, Op: "upload", Err: err} // S3: two were storing it at once
+		// S3: two were storing it at once
+		return &fault.Error{Kind: fault.Unavailable, Op: "upload", Err: err}
 	}
 	if resp.StatusCode == http.StatusBadRequest && bytes.Contains(text, []byte("Digest")) {
-		return &fault.Error{Kind: fault.Invalid, Op: "upload", Err: err, Hint: "the file changed while it was read; export again"}
+		return &fault.Error{Kind: fault.Invalid, Op: "upload", Err: err,
+			Hint: "the file changed while it was read; export again"}
 	}
 	return err
 }

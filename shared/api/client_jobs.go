@@ -50,7 +50,8 @@ func (c *Client) job(ctx context.Context, env string, asked jobAsked) (ReadDone,
 	path := envPath(env, "jobs/"+hex.EncodeToString(id))
 	state, err := ask[JobState](ctx, c.connection, http.MethodPut, path, asked)
 	heard := c.Clock.Now()
-	for pause := firstPause; err == nil && state.State == JobRunning; pause = min(pause*3/2, longAsk) {
+	for pause := firstPause; err == nil && state.State == JobRunning; pause = min(pause*3/2,
+		longAsk) {
 		if c.Clock.Sleep(ctx, pause) != nil {
 			break
 		}
@@ -67,7 +68,8 @@ func (c *Client) job(ctx context.Context, env string, asked jobAsked) (ReadDone,
 	case ctx.Err() != nil:
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTime)
 		defer cancel()
-		if dropped, err := ask[JobState](late, c.connection, http.MethodDelete, path, nil); err == nil {
+		if dropped, err := ask[JobState](late, c.connection, http.MethodDelete, path,
+			nil); err == nil {
 			state = dropped
 		}
 		cause := context.Cause(ctx)

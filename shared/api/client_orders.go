@@ -185,7 +185,8 @@ func (o clientOrders) Create(
 		n.ID = uuid.NewString()
 	}
 	body := CreationBody{
-		Attributes: n.Attributes, Version: n.Version, ID: &n.ID, Metadata: n.Metadata, Config: n.Config,
+		Attributes: n.Attributes, Version: n.Version, ID: &n.ID, Metadata: n.Metadata,
+		Config: n.Config,
 	}
 	if body.Attributes == nil {
 		body.Attributes = orders.Attributes{}
@@ -343,7 +344,8 @@ func (o clientOrders) Order(
 	for _, i := range all.Items {
 		b := OrderItemBody{
 			Instance: orNull(i.Name), Service: i.Service, Action: i.Action, Version: i.Version,
-			Attributes: i.Attributes, Edits: editBodies(i.Edits), Metadata: i.Metadata, Config: i.Config,
+			Attributes: i.Attributes, Edits: editBodies(i.Edits), Metadata: i.Metadata,
+			Config: i.Config,
 		}
 		body.Items = append(body.Items, b)
 	}

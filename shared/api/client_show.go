@@ -12,10 +12,14 @@ import (
 	"southbound/shared/resource"
 )
 
-func envPath(env, what string) string { return "/v1/environments/" + url.PathEscape(env) + "/" + what }
+func envPath(env, what string) string {
+	return "/v1/environments/" + url.PathEscape(env) + "/" + what
+}
 
 // each calls f for the items of all pages.
-func each[T any](ctx context.Context, c *connection, path string, q url.Values, f func(*T) error) error {
+func each[T any](
+	ctx context.Context, c *connection, path string, q url.Values, f func(*T) error,
+) error {
 	for {
 		var page Page[T]
 		if err := c.call(ctx, http.MethodGet, path+"?"+q.Encode(), nil, &page); err != nil {
@@ -60,13 +64,17 @@ func (c *Client) Health(ctx context.Context, env string) (Health, error) {
 }
 
 // Resources implements Home.
-func (c *Client) Resources(ctx context.Context, env string, filter []string, f func(*Resource) error) error {
-	return each(ctx, c.connection, envPath(env, "resources"), url.Values{"filter": filter, "limit": {strconv.Itoa(maxPage)}}, f)
+func (c *Client) Resources(
+	ctx context.Context, env string, filter []string, f func(*Resource) error,
+) error {
+	return each(ctx, c.connection, envPath(env, "resources"),
+		url.Values{"filter": filter, "limit": {strconv.Itoa(maxPage)}}, f)
 }
 
 // Resource implements Home.
 func (c *Client) Resource(ctx context.Context, env string, id resource.ID) (Detail, error) {
-	return ask[Detail](ctx, c.connection, http.MethodGet, envPath(env, "resource?")+url.Values{"id": {string(id)}}.Encode(), nil)
+	return ask[Detail](ctx, c.connection, http.MethodGet,
+		envPath(env, "resource?")+url.Values{"id": {string(id)}}.Encode(), nil)
 }
 
 // Versions implements Home.
@@ -85,7 +93,9 @@ func (c *Client) Types(ctx context.Context) ([]Type, error) {
 }
 
 // Parameters implements Home.
-func (c *Client) Parameters(ctx context.Context, env string, facts bool) ([]state.Parameter, error) {
+func (c *Client) Parameters(
+	ctx context.Context, env string, facts bool,
+) ([]state.Parameter, error) {
 	what := "parameters"
 	if facts {
 		what = "facts"
@@ -99,18 +109,25 @@ func (c *Client) Parameter(ctx context.Context, env, name string) (state.Paramet
 }
 
 // ParameterHistory implements Home.
-func (c *Client) ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error) {
+func (c *Client) ParameterHistory(
+	ctx context.Context, env, name string,
+) ([]state.ParameterChange, error) {
 	var out []state.ParameterChange
-	err := each(ctx, c.connection, envPath(env, "parameter/history"), url.Values{"name": {name}, "limit": {strconv.Itoa(maxPage)}}, func(p *state.ParameterChange) error {
-		out = append(out, *p)
-		return nil
-	})
+	err := each(ctx, c.connection, envPath(env, "parameter/history"),
+		url.Values{"name": {name}, "limit": {strconv.Itoa(maxPage)}},
+		func(p *state.ParameterChange) error {
+			out = append(out, *p)
+			return nil
+		})
 	return out, err
 }
 
 // SetParameter implements Home.
-func (c *Client) SetParameter(ctx context.Context, env, name, value string) (state.Parameter, error) {
-	return ask[state.Parameter](ctx, c.connection, http.MethodPut, parameterPath(env, name), map[string]string{"value": value})
+func (c *Client) SetParameter(
+	ctx context.Context, env, name, value string,
+) (state.Parameter, error) {
+	return ask[state.Parameter](ctx, c.connection, http.MethodPut, parameterPath(env, name),
+		map[string]string{"value": value})
 }
 
 // DeleteParameter implements Home.
@@ -157,7 +174,8 @@ func (c *Client) Actions(ctx context.Context, env string, q ActionQuery) ([]Acti
 		}
 		v.Set("limit", strconv.Itoa(limit))
 		var page Page[Action]
-		if err := c.call(ctx, http.MethodGet, envPath(env, "actions?")+v.Encode(), nil, &page); err != nil {
+		if err := c.call(ctx, http.MethodGet, envPath(env, "actions?")+v.Encode(), nil,
+			&page); err != nil {
 			return nil, err
 		}
 		out = append(out, page.Items...)
@@ -175,29 +193,36 @@ func (c *Client) Schedule(ctx context.Context, env string, w Work) (int, error) 
 		name = "repair"
 	}
 	var s Scheduled
-	err := c.call(ctx, http.MethodPost, envPath(env, name), map[string]any{"filter": orEmpty(w.Filter), "retry_failed": w.RetryFailed}, &s)
+	err := c.call(ctx, http.MethodPost, envPath(env, name),
+		map[string]any{"filter": orEmpty(w.Filter), "retry_failed": w.RetryFailed}, &s)
 	return s.Scheduled, err
 }
 
 // Pause implements Home.
 func (c *Client) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
-	return c.call(ctx, http.MethodPost, envPath(env, "pause"), map[string]any{"agents": orEmpty(agents), "paused": paused}, nil)
+	return c.call(ctx, http.MethodPost, envPath(env, "pause"),
+		map[string]any{"agents": orEmpty(agents), "paused": paused}, nil)
 }
 
 // Halt implements Home.
 func (c *Client) Halt(ctx context.Context, env string, halted bool) error {
-	return c.call(ctx, http.MethodPost, envPath(env, "halt"), map[string]bool{"halted": halted}, nil)
+	return c.call(ctx, http.MethodPost, envPath(env, "halt"), map[string]bool{"halted": halted},
+		nil)
 }
 
 // Prune implements Home.
 func (c *Client) Prune(ctx context.Context, env string, remove bool) ([]Pruned, error) {
-	out, err := ask[prunedAgents](ctx, c.connection, http.MethodPost, envPath(env, "prune"), map[string]bool{"remove": remove})
+	out, err := ask[prunedAgents](ctx, c.connection, http.MethodPost, envPath(env, "prune"),
+		map[string]bool{"remove": remove})
 	return out.Agents, err
 }
 
 // Collect implements Home.
-func (c *Client) Collect(ctx context.Context, env string, grace time.Duration) (deploy.Collected, error) {
-	return ask[deploy.Collected](ctx, c.connection, http.MethodPost, envPath(env, "gc"), map[string]int64{"grace_ms": grace.Milliseconds()})
+func (c *Client) Collect(
+	ctx context.Context, env string, grace time.Duration,
+) (deploy.Collected, error) {
+	return ask[deploy.Collected](ctx, c.connection, http.MethodPost, envPath(env, "gc"),
+		map[string]int64{"grace_ms": grace.Milliseconds()})
 }
 
 // DryRun implements Home.

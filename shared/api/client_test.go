@@ -44,18 +44,25 @@ func TestForeignServers(t *testing.T) {
 		answer http.HandlerFunc
 		kind   fault.Kind
 	}{
-		{"another program", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"name":"other"}`) }, fault.Foreign},
-		{"no JSON", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `<html>`) }, fault.Damaged},
+		{"another program", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"name":"other"}`)
+		}, fault.Foreign},
+		{"no JSON", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `<html>`)
+		}, fault.Damaged},
 		{"a redirect is not followed", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
 		}, fault.Usage},
-		{"nobody is let in", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, fault.Denied},
+		{"nobody is let in", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+		}, fault.Denied},
 		{"a file that was not asked about", func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/" {
 				_, _ = io.WriteString(w, about)
 				return
 			}
-			_, _ = io.WriteString(w, `{"uploads":[{"hash":"x","method":"PUT","url":"http://127.0.0.1:1/","header":{}}]}`)
+			_, _ = io.WriteString(w,
+				`{"uploads":[{"hash":"x","method":"PUT","url":"http://127.0.0.1:1/","header":{}}]}`)
 		}, fault.Foreign},
 		{"signatures where nobody can sign", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"name":"southbound","api":"v1","auth":"sigv4"}`)
@@ -72,8 +79,10 @@ func TestForeignServers(t *testing.T) {
 		}
 		server.Close()
 	}
-	for _, address := range []string{"", "nowhere", "ftp://x", "http://", "http://user:secret@x", "http://x?a=b"} {
-		if _, err := api.NewClient(api.ClientConfig{URL: address}); !fault.Is(err, fault.Usage) || strings.Contains(err.Error(), "secret") {
+	for _, address := range []string{"", "nowhere", "ftp://x", "http://", "http://user:secret@x",
+		"http://x?a=b"} {
+		if _, err := api.NewClient(api.ClientConfig{URL: address}); !fault.Is(err, fault.Usage) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
@@ -87,12 +96,15 @@ func TestGivesUp(t *testing.T) {
 		tries.Add(1)
 		return nil, io.ErrUnexpectedEOF
 	})
-	c, err := api.NewClient(api.ClientConfig{URL: "http://server.example:1", Transport: via, Clock: quick{}})
+	c, err := api.NewClient(api.ClientConfig{URL: "http://server.example:1", Transport: via,
+		Clock: quick{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = c.Progress(context.Background(), "e")
-	if !fault.Is(err, fault.Unavailable) || fault.HintOf(err) == "" || !strings.Contains(err.Error(), "server.example:1") || tries.Load() < 3 || tries.Load() > 10 {
+	if !fault.Is(err, fault.Unavailable) || fault.HintOf(err) == "" ||
+		!strings.Contains(err.Error(), "server.example:1") || tries.Load() < 3 ||
+		tries.Load() > 10 {
 		t.Errorf("%d tries: %v (%s)", tries.Load(), err, fault.HintOf(err))
 	}
 }
@@ -117,20 +129,22 @@ func TestSigned(t *testing.T) {
 		if r.URL.Path != "/" {
 			body = `{}`
 		}
-		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+		return &http.Response{StatusCode: 200, Header: http.Header{},
+			Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 	}
-	c, err := api.NewClient(api.ClientConfig{URL: "https://x.lambda-url.eu-west-1.on.aws/", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		plain.Add(1)
-		return answer(r)
-	}), Sign: func(_ context.Context, host, region string) (http.RoundTripper, error) {
-		if host != "x.lambda-url.eu-west-1.on.aws" || region != "eu-west-1" {
-			t.Errorf("sign for %q in %q", host, region)
-		}
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
-			asked.Add(1)
+	c, err := api.NewClient(api.ClientConfig{URL: "https://x.lambda-url.eu-west-1.on.aws/",
+		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			plain.Add(1)
 			return answer(r)
-		}), nil
-	}})
+		}), Sign: func(_ context.Context, host, region string) (http.RoundTripper, error) {
+			if host != "x.lambda-url.eu-west-1.on.aws" || region != "eu-west-1" {
+				t.Errorf("sign for %q in %q", host, region)
+			}
+			return roundTrip(func(r *http.Request) (*http.Response, error) {
+				asked.Add(1)
+				return answer(r)
+			}), nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,14 +186,20 @@ func TestNoSecrets(t *testing.T) {
 	})
 	path := filepath.Join(dir, "out")
 	modelOf := func() *model.Model {
-		return &model.Model{Resources: []resource.Resource{{ID: resource.NewID("fs::File", "a", resource.Key{Name: "path", Value: path}), Type: "fs::File", Agent: "a",
-			Attributes: map[string]any{"path": path, "content": resource.Secret{Source: "file:" + source}}, Flags: resource.Flags{ReceiveEvents: true}}}}
+		return &model.Model{
+			Resources: []resource.Resource{
+				{ID: resource.NewID("fs::File", "a", resource.Key{Name: "path", Value: path}),
+					Type: "fs::File", Agent: "a",
+					Attributes: map[string]any{"path": path,
+						"content": resource.Secret{Source: "file:" + source}},
+					Flags: resource.Flags{ReceiveEvents: true}}}}
 	}
 	c, ctx := w.client(t), context.Background()
 	if _, err := c.Export(ctx, "e", deploy.Export{Model: modelOf()}, nil); err != nil {
 		t.Fatal(err)
 	}
-	runner := &local.Runner{Engine: w.service.Engine, Notifier: w.home.Notifier, Ran: new(atomic.Int64)}
+	runner := &local.Runner{Engine: w.service.Engine, Notifier: w.home.Notifier,
+		Ran: new(atomic.Int64)}
 	if _, err := runner.Drain(ctx, "e", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +218,8 @@ func TestNoSecrets(t *testing.T) {
 		d.Planned[0].Action != "update" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if d, err := c.Plan(ctx, "e", deploy.Export{Model: modelOf()}, deploy.CompareOptions{Read: true}); err != nil ||
+	if d, err := c.Plan(ctx, "e", deploy.Export{Model: modelOf()},
+		deploy.CompareOptions{Read: true}); err != nil ||
 		len(d.Planned) != 1 {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -206,14 +227,16 @@ func TestNoSecrets(t *testing.T) {
 	if err != nil || len(actions) < 2 {
 		t.Errorf("%+v, %v", actions, err)
 	}
-	for _, what := range []string{"progress", "health", "resources", "versions", "agents", "parameters", "facts"} {
+	for _, what := range []string{"progress", "health", "resources", "versions", "agents",
+		"parameters", "facts"} {
 		if resp, _ := w.ask(t, "GET", "/v1/environments/e/"+what, ""); resp.StatusCode != 200 {
 			t.Errorf("%s: %d", what, resp.StatusCode)
 		}
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if strings.Contains(said.String(), marker) || strings.Contains(said.String(), token) || said.Len() < 1000 {
+	if strings.Contains(said.String(), marker) || strings.Contains(said.String(), token) ||
+		said.Len() < 1000 {
 		t.Errorf("an answer has the secret, or nothing was said: %s", said.String())
 	}
 }

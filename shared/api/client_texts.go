@@ -55,7 +55,8 @@ func filesOf(d diff.Diff, m *model.Model) (old string, wanted state.Blob, both b
 	size, old, is := diffview.File(d.Current)
 	_, hash, other := diffview.File(d.Desired)
 	wanted, here := m.Files[hash]
-	return old, wanted, d.Unified == "" && is && other && here && max(size, wanted.Size) <= run.MaxCompared
+	return old, wanted, d.Unified == "" && is && other && here &&
+		max(size, wanted.Size) <= run.MaxCompared
 }
 
 // textOf returns the text of a blob.

@@ -50,7 +50,8 @@ func takesGzip(list string) bool {
 			continue
 		}
 		wants := true
-		if key, value, _ := strings.Cut(strings.TrimSpace(parameters), "="); strings.EqualFold(strings.TrimSpace(key), "q") {
+		if key, value, _ := strings.Cut(strings.TrimSpace(parameters),
+			"="); strings.EqualFold(strings.TrimSpace(key), "q") {
 			q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 			wants = err == nil && q > 0
 		}

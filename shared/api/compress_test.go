@@ -12,7 +12,8 @@ import (
 func TestTakesGzip(t *testing.T) {
 	t.Parallel()
 	for list, want := range map[string]bool{
-		"": false, "gzip": true, "GZIP": true, "br, gzip;q=0.5": true, "gzip;q=0": false, "gzip; Q=0.0, *": false, "*": true, "*;q=0": false, "deflate, br": false,
+		"": false, "gzip": true, "GZIP": true, "br, gzip;q=0.5": true, "gzip;q=0": false,
+		"gzip; Q=0.0, *": false, "*": true, "*;q=0": false, "deflate, br": false,
 		"gzip;q=x": false, "*;q=0, gzip": true,
 	} {
 		if got := takesGzip(list); got != want {
@@ -68,7 +69,8 @@ func TestCompressed(t *testing.T) {
 		}
 		if c.method == "GET" {
 			for _, accepts := range []string{"gzip", "identity"} {
-				if again := ask(c.method, c.path, accepts, a.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
+				if again := ask(c.method, c.path, accepts,
+					a.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
 					t.Errorf("%s: asked again the answer is %d", c.reason, again.StatusCode)
 				}
 			}

@@ -15,10 +15,11 @@ func bounds(t *testing.T, limit int) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(nil)
 	bound(s.Config, limit)
-	s.Config.Handler = Guard{Token: "right", Hosts: []string{s.Listener.Addr().String()}}.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		_, _ = io.WriteString(w, "fine")
-	}))
+	s.Config.Handler = Guard{Token: "right", Hosts: []string{s.Listener.Addr().String()}}.Wrap(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			_, _ = io.WriteString(w, "fine")
+		}))
 	s.Start()
 	t.Cleanup(s.Close)
 	return s
@@ -36,7 +37,9 @@ func TestSlowBodiesWithoutToken(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		_, _ = fmt.Fprintf(c, "POST /v1/environments/e/exports HTTP/1.1\r\nHost: %s\r\nContent-Length: 100000\r\n\r\n{", s.Listener.Addr())
+		_, _ = fmt.Fprintf(c,
+			"POST /v1/environments/e/exports HTTP/1.1\r\nHost: %s\r\n"+
+				"Content-Length: 100000\r\n\r\n{", s.Listener.Addr())
 		open = append(open, c)
 	}
 	for _, c := range open {

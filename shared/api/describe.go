@@ -19,10 +19,12 @@ func (r *routes) document() {
 		delete(doc.Paths, "/{$}")
 	}
 	failure := schemas.Schema(reflect.TypeFor[ErrorBody](), true, "Error")
-	ours := &huma.Response{Description: "Error", Content: map[string]*huma.MediaType{problemType: {Schema: failure}}}
+	ours := &huma.Response{Description: "Error",
+		Content: map[string]*huma.MediaType{problemType: {Schema: failure}}}
 	byID := map[string]*huma.Operation{}
 	for _, path := range doc.Paths {
-		for _, op := range []*huma.Operation{path.Get, path.Put, path.Post, path.Patch, path.Delete} {
+		for _, op := range []*huma.Operation{path.Get, path.Put, path.Post, path.Patch,
+			path.Delete} {
 			if op != nil {
 				op.Responses["default"] = ours
 				byID[op.OperationID] = op
@@ -87,16 +89,19 @@ func across(schemas map[string]*huma.Schema, resources *huma.Operation) {
 	}
 	either := []object{{"required": []string{"id"}}, {"required": []string{"agent"}}}
 	say(schemas["Forgetting"], "oneOf", either)
-	one := []object{{"required": []string{"dry_run"}}, {"required": []string{"plan"}}, {"required": []string{"discover"}}}
+	one := []object{{"required": []string{"dry_run"}}, {"required": []string{"plan"}},
+		{"required": []string{"discover"}}}
 	say(schemas["JobAsked"], "oneOf", one)
 	for _, name := range []string{"Bundle", "PlanAsked", "PlanRead"} {
 		say(schemas[name], "anyOf", []object{
 			{"properties": object{"delete_sets": object{"maxItems": 0}}},
-			{"required": []string{"partial"}, "properties": object{"partial": object{"const": true}}},
+			{"required": []string{"partial"},
+				"properties": object{"partial": object{"const": true}}},
 		})
 		say(schemas[name], "allOf", []object{{"anyOf": []object{
 			{"properties": object{"target": object{"maxItems": 0}}},
-			{"properties": object{"partial": object{"const": false}, "no_release": object{"const": false}}},
+			{"properties": object{"partial": object{"const": false},
+				"no_release": object{"const": false}}},
 		}}})
 	}
 	for name, member := range map[string]string{
@@ -108,7 +113,8 @@ func across(schemas map[string]*huma.Schema, resources *huma.Operation) {
 	}
 	if s := schemas["Detail"]; s != nil { // null where there is nothing yet
 		s.Properties["seen"].Nullable = true
-		s.Properties["last"] = &huma.Schema{AnyOf: []*huma.Schema{s.Properties["last"], {Type: "null"}}}
+		s.Properties["last"] = &huma.Schema{AnyOf: []*huma.Schema{s.Properties["last"],
+			{Type: "null"}}}
 	}
 	if resources != nil {
 		for _, p := range resources.Parameters {
@@ -123,11 +129,14 @@ func across(schemas map[string]*huma.Schema, resources *huma.Operation) {
 func filter(s *huma.Schema, say func(*huma.Schema, string, any)) {
 	type object = map[string]any
 	const id = `^([^=]+|[^=]*[\[:*?][^=]*=[\s\S]*)$`
-	kinds := []string{`^type=[\s\S]*$`, `^set=[\s\S]*$`, `^status=(deployed|failed|skipped|blocked|undefined|available|deploying|orphaned|non_compliant|unavailable)$`, id}
+	kinds := []string{`^type=[\s\S]*$`, `^set=[\s\S]*$`,
+		`^status=(deployed|failed|skipped|blocked|undefined|available|deploying|orphaned|non_compliant|unavailable)$`,
+		id}
 	terms, once := []object{{"pattern": `^agent=[\s\S]*$`}}, []object{}
 	for _, pattern := range kinds {
 		terms = append(terms, object{"pattern": pattern})
-		once = append(once, object{"contains": object{"pattern": pattern}, "minContains": 0, "maxContains": 1})
+		once = append(once, object{"contains": object{"pattern": pattern}, "minContains": 0,
+			"maxContains": 1})
 	}
 	s.Nullable = false
 	say(s.Items, "anyOf", terms)
@@ -159,7 +168,8 @@ func link(ops map[string]*huma.Operation) {
 		{"versions", "one", "version", values{"env": env, "number": first + "/version"}},
 		{"versions", "its", "versionResources", values{"env": env, "number": first + "/version"}},
 		{"versionResources", "now", "resource", values{"env": env, "id": first + "/id"}},
-		{"versionResources", "next", "versionResources", values{"env": env, "number": "$request.path.number", "cursor": body + "/next"}},
+		{"versionResources", "next", "versionResources",
+			values{"env": env, "number": "$request.path.number", "cursor": body + "/next"}},
 		{"parameters", "one", "parameter", values{"env": env, "name": first + "/name"}},
 		{"parameters", "history", "parameterHistory", values{"env": env, "name": first + "/name"}},
 		{"parameters", "delete", "deleteParameter", values{"env": env, "name": first + "/name"}},

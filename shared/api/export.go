@@ -58,7 +58,8 @@ func settingsOf(s *state.Settings) *Settings {
 	if s == nil {
 		return nil
 	}
-	return &Settings{s.DeployTimer, s.RepairTimer, s.RetryBase.Milliseconds(), s.RetryMax.Milliseconds(), s.KeepVersions, s.KeepActions.Milliseconds(), string(s.Strict)}
+	return &Settings{s.DeployTimer, s.RepairTimer, s.RetryBase.Milliseconds(),
+		s.RetryMax.Milliseconds(), s.KeepVersions, s.KeepActions.Milliseconds(), string(s.Strict)}
 }
 
 // longest is the longest duration a setting takes.
@@ -70,31 +71,40 @@ func (s *Settings) engine() (*state.Settings, error) {
 	if s == nil {
 		return nil, nil
 	}
-	for name, timer := range map[string]string{"deploy_timer": s.DeployTimer, "repair_timer": s.RepairTimer} {
+	for name, timer := range map[string]string{"deploy_timer": s.DeployTimer,
+		"repair_timer": s.RepairTimer} {
 		if timer == "" {
 			continue
 		}
 		if err := deploy.CheckTimer(timer); err != nil {
-			return nil, &fault.Error{Kind: fault.Invalid, Op: name, Message: "it is whole seconds or a cron expression", Err: err}
+			return nil, &fault.Error{Kind: fault.Invalid, Op: name,
+				Message: "it is whole seconds or a cron expression", Err: err}
 		}
 	}
-	if s.Strict != "" && s.Strict != string(provider.StrictWarning) && s.Strict != string(provider.StrictError) {
+	if s.Strict != "" && s.Strict != string(provider.StrictWarning) &&
+		s.Strict != string(provider.StrictError) {
 		return nil, fault.New(fault.Invalid, "read settings", "strict is warning or error")
 	}
 	limit := longest.Milliseconds()
-	if min(s.RetryBaseMS, s.RetryMaxMS, s.KeepActionsMS) < 0 || max(s.RetryBaseMS, s.RetryMaxMS, s.KeepActionsMS) > limit || s.KeepVersions < 0 {
-		return nil, fault.New(fault.Invalid, "read settings", "a length of time is from 0 to %d ms", limit)
+	if min(s.RetryBaseMS, s.RetryMaxMS, s.KeepActionsMS) < 0 ||
+		max(s.RetryBaseMS, s.RetryMaxMS, s.KeepActionsMS) > limit || s.KeepVersions < 0 {
+		return nil, fault.New(fault.Invalid, "read settings", "a length of time is from 0 to %d ms",
+			limit)
 	}
 	if s.RetryMaxMS != 0 && s.RetryBaseMS > s.RetryMaxMS {
-		return nil, fault.New(fault.Invalid, "read settings", "retry_max_ms is less than retry_base_ms")
+		return nil, fault.New(fault.Invalid, "read settings",
+			"retry_max_ms is less than retry_base_ms")
 	}
 	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-	return &state.Settings{DeployTimer: s.DeployTimer, RepairTimer: s.RepairTimer, RetryBase: ms(s.RetryBaseMS), RetryMax: ms(s.RetryMaxMS), KeepVersions: s.KeepVersions,
+	return &state.Settings{DeployTimer: s.DeployTimer, RepairTimer: s.RepairTimer,
+		RetryBase: ms(s.RetryBaseMS), RetryMax: ms(s.RetryMaxMS), KeepVersions: s.KeepVersions,
 		KeepActions: ms(s.KeepActionsMS), Strict: provider.Strictness(s.Strict)}, nil
 }
 
 // Known implements Home.
-func (s *exports) Known(ctx context.Context, env, fingerprint string) (deploy.Exported, bool, error) {
+func (s *exports) Known(
+	ctx context.Context, env, fingerprint string,
+) (deploy.Exported, bool, error) {
 	return s.Engine.Known(ctx, env, s.fingerprint(fingerprint))
 }
 
@@ -108,7 +118,9 @@ func (s *exports) fingerprint(inputs string) string {
 }
 
 // Export implements Home.
-func (s *exports) Export(ctx context.Context, env string, x deploy.Export, _ func(Sent)) (deploy.Exported, error) {
+func (s *exports) Export(
+	ctx context.Context, env string, x deploy.Export, _ func(Sent),
+) (deploy.Exported, error) {
 	if x.Model != nil {
 		m := *x.Model
 		m.Fingerprint = s.fingerprint(m.Fingerprint)
@@ -144,14 +156,18 @@ func (s *exports) unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
 }
 
 // unbundle reads what an export refers to from files.
-func unbundle(ctx context.Context, files state.Files, types *schema.Registry, wrong func(resource.Agent) []diag.Problem, b Bundle) (deploy.Export, error) {
+func unbundle(
+	ctx context.Context, files state.Files, types *schema.Registry,
+	wrong func(resource.Agent) []diag.Problem, b Bundle,
+) (deploy.Export, error) {
 	settings, err := b.Settings.engine()
 	if err != nil {
 		return deploy.Export{}, err
 	}
 	for _, h := range append([]string{b.Agents}, b.Chunks...) {
 		if h != "" && !validHash(h) {
-			return deploy.Export{}, fault.New(fault.Invalid, "read export", "%.80q is not a SHA-256", h)
+			return deploy.Export{}, fault.New(fault.Invalid, "read export",
+				"%.80q is not a SHA-256", h)
 		}
 	}
 	m := &model.Model{Fingerprint: b.Fingerprint, Where: func(i int, attribute string) diag.Pos {
@@ -171,7 +187,8 @@ func unbundle(ctx context.Context, files state.Files, types *schema.Registry, wr
 	if err != nil {
 		return deploy.Export{}, err
 	}
-	x := deploy.Export{Model: m, Target: target, Defer: b.Defer, CheckAgents: b.CheckAgents, Partial: b.Partial, DeleteSets: b.DeleteSets, NoRelease: b.NoRelease,
+	x := deploy.Export{Model: m, Target: target, Defer: b.Defer, CheckAgents: b.CheckAgents,
+		Partial: b.Partial, DeleteSets: b.DeleteSets, NoRelease: b.NoRelease,
 		Check: b.Check, RetryFailed: b.RetryFailed, Settings: settings, Expect: b.Expect}
 	if b.Limits != nil {
 		x.Limits = &deploy.Limits{Delete: b.Limits.Delete, Leave: b.Limits.Leave}
@@ -200,7 +217,9 @@ func (s *exports) Uploads(ctx context.Context, files []FileSize) ([]Upload, erro
 	hashes := make([]string, 0, len(files))
 	for _, f := range files {
 		if !validHash(f.Hash) || f.Size < 0 || f.Size > maxFile {
-			return nil, fault.New(fault.Invalid, "ask for uploads", "%.80q is not a SHA-256, or its size is not from 0 to %d bytes", f.Hash, int64(maxFile))
+			return nil, fault.New(fault.Invalid, "ask for uploads",
+				"%.80q is not a SHA-256, or its size is not from 0 to %d bytes", f.Hash,
+				int64(maxFile))
 		}
 		if _, again := sizes[f.Hash]; !again {
 			hashes = append(hashes, f.Hash)
@@ -214,7 +233,8 @@ func (s *exports) Uploads(ctx context.Context, files []FileSize) ([]Upload, erro
 	out := make([]Upload, len(missing))
 	for i, h := range missing {
 		if s.Sign == nil {
-			out[i] = Upload{Hash: h, Method: "PUT", URL: "/v1/files/" + h, Header: map[string]string{}}
+			out[i] = Upload{Hash: h, Method: "PUT", URL: "/v1/files/" + h,
+				Header: map[string]string{}}
 		} else if out[i], err = s.Sign(ctx, h, sizes[h]); err != nil {
 			return nil, fault.Wrap(fault.Unknown, "sign upload", err)
 		}

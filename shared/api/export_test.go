@@ -38,13 +38,16 @@ func (w *world) client(t *testing.T) *api.Client {
 }
 
 func null(name string, value any) resource.Resource {
-	return resource.Resource{ID: resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "a",
-		Attributes: map[string]any{"name": name, "value": value}, Flags: resource.Flags{ReceiveEvents: true}}
+	return resource.Resource{ID: resource.NewID("std::Null", "a",
+		resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "a",
+		Attributes: map[string]any{"name": name, "value": value},
+		Flags:      resource.Flags{ReceiveEvents: true}}
 }
 
 // nulls is a model of n resources.
 func nulls(n int) *model.Model {
-	m := &model.Model{Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: 2}}, Fingerprint: fmt.Sprint("of ", n)}
+	m := &model.Model{Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: 2}},
+		Fingerprint: fmt.Sprint("of ", n)}
 	for i := range n {
 		m.Resources = append(m.Resources, null(fmt.Sprint("n", i), fmt.Sprint("v", i)))
 	}
@@ -58,7 +61,9 @@ func withFiles(m *model.Model, n int) *model.Model {
 		sum := sha256.Sum256(data)
 		b := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
 		if stream {
-			b.Data, b.Open = nil, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+			b.Data, b.Open = nil, func() (io.ReadCloser, error) {
+				return io.NopCloser(bytes.NewReader(data)), nil
+			}
 		}
 		m.Files[b.Hash] = b
 		m.Resources = append(m.Resources, null(name, resource.File{Hash: b.Hash, Size: b.Size}))
@@ -112,7 +117,8 @@ func TestExport(t *testing.T) {
 	var told api.Sent
 	x := deploy.Export{Model: withFiles(nulls(300), 20)}
 	out, err := c.Export(ctx, "e", x, func(s api.Sent) { told = s })
-	if want := (deploy.Exported{Version: 1, Resources: 322, Changed: 322, FilesUploaded: 22, New: true}); err != nil || !reflect.DeepEqual(out, want) {
+	if want := (deploy.Exported{Version: 1, Resources: 322, Changed: 322, FilesUploaded: 22,
+		New: true}); err != nil || !reflect.DeepEqual(out, want) {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	if told.Files != told.OfFiles || told.Bytes != told.OfBytes || told.Files < 24 {
@@ -120,10 +126,12 @@ func TestExport(t *testing.T) {
 	}
 	before, _ := count.puts()
 	again, err := w.client(t).Export(ctx, "e", deploy.Export{Model: withFiles(nulls(300), 20)}, nil)
-	if after, _ := count.puts(); err != nil || again.Version != 1 || again.FilesUploaded != 0 || again.Changed != 0 || after != before {
+	if after, _ := count.puts(); err != nil || again.Version != 1 || again.FilesUploaded != 0 ||
+		again.Changed != 0 || after != before {
 		t.Errorf("again: %+v, %v; %d files sent, then %d", again, err, before, after)
 	}
-	if known, ok, err := c.Known(ctx, "e", "of 300"); err != nil || !ok || known.Version != 1 || known.Resources != 322 {
+	if known, ok, err := c.Known(ctx, "e", "of 300"); err != nil || !ok || known.Version != 1 ||
+		known.Resources != 322 {
 		t.Errorf("known: %+v, %v, %v", known, ok, err)
 	}
 	if _, ok, err := c.Known(ctx, "e", "of 301"); err != nil || ok {
@@ -146,16 +154,19 @@ func TestSameAsEmbedded(t *testing.T) {
 	t.Parallel()
 	there, here := start(t, nil), start(t, nil)
 	ctx := context.Background()
-	for n, modelOf := range []func() *model.Model{func() *model.Model { return nulls(3000) }, func() *model.Model {
-		m := nulls(2990)
-		m.Resources[7] = null("n7", "other")
-		m.Resources[8].Attributes["value"] = map[string]any{"big": 5.0, "list": []any{int64(1), "x", nil, true}}
-		return m
-	}} {
+	for n, modelOf := range []func() *model.Model{func() *model.Model { return nulls(3000) },
+		func() *model.Model {
+			m := nulls(2990)
+			m.Resources[7] = null("n7", "other")
+			m.Resources[8].Attributes["value"] = map[string]any{"big": 5.0,
+				"list": []any{int64(1), "x", nil, true}}
+			return m
+		}} {
 		for _, partial := range []bool{false, true} {
 			x := deploy.Export{Model: modelOf(), Partial: partial && n == 0}
 			a, errA := there.client(t).Plan(ctx, "e", x, deploy.CompareOptions{})
-			b, errB := here.service.Plan(ctx, "e", deploy.Export{Model: modelOf(), Partial: x.Partial}, deploy.CompareOptions{})
+			b, errB := here.service.Plan(ctx, "e",
+				deploy.Export{Model: modelOf(), Partial: x.Partial}, deploy.CompareOptions{})
 			if errA != nil || errB != nil {
 				t.Fatal(errA, errB)
 			}
@@ -175,7 +186,8 @@ func TestSameAsEmbedded(t *testing.T) {
 		t.Errorf("%+v, %v and %+v, %v", va, errA, vb, errB)
 	}
 	n := 0
-	if err := there.client(t).Resources(ctx, "e", nil, func(*api.Resource) error { n++; return nil }); err != nil || n != 3000 {
+	if err := there.client(t).Resources(ctx, "e", nil,
+		func(*api.Resource) error { n++; return nil }); err != nil || n != 3000 {
 		t.Errorf("%d resources: %v", n, err)
 	}
 }
@@ -201,17 +213,19 @@ func TestInterruptedExport(t *testing.T) {
 	var stop atomic.Pointer[context.CancelFunc]
 	stop.Store(&cancel)
 	var puts atomic.Int64
-	count := &counter{n: map[string]int{}, spoil: func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPut && puts.Add(1)%15 == 0 {
-			(*stop.Load())()
-			return true
-		}
-		return false
-	}}
+	count := &counter{n: map[string]int{},
+		spoil: func(_ http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodPut && puts.Add(1)%15 == 0 {
+				(*stop.Load())()
+				return true
+			}
+			return false
+		}}
 	w := start(t, count.wrap)
 	broken := 0
 	for {
-		out, err := w.client(t).Export(ctx, "e", deploy.Export{Model: withFiles(nulls(10), 60)}, nil)
+		out, err := w.client(t).Export(ctx, "e", deploy.Export{Model: withFiles(nulls(10), 60)},
+			nil)
 		if err == nil {
 			if out.Version != 1 || out.Resources != 72 {
 				t.Errorf("%+v", out)
@@ -236,22 +250,24 @@ func TestInterruptedExport(t *testing.T) {
 func TestFaultsPass(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64
-	count := &counter{n: map[string]int{}, spoil: func(w http.ResponseWriter, _ *http.Request) bool {
-		switch n.Add(1) % 9 {
-		case 2:
-			w.WriteHeader(http.StatusServiceUnavailable)
-		case 5:
-			w.Header().Set("Retry-After", "0.01")
-			w.WriteHeader(http.StatusTooManyRequests)
-		case 8:
-			panic(http.ErrAbortHandler)
-		default:
-			return false
-		}
-		return true
-	}}
+	count := &counter{n: map[string]int{},
+		spoil: func(w http.ResponseWriter, _ *http.Request) bool {
+			switch n.Add(1) % 9 {
+			case 2:
+				w.WriteHeader(http.StatusServiceUnavailable)
+			case 5:
+				w.Header().Set("Retry-After", "0.01")
+				w.WriteHeader(http.StatusTooManyRequests)
+			case 8:
+				panic(http.ErrAbortHandler)
+			default:
+				return false
+			}
+			return true
+		}}
 	w := start(t, count.wrap)
-	out, err := w.client(t).Export(context.Background(), "e", deploy.Export{Model: withFiles(nulls(10), 20)}, nil)
+	out, err := w.client(t).Export(context.Background(), "e",
+		deploy.Export{Model: withFiles(nulls(10), 20)}, nil)
 	if err != nil || out.Version != 1 || out.FilesUploaded != 22 {
 		t.Errorf("%+v, %v", out, err)
 	}
@@ -267,7 +283,8 @@ func TestTwoClients(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() {
 			for range 2 {
-				if _, err := w.client(t).Export(context.Background(), "e", deploy.Export{Model: withFiles(nulls(100*(i%2+1)), 5)}, nil); err != nil {
+				if _, err := w.client(t).Export(context.Background(), "e",
+					deploy.Export{Model: withFiles(nulls(100*(i%2+1)), 5)}, nil); err != nil {
 					errs <- err
 				}
 			}
@@ -299,18 +316,21 @@ func TestCollectedMeanwhile(t *testing.T) {
 	t.Parallel()
 	var w *world
 	var once sync.Once
-	count := &counter{n: map[string]int{}, spoil: func(_ http.ResponseWriter, r *http.Request) bool {
-		if strings.HasSuffix(r.URL.Path, "/exports") {
-			once.Do(func() {
-				var all []string
-				_ = w.home.Files().List(context.Background(), func(h string, _ timeOf) error { all = append(all, h); return nil })
-				_ = w.home.Files().Delete(context.Background(), all)
-			})
-		}
-		return false
-	}}
+	count := &counter{n: map[string]int{},
+		spoil: func(_ http.ResponseWriter, r *http.Request) bool {
+			if strings.HasSuffix(r.URL.Path, "/exports") {
+				once.Do(func() {
+					var all []string
+					_ = w.home.Files().List(context.Background(),
+						func(h string, _ timeOf) error { all = append(all, h); return nil })
+					_ = w.home.Files().Delete(context.Background(), all)
+				})
+			}
+			return false
+		}}
 	w = start(t, count.wrap)
-	if out, err := w.client(t).Export(context.Background(), "e", deploy.Export{Model: nulls(10)}, nil); err != nil || out.Version != 1 {
+	if out, err := w.client(t).Export(context.Background(), "e", deploy.Export{Model: nulls(10)},
+		nil); err != nil || out.Version != 1 {
 		t.Errorf("%+v, %v", out, err)
 	}
 	if _, limit := count.puts(); limit != 2 {
@@ -329,13 +349,15 @@ func TestPlaces(t *testing.T) {
 	if _, err := c.Export(ctx, "e", deploy.Export{Model: base}, nil); err != nil {
 		t.Fatal(err)
 	}
-	part := &model.Model{Resources: []resource.Resource{null("n9", "x"), null("n1", "y")}, Where: func(i int, attribute string) diag.Pos {
-		return diag.Pos{File: "part.yaml", Line: 10 + i, Column: len(attribute)}
-	}}
+	part := &model.Model{Resources: []resource.Resource{null("n9", "x"), null("n1", "y")},
+		Where: func(i int, attribute string) diag.Pos {
+			return diag.Pos{File: "part.yaml", Line: 10 + i, Column: len(attribute)}
+		}}
 	part.Resources[0].Set, part.Resources[1].Set = "two", "two"
 	_, err := c.Export(ctx, "e", deploy.Export{Model: part, Partial: true}, nil)
 	var problems diag.Problems
-	if !errors.As(err, &problems) || len(problems) != 1 || problems[0].Pos != (diag.Pos{File: "part.yaml", Line: 11, Column: len("set")}) {
+	if !errors.As(err, &problems) || len(problems) != 1 ||
+		problems[0].Pos != (diag.Pos{File: "part.yaml", Line: 11, Column: len("set")}) {
 		t.Fatalf("%#v", err)
 	}
 	_, here := w.service.Export(ctx, "e", deploy.Export{Model: part, Partial: true}, nil)
@@ -355,14 +377,23 @@ func TestBounds(t *testing.T) {
 	}{
 		{"a body that is too long", "POST", "/v1/environments/e/deploy", long(2 << 20), 413},
 		{"an export that is too long", "POST", "/v1/environments/e/exports", long(9 << 20), 413},
-		{"bytes that are not those of the hash", "PUT", "/v1/files/" + strings.Repeat("0", 64), "x", 422},
+		{"bytes that are not those of the hash", "PUT", "/v1/files/" + strings.Repeat("0", 64), "x",
+			422},
 		{"no hash", "PUT", "/v1/files/x", "x", 422},
 		{"a path in place of a hash", "PUT", "/v1/files/..%2F..%2Fetc%2Fpasswd", "x", 422},
-		{"too many files at once", "POST", "/v1/environments/e/uploads", `{"files":[` + strings.TrimSuffix(strings.Repeat(`{"hash":"`+strings.Repeat("0", 64)+`","size":1},`, 1001), ",") + `]}`, 422},
-		{"a file that is too large", "POST", "/v1/environments/e/uploads", `{"files":[{"hash":"` + strings.Repeat("0", 64) + `","size":5368709121}]}`, 422},
-		{"a chunk that is not there", "POST", "/v1/environments/e/exports", `{"chunks":["` + strings.Repeat("0", 64) + `"]}`, 404},
-		{"a chunk that is not a hash", "POST", "/v1/environments/e/exports", `{"chunks":["../x"]}`, 422},
-		{"settings that are none", "POST", "/v1/environments/e/exports", `{"chunks":[],"settings":{"repair_timer":"often"}}`, 422},
+		{"too many files at once", "POST", "/v1/environments/e/uploads",
+			`{"files":[` +
+				strings.TrimSuffix(
+					strings.Repeat(`{"hash":"`+strings.Repeat("0", 64)+`","size":1},`, 1001), ",") +
+				`]}`, 422},
+		{"a file that is too large", "POST", "/v1/environments/e/uploads",
+			`{"files":[{"hash":"` + strings.Repeat("0", 64) + `","size":5368709121}]}`, 422},
+		{"a chunk that is not there", "POST", "/v1/environments/e/exports",
+			`{"chunks":["` + strings.Repeat("0", 64) + `"]}`, 404},
+		{"a chunk that is not a hash", "POST", "/v1/environments/e/exports", `{"chunks":["../x"]}`,
+			422},
+		{"settings that are none", "POST", "/v1/environments/e/exports",
+			`{"chunks":[],"settings":{"repair_timer":"often"}}`, 422},
 		{"more items than a page has", "GET", "/v1/environments/e/resources?limit=100000", "", 422},
 	} {
 		if resp, text := w.ask(t, c.method, c.path, c.body); resp.StatusCode != c.status {
@@ -375,7 +406,8 @@ func TestBounds(t *testing.T) {
 	if resp, text := w.ask(t, "PUT", "/v1/files/"+hash, "s3cr3t"); resp.StatusCode != 204 {
 		t.Errorf("%d %s", resp.StatusCode, text)
 	}
-	if resp, text := w.ask(t, "GET", "/v1/environments/e/results/"+hash, ""); resp.StatusCode != 404 || strings.Contains(text, "s3cr3t") {
+	if resp, text := w.ask(t, "GET", "/v1/environments/e/results/"+hash,
+		""); resp.StatusCode != 404 || strings.Contains(text, "s3cr3t") {
 		t.Errorf("%d %s", resp.StatusCode, text)
 	}
 	// A chunk that is a bomb.
@@ -385,7 +417,8 @@ func TestBounds(t *testing.T) {
 	if resp, _ := w.ask(t, "PUT", "/v1/files/"+hash, string(bomb)); resp.StatusCode != 204 {
 		t.Errorf("%d", resp.StatusCode)
 	}
-	if resp, text := w.ask(t, "POST", "/v1/environments/e/exports", `{"chunks":["`+hash+`"]}`); resp.StatusCode != 422 {
+	if resp, text := w.ask(t, "POST", "/v1/environments/e/exports",
+		`{"chunks":["`+hash+`"]}`); resp.StatusCode != 422 {
 		t.Errorf("%d %s", resp.StatusCode, text)
 	}
 }
@@ -397,7 +430,8 @@ func TestHistoryIsTheSameOverTheAPI(t *testing.T) {
 	ctx := context.Background()
 	c := w.client(t)
 	origin := state.Origin{Author: "Ada", Message: "why", Commit: "c0ffee"}
-	if _, err := c.Export(ctx, "e", deploy.Export{Model: withFiles(nulls(3000), 3), Origin: origin}, nil); err != nil {
+	if _, err := c.Export(ctx, "e", deploy.Export{Model: withFiles(nulls(3000), 3), Origin: origin},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Export(ctx, "e", deploy.Export{Model: nulls(2990)}, nil); err != nil {
@@ -413,7 +447,8 @@ func TestHistoryIsTheSameOverTheAPI(t *testing.T) {
 	db, errB := w.service.Described(ctx, "e", 1)
 	ja, _ := json.Marshal(da)
 	jb, _ := json.Marshal(db)
-	if diff := cmp.Diff(string(jb), string(ja)); errA != nil || errB != nil || diff != "" || state.Origin(da.Origin) != origin {
+	if diff := cmp.Diff(string(jb), string(ja)); errA != nil || errB != nil || diff != "" ||
+		state.Origin(da.Origin) != origin {
 		t.Errorf("%+v: %v, %v, %s", da, errA, errB, diff)
 	}
 	files := map[string]bool{}
@@ -447,11 +482,13 @@ func TestHistoryIsTheSameOverTheAPI(t *testing.T) {
 			t.Errorf("file %s: %d and %d bytes, %v, %v", hash, len(a), len(b), errA, errB)
 		}
 	}
-	if _, err := c.VersionFile(ctx, "e", 2, strings.Repeat("0", 64)); !fault.Is(err, fault.NotFound) {
+	if _, err := c.VersionFile(ctx, "e", 2, strings.Repeat("0", 64)); !fault.Is(err,
+		fault.NotFound) {
 		t.Errorf("a file that no version has: %v", err)
 	}
 	out, err := c.Release(ctx, "e", 1)
-	if p, _ := c.Progress(ctx, "e"); err != nil || p.Released != 1 || p.Last != 2 || out.Resources != da.Resources || out.Changed == 0 {
+	if p, _ := c.Progress(ctx, "e"); err != nil || p.Released != 1 || p.Last != 2 ||
+		out.Resources != da.Resources || out.Changed == 0 {
 		t.Errorf("%+v, %v; %d of %d is released", out, err, p.Released, p.Last)
 	}
 }

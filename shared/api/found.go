@@ -58,7 +58,9 @@ func (s *comparisons) Discover(ctx context.Context, env string, d Discover) (Dis
 func (s *comparisons) found(ctx context.Context, env string, d Discover) (FoundDone, error) {
 	done, err := s.read(ctx, ReadJob{Environment: env, Discover: &d})
 	if err == nil && done.Found == nil {
-		err = fault.New(fault.Unsupported, "discover", "the function that has the handlers is of an older version").WithHint("`southbound deploy aws` brings all to one version")
+		err = fault.New(fault.Unsupported, "discover",
+			"the function that has the handlers is of an older version").
+			WithHint("`southbound deploy aws` brings all to one version")
 	}
 	if err != nil {
 		return FoundDone{}, err
@@ -72,7 +74,8 @@ func (s *comparisons) foundHere(ctx context.Context, env string, d Discover) (Fo
 		return FoundDone{}, fault.Wrap(fault.Unknown, "read agents", err)
 	}
 	if agents[d.Agent].Transport == "" {
-		return FoundDone{}, fault.New(fault.NotFound, "discover", "the environment has no agent %q", d.Agent).
+		return FoundDone{}, fault.New(fault.NotFound, "discover", "the environment has no agent %q",
+			d.Agent).
 			WithHint("`southbound agents` lists them; leave --api out to look from this machine")
 	}
 	done, err := s.describe(ctx, env, d)
@@ -95,7 +98,8 @@ func (s *comparisons) describe(ctx context.Context, env string, d Discover) (Fou
 	}
 	done := FoundDone{Total: len(have.Resources) + len(have.Left)}
 	for i := range have.Resources {
-		f := Found{ID: have.Resources[i].ID, Attributes: map[string]any{}, Note: have.Notes[have.Resources[i].ID]}
+		f := Found{ID: have.Resources[i].ID, Attributes: map[string]any{},
+			Note: have.Notes[have.Resources[i].ID]}
 		for name, v := range have.Resources[i].Attributes {
 			f.Attributes[name] = literal(v)
 		}
@@ -138,7 +142,9 @@ func describeAgent(a resource.Agent) map[string]any {
 }
 
 // discovered puts an answer together, reading its parts with get.
-func discovered(done FoundDone, get func(hash string) (ResultPart[Found], error)) (Discovered, error) {
+func discovered(
+	done FoundDone, get func(hash string) (ResultPart[Found], error),
+) (Discovered, error) {
 	out := Discovered{Agent: done.Agent}
 	items := done.Items
 	for n := 0; ; n++ {
@@ -170,7 +176,8 @@ func (c *Client) Discover(ctx context.Context, env string, d Discover) (Discover
 		return Discovered{}, err
 	}
 	return discovered(*all.Found, func(hash string) (ResultPart[Found], error) {
-		return ask[ResultPart[Found]](ctx, c.connection, http.MethodGet, envPath(env, "results/"+hash), nil)
+		return ask[ResultPart[Found]](ctx, c.connection, http.MethodGet,
+			envPath(env, "results/"+hash), nil)
 	})
 }
 

@@ -36,17 +36,25 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 			writeProblem(w, p)
 		}
 		if !g.host(r.Host) || !g.origin(r.Header) {
-			refuse(problemWith(http.StatusForbidden, Failure{Kind: fault.Denied, Message: "this server is not asked under that name, or by that page",
-				Hint: "use the address that `southbound run --listen` printed", Problems: []Wrong{}}))
+			refuse(problemWith(http.StatusForbidden,
+				Failure{Kind: fault.Denied,
+					Message:  "this server is not asked under that name, or by that page",
+					Hint:     "use the address that `southbound run --listen` printed",
+					Problems: []Wrong{}}))
 			return
 		}
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		got := sha256.Sum256([]byte(strings.TrimSpace(token))) // of equal length, so that comparing takes equal time
-		right := subtle.ConstantTimeCompare(got[:], want[:]) == 1 && g.Token != "" && strings.EqualFold(scheme, "Bearer")
+		// of equal length, so that comparing takes equal time
+		got := sha256.Sum256([]byte(strings.TrimSpace(token)))
+		right := subtle.ConstantTimeCompare(got[:], want[:]) == 1 && g.Token != "" &&
+			strings.EqualFold(scheme, "Bearer")
 		if !right && !public(r) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="southbound"`)
-			refuse(problemWith(http.StatusUnauthorized, Failure{Kind: fault.Denied, Message: "the token is missing or wrong",
-				Hint: "give --data the data directory of the server, or set SOUTHBOUND_TOKEN", Problems: []Wrong{}}))
+			refuse(problemWith(http.StatusUnauthorized,
+				Failure{Kind: fault.Denied, Message: "the token is missing or wrong",
+					Hint: "give --data the data directory of the server, or set " +
+						"SOUTHBOUND_TOKEN",
+					Problems: []Wrong{}}))
 			return
 		}
 		switch {

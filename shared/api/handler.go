@@ -79,8 +79,12 @@ func answer[T any](v T, err error) (*out[T], error) {
 }
 
 // serve registers an operation.
-func serve[I, O any](r *routes, method, path, id, summary string, f func(context.Context, *I) (*O, error), change ...func(*huma.Operation)) {
-	op := huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, MaxBodyBytes: maxBody, BodyReadTimeout: -1}
+func serve[I, O any](
+	r *routes, method, path, id, summary string, f func(context.Context, *I) (*O, error),
+	change ...func(*huma.Operation),
+) {
+	op := huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary,
+		MaxBodyBytes: maxBody, BodyReadTimeout: -1}
 	for _, c := range change {
 		c(&op)
 	}
@@ -90,9 +94,10 @@ func serve[I, O any](r *routes, method, path, id, summary string, f func(context
 func (r *routes) discovery(all bool) {
 	about := r.s.About
 	about.Jobs = about.Jobs && all
-	serve(r, http.MethodGet, "/{$}", "discover", "What this is", func(context.Context, *struct{}) (*out[Discovery], error) {
-		return answer(about, nil)
-	})
+	serve(r, http.MethodGet, "/{$}", "discover", "What this is",
+		func(context.Context, *struct{}) (*out[Discovery], error) {
+			return answer(about, nil)
+		})
 }
 
 func writeProblem(w http.ResponseWriter, p *ErrorBody) {

@@ -19,7 +19,8 @@ const (
 
 // Unhealthy are the statuses that make a command that waits end with exit code 3.
 func Unhealthy() []state.Status {
-	return []state.Status{state.StatusFailed, state.StatusUnavailable, state.StatusSkipped, state.StatusBlocked, state.StatusUndefined}
+	return []state.Status{state.StatusFailed, state.StatusUnavailable, state.StatusSkipped,
+		state.StatusBlocked, state.StatusUndefined}
 }
 
 // Health implements Home.
@@ -51,7 +52,9 @@ func (s *resources) Health(ctx context.Context, env string) (Health, error) {
 		}
 		for _, r := range g {
 			if len(out.Single) < maxSingle {
-				out.Single = append(out.Single, Problem{r.ID, r.Status(), r.Reason, timeOrNil(r.NextAt), orEmpty(because[r.ID])})
+				out.Single = append(out.Single,
+					Problem{r.ID, r.Status(), r.Reason, timeOrNil(r.NextAt),
+						orEmpty(because[r.ID])})
 			}
 		}
 	}
@@ -66,7 +69,8 @@ func groupOf(g []*state.Row, because map[resource.ID][]resource.ID) Group {
 	}
 	slices.Sort(skipped)
 	skipped = slices.Compact(skipped)
-	return Group{ID: r.ID, Status: r.Status(), Reason: r.Reason, NextAt: timeOrNil(r.NextAt), Count: len(g), NotDone: len(skipped),
+	return Group{ID: r.ID, Status: r.Status(), Reason: r.Reason, NextAt: timeOrNil(r.NextAt),
+		Count: len(g), NotDone: len(skipped),
 		FirstNot: orEmpty(skipped[:min(len(skipped), maxNotDone)])}
 }
 

@@ -47,13 +47,16 @@ func (s *Service) Environments(ctx context.Context) ([]string, error) {
 }
 
 // VersionFile implements Home.
-func (s *versions) VersionFile(ctx context.Context, env string, number int, hash string) ([]byte, error) {
+func (s *versions) VersionFile(
+	ctx context.Context, env string, number int, hash string,
+) ([]byte, error) {
 	v, err := s.Engine.VersionOf(ctx, env, number)
 	if err != nil {
 		return nil, err
 	}
 	if !slices.Contains(v.Files, hash) {
-		return nil, fault.New(fault.NotFound, "read version", "version %d has no file %.80q", number, hash)
+		return nil, fault.New(fault.NotFound, "read version", "version %d has no file %.80q",
+			number, hash)
 	}
 	blobs, err := s.Engine.Files.Get(ctx, []string{hash})
 	if err != nil {
@@ -70,7 +73,9 @@ func (s *versions) Release(ctx context.Context, env string, number int) (deploy.
 }
 
 // Compare implements Home.
-func (s *versions) Compare(ctx context.Context, env string, from, to int, whole bool) (deploy.DryRun, error) {
+func (s *versions) Compare(
+	ctx context.Context, env string, from, to int, whole bool,
+) (deploy.DryRun, error) {
 	planned, err := s.Engine.Compare(ctx, env, from, to, deploy.CompareOptions{Whole: whole})
 	return deploy.DryRun{Version: to, Planned: planned}, err
 }
@@ -95,7 +100,9 @@ func (s *versions) Described(ctx context.Context, env string, number int) (Descr
 }
 
 // Descriptions implements Home.
-func (s *versions) Descriptions(ctx context.Context, env string, number int, id resource.ID, f func(*Description) error) error {
+func (s *versions) Descriptions(
+	ctx context.Context, env string, number int, id resource.ID, f func(*Description) error,
+) error {
 	for part := 0; ; {
 		items, next, err := s.descriptions(ctx, env, number, id, part)
 		if err != nil {
@@ -114,7 +121,9 @@ func (s *versions) Descriptions(ctx context.Context, env string, number int, id 
 
 // descriptions returns a part of the resources of a version and the number of the following part,
 // or one resource; 0: there are no more.
-func (s *versions) descriptions(ctx context.Context, env string, number int, id resource.ID, n int) ([]Description, int, error) {
+func (s *versions) descriptions(
+	ctx context.Context, env string, number int, id resource.ID, n int,
+) ([]Description, int, error) {
 	v, err := s.Engine.VersionOf(ctx, env, number)
 	if err != nil {
 		return nil, 0, err
@@ -139,8 +148,10 @@ func (s *versions) descriptions(ctx context.Context, env string, number int, id 
 
 // describe writes a resource as documents have it.
 func describe(r *resource.Resource) Description {
-	d := Description{ID: r.ID, Type: r.Type, Agent: r.Agent, Attributes: map[string]any{}, Requires: orEmpty(r.Requires), Set: r.Set, Purged: r.Purged,
-		PurgeOnDelete: r.PurgeOnDelete, ReportOnly: r.ReportOnly, SendEvent: r.SendEvent, ReceiveEvents: r.ReceiveEvents}
+	d := Description{ID: r.ID, Type: r.Type, Agent: r.Agent, Attributes: map[string]any{},
+		Requires: orEmpty(r.Requires), Set: r.Set, Purged: r.Purged,
+		PurgeOnDelete: r.PurgeOnDelete, ReportOnly: r.ReportOnly, SendEvent: r.SendEvent,
+		ReceiveEvents: r.ReceiveEvents}
 	for name, v := range r.Attributes {
 		d.Attributes[name] = literal(v)
 	}
@@ -205,7 +216,8 @@ func (s *resources) Forget(ctx context.Context, env string, f Forgetting) (Forgo
 	var err error
 	switch {
 	case (f.ID == "") == (f.Agent == ""):
-		return Forgotten{}, fault.New(fault.Usage, "forget", "name a resource or an agent, and not both")
+		return Forgotten{}, fault.New(fault.Usage, "forget",
+			"name a resource or an agent, and not both")
 	case f.ID != "":
 		ids, err = s.Engine.Forget(ctx, env, f.ID)
 	default:

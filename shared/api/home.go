@@ -68,7 +68,8 @@ type Home interface {
 	// Known reports whether inputs of this fingerprint are what is released.
 	Known(ctx context.Context, env, fingerprint string) (deploy.Exported, bool, error)
 	// Export stores and releases a model. told, when not nil, is called while it is sent.
-	Export(ctx context.Context, env string, x deploy.Export, told func(Sent)) (deploy.Exported, error)
+	Export(ctx context.Context, env string, x deploy.Export, told func(Sent)) (
+		deploy.Exported, error)
 	// Release puts a stored version in force, an earlier or a later one; see deploy.Engine.Release.
 	Release(ctx context.Context, env string, number int) (deploy.Exported, error)
 	// Compare says what going from one stored version to another would do, without a look at
@@ -78,7 +79,8 @@ type Home interface {
 	Described(ctx context.Context, env string, number int) (Described, error)
 	// Descriptions calls f for the resources of a version as documents have them, in no order: for
 	// that of an id, NotFound if there is none, or for all.
-	Descriptions(ctx context.Context, env string, number int, id resource.ID, f func(*Description) error) error
+	Descriptions(ctx context.Context, env string, number int, id resource.ID,
+		f func(*Description) error) error
 	// VersionFile returns the bytes of a file that resources of a version refer to; NotFound if
 	// they refer to no such file.
 	VersionFile(ctx context.Context, env string, number int, hash string) ([]byte, error)
@@ -88,7 +90,8 @@ type Home interface {
 	// Environments returns the names of all environments, sorted.
 	Environments(ctx context.Context) ([]string, error)
 	// Plan says all that an apply would do; see deploy.Engine.Preview.
-	Plan(ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions) (deploy.DryRun, error)
+	Plan(ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions) (
+		deploy.DryRun, error)
 	// Offer makes services those of an environment, which are compiled with a model bundle from
 	// then on, and says what became of each. See definition.Store.
 	Offer(ctx context.Context, env string, bundle state.Blob,

@@ -17,9 +17,10 @@ import (
 // runners in parts.go.
 
 const (
-	jobKept     = 24 * time.Hour
-	startFor    = time.Minute      // a worker that was called is waited for so long
-	aliveFor    = 30 * time.Second // a worker that gives no sign of life is taken for dead after that
+	jobKept  = 24 * time.Hour
+	startFor = time.Minute // a worker that was called is waited for so long
+	// a worker that gives no sign of life is taken for dead after that
+	aliveFor    = 30 * time.Second
 	beatEvery   = 10 * time.Second
 	defaultWork = 50 * time.Second
 	// maxStarts may end without a word, maxIdle in order, before a job has failed; a plan may
@@ -55,11 +56,12 @@ const (
 
 // jobRecord is the body of the record of a job.
 type jobRecord struct {
-	Asked   string    `json:"asked"`            // hash of what is asked for
-	Worker  string    `json:"worker,omitempty"` // who works on it, or "": it was offered, or rests
-	Alive   time.Time `json:"alive"`            // until when somebody is thought to be at it, or to come
-	Starts  int       `json:"starts"`           // that have not ended in order
-	Idle    int       `json:"idle,omitempty"`   // slices that found nothing
+	Asked  string `json:"asked"`            // hash of what is asked for
+	Worker string `json:"worker,omitempty"` // who works on it, or "": it was offered, or rests
+	// until when somebody is thought to be at it, or to come
+	Alive   time.Time `json:"alive"`
+	Starts  int       `json:"starts"`         // that have not ended in order
+	Idle    int       `json:"idle,omitempty"` // slices that found nothing
 	Version int       `json:"version,omitempty"`
 	State   string    `json:"state,omitempty"` // of a plan
 	Moved   int       `json:"moved,omitempty"` // how often the plan became another
@@ -153,7 +155,8 @@ func (s *jobs) crowded(ctx context.Context, h *heldJob) error {
 	if err := h.write(ctx); err != nil && !fault.Is(err, fault.Conflict) {
 		return err
 	}
-	return fault.New(fault.Busy, "", "%d comparisons of this environment are under way, and no more may be", maxJobs).
+	return fault.New(fault.Busy, "",
+		"%d comparisons of this environment are under way, and no more may be", maxJobs).
 		WithHint("ask again when one of them has ended")
 }
 
@@ -188,7 +191,8 @@ func (s *jobs) Job(ctx context.Context, env, id string) (JobState, error) {
 		case h.rec.Starts >= maxStarts:
 			err = h.end(ctx, jobEnd{}, fault.New(fault.Unavailable, "compare with reality",
 				"it was begun %d times, and ended each time without a word", maxStarts).
-				WithHint("the log of who runs the handlers says more: of `southbound run`, or of the handler function"),
+				WithHint("the log of who runs the handlers says more: of `southbound run`, or of "+
+					"the handler function"),
 			)
 		default:
 			h.rec.Worker, h.rec.Starts, h.rec.Alive = "", h.rec.Starts+1, now.Add(startFor)

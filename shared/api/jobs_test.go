@@ -144,7 +144,8 @@ func TestJobInSlices(t *testing.T) {
 			if n := slices.Add(1); n > 1 {
 				until = until.Add(3 * time.Millisecond << (n % 8))
 			}
-			if err := j.service.Work(context.WithoutCancel(t.Context()), "e", id, until); err != nil {
+			if err := j.service.Work(context.WithoutCancel(t.Context()), "e", id,
+				until); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -167,7 +168,8 @@ func TestJobInSlices(t *testing.T) {
 	if err != nil || len(actions) != 24 {
 		t.Errorf("%d actions of two dry runs of 12, %v", len(actions), err)
 	}
-	if d, err := c.Plan(t.Context(), "e", deploy.Export{Model: runs(12)}, deploy.CompareOptions{Read: true}); err != nil ||
+	if d, err := c.Plan(t.Context(), "e", deploy.Export{Model: runs(12)},
+		deploy.CompareOptions{Read: true}); err != nil ||
 		len(d.Planned) != 12 ||
 		d.State == "" {
 		t.Errorf("%+v, %v", d, err)
@@ -262,7 +264,8 @@ func hang(t *testing.T, m *model.Model, agent string) (began <-chan struct{}, re
 	}
 	for i := range m.Resources {
 		if m.Resources[i].Agent == agent {
-			m.Resources[i].Attributes["unless"] = "[ ! -p " + started + " ] || { echo > " + started + "; rm " + started + "; exec cat " + hole + "; }; exit 1"
+			m.Resources[i].Attributes["unless"] = "[ ! -p " + started + " ] || { echo > " +
+				started + "; rm " + started + "; exec cat " + hole + "; }; exit 1"
 		}
 	}
 	ch := make(chan struct{})
@@ -324,7 +327,8 @@ func TestJobIsGivenUp(t *testing.T) {
 	ended := make(chan error, 1)
 	j.service.Start = func(_ context.Context, _, id string) error {
 		go func() {
-			ended <- j.service.Work(context.WithoutCancel(t.Context()), "e", id, j.clock.Now().Add(time.Hour))
+			ended <- j.service.Work(context.WithoutCancel(t.Context()), "e", id,
+				j.clock.Now().Add(time.Hour))
 		}()
 		return nil
 	}

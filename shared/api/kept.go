@@ -76,8 +76,10 @@ func (k *Kept) Write(to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	h := keptPlan{Format: keptFormat, Made: k.Made.UTC(), Program: k.Program, Environment: k.Environment, Home: k.Home, HomeID: k.HomeID, Last: k.Last,
-		Released: k.Released, Read: k.Compare.Read, Whole: k.Compare.Whole, Bundle: bundleOf(k.Export, p), Blobs: []FileSize{},
+	h := keptPlan{Format: keptFormat, Made: k.Made.UTC(), Program: k.Program,
+		Environment: k.Environment, Home: k.Home, HomeID: k.HomeID, Last: k.Last,
+		Released: k.Released, Read: k.Compare.Read, Whole: k.Compare.Whole,
+		Bundle: bundleOf(k.Export, p), Blobs: []FileSize{},
 		Files: slices.Sorted(maps.Keys(k.Export.Model.Files))}
 	blobs := blobsOf(k.Export.Model, p)
 	total := int64(0)
@@ -88,9 +90,13 @@ func (k *Kept) Write(to io.Writer) error {
 	if h.Shown, err = writeShown(io.Discard, k.Planned); err != nil {
 		return err
 	}
-	if len(blobs) > maxKeptEntries-2 || total > maxKept-maxKeptShown || h.Shown.Size > maxKeptShown {
-		return fault.New(fault.Unsupported, "keep a plan", "it has %d files of %d bytes and shows %d bytes, and a plan that is kept has at most %d, %d and %d",
-			len(blobs), total, h.Shown.Size, maxKeptEntries-2, int64(maxKept-maxKeptShown), maxKeptShown).
+	if len(blobs) > maxKeptEntries-2 || total > maxKept-maxKeptShown ||
+		h.Shown.Size > maxKeptShown {
+		return fault.New(fault.Unsupported, "keep a plan",
+			"it has %d files of %d bytes and shows %d bytes, and a plan that is kept has at most "+
+				"%d, %d and %d",
+			len(blobs), total, h.Shown.Size, maxKeptEntries-2, int64(maxKept-maxKeptShown),
+			maxKeptShown).
 			WithHint("apply the documents, or plan a part of them")
 	}
 	z := zip.NewWriter(to)
@@ -127,7 +133,8 @@ func (h *keptPlan) write(z *zip.Writer, planned []deploy.PlannedChange, blobs []
 		})
 	}
 	for i := 0; i < len(blobs) && err == nil; i++ {
-		err = entry(keptBlobs+blobs[i].Hash, func(w io.Writer) error { return copyBlob(w, blobs[i]) })
+		err = entry(keptBlobs+blobs[i].Hash,
+			func(w io.Writer) error { return copyBlob(w, blobs[i]) })
 	}
 	return err
 }
@@ -155,7 +162,9 @@ func copyBlob(w io.Writer, b state.Blob) error {
 		return fault.Wrap(fault.Unavailable, "write plan", err)
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != b.Hash {
-		return fault.New(fault.Invalid, "write plan", "a file that the documents name changed while it was read").WithHint("make the plan again")
+		return fault.New(fault.Invalid, "write plan",
+			"a file that the documents name changed while it was read").
+			WithHint("make the plan again")
 	}
 	return nil
 }
@@ -172,7 +181,8 @@ func writeShown(w io.Writer, planned []deploy.PlannedChange) (FileSize, error) {
 		}
 	}
 	err := out.Flush()
-	return FileSize{hex.EncodeToString(d.sum.Sum(nil)), d.n}, fault.Wrap(fault.Unavailable, "write plan", err)
+	return FileSize{hex.EncodeToString(d.sum.Sum(nil)),
+		d.n}, fault.Wrap(fault.Unavailable, "write plan", err)
 }
 
 // digested hashes and counts what is written.

@@ -30,7 +30,10 @@ func MayBeKept(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x
 // ReadKept reads a plan of so many bytes and checks all of it. What is not one, or not whole, is
 // Damaged or Foreign. The files of the model are read from it later, so it must stay open until
 // they are not needed any more. wrong says what is wrong with an agent, as Config.Agent does.
-func ReadKept(ctx context.Context, from io.ReaderAt, size int64, types *schema.Registry, wrong func(resource.Agent) []diag.Problem) (*Kept, error) {
+func ReadKept(
+	ctx context.Context, from io.ReaderAt, size int64, types *schema.Registry,
+	wrong func(resource.Agent) []diag.Problem,
+) (*Kept, error) {
 	k := &keptReader{from: from}
 	if err := k.open(size); err != nil {
 		return nil, err
@@ -44,7 +47,8 @@ func ReadKept(ctx context.Context, from io.ReaderAt, size int64, types *schema.R
 	h := &k.head
 	x, err := unbundle(ctx, k, types, wrong, h.Bundle)
 	if err != nil {
-		return nil, &fault.Error{Kind: fault.Damaged, Op: "read plan", Err: err, Hint: fault.HintOf(err)}
+		return nil, &fault.Error{Kind: fault.Damaged, Op: "read plan", Err: err,
+			Hint: fault.HintOf(err)}
 	}
 	if x.Expect == "" || x.Limits != nil {
 		return nil, damagedPlan("it does not say what it was made from")
@@ -56,18 +60,24 @@ func ReadKept(ctx context.Context, from io.ReaderAt, size int64, types *schema.R
 		if z == nil {
 			return nil, damagedPlan("the file %.12q is not in it", hash)
 		}
-		x.Model.Files[hash] = state.Blob{Hash: hash, Size: int64(z.UncompressedSize64), Open: z.Open} // bounded before
+		// bounded before
+		x.Model.Files[hash] = state.Blob{Hash: hash, Size: int64(z.UncompressedSize64),
+			Open: z.Open}
 	}
-	return &Kept{Made: h.Made, Program: h.Program, Environment: h.Environment, Home: h.Home, HomeID: h.HomeID, Last: h.Last, Released: h.Released,
-		Compare: deploy.CompareOptions{Read: h.Read, Whole: h.Whole}, Export: x, Planned: k.planned}, nil
+	return &Kept{Made: h.Made, Program: h.Program, Environment: h.Environment, Home: h.Home,
+		HomeID: h.HomeID, Last: h.Last, Released: h.Released,
+		Compare: deploy.CompareOptions{Read: h.Read, Whole: h.Whole}, Export: x,
+		Planned: k.planned}, nil
 }
 
 func damagedPlan(format string, args ...any) *fault.Error {
-	return fault.New(fault.Damaged, "read plan", format, args...).WithHint("it was cut off or changed after it was made; make the plan again")
+	return fault.New(fault.Damaged, "read plan", format, args...).
+		WithHint("it was cut off or changed after it was made; make the plan again")
 }
 
 func foreignPlan() error {
-	return fault.New(fault.Foreign, "read plan", "this is a zip file, and not a plan").WithHint("`southbound plan PATH --out FILE` makes one")
+	return fault.New(fault.Foreign, "read plan", "this is a zip file, and not a plan").
+		WithHint("`southbound plan PATH --out FILE` makes one")
 }
 
 // keptReader reads a plan. It is also the files that the chunks of resources are read from.
@@ -103,9 +113,11 @@ func (k *keptReader) open(size int64) error {
 		return damagedPlan("its end is missing")
 	}
 	count := int64(binary.LittleEndian.Uint16(end[10:]))
-	directory, at := int64(binary.LittleEndian.Uint32(end[12:])), int64(binary.LittleEndian.Uint32(end[16:]))
+	directory, at := int64(binary.LittleEndian.Uint32(end[12:])),
+		int64(binary.LittleEndian.Uint32(end[16:]))
 	if count > maxKeptEntries || directory > maxKeptDirectory {
-		return fault.New(fault.Unsupported, "read plan", "it has more than %d files", maxKeptEntries-2).WithHint("make a plan of a part of the documents")
+		return fault.New(fault.Unsupported, "read plan", "it has more than %d files",
+			maxKeptEntries-2).WithHint("make a plan of a part of the documents")
 	}
 	if at+directory+endSize != size {
 		return damagedPlan("its directory is not where it should be")
@@ -133,7 +145,8 @@ func (k *keptReader) header() error {
 	case err != nil || format.Format < 1:
 		return foreignPlan()
 	case format.Format > keptFormat:
-		return fault.New(fault.Foreign, "read plan", "it has format %d, and this program knows formats up to %d", format.Format, keptFormat).
+		return fault.New(fault.Foreign, "read plan",
+			"it has format %d, and this program knows formats up to %d", format.Format, keptFormat).
 			WithHint("apply it with the program that made it")
 	}
 	if err := json.Unmarshal(text, &k.head, json.RejectUnknownMembers(true)); err != nil {
@@ -157,7 +170,8 @@ func (k *keptReader) read(z *zip.File, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, damagedPlan("%.100q cannot be read: %v", z.Name, err)
 	case int64(len(b)) > limit:
-		return nil, fault.New(fault.Unsupported, "read plan", "%.100q has more than %d bytes", z.Name, limit)
+		return nil, fault.New(fault.Unsupported, "read plan", "%.100q has more than %d bytes",
+			z.Name, limit)
 	}
 	return b, nil
 }
@@ -175,7 +189,8 @@ func (k *keptReader) entries(ctx context.Context) error {
 		total += b.Size
 	}
 	if total > maxKept || k.head.Shown.Size > maxKeptShown {
-		return fault.New(fault.Unsupported, "read plan", "it has more than %d bytes", int64(maxKept))
+		return fault.New(fault.Unsupported, "read plan", "it has more than %d bytes",
+			int64(maxKept))
 	}
 	want[keptShown] = k.head.Shown
 	k.blobs = make(map[string]*zip.File, len(k.head.Blobs))

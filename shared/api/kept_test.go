@@ -76,7 +76,8 @@ func TestKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Export.Model.Resources) != 50 || len(got.Export.Model.Files) != 1 || len(got.Export.Model.Agents) != 1 {
+	if len(got.Export.Model.Resources) != 50 || len(got.Export.Model.Files) != 1 ||
+		len(got.Export.Model.Agents) != 1 {
 		t.Errorf("the model is %+v", got.Export.Model)
 	}
 	for _, f := range got.Export.Model.Files {
@@ -107,7 +108,8 @@ func TestKeptDamaged(t *testing.T) {
 	try := func(how string, at int, b []byte) {
 		got, err := readKept(types, b)
 		if err != nil {
-			if !fault.Is(err, fault.Damaged) && !fault.Is(err, fault.Foreign) && !fault.Is(err, fault.Unsupported) || fault.HintOf(err) == "" {
+			if !fault.Is(err, fault.Damaged) && !fault.Is(err, fault.Foreign) &&
+				!fault.Is(err, fault.Unsupported) || fault.HintOf(err) == "" {
 				t.Errorf("%s at %d: kind %q: %v", how, at, fault.KindOf(err), err)
 			}
 			return
@@ -130,7 +132,8 @@ func TestKeptDamaged(t *testing.T) {
 			}
 		}
 	}
-	if _, err := readKept(types, append(bytes.Clone(whole), "more"...)); !fault.Is(err, fault.Damaged) {
+	if _, err := readKept(types, append(bytes.Clone(whole), "more"...)); !fault.Is(err,
+		fault.Damaged) {
 		t.Errorf("with something behind it: %v", err)
 	}
 }
@@ -150,18 +153,35 @@ func TestKeptForeign(t *testing.T) {
 	}{
 		{"another zip file", fault.Foreign, []file{{"README", "hello"}}},
 		{"an empty zip file", fault.Foreign, nil},
-		{"JSON of something else", fault.Foreign, []file{{"plan.json", `{"format_version":"1.2"}`}}},
-		{"a newer format", fault.Foreign, []file{{"plan.json", `{"southbound_plan":2,"new":true}`}}},
-		{"an unknown member", fault.Damaged, []file{{"plan.json", strings.Replace(head, `"last"`, `"lasts":1,"last"`, 1)}}},
-		{"no environment", fault.Damaged, []file{{"plan.json", strings.Replace(head, `"e"`, `"../e"`, 1)}}},
+		{"JSON of something else", fault.Foreign,
+			[]file{{"plan.json", `{"format_version":"1.2"}`}}},
+		{"a newer format", fault.Foreign,
+			[]file{{"plan.json", `{"southbound_plan":2,"new":true}`}}},
+		{"an unknown member", fault.Damaged,
+			[]file{{"plan.json", strings.Replace(head, `"last"`, `"lasts":1,"last"`, 1)}}},
+		{"no environment", fault.Damaged,
+			[]file{{"plan.json", strings.Replace(head, `"e"`, `"../e"`, 1)}}},
 		{"nothing shown", fault.Damaged, []file{{"plan.json", head}}},
-		{"an entry twice", fault.Damaged, []file{{"plan.json", head}, {"shown", ""}, {"shown", ""}}},
-		{"more than it names", fault.Damaged, []file{{"plan.json", head}, {"shown", ""}, {"../../etc/passwd", "x"}}},
+		{"an entry twice", fault.Damaged, []file{{"plan.json", head}, {"shown", ""},
+			{"shown", ""}}},
+		{"more than it names", fault.Damaged, []file{{"plan.json", head}, {"shown", ""},
+			{"../../etc/passwd", "x"}}},
 		{"another size", fault.Damaged, []file{{"plan.json", head}, {"shown", "{}"}}},
-		{"a chunk that is not there", fault.Damaged, []file{{"plan.json", strings.Replace(head, `"chunks":[]`, `"chunks":["`+strings.Repeat("0", 64)+`"]`, 1)}, {"shown", ""}}},
-		{"a file that is not there", fault.Damaged, []file{{"plan.json", strings.Replace(head, `"files":[]`, `"files":["`+strings.Repeat("0", 64)+`"]`, 1)}, {"shown", ""}}},
-		{"no state", fault.Damaged, []file{{"plan.json", strings.Replace(head, `,"expect":"x"`, "", 1)}, {"shown", ""}}},
-		{"too much", fault.Unsupported, []file{{"plan.json", strings.Replace(head, `"size":0`, `"size":99999999999`, 1)}, {"shown", ""}}},
+		{"a chunk that is not there", fault.Damaged,
+			[]file{
+				{"plan.json",
+					strings.Replace(head, `"chunks":[]`, `"chunks":["`+strings.Repeat("0", 64)+`"]`,
+						1)}, {"shown", ""}}},
+		{"a file that is not there", fault.Damaged,
+			[]file{
+				{"plan.json",
+					strings.Replace(head, `"files":[]`, `"files":["`+strings.Repeat("0", 64)+`"]`,
+						1)}, {"shown", ""}}},
+		{"no state", fault.Damaged,
+			[]file{{"plan.json", strings.Replace(head, `,"expect":"x"`, "", 1)}, {"shown", ""}}},
+		{"too much", fault.Unsupported,
+			[]file{{"plan.json", strings.Replace(head, `"size":0`, `"size":99999999999`, 1)},
+				{"shown", ""}}},
 	} {
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
@@ -185,7 +205,8 @@ func TestKeptForeign(t *testing.T) {
 func TestKeptBounds(t *testing.T) {
 	t.Parallel()
 	k := keptModel(1)
-	k.Export.Model.Files["x"] = state.Blob{Hash: "x", Size: maxKept, Open: func() (io.ReadCloser, error) { t.Error("it is read"); return nil, io.EOF }}
+	k.Export.Model.Files["x"] = state.Blob{Hash: "x", Size: maxKept,
+		Open: func() (io.ReadCloser, error) { t.Error("it is read"); return nil, io.EOF }}
 	if err := k.Write(io.Discard); !fault.Is(err, fault.Unsupported) {
 		t.Errorf("a plan of too many bytes: %v", err)
 	}

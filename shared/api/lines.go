@@ -17,10 +17,13 @@ type PlanLine struct {
 	ID      resource.ID          `json:"id"`
 	Action  string               `json:"action"`
 	Changes map[string]diff.Diff `json:"changes"`
-	Replace bool                 `json:"replace,omitempty"` // an update that deletes the thing and creates it anew
-	Deletes bool                 `json:"deletes,omitempty"` // undefined: once it is known, the thing is deleted, or replaced
-	Reason  string               `json:"reason,omitempty"`
-	Failed  bool                 `json:"failed,omitempty"` // it would fail, or could not be read; action is as far as it came
+	// an update that deletes the thing and creates it anew
+	Replace bool `json:"replace,omitempty"`
+	// undefined: once it is known, the thing is deleted, or replaced
+	Deletes bool   `json:"deletes,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	// it would fail, or could not be read; action is as far as it came
+	Failed bool `json:"failed,omitempty"`
 }
 
 // PlanLineOf returns the line of a resource.

@@ -17,8 +17,10 @@ import (
 // TestReadLine wants every line that a command writes back as it was written.
 func TestReadLine(t *testing.T) {
 	t.Parallel()
-	r := &Report{Environment: "e", Version: 1, Resources: 2, Counts: map[state.Status]int{state.StatusFailed: 1}}
-	r.Tell([]Changed{{ID: "t::T[a,n=x]", Change: diff.Updated, Attributes: []string{"zone"}, Replaced: true}})
+	r := &Report{Environment: "e", Version: 1, Resources: 2,
+		Counts: map[state.Status]int{state.StatusFailed: 1}}
+	r.Tell([]Changed{{ID: "t::T[a,n=x]", Change: diff.Updated, Attributes: []string{"zone"},
+		Replaced: true}})
 	step := PlanLineOf(&deploy.PlannedChange{ID: "t::T[a,n=x]", Action: "update", Replace: true,
 		Changes: map[string]diff.Diff{"zone": {Current: "a", Desired: "b"}}})
 	for _, want := range []any{
@@ -35,7 +37,8 @@ func TestReadLine(t *testing.T) {
 		}
 	}
 	for _, other := range []any{
-		Action{ID: "1", Resource: "t::T[a,n=x]", Action: state.ActionDeploy, Outcome: state.StatusDeployed}, Version{Version: 1}, Agent{Name: "a"},
+		Action{ID: "1", Resource: "t::T[a,n=x]", Action: state.ActionDeploy,
+			Outcome: state.StatusDeployed}, Version{Version: 1}, Agent{Name: "a"},
 		map[string]any{"environment": "e", "counts": map[string]int{}},
 	} {
 		text, err := json.Marshal(other)
@@ -78,7 +81,8 @@ func TestDocumentedMembers(t *testing.T) {
 		}
 		for _, name := range members(reflect.TypeOf(c.of)) {
 			if !strings.Contains(row, `"`+name+`"`) {
-				t.Errorf("what %q says does not have %q of %T", strings.TrimSpace(c.from), name, c.of)
+				t.Errorf("what %q says does not have %q of %T", strings.TrimSpace(c.from), name,
+					c.of)
 			}
 		}
 	}

@@ -148,7 +148,8 @@ func (s *services) offerUploaded(
 		return nil, fault.Wrap(fault.Unknown, "look for files", err)
 	}
 	if len(missing) > 0 {
-		return nil, fault.New(fault.NotFound, opOffer, "the file %.12s was not uploaded", missing[0]).
+		return nil, fault.New(fault.NotFound, opOffer, "the file %.12s was not uploaded",
+			missing[0]).
 			WithHint("export the services again")
 	}
 	if err := s.checkBundle(ctx, asked.Bundle); err != nil {
@@ -197,13 +198,15 @@ func (s *services) readDefinitions(
 func parseDefinitions(text []byte) ([]definition.Service, error) {
 	var list []json.RawMessage
 	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, fault.New(fault.Invalid, opOffer, "the definitions are not a list in JSON: %v", err)
+		return nil, fault.New(fault.Invalid, opOffer, "the definitions are not a list in JSON: %v",
+			err)
 	}
 	out := make([]definition.Service, len(list))
 	for i, one := range list {
 		var err error
 		if out[i], err = definition.Parse(one); err != nil {
-			return nil, fault.New(fault.Invalid, opOffer, "definition %d does not decode: %v", i+1, err)
+			return nil, fault.New(fault.Invalid, opOffer, "definition %d does not decode: %v", i+1,
+				err)
 		}
 	}
 	return out, nil

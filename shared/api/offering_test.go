@@ -48,7 +48,8 @@ func TestOffer(t *testing.T) {
 	customer := before[:1]
 	model := packed(t, "a = 1")
 	got, err := w.client(t).Offer(t.Context(), "default", model, customer)
-	want := []api.OfferedService{{Name: "customer", Change: "unchanged"}, {Name: "site", Change: "removed"}}
+	want := []api.OfferedService{{Name: "customer", Change: "unchanged"},
+		{Name: "site", Change: "removed"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
@@ -56,17 +57,20 @@ func TestOffer(t *testing.T) {
 	if err != nil || digest != model.Hash {
 		t.Errorf("%v: the bundle is %s", err, digest)
 	}
-	if left, err := w.home.Files().Missing(t.Context(), []string{digest}); err != nil || len(left) > 0 {
+	if left, err := w.home.Files().Missing(t.Context(), []string{digest}); err != nil ||
+		len(left) > 0 {
 		t.Errorf("%v: the model is not stored: %v", err, left)
 	}
 	// One that customers have cannot be left out.
 	w.order(t, http.MethodPost, customers, `{"attributes": {"name": "a"}}`)
-	if _, err := w.client(t).Offer(t.Context(), "default", packed(t, "b = 1"), nil); !fault.Is(err, fault.Refused) {
+	if _, err := w.client(t).Offer(t.Context(), "default", packed(t, "b = 1"), nil); !fault.Is(err,
+		fault.Refused) {
 		t.Error(err)
 	}
 	stuck := []definition.Service{customer[0]}
 	stuck[0].Lifecycle.Transfers = nil // there is no way out
-	if _, err := w.client(t).Offer(t.Context(), "default", packed(t, "b = 1"), stuck); !fault.Is(err, fault.Invalid) {
+	if _, err := w.client(t).Offer(t.Context(), "default", packed(t, "b = 1"),
+		stuck); !fault.Is(err, fault.Invalid) {
 		t.Error(err)
 	}
 	for _, c := range []struct{ reason, definitions, want string }{
@@ -91,10 +95,12 @@ func TestOffer(t *testing.T) {
 		}
 	} // A model that cannot be unpacked is refused, and the one that there was stays.
 	_, err = w.client(t).Offer(t.Context(), "default", blob("a model"), customer)
-	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "not a model as southbound") {
+	if !fault.Is(err, fault.Invalid) ||
+		!strings.Contains(err.Error(), "not a model as southbound") {
 		t.Error(err)
 	}
-	if now, err := w.home.Definitions().Bundle(t.Context(), "default"); err != nil || now != digest {
+	if now, err := w.home.Definitions().Bundle(t.Context(), "default"); err != nil ||
+		now != digest {
 		t.Errorf("%v: the bundle is %s", err, now)
 	}
 	large := blob(strings.Repeat(" ", 64<<20+1))

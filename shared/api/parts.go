@@ -84,7 +84,8 @@ func (s *jobs) drive(ctx context.Context, parts []*heldJob) error {
 			err = p.end(ctx, jobEnd{}, fault.New(
 				fault.Unavailable,
 				"",
-				"no runner took it up within %s; `southbound agent run %s` serves it, in this version "+
+				"no runner took it up within %s; `southbound agent run %s` serves it, in this "+
+					"version "+
 					"or a newer one",
 				runnerWithin,
 				r.Part.Agent,
@@ -126,7 +127,8 @@ func (s *jobs) offer(ctx context.Context, p *heldJob) error {
 func (s *jobs) dropParts(ctx context.Context, parts []*heldJob) {
 	for _, p := range unfinished(parts) {
 		for err := error(nil); ; {
-			if err = p.end(ctx, jobEnd{}, fault.New(fault.Canceled, "", "it was given up")); err == nil {
+			if err = p.end(ctx, jobEnd{},
+				fault.New(fault.Canceled, "", "it was given up")); err == nil {
 				break
 			}
 			if p, err = s.held(ctx, p.env, p.id); err != nil || p.rec.over() {

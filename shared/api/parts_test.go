@@ -58,9 +58,13 @@ func (p *parted) goesOn(until <-chan struct{}) {
 	for {
 		select {
 		case id := <-p.starts:
-			go func() { _ = p.service.Work(context.WithoutCancel(p.t.Context()), "e", id, time.Time{}) }()
+			go func() {
+				_ = p.service.Work(context.WithoutCancel(p.t.Context()), "e", id, time.Time{})
+			}()
 		case part := <-p.notices:
-			go func() { _ = p.runner.Work(context.WithoutCancel(p.t.Context()), "e", part, time.Time{}) }()
+			go func() {
+				_ = p.runner.Work(context.WithoutCancel(p.t.Context()), "e", part, time.Time{})
+			}()
 		case <-until:
 			return
 		}
@@ -94,7 +98,8 @@ func TestPartsOfRunners(t *testing.T) {
 		for _, ask := range []func() (any, error){
 			func() (any, error) { return c.DryRun(t.Context(), "e", 0, nil, true) },
 			func() (any, error) {
-				return c.Plan(t.Context(), "e", deploy.Export{Model: toB(runs(13))}, deploy.CompareOptions{Read: true})
+				return c.Plan(t.Context(), "e", deploy.Export{Model: toB(runs(13))},
+					deploy.CompareOptions{Read: true})
 			},
 			func() (any, error) {
 				return c.Discover(t.Context(), "e", api.Discover{Type: "acct::Group", Agent: "b/1"})
@@ -270,7 +275,8 @@ func TestPartsAreGivenUp(t *testing.T) {
 		p.ask(jobID(100 + i))
 		p.work(time.Minute)
 	}
-	if _, err := p.service.AskJob(t.Context(), "e", jobID(99), api.ReadJob{Environment: "e"}); !fault.Is(
+	if _, err := p.service.AskJob(t.Context(), "e", jobID(99),
+		api.ReadJob{Environment: "e"}); !fault.Is(
 		err,
 		fault.Busy,
 	) {

@@ -39,8 +39,10 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	sum := sha256.Sum256(body)
-	if r.Header.Get("X-Amz-Checksum-Sha256") != base64.StdEncoding.EncodeToString(sum[:]) || r.Header.Get("If-None-Match") != "*" ||
-		r.Header.Get("Authorization") != "" || r.URL.RawQuery != "X-Amz-Signature=s1gnature" || r.ContentLength != int64(len(body)) {
+	if r.Header.Get("X-Amz-Checksum-Sha256") != base64.StdEncoding.EncodeToString(sum[:]) ||
+		r.Header.Get("If-None-Match") != "*" ||
+		r.Header.Get("Authorization") != "" || r.URL.RawQuery != "X-Amz-Signature=s1gnature" ||
+		r.ContentLength != int64(len(body)) {
 		b.mu.Lock()
 		b.wrong = append(b.wrong, r.URL.String())
 		b.mu.Unlock()
@@ -55,7 +57,8 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusConflict) // two at once
 		return
 	}
-	if err := b.w.home.Files().Put(r.Context(), []state.Blob{{Hash: hash, Data: body}}); err != nil {
+	if err := b.w.home.Files().Put(r.Context(),
+		[]state.Blob{{Hash: hash, Data: body}}); err != nil {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
@@ -74,21 +77,26 @@ func TestPresigned(t *testing.T) {
 	t.Cleanup(there.Close)
 	sign := func(_ context.Context, hash string, _ int64) (api.Upload, error) {
 		sum, err := hex.DecodeString(hash)
-		return api.Upload{Hash: hash, Method: http.MethodPut, URL: there.URL + "/files/" + hash + "?X-Amz-Signature=s1gnature",
-			Header: map[string]string{"X-Amz-Checksum-Sha256": base64.StdEncoding.EncodeToString(sum), "If-None-Match": "*", "Content-Length": "1"}}, err
+		return api.Upload{Hash: hash, Method: http.MethodPut,
+			URL: there.URL + "/files/" + hash + "?X-Amz-Signature=s1gnature",
+			Header: map[string]string{"X-Amz-Checksum-Sha256": base64.StdEncoding.EncodeToString(
+				sum), "If-None-Match": "*", "Content-Length": "1"}}, err
 	}
 	service := api.New(api.Config{Engine: w.service.Engine, Sign: sign})
 	server := httptest.NewServer(api.ExportHandler(service))
 	t.Cleanup(server.Close)
-	c, err := api.NewClient(api.ClientConfig{URL: server.URL, Clock: quick{}, Token: "for the API only"})
+	c, err := api.NewClient(api.ClientConfig{URL: server.URL, Clock: quick{},
+		Token: "for the API only"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := c.Export(context.Background(), "e", deploy.Export{Model: withFiles(nulls(10), 40)}, nil)
+	out, err := c.Export(context.Background(), "e", deploy.Export{Model: withFiles(nulls(10), 40)},
+		nil)
 	if err != nil || out.Version != 1 || out.FilesUploaded != 42 || len(store.wrong) > 0 {
 		t.Errorf("%+v, %v; wrong: %v", out, err, store.wrong)
 	}
-	resp, err := http.Post(server.URL+"/v1/environments/e/halt", "application/json", strings.NewReader(`{"halted":true}`))
+	resp, err := http.Post(server.URL+"/v1/environments/e/halt", "application/json",
+		strings.NewReader(`{"halted":true}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,8 @@ func FailureOf(err error) Failure {
 	if kind == fault.Unknown {
 		kind = fault.Internal
 	}
-	f := Failure{Kind: kind, Message: message, Hint: fault.HintOf(err), Problems: make([]Wrong, 0, len(problems)), More: more}
+	f := Failure{Kind: kind, Message: message, Hint: fault.HintOf(err),
+		Problems: make([]Wrong, 0, len(problems)), More: more}
 	for _, p := range problems {
 		f.Problems = append(f.Problems, wrongOf(p))
 	}
@@ -75,7 +76,8 @@ func FailureOf(err error) Failure {
 }
 
 func wrongOf(p diag.Problem) Wrong {
-	w := Wrong{File: p.File, Line: p.Line, Column: p.Column, Resource: p.Resource, Attribute: p.Attribute, Code: p.Code, Message: p.Message, Hint: p.Hint}
+	w := Wrong{File: p.File, Line: p.Line, Column: p.Column, Resource: p.Resource,
+		Attribute: p.Attribute, Code: p.Code, Message: p.Message, Hint: p.Hint}
 	if i, attribute, is := placeless(p.Pos); is {
 		w.File, w.Line, w.Place = "", 0, &Place{i, attribute}
 	}
@@ -105,7 +107,8 @@ func (f Failure) err(where func(index int, attribute string) diag.Pos) error {
 	}
 	var out diag.Problems
 	for _, w := range f.Problems {
-		p := diag.Problem{Pos: diag.Pos{File: w.File, Line: w.Line, Column: w.Column}, Resource: w.Resource, Attribute: w.Attribute, Code: w.Code, Message: w.Message,
+		p := diag.Problem{Pos: diag.Pos{File: w.File, Line: w.Line, Column: w.Column},
+			Resource: w.Resource, Attribute: w.Attribute, Code: w.Code, Message: w.Message,
 			Hint: w.Hint, Related: w.Related}
 		if w.Place != nil && where != nil {
 			p.Pos = where(w.Place.Index, w.Place.Attribute)
@@ -214,5 +217,6 @@ func ownErrors(_ huma.Context, _ string, v any) (any, error) {
 		}
 		fmt.Fprintf(&b, "; %s: %s", d.Location, d.Message)
 	}
-	return problemWith(e.Status, Failure{Kind: kindOf(e.Status), Message: b.String(), Hint: "GET /openapi.json describes what can be asked for", Problems: []Wrong{}}), nil
+	return problemWith(e.Status, Failure{Kind: kindOf(e.Status), Message: b.String(),
+		Hint: "GET /openapi.json describes what can be asked for", Problems: []Wrong{}}), nil
 }

@@ -26,11 +26,13 @@ func TestPrune(t *testing.T) {
 		if env == "bad" {
 			return nil, fault.New(fault.Denied, "list tags", "no")
 		}
-		return []api.Pruned{{Agent: "a " + env, Queue: "q", Mapping: "Enabled", Removed: remove}}, nil
+		return []api.Pruned{{Agent: "a " + env, Queue: "q", Mapping: "Enabled", Removed: remove}},
+			nil
 	}
 	for _, remove := range []bool{false, true} {
 		got, err := client.Prune(t.Context(), "e", remove)
-		if d := cmp.Diff([]api.Pruned{{Agent: "a e", Queue: "q", Mapping: "Enabled", Removed: remove}}, got); err != nil || d != "" {
+		if d := cmp.Diff([]api.Pruned{{Agent: "a e", Queue: "q", Mapping: "Enabled",
+			Removed: remove}}, got); err != nil || d != "" {
 			t.Errorf("%v: %s", err, d)
 		}
 	}

@@ -73,7 +73,9 @@ func (s *comparisons) DryRun(ctx context.Context, env string, version int, filte
 }
 
 // Plan implements Home.
-func (s *exports) Plan(ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions) (deploy.DryRun, error) {
+func (s *exports) Plan(
+	ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions,
+) (deploy.DryRun, error) {
 	return s.Engine.Preview(ctx, env, x, opts)
 }
 
@@ -109,7 +111,9 @@ func (s *comparisons) elsewhere(ctx context.Context, job ReadJob) (deploy.DryRun
 	})
 }
 
-func resultPart[T any](ctx context.Context, s *comparisons, hash string) (part ResultPart[T], err error) {
+func resultPart[T any](
+	ctx context.Context, s *comparisons, hash string,
+) (part ResultPart[T], err error) {
 	b, err := s.Result(ctx, hash)
 	if err == nil {
 		err = decode(b, &part)
@@ -137,17 +141,22 @@ func (s *comparisons) keep(ctx context.Context, d deploy.DryRun) (ReadDone, erro
 		all[i] = PlannedChange(d.Planned[i])
 	}
 	items, parts, err := inParts(ctx, s.Engine.Files, all)
-	return ReadDone{Version: d.Version, State: d.State, Covered: d.Covered, Total: len(all), Items: items, Parts: parts}, err
+	return ReadDone{Version: d.Version, State: d.State, Covered: d.Covered, Total: len(all),
+		Items: items, Parts: parts}, err
 }
 
 // inParts bounds the size of an answer: it returns the first items, and the hashes under which the
 // others are stored.
-func inParts[T any](ctx context.Context, files state.Files, all []T) (items []T, parts []string, err error) {
+func inParts[T any](
+	ctx context.Context, files state.Files, all []T,
+) (items []T, parts []string, err error) {
 	return divide(ctx, files, all, maxInline)
 }
 
 // divide is inParts with at most so many bytes of first items.
-func divide[T any](ctx context.Context, files state.Files, all []T, inline int) (items []T, parts []string, err error) {
+func divide[T any](
+	ctx context.Context, files state.Files, all []T, inline int,
+) (items []T, parts []string, err error) {
 	items, parts = []T{}, []string{}
 	var blobs []state.Blob
 	var text []byte
@@ -189,7 +198,8 @@ func divide[T any](ctx context.Context, files state.Files, all []T, inline int) 
 
 // Result returns a stored part of the answer to a comparison; other files are NotFound.
 func (s *comparisons) Result(ctx context.Context, hash string) ([]byte, error) {
-	gone := fault.New(fault.NotFound, "read result", "there is no such result").WithHint("results are kept for a day; ask again")
+	gone := fault.New(fault.NotFound, "read result", "there is no such result").
+		WithHint("results are kept for a day; ask again")
 	if !validHash(hash) {
 		return nil, gone
 	}
@@ -275,14 +285,15 @@ type Report struct {
 	Environment string `json:"environment"`
 	Version     int    `json:"version"`
 	Origin
-	Resources     int                  `json:"resources"`
-	Changed       int                  `json:"changed"`
-	Unchanged     int                  `json:"unchanged"`
-	Removed       int                  `json:"removed"`
-	Repaired      int                  `json:"repaired"`
-	FilesUploaded int                  `json:"files_uploaded"`
-	Changes       []Changed            `json:"changes"`        // what was changed; the first of them
-	More          int                  `json:"more,omitempty"` // how many more there were
-	Counts        map[state.Status]int `json:"counts"`
-	DurationMS    int64                `json:"duration_ms"`
+	Resources     int `json:"resources"`
+	Changed       int `json:"changed"`
+	Unchanged     int `json:"unchanged"`
+	Removed       int `json:"removed"`
+	Repaired      int `json:"repaired"`
+	FilesUploaded int `json:"files_uploaded"`
+	// what was changed; the first of them
+	Changes    []Changed            `json:"changes"`
+	More       int                  `json:"more,omitempty"` // how many more there were
+	Counts     map[state.Status]int `json:"counts"`
+	DurationMS int64                `json:"duration_ms"`
 }

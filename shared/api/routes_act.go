@@ -46,58 +46,69 @@ func (r *routes) acts() {
 		if repair {
 			name, what = "repair", "Schedule everything that matches to be checked against reality"
 		}
-		serve(r, http.MethodPost, inEnv+"/"+name, name, what, func(ctx context.Context, i *workIn) (*out[Scheduled], error) {
-			n, err := r.s.Schedule(ctx, i.Env, Work{Filter: i.Body.Filter, Repair: repair, RetryFailed: i.Body.RetryFailed})
-			return answer(Scheduled{n}, err)
-		})
+		serve(r, http.MethodPost, inEnv+"/"+name, name, what,
+			func(ctx context.Context, i *workIn) (*out[Scheduled], error) {
+				n, err := r.s.Schedule(ctx, i.Env, Work{Filter: i.Body.Filter, Repair: repair,
+					RetryFailed: i.Body.RetryFailed})
+				return answer(Scheduled{n}, err)
+			})
 	}
-	serve(r, http.MethodPost, inEnv+"/dryruns", "dryRun", "Compare a version with reality, and change nothing", func(ctx context.Context, i *struct {
-		InEnvironment
-		Body dryRunAsked
-	}) (*out[ReadDone], error) {
-		return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Version: i.Body.Version,
-			Filter: i.Body.Filter, Whole: i.Body.Whole}))
-	})
-	serve(r, http.MethodPost, inEnv+"/discover", "discoverResources", "Describe what exists of a type on an agent, and change nothing", func(ctx context.Context, i *struct {
-		InEnvironment
-		Body Discover
-	}) (*out[FoundDone], error) {
-		return answer(r.s.found(ctx, i.Env, i.Body))
-	})
-	serve(r, http.MethodPost, inEnv+"/pause", "pause", "Stop claims of agents, or let them go on", func(ctx context.Context, i *struct {
-		InEnvironment
-		Body struct {
-			Agents []string `json:"agents" minItems:"1" maxItems:"1000" minLength:"1" maxLength:"255"`
-			Paused bool     `json:"paused"`
-		}
-	}) (*out[Done], error) {
-		return answer(Done{true}, r.s.Pause(ctx, i.Env, i.Body.Paused, i.Body.Agents...))
-	})
-	serve(r, http.MethodPost, inEnv+"/halt", "halt", "Stop all claims of the environment, or let them go on", func(ctx context.Context, i *struct {
-		InEnvironment
-		Body struct {
-			Halted bool `json:"halted"`
-		}
-	}) (*out[Done], error) {
-		return answer(Done{true}, r.s.Halt(ctx, i.Env, i.Body.Halted))
-	})
-	serve(r, http.MethodPost, inEnv+"/gc", "collect", "Remove old versions, actions and unused files", func(ctx context.Context, i *struct {
-		InEnvironment
-		Body struct {
-			GraceMS int64 `json:"grace_ms,omitempty" minimum:"0" maximum:"31536000000" doc:"keep unused files that are younger; 0: a day"`
-		}
-	}) (*out[deploy.Collected], error) {
-		return answer(r.s.Collect(ctx, i.Env, time.Duration(i.Body.GraceMS)*time.Millisecond))
-	})
-	serve(r, http.MethodPost, inEnv+"/prune", "prune", "Show or remove what was made for agents that are not needed any more", func(ctx context.Context, i *struct {
-		InEnvironment
-		Body struct {
-			Remove bool `json:"remove,omitempty" doc:"false: only show it"`
-		}
-	}) (*out[prunedAgents], error) {
-		agents, err := r.s.Prune(ctx, i.Env, i.Body.Remove)
-		return answer(prunedAgents{orEmpty(agents)}, err)
-	})
+	serve(r, http.MethodPost, inEnv+"/dryruns", "dryRun",
+		"Compare a version with reality, and change nothing", func(ctx context.Context, i *struct {
+			InEnvironment
+			Body dryRunAsked
+		}) (*out[ReadDone], error) {
+			return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Version: i.Body.Version,
+				Filter: i.Body.Filter, Whole: i.Body.Whole}))
+		})
+	serve(r, http.MethodPost, inEnv+"/discover", "discoverResources",
+		"Describe what exists of a type on an agent, and change nothing",
+		func(ctx context.Context, i *struct {
+			InEnvironment
+			Body Discover
+		}) (*out[FoundDone], error) {
+			return answer(r.s.found(ctx, i.Env, i.Body))
+		})
+	serve(r, http.MethodPost, inEnv+"/pause", "pause", "Stop claims of agents, or let them go on",
+		func(ctx context.Context, i *struct {
+			InEnvironment
+			Body struct {
+				Agents []string `json:"agents" minItems:"1" maxItems:"1000" minLength:"1" maxLength:"255"`
+				Paused bool     `json:"paused"`
+			}
+		}) (*out[Done], error) {
+			return answer(Done{true}, r.s.Pause(ctx, i.Env, i.Body.Paused, i.Body.Agents...))
+		})
+	serve(r, http.MethodPost, inEnv+"/halt", "halt",
+		"Stop all claims of the environment, or let them go on",
+		func(ctx context.Context, i *struct {
+			InEnvironment
+			Body struct {
+				Halted bool `json:"halted"`
+			}
+		}) (*out[Done], error) {
+			return answer(Done{true}, r.s.Halt(ctx, i.Env, i.Body.Halted))
+		})
+	serve(r, http.MethodPost, inEnv+"/gc", "collect",
+		"Remove old versions, actions and unused files", func(ctx context.Context, i *struct {
+			InEnvironment
+			Body struct {
+				GraceMS int64 `json:"grace_ms,omitempty" minimum:"0" maximum:"31536000000" doc:"keep unused files that are younger; 0: a day"`
+			}
+		}) (*out[deploy.Collected], error) {
+			return answer(r.s.Collect(ctx, i.Env, time.Duration(i.Body.GraceMS)*time.Millisecond))
+		})
+	serve(r, http.MethodPost, inEnv+"/prune", "prune",
+		"Show or remove what was made for agents that are not needed any more",
+		func(ctx context.Context, i *struct {
+			InEnvironment
+			Body struct {
+				Remove bool `json:"remove,omitempty" doc:"false: only show it"`
+			}
+		}) (*out[prunedAgents], error) {
+			agents, err := r.s.Prune(ctx, i.Env, i.Body.Remove)
+			return answer(prunedAgents{orEmpty(agents)}, err)
+		})
 	r.parameters()
 }
 
@@ -107,26 +118,30 @@ type prunedAgents struct {
 }
 
 func (r *routes) parameters() {
-	serve(r, http.MethodGet, inEnv+"/parameter", "parameter", "One parameter", func(ctx context.Context, i *InNamed) (*out[state.Parameter], error) {
-		return answer(r.s.Parameter(ctx, i.Env, i.Name))
-	})
-	serve(r, http.MethodGet, inEnv+"/parameter/history", "parameterHistory", "What became of a parameter, newest first", func(ctx context.Context, i *struct {
-		InNamed
-		Paging
-	}) (*out[Page[state.ParameterChange]], error) {
-		list, err := r.s.ParameterHistory(ctx, i.Env, i.Name)
-		return pageOf(list, i.Paging, err)
-	})
-	serve(r, http.MethodPut, inEnv+"/parameter", "setParameter", "Set a parameter", func(ctx context.Context, i *struct {
-		InEnvironment
-		Name string `query:"name" required:"true" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$"`
-		Body struct {
-			Value string `json:"value"`
-		}
-	}) (*out[state.Parameter], error) {
-		return answer(r.s.SetParameter(ctx, i.Env, i.Name, i.Body.Value))
-	})
-	serve(r, http.MethodDelete, inEnv+"/parameter", "deleteParameter", "Delete a parameter", func(ctx context.Context, i *InNamed) (*out[Done], error) {
-		return answer(Done{true}, r.s.DeleteParameter(ctx, i.Env, i.Name))
-	})
+	serve(r, http.MethodGet, inEnv+"/parameter", "parameter", "One parameter",
+		func(ctx context.Context, i *InNamed) (*out[state.Parameter], error) {
+			return answer(r.s.Parameter(ctx, i.Env, i.Name))
+		})
+	serve(r, http.MethodGet, inEnv+"/parameter/history", "parameterHistory",
+		"What became of a parameter, newest first", func(ctx context.Context, i *struct {
+			InNamed
+			Paging
+		}) (*out[Page[state.ParameterChange]], error) {
+			list, err := r.s.ParameterHistory(ctx, i.Env, i.Name)
+			return pageOf(list, i.Paging, err)
+		})
+	serve(r, http.MethodPut, inEnv+"/parameter", "setParameter", "Set a parameter",
+		func(ctx context.Context, i *struct {
+			InEnvironment
+			Name string `query:"name" required:"true" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$"`
+			Body struct {
+				Value string `json:"value"`
+			}
+		}) (*out[state.Parameter], error) {
+			return answer(r.s.SetParameter(ctx, i.Env, i.Name, i.Body.Value))
+		})
+	serve(r, http.MethodDelete, inEnv+"/parameter", "deleteParameter", "Delete a parameter",
+		func(ctx context.Context, i *InNamed) (*out[Done], error) {
+			return answer(Done{true}, r.s.DeleteParameter(ctx, i.Env, i.Name))
+		})
 }

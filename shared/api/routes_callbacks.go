@@ -35,7 +35,8 @@ func (r serviceRoutes) callbacks() {
 		func(ctx context.Context, o Orders, i *registerIn) (string, error) {
 			b := &i.Body
 			c, err := o.Register(ctx, i.Env, orders.NewCallback{
-				ID: or(b.ID), URL: b.URL, Service: or(b.Service), Events: b.Events, Level: or(b.Level),
+				ID: or(b.ID), URL: b.URL, Service: or(b.Service), Events: b.Events,
+				Level: or(b.Level),
 			})
 			return c.ID, err
 		})

@@ -35,11 +35,13 @@ type KnownDone struct {
 }
 
 func exportDone(x deploy.Exported) ExportDone {
-	return ExportDone{x.Version, x.Resources, x.Changed, x.Unchanged, x.Removed, x.New, Origin(x.Origin), x.Left, x.LeftFirst}
+	return ExportDone{x.Version, x.Resources, x.Changed, x.Unchanged, x.Removed, x.New,
+		Origin(x.Origin), x.Left, x.LeftFirst}
 }
 
 func (d ExportDone) exported() deploy.Exported {
-	return deploy.Exported{Version: d.Version, Resources: d.Resources, Changed: d.Changed, Unchanged: d.Unchanged, Removed: d.Removed, New: d.New,
+	return deploy.Exported{Version: d.Version, Resources: d.Resources, Changed: d.Changed,
+		Unchanged: d.Unchanged, Removed: d.Removed, New: d.New,
 		Origin: state.Origin(d.Origin), Left: d.Left, LeftFirst: d.LeftFirst}
 }
 
@@ -67,50 +69,58 @@ func large(op *huma.Operation) { op.MaxBodyBytes = maxBundle }
 const inEnv = "/v1/environments/{env}"
 
 func (r *routes) exports() {
-	serve(r, http.MethodPost, inEnv+"/known", "known", "Whether inputs are what is released", func(ctx context.Context, i *struct {
-		InEnvironment
-		Body struct {
-			Fingerprint string `json:"fingerprint" maxLength:"200"`
-		}
-	}) (*out[KnownDone], error) {
-		x, known, err := r.s.Known(ctx, i.Env, i.Body.Fingerprint)
-		done := KnownDone{Known: known}
-		if known {
-			e := exportDone(x)
-			done.Exported = &e
-		}
-		return answer(done, err)
-	})
-	serve(r, http.MethodPost, inEnv+"/uploads", "askUploads", "Which of these files are missing, and how to store them", func(ctx context.Context, i *struct {
-		InEnvironment
-		Body uploadsAsked
-	}) (*out[uploadsDone], error) {
-		ups, err := r.s.Uploads(ctx, i.Body.Files)
-		return answer(uploadsDone{orEmpty(ups)}, err)
-	})
-	serve(r, http.MethodPost, inEnv+"/exports", "export", "Store and release what was uploaded", func(ctx context.Context, i *bundleIn) (*out[ExportDone], error) {
-		x, err := r.s.Commit(ctx, i.Env, i.Body)
-		return answer(exportDone(x), err)
-	}, large)
-	serve(r, http.MethodPost, inEnv+"/plans", "plan", "What an export of what was uploaded would change", func(ctx context.Context, i *struct {
-		InEnvironment
-		Body planAsked
-	}) (*out[ReadDone], error) {
-		if !i.Body.Read {
-			return answer(r.s.planned(ctx, i.Env, i.Body))
-		}
-		return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Bundle: &i.Body.Bundle, Whole: i.Body.Whole}))
-	}, large)
-	serve(r, http.MethodGet, inEnv+"/results/{hash}", "result", "A part of the answer to a plan or a dry run", func(ctx context.Context, i *struct {
-		InEnvironment
-		Hash string `path:"hash" pattern:"^[0-9a-f]{64}$"`
-	}) (*rawOut, error) {
-		b, err := r.s.Result(ctx, i.Hash)
-		if err != nil {
-			return nil, problemOf(err)
-		}
-		return &rawOut{"application/json", `"` + i.Hash + `"`, "private, immutable, max-age=86400", b}, nil
-	})
+	serve(r, http.MethodPost, inEnv+"/known", "known", "Whether inputs are what is released",
+		func(ctx context.Context, i *struct {
+			InEnvironment
+			Body struct {
+				Fingerprint string `json:"fingerprint" maxLength:"200"`
+			}
+		}) (*out[KnownDone], error) {
+			x, known, err := r.s.Known(ctx, i.Env, i.Body.Fingerprint)
+			done := KnownDone{Known: known}
+			if known {
+				e := exportDone(x)
+				done.Exported = &e
+			}
+			return answer(done, err)
+		})
+	serve(r, http.MethodPost, inEnv+"/uploads", "askUploads",
+		"Which of these files are missing, and how to store them",
+		func(ctx context.Context, i *struct {
+			InEnvironment
+			Body uploadsAsked
+		}) (*out[uploadsDone], error) {
+			ups, err := r.s.Uploads(ctx, i.Body.Files)
+			return answer(uploadsDone{orEmpty(ups)}, err)
+		})
+	serve(r, http.MethodPost, inEnv+"/exports", "export", "Store and release what was uploaded",
+		func(ctx context.Context, i *bundleIn) (*out[ExportDone], error) {
+			x, err := r.s.Commit(ctx, i.Env, i.Body)
+			return answer(exportDone(x), err)
+		}, large)
+	serve(r, http.MethodPost, inEnv+"/plans", "plan",
+		"What an export of what was uploaded would change", func(ctx context.Context, i *struct {
+			InEnvironment
+			Body planAsked
+		}) (*out[ReadDone], error) {
+			if !i.Body.Read {
+				return answer(r.s.planned(ctx, i.Env, i.Body))
+			}
+			return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Bundle: &i.Body.Bundle,
+				Whole: i.Body.Whole}))
+		}, large)
+	serve(r, http.MethodGet, inEnv+"/results/{hash}", "result",
+		"A part of the answer to a plan or a dry run", func(ctx context.Context, i *struct {
+			InEnvironment
+			Hash string `path:"hash" pattern:"^[0-9a-f]{64}$"`
+		}) (*rawOut, error) {
+			b, err := r.s.Result(ctx, i.Hash)
+			if err != nil {
+				return nil, problemOf(err)
+			}
+			return &rawOut{"application/json", `"` + i.Hash + `"`,
+				"private, immutable, max-age=86400", b}, nil
+		})
 	if r.s.Sign == nil {
 		r.putFile()
 	}
@@ -126,8 +136,10 @@ type rawOut struct {
 // putFile streams a file into the store; the description is made by hand, since the body is not
 // read by the library.
 func (r *routes) putFile() {
-	op := &huma.Operation{Method: http.MethodPut, Path: "/v1/files/{hash}", OperationID: "putFile", Summary: "Store a file by its SHA-256",
-		Parameters: []*huma.Param{{Name: "hash", In: "path", Required: true, Schema: &huma.Schema{Type: "string", Pattern: "^[0-9a-f]{64}$"}}},
+	op := &huma.Operation{Method: http.MethodPut, Path: "/v1/files/{hash}", OperationID: "putFile",
+		Summary: "Store a file by its SHA-256",
+		Parameters: []*huma.Param{{Name: "hash", In: "path", Required: true,
+			Schema: &huma.Schema{Type: "string", Pattern: "^[0-9a-f]{64}$"}}},
 		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 			"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}},
 		Responses: map[string]*huma.Response{"204": {Description: "Stored"}}}
@@ -158,13 +170,15 @@ func (r *routes) store(c huma.Context) error {
 	}
 	body := &bounded{r: c.BodyReader(), left: maxFile}
 	opened := false
-	err = r.s.Engine.Files.Put(c.Context(), []state.Blob{{Hash: hash, Open: func() (io.ReadCloser, error) {
-		if opened {
-			return nil, fault.New(fault.Unavailable, "store file", "the bytes were read and have to be sent again")
-		}
-		opened = true
-		return io.NopCloser(body), nil
-	}}})
+	err = r.s.Engine.Files.Put(c.Context(),
+		[]state.Blob{{Hash: hash, Open: func() (io.ReadCloser, error) {
+			if opened {
+				return nil, fault.New(fault.Unavailable, "store file",
+					"the bytes were read and have to be sent again")
+			}
+			opened = true
+			return io.NopCloser(body), nil
+		}}})
 	return fault.Wrap(fault.Unknown, "store file", err)
 }
 

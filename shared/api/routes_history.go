@@ -13,15 +13,17 @@ import (
 
 // releases serves what puts versions in force; it goes where exports go.
 func (r *routes) releases() {
-	serve(r, http.MethodPost, inEnv+"/releases", "release", "Put a stored version in force, an earlier or a later one", func(ctx context.Context, i *struct {
-		InEnvironment
-		Body struct {
-			Version int `json:"version" minimum:"1" maximum:"2147483647"`
-		}
-	}) (*out[ExportDone], error) {
-		x, err := r.s.Release(ctx, i.Env, i.Body.Version)
-		return answer(exportDone(x), err)
-	})
+	serve(r, http.MethodPost, inEnv+"/releases", "release",
+		"Put a stored version in force, an earlier or a later one",
+		func(ctx context.Context, i *struct {
+			InEnvironment
+			Body struct {
+				Version int `json:"version" minimum:"1" maximum:"2147483647"`
+			}
+		}) (*out[ExportDone], error) {
+			x, err := r.s.Release(ctx, i.Env, i.Body.Version)
+			return answer(exportDone(x), err)
+		})
 }
 
 // InVersion is what a request about a stored version has.
@@ -32,32 +34,38 @@ type InVersion struct {
 
 // history serves what is stored of versions.
 func (r *routes) history() {
-	serve(r, http.MethodPost, inEnv+"/diffs", "compareVersions", "What differs between two stored versions", func(ctx context.Context, i *struct {
-		InEnvironment
-		Body struct {
-			From  int  `json:"from" minimum:"1" maximum:"2147483647"`
-			To    int  `json:"to" minimum:"1" maximum:"2147483647"`
-			Whole bool `json:"whole,omitempty" doc:"values in differences as long as they are"`
-		}
-	}) (*out[ReadDone], error) {
-		d, err := r.s.Compare(ctx, i.Env, i.Body.From, i.Body.To, i.Body.Whole)
-		if err != nil {
-			return nil, problemOf(err)
-		}
-		return answer(r.s.keep(ctx, d))
-	})
-	serve(r, http.MethodPost, inEnv+"/forget", "forget", "Let go of a resource that left the model, or of an agent", func(ctx context.Context, i *struct {
-		InEnvironment
-		Body Forgetting
-	}) (*out[Forgotten], error) {
-		return answer(r.s.Forget(ctx, i.Env, i.Body))
-	})
-	serve(r, http.MethodGet, inEnv+"/versions/{number}", "version", "One version, with its agents as documents have them",
+	serve(r, http.MethodPost, inEnv+"/diffs", "compareVersions",
+		"What differs between two stored versions", func(ctx context.Context, i *struct {
+			InEnvironment
+			Body struct {
+				From  int  `json:"from" minimum:"1" maximum:"2147483647"`
+				To    int  `json:"to" minimum:"1" maximum:"2147483647"`
+				Whole bool `json:"whole,omitempty" doc:"values in differences as long as they are"`
+			}
+		}) (*out[ReadDone], error) {
+			d, err := r.s.Compare(ctx, i.Env, i.Body.From, i.Body.To, i.Body.Whole)
+			if err != nil {
+				return nil, problemOf(err)
+			}
+			return answer(r.s.keep(ctx, d))
+		})
+	serve(r, http.MethodPost, inEnv+"/forget", "forget",
+		"Let go of a resource that left the model, or of an agent",
+		func(ctx context.Context, i *struct {
+			InEnvironment
+			Body Forgetting
+		}) (*out[Forgotten], error) {
+			return answer(r.s.Forget(ctx, i.Env, i.Body))
+		})
+	serve(r, http.MethodGet, inEnv+"/versions/{number}", "version",
+		"One version, with its agents as documents have them",
 		func(ctx context.Context, i *InVersion) (*out[Described], error) {
 			return answer(r.s.Described(ctx, i.Env, i.Number))
 		})
-	serve(r, http.MethodGet, inEnv+"/versions/{number}/resources", "versionResources", "Resources of a version as documents have them, in no order", r.descriptions)
-	serve(r, http.MethodGet, inEnv+"/versions/{number}/files/{hash}", "versionFile", "A file that resources of a version refer to", r.file)
+	serve(r, http.MethodGet, inEnv+"/versions/{number}/resources", "versionResources",
+		"Resources of a version as documents have them, in no order", r.descriptions)
+	serve(r, http.MethodGet, inEnv+"/versions/{number}/files/{hash}", "versionFile",
+		"A file that resources of a version refer to", r.file)
 }
 
 // file answers with the bytes of a file.
@@ -67,13 +75,15 @@ func (r *routes) file(ctx context.Context, i *struct {
 }) (*rawOut, error) {
 	b, err := r.s.VersionFile(ctx, i.Env, i.Number, i.Hash)
 	if err == nil && len(b) > maxFetched {
-		err = fault.New(fault.Unsupported, "read file", "it has %d bytes, and the API gives at most %d", len(b), maxFetched).
+		err = fault.New(fault.Unsupported, "read file",
+			"it has %d bytes, and the API gives at most %d", len(b), maxFetched).
 			WithHint("read it where the files are stored, by its SHA-256")
 	}
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return &rawOut{"application/octet-stream", `"` + i.Hash + `"`, "private, immutable, max-age=86400", b}, nil
+	return &rawOut{"application/octet-stream", `"` + i.Hash + `"`,
+		"private, immutable, max-age=86400", b}, nil
 }
 
 type descriptionsIn struct {
@@ -84,7 +94,9 @@ type descriptionsIn struct {
 
 // descriptions answers with one part of a version a page: that costs the same however many there
 // are.
-func (r *routes) descriptions(ctx context.Context, i *descriptionsIn) (*out[Page[Description]], error) {
+func (r *routes) descriptions(
+	ctx context.Context, i *descriptionsIn,
+) (*out[Page[Description]], error) {
 	n := 0
 	if i.Cursor != "" {
 		var err error
@@ -103,12 +115,15 @@ func (r *routes) descriptions(ctx context.Context, i *descriptionsIn) (*out[Page
 // Release implements Home.
 func (c *Client) Release(ctx context.Context, env string, number int) (deploy.Exported, error) {
 	var done ExportDone
-	err := c.callExport(ctx, http.MethodPost, envPath(env, "releases"), map[string]int{"version": number}, &done)
+	err := c.callExport(ctx, http.MethodPost, envPath(env, "releases"),
+		map[string]int{"version": number}, &done)
 	return done.exported(), err
 }
 
 // Compare implements Home.
-func (c *Client) Compare(ctx context.Context, env string, from, to int, whole bool) (deploy.DryRun, error) {
+func (c *Client) Compare(
+	ctx context.Context, env string, from, to int, whole bool,
+) (deploy.DryRun, error) {
 	asked := map[string]any{"from": from, "to": to}
 	if whole { // which earlier servers do not know
 		asked["whole"] = true
@@ -122,22 +137,29 @@ func (c *Client) Compare(ctx context.Context, env string, from, to int, whole bo
 
 // Described implements Home.
 func (c *Client) Described(ctx context.Context, env string, number int) (Described, error) {
-	return ask[Described](ctx, c.connection, http.MethodGet, envPath(env, "versions/"+strconv.Itoa(number)), nil)
+	return ask[Described](ctx, c.connection, http.MethodGet,
+		envPath(env, "versions/"+strconv.Itoa(number)), nil)
 }
 
 // Descriptions implements Home.
-func (c *Client) Descriptions(ctx context.Context, env string, number int, id resource.ID, f func(*Description) error) error {
+func (c *Client) Descriptions(
+	ctx context.Context, env string, number int, id resource.ID, f func(*Description) error,
+) error {
 	q := url.Values{}
 	if id != "" {
 		q.Set("id", string(id))
 	}
-	return each(ctx, c.connection, envPath(env, "versions/"+strconv.Itoa(number)+"/resources"), q, f)
+	return each(ctx, c.connection, envPath(env, "versions/"+strconv.Itoa(number)+"/resources"), q,
+		f)
 }
 
 // VersionFile implements Home.
-func (c *Client) VersionFile(ctx context.Context, env string, number int, hash string) ([]byte, error) {
+func (c *Client) VersionFile(
+	ctx context.Context, env string, number int, hash string,
+) ([]byte, error) {
 	var b []byte
-	err := c.call(ctx, http.MethodGet, envPath(env, "versions/"+strconv.Itoa(number)+"/files/"+url.PathEscape(hash)), nil, &b)
+	err := c.call(ctx, http.MethodGet,
+		envPath(env, "versions/"+strconv.Itoa(number)+"/files/"+url.PathEscape(hash)), nil, &b)
 	return b, err
 }
 

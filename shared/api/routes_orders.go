@@ -78,14 +78,15 @@ func ordering[I, T any](
 	r serviceRoutes, method, path, id, summary string,
 	f func(context.Context, Orders, *I) (T, error),
 ) {
-	serve(r.routes, method, path, id, summary, func(ctx context.Context, i *I) (*out[data[T]], error) {
-		o, err := r.s.Orders()
-		if err != nil {
-			return nil, problemOf(err)
-		}
-		v, err := f(ctx, o, i)
-		return answer(data[T]{v}, err)
-	}, about)
+	serve(r.routes, method, path, id, summary,
+		func(ctx context.Context, i *I) (*out[data[T]], error) {
+			o, err := r.s.Orders()
+			if err != nil {
+				return nil, problemOf(err)
+			}
+			v, err := f(ctx, o, i)
+			return answer(data[T]{v}, err)
+		}, about)
 }
 
 type catalogIn struct {
@@ -152,8 +153,8 @@ func (r serviceRoutes) catalog() {
 	)
 }
 
-// notOffered answers what clients of the peer ask, and is done in another way here: with what to do.
-// Whatever they send with it counts for nothing.
+// notOffered answers what clients of the peer ask, and is done in another way here: with what to
+// do. Whatever they send with it counts for nothing.
 func (r serviceRoutes) notOffered() {
 	const settings = "/lsm/v1/service_catalog/{service_entity}/config"
 	type serviceIn struct {
@@ -179,15 +180,18 @@ func (r serviceRoutes) notOffered() {
 			}
 			return nil, fault.New(fault.Unsupported, "configure "+i.Service,
 				"a service has no settings: instances have, each its own").
-				WithHint("give `config` with an order, or POST …/service_inventory/SERVICE/ID/config")
+				WithHint(
+					"give `config` with an order, or POST …/service_inventory/SERVICE/ID/config")
 		})
 	ordering(r, http.MethodPost, "/lsm/v1/exporter/export_service_definition",
 		"exportServiceDefinition", "Not offered: see the error",
 		func(context.Context, Orders, *InTenant) (map[string]any, error) {
 			return nil, fault.New(fault.Unsupported, "export a definition",
-				"a definition alone is not offered: orders are compiled with the model that it is from").
-				WithHint("`southbound service export PATH --api URL` offers the services of a model, " +
-					"and stores the model with them")
+				"a definition alone is not offered: orders are compiled with the model that "+
+					"it is from").
+				WithHint(
+					"`southbound service export PATH --api URL` offers the services of a model, " +
+						"and stores the model with them")
 		})
 }
 
@@ -375,7 +379,8 @@ func schemaName(t reflect.Type, hint string) string {
 // mayBeNull says what is null in answers about services where there is none of it.
 func mayBeNull(schemas map[string]*huma.Schema) {
 	for name, members := range map[string]string{
-		"OrderedInstance":     "candidate_attributes active_attributes rollback_attributes referenced_by",
+		"OrderedInstance": "candidate_attributes active_attributes rollback_attributes " +
+			"referenced_by",
 		"OrderedLogEntry":     "candidate_attributes active_attributes rollback_attributes",
 		"LifecycleTransfer":   "error config_name target_operation error_operation",
 		"DefinitionAttribute": "validation_parameters",

@@ -80,31 +80,37 @@ func pageOf[T any](list []T, g Paging, err error) (*out[Page[T]], error) {
 }
 
 func (r *routes) lists() {
-	serve(r, http.MethodGet, "/v1/types", "types", "Resource types", func(ctx context.Context, g *Paging) (*out[Page[Type]], error) {
-		list, err := r.s.Types(ctx)
-		return pageOf(list, *g, err)
-	})
+	serve(r, http.MethodGet, "/v1/types", "types", "Resource types",
+		func(ctx context.Context, g *Paging) (*out[Page[Type]], error) {
+			list, err := r.s.Types(ctx)
+			return pageOf(list, *g, err)
+		})
 	type listIn struct {
 		InEnvironment
 		Paging
 	}
-	serve(r, http.MethodGet, inEnv+"/resources", "resources", "Resources, in order of id", r.resources)
+	serve(r, http.MethodGet, inEnv+"/resources", "resources", "Resources, in order of id",
+		r.resources)
 	serve(r, http.MethodGet, inEnv+"/actions", "actions", "What was done, newest first", r.actions)
-	serve(r, http.MethodGet, inEnv+"/versions", "versions", "Versions, ascending", func(ctx context.Context, i *listIn) (*out[Page[Version]], error) {
-		return r.versions(ctx, i.Env, i.Paging)
-	})
-	serve(r, http.MethodGet, inEnv+"/agents", "agents", "Agents, by name", func(ctx context.Context, i *listIn) (*out[Page[Agent]], error) {
-		list, err := r.s.Agents(ctx, i.Env)
-		return pageOf(list, i.Paging, err)
-	})
-	serve(r, http.MethodGet, inEnv+"/parameters", "parameters", "Parameters, by name", func(ctx context.Context, i *listIn) (*out[Page[state.Parameter]], error) {
-		list, err := r.s.Parameters(ctx, i.Env, false)
-		return pageOf(list, i.Paging, err)
-	})
-	serve(r, http.MethodGet, inEnv+"/facts", "facts", "Facts, by resource and name", func(ctx context.Context, i *listIn) (*out[Page[state.Parameter]], error) {
-		list, err := r.s.Parameters(ctx, i.Env, true)
-		return pageOf(list, i.Paging, err)
-	})
+	serve(r, http.MethodGet, inEnv+"/versions", "versions", "Versions, ascending",
+		func(ctx context.Context, i *listIn) (*out[Page[Version]], error) {
+			return r.versions(ctx, i.Env, i.Paging)
+		})
+	serve(r, http.MethodGet, inEnv+"/agents", "agents", "Agents, by name",
+		func(ctx context.Context, i *listIn) (*out[Page[Agent]], error) {
+			list, err := r.s.Agents(ctx, i.Env)
+			return pageOf(list, i.Paging, err)
+		})
+	serve(r, http.MethodGet, inEnv+"/parameters", "parameters", "Parameters, by name",
+		func(ctx context.Context, i *listIn) (*out[Page[state.Parameter]], error) {
+			list, err := r.s.Parameters(ctx, i.Env, false)
+			return pageOf(list, i.Paging, err)
+		})
+	serve(r, http.MethodGet, inEnv+"/facts", "facts", "Facts, by resource and name",
+		func(ctx context.Context, i *listIn) (*out[Page[state.Parameter]], error) {
+			list, err := r.s.Parameters(ctx, i.Env, true)
+			return pageOf(list, i.Paging, err)
+		})
 }
 
 // versions pages by number, since old versions are removed.
@@ -204,8 +210,10 @@ type actionsIn struct {
 }
 
 func (r *routes) actions(ctx context.Context, i *actionsIn) (*out[Page[Action]], error) {
-	q := ActionQuery{Resource: resource.ID(i.Resource), Agent: i.Agent, Version: i.Version, Action: state.ActionKind(i.Action), Outcome: state.Status(i.Outcome),
-		After: i.After, Before: i.Cursor, Since: i.Since, Until: i.Until, Level: levelOf(i.Level), Text: i.Text, Notable: i.Notable, Limit: min(max(i.Limit.Limit, 1), maxPage)}
+	q := ActionQuery{Resource: resource.ID(i.Resource), Agent: i.Agent, Version: i.Version,
+		Action: state.ActionKind(i.Action), Outcome: state.Status(i.Outcome),
+		After: i.After, Before: i.Cursor, Since: i.Since, Until: i.Until, Level: levelOf(i.Level),
+		Text: i.Text, Notable: i.Notable, Limit: min(max(i.Limit.Limit, 1), maxPage)}
 	found, next, err := r.s.actionsPage(ctx, i.Env, q)
 	if err != nil {
 		return nil, problemOf(err)
@@ -226,33 +234,38 @@ func (r *routes) actions(ctx context.Context, i *actionsIn) (*out[Page[Action]],
 }
 
 func (r *routes) single() {
-	serve(r, http.MethodGet, "/v1/types/{name}", "type", "One resource type", func(ctx context.Context, i *struct {
-		Name string `path:"name" minLength:"1" maxLength:"1000" pattern:"^[A-Za-z0-9_:]+$"`
-	}) (*out[Type], error) {
-		t, ok := r.s.Engine.Types.Type(i.Name)
-		if !ok {
-			return nil, problemOf(UnknownType(i.Name, r.s.Engine.Types.Nearest(i.Name)))
-		}
-		return answer(typeOf(t), nil)
-	})
-	serve(r, http.MethodGet, "/v1/environments", "environments", "Names of environments", func(ctx context.Context, g *Paging) (*out[Page[string]], error) {
-		list, err := r.s.Environments(ctx)
-		return pageOf(list, *g, err)
-	})
-	serve(r, http.MethodGet, inEnv+"/progress", "progress", "How far it is", func(ctx context.Context, i *InEnvironment) (*out[Progress], error) {
-		return answer(r.s.Progress(ctx, i.Env))
-	})
-	serve(r, http.MethodGet, inEnv+"/health", "health", "What is not well, causes first", func(ctx context.Context, i *InEnvironment) (*out[Health], error) {
-		t, err := r.s.Health(ctx, i.Env)
-		t.bound()
-		return answer(t, err)
-	})
-	serve(r, http.MethodGet, inEnv+"/resource", "resource", "One resource", func(ctx context.Context, i *struct {
-		InEnvironment
-		ID string `query:"id" required:"true" minLength:"1" maxLength:"4096"`
-	}) (*out[Detail], error) {
-		return answer(r.s.Resource(ctx, i.Env, resource.ID(i.ID)))
-	})
+	serve(r, http.MethodGet, "/v1/types/{name}", "type", "One resource type",
+		func(ctx context.Context, i *struct {
+			Name string `path:"name" minLength:"1" maxLength:"1000" pattern:"^[A-Za-z0-9_:]+$"`
+		}) (*out[Type], error) {
+			t, ok := r.s.Engine.Types.Type(i.Name)
+			if !ok {
+				return nil, problemOf(UnknownType(i.Name, r.s.Engine.Types.Nearest(i.Name)))
+			}
+			return answer(typeOf(t), nil)
+		})
+	serve(r, http.MethodGet, "/v1/environments", "environments", "Names of environments",
+		func(ctx context.Context, g *Paging) (*out[Page[string]], error) {
+			list, err := r.s.Environments(ctx)
+			return pageOf(list, *g, err)
+		})
+	serve(r, http.MethodGet, inEnv+"/progress", "progress", "How far it is",
+		func(ctx context.Context, i *InEnvironment) (*out[Progress], error) {
+			return answer(r.s.Progress(ctx, i.Env))
+		})
+	serve(r, http.MethodGet, inEnv+"/health", "health", "What is not well, causes first",
+		func(ctx context.Context, i *InEnvironment) (*out[Health], error) {
+			t, err := r.s.Health(ctx, i.Env)
+			t.bound()
+			return answer(t, err)
+		})
+	serve(r, http.MethodGet, inEnv+"/resource", "resource", "One resource",
+		func(ctx context.Context, i *struct {
+			InEnvironment
+			ID string `query:"id" required:"true" minLength:"1" maxLength:"4096"`
+		}) (*out[Detail], error) {
+			return answer(r.s.Resource(ctx, i.Env, resource.ID(i.ID)))
+		})
 }
 
 // maxNamed is how many ids an answer names of those that are not done because of something.
@@ -270,7 +283,8 @@ func (t *Health) bound() {
 
 // UnknownType is the error for a type that is not known; near is a name like it, or "".
 func UnknownType(name, near string) error {
-	e := fault.New(fault.NotFound, "", "unknown type %q", name).WithHint("`southbound types` lists them")
+	e := fault.New(fault.NotFound, "", "unknown type %q", name).
+		WithHint("`southbound types` lists them")
 	if near != "" {
 		e = e.WithHint("did you mean %q?", near)
 	}
@@ -278,7 +292,8 @@ func UnknownType(name, near string) error {
 }
 
 func levelOf(s string) provider.Level {
-	for _, l := range []provider.Level{provider.LevelDebug, provider.LevelInfo, provider.LevelWarning, provider.LevelError} {
+	for _, l := range []provider.Level{provider.LevelDebug, provider.LevelInfo,
+		provider.LevelWarning, provider.LevelError} {
 		if strings.EqualFold(string(l), s) {
 			return l
 		}

@@ -151,9 +151,12 @@ func (s *resources) Progress(ctx context.Context, env string) (Progress, error) 
 
 // ProgressOf writes the engine's counters as those of the API.
 func ProgressOf(env string, p deploy.Progress) Progress {
-	out := Progress{Environment: env, Released: p.Env.Released, Last: p.Env.Last, Releasing: p.Env.Releasing, Halted: p.Env.Halted, Counts: p.Counts,
-		Scheduled: p.Scheduled, Left: p.Left, Running: orEmpty(p.Running[:min(len(p.Running), maxRunning)]), RunningCount: len(p.Running), Lanes: orEmpty(p.Lanes),
-		Held: sortedKeys(p.Held), Paused: sortedKeys(p.Paused), Outbox: p.Outbox}
+	out := Progress{Environment: env, Released: p.Env.Released, Last: p.Env.Last,
+		Releasing: p.Env.Releasing, Halted: p.Env.Halted, Counts: p.Counts,
+		Scheduled: p.Scheduled, Left: p.Left,
+		Running: orEmpty(p.Running[:min(len(p.Running), maxRunning)]), RunningCount: len(p.Running),
+		Lanes: orEmpty(p.Lanes),
+		Held:  sortedKeys(p.Held), Paused: sortedKeys(p.Paused), Outbox: p.Outbox}
 	if out.Counts == nil {
 		out.Counts = map[state.Status]int{}
 	}
@@ -180,7 +183,9 @@ func timeOrNil(t time.Time) *time.Time {
 }
 
 // Resources implements Home.
-func (s *resources) Resources(ctx context.Context, env string, filter []string, f func(*Resource) error) error {
+func (s *resources) Resources(
+	ctx context.Context, env string, filter []string, f func(*Resource) error,
+) error {
 	parsed, err := state.ParseFilter(filter)
 	if err != nil {
 		return err
@@ -199,8 +204,10 @@ func (s *resources) Resources(ctx context.Context, env string, filter []string, 
 }
 
 func resourceOf(r *state.Row, running map[resource.ID]bool) Resource {
-	l := Resource{ID: r.ID, Type: r.ID.Type(), Agent: r.ID.Agent(), Status: r.Status(), Compliance: r.Compliance, LastRun: r.LastRun, Blocked: r.Blocked,
-		Deploying: running[r.ID], Version: r.Version, Hash: r.Hash, Reason: r.Reason, LastAction: r.LastAction}
+	l := Resource{ID: r.ID, Type: r.ID.Type(), Agent: r.ID.Agent(), Status: r.Status(),
+		Compliance: r.Compliance, LastRun: r.LastRun, Blocked: r.Blocked,
+		Deploying: running[r.ID], Version: r.Version, Hash: r.Hash, Reason: r.Reason,
+		LastAction: r.LastAction}
 	if l.Deploying {
 		l.Status = state.StatusDeploying
 	}
@@ -243,7 +250,8 @@ func (s *resources) Resource(ctx context.Context, env string, id resource.ID) (D
 	if err != nil {
 		return Detail{}, err
 	}
-	d := Detail{Resource: resourceOf(&row, running), Requires: orEmpty(requires), RequiredBy: orEmpty(dependants), Causes: orEmpty(row.Causes),
+	d := Detail{Resource: resourceOf(&row, running), Requires: orEmpty(requires),
+		RequiredBy: orEmpty(dependants), Causes: orEmpty(row.Causes),
 		NextAt: timeOrNil(row.NextAt), Attempts: row.Attempts}
 	if len(actions) > 0 {
 		d.Last = &actions[0]
@@ -267,7 +275,8 @@ func (s *versions) Versions(ctx context.Context, env string) ([]Version, error) 
 }
 
 func versionOf(v *state.Version, released int) Version {
-	return Version{v.Number, v.At.UTC(), v.Resources, v.Number == released, v.Base > 0, v.Pack, v.Digest, Origin(v.Origin)}
+	return Version{v.Number, v.At.UTC(), v.Resources, v.Number == released, v.Base > 0, v.Pack,
+		v.Digest, Origin(v.Origin)}
 }
 
 // Agents implements Home.
@@ -285,7 +294,8 @@ func (s *agents) Agents(ctx context.Context, env string) ([]Agent, error) {
 	out := make([]Agent, 0, len(agents))
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
 		g := agents[name]
-		out = append(out, Agent{name, g.Transport, max(g.Lanes, 1), g.Paused, unserved[name].Milliseconds()})
+		out = append(out, Agent{name, g.Transport, max(g.Lanes, 1), g.Paused,
+			unserved[name].Milliseconds()})
 	}
 	return out, nil
 }
@@ -305,9 +315,12 @@ func TypesOf(r *schema.Registry) []Type {
 }
 
 func typeOf(t *schema.Compiled) Type {
-	l := Type{Name: t.Name, Description: t.Description, Features: orEmpty(t.Features), Providers: providersOf(t), Transports: t.Over(), Attributes: []Attribute{}}
+	l := Type{Name: t.Name, Description: t.Description, Features: orEmpty(t.Features),
+		Providers: providersOf(t), Transports: t.Over(), Attributes: []Attribute{}}
 	for _, at := range t.Attributes {
-		l.Attributes = append(l.Attributes, Attribute{at.Name, at.Type, cmp.Or(string(at.Behaviour), "property"), at.Default, at.Description, at.Sensitive})
+		l.Attributes = append(l.Attributes,
+			Attribute{at.Name, at.Type, cmp.Or(string(at.Behaviour), "property"), at.Default,
+				at.Description, at.Sensitive})
 	}
 	if text, err := typefile.JSON(&t.Type); err == nil {
 		var compact bytes.Buffer

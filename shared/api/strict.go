@@ -38,7 +38,8 @@ func strict() map[string]huma.Format {
 					return err
 				}
 			}
-			return json.Unmarshal(data, v, json.RejectUnknownMembers(true), json.WithUnmarshalers(whole))
+			return json.Unmarshal(data, v, json.RejectUnknownMembers(true),
+				json.WithUnmarshalers(whole))
 		},
 	}
 	return map[string]huma.Format{"application/json": f, "json": f}
@@ -168,13 +169,16 @@ func noSuch(mux *http.ServeMux) http.Handler {
 			}
 		}
 		if len(allowed) == 0 {
-			writeProblem(w, problemOf(fault.New(fault.NotFound, "", "there is no such address").WithHint("GET /openapi.json describes what there is")))
+			writeProblem(w,
+				problemOf(fault.New(fault.NotFound, "", "there is no such address").
+					WithHint("GET /openapi.json describes what there is")))
 			return
 		}
 		methods := strings.Join(allowed, ", ")
 		w.Header().Set("Allow", methods)
-		writeProblem(w, problemWith(http.StatusMethodNotAllowed, Failure{Kind: fault.Usage, Message: "this address is not asked with that method",
-			Hint: "use " + methods, Problems: []Wrong{}}))
+		writeProblem(w, problemWith(http.StatusMethodNotAllowed,
+			Failure{Kind: fault.Usage, Message: "this address is not asked with that method",
+				Hint: "use " + methods, Problems: []Wrong{}}))
 	})
 }
 
@@ -193,6 +197,7 @@ type patient struct {
 
 // Read implements io.Reader.
 func (p patient) Read(b []byte) (int, error) {
-	_ = p.rc.SetReadDeadline(time.Now().Add(silentTime)) // where it cannot be set, who serves has limits of its own
-	return p.ReadCloser.Read(b)                          // io.EOF must stay itself
+	// where it cannot be set, who serves has limits of its own
+	_ = p.rc.SetReadDeadline(time.Now().Add(silentTime))
+	return p.ReadCloser.Read(b) // io.EOF must stay itself
 }

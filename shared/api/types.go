@@ -35,8 +35,10 @@ const maxRunning = 20
 
 // Statuses returns all statuses, in the order in which people want to see them.
 func Statuses() []state.Status {
-	return []state.Status{state.StatusFailed, state.StatusUnavailable, state.StatusSkipped, state.StatusBlocked, state.StatusUndefined,
-		state.StatusDeploying, state.StatusAvailable, state.StatusNonCompliant, state.StatusOrphaned, state.StatusDeployed}
+	return []state.Status{state.StatusFailed, state.StatusUnavailable, state.StatusSkipped,
+		state.StatusBlocked, state.StatusUndefined,
+		state.StatusDeploying, state.StatusAvailable, state.StatusNonCompliant,
+		state.StatusOrphaned, state.StatusDeployed}
 }
 
 // ByStatus returns the number of resources of every status, also of those that no resource has.

@@ -28,7 +28,8 @@ func TestWaiting(t *testing.T) {
 	}
 	for _, home := range []api.Home{w.service, c} {
 		for env, want := range map[string]map[string]string{"e": want, "other": nil} {
-			if p, err := home.Progress(t.Context(), env); err != nil || !maps.Equal(p.Waiting, want) {
+			if p, err := home.Progress(t.Context(), env); err != nil ||
+				!maps.Equal(p.Waiting, want) {
 				t.Errorf("%T of %s: %v, %v, want %v", home, env, err, p.Waiting, want)
 			}
 		}
@@ -60,7 +61,8 @@ func TestResourceWaits(t *testing.T) {
 		}
 	}
 	lane := func(agent string) {
-		_, err := w.service.Engine.RunLane(t.Context(), "e", agent+"/0", time.Now().Add(time.Minute))
+		_, err := w.service.Engine.RunLane(t.Context(), "e", agent+"/0",
+			time.Now().Add(time.Minute))
 		do(err)
 	}
 	wants(0, "")

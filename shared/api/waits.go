@@ -13,7 +13,8 @@ import (
 
 // waitsFor says why something that is scheduled is not done yet, as far as the state tells and,
 // where the agent is served in this process, what serves it; "" when it is about to be.
-func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row, requires []resource.ID,
+func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row,
+	requires []resource.ID,
 	running map[resource.ID]bool) (string, error) {
 	if row.Ticket == 0 && !running[row.ID] {
 		return "", nil
@@ -42,7 +43,8 @@ func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row, re
 		switch unserved := time.Duration(a.UnservedMS) * time.Millisecond; {
 		case a.Name != agent:
 		case a.Paused:
-			return fmt.Sprintf("agent %s is paused; `southbound resume %s` goes on", agent, agent), nil
+			return fmt.Sprintf("agent %s is paused; `southbound resume %s` goes on", agent,
+				agent), nil
 		case unserved > 0:
 			return unservedText(agent, unserved, run.Coded(row)), nil
 		}
@@ -59,8 +61,9 @@ func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row, re
 func unservedText(agent string, unserved time.Duration, coded bool) string {
 	text := fmt.Sprintf("nobody serves agent %s for %s", agent, unserved.Round(time.Second))
 	if coded {
-		text += fmt.Sprintf("; its handler is Python code: `southbound agent run %s` serves it, on a "+
-			"machine with Python and what the project needs", agent)
+		text += fmt.Sprintf(
+			"; its handler is Python code: `southbound agent run %s` serves it, on a "+
+				"machine with Python and what the project needs", agent)
 	}
 	return text
 }

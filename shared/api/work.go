@@ -208,7 +208,8 @@ func (w *working) recordSlice(
 		r.Idle = 0
 	} else if r.Idle++; r.Idle > maxIdle {
 		return w.end(ctx, jobEnd{}, fault.New(fault.Timeout, "compare with reality",
-			"nothing could be compared for a long time: what is left is busy, or cannot be read in %s", defaultWork).
+			"nothing could be compared for a long time: what is left is busy, or cannot be "+
+				"read in %s", defaultWork).
 			WithHint("`southbound status` shows what is under way"))
 	}
 	r.Worker, r.Starts, r.Alive = "", 0, time.Time{}
