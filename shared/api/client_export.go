@@ -26,7 +26,7 @@ func (c *Client) Known(
 	ctx context.Context, env, fingerprint string,
 ) (deploy.Exported, bool, error) {
 	var k KnownDone
-	err := c.callExport(ctx, http.MethodPost, envPath(env, "known"),
+	err := c.callExport(ctx, http.MethodPost, envPath(env, "exports/lookup"),
 		map[string]string{"fingerprint": fingerprint}, &k)
 	if err != nil || !k.Known || k.Exported == nil {
 		return deploy.Exported{}, false, err

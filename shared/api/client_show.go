@@ -74,7 +74,7 @@ func (c *Client) Resources(
 // Resource implements Home.
 func (c *Client) Resource(ctx context.Context, env string, id resource.ID) (Detail, error) {
 	return ask[Detail](ctx, c.connection, http.MethodGet,
-		envPath(env, "resource?")+url.Values{"id": {string(id)}}.Encode(), nil)
+		envPath(env, "resources/"+segment(string(id))), nil)
 }
 
 // Versions implements Home.
@@ -113,8 +113,8 @@ func (c *Client) ParameterHistory(
 	ctx context.Context, env, name string,
 ) ([]state.ParameterChange, error) {
 	var out []state.ParameterChange
-	err := each(ctx, c.connection, envPath(env, "parameter/history"),
-		url.Values{"name": {name}, "limit": {strconv.Itoa(maxPage)}},
+	err := each(ctx, c.connection, parameterPath(env, name)+history,
+		url.Values{"limit": {strconv.Itoa(maxPage)}},
 		func(p *state.ParameterChange) error {
 			out = append(out, *p)
 			return nil
@@ -136,7 +136,7 @@ func (c *Client) DeleteParameter(ctx context.Context, env, name string) error {
 }
 
 func parameterPath(env, name string) string {
-	return envPath(env, "parameter?") + url.Values{"name": {name}}.Encode()
+	return envPath(env, "parameters/"+segment(name))
 }
 
 // Actions implements Home.
@@ -212,7 +212,7 @@ func (c *Client) Halt(ctx context.Context, env string, halted bool) error {
 
 // Prune implements Home.
 func (c *Client) Prune(ctx context.Context, env string, remove bool) ([]Pruned, error) {
-	out, err := ask[prunedAgents](ctx, c.connection, http.MethodPost, envPath(env, "prune"),
+	out, err := ask[prunedAgents](ctx, c.connection, http.MethodPost, envPath(env, "agents/prune"),
 		map[string]bool{"remove": remove})
 	return out.Agents, err
 }

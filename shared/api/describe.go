@@ -36,6 +36,7 @@ func (r *routes) document() {
 	r.security(doc, byID["discover"])
 	across(schemas.Map(), byID["resources"])
 	mayBeNull(schemas.Map())
+	notSlash(schemas.Map(), byID)
 	link(byID)
 }
 
@@ -141,6 +142,26 @@ func filter(s *huma.Schema, say func(*huma.Schema, string, any)) {
 	s.Nullable = false
 	say(s.Items, "anyOf", terms)
 	say(s, "allOf", once)
+}
+
+// notSlash says that no parameter is named by a slash alone, which no path can have for a segment.
+func notSlash(schemas map[string]*huma.Schema, ops map[string]*huma.Operation) {
+	rule := map[string]any{"not": map[string]any{"const": "/"}}
+	if s := schemas["SettingItem"]; s != nil {
+		s.Properties["id"].Extensions = rule
+	}
+	for _, id := range []string{"parameter", "parameterHistory", "setParameter", "deleteParameter",
+		"knownParameter", "setKnownParameter", "deleteKnownParameter"} {
+		op := ops[id]
+		if op == nil { // only exports are served
+			continue
+		}
+		for _, p := range op.Parameters {
+			if p.In == "path" && p.Name != "env" {
+				p.Schema.Extensions = rule
+			}
+		}
+	}
 }
 
 // link says where values of answers lead to. From the first item of a list, since a link cannot

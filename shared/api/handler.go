@@ -49,7 +49,7 @@ func handler(s *Service, all bool) http.Handler {
 	}
 	r.document()
 	mux.Handle("/", noSuch(mux))
-	return conditional(mux)
+	return conditional(oneSegment(mux))
 }
 
 // routes registers what can be asked for.

@@ -37,7 +37,7 @@ type dryRunAsked struct {
 // InNamed is what a request about a parameter has.
 type InNamed struct {
 	InEnvironment
-	Name string `query:"name" required:"true" minLength:"1" maxLength:"4096"`
+	Name string `path:"name" minLength:"1" maxLength:"4096"`
 }
 
 func (r *routes) acts() {
@@ -89,7 +89,7 @@ func (r *routes) acts() {
 		}) (*out[Done], error) {
 			return answer(Done{true}, r.s.Halt(ctx, i.Env, i.Body.Halted))
 		})
-	serve(r, http.MethodPost, inEnv+"/gc", "collect",
+	serve(r, http.MethodPost, inEnv+"/gc", "collectGarbage",
 		"Remove old versions, actions and unused files", func(ctx context.Context, i *struct {
 			InEnvironment
 			Body struct {
@@ -98,7 +98,7 @@ func (r *routes) acts() {
 		}) (*out[deploy.Collected], error) {
 			return answer(r.s.Collect(ctx, i.Env, time.Duration(i.Body.GraceMS)*time.Millisecond))
 		})
-	serve(r, http.MethodPost, inEnv+"/prune", "prune",
+	serve(r, http.MethodPost, inEnv+"/agents/prune", "pruneAgents",
 		"Show or remove what was made for agents that are not needed any more",
 		func(ctx context.Context, i *struct {
 			InEnvironment
@@ -117,12 +117,18 @@ type prunedAgents struct {
 	Agents []Pruned `json:"agents"`
 }
 
+// Where one parameter is, and what leads from there to what became of it.
+const (
+	oneParameter = inEnv + "/parameters/{name}"
+	history      = "/history"
+)
+
 func (r *routes) parameters() {
-	serve(r, http.MethodGet, inEnv+"/parameter", "parameter", "One parameter",
+	serve(r, http.MethodGet, oneParameter, "parameter", "One parameter",
 		func(ctx context.Context, i *InNamed) (*out[state.Parameter], error) {
 			return answer(r.s.Parameter(ctx, i.Env, i.Name))
 		})
-	serve(r, http.MethodGet, inEnv+"/parameter/history", "parameterHistory",
+	serve(r, http.MethodGet, oneParameter+history, "parameterHistory",
 		"What became of a parameter, newest first", func(ctx context.Context, i *struct {
 			InNamed
 			Paging
@@ -130,17 +136,17 @@ func (r *routes) parameters() {
 			list, err := r.s.ParameterHistory(ctx, i.Env, i.Name)
 			return pageOf(list, i.Paging, err)
 		})
-	serve(r, http.MethodPut, inEnv+"/parameter", "setParameter", "Set a parameter",
+	serve(r, http.MethodPut, oneParameter, "setParameter", "Set a parameter",
 		func(ctx context.Context, i *struct {
 			InEnvironment
-			Name string `query:"name" required:"true" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$"`
+			Name string `path:"name" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$"`
 			Body struct {
 				Value string `json:"value"`
 			}
 		}) (*out[state.Parameter], error) {
 			return answer(r.s.SetParameter(ctx, i.Env, i.Name, i.Body.Value))
 		})
-	serve(r, http.MethodDelete, inEnv+"/parameter", "deleteParameter", "Delete a parameter",
+	serve(r, http.MethodDelete, oneParameter, "deleteParameter", "Delete a parameter",
 		func(ctx context.Context, i *InNamed) (*out[Done], error) {
 			return answer(Done{true}, r.s.DeleteParameter(ctx, i.Env, i.Name))
 		})

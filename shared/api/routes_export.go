@@ -69,7 +69,8 @@ func large(op *huma.Operation) { op.MaxBodyBytes = maxBundle }
 const inEnv = "/v1/environments/{env}"
 
 func (r *routes) exports() {
-	serve(r, http.MethodPost, inEnv+"/known", "known", "Whether inputs are what is released",
+	serve(r, http.MethodPost, inEnv+"/exports/lookup", "lookupExport",
+		"Whether the inputs with this fingerprint are what is released",
 		func(ctx context.Context, i *struct {
 			InEnvironment
 			Body struct {

@@ -259,10 +259,10 @@ func (r *routes) single() {
 			t.bound()
 			return answer(t, err)
 		})
-	serve(r, http.MethodGet, inEnv+"/resource", "resource", "One resource",
+	serve(r, http.MethodGet, inEnv+"/resources/{id}", "resource", "One resource",
 		func(ctx context.Context, i *struct {
 			InEnvironment
-			ID string `query:"id" required:"true" minLength:"1" maxLength:"4096"`
+			ID string `path:"id" minLength:"1" maxLength:"4096"`
 		}) (*out[Detail], error) {
 			return answer(r.s.Resource(ctx, i.Env, resource.ID(i.ID)))
 		})

@@ -56,9 +56,9 @@ func TestRoundTrip(t *testing.T) {
 	client := &http.Client{Transport: &sigv4.Transport{Region: "eu-west-1", Credentials: creds, Now: func() time.Time { return at }}}
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "/", ""},
-		{"GET", "/v1/environments/e/resource?id=fs%3A%3AFile%5Ba%2Cpath%3D%2Fx%20y%5D&b=1&a=2", ""},
+		{"GET", "/v1/environments/e/resources/fs%3A%3AFile%5Ba%2Cpath%3D%2Fx%20y%5D?b=1&a=2", ""},
 		{"POST", "/v1/environments/e/deploy", `{"filter":["agent=a"]}`},
-		{"PUT", "/v1/environments/e/parameter?name=a%2Fb", `{"value":"ö"}`},
+		{"PUT", "/v1/environments/e/parameters/a%2Fb?name=a%2Fb", `{"value":"ö"}`},
 	} {
 		req, err := http.NewRequestWithContext(context.Background(), c.method, server.URL+c.path, strings.NewReader(c.body))
 		if err != nil {

@@ -115,6 +115,9 @@ func CheckParameterName(name string) error {
 	switch {
 	case name == "":
 		return fault.New(fault.Invalid, "set parameter", "a parameter needs a name")
+	case name == "/": // no path of a URL has it for a segment
+		return fault.New(fault.Invalid, "set parameter", "a slash alone is not a valid name of a parameter").
+			WithHint("use letters, digits and signs")
 	case utf8.RuneCountInString(name) > maxParameterName:
 		return fault.New(
 			fault.Invalid,

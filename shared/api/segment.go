@@ -1,0 +1,61 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// segment escapes a name as one segment of a path. All but what RFC 3986 calls unreserved is
+// escaped, since that is what a signature of the path is made of, and a name of dots is too:
+// otherwise it means a folder.
+func segment(name string) string {
+	if strings.Trim(name, ".") == "" {
+		return strings.ReplaceAll(name, ".", "%2E")
+	}
+	return strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
+}
+
+// oneSegment lets ids of resources and names of parameters have slashes in a path: people write them
+// as they are, and gateways hand on a path in which %2F has become a slash.
+func oneSegment(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if u := joined(r.URL); u != nil {
+			other := *r
+			other.URL = u
+			r = &other
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// joined returns an address in which the slashes of an id or a name are escaped; nil if they are.
+// What ends in /history is taken for the history of a parameter, if its slashes are not escaped.
+func joined(u *url.URL) *url.URL {
+	path := strings.SplitN(u.EscapedPath(), "/", 6) // "", v1, environments, NAME, resources, ID
+	if len(path) < 6 || path[1] != "v1" || path[2] != "environments" {
+		return nil
+	}
+	name, end := path[5], ""
+	switch path[4] {
+	case "resources":
+	case "parameters":
+		if whole, is := strings.CutSuffix(name, history); is {
+			name, end = whole, history
+		}
+	default:
+		return nil
+	}
+	if !strings.Contains(name, "/") {
+		return nil
+	}
+	path[5] = strings.ReplaceAll(name, "/", "%2F") + end
+	raw := strings.Join(path, "/")
+	plain, err := url.PathUnescape(raw)
+	if err != nil { // the path is escaped as it should be, so it never is
+		return nil
+	}
+	out := *u
+	out.Path, out.RawPath = plain, raw
+	return &out
+}
