@@ -66,6 +66,9 @@ type Options struct {
 }
 
 // Context is handed to a handler for one run on one resource. It is not kept after the call.
+//
+// Large: it is all that a handler has of the program that calls it, a method for each thing that it
+// may ask or report; handed over in parts, every capability would take several of them.
 type Context struct {
 	context.Context
 	host  Host
@@ -84,7 +87,8 @@ type runState struct {
 
 // NewContext returns a context for one run.
 func NewContext(ctx context.Context, host Host, opts Options) *Context {
-	return &Context{Context: ctx, host: host, opts: opts, run: &runState{known: maps.Clone(opts.Known)}}
+	return &Context{Context: ctx, host: host, opts: opts,
+		run: &runState{known: maps.Clone(opts.Known)}}
 }
 
 // With returns a copy that uses ctx for cancellation.

@@ -28,7 +28,7 @@ func batch(e *env) error {
 	}
 	// Every second exists already, so that batches are mixed.
 	for _, place := range []*env{e, single} {
-		all, err := place.all()
+		all, err := allStates(place)
 		if err != nil {
 			return err
 		}
@@ -42,15 +42,16 @@ func batch(e *env) error {
 		name   string
 		change map[string]any
 		purged bool
-	}{{"create", nil, false}, {"update", firstOf(e.Updates), false}, {"purge", nil, true}, {"create again", nil, false}} {
-		if err := e.round(single, round.change, round.purged); err != nil {
+	}{{"create", nil, false}, {"update", firstOf(e.Updates), false}, {"purge", nil,
+		true}, {"create again", nil, false}} {
+		if err := batchRound(e, single, round.change, round.purged); err != nil {
 			return fmt.Errorf("%s: %w", round.name, err)
 		}
 	}
-	if err := e.batchStopped(); err != nil {
+	if err := batchStopped(e); err != nil {
 		return err
 	}
-	return e.batchRefused()
+	return batchRefused(e)
 }
 
 func firstOf(updates []map[string]any) map[string]any {
@@ -60,18 +61,18 @@ func firstOf(updates []map[string]any) map[string]any {
 	return updates[0]
 }
 
-// round brings all resources to a state, here as a batch, there one by one, and compares what came
-// of it.
-func (e *env) round(single *env, change map[string]any, purge bool) error {
-	here, err := e.states(change, purge)
+// batchRound brings all resources to a state, here as a batch, there one by one, and compares what
+// came of it.
+func batchRound(e *env, single *env, change map[string]any, purge bool) error {
+	here, err := batchStates(e, change, purge)
 	if err != nil {
 		return err
 	}
-	there, err := single.states(change, purge)
+	there, err := batchStates(single, change, purge)
 	if err != nil {
 		return err
 	}
-	items, err := e.decideAll(here)
+	items, err := decideAll(e, here)
 	if err != nil {
 		return err
 	}
@@ -81,14 +82,15 @@ func (e *env) round(single *env, change map[string]any, purge bool) error {
 			return err
 		}
 		if did != items[i].Change {
-			return fmt.Errorf("resource %d: the batch would do %q, a single call did %q", i+1, items[i].Change, did)
+			return fmt.Errorf("resource %d: the batch would do %q, a single call did %q", i+1,
+				items[i].Change, did)
 		}
 	}
-	if err := e.applyAll(items); err != nil {
+	if err := applyAll(e, items); err != nil {
 		return err
 	}
 	for _, r := range here {
-		if err := e.converged(r); err != nil {
+		if err := checkConverged(e, r); err != nil {
 			return fmt.Errorf("after the batch: %w", err)
 		}
 	}
@@ -96,11 +98,11 @@ func (e *env) round(single *env, change map[string]any, purge bool) error {
 	if err != nil {
 		return err
 	}
-	return e.unchanged(want, "the batch, compared with single calls,")
+	return checkUnchanged(e, want, "the batch, compared with single calls,")
 }
 
-// states returns all resources with a change, which only the first may take, laid over.
-func (e *env) states(change map[string]any, purge bool) ([]provider.Resource, error) {
+// batchStates returns all resources with a change, which only the first may take, laid over.
+func batchStates(e *env, change map[string]any, purge bool) ([]provider.Resource, error) {
 	var out []provider.Resource
 	for i, attrs := range append([]map[string]any{e.Attributes}, e.Others...) {
 		layer := map[string]any{}
@@ -119,10 +121,11 @@ func (e *env) states(change map[string]any, purge bool) ([]provider.Resource, er
 
 // decideAll reads all as a batch, compares each reading with a single one, and returns what is to
 // be done.
-func (e *env) decideAll(rs []provider.Resource) ([]provider.BatchChange, error) {
+func decideAll(e *env, rs []provider.Resource) ([]provider.BatchChange, error) {
 	reads := make([]provider.BatchRead, len(rs))
 	for i, r := range rs {
-		reads[i] = provider.BatchRead{Context: e.context(r, false), ReadRequest: provider.ReadRequest{Resource: r}}
+		reads[i] = provider.BatchRead{Context: e.context(r, false),
+			ReadRequest: provider.ReadRequest{Resource: r}}
 	}
 	var got []provider.Reading
 	if b, ok := provider.As[provider.BatchReader](e.handler); ok {
@@ -138,7 +141,8 @@ func (e *env) decideAll(rs []provider.Resource) ([]provider.BatchChange, error) 
 		if got = read(e.ctx); len(got) != len(rs) {
 			return nil, fmt.Errorf("%d readings of %d", len(got), len(rs))
 		}
-		if err := e.cutShort(func(ctx context.Context) int { return len(read(ctx)) }, len(rs)); err != nil {
+		if err := cutShort(e, func(ctx context.Context) int { return len(read(ctx)) },
+			len(rs)); err != nil {
 			return nil, err
 		}
 	}
@@ -149,19 +153,24 @@ func (e *env) decideAll(rs []provider.Resource) ([]provider.BatchChange, error) 
 			return nil, err
 		}
 		if got != nil && (got[i].Err != nil || !reflect.DeepEqual(got[i].Observation, obs)) {
-			return nil, either(got[i].Err, fmt.Errorf("resource %d reads differently in a batch: %v, alone: %v", i+1, got[i].Observation, obs))
+			return nil,
+				either(got[i].Err,
+					fmt.Errorf("resource %d reads differently in a batch: %v, alone: %v", i+1,
+						got[i].Observation, obs))
 		}
 		change, diffs, err := e.decide(r, obs)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, provider.BatchChange{Context: e.context(r, false), Change: change, Resource: r, Observed: obs, Changes: diffs, Token: e.token()})
+		out = append(out,
+			provider.BatchChange{Context: e.context(r, false), Change: change, Resource: r,
+				Observed: obs, Changes: diffs, Token: e.token()})
 	}
 	return out, nil
 }
 
 // cutShort demands an answer for each item of a batch even when the caller gives up.
-func (e *env) cutShort(f func(ctx context.Context) int, want int) error {
+func cutShort(e *env, f func(ctx context.Context) int, want int) error {
 	ctx, cancel := context.WithCancel(e.ctx)
 	cancel()
 	if n := f(ctx); n != want {
@@ -171,7 +180,7 @@ func (e *env) cutShort(f func(ctx context.Context) int, want int) error {
 }
 
 // applyAll acts, as a batch where the handler can.
-func (e *env) applyAll(items []provider.BatchChange) error {
+func applyAll(e *env, items []provider.BatchChange) error {
 	var todo []provider.BatchChange
 	for _, item := range items {
 		if item.Change != diff.NoChange {
@@ -187,7 +196,7 @@ func (e *env) applyAll(items []provider.BatchChange) error {
 		}
 		return nil
 	}
-	got, err := e.applyBatch(b, todo)
+	got, err := applyBatch(e, b, todo)
 	if err != nil {
 		return err
 	}
@@ -205,10 +214,11 @@ func (e *env) applyAll(items []provider.BatchChange) error {
 	}
 	for i, a := range got {
 		if a.Result.Again != nil {
-			if err := e.again(a.Result.Again); err != nil {
+			if err := checkAgain(e, a.Result.Again); err != nil {
 				return fmt.Errorf("change %d: %w", i+1, err)
 			}
-			if _, err := e.applyFrom(todo[i].Resource, todo[i].Token, a.Result.Again.State); err != nil {
+			if _, err := e.applyFrom(todo[i].Resource, todo[i].Token,
+				a.Result.Again.State); err != nil {
 				return fmt.Errorf("change %d, called again: %w", i+1, err)
 			}
 		}
@@ -217,7 +227,9 @@ func (e *env) applyAll(items []provider.BatchChange) error {
 }
 
 // applyBatch hands over a batch and takes an answer for each item.
-func (e *env) applyBatch(b provider.BatchApplier, todo []provider.BatchChange) (got []provider.Applied, err error) {
+func applyBatch(
+	e *env, b provider.BatchApplier, todo []provider.BatchChange,
+) (got []provider.Applied, err error) {
 	_ = e.labelled(func() error { got = b.ApplyBatch(e.ctx, todo); return nil })
 	for _, a := range got {
 		if a.Err != nil {
@@ -230,9 +242,11 @@ func (e *env) applyBatch(b provider.BatchApplier, todo []provider.BatchChange) (
 	return got, nil
 }
 
-// creates returns the creates of all resources of a new place, where a handler makes batches of
-// them.
-func (e *env) creates() (place *env, b provider.BatchApplier, todo []provider.BatchChange, err error) {
+// batchOfCreates returns the creates of all resources of a new place, where a handler makes batches
+// of them.
+func batchOfCreates(
+	e *env,
+) (place *env, b provider.BatchApplier, todo []provider.BatchChange, err error) {
 	b, ok := provider.As[provider.BatchApplier](e.handler)
 	if !ok || e.Present {
 		return nil, nil, nil, errNotApplicable
@@ -240,21 +254,23 @@ func (e *env) creates() (place *env, b provider.BatchApplier, todo []provider.Ba
 	if place, err = e.another(); err != nil {
 		return nil, nil, nil, err
 	}
-	all, err := place.all()
+	all, err := allStates(place)
 	for _, r := range all {
-		todo = append(todo, provider.BatchChange{Context: place.context(r, false), Change: diff.Created, Resource: r, Token: place.token()})
+		todo = append(todo,
+			provider.BatchChange{Context: place.context(r, false), Change: diff.Created,
+				Resource: r, Token: place.token()})
 	}
 	return place, b, todo, err
 }
 
 // batchStopped stops batches in the middle: what was said to be done is done.
-func (e *env) batchStopped() error {
+func batchStopped(e *env) error {
 	if e.Interrupt == nil {
 		return nil
 	}
 	more := true
 	for n := 0; more && n < 2*len(e.Others)+2; n++ {
-		place, b, todo, err := e.creates()
+		place, b, todo, err := batchOfCreates(e)
 		if errors.Is(err, errNotApplicable) {
 			return nil
 		}
@@ -262,20 +278,21 @@ func (e *env) batchStopped() error {
 			return err
 		}
 		restore := place.Interrupt(n)
-		got, err := place.applyBatch(b, todo)
+		got, err := applyBatch(place, b, todo)
 		more = restore()
 		if err != nil {
 			return err
 		}
-		if err := place.asSaid(todo, got); err != nil {
+		if err := resultsAsSaid(place, todo, got); err != nil {
 			return fmt.Errorf("the batch was stopped before step %d: %w", n+1, err)
 		}
 	}
 	return nil
 }
 
-// asSaid demands that every item of a batch that was answered without an error is as it is wanted.
-func (e *env) asSaid(todo []provider.BatchChange, got []provider.Applied) error {
+// resultsAsSaid demands that every item of a batch that was answered without an error is as it is
+// wanted.
+func resultsAsSaid(e *env, todo []provider.BatchChange, got []provider.Applied) error {
 	for i, a := range got {
 		if a.Err != nil || a.Result.Again != nil {
 			continue
@@ -284,8 +301,11 @@ func (e *env) asSaid(todo []provider.BatchChange, got []provider.Applied) error 
 		if err != nil {
 			return err
 		}
-		if change, _, err := e.decide(todo[i].Resource, obs); err != nil || change != diff.NoChange {
-			return either(err, advise("give each item the answer that is its own, an error when it was not done", "item %d was answered as done, and still would be %s", i+1, change))
+		if change, _, err := e.decide(todo[i].Resource, obs); err != nil ||
+			change != diff.NoChange {
+			return either(err,
+				advise("give each item the answer that is its own, an error when it was not done",
+					"item %d was answered as done, and still would be %s", i+1, change))
 		}
 	}
 	return nil
@@ -293,12 +313,12 @@ func (e *env) asSaid(todo []provider.BatchChange, got []provider.Applied) error 
 
 // batchRefused puts a value that the handler refuses when it is alone into a batch: the others of
 // the batch are done all the same.
-func (e *env) batchRefused() error {
-	name, bad, ok := e.refusedValue()
+func batchRefused(e *env) error {
+	name, bad, ok := refusedValue(e)
 	if !ok {
 		return nil
 	}
-	place, b, todo, err := e.creates()
+	place, b, todo, err := batchOfCreates(e)
 	if errors.Is(err, errNotApplicable) {
 		return nil
 	}
@@ -310,13 +330,14 @@ func (e *env) batchRefused() error {
 		return nil // it is of no use here
 	}
 	todo[0].Resource, todo[0].Context = r, place.context(r, false)
-	got, err := place.applyBatch(b, todo)
+	got, err := applyBatch(place, b, todo)
 	if err != nil {
 		return err
 	}
 	compiled, _ := e.typ.Attribute(name)
 	if got[0].Err == nil {
-		return fmt.Errorf("%s = %s is refused alone, and not in a batch", name, shown(bad, compiled.Sensitive))
+		return fmt.Errorf("%s = %s is refused alone, and not in a batch", name,
+			shown(bad, compiled.Sensitive))
 	}
 	for i, a := range got[1:] {
 		if a.Err != nil {
@@ -324,15 +345,16 @@ func (e *env) batchRefused() error {
 				"item %d of a batch failed because item 1, with %s = %s, is refused: %w", i+2, name, shown(bad, compiled.Sensitive), a.Err)
 		}
 	}
-	return place.asSaid(todo[1:], got[1:])
+	return resultsAsSaid(place, todo[1:], got[1:])
 }
 
 // refusedValue looks for a value that the type allows and the handler refuses at creation.
-func (e *env) refusedValue() (name string, bad any, ok bool) {
-	if _, applies := provider.As[provider.BatchApplier](e.handler); !applies || e.Present || e.Lasting {
+func refusedValue(e *env) (name string, bad any, ok bool) {
+	if _, applies := provider.As[provider.BatchApplier](e.handler); !applies || e.Present ||
+		e.Lasting {
 		return "", nil, false
 	}
-	for _, a := range e.varied() {
+	for _, a := range variedAttributes(e) {
 		if a.Behaviour == schema.Parameter {
 			continue
 		}
@@ -345,7 +367,8 @@ func (e *env) refusedValue() (name string, bad any, ok bool) {
 			if err != nil {
 				continue
 			}
-			_, err = place.act(provider.BatchChange{Change: diff.Created, Resource: r, Token: place.token()}, nil)
+			_, err = place.act(provider.BatchChange{Change: diff.Created, Resource: r,
+				Token: place.token()}, nil)
 			if err != nil && provider.ClassOf(err) == provider.NeedsChange {
 				return a.Name, v, true
 			}

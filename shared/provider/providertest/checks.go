@@ -54,11 +54,13 @@ func checks() []check {
 			"let Noop only ask", noop},
 		{"neighbours", "what is done to one thing leaves the others alone",
 			"address exactly the thing that is named, by all of its naming attributes, and no list, prefix or pattern", neighbours},
-		{"in_sync", "the comparison is content with what is there, and sees a difference from both sides",
+		{"in_sync",
+			"the comparison is content with what is there, and sees a difference from both sides",
 			"let InSync say Same when what is wanted is what is there, and the same of two values whichever of them is wanted", inSync},
 		{"generate", "what follows from a resource follows from it alone",
 			"compute it from the attributes, in a fixed order (sort what comes out of maps), without clock, chance or target, and take references for what they are", generates},
-		{"together", "several attributes can be set at once, at creation and later, and one without touching the others",
+		{"together",
+			"several attributes can be set at once, at creation and later, and one without touching the others",
 			"let Create take every attribute that is given and none that is not, and Update all that differ, and only those", together},
 		{"parts", "a difference in any part of a list or a map is seen and brought about",
 			"compare and write lists and maps whole, with what is missing in one of them; where more than what is wanted is well, say so in OneWay of the case", partsOf},
@@ -88,11 +90,11 @@ func declaration(e *env) error {
 		}
 	}
 	_, err := e.want(e.Attributes)
-	return errors.Join(append(errs, e.features(), err)...)
+	return errors.Join(append(errs, checkFeatures(e), err)...)
 }
 
-// features holds what the type says that its handler can do to what it can.
-func (e *env) features() error {
+// checkFeatures holds what the type says that its handler can do to what it can.
+func checkFeatures(e *env) error {
 	can := map[string]bool{}
 	_, can["canonicalise"] = provider.As[provider.Canonicaliser](e.handler)
 	_, can["noop"] = provider.As[provider.Nooper](e.handler)
@@ -110,14 +112,15 @@ func (e *env) features() error {
 		case said && !can[feature]:
 			return advise(fix, "the type says that its handler has %s, and it has not", feature)
 		case !said && can[feature]:
-			return advise(fix, "the handler has %s, and Features of the type does not say so", feature)
+			return advise(fix, "the handler has %s, and Features of the type does not say so",
+				feature)
 		}
 	}
 	return nil
 }
 
-// made returns the first resource after it was created.
-func (e *env) made() (provider.Resource, error) {
+// madeResource returns the first resource after it was created.
+func madeResource(e *env) (provider.Resource, error) {
 	r, err := e.want(e.Attributes)
 	if err == nil {
 		_, err = e.apply(r)
@@ -131,7 +134,7 @@ func creates(e *env) error {
 		return err
 	}
 	if e.Present {
-		return e.converged(r)
+		return checkConverged(e, r)
 	}
 	obs, err := e.read(r, false)
 	if err != nil || obs.Exists {
@@ -140,11 +143,11 @@ func creates(e *env) error {
 	if err := e.expect(r, diff.Created); err != nil {
 		return err
 	}
-	return e.steady(r)
+	return checkSteady(e, r)
 }
 
-// steady demands that what nobody changes is read as the same time after time.
-func (e *env) steady(r provider.Resource) error {
+// checkSteady demands that what nobody changes is read as the same time after time.
+func checkSteady(e *env, r provider.Resource) error {
 	first, err := e.read(r, false)
 	if err != nil {
 		return err
@@ -154,7 +157,7 @@ func (e *env) steady(r provider.Resource) error {
 		if err != nil {
 			return err
 		}
-		for _, name := range e.compared() {
+		for _, name := range comparedAttributes(e) {
 			if !reflect.DeepEqual(first.Attributes[name], again.Attributes[name]) {
 				return advise("report lists and texts in an order that is always the same (sort what comes out of maps), and nothing of the clock",
 					"%s is read as %v and as %v, with nothing in between", name, first.Attributes[name], again.Attributes[name])
@@ -181,7 +184,8 @@ func createsTwice(e *env) error {
 		if !e.typ.Assigned {
 			token = e.token() // as the engine has it: the same for every try only where the target chooses the identity
 		}
-		out, err := e.act(provider.BatchChange{Change: diff.Created, Resource: r, Token: token}, nil)
+		out, err := e.act(provider.BatchChange{Change: diff.Created, Resource: r, Token: token},
+			nil)
 		if err != nil {
 			return err
 		}
@@ -189,20 +193,20 @@ func createsTwice(e *env) error {
 			return errNotApplicable // the target takes its time
 		}
 	}
-	if err := e.converged(r); err != nil || e.Lasting {
+	if err := checkConverged(e, r); err != nil || e.Lasting {
 		return err
 	}
 	if err := e.expect(purged(r), diff.Purged); err != nil {
 		return err
 	}
-	return e.unchanged(before, "creating twice and purging")
+	return checkUnchanged(e, before, "creating twice and purging")
 }
 
 func updates(e *env) error {
-	if len(e.Updates) == 0 && !e.Present && e.changeable() {
+	if len(e.Updates) == 0 && !e.Present && isChangeable(e) {
 		return lacks("Updates")
 	}
-	_, err := e.made()
+	_, err := madeResource(e)
 	if err != nil {
 		return err
 	}
@@ -224,37 +228,38 @@ func updates(e *env) error {
 		if err := e.expect(r, diff.Updated); err != nil {
 			return fmt.Errorf("update %d: %w", i+1, err)
 		}
-		if _, err := e.act(provider.BatchChange{Change: diff.Updated, Resource: r, Observed: obs, Changes: diffs}, nil); err != nil {
+		if _, err := e.act(provider.BatchChange{Change: diff.Updated, Resource: r, Observed: obs,
+			Changes: diffs}, nil); err != nil {
 			return fmt.Errorf("update %d, repeated: %w", i+1, err)
 		}
-		if err := e.converged(r); err != nil {
+		if err := checkConverged(e, r); err != nil {
 			return fmt.Errorf("update %d, repeated: %w", i+1, err)
 		}
 	}
-	if r, err = e.made(); err != nil {
+	if r, err = madeResource(e); err != nil {
 		return fmt.Errorf("back to what was there first: %w", err)
 	}
-	if err := e.converged(r); err != nil {
+	if err := checkConverged(e, r); err != nil {
 		return fmt.Errorf("back to what was there first: %w", err)
 	}
 	return nil
 }
 
-// changeable reports whether something of the type can be updated.
-func (e *env) changeable() bool {
+// isChangeable reports whether something of the type can be updated.
+func isChangeable(e *env) bool {
 	return slices.ContainsFunc(e.typ.Attributes, func(a schema.Attribute) bool {
 		return a.Behaviour == schema.Property && a.Name != provider.ProviderAttribute
 	})
 }
 
 func updateGone(e *env) error {
-	if len(e.Updates) == 0 && !e.Present && e.changeable() {
+	if len(e.Updates) == 0 && !e.Present && isChangeable(e) {
 		return lacks("Updates")
 	}
 	if len(e.Updates) == 0 || e.Present {
 		return errNotApplicable
 	}
-	if _, err := e.made(); err != nil {
+	if _, err := madeResource(e); err != nil {
 		return err
 	}
 	r, err := e.want(e.Attributes, e.Updates[0])
@@ -269,18 +274,19 @@ func updateGone(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := e.vanish(r); err != nil {
+	if err := vanish(e, r); err != nil {
 		return fmt.Errorf("vanish: %w", err)
 	}
 	if now, err := e.read(r, false); err != nil || now.Exists {
 		return either(err, fmt.Errorf("what vanished is still reported: exists = %t", now.Exists))
 	}
 	// It may fail or make the thing anew, as long as what follows converges.
-	_, _ = e.act(provider.BatchChange{Change: diff.Updated, Resource: r, Observed: obs, Changes: diffs}, nil)
+	_, _ = e.act(provider.BatchChange{Change: diff.Updated, Resource: r, Observed: obs,
+		Changes: diffs}, nil)
 	if _, err := e.apply(r); err != nil {
 		return err
 	}
-	return e.converged(r)
+	return checkConverged(e, r)
 }
 
 func initOnly(e *env) error {
@@ -289,7 +295,7 @@ func initOnly(e *env) error {
 			return fmt.Errorf("the case has no other value for %s", a.Name)
 		}
 	}
-	if _, err := e.made(); err != nil {
+	if _, err := madeResource(e); err != nil {
 		return err
 	}
 	before, err := e.world()
@@ -306,7 +312,7 @@ func initOnly(e *env) error {
 			return fmt.Errorf("another value of %s is not refused: %w", name, err)
 		}
 	}
-	return e.unchanged(before, "a refused change")
+	return checkUnchanged(e, before, "a refused change")
 }
 
 func deletes(e *env) error {
@@ -317,7 +323,7 @@ func deletes(e *env) error {
 	if err != nil {
 		return err
 	}
-	r, err := e.made()
+	r, err := madeResource(e)
 	if err != nil {
 		return err
 	}
@@ -333,7 +339,8 @@ func deletes(e *env) error {
 	if err := e.expect(gone, want); err != nil {
 		return err
 	}
-	if _, err := e.act(provider.BatchChange{Change: diff.Purged, Resource: gone, Observed: obs}, nil); err != nil {
+	if _, err := e.act(provider.BatchChange{Change: diff.Purged, Resource: gone, Observed: obs},
+		nil); err != nil {
 		return fmt.Errorf("deleting what is gone: %w", err)
 	}
 	if e.Lasting {
@@ -342,7 +349,7 @@ func deletes(e *env) error {
 	if obs, err := e.read(r, false); err != nil || obs.Exists {
 		return either(err, fmt.Errorf("after it was purged: exists = %t", obs.Exists))
 	}
-	if err := e.unchanged(before, "creating and purging"); err != nil {
+	if err := checkUnchanged(e, before, "creating and purging"); err != nil {
 		return err
 	}
 	return e.expect(r, diff.Created)
@@ -367,14 +374,14 @@ func dryRun(e *env) error {
 			return err
 		}
 		for _, s := range states {
-			if err := e.readsAlike(s); err != nil {
+			if err := readsAlike(e, s); err != nil {
 				return fmt.Errorf("while it is %s: %w", phase, err)
 			}
 		}
-		if err := e.unchanged(before, "reading while it is "+phase); err != nil {
+		if err := checkUnchanged(e, before, "reading while it is "+phase); err != nil {
 			return err
 		}
-		if _, err := e.made(); err != nil {
+		if _, err := madeResource(e); err != nil {
 			return err
 		}
 	}
@@ -385,7 +392,7 @@ func dryRun(e *env) error {
 }
 
 // readsAlike demands that a dry run sees what a run sees.
-func (e *env) readsAlike(r provider.Resource) error {
+func readsAlike(e *env, r provider.Resource) error {
 	var seen [2]provider.Observation
 	for i, dry := range []bool{true, false} {
 		obs, err := e.read(r, dry)

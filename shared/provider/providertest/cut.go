@@ -22,7 +22,7 @@ func canceled(e *env) error {
 		return err
 	}
 	for _, after := range []time.Duration{0, 200 * time.Microsecond, 2 * time.Millisecond} {
-		if err := e.givenUp(r, after); err != nil {
+		if err := givenUp(e, r, after); err != nil {
 			return err
 		}
 		if e.Present || e.Lasting {
@@ -35,14 +35,14 @@ func canceled(e *env) error {
 	if _, err := e.apply(r); err != nil {
 		return err
 	}
-	if err := e.converged(r); err != nil {
+	if err := checkConverged(e, r); err != nil {
 		return err
 	}
-	return e.laterGivenUp(r)
+	return laterGivenUp(e, r)
 }
 
 // laterGivenUp makes updates, and a delete, whose caller has given up already.
-func (e *env) laterGivenUp(r provider.Resource) error {
+func laterGivenUp(e *env, r provider.Resource) error {
 	if e.Present {
 		return nil
 	}
@@ -66,10 +66,12 @@ func (e *env) laterGivenUp(r provider.Resource) error {
 			return err
 		}
 		change, diffs, err := e.decide(next, obs)
-		if err != nil || change == diff.NoChange || e.replaces(diffs) {
+		if err != nil || change == diff.NoChange || replaces(e, diffs) {
 			continue
 		}
-		if err := e.cutOff(next, provider.BatchChange{Change: change, Resource: next, Observed: obs, Changes: diffs, Token: e.tokenOf(next)}); err != nil {
+		if err := cutOffChange(e, next,
+			provider.BatchChange{Change: change, Resource: next, Observed: obs, Changes: diffs,
+				Token: e.tokenOf(next)}); err != nil {
 			return fmt.Errorf("%s: %w", nameOfCall(change), err)
 		}
 		if _, err := e.apply(next); err != nil {
@@ -79,8 +81,8 @@ func (e *env) laterGivenUp(r provider.Resource) error {
 	return nil
 }
 
-// cutOff makes one call whose caller has given up already.
-func (e *env) cutOff(r provider.Resource, c provider.BatchChange) error {
+// cutOffChange makes one call whose caller has given up already.
+func cutOffChange(e *env, r provider.Resource, c provider.BatchChange) error {
 	cut := *e
 	ctx, cancel := context.WithCancel(e.ctx)
 	cancel()
@@ -94,7 +96,7 @@ func (e *env) cutOff(r provider.Resource, c provider.BatchChange) error {
 	if said == nil && out.Again != nil {
 		return nil
 	}
-	return e.honest(r, said, "after it was cut off")
+	return checkHonest(e, r, said, "after it was cut off")
 }
 
 // tooLong is said of calls that do not end with their context.
@@ -103,7 +105,7 @@ func tooLong(after, took time.Duration) error {
 }
 
 // givenUp makes calls that nobody waits for any more after some time.
-func (e *env) givenUp(r provider.Resource, after time.Duration) error {
+func givenUp(e *env, r provider.Resource, after time.Duration) error {
 	cut := *e
 	ctx, cancel := context.WithTimeout(e.ctx, after)
 	defer cancel()
@@ -112,7 +114,8 @@ func (e *env) givenUp(r provider.Resource, after time.Duration) error {
 	for _, act := range []func() error{
 		func() error { _, err := cut.apply(r); return err },
 		func() error {
-			out, err := cut.act(provider.BatchChange{Change: diff.Created, Resource: r, Token: cut.tokenOf(r)}, nil)
+			out, err := cut.act(provider.BatchChange{Change: diff.Created, Resource: r,
+				Token: cut.tokenOf(r)}, nil)
 			if err == nil && out.Again != nil {
 				return errors.New("it is not done")
 			}
@@ -124,18 +127,19 @@ func (e *env) givenUp(r provider.Resource, after time.Duration) error {
 		if took := time.Since(began); took > limit {
 			return tooLong(after, took)
 		}
-		if err := e.honest(r, said, "after it was cut off"); err != nil { // it may fail, or have been faster
+		// it may fail, or have been faster
+		if err := checkHonest(e, r, said, "after it was cut off"); err != nil {
 			return err
 		}
 	}
-	err := cut.batchCut()
+	err := batchCut(&cut)
 	e.errors, e.said = cut.errors, cut.said
 	return err
 }
 
-// honest demands that what was said to be done is done, and that what was cut off is not a fault of
-// the document.
-func (e *env) honest(r provider.Resource, err error, when string) error {
+// checkHonest demands that what was said to be done is done, and that what was cut off is not a
+// fault of the document.
+func checkHonest(e *env, r provider.Resource, err error, when string) error {
 	var broken *advice
 	switch {
 	case errors.As(err, &broken):
@@ -151,27 +155,30 @@ func (e *env) honest(r provider.Resource, err error, when string) error {
 		return err
 	}
 	if change, _, err := e.decide(r, obs); err != nil || change != diff.NoChange {
-		return either(err, advise("return every error, that of the context included", "%s it says that it went well, and it still would be %s", when, change))
+		return either(err,
+			advise("return every error, that of the context included",
+				"%s it says that it went well, and it still would be %s", when, change))
 	}
 	return nil
 }
 
 // batchCut hands over a batch that nobody waits for any more; there is an answer for each item all
 // the same.
-func (e *env) batchCut() error {
+func batchCut(e *env) error {
 	b, ok := provider.As[provider.BatchApplier](e.handler)
 	if !ok {
 		return nil
 	}
-	all, err := e.all()
+	all, err := allStates(e)
 	if err != nil {
 		return err
 	}
 	items := make([]provider.BatchChange, len(all))
 	for i, r := range all {
-		items[i] = provider.BatchChange{Context: e.context(r, false), Change: diff.Created, Resource: r, Token: e.tokenOf(r)}
+		items[i] = provider.BatchChange{Context: e.context(r, false), Change: diff.Created,
+			Resource: r, Token: e.tokenOf(r)}
 	}
-	if _, err := e.applyBatch(b, items); err != nil {
+	if _, err := applyBatch(e, b, items); err != nil {
 		return fmt.Errorf("a batch that was cut short: %w", err)
 	}
 	return nil
@@ -200,13 +207,15 @@ func interrupted(e *env) error {
 	made := func(c *Case) []map[string]any { return []map[string]any{c.Attributes} }
 	todo := []transition{{"create", gone, made}}
 	for i := range e.Updates {
-		todo = append(todo, transition{fmt.Sprintf("update %d", i+1), made, func(c *Case) []map[string]any { return []map[string]any{c.Attributes, c.Updates[i]} }})
+		todo = append(todo,
+			transition{fmt.Sprintf("update %d", i+1), made,
+				func(c *Case) []map[string]any { return []map[string]any{c.Attributes, c.Updates[i]} }})
 	}
 	if !e.Lasting {
 		todo = append(todo, transition{"purge", made, gone})
 	}
 	for _, t := range todo {
-		_, straight, err := e.stopped(t, maxSteps)
+		_, straight, err := stoppedAt(e, t, maxSteps)
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
@@ -216,7 +225,7 @@ func interrupted(e *env) error {
 				return fmt.Errorf("%s: it is still stopped after %d steps", t.name, n)
 			}
 			var end string
-			more, end, err = e.stopped(t, n)
+			more, end, err = stoppedAt(e, t, n)
 			if err == nil && end != straight {
 				err = fmt.Errorf("in the end there is\n%s\nand without a stop\n%s", end, straight)
 			}
@@ -228,34 +237,34 @@ func interrupted(e *env) error {
 	return nil
 }
 
-// stopped makes a transition in a place of its own, is stopped before step n, and tries again. It
+// stoppedAt makes a transition in a place of its own, is stopped before step n, and tries again. It
 // returns whether there was such a step, and what there is in the end.
-func (e *env) stopped(t transition, n int) (more bool, end string, err error) {
+func stoppedAt(e *env, t transition, n int) (more bool, end string, err error) {
 	place, err := e.another()
 	if err != nil {
 		return false, "", err
 	}
-	before, err := place.state(t.from(&place.Case))
+	before, err := stateOf(place, t.from(&place.Case))
 	if err == nil {
 		_, err = place.apply(before)
 	}
 	if err != nil {
 		return false, "", err
 	}
-	after, err := place.state(t.to(&place.Case))
+	after, err := stateOf(place, t.to(&place.Case))
 	if err != nil {
 		return false, "", err
 	}
 	restore := place.Interrupt(n)
 	_, err = place.apply(after)
 	if more = restore(); more {
-		if err = place.honest(after, err, "when it is stopped"); err != nil {
+		if err = checkHonest(place, after, err, "when it is stopped"); err != nil {
 			return more, "", err
 		}
 		_, err = place.apply(after)
 	}
 	if err == nil {
-		err = place.converged(after)
+		err = checkConverged(place, after)
 	}
 	if err != nil {
 		return more, "", err
@@ -264,8 +273,8 @@ func (e *env) stopped(t transition, n int) (more bool, end string, err error) {
 	return more, end, err
 }
 
-// state is the first resource with attributes in layers, or what must not exist.
-func (e *env) state(layers []map[string]any) (provider.Resource, error) {
+// stateOf is the first resource with attributes in layers, or what must not exist.
+func stateOf(e *env, layers []map[string]any) (provider.Resource, error) {
 	if layers != nil {
 		return e.want(layers...)
 	}

@@ -28,11 +28,8 @@ type env struct {
 	handler provider.Handler
 	host    *Host
 	dir     string
-	errors  []string // texts of all errors of the handler
-	said    []string // what it hands over to be stored
-	mark    string   // is on every goroutine that the handler starts, and begins every token
-	tokens  *atomic.Int64
-	begun   *sync.Map                  // tokens of creates whose outcome is not known, by the resource
+	output
+	*tokens
 	written *sync.Map                  // write-only values that were written, by resource and attribute
 	own     *own                       // what its calls have for themselves
 	places  []*env                     // others of the same check
@@ -49,7 +46,8 @@ func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env
 	if err != nil {
 		return nil, err
 	}
-	e := &env{ctx: ctx, subject: s, newDir: newDir, typ: typ, handler: s.Definition.Handler, host: NewHost(s.Transport), dir: dir, mark: rand.Text(), tokens: &atomic.Int64{}, begun: &sync.Map{}, written: &sync.Map{}}
+	e := &env{ctx: ctx, subject: s, newDir: newDir, typ: typ, handler: s.Definition.Handler,
+		host: NewHost(s.Transport), dir: dir, tokens: &tokens{mark: rand.Text()}, written: &sync.Map{}}
 	if s.Alone {
 		e.own = newOwn(newDir)
 	}
@@ -66,8 +64,21 @@ func (e *env) another() (*env, error) {
 	return place, err
 }
 
+// output is what a handler hands over beside what it says through its contexts.
+type output struct {
+	errors []string // texts of all of its errors
+	said   []string // what is to be stored until it is called again
+}
+
+// tokens are the tokens of creates in one place. Copies of an env share them.
+type tokens struct {
+	mark  string // is on every goroutine that the handler starts, and begins every token
+	n     atomic.Int64
+	begun sync.Map // tokens of creates whose outcome is not known, by the resource
+}
+
 // token returns a token that no other create has, wherever it is made: places may share a target.
-func (e *env) token() string { return fmt.Sprintf("%s-%d", e.mark, e.tokens.Add(1)) }
+func (t *tokens) token() string { return fmt.Sprintf("%s-%d", t.mark, t.n.Add(1)) }
 
 // tokenOf returns the token of a create, for types whose target assigns the identity that of the
 // one before, unless its outcome is known.
@@ -98,11 +109,14 @@ func (e *env) want(layers ...map[string]any) (provider.Resource, error) {
 	for _, name := range e.typ.Namevars() {
 		value, ok := resource.KeyText(full[name])
 		if !ok {
-			return provider.Resource{}, &caseError{fmt.Errorf("the case is not valid: attribute %s cannot name a resource", name)}
+			return provider.Resource{},
+				&caseError{fmt.Errorf("the case is not valid: attribute %s cannot name a resource",
+					name)}
 		}
 		keys = append(keys, resource.Key{Name: name, Value: value})
 	}
-	return provider.Resource{ID: resource.NewID(e.typ.Name, "test", keys...), Type: e.typ.Name, Agent: "test", Attributes: full}, nil
+	return provider.Resource{ID: resource.NewID(e.typ.Name, "test", keys...), Type: e.typ.Name,
+		Agent: "test", Attributes: full}, nil
 }
 
 // checked checks attributes as those of a document, in which references to secrets stand for the
@@ -110,7 +124,8 @@ func (e *env) want(layers ...map[string]any) (provider.Resource, error) {
 func (e *env) checked(attrs map[string]any) (map[string]any, error) {
 	written := maps.Clone(attrs)
 	for name, v := range attrs {
-		if a, ok := e.typ.Attribute(name); ok && a.Sensitive && a.DataType.Sensitive() && len(resource.References(v)) == 0 {
+		if a, ok := e.typ.Attribute(name); ok && a.Sensitive && a.DataType.Sensitive() &&
+			len(resource.References(v)) == 0 {
 			if err := a.DataType.Check(v); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
@@ -130,7 +145,7 @@ func (e *env) checked(attrs map[string]any) (map[string]any, error) {
 }
 
 // typeID is the identity under which a list is made.
-func (e *env) typeID() resource.ID {
+func typeID(e *env) resource.ID {
 	var keys []resource.Key
 	for _, name := range e.typ.Namevars() {
 		keys = append(keys, resource.Key{Name: name, Value: "*"})
@@ -159,7 +174,7 @@ func (e *env) read(r provider.Resource, dry bool) (obs provider.Observation, err
 	if err != nil {
 		return obs, fmt.Errorf("read: %w", err)
 	}
-	return obs, e.wellFormed(obs)
+	return obs, wellFormed(e, obs)
 }
 
 // single returns the context of one call, and what ends it: whatever is done with it afterwards is
@@ -176,10 +191,11 @@ func (e *env) single(opts provider.Options, call string) (ctx *provider.Context,
 
 // nameOfCall returns the method of a handler that makes a change.
 func nameOfCall(c diff.Change) string {
-	return map[diff.Change]string{diff.Created: "Create", diff.Updated: "Update", diff.Purged: "Delete"}[c]
+	return map[diff.Change]string{diff.Created: "Create", diff.Updated: "Update",
+		diff.Purged: "Delete"}[c]
 }
 
-func (e *env) wellFormed(obs provider.Observation) error {
+func wellFormed(e *env, obs provider.Observation) error {
 	if !obs.Exists && len(obs.Attributes) > 0 {
 		return errors.New("what does not exist was reported with attributes")
 	}
@@ -201,10 +217,13 @@ func (e *env) wellFormed(obs provider.Observation) error {
 }
 
 // diff compares as the engine does.
-func (e *env) diff(r provider.Resource, obs provider.Observation) (diffs map[string]diff.Diff, err error) {
+func (e *env) diff(
+	r provider.Resource, obs provider.Observation,
+) (diffs map[string]diff.Diff, err error) {
 	if c, ok := provider.As[provider.Canonicaliser](e.handler); ok {
 		attrs := maps.Clone(r.Attributes)
-		if err := e.call(r, func() (err error) { attrs, err = c.Canonicalise(attrs); return err }); err != nil {
+		if err := e.call(r,
+			func() (err error) { attrs, err = c.Canonicalise(attrs); return err }); err != nil {
 			return nil, fmt.Errorf("canonicalise: %w", err)
 		}
 		r.Attributes = attrs
@@ -213,17 +232,19 @@ func (e *env) diff(r provider.Resource, obs provider.Observation) (diffs map[str
 	if !ok {
 		diffs = diff.Compare(e.typ, r.Attributes, obs.Attributes)
 		err = e.call(r, func() (err error) {
-			diffs, err = provider.ApplySync(e.context(r, false), e.handler, e.compared(), r.Attributes, obs.Attributes, diffs)
+			diffs, err = provider.ApplySync(e.context(r, false), e.handler, comparedAttributes(e),
+				r.Attributes, obs.Attributes, diffs)
 			return err
 		})
 		return diffs, err
 	}
-	err = e.call(r, func() (err error) { diffs, err = d.Diff(e.context(r, false), r, obs); return err })
+	err = e.call(r,
+		func() (err error) { diffs, err = d.Diff(e.context(r, false), r, obs); return err })
 	return diffs, err
 }
 
-// compared names the attributes that are.
-func (e *env) compared() []string {
+// comparedAttributes names the attributes that are.
+func comparedAttributes(e *env) []string {
 	var out []string
 	for i := range e.typ.Attributes {
 		if a := &e.typ.Attributes[i]; diff.Compared(a) {
@@ -234,7 +255,9 @@ func (e *env) compared() []string {
 }
 
 // decide says what has to be done.
-func (e *env) decide(r provider.Resource, obs provider.Observation) (diff.Change, map[string]diff.Diff, error) {
+func (e *env) decide(
+	r provider.Resource, obs provider.Observation,
+) (diff.Change, map[string]diff.Diff, error) {
 	switch {
 	case r.Purged && obs.Exists:
 		return diff.Purged, nil, nil
@@ -244,7 +267,7 @@ func (e *env) decide(r provider.Resource, obs provider.Observation) (diff.Change
 		return diff.Created, nil, nil
 	}
 	diffs, err := e.diff(r, obs)
-	diffs = e.unwritten(r, diffs)
+	diffs = unwritten(e, r, diffs)
 	if err != nil || len(diffs) == 0 {
 		return diff.NoChange, nil, err
 	}
@@ -287,10 +310,11 @@ func (e *env) applyFrom(r provider.Resource, token string, state []byte) (diff.C
 			e.saw(diffs)
 		}
 		var out provider.Result
-		if next == diff.Updated && e.replaces(diffs) {
+		if next == diff.Updated && replaces(e, diffs) {
 			out, err = e.replace(r, obs, diffs, e.token())
 		} else {
-			out, err = e.act(provider.BatchChange{Change: next, Resource: r, Observed: obs, Changes: diffs, Token: token}, state)
+			out, err = e.act(provider.BatchChange{Change: next, Resource: r, Observed: obs,
+				Changes: diffs, Token: token}, state)
 		}
 		if err != nil || out.Again == nil {
 			return change, err
@@ -303,25 +327,28 @@ func (e *env) applyFrom(r provider.Resource, token string, state []byte) (diff.C
 // act calls one method of the handler, and flushes what it did, as the engine does after a batch of
 // one.
 func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, err error) {
-	ctx, end := e.single(provider.Options{ID: c.Resource.ID, State: state, Desired: c.Resource}, nameOfCall(c.Change))
+	ctx, end := e.single(provider.Options{ID: c.Resource.ID, State: state, Desired: c.Resource},
+		nameOfCall(c.Change))
 	c.Context = ctx
 	changes := maps.Clone(c.Changes)
 	e.host.forgetSaid()
 	err = e.guard(func() error {
-		return e.call(c.Resource, func() (err error) { out, err = provider.Apply(e.handler, c); return err })
+		return e.call(c.Resource,
+			func() (err error) { out, err = provider.Apply(e.handler, c); return err })
 	}, c.Observed.Attributes)
 	end()
 	e.wrote(c, err == nil && out.Again == nil)
 	if err == nil && !reflect.DeepEqual(changes, c.Changes) {
-		err = advise("copy what is to be changed (maps.Clone)", "the handler changed the differences that it was given")
+		err = advise("copy what is to be changed (maps.Clone)",
+			"the handler changed the differences that it was given")
 	}
 	if err == nil && out.Again != nil {
-		err = e.again(out.Again)
+		err = checkAgain(e, out.Again)
 	}
 	if err == nil && out.Again == nil {
 		e.begun.Delete(c.Resource.ID)
 		if err = e.flush([]provider.BatchChange{c}); err == nil {
-			err = e.truthful(c)
+			err = truthful(e, c)
 		}
 	}
 	if err != nil {
@@ -330,14 +357,16 @@ func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, er
 	return out, err
 }
 
-// again looks at how a handler asks to be called again.
-func (e *env) again(a *provider.Again) error {
+// checkAgain looks at how a handler asks to be called again.
+func checkAgain(e *env, a *provider.Again) error {
 	e.said = append(e.said, string(a.State))
 	switch {
 	case len(a.State) > 4<<10:
-		return advise("keep an id in it and look the rest up", "the state to be handed back is larger than 4 KiB")
+		return advise("keep an id in it and look the rest up",
+			"the state to be handed back is larger than 4 KiB")
 	case a.After <= 0:
-		return advise("say in After when it is worth asking again, such as a second", "it asks to be called again after %s: at once, and for ever", a.After)
+		return advise("say in After when it is worth asking again, such as a second",
+			"it asks to be called again after %s: at once, and for ever", a.After)
 	}
 	return nil
 }
@@ -363,12 +392,12 @@ func (e *env) expect(r provider.Resource, want diff.Change) error {
 	if change != want {
 		return fmt.Errorf("apply did %q, expected %q", change, want)
 	}
-	return e.converged(r)
+	return checkConverged(e, r)
 }
 
-// converged demands that a dry run and another apply have nothing to do, and that the apply leaves
-// the world as it is.
-func (e *env) converged(r provider.Resource) error {
+// checkConverged demands that a dry run and another apply have nothing to do, and that the apply
+// leaves the world as it is.
+func checkConverged(e *env, r provider.Resource) error {
 	before, err := e.world()
 	if err != nil {
 		return err
@@ -378,19 +407,23 @@ func (e *env) converged(r provider.Resource) error {
 		return err
 	}
 	if change, diffs, err := e.decide(r, obs); err != nil || change != diff.NoChange {
-		return either(err, fmt.Errorf("after it was applied, a dry run would do %q: %v differ", change, attributesOf(diffs)))
+		return either(err,
+			fmt.Errorf("after it was applied, a dry run would do %q: %v differ", change,
+				attributesOf(diffs)))
 	}
 	e.host.forgetChanges()
 	if change, err := e.apply(r); err != nil || change != diff.NoChange {
 		return either(err, fmt.Errorf("a second apply did %q", change))
 	}
 	for name := range e.host.recentChanges() {
-		if a, ok := e.typ.Attribute(name); ok && a.Behaviour != schema.ReadOnly && r.Attributes[name] == nil {
+		if a, ok := e.typ.Attribute(name); ok && a.Behaviour != schema.ReadOnly &&
+			r.Attributes[name] == nil {
 			continue // drift that was observed
 		}
-		return advise("call Changed where something is changed, never in Read or Diff", "a second apply, which has nothing to do, says that %s was changed", name)
+		return advise("call Changed where something is changed, never in Read or Diff",
+			"a second apply, which has nothing to do, says that %s was changed", name)
 	}
-	return e.unchanged(before, "a second apply")
+	return checkUnchanged(e, before, "a second apply")
 }
 
 func attributesOf(diffs map[string]diff.Diff) []string {
@@ -412,8 +445,8 @@ func (e *env) world() (string, error) {
 	return w, nil
 }
 
-// unchanged demands that the world is as it was.
-func (e *env) unchanged(before, what string) error {
+// checkUnchanged demands that the world is as it was.
+func checkUnchanged(e *env, before, what string) error {
 	after, err := e.world()
 	if err != nil || after == before {
 		return err
@@ -422,7 +455,7 @@ func (e *env) unchanged(before, what string) error {
 }
 
 // vanish takes the thing away behind the handler's back.
-func (e *env) vanish(r provider.Resource) error {
+func vanish(e *env, r provider.Resource) error {
 	if e.Vanish != nil {
 		return e.Vanish()
 	}
@@ -430,6 +463,7 @@ func (e *env) vanish(r provider.Resource) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.act(provider.BatchChange{Change: diff.Purged, Resource: purged(r), Observed: obs}, nil)
+	_, err = e.act(provider.BatchChange{Change: diff.Purged, Resource: purged(r), Observed: obs},
+		nil)
 	return err
 }

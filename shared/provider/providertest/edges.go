@@ -34,12 +34,14 @@ func edges(e *env) error {
 		}
 	}
 	var errs []error
-	for _, a := range e.varied() {
+	for _, a := range variedAttributes(e) {
 		values, seen := a.DataType.Edges(), 0
 		for _, v := range values {
-			made, err := e.edge(a, v)
+			made, err := tryEdge(e, a, v)
 			if err != nil {
-				errs = append(errs, fmt.Errorf("%s = %s, of type %s: %w", a.Name, shown(v, a.Sensitive), a.Type, err))
+				errs = append(errs,
+					fmt.Errorf("%s = %s, of type %s: %w", a.Name, shown(v, a.Sensitive), a.Type,
+						err))
 				seen = -1
 				break // one of each attribute is enough to read
 			}
@@ -48,16 +50,17 @@ func edges(e *env) error {
 			}
 		}
 		if seen == 0 && len(values) > 1 && a.Behaviour == schema.Property {
-			errs = append(errs, advise("let Read report what is there, whatever is wanted; where no made-up value can make a difference, say so in Unfit of the case",
-				"%s is compared, and none of %d values made a difference to what was there", a.Name, len(values)))
+			errs = append(errs,
+				advise("let Read report what is there, whatever is wanted; where no made-up value can make a difference, say so in Unfit of the case",
+					"%s is compared, and none of %d values made a difference to what was there", a.Name, len(values)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// edge tries one value, and reports whether that made a difference: it was brought about or
+// tryEdge tries one value, and reports whether that made a difference: it was brought about or
 // refused.
-func (e *env) edge(a *schema.CompiledAttribute, v any) (made bool, err error) {
+func tryEdge(e *env, a *schema.CompiledAttribute, v any) (made bool, err error) {
 	attrs := maps.Clone(e.Attributes)
 	attrs[a.Name] = v
 	if _, err := e.checked(attrs); err != nil {
@@ -94,9 +97,9 @@ func (e *env) edge(a *schema.CompiledAttribute, v any) (made bool, err error) {
 		if class := provider.ClassOf(err); class == provider.Retryable {
 			return true, fmt.Errorf("it fails as if that would pass by itself: %w", err)
 		}
-		return true, e.unchanged(before, "a value that was refused")
+		return true, checkUnchanged(e, before, "a value that was refused")
 	}
-	return change != diff.NoChange, e.converged(r)
+	return change != diff.NoChange, checkConverged(e, r)
 }
 
 func shown(v any, sensitive bool) string {
@@ -120,7 +123,7 @@ func lists(e *env) error {
 	if !ok || e.Present {
 		return errNotApplicable
 	}
-	all, err := e.all()
+	all, err := allStates(e)
 	if err != nil {
 		return err
 	}
@@ -133,15 +136,15 @@ func lists(e *env) error {
 	if err != nil {
 		return err
 	}
-	found, err := e.list(l)
+	found, err := listAll(e, l)
 	if err != nil {
 		return err
 	}
 	if e.Unlisted != "" {
-		return e.unchanged(before, "listing")
+		return checkUnchanged(e, before, "listing")
 	}
 	for _, r := range all {
-		same := e.called(found, r)
+		same := foundAs(e, found, r)
 		if len(same) != 1 {
 			return fmt.Errorf("%s is listed %d times", r.ID, len(same))
 		}
@@ -156,18 +159,19 @@ func lists(e *env) error {
 				return fmt.Errorf("%s is listed, and is not declared", name)
 			case a.Behaviour == schema.Property || a.Behaviour == schema.InitOnly:
 				// What a resource does not say need not be read.
-				if w, read := obs.Attributes[name]; read && w != nil && r.Attributes[name] != nil && !reflect.DeepEqual(v, w) {
+				if w, read := obs.Attributes[name]; read && w != nil && r.Attributes[name] != nil &&
+					!reflect.DeepEqual(v, w) {
 					return fmt.Errorf("%s of %s is listed as %v and read as %v", name, r.ID, v, w)
 				}
 			}
 		}
 	}
 	for _, f := range found {
-		if err := e.listed(l, f); err != nil {
+		if err := checkListed(e, l, f); err != nil {
 			return err
 		}
 	}
-	if err := e.unchanged(before, "listing"); err != nil || e.Lasting {
+	if err := checkUnchanged(e, before, "listing"); err != nil || e.Lasting {
 		return err
 	}
 	for _, r := range all {
@@ -175,20 +179,20 @@ func lists(e *env) error {
 			return err
 		}
 	}
-	if found, err = e.list(l); err != nil {
+	if found, err = listAll(e, l); err != nil {
 		return err
 	}
 	for _, r := range all {
-		if len(e.called(found, r)) > 0 {
+		if len(foundAs(e, found, r)) > 0 {
 			return fmt.Errorf("%s is listed, and was purged", r.ID)
 		}
 	}
 	return nil
 }
 
-// listed demands that what is found has its names, values that its type allows, and is there when
-// it is read.
-func (e *env) listed(l provider.Lister, f provider.Found) error {
+// checkListed demands that what is found has its names, values that its type allows, and is there
+// when it is read.
+func checkListed(e *env, l provider.Lister, f provider.Found) error {
 	r := provider.Resource{Type: e.typ.Name, Agent: "test", Attributes: map[string]any{}}
 	for name, v := range f.Attributes {
 		a, ok := e.typ.Attribute(name)
@@ -196,7 +200,8 @@ func (e *env) listed(l provider.Lister, f provider.Found) error {
 		case !ok:
 			return fmt.Errorf("%s is listed, and is not declared", name)
 		case v != nil && a.DataType.Check(v) != nil:
-			return fmt.Errorf("%s is listed with a value that its type does not allow: %w", name, a.DataType.Check(v))
+			return fmt.Errorf("%s is listed with a value that its type does not allow: %w", name,
+				a.DataType.Check(v))
 		case a.Behaviour != schema.ReadOnly && v != nil:
 			r.Attributes[name] = v
 		}
@@ -219,17 +224,19 @@ func (e *env) listed(l provider.Lister, f provider.Found) error {
 	if err != nil || obs.Exists {
 		return err
 	}
-	again, err := e.list(l) // somebody else may have removed it since: places of tests are shared
-	if err == nil && len(e.called(again, r)) > 0 {
+	// somebody else may have removed it since: places of tests are shared
+	again, err := listAll(e, l)
+	if err == nil && len(foundAs(e, again, r)) > 0 {
 		err = advise("let List and Read ask the target the same question, and take the same for what is there", "%s is listed, and when it is read it is not there", r.ID)
 	}
 	return err
 }
 
-func (e *env) list(l provider.Lister) (found []provider.Found, err error) {
-	opts := provider.Options{ID: e.typeID(), DryRun: true}
+func listAll(e *env, l provider.Lister) (found []provider.Found, err error) {
+	opts := provider.Options{ID: typeID(e), DryRun: true}
 	if e.Like != nil {
-		opts.Desired = provider.Resource{ID: opts.ID, Type: e.typ.Name, Agent: "test", Attributes: e.Like}
+		opts.Desired = provider.Resource{ID: opts.ID, Type: e.typ.Name, Agent: "test",
+			Attributes: e.Like}
 	}
 	ctx := e.host.Context(e.ctx, opts)
 	err = e.labelled(func() error {
@@ -250,8 +257,8 @@ func (e *env) list(l provider.Lister) (found []provider.Found, err error) {
 	return found, nil
 }
 
-// called returns those of found that have the names of a resource.
-func (e *env) called(found []provider.Found, r provider.Resource) []provider.Found {
+// foundAs returns those of found that have the names of a resource.
+func foundAs(e *env, found []provider.Found, r provider.Resource) []provider.Found {
 	var out []provider.Found
 	for _, f := range found {
 		same := true
@@ -284,18 +291,18 @@ func noop(e *env) error {
 		states = append(states, changed)
 	}
 	for _, state := range append(states, purged(r)) {
-		if err := e.told(n, state); err != nil {
+		if err := dryRunChangesNothing(e, n, state); err != nil {
 			return err
 		}
-		if _, err := e.made(); err != nil {
+		if _, err := madeResource(e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// told tells the handler in a dry run what would be done to bring about a state.
-func (e *env) told(n provider.Nooper, r provider.Resource) error {
+// dryRunChangesNothing tells the handler in a dry run what would be done to bring about a state.
+func dryRunChangesNothing(e *env, n provider.Nooper, r provider.Resource) error {
 	obs, err := e.read(r, true)
 	if err != nil {
 		return err
@@ -308,9 +315,10 @@ func (e *env) told(n provider.Nooper, r provider.Resource) error {
 	if err != nil {
 		return err
 	}
-	would := provider.BatchChange{Context: e.context(r, true), Change: change, Resource: r, Observed: obs, Changes: diffs, Token: e.token()}
+	would := provider.BatchChange{Context: e.context(r, true), Change: change, Resource: r,
+		Observed: obs, Changes: diffs, Token: e.token()}
 	if err := e.call(r, func() error { return n.Noop(would.Context, would) }); err != nil {
 		return fmt.Errorf("noop, %s: %w", change, err)
 	}
-	return e.unchanged(before, "a noop of a "+string(change)+" resource")
+	return checkUnchanged(e, before, "a noop of a "+string(change)+" resource")
 }

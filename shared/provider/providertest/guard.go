@@ -16,7 +16,8 @@ func (e *env) call(r provider.Resource, f func() error) error {
 
 // labelled runs f so that goroutines that it leaves behind are known by their label; see left.
 func (e *env) labelled(f func() error) (err error) {
-	pprof.Do(e.ctx, pprof.Labels(label, e.mark), func(context.Context) { err = e.own.during(e.ctx, f) })
+	pprof.Do(e.ctx, pprof.Labels(label, e.mark),
+		func(context.Context) { err = e.own.during(e.ctx, f) })
 	if err != nil {
 		e.errors = append(e.errors, err.Error())
 	}
@@ -32,7 +33,8 @@ func (e *env) guard(f func() error, maps ...map[string]any) error {
 	err := f()
 	for i, m := range maps {
 		if !reflect.DeepEqual(before[i], any(m)) {
-			return either(err, advise("keep to reading what a request holds, and copy what is to be changed (maps.Clone)", "the handler changed the attributes that it was given"))
+			return either(err,
+				advise("keep to reading what a request holds, and copy what is to be changed (maps.Clone)", "the handler changed the attributes that it was given"))
 		}
 	}
 	return err

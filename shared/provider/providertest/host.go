@@ -5,12 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"maps"
-	"reflect"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,36 +14,30 @@ import (
 	"southbound/shared/diff"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
-	"southbound/shared/redact"
 	"southbound/shared/resource"
 )
 
 // Host is a provider.Host that remembers what a handler says, as it was said. It is safe for
 // concurrent use.
 type Host struct {
+	account   // what the handler has said
 	files     map[string][]byte
 	transport any
+	cache     *provider.Cache
 
-	mu      sync.Mutex
-	lines   []provider.Line
-	changed map[string]diff.Diff
-	facts   map[string]string
-	known   map[resource.ID]map[string]string // facts by resource, as the engine keeps them
-	secrets redact.Set
-	cache   *provider.Cache
-	// What the handler said of the run.
-	provider, why string
-	override      diff.Change
-	recent        map[string]diff.Diff // changed since forgetChanges
-	claimed       map[string]diff.Diff // changed since forgetSaid
-	opened        int                  // files that were opened and not closed
-	kept          string               // what was done with a context after its call
+	// These are guarded by account.mu.
+	known  map[resource.ID]map[string]string // facts by resource, as the engine keeps them
+	opened int                               // files that were opened and not closed
+	kept   string                            // what was done with a context after its call
 }
 
 // NewHost returns a host; see AddFile for its files. transport is what Context.Transport returns.
 func NewHost(transport any) *Host {
-	return &Host{files: map[string][]byte{}, transport: transport, changed: map[string]diff.Diff{}, facts: map[string]string{},
-		known: map[resource.ID]map[string]string{}, cache: provider.NewCache(time.Now)}
+	return &Host{
+		account: account{changed: map[string]diff.Diff{}, facts: map[string]string{}},
+		files:   map[string][]byte{}, transport: transport, cache: provider.NewCache(time.Now),
+		known: map[resource.ID]map[string]string{},
+	}
 }
 
 // AddFile makes bytes available to handlers and returns the reference to them. It is not for use
@@ -59,49 +49,8 @@ func (h *Host) AddFile(data []byte) resource.File {
 	return f
 }
 
-// Log implements provider.Host.
-func (h *Host) Log(line provider.Line) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.lines = append(h.lines, line)
-}
-
 // Now implements provider.Host.
 func (h *Host) Now() time.Time { return time.Now() }
-
-// Changed implements provider.Host.
-func (h *Host) Changed(attribute string, d diff.Diff) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.changed[attribute] = d
-	if h.recent != nil {
-		h.recent[attribute] = d
-	}
-	if h.claimed == nil {
-		h.claimed = map[string]diff.Diff{}
-	}
-	h.claimed[attribute] = d
-}
-
-// forgetChanges begins a new account of recentChanges.
-func (h *Host) forgetChanges() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.recent = map[string]diff.Diff{}
-}
-
-func (h *Host) recentChanges() map[string]diff.Diff {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return maps.Clone(h.recent)
-}
-
-// Fact implements provider.Host.
-func (h *Host) Fact(name, value string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.facts[name] = value
-}
 
 // Files implements provider.Host.
 func (h *Host) Files() provider.Files { return memory{h} }
@@ -109,82 +58,8 @@ func (h *Host) Files() provider.Files { return memory{h} }
 // Transport implements provider.Host.
 func (h *Host) Transport() any { return h.transport }
 
-// Secret implements provider.Host.
-func (h *Host) Secret(value string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.secrets.Add(value)
-}
-
-// Provider implements provider.Host.
-func (h *Host) Provider(name, why string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.provider, h.why = name, why
-}
-
-// Override implements provider.Host.
-func (h *Host) Override(change diff.Change) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.override = change
-}
-
 // Cache implements provider.Host: each host has one.
 func (h *Host) Cache() *provider.Cache { return h.cache }
-
-// Chosen returns the provider that was chosen last, and why.
-func (h *Host) Chosen() (name, why string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.provider, h.why
-}
-
-// Overridden returns what the handler said the run has done, "" when it did not.
-func (h *Host) Overridden() diff.Change {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.override
-}
-
-// Lines returns what was logged, in order.
-func (h *Host) Lines() []provider.Line {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.lines)
-}
-
-// AttributeChanges returns what was reported through Context.Changed.
-func (h *Host) AttributeChanges() map[string]diff.Diff {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return maps.Clone(h.changed)
-}
-
-// Facts returns the facts that were reported.
-func (h *Host) Facts() map[string]string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return maps.Clone(h.facts)
-}
-
-// Output returns all that the handler said, as one text. What it named as a secret through
-// Context.Secret is replaced, as the engine does.
-func (h *Host) Output() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var b strings.Builder
-	for _, l := range h.lines {
-		kwargs := "?" // it has no form: another check says so
-		if unrecordable(reflect.ValueOf(l.Kwargs), 0) != endless {
-			kwargs = fmt.Sprint(l.Kwargs)
-		}
-		fmt.Fprintf(&b, "%s %s %s\n", l.Level, l.Msg, kwargs)
-	}
-	fmt.Fprintf(&b, "%v\n%v\n%s\n", h.changed, h.facts, h.why)
-	out := b.String()
-	return h.secrets.Clean(out, diff.Redacted)
-}
 
 // Context returns a context for one run of a handler on a resource. It knows the facts that runs
 // before on the same resource have reported.
@@ -205,19 +80,14 @@ func (h *Host) Lose(id resource.ID) {
 }
 
 // once returns a context for one call, and what notes that the call has ended.
-func (h *Host) once(ctx context.Context, opts provider.Options) (c *provider.Context, ended func()) {
+func (h *Host) once(
+	ctx context.Context, opts provider.Options,
+) (c *provider.Context, ended func()) {
 	h.mu.Lock()
 	opts.Known = maps.Clone(h.known[opts.ID])
 	h.mu.Unlock()
 	o := &hostOf{Host: h, id: opts.ID}
 	return provider.NewContext(ctx, o, opts), func() { o.over.Store(true) }
-}
-
-// forgetSaid begins a new account of what a handler says of one call.
-func (h *Host) forgetSaid() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.override, h.claimed = "", nil
 }
 
 // hostOf is the host of one resource's runs.

@@ -20,7 +20,7 @@ func canonical(e *env) error {
 	if !ok {
 		return errNotApplicable
 	}
-	all, err := e.all()
+	all, err := allStates(e)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func canonical(e *env) error {
 		}
 		all = append(all, r)
 	}
-	for _, a := range e.varied() {
+	for _, a := range variedAttributes(e) {
 		for _, v := range a.DataType.Edges() {
 			if r, err := e.want(e.Attributes, map[string]any{a.Name: v}); err == nil {
 				all = append(all, r)
@@ -39,7 +39,7 @@ func canonical(e *env) error {
 		}
 	}
 	for _, r := range all {
-		if err := e.canonicalOf(c, r); err != nil {
+		if err := canonicalOf(e, c, r); err != nil {
 			return err
 		}
 	}
@@ -48,13 +48,14 @@ func canonical(e *env) error {
 
 // canonicalOf demands that the canonical form of a resource has its attributes, with values of
 // their types, and is its own canonical form.
-func (e *env) canonicalOf(c provider.Canonicaliser, r provider.Resource) error {
+func canonicalOf(e *env, c provider.Canonicaliser, r provider.Resource) error {
 	var once, twice map[string]any
 	err := e.call(r, func() (err error) { once, err = c.Canonicalise(r.Attributes); return err })
 	if err != nil {
 		return nil // the value is refused; others checks see whether that is right
 	}
-	if err := e.guard(func() (err error) { twice, err = c.Canonicalise(once); return err }, once); err != nil {
+	if err := e.guard(func() (err error) { twice, err = c.Canonicalise(once); return err },
+		once); err != nil {
 		return err
 	}
 	if !reflect.DeepEqual(once, twice) {
@@ -66,7 +67,8 @@ func (e *env) canonicalOf(c provider.Canonicaliser, r provider.Resource) error {
 		case !ok:
 			return fmt.Errorf("the canonical form has %s, which is not declared", name)
 		case v != nil && a.DataType.Check(v) != nil:
-			return fmt.Errorf("the canonical form of %s is not of its type: %w", name, a.DataType.Check(v))
+			return fmt.Errorf("the canonical form of %s is not of its type: %w", name,
+				a.DataType.Check(v))
 		case a.Behaviour == schema.Namevar && !reflect.DeepEqual(v, r.Attributes[name]):
 			return advise("leave naming attributes alone: the identity was made of them already; narrow their type instead", "the canonical form names another thing: %s is %v and was %v", name, v, r.Attributes[name])
 		}
@@ -126,10 +128,11 @@ func inSync(e *env) error {
 		}
 		return out, err
 	}
-	for _, name := range e.compared() {
+	for _, name := range comparedAttributes(e) {
 		for i := range seen {
 			for j := i; j < len(seen); j++ {
-				if err := e.bothWays(name, seen[i].Attributes[name], seen[j].Attributes[name], ask); err != nil {
+				if err := bothWays(e, name, seen[i].Attributes[name], seen[j].Attributes[name],
+					ask); err != nil {
 					return err
 				}
 			}
@@ -139,7 +142,7 @@ func inSync(e *env) error {
 }
 
 // bothWays demands that a value is in sync with itself, and that two are from both sides.
-func (e *env) bothWays(name string, a, b any, ask func(name string, desired, observed any) (provider.Sync, error)) error {
+func bothWays(e *env, name string, a, b any, ask func(name string, desired, observed any) (provider.Sync, error)) error {
 	if a == nil || b == nil {
 		return nil
 	}
@@ -168,12 +171,12 @@ func generates(e *env) error {
 	if !ok {
 		return errNotApplicable
 	}
-	all, err := e.all()
+	all, err := allStates(e)
 	if err != nil {
 		return err
 	}
 	for i := range all {
-		all = append(all, purged(all[i]), e.unresolved(all[i]))
+		all = append(all, purged(all[i]), unresolved(e, all[i]))
 	}
 	for _, r := range all {
 		before, err := e.world()
@@ -183,20 +186,22 @@ func generates(e *env) error {
 		var first []provider.Generated
 		for i := range 10 {
 			var list []provider.Generated
-			if err := e.call(r, func() (err error) { list, err = g.Generate(r); return err }); err != nil {
+			if err := e.call(r,
+				func() (err error) { list, err = g.Generate(r); return err }); err != nil {
 				return fmt.Errorf("of %v: %w", r.Attributes, err)
 			}
 			if i == 0 {
 				first = list
 			} else if !reflect.DeepEqual(first, list) {
-				return fmt.Errorf("from the same resource follows %v, and the next time %v", first, list)
+				return fmt.Errorf("from the same resource follows %v, and the next time %v", first,
+					list)
 			}
 		}
-		if err := e.unchanged(before, "asking what follows from a resource"); err != nil {
+		if err := checkUnchanged(e, before, "asking what follows from a resource"); err != nil {
 			return err
 		}
 		for _, one := range first {
-			if err := e.follows(r, one); err != nil {
+			if err := checkFollows(e, r, one); err != nil {
 				return err
 			}
 		}
@@ -204,8 +209,8 @@ func generates(e *env) error {
 	return nil
 }
 
-// follows looks at one resource that follows from another.
-func (e *env) follows(r provider.Resource, one provider.Generated) error {
+// checkFollows looks at one resource that follows from another.
+func checkFollows(e *env, r provider.Resource, one provider.Generated) error {
 	if !resource.ValidType(one.Type) {
 		return fmt.Errorf("a resource follows of the type %q, which is not a name of one", one.Type)
 	}
@@ -219,7 +224,8 @@ func (e *env) follows(r provider.Resource, one provider.Generated) error {
 	}
 	full, problems := e.typ.Check(one.Attributes)
 	if len(problems) > 0 {
-		return fmt.Errorf("a %s follows that is wrong: %s: %s", one.Type, problems[0].Attribute, problems[0].Message)
+		return fmt.Errorf("a %s follows that is wrong: %s: %s", one.Type, problems[0].Attribute,
+			problems[0].Message)
 	}
 	for _, name := range e.typ.Namevars() {
 		if !reflect.DeepEqual(full[name], r.Attributes[name]) {
@@ -237,17 +243,19 @@ func plain(v any) bool {
 	case []any:
 		return !slices.ContainsFunc(v, func(o any) bool { return !plain(o) })
 	case map[string]any:
-		return !slices.ContainsFunc(slices.Collect(maps.Values(v)), func(o any) bool { return !plain(o) })
+		return !slices.ContainsFunc(slices.Collect(maps.Values(v)),
+			func(o any) bool { return !plain(o) })
 	}
 	return len(resource.References(v)) > 0
 }
 
 // unresolved returns a resource as it is when a model is exported: with references where values
 // come later.
-func (e *env) unresolved(r provider.Resource) provider.Resource {
+func unresolved(e *env, r provider.Resource) provider.Resource {
 	r.Attributes = maps.Clone(r.Attributes)
 	for i := range e.typ.Attributes {
-		if a := &e.typ.Attributes[i]; a.Behaviour != schema.Namevar && r.Attributes[a.Name] != nil && a.Name != provider.ProviderAttribute {
+		if a := &e.typ.Attributes[i]; a.Behaviour != schema.Namevar &&
+			r.Attributes[a.Name] != nil && a.Name != provider.ProviderAttribute {
 			r.Attributes[a.Name] = resource.Parameter{Name: "later"}
 			if a.Sensitive {
 				r.Attributes[a.Name] = resource.Secret{Source: "env:LATER"}
@@ -265,7 +273,7 @@ func neighbours(e *env) error {
 	if len(e.Others) == 0 {
 		return lacks("Others")
 	}
-	all, err := e.all()
+	all, err := allStates(e)
 	if err != nil {
 		return err
 	}
@@ -304,7 +312,9 @@ func neighbours(e *env) error {
 				return err
 			}
 			if change, diffs, err := e.decide(other, obs); err != nil || change != diff.NoChange {
-				return either(err, fmt.Errorf("after %s, %s would be %s: %v differ", s.what, other.ID, change, attributesOf(diffs)))
+				return either(err,
+					fmt.Errorf("after %s, %s would be %s: %v differ", s.what, other.ID, change,
+						attributesOf(diffs)))
 			}
 		}
 	}

@@ -20,7 +20,10 @@ type Outcome struct {
 // compares and acts, and calls again as long as the handler asks for that. It is for what a suite
 // cannot know of a target: refusals, drift, things that are in the way.
 func Once(ctx context.Context, d provider.Definition, transport any, attributes map[string]any, purge bool) Outcome {
-	e, err := newEnv(ctx, Subject{Definition: d, Transport: transport, New: func(string, *Host) (Case, error) { return Case{}, nil }}, func() (string, error) { return "", nil })
+	e, err := newEnv(ctx,
+		Subject{Definition: d, Transport: transport,
+			New: func(string, *Host) (Case, error) { return Case{}, nil }},
+		func() (string, error) { return "", nil })
 	if err != nil {
 		return Outcome{Err: err}
 	}

@@ -22,7 +22,8 @@ func find(e *env) error {
 	req := provider.CreateRequest{Resource: r, Token: e.token()}
 	for _, want := range []bool{false, true} {
 		var found bool
-		err := e.call(r, func() (err error) { found, err = f.FindCreated(e.context(r, false), req); return err })
+		err := e.call(r,
+			func() (err error) { found, err = f.FindCreated(e.context(r, false), req); return err })
 		if !want && errors.Is(err, provider.ErrUndecided) { // a person is asked
 			found, err = false, nil
 		}
@@ -41,16 +42,17 @@ func reload(e *env) error {
 	if !ok {
 		return errNotApplicable
 	}
-	r, err := e.made()
+	r, err := madeResource(e)
 	if err != nil {
 		return err
 	}
 	for range 2 {
 		ctx := e.host.Context(e.ctx, provider.Options{ID: r.ID, Reload: true, Desired: r})
-		if err := e.call(r, func() error { return h.Reload(ctx, provider.ReadRequest{Resource: r}) }); err != nil {
+		if err := e.call(r,
+			func() error { return h.Reload(ctx, provider.ReadRequest{Resource: r}) }); err != nil {
 			return err
 		}
-		if err := e.converged(r); err != nil {
+		if err := checkConverged(e, r); err != nil {
 			return err
 		}
 	}
@@ -81,10 +83,10 @@ func facts(e *env) error {
 		if err != nil && phase == "there" {
 			return err
 		}
-		if err := e.unchanged(before, "asking for facts while it is "+phase); err != nil {
+		if err := checkUnchanged(e, before, "asking for facts while it is "+phase); err != nil {
 			return err
 		}
-		if _, err := e.made(); err != nil {
+		if _, err := madeResource(e); err != nil {
 			return err
 		}
 	}

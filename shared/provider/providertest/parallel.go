@@ -9,8 +9,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// all returns the first resource and the others.
-func (e *env) all() ([]provider.Resource, error) {
+// allStates returns the first resource and the others.
+func allStates(e *env) ([]provider.Resource, error) {
 	var out []provider.Resource
 	for _, attrs := range append([]map[string]any{e.Attributes}, e.Others...) {
 		r, err := e.want(attrs)
@@ -26,7 +26,7 @@ func parallel(e *env) error {
 	if len(e.Others) == 0 && !e.Present {
 		return lacks("Others")
 	}
-	all, err := e.all()
+	all, err := allStates(e)
 	if err != nil {
 		return err
 	}
@@ -53,15 +53,15 @@ func parallel(e *env) error {
 		return err
 	}
 	for _, r := range all {
-		if err := e.converged(r); err != nil {
+		if err := checkConverged(e, r); err != nil {
 			return err
 		}
 	}
-	return e.interleaved(all)
+	return interleaved(e, all)
 }
 
 // interleaved reads all before it acts on any.
-func (e *env) interleaved(all []provider.Resource) error {
+func interleaved(e *env, all []provider.Resource) error {
 	if e.Lasting || e.Present {
 		return nil
 	}
@@ -78,7 +78,9 @@ func (e *env) interleaved(all []provider.Resource) error {
 				return err
 			}
 			if change != diff.NoChange {
-				todo = append(todo, provider.BatchChange{Change: change, Resource: r, Observed: obs, Changes: diffs, Token: e.token()})
+				todo = append(todo,
+					provider.BatchChange{Change: change, Resource: r, Observed: obs, Changes: diffs,
+						Token: e.token()})
 			}
 		}
 		for _, c := range todo {
@@ -87,7 +89,7 @@ func (e *env) interleaved(all []provider.Resource) error {
 				_, err = e.applyFrom(c.Resource, c.Token, out.Again.State)
 			}
 			if err == nil {
-				err = e.converged(c.Resource)
+				err = checkConverged(e, c.Resource)
 			}
 			if err != nil {
 				return fmt.Errorf("all were read before the first was changed: %w", err)

@@ -21,12 +21,15 @@ func pairs() []struct {
 	}
 	list := func(vs ...any) any { return vs }
 	var out []pair
-	for _, v := range [][4]any{{"a", "b", "c", "d"}, {"/a", "/b", "/c", "/d"}, {int64(1), int64(2), int64(3), int64(4)}} {
-		out = append(out, pair{list(v[0], v[1], v[2]), list(v[0], v[1], v[3]), false}, pair{list(v[0], v[1], v[2]), list(v[0], v[1]), true})
+	for _, v := range [][4]any{{"a", "b", "c", "d"}, {"/a", "/b", "/c", "/d"},
+		{int64(1), int64(2), int64(3), int64(4)}} {
+		out = append(out, pair{list(v[0], v[1], v[2]), list(v[0], v[1], v[3]), false},
+			pair{list(v[0], v[1], v[2]), list(v[0], v[1]), true})
 	}
 	for _, v := range [][2]any{{"x", "y"}, {int64(1), int64(2)}, {true, false}} {
 		from := map[string]any{"a": v[0], "b": v[0], "c": v[0]}
-		out = append(out, pair{from, map[string]any{"a": v[0], "b": v[0], "c": v[1]}, false}, pair{from, map[string]any{"a": v[0], "b": v[0]}, true})
+		out = append(out, pair{from, map[string]any{"a": v[0], "b": v[0], "c": v[1]}, false},
+			pair{from, map[string]any{"a": v[0], "b": v[0]}, true})
 	}
 	return out
 }
@@ -36,7 +39,7 @@ func partsOf(e *env) error {
 	if e.Present || e.Lasting || len(e.Edges) == 0 {
 		return errNotApplicable // that values may be made up, edges asks for
 	}
-	for _, a := range e.varied() {
+	for _, a := range variedAttributes(e) {
 		if !diff.Compared(&a.Attribute) || a.Behaviour == schema.InitOnly {
 			continue
 		}
@@ -45,16 +48,17 @@ func partsOf(e *env) error {
 			if p.less && oneWay {
 				continue
 			}
-			if err := e.part(a.Name, p.from, p.to); err != nil {
-				return fmt.Errorf("%s from %s to %s: %w", a.Name, shown(p.from, a.Sensitive), shown(p.to, a.Sensitive), err)
+			if err := changePart(e, a.Name, p.from, p.to); err != nil {
+				return fmt.Errorf("%s from %s to %s: %w", a.Name, shown(p.from, a.Sensitive),
+					shown(p.to, a.Sensitive), err)
 			}
 		}
 	}
 	return nil
 }
 
-// part brings about one value after the other, unless one is refused.
-func (e *env) part(name string, from, to any) error {
+// changePart brings about one value after the other, unless one is refused.
+func changePart(e *env, name string, from, to any) error {
 	a, _ := e.typ.Attribute(name)
 	if a.DataType.Check(from) != nil || a.DataType.Check(to) != nil {
 		return nil
@@ -74,7 +78,7 @@ func (e *env) part(name string, from, to any) error {
 			return nil // refused
 		}
 		if err == nil {
-			err = e.converged(r)
+			err = checkConverged(e, r)
 		}
 		if err != nil {
 			return err
@@ -104,10 +108,11 @@ func leftOut(e *env) error {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		a, ok := e.typ.Attribute(name)
 		_, resets := e.Resets[name]
-		if !ok || resets || all[name] == nil || a.Behaviour != schema.Property || a.Default != nil || a.Name == provider.ProviderAttribute {
+		if !ok || resets || all[name] == nil || a.Behaviour != schema.Property ||
+			a.Default != nil || a.Name == provider.ProviderAttribute {
 			continue
 		}
-		if err := e.leavesOut(name, all); err != nil {
+		if err := leavesOut(e, name, all); err != nil {
 			return fmt.Errorf("%s was left out: %w", name, err)
 		}
 	}
@@ -116,7 +121,7 @@ func leftOut(e *env) error {
 
 // leavesOut sets all of full, then takes one attribute away and changes another, and looks whether
 // the first has stayed.
-func (e *env) leavesOut(name string, full map[string]any) error {
+func leavesOut(e *env, name string, full map[string]any) error {
 	for _, u := range e.Updates {
 		if _, also := u[name]; also {
 			continue
@@ -145,7 +150,7 @@ func (e *env) leavesOut(name string, full map[string]any) error {
 			return err
 		}
 		change, diffs, err := e.decide(second, was)
-		if err != nil || change != diff.Updated || e.replaces(diffs) {
+		if err != nil || change != diff.Updated || replaces(e, diffs) {
 			continue
 		}
 		if _, err := e.apply(second); err != nil {
@@ -157,14 +162,15 @@ func (e *env) leavesOut(name string, full map[string]any) error {
 		}
 		change, diffs, err = e.decide(first, now)
 		if _, reset := diffs[name]; err == nil && change == diff.Updated && reset {
-			return fmt.Errorf("it was changed to %s by an update of something else", shown(now.Attributes[name], e.sensitive(name)))
+			return fmt.Errorf("it was changed to %s by an update of something else",
+				shown(now.Attributes[name], isSensitive(e, name)))
 		}
 	}
 	return nil
 }
 
-// sensitive reports whether an attribute is.
-func (e *env) sensitive(name string) bool {
+// isSensitive reports whether an attribute is.
+func isSensitive(e *env, name string) bool {
 	c, ok := e.typ.Attribute(name)
 	return ok && c.Sensitive
 }

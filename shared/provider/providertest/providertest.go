@@ -184,7 +184,7 @@ func (c check) inPlace(ctx context.Context, s Subject, newDir func() (string, er
 	if err = c.f(e); errors.Is(err, errNotApplicable) {
 		err = nil
 	}
-	if left := e.tidy(); skipped(err) == "" || left != nil {
+	if left := checkTidy(e); skipped(err) == "" || left != nil {
 		if skipped(err) != "" {
 			err = nil
 		}

@@ -12,24 +12,34 @@ import (
 )
 
 // replaces reports whether differences can only be removed by replacing the thing.
-func (e *env) replaces(diffs map[string]diff.Diff) bool { return len(diff.Replacing(e.typ, diffs)) > 0 }
+func replaces(
+	e *env, diffs map[string]diff.Diff,
+) bool {
+	return len(diff.Replacing(e.typ, diffs)) > 0
+}
 
 // replace makes a thing anew as the engine does. Of an old one that is deleted last, the handler
 // gets what is only reported, and nothing else.
-func (e *env) replace(r provider.Resource, obs provider.Observation, diffs map[string]diff.Diff, token string) (provider.Result, error) {
+func (e *env) replace(
+	r provider.Resource, obs provider.Observation, diffs map[string]diff.Diff, token string,
+) (provider.Result, error) {
 	old, last := obs, e.typ.CreateFirst
 	if last {
 		old = provider.Observation{Exists: true, Attributes: map[string]any{}}
 		for i := range e.typ.Attributes {
-			if a := &e.typ.Attributes[i]; a.Behaviour == schema.ReadOnly && !a.Sensitive && obs.Attributes[a.Name] != nil {
+			if a := &e.typ.Attributes[i]; a.Behaviour == schema.ReadOnly && !a.Sensitive &&
+				obs.Attributes[a.Name] != nil {
 				old.Attributes[a.Name] = obs.Attributes[a.Name]
 			}
 		}
 		if len(old.Attributes) == 0 {
-			return provider.Result{}, advise("report the identity that the target has chosen, as a read_only attribute", "nothing that is only reported tells the old thing from the new one")
+			return provider.Result{},
+				advise("report the identity that the target has chosen, as a read_only attribute",
+					"nothing that is only reported tells the old thing from the new one")
 		}
 	}
-	steps := []provider.BatchChange{{Change: diff.Purged, Resource: r, Observed: old}, {Change: diff.Created, Resource: r, Changes: diffs, Token: token}}
+	steps := []provider.BatchChange{{Change: diff.Purged, Resource: r, Observed: old},
+		{Change: diff.Created, Resource: r, Changes: diffs, Token: token}}
 	if last {
 		steps[0], steps[1] = steps[1], steps[0]
 	}
@@ -57,7 +67,7 @@ func replaced(e *env) error {
 	if len(names) == 0 || e.Present || e.Lasting {
 		return errNotApplicable
 	}
-	first, err := e.made()
+	first, err := madeResource(e)
 	if err != nil {
 		return err
 	}
@@ -76,7 +86,8 @@ func replaced(e *env) error {
 		}
 		obs, err := e.read(first, false)
 		if err == nil {
-			_, err = e.act(provider.BatchChange{Change: diff.Purged, Resource: other, Observed: obs}, nil)
+			_, err = e.act(provider.BatchChange{Change: diff.Purged, Resource: other,
+				Observed: obs}, nil)
 		}
 		if err == nil {
 			err = e.expect(other, diff.Created)
@@ -93,14 +104,15 @@ func replaced(e *env) error {
 
 // unwritten adds to the differences the write-only attributes that were not written as they are
 // wanted.
-func (e *env) unwritten(r provider.Resource, diffs map[string]diff.Diff) map[string]diff.Diff {
+func unwritten(e *env, r provider.Resource, diffs map[string]diff.Diff) map[string]diff.Diff {
 	for i := range e.typ.Attributes {
 		a := &e.typ.Attributes[i]
 		want := r.Attributes[a.Name]
 		if a.Behaviour != schema.WriteOnly || want == nil {
 			continue
 		}
-		if have, ok := e.written.Load(string(r.ID) + " " + a.Name); ok && reflect.DeepEqual(have, want) {
+		if have, ok := e.written.Load(string(r.ID) + " " + a.Name); ok &&
+			reflect.DeepEqual(have, want) {
 			continue
 		}
 		if diffs = maps.Clone(diffs); diffs == nil {

@@ -19,12 +19,14 @@ import (
 	"southbound/shared/provider"
 )
 
-// tidy looks at what a handler has said, and at what it has left behind, in all places of a check.
-func (e *env) tidy() error {
+// checkTidy looks at what a handler has said, and at what it has left behind, in all places of a
+// check.
+func checkTidy(e *env) error {
 	var errs []error
 	var marks []string
 	for _, place := range append([]*env{e}, e.places...) {
-		errs = append(errs, place.leaks(), place.recordable(), place.keeps(), soon(place.left))
+		errs = append(errs, checkLeaks(place), checkRecordable(place), checkKeeps(place),
+			soon(func() error { return checkLeft(place) }))
 		place.host.cache.Close()
 		errs = append(errs, soon(place.own.left), place.own.told(place.Secrets))
 		marks = append(marks, place.mark)
@@ -32,8 +34,8 @@ func (e *env) tidy() error {
 	return errors.Join(append(errs, running(packagesOf(e.handler), marks))...)
 }
 
-// leaks looks for secrets in what the handler has said.
-func (e *env) leaks() error {
+// checkLeaks looks for secrets in what the handler has said.
+func checkLeaks(e *env) error {
 	said := strings.Join(append(append([]string{e.host.Output()}, e.errors...), e.said...), "\n")
 	for _, secret := range e.Secrets {
 		for how, form := range forms(secret) {
@@ -64,7 +66,8 @@ func forms(secret string) map[string]string {
 	}
 	q := fmt.Sprintf("%q", secret)
 	add("in quotes", q[1:len(q)-1])
-	for i, name := range []string{"in base64", "in base64 with what stands before it", "in base64 with more that stands before it"} {
+	for i, name := range []string{"in base64", "in base64 with what stands before it",
+		"in base64 with more that stands before it"} {
 		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, i), secret...))
 		from := (i*8 + 5) / 6 // the first characters are of what stands before, too
 		to := (i + len(secret)) * 8 / 6
@@ -75,24 +78,28 @@ func forms(secret string) map[string]string {
 	return out
 }
 
-// left looks for what a handler has to give back.
-func (e *env) left() error {
+// checkLeft looks for what a handler has to give back.
+func checkLeft(e *env) error {
 	if n := e.host.cache.Lent(); n > 0 {
-		return advise("call what Borrow returns beside the value, once, on all ways: defer back()", "%d values that were borrowed from the cache were not given back", n)
+		return advise("call what Borrow returns beside the value, once, on all ways: defer back()",
+			"%d values that were borrowed from the cache were not given back", n)
 	}
 	e.host.mu.Lock()
 	opened := e.host.opened
 	e.host.mu.Unlock()
 	if opened > 0 {
-		return advise("close what Files().Open returns, on all ways", "%d uploaded files were opened and not closed", opened)
+		return advise("close what Files().Open returns, on all ways",
+			"%d uploaded files were opened and not closed", opened)
 	}
 	links, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return nil // another system
 	}
 	for _, l := range links {
-		if path, err := os.Readlink("/proc/self/fd/" + l.Name()); err == nil && strings.HasPrefix(path, e.dir+string(filepath.Separator)) {
-			return advise("close every file that is opened, on all ways", "the file %s was opened and not closed", strings.TrimPrefix(path, e.dir))
+		if path, err := os.Readlink("/proc/self/fd/" + l.Name()); err == nil &&
+			strings.HasPrefix(path, e.dir+string(filepath.Separator)) {
+			return advise("close every file that is opened, on all ways",
+				"the file %s was opened and not closed", strings.TrimPrefix(path, e.dir))
 		}
 	}
 	return nil
@@ -146,7 +153,8 @@ func marked(packages, marks []string) string {
 				continue
 			}
 			function, _, _ := strings.Cut(fields[2], "+0x")
-			if slices.ContainsFunc(packages, func(p string) bool { return strings.HasPrefix(function, p+".") }) {
+			if slices.ContainsFunc(packages,
+				func(p string) bool { return strings.HasPrefix(function, p+".") }) {
 				return function
 			}
 		}

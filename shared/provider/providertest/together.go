@@ -16,13 +16,14 @@ import (
 // maxTogether bounds how many sets of values are tried at once.
 const maxTogether = 6
 
-// varied returns the attributes of Edges for which values are made up.
-func (e *env) varied() []*schema.CompiledAttribute {
+// variedAttributes returns the attributes of Edges for which values are made up.
+func variedAttributes(e *env) []*schema.CompiledAttribute {
 	var out []*schema.CompiledAttribute
 	for _, a := range e.typ.Attributes {
 		_, unfit := e.Unfit[a.Name]
 		wanted := slices.Contains(e.Edges, "*") || slices.Contains(e.Edges, a.Name)
-		if unfit || !wanted || a.Behaviour == schema.Namevar || a.Behaviour == schema.ReadOnly || a.Name == provider.ProviderAttribute {
+		if unfit || !wanted || a.Behaviour == schema.Namevar || a.Behaviour == schema.ReadOnly ||
+			a.Name == provider.ProviderAttribute {
 			continue
 		}
 		if compiled, ok := e.typ.Attribute(a.Name); ok {
@@ -38,37 +39,40 @@ func together(e *env) error {
 	if e.Present || e.Lasting {
 		return errNotApplicable
 	}
-	if err := e.least(); err != nil {
+	if err := checkLeast(e); err != nil {
 		return err
 	}
 	base, err := e.want(e.Attributes)
 	if err != nil {
 		return err
 	}
-	sets := e.sets()
+	sets := attributeSets(e)
 	for i, set := range sets {
 		r, err := e.want(e.Attributes, set.values)
 		if err != nil {
 			continue // the type refuses them together
 		}
-		if err := e.atOnce(base, r); err != nil {
-			return fmt.Errorf("set %d of values at once (%v): %w", i+1, slices.Sorted(maps.Keys(set.values)), err)
+		if err := allAtOnce(e, base, r); err != nil {
+			return fmt.Errorf("set %d of values at once (%v): %w", i+1,
+				slices.Sorted(maps.Keys(set.values)), err)
 		}
 		for _, names := range set.parts {
-			if err := e.alone(r, names); err != nil {
-				return fmt.Errorf("%s set back to what it was, and nothing else: %w", strings.Join(names, ", "), err)
+			if err := changedAlone(e, r, names); err != nil {
+				return fmt.Errorf("%s set back to what it was, and nothing else: %w",
+					strings.Join(names, ", "), err)
 			}
 		}
 	}
 	return nil
 }
 
-// least creates the thing with what has to be given, what is unfit, and nothing else.
-func (e *env) least() error {
+// checkLeast creates the thing with what has to be given, what is unfit, and nothing else.
+func checkLeast(e *env) error {
 	attrs := map[string]any{}
 	for name, v := range e.Attributes {
 		a, ok := e.typ.Attribute(name)
-		if _, unfit := e.Unfit[name]; !ok || unfit || a.Behaviour == schema.Namevar || a.Behaviour == schema.Parameter || a.Default == nil && !a.DataType.Optional() {
+		if _, unfit := e.Unfit[name]; !ok || unfit || a.Behaviour == schema.Namevar ||
+			a.Behaviour == schema.Parameter || a.Default == nil && !a.DataType.Optional() {
 			attrs[name] = v
 		}
 	}
@@ -82,7 +86,7 @@ func (e *env) least() error {
 		}
 		return fmt.Errorf("with nothing but what has to be given: %w", err)
 	}
-	if err := e.converged(r); err != nil {
+	if err := checkConverged(e, r); err != nil {
 		return fmt.Errorf("with nothing but what has to be given: %w", err)
 	}
 	_, err = e.apply(purged(r))
@@ -95,8 +99,8 @@ type set struct {
 	parts  [][]string
 }
 
-// sets returns all updates laid over each other, and columns of the values at the edges.
-func (e *env) sets() []set {
+// attributeSets returns all updates laid over each other, and columns of the values at the edges.
+func attributeSets(e *env) []set {
 	all := set{values: map[string]any{}}
 	for _, u := range e.Updates {
 		var part []string // what an update of the case sets belongs together
@@ -115,7 +119,7 @@ func (e *env) sets() []set {
 	}
 	for i := range maxTogether {
 		column := set{values: map[string]any{}}
-		for k, a := range e.varied() {
+		for k, a := range variedAttributes(e) {
 			if values := a.DataType.Edges(); len(values) > i && a.Behaviour != schema.Parameter {
 				column.values[a.Name] = values[(i+k)%len(values)]
 				column.parts = append(column.parts, []string{a.Name})
@@ -128,8 +132,8 @@ func (e *env) sets() []set {
 	return out
 }
 
-// atOnce brings about a set by an update, as far as that may be, and then by a create.
-func (e *env) atOnce(base, r provider.Resource) error {
+// allAtOnce brings about a set by an update, as far as that may be, and then by a create.
+func allAtOnce(e *env, base, r provider.Resource) error {
 	for _, before := range []provider.Resource{purged(base), base} {
 		if _, err := e.apply(before); err != nil {
 			return err
@@ -145,19 +149,19 @@ func (e *env) atOnce(base, r provider.Resource) error {
 		}
 	}
 	if _, err := e.checked(later.Attributes); err == nil {
-		if refused, err := e.brings(later); refused || err != nil {
+		if refused, err := brings(e, later); refused || err != nil {
 			return err
 		}
 	}
 	if _, err := e.apply(purged(r)); err != nil {
 		return err
 	}
-	_, err := e.brings(r)
+	_, err := brings(e, r)
 	return err
 }
 
 // brings applies r, which may be refused.
-func (e *env) brings(r provider.Resource) (refused bool, err error) {
+func brings(e *env, r provider.Resource) (refused bool, err error) {
 	if _, err = e.apply(r); err != nil {
 		var fixed *initOnlyError
 		if errors.As(err, &fixed) || provider.ClassOf(err) == provider.NeedsChange {
@@ -165,12 +169,12 @@ func (e *env) brings(r provider.Resource) (refused bool, err error) {
 		}
 		return false, err
 	}
-	return false, e.converged(r)
+	return false, checkConverged(e, r)
 }
 
-// alone sets some attributes of r back to what they are in the case, and then to what r has, while
-// the others stay as they are in r.
-func (e *env) alone(r provider.Resource, names []string) error {
+// changedAlone sets some attributes of r back to what they are in the case, and then to what r has,
+// while the others stay as they are in r.
+func changedAlone(e *env, r provider.Resource, names []string) error {
 	base, err := e.want(e.Attributes)
 	if err != nil {
 		return err
@@ -195,7 +199,7 @@ func (e *env) alone(r provider.Resource, names []string) error {
 		return nil // the set was refused
 	}
 	for _, next := range []provider.Resource{back, r} {
-		if refused, err := e.brings(next); refused || err != nil {
+		if refused, err := brings(e, next); refused || err != nil {
 			return err
 		}
 	}

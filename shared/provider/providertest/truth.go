@@ -14,7 +14,7 @@ import (
 )
 
 // truthful holds what a call that went well has said of itself against what is there.
-func (e *env) truthful(c provider.BatchChange) error {
+func truthful(e *env, c provider.BatchChange) error {
 	e.host.mu.Lock()
 	claimed, override := maps.Clone(e.host.claimed), e.host.override
 	e.host.mu.Unlock()
@@ -28,20 +28,26 @@ func (e *env) truthful(c provider.BatchChange) error {
 	if err != nil {
 		return err
 	}
-	if override == diff.NoChange && c.Changes != nil && (obs.Exists != c.Observed.Exists || e.moved(c.Observed, obs)) {
-		return advise("call SetChange only with what the call has really done", "it says through SetChange that nothing was changed, and something was")
+	if override == diff.NoChange && c.Changes != nil &&
+		(obs.Exists != c.Observed.Exists || hasMoved(e, c.Observed, obs)) {
+		return advise("call SetChange only with what the call has really done",
+			"it says through SetChange that nothing was changed, and something was")
 	}
 	for _, name := range slices.Sorted(maps.Keys(claimed)) {
 		a, declared := e.typ.Attribute(name)
 		d := claimed[name]
-		if !declared || !diff.Compared(&a.Attribute) || c.Change == diff.Purged || c.Resource.Attributes[name] == nil || !obs.Exists {
+		if !declared || !diff.Compared(&a.Attribute) || c.Change == diff.Purged ||
+			c.Resource.Attributes[name] == nil || !obs.Exists {
 			continue
 		}
-		if to, err := resource.FromGo(d.Desired); err != nil || !resource.Equal(to, obs.Attributes[name]) && !resource.Equal(to, c.Resource.Attributes[name]) {
+		if to, err := resource.FromGo(d.Desired); err != nil ||
+			!resource.Equal(to, obs.Attributes[name]) &&
+				!resource.Equal(to, c.Resource.Attributes[name]) {
 			return advise("call Changed with what was there and what is there now, and only for what this call has changed",
 				"it says through Changed that %s is another now, and that is not what is read then", name)
 		}
-		if from, err := resource.FromGo(d.Current); err == nil && resource.Equal(from, d.Desired) || c.Observed.Exists && e.same(name, c.Observed, obs) {
+		if from, err := resource.FromGo(d.Current); err == nil && resource.Equal(from, d.Desired) ||
+			c.Observed.Exists && sameValue(name, c.Observed, obs) {
 			return advise("call Changed with what was there and what is there now, and only for what this call has changed",
 				"it says through Changed that %s was changed, and it is read as it was before", name)
 		}
@@ -49,18 +55,19 @@ func (e *env) truthful(c provider.BatchChange) error {
 	return nil
 }
 
-// moved reports whether what is compared was read differently before and after.
-func (e *env) moved(before, after provider.Observation) bool {
-	return slices.ContainsFunc(e.compared(), func(name string) bool { return !e.same(name, before, after) })
+// hasMoved reports whether what is compared was read differently before and after.
+func hasMoved(e *env, before, after provider.Observation) bool {
+	return slices.ContainsFunc(comparedAttributes(e),
+		func(name string) bool { return !sameValue(name, before, after) })
 }
 
-// same reports whether an attribute was read as the same twice.
-func (*env) same(name string, a, b provider.Observation) bool {
+// sameValue reports whether an attribute was read as the same twice.
+func sameValue(name string, a, b provider.Observation) bool {
 	return reflect.DeepEqual(a.Attributes[name], b.Attributes[name])
 }
 
-// recordable demands that log lines can be kept.
-func (e *env) recordable() error {
+// checkRecordable demands that log lines can be kept.
+func checkRecordable(e *env) error {
 	for _, l := range e.host.Lines() {
 		for key, v := range l.Kwargs {
 			if why := unrecordable(reflect.ValueOf(v), 0); why != "" {
@@ -115,8 +122,8 @@ func unrecordable(v reflect.Value, depth int) string {
 	return ""
 }
 
-// keeps demands that no context is used after its call.
-func (e *env) keeps() error {
+// checkKeeps demands that no context is used after its call.
+func checkKeeps(e *env) error {
 	e.host.mu.Lock()
 	defer e.host.mu.Unlock()
 	if e.host.kept == "" {

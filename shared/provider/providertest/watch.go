@@ -121,7 +121,8 @@ func (w watched) done(err error) error {
 			} else {
 				_ = os.Unsetenv(name)
 			}
-			return advise("set Env of an exec.Cmd: all handlers of a process share its environment", "%w",
+			return advise("set Env of an exec.Cmd: all handlers of a process share its environment",
+				"%w",
 				fmt.Errorf("the handler has changed the variable %s of the process (to %d characters)", name, len(value)))
 		}
 	}

@@ -1,0 +1,149 @@
+package providertest
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"southbound/shared/diff"
+	"southbound/shared/provider"
+	"southbound/shared/redact"
+	"strings"
+	"sync"
+)
+
+// account is what a handler has said through its contexts. It is safe for concurrent use.
+type account struct {
+	mu      sync.Mutex // guards all that follows
+	lines   []provider.Line
+	changed map[string]diff.Diff
+	facts   map[string]string
+	secrets redact.Set
+	// What was said of the run at hand.
+	provider, why string
+	override      diff.Change
+	recent        map[string]diff.Diff // changed since forgetChanges
+	claimed       map[string]diff.Diff // changed since forgetSaid
+}
+
+// Log implements provider.Host.
+func (a *account) Log(line provider.Line) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lines = append(a.lines, line)
+}
+
+// Changed implements provider.Host.
+func (a *account) Changed(attribute string, d diff.Diff) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.changed[attribute] = d
+	if a.recent != nil {
+		a.recent[attribute] = d
+	}
+	if a.claimed == nil {
+		a.claimed = map[string]diff.Diff{}
+	}
+	a.claimed[attribute] = d
+}
+
+// forgetChanges begins a new account of recentChanges.
+func (a *account) forgetChanges() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.recent = map[string]diff.Diff{}
+}
+
+func (a *account) recentChanges() map[string]diff.Diff {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.recent)
+}
+
+// Fact implements provider.Host.
+func (a *account) Fact(name, value string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.facts[name] = value
+}
+
+// Secret implements provider.Host.
+func (a *account) Secret(value string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.secrets.Add(value)
+}
+
+// Provider implements provider.Host.
+func (a *account) Provider(name, why string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.provider, a.why = name, why
+}
+
+// Override implements provider.Host.
+func (a *account) Override(change diff.Change) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.override = change
+}
+
+// Chosen returns the provider that was chosen last, and why.
+func (a *account) Chosen() (name, why string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.provider, a.why
+}
+
+// Overridden returns what the handler said the run has done, "" when it did not.
+func (a *account) Overridden() diff.Change {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.override
+}
+
+// Lines returns what was logged, in order.
+func (a *account) Lines() []provider.Line {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.lines)
+}
+
+// AttributeChanges returns what was reported through Context.Changed.
+func (a *account) AttributeChanges() map[string]diff.Diff {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.changed)
+}
+
+// Facts returns the facts that were reported.
+func (a *account) Facts() map[string]string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.facts)
+}
+
+// Output returns all that the handler said, as one text. What it named as a secret through
+// Context.Secret is replaced, as the engine does.
+func (a *account) Output() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var b strings.Builder
+	for _, l := range a.lines {
+		kwargs := "?" // it has no form: another check says so
+		if unrecordable(reflect.ValueOf(l.Kwargs), 0) != endless {
+			kwargs = fmt.Sprint(l.Kwargs)
+		}
+		fmt.Fprintf(&b, "%s %s %s\n", l.Level, l.Msg, kwargs)
+	}
+	fmt.Fprintf(&b, "%v\n%v\n%s\n", a.changed, a.facts, a.why)
+	out := b.String()
+	return a.secrets.Clean(out, diff.Redacted)
+}
+
+// forgetSaid begins a new account of what a handler says of one call.
+func (a *account) forgetSaid() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.override, a.claimed = "", nil
+}
