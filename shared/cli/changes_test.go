@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v4"
 
 	"southbound/handlers"
 	"southbound/shared/cli"
@@ -68,6 +70,7 @@ func exportTo(t *testing.T, data, path string, args ...string) stored {
 type scene struct {
 	*rand.Rand
 	dir     string
+	json    bool // the documents that are edited
 	items   []sceneItem
 	agent   string
 	lanes   int
@@ -95,11 +98,26 @@ var sceneForms = []string{
 	"  - type: std::Null\n    purged: %[4]t\n    set: s%[3]d\n    attributes: {name: n%[1]d, value: v%[2]d}\n",
 }
 
+// inJSON returns a text in YAML as JSON, on one line.
+func inJSON(t *testing.T, text string) string {
+	t.Helper()
+	var v any
+	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
 func newScene(t *testing.T, seed uint64) *scene {
 	t.Helper()
 	s := &scene{
 		Rand:  rand.New(rand.NewPCG(seed, 7)),
 		dir:   t.TempDir(),
+		json:  seed%2 == 1,
 		agent: "a",
 		lanes: 1,
 	}
@@ -131,7 +149,11 @@ func (s *scene) write(t *testing.T) {
 				it.value%5,
 			)
 		}
-		write(fmt.Sprintf("d%d.yaml", i), text)
+		if s.json {
+			write(fmt.Sprintf("d%d.json", i), inJSON(t, text))
+		} else {
+			write(fmt.Sprintf("d%d.yaml", i), text)
+		}
 	}
 	write("key.yaml", fmt.Sprintf("southbound: 1\nresources:\n  - type: std::Null\n    agent: k\n"+
 		"    attributes: {name: key, value: %q}\n", fmt.Sprint(s.keys)))

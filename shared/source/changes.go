@@ -210,11 +210,10 @@ func (c *changes) document(
 	}
 	r := &report{file: d.name}
 	text, ok := r.check(text)
-	if !ok || isJSON(text) {
+	if !ok {
 		return nil, false
 	}
-	text = r.directive(text)
-	o, rest, ok := r.unitsYAML(text)
+	o, rest, ok := r.units(d, text)
 	of := &c.now.items[i]
 	if !ok || !r.clean() || !of.known || of.rest != rest || len(of.list) != len(o.pieces) {
 		return nil, false
@@ -251,7 +250,7 @@ func (c *changes) items(
 	t := c.l.taker(d, b)
 	t.defaults = head.defaults
 	for _, k := range differ {
-		nodes, ok := o.itemsYAML(&t.report, o.pieces[k])
+		nodes, ok := o.items(&t.report, o.pieces[k])
 		if !ok || len(nodes) != 1 {
 			return nil, false
 		}

@@ -32,8 +32,7 @@ type docText struct {
 type itemText struct{ name, form, value, more int }
 
 // forms write an item; the ones at the end are such that an item cannot be read by itself, or is
-// not
-// where it seems to be.
+// not where it seems to be.
 var forms = []string{
 	"  - type: std::Null\n    attributes: {name: n%[1]d, value: v%[2]d}\n",
 	"  - type: std::Null # one\n    attributes:\n      name: n%[1]d\n      value: |\n        v%[2]d\n          - type: x\n\n",
@@ -47,7 +46,61 @@ var forms = []string{
 	"  - type: std::Null\n    attributes: {name: n%[1]d, value: &x%[1]d v%[2]d}\n  - type: std::Null\n    attributes: {name: m%[1]d, value: *x%[1]d}\n",
 }
 
+// jsonForms write an item in JSON.
+var jsonForms = []string{
+	`{"type":"std::Null","attributes":{"name":"n%[1]d","value":"v%[2]d"}}`,
+	"{\n\"type\": \"std::Null\",\n\"attributes\": {\"name\": \"n%[1]d\", \"value\": \"v%[2]d,{}]\"}\n}",
+	`{"type":"std::Null","attributes":{"name":"n%[1]d","value":"\"v%[2]d\u005d"}}`,
+	`{"type":"std::Null","agents":["a","b%[3]d"],"attributes":{"name":"n%[1]d","value":"v%[2]d"}}`,
+	`{"type":"std::Null","purge_on_delete":true,"requires":["std::Null[a,name=n%[3]d]"],"attributes":{"name":"n%[1]d","value":"v%[2]d"}}`,
+	`{"type":"fs::File","purged":%[4]t,"attributes":{"path":"/n%[1]d","content":{"file":"f%[3]d"},"group":"g%[2]d"}}`,
+	`{"type":"std::Null","managed":false,"attributes":{"name":"n%[1]d","value":"v%[2]d"}}`,
+	`"n%[1]d"`,
+	`{"type":"std::Null","type":"std::Null","attributes":{"name":"n%[1]d","value":"v%[2]d"}}`,
+	`{"type":"std::Null","attributes":{"name":"n%[1]d","value":v%[2]d}}`,
+}
+
+// How a document is written.
+const (
+	inYAML = iota
+	inYAMLOfWindows
+	inJSON
+	inJSONOnOneLine
+	inJSONNamedYAML
+)
+
+func (d *docText) name(i int) string {
+	if d.form == inJSON || d.form == inJSONOnOneLine {
+		return fmt.Sprintf("d%d.json", i)
+	}
+	return fmt.Sprintf("d%d.yaml", i)
+}
+
+func (d *docText) json() string {
+	var items []string
+	for _, it := range d.items {
+		items = append(items, fmt.Sprintf(jsonForms[it.form], it.name, it.value, it.more%2, it.more%5 == 4))
+	}
+	end := ""
+	if d.tail%3 == 1 {
+		end = fmt.Sprintf(`, "agents": {"a0": {"lanes": %d}}`, d.tail)
+	}
+	between := ",\n  "
+	if d.tail%2 == 1 {
+		between = "\n ,  "
+	}
+	text := fmt.Sprintf("{\n  \"southbound\": 1, \"defaults\": {\"agent\": \"a%d\"},\n  \"resources\": [\n  %s\n]%s}\n",
+		d.head/5, strings.Join(items, between), end)
+	if d.form == inJSONOnOneLine {
+		text = strings.ReplaceAll(text, "\n", "")
+	}
+	return text
+}
+
 func (d *docText) text() string {
+	if d.form >= inJSON {
+		return d.json()
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# one\nsouthbound: 1\ndefaults: {agent: a%d}\nresources:\n", d.head/5)
 	for _, it := range d.items {
@@ -57,7 +110,7 @@ func (d *docText) text() string {
 		fmt.Fprintf(&b, "agents:\n  a0: {lanes: %d}\n", d.tail)
 	}
 	out := b.String()
-	if d.form == 1 {
+	if d.form == inYAMLOfWindows {
 		out = strings.ReplaceAll(out, "\n", "\r\n")
 	}
 	return out
@@ -66,7 +119,7 @@ func (d *docText) text() string {
 func (x *texts) write(t *testing.T, dir string) {
 	t.Helper()
 	for i := range x.docs {
-		write(t, filepath.Join(dir, fmt.Sprintf("d%d.yaml", i)), x.docs[i].text())
+		write(t, filepath.Join(dir, x.docs[i].name(i)), x.docs[i].text())
 	}
 	for i, content := range x.files {
 		write(t, filepath.Join(dir, fmt.Sprintf("f%d", i)), strings.Repeat("f", content))
@@ -74,6 +127,11 @@ func (x *texts) write(t *testing.T, dir string) {
 	if x.proj > 4 {
 		write(t, filepath.Join(dir, projectFile), fmt.Sprintf("defaults: {set: s%d}\n", x.proj/5))
 	}
+}
+
+// allIn reports whether all documents are written as form, or in a way after it.
+func (x *texts) allIn(form int) bool {
+	return !slices.ContainsFunc(x.docs, func(d docText) bool { return d.form < form })
 }
 
 // edit changes something, or nothing.
@@ -106,9 +164,13 @@ func (x *texts) edit() {
 
 func newTexts(rnd *rand.Rand) *texts {
 	x := &texts{rnd: rnd, files: []int{1, 2}}
-	fallback := len(forms) - rnd.IntN(2)*3 // half of them can be cut everywhere
+	good := len(forms) - 3 // that can be cut everywhere
+	fallback := len(forms) - rnd.IntN(2)*3
 	for d := range 1 + rnd.IntN(3) {
-		doc := docText{form: rnd.IntN(2)}
+		doc := docText{form: rnd.IntN(inJSONNamedYAML + 1)}
+		if doc.form >= inJSON {
+			fallback = good // the others are no documents in JSON
+		}
 		for i := range 1 + rnd.IntN(6) {
 			doc.items = append(doc.items, itemText{name: 10*d + i, form: rnd.IntN(fallback)})
 		}
@@ -118,12 +180,11 @@ func newTexts(rnd *rand.Rand) *texts {
 }
 
 // TestChanges edits documents at random, and wants what Changes reads to be what Load would read:
-// what
-// it does not read is as it was.
+// what it does not read is as it was.
 func TestChanges(t *testing.T) {
 	t.Parallel()
-	told := 0
-	for seed := range uint64(60) {
+	told, inJSONs := 0, 0
+	for seed := range uint64(150) {
 		x := newTexts(rand.New(rand.NewPCG(seed, 1)))
 		dir := t.TempDir()
 		opts := Options{Path: dir, Types: testTypes(t), Note: true}
@@ -151,6 +212,9 @@ func TestChanges(t *testing.T) {
 			}
 			if ok {
 				told++
+				if c.Model != nil && x.allIn(inJSON) {
+					inJSONs++
+				}
 				if c.Fingerprint != now.Fingerprint || !reflect.DeepEqual(c.Now, noted) {
 					t.Fatalf("seed %d: other inputs:\n%v\nwant\n%v", seed, c.Now, noted)
 				}
@@ -159,8 +223,8 @@ func TestChanges(t *testing.T) {
 			was, in = now, noted
 		}
 	}
-	if told < 100 {
-		t.Errorf("changes were told %d times only", told)
+	if told < 250 || inJSONs < 40 {
+		t.Errorf("changes were told %d times only, %d times of JSON", told, inJSONs)
 	}
 }
 

@@ -61,14 +61,13 @@ func (l *loader) document(ctx context.Context, d document) result {
 	switch {
 	case d.format == formatLines:
 		out.parts = append(out.parts, l.lines(ctx, d, text, b)...)
-	case d.format == formatJSON || isJSON(text):
+	case d.isJSON(text):
 		out.parts = append(out.parts, l.json(ctx, d, text, b)...)
 	default:
-		text = p.directive(text)
-		out.parts = append(out.parts, l.yaml(ctx, d, text, b)...)
-		if l.note && ctx.Err() == nil {
-			out.items = l.itemsIn(out.parts, text)
-		}
+		out.parts = append(out.parts, l.yaml(ctx, d, p.directive(text), b)...)
+	}
+	if l.note && d.format != formatLines && ctx.Err() == nil {
+		out.items = l.itemsIn(d, out.parts, text)
 	}
 	if ctx.Err() != nil { // some parts were left out
 		return out

@@ -87,7 +87,28 @@ func (t *taker) noteItem(line int32, made []resource.Resource) {
 	t.uses = t.uses[:0]
 }
 
-// unitsYAML cuts a text into the items of its list of resources, each a piece by itself.
+// isJSON reports whether a document is read as JSON; text is what it holds.
+func (d document) isJSON(text []byte) bool { return d.format == formatJSON || isJSON(text) }
+
+// units cuts a text into the items of its list of resources, each a piece by itself, and returns a
+// digest of the rest.
+func (r *report) units(d document, text []byte) (outline, digest, bool) {
+	if d.isJSON(text) {
+		return r.unitsJSON(text)
+	}
+	return r.unitsYAML(r.directive(text))
+}
+
+// unitsJSON is units for JSON. What stands between two items means nothing there.
+func (r *report) unitsJSON(text []byte) (outline, digest, bool) {
+	o, ok := r.outlineJSON(text, place{1, 1}, 1)
+	if !ok || o.pieces == nil {
+		return outline{}, digest{}, false
+	}
+	return o, digestOf([]byte("JSON"), o.head, o.tail), true
+}
+
+// unitsYAML is units for YAML.
 func (r *report) unitsYAML(text []byte) (outline, digest, bool) {
 	o, ok := r.outlineYAML(text, 1)
 	if !ok || o.expanded.Load() > 0 {
@@ -109,10 +130,9 @@ func digests(pieces []piece) []digest {
 }
 
 // itemsIn returns what is noted of a document that was read in parts without a problem; text is
-// what was read as YAML. Nothing is known of one in which an item may need another one, or where an
-// item may
-// start elsewhere than where the text is cut.
-func (l *loader) itemsIn(parts []*part, text []byte) itemsOf {
+// what it holds. Nothing is known of one in which an item may need another one, or where an
+// item may start elsewhere than where the text is cut.
+func (l *loader) itemsIn(d document, parts []*part, text []byte) itemsOf {
 	var all []noted
 	for _, p := range parts {
 		if !p.clean() || p.aliased || p.full || len(p.dropped) > 0 {
@@ -123,7 +143,7 @@ func (l *loader) itemsIn(parts []*part, text []byte) itemsOf {
 	if !l.note || len(all) == 0 || l.items.Add(int64(len(all))) > maxItems {
 		return itemsOf{}
 	}
-	o, rest, ok := (&report{}).unitsYAML(text)
+	o, rest, ok := (&report{}).units(d, text)
 	if !ok || len(o.pieces) != len(all) {
 		return itemsOf{}
 	}

@@ -14,7 +14,7 @@ type outline struct {
 	root     node
 	last     []*node       // items that could not be read to their end
 	pieces   []piece       // of the list of resources; nil: the list is in root
-	expanded *atomic.Int64 // see converter
+	expanded *atomic.Int64 // see converter; nil: it is JSON
 	anchors  *anchors      // of what was read before, if that counts
 	head     []byte        // the text in front of the pieces
 	tail     []byte        // the text behind them
@@ -24,6 +24,14 @@ type outline struct {
 type piece struct {
 	text []byte
 	at   place // of its first byte
+}
+
+// items reads the items of a piece. It returns false if the piece cannot be read by itself.
+func (o *outline) items(r *report, p piece) ([]node, bool) {
+	if o.expanded == nil {
+		return r.itemsJSON(p)
+	}
+	return o.itemsYAML(r, p)
 }
 
 // outlineJSON reads a document except for its resources. Their text is checked and cut into pieces
@@ -65,7 +73,9 @@ func (j *jsonReader) members(out *outline, size int) error {
 		var m node
 		if k, start := j.next(); *name == keyResources && k == '[' && out.pieces == nil {
 			m = node{at: start, kind: list}
+			out.head = j.text[:j.seen]
 			out.pieces, out.last, err = j.cut(size)
+			out.tail = j.text[j.dec.InputOffset():]
 		} else {
 			m, err = j.value(1)
 		}
