@@ -53,26 +53,32 @@ func (c *workCommands) workCommand(name, short, example string) *cobra.Command {
 				return err
 			}
 			if f.noWait && f.waves.set() {
-				return fault.New(fault.Usage, name, "waves are waited for").WithHint("leave out --no-wait, or --batch and --max-parallel")
+				return fault.New(fault.Usage, name, "waves are waited for").
+					WithHint("leave out --no-wait, or --batch and --max-parallel")
 			}
 			if _, err := f.waves.waves(nil); err != nil {
 				return err
 			}
-			return c.work(cmd.Context(), api.Work{Filter: args, Repair: name == "repair", RetryFailed: f.retry}, f)
+			return c.work(cmd.Context(), api.Work{Filter: args, Repair: name == "repair",
+				RetryFailed: f.retry}, f)
 		},
 	}
 	f.waves.add(cmd.Flags())
 	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "only schedule it")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "stop waiting after this long, with exit code 4")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0,
+		"stop waiting after this long, with exit code 4")
 	if name == "deploy" {
-		cmd.Flags().BoolVar(&f.retry, "retry-failed", false, "include what failed and waits for its time, for a new intent or for a person")
+		cmd.Flags().BoolVar(&f.retry, "retry-failed", false,
+			"include what failed and waits for its time, for a new intent or for a person")
 	}
 	return cmd
 }
 
 // work schedules work on what is released and, unless told otherwise, waits for it.
 func (c *workCommands) work(ctx context.Context, work api.Work, f workFlags) error {
-	return c.within(ctx, f.timeout, func(ctx context.Context) error { return c.workNow(ctx, work, f) })
+	return c.within(ctx, f.timeout, func(ctx context.Context) error {
+		return c.workNow(ctx, work, f)
+	})
 }
 
 func (c *workCommands) workNow(ctx context.Context, work api.Work, f workFlags) error {
@@ -111,13 +117,16 @@ func (c *workCommands) workNow(ctx context.Context, work api.Work, f workFlags) 
 }
 
 // worked writes what came of deploy or repair of what the terms of a filter select.
-func (c *workCommands) worked(ctx context.Context, terms []string, done waited, began time.Time) error {
+func (c *workCommands) worked(
+	ctx context.Context, terms []string, done waited, began time.Time,
+) error {
 	p := done.Progress
 	if p.Released == 0 && !c.json {
 		c.printf("environment %s: nothing is released yet; `southbound apply PATH` starts\n", c.env)
 		return nil
 	}
-	r := api.Report{Environment: c.env, Version: p.Released, Resources: total(p), Unchanged: total(p), Repaired: done.Did.fixed, Counts: p.ByStatus(),
+	r := api.Report{Environment: c.env, Version: p.Released, Resources: total(p),
+		Unchanged: total(p), Repaired: done.Did.fixed, Counts: p.ByStatus(),
 		DurationMS: time.Since(began).Milliseconds()}
 	var err error
 	if done.Scope, err = c.results.scopeOf(ctx, terms); err != nil {
@@ -142,20 +151,23 @@ func total(p api.Progress) int {
 }
 
 // inWaves does work on agents in waves.
-func (c *workCommands) inWaves(ctx context.Context, work api.Work, f workFlags, of asked, began time.Time) error {
+func (c *workCommands) inWaves(
+	ctx context.Context, work api.Work, f workFlags, of asked, began time.Time,
+) error {
 	agents, err := c.waves.agentsOf(ctx, work.Filter)
 	if err != nil {
 		return c.waiter.interrupted(err)
 	}
-	done, err := c.waves.eachWave(ctx, work.Filter, f.waves, agents, of, func(wave []string, _ bool) error {
-		if len(wave) == 0 {
-			return nil // nothing matches
-		}
-		part := work
-		part.Filter = atAgents(work.Filter, wave)
-		_, err := c.home.Schedule(ctx, c.env, part)
-		return err
-	})
+	done, err := c.waves.eachWave(ctx, work.Filter, f.waves, agents, of,
+		func(wave []string, _ bool) error {
+			if len(wave) == 0 {
+				return nil // nothing matches
+			}
+			part := work
+			part.Filter = atAgents(work.Filter, wave)
+			_, err := c.home.Schedule(ctx, c.env, part)
+			return err
+		})
 	if err != nil {
 		return c.waiter.interrupted(err)
 	}

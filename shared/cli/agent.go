@@ -32,7 +32,8 @@ type agentRunner struct {
 // agentCommand makes the command agent, which serves agents of the AWS home that no function can
 // reach.
 func (a *agentRunner) agentCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "agent", Short: "Serve an agent of the AWS home from this machine", Args: subcommand, RunE: help, Example: "  southbound agent run web1"}
+	cmd := &cobra.Command{Use: "agent", Short: "Serve an agent of the AWS home from this machine",
+		Args: subcommand, RunE: help, Example: "  southbound agent run web1"}
 	cmd.AddCommand(a.agentRunCommand())
 	return cmd
 }
@@ -41,12 +42,18 @@ func (a *agentRunner) agentRunCommand() *cobra.Command {
 	settings := map[string]*string{}
 	run := &cobra.Command{
 		Use: "run NAME", Short: "Serve an agent's queue until stopped",
-		Long: "run serves an agent whose things no function reaches: one with the transport local on the machine that it is run on, or one inside a\n" +
-			"network. It listens on the agent's queue and does its work with the same claims as a function. When it is stopped it finishes\n" +
-			"what runs and gives everything else back. Where the stack is, its outputs say; credentials are found as by every AWS tool.\n" +
-			"Handlers in Python run with the virtual environment of the working directory (.env), or the one that SOUTHBOUND_PYTHON names.",
-		Example: "  southbound agent run web1 --environment production --table T --bucket B --prefix P\n  SOUTHBOUND_TABLE=T SOUTHBOUND_BUCKET=B SOUTHBOUND_PREFIX=P southbound agent run web1",
-		Args:    exactArgs(1, "one agent"),
+		Long: "run serves an agent whose things no function reaches: one with the transport " +
+			"local on the machine that it is run on, or one inside a\n" +
+			"network. It listens on the agent's queue and does its work with the same claims as " +
+			"a function. When it is stopped it finishes\n" +
+			"what runs and gives everything else back. Where the stack is, its outputs say; " +
+			"credentials are found as by every AWS tool.\n" +
+			"Handlers in Python run with the virtual environment of the working directory " +
+			"(.env), or the one that SOUTHBOUND_PYTHON names.",
+		Example: "  southbound agent run web1 --environment production --table T --bucket B " +
+			"--prefix P\n  SOUTHBOUND_TABLE=T SOUTHBOUND_BUCKET=B SOUTHBOUND_PREFIX=P southbound " +
+			"agent run web1",
+		Args: exactArgs(1, "one agent"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.locate(""); err != nil {
 				return err
@@ -67,8 +74,10 @@ func (a *agentRunner) agentRunCommand() *cobra.Command {
 		{"table", home.EnvTable, "table of the stack"},
 		{"bucket", home.EnvBucket, "bucket of the stack"},
 		{"prefix", home.EnvPrefix, "prefix of the names of the stack's queues"},
-		{"log-queue", home.EnvLogQueue, "URL of the stack's log queue; without it the sweep has actions logged"},
-		{"compile-queue", home.EnvCompile, "URL of the stack's compile queue; without it the sweep sees what orders have become"},
+		{"log-queue", home.EnvLogQueue,
+			"URL of the stack's log queue; without it the sweep has actions logged"},
+		{"compile-queue", home.EnvCompile,
+			"URL of the stack's compile queue; without it the sweep sees what orders have become"},
 	} {
 		value := new(string)
 		settings[f.variable] = value
@@ -95,7 +104,8 @@ func (a *agentRunner) serveAgent(ctx context.Context, c home.Config, agent strin
 	if _, err := h.State.Env(ctx, a.env); err != nil { // report wrong credentials or names at once
 		return err
 	}
-	server := &worker.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock, Operation: h.Operation(), Log: log,
+	server := &worker.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock,
+		Operation: h.Operation(), Log: log,
 		Ran: func(ctx context.Context, r worker.Run) {
 			notifyLog(ctx, h.Logs, r, log)
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
@@ -120,11 +130,15 @@ func (a *agentRunner) serveAgent(ctx context.Context, c home.Config, agent strin
 }
 
 // openRunner opens the AWS home for serving agents from this machine.
-func (a *agentRunner) openRunner(ctx context.Context, c *home.Config, log *slog.Logger) (*home.Home, error) {
-	if err := os.MkdirAll(a.data, 0o700); err != nil { // it holds the key for the versions of secrets
+func (a *agentRunner) openRunner(
+	ctx context.Context, c *home.Config, log *slog.Logger,
+) (*home.Home, error) {
+	if err := os.MkdirAll(a.data, 0o700); err != nil {
+		// it holds the key for the versions of secrets
 		return nil, fault.Wrap(fault.Unavailable, "make data directory", err)
 	}
-	c.Definitions, c.Packs, c.Log, c.Machine = a.definitions, a.packs, log, (&local.Home{Dir: a.data}).Secrets()
+	c.Definitions, c.Packs, c.Log, c.Machine = a.definitions, a.packs, log,
+		(&local.Home{Dir: a.data}).Secrets()
 	c.Connector = a.conns.connector
 	return home.Open(ctx, *c)
 }
@@ -138,14 +152,16 @@ func notifyLog(ctx context.Context, notifier *logs.Notifier, r worker.Run, log *
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 	defer cancel()
 	if err := notifier.Notify(ctx, r.Env, r.Lane); err != nil {
-		log.WarnContext(ctx, "the log was not notified", "environment", r.Env, "lane", r.Lane, "error", err.Error())
+		log.WarnContext(ctx, "the log was not notified", "environment", r.Env, "lane", r.Lane,
+			"error", err.Error())
 	}
 }
 
 // agentLog writes to standard error: JSON lines with --json, text otherwise.
 func (a *agentRunner) agentLog() *slog.Logger {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(cmp.Or(os.Getenv("SOUTHBOUND_LOG_LEVEL"), "info"))); err != nil {
+	if err := level.UnmarshalText([]byte(cmp.Or(os.Getenv("SOUTHBOUND_LOG_LEVEL"), "info"))); err !=
+		nil {
 		level = slog.LevelInfo
 	}
 	if a.quiet {

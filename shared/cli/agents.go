@@ -17,8 +17,9 @@ type agentCommands struct {
 }
 
 func (c *agentCommands) agentsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "agents", Short: "List agents", Example: "  southbound agents\n  southbound agents --json\n  southbound agents prune",
-		Args: exactArgs(0, "nothing more"), RunE: c.reading(c.agents)}
+	cmd := &cobra.Command{Use: "agents", Short: "List agents",
+		Example: "  southbound agents\n  southbound agents --json\n  southbound agents prune",
+		Args:    exactArgs(0, "nothing more"), RunE: c.reading(c.agents)}
 	cmd.AddCommand(c.pruneCommand())
 	return cmd
 }
@@ -40,9 +41,12 @@ func (c *agentCommands) agents(ctx context.Context, _ []string) error {
 
 func (c *agentCommands) pruneCommand() *cobra.Command {
 	yes := false
-	cmd := &cobra.Command{Use: "prune", Short: "Remove queues of agents that are not needed any more",
-		Long: "prune shows the queues, and what listens to them, of agents that no version names and for which nothing is\n" +
-			"scheduled; with --yes it removes them. An agent that comes back gets new ones. Only the AWS home makes queues.",
+	cmd := &cobra.Command{Use: "prune",
+		Short: "Remove queues of agents that are not needed any more",
+		Long: "prune shows the queues, and what listens to them, of agents that no version names " +
+			"and for which nothing is\n" +
+			"scheduled; with --yes it removes them. An agent that comes back gets new ones. Only " +
+			"the AWS home makes queues.",
 		Example: "  southbound agents prune\n  southbound agents prune --yes",
 		Args:    exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.openToRead(""); err != nil {
@@ -86,7 +90,8 @@ func agentText(g api.Agent) string {
 		text += ", paused"
 	}
 	if g.UnservedMS > 0 {
-		text += ", has work and nobody serves it for " + (time.Duration(g.UnservedMS) * time.Millisecond).Round(time.Second).String()
+		text += ", has work and nobody serves it for " +
+			(time.Duration(g.UnservedMS) * time.Millisecond).Round(time.Second).String()
 	}
 	return text
 }

@@ -85,7 +85,8 @@ func Main(
 		err = fault.Wrap(fault.Unavailable, "write to standard output", a.lost)
 	}
 	if err != nil {
-		a.json = a.json || slices.Contains(args, "--json") // after a wrong flag, the others are not read
+		// after a wrong flag, the others are not read
+		a.json = a.json || slices.Contains(args, "--json")
 		return a.fail(err)
 	}
 	return a.code

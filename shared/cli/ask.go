@@ -20,7 +20,9 @@ const maxAsked = 20
 // limited exports a model, unless more would be deleted than may be. Where somebody sits at a
 // terminal, that is asked, and also what would be left behind; otherwise the documents have said
 // it.
-func (e *exporter) limited(ctx context.Context, x deploy.Export, f exportFlags, sent func(api.Sent)) (deploy.Exported, error) {
+func (e *exporter) limited(
+	ctx context.Context, x deploy.Export, f exportFlags, sent func(api.Sent),
+) (deploy.Exported, error) {
 	if f.allowDelete >= 0 {
 		x.Limits = &deploy.Limits{Delete: f.allowDelete, Leave: -1}
 	}
@@ -61,7 +63,8 @@ func (e *exporter) leftBehind(out deploy.Exported) {
 	}
 	e.say("%s not in these documents and left the model: %s", are(out.Left, "resource"),
 		moreIDs(out.LeftFirst[:min(len(out.LeftFirst), maxTold)], out.Left))
-	e.say("  what left stays as it is, orphaned: `southbound resources status=orphaned`; --partial keeps what is not in the documents")
+	e.say("  what left stays as it is, orphaned: `southbound resources status=orphaned`; " +
+		"--partial keeps what is not in the documents")
 }
 
 // maxTold is how many resources a message names.
@@ -102,7 +105,8 @@ func (c *console) confirm(ctx context.Context, gone, stays []deploy.PlannedChang
 	var b strings.Builder
 	for i, w := range slices.Concat(gone, stays) {
 		if i == maxAsked {
-			fmt.Fprintf(&b, "          and %d more; `southbound plan` lists all\n", len(gone)+len(stays)-maxAsked)
+			fmt.Fprintf(&b, "          and %d more; `southbound plan` lists all\n",
+				len(gone)+len(stays)-maxAsked)
 			break
 		}
 		word, when := w.Action, ""
@@ -115,7 +119,8 @@ func (c *console) confirm(ctx context.Context, gone, stays []deploy.PlannedChang
 		fmt.Fprintf(&b, "%-9s %s%s\n", word, oneLine(string(w.ID)), oneLine(when))
 	}
 	if len(stays) > 0 {
-		fmt.Fprintf(&b, "%s not in these documents, and would stay as %s, orphaned and managed no more.\n",
+		fmt.Fprintf(&b,
+			"%s not in these documents, and would stay as %s, orphaned and managed no more.\n",
 			are(len(stays), "resource"), itOrThey(len(stays)))
 	}
 	switch {
@@ -124,7 +129,8 @@ func (c *console) confirm(ctx context.Context, gone, stays []deploy.PlannedChang
 	case len(gone) == 0:
 		fmt.Fprintf(&b, "Leave %s behind? [y/N] ", plural(len(stays), "resource"))
 	default:
-		fmt.Fprintf(&b, "Delete %s and leave %d behind? [y/N] ", plural(len(gone), "resource"), len(stays))
+		fmt.Fprintf(&b, "Delete %s and leave %d behind? [y/N] ", plural(len(gone), "resource"),
+			len(stays))
 	}
 	answer, err := c.ask(ctx, b.String())
 	if err != nil {
@@ -150,7 +156,8 @@ func itOrThey(n int) string {
 // ask writes a question to the terminal and returns the line that is typed there.
 func (c *console) ask(ctx context.Context, question string) (string, error) {
 	to := c.err
-	if tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil { // standard error may be elsewhere
+	if tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil {
+		// standard error may be elsewhere
 		defer func() { _ = tty.Close() }()
 		to = tty
 	}
@@ -159,7 +166,8 @@ func (c *console) ask(ctx context.Context, question string) (string, error) {
 	}
 	typed := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(c.stdin).ReadString('\n') // the end of the input is not an answer
+		// the end of the input is not an answer
+		line, _ := bufio.NewReader(c.stdin).ReadString('\n')
 		typed <- strings.TrimSpace(line)
 	}()
 	select {

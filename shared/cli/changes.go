@@ -23,7 +23,8 @@ func (w *waiter) did(ctx context.Context, of asked) (did, error) {
 	if of.idle {
 		return did{}, nil
 	}
-	actions, err := w.home.Actions(ctx, w.env, api.ActionQuery{After: of.since, Version: of.version, Notable: true})
+	actions, err := w.home.Actions(ctx, w.env, api.ActionQuery{After: of.since, Version: of.version,
+		Notable: true})
 	if err != nil {
 		return did{}, err
 	}
@@ -32,7 +33,8 @@ func (w *waiter) did(ctx context.Context, of asked) (did, error) {
 	fixed, at := map[resource.ID]bool{}, map[resource.ID]int{}
 	for i := range actions {
 		x := &actions[i]
-		if x.Action == state.ActionDryRun || x.Change == diff.NoChange || x.Change == "" || !of.filter.Match(&state.Row{ID: x.Resource}) {
+		if x.Action == state.ActionDryRun || x.Change == diff.NoChange || x.Change == "" ||
+			!of.filter.Match(&state.Row{ID: x.Resource}) {
 			continue
 		}
 		if !of.nothing && x.Action == state.ActionRepair && x.Outcome == state.StatusDeployed {
@@ -42,11 +44,13 @@ func (w *waiter) did(ctx context.Context, of asked) (did, error) {
 		if n, again := at[x.Resource]; again {
 			c := &out.changes[n]
 			c.Replaced = c.Replaced || x.Replaced
-			c.Change, c.Attributes = x.Change, slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.Attributes, names))))
+			c.Change, c.Attributes = x.Change,
+				slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.Attributes, names))))
 			continue
 		}
 		at[x.Resource] = len(out.changes)
-		out.changes = append(out.changes, api.Changed{ID: x.Resource, Change: x.Change, Attributes: append([]string{}, names...), Replaced: x.Replaced})
+		out.changes = append(out.changes, api.Changed{ID: x.Resource, Change: x.Change,
+			Attributes: append([]string{}, names...), Replaced: x.Replaced})
 	}
 	out.fixed = len(fixed)
 	return out, nil

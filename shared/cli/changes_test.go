@@ -88,14 +88,17 @@ var sceneForms = []string{
 	"  - type: std::Null\n    agents: [a, b]\n    requires: [\"std::Null[k,name=key]\"]\n" +
 		"    attributes: {name: n%[1]d, value: v%[2]d}\n",
 	"  - type: fs::File\n    send_event: %[4]t\n" +
-		"    attributes: {path: /nowhere/d%[3]d/f%[1]d, mode: \"064%[5]d\", content: {file: text}}\n",
+		"    attributes: {path: /nowhere/d%[3]d/f%[1]d, mode: \"064%[5]d\", content: {file: " +
+		"text}}\n",
 	"  - type: fs::Directory\n    purge_on_delete: %[4]t\n" +
 		"    attributes: {path: /nowhere/d%[1]d, recurse_purge: %[4]t, mode: \"075%[5]d\"}\n",
 	"  - type: fs::Symlink\n    attributes: {path: /nowhere/d%[3]d/l%[1]d, target: /t%[2]d}\n",
 	"  - type: acct::User\n    report_only: %[4]t\n    attributes: {name: n%[1]d, group: g%[5]d}\n",
 	"  - type: acct::Group\n    attributes: {name: g%[1]d, gid: %[2]d}\n",
-	"  - type: std::Null\n    prevent_destroy: true\n    attributes: {name: n%[1]d, value: {parameter: p%[3]d}}\n",
-	"  - type: std::Null\n    purged: %[4]t\n    set: s%[3]d\n    attributes: {name: n%[1]d, value: v%[2]d}\n",
+	"  - type: std::Null\n    prevent_destroy: true\n" +
+		"    attributes: {name: n%[1]d, value: {parameter: p%[3]d}}\n",
+	"  - type: std::Null\n    purged: %[4]t\n    set: s%[3]d\n" +
+		"    attributes: {name: n%[1]d, value: v%[2]d}\n",
 }
 
 // inJSON returns a text in YAML as JSON, on one line.
@@ -236,7 +239,8 @@ func TestChangeOfOthers(t *testing.T) {
 	t.Parallel()
 	const more = "  - {type: fs::Directory, attributes: {path: /nowhere/a}}\n" +
 		"  - {type: fs::Directory, attributes: {path: /nowhere/b, recurse_purge: %s}}\n" +
-		"  - {type: fs::File, attributes: {path: /nowhere/b/f, content: {file: text}, mode: \"%s\"}}\n" +
+		"  - {type: fs::File, attributes: {path: /nowhere/b/f, content: {file: text}, mode: " +
+		"\"%s\"}}\n" +
 		"  - {type: acct::Group, attributes: {name: a}}\n" +
 		"  - {type: acct::Group, attributes: {name: b}}\n" +
 		"  - {type: acct::User, attributes: {name: x, group: %s}}\n" +
@@ -277,7 +281,8 @@ func TestChangeOfOthers(t *testing.T) {
 					more,
 					step.values...)
 				for name, text := range map[string]string{"d.yaml": text, "text": step.content} {
-					if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					if err := os.WriteFile(filepath.Join(dir, name), []byte(text),
+						0o600); err != nil {
 						t.Fatal(err)
 					}
 				}

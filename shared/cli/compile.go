@@ -31,11 +31,12 @@ func (co *compiler) compileCommand() *cobra.Command {
 	var f compileFlags
 	cmd := &cobra.Command{
 		Use: "compile [PATH]", Short: "Compile a model and say what came out",
-		Long: "compile reads main.cf and the modules that it imports, runs it, and says what came " +
-			"out. PATH is a directory with a main.cf or a\n.cf file; the working directory, unless " +
-			"said. What the model prints goes to standard error. With --resources it prints the\n" +
-			"agents and resources as a document; paths of files in it are relative to the directory " +
-			"of the model.",
+		Long: "compile reads main.cf and the modules that it imports, runs it, and says what " +
+			"came out. PATH is a directory with a main.cf or a\n" +
+			".cf file; the working directory, unless said. What the model prints goes to " +
+			"standard error. With --resources it prints the\n" +
+			"agents and resources as a document; paths of files in it are relative to the " +
+			"directory of the model.",
 		Example: "  southbound compile\n  southbound compile examples/model --json\n" +
 			"  southbound compile main.cf --resources",
 		Args: atMostOne("one path"),
@@ -92,8 +93,8 @@ func (co *compiler) compile(cmd *cobra.Command, path string, f compileFlags) err
 func (co *compiler) printResources(b source.Built) error {
 	if len(b.Files) > 0 {
 		return fault.New(fault.Invalid, "compile --resources",
-			"the resources come with files that mappings of this program have made, and a document "+
-				"cannot hold them").
+			"the resources come with files that mappings of this program have made, and a "+
+				"document cannot hold them").
 			WithHint("apply, export and plan take the model itself")
 	}
 	type document struct {

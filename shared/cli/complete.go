@@ -18,8 +18,11 @@ type completer struct {
 
 // complete makes the shell offer what list returns for the first argument of a command. If list
 // fails, nothing is offered.
-func (cp *completer) complete(c *cobra.Command, list func(ctx context.Context, word string) []string) {
-	c.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (cp *completer) complete(
+	c *cobra.Command, list func(ctx context.Context, word string) []string,
+) {
+	c.ValidArgsFunction = func(cmd *cobra.Command, args []string,
+		word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []cobra.Completion
 		if len(args) > 0 || cp.openToRead("") != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -105,8 +108,10 @@ func (cp *completer) offerParameters(ctx context.Context, _ string) []string {
 // completions adds completions of arguments to the commands.
 func (cp *completer) completions(root *cobra.Command) {
 	for name, list := range map[string]func(context.Context, string) []string{
-		"resource": cp.offerIDs, "logs": cp.offerIDs, "resources": cp.offerFilters, "deploy": cp.offerFilters, "repair": cp.offerFilters,
-		"type": cp.offerTypes, "pause": cp.offerAgents, "resume": cp.offerAgents, "parameter get": cp.offerParameters, "parameter delete": cp.offerParameters,
+		"resource": cp.offerIDs, "logs": cp.offerIDs, "resources": cp.offerFilters,
+		"deploy": cp.offerFilters, "repair": cp.offerFilters,
+		"type": cp.offerTypes, "pause": cp.offerAgents, "resume": cp.offerAgents,
+		"parameter get": cp.offerParameters, "parameter delete": cp.offerParameters,
 		"parameter history": cp.offerParameters,
 		"service show":      cp.offerServices, "service create": cp.offerServices,
 		"service instances": cp.offerServices, "service instance": cp.offerInstances,

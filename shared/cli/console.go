@@ -198,7 +198,8 @@ func (c *console) fullFlag(cmd *cobra.Command) {
 }
 
 func (c *console) showPlan(planned []deploy.PlannedChange, exitCode bool) error {
-	summary := map[string]int{"create": 0, "update": 0, "delete": 0, "none": 0, "orphan": 0, "undefined": 0, "failed": 0}
+	summary := map[string]int{"create": 0, "update": 0, "delete": 0, "none": 0, "orphan": 0,
+		"undefined": 0, "failed": 0}
 	for _, w := range planned {
 		if w.Failed {
 			summary["failed"]++

@@ -20,27 +20,30 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 		conn, err := sqlite.OpenConn(filepath.Join(dir, "southbound.db"), sqlite.OpenReadWrite)
 		ts.Check(err)
 		defer conn.Close()
-		ts.Check(sqlitex.ExecuteTransient(conn, "UPDATE block_bodies SET bodies = unhex(replace(hex(bodies), hex(?), hex(?)))", &sqlitex.ExecOptions{
-			Args: []any{args[1], args[2]},
-		}))
+		ts.Check(sqlitex.ExecuteTransient(conn,
+			"UPDATE block_bodies SET bodies = unhex(replace(hex(bodies), hex(?), hex(?)))",
+			&sqlitex.ExecOptions{
+				Args: []any{args[1], args[2]},
+			}))
 		if conn.Changes() == 0 {
 			ts.Fatalf("there are no bodies")
 		}
 	case !neg && len(args) == 1 && (args[0] == "files" || args[0] == "lose"):
-		ts.Check(filepath.WalkDir(filepath.Join(dir, "files"), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
+		ts.Check(filepath.WalkDir(filepath.Join(dir, "files"),
+			func(path string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() {
+					return err
+				}
+				if args[0] == "lose" {
+					return os.Remove(path)
+				}
+				b, err := os.ReadFile(path)
+				if err == nil {
+					b[len(b)/2] ^= 1
+					err = os.WriteFile(path, b, 0o600)
+				}
 				return err
-			}
-			if args[0] == "lose" {
-				return os.Remove(path)
-			}
-			b, err := os.ReadFile(path)
-			if err == nil {
-				b[len(b)/2] ^= 1
-				err = os.WriteFile(path, b, 0o600)
-			}
-			return err
-		}))
+			}))
 	default:
 		ts.Fatalf("usage: damage bodies FROM TO | files | lose")
 	}

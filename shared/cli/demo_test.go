@@ -22,13 +22,17 @@ func disks() []provider.Definition {
 		{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
 		{Name: "dir", Type: "String[1]", Behaviour: schema.Parameter, Description: "where it is"},
 		{Name: "size", Type: "Integer", Default: 1, Description: "how large it is"},
-		{Name: "zone", Type: "String[1]", Behaviour: schema.Replace, Description: "where it stands"},
+		{Name: "zone", Type: "String[1]", Behaviour: schema.Replace,
+			Description: "where it stands"},
 	}
-	number := schema.Attribute{Name: "number", Type: "Integer", Behaviour: schema.ReadOnly, Description: "what it is known by"}
+	number := schema.Attribute{Name: "number", Type: "Integer", Behaviour: schema.ReadOnly,
+		Description: "what it is known by"}
 	return []provider.Definition{
-		{Type: schema.Type{Name: "demo::Disk", Description: "A disk.", Attributes: attributes}, Handler: disk{}},
-		{Type: schema.Type{Name: "demo::Volume", Description: "A volume.", Assigned: true, CreateFirst: true,
-			Attributes: append(slices.Clone(attributes), number)}, Handler: disk{numbered: true}},
+		{Type: schema.Type{Name: "demo::Disk", Description: "A disk.", Attributes: attributes},
+			Handler: disk{}},
+		{Type: schema.Type{Name: "demo::Volume", Description: "A volume.", Assigned: true,
+			CreateFirst: true,
+			Attributes:  append(slices.Clone(attributes), number)}, Handler: disk{numbered: true}},
 	}
 }
 
@@ -45,7 +49,9 @@ func (disk) newest(r provider.Resource) (int, error) {
 	return newest, err
 }
 
-func text(r provider.Resource, attribute string) string { return fmt.Sprint(r.Attributes[attribute]) }
+func text(r provider.Resource, attribute string) string {
+	return fmt.Sprint(r.Attributes[attribute])
+}
 
 func (disk) file(r provider.Resource, number int) string {
 	return filepath.Join(text(r, "dir"), fmt.Sprint(text(r, "name"), "-", number))
@@ -69,7 +75,8 @@ func (d disk) Read(_ *provider.Context, req provider.ReadRequest) (provider.Obse
 
 // note writes down what was done.
 func (disk) note(r provider.Resource, what string, n int) error {
-	f, err := os.OpenFile(filepath.Join(text(r, "dir"), "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(filepath.Join(text(r, "dir"), "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY,
+		0o600)
 	if err != nil {
 		return err
 	}
@@ -78,7 +85,8 @@ func (disk) note(r provider.Resource, what string, n int) error {
 }
 
 func (d disk) write(r provider.Resource, what string, n int) error {
-	err := os.WriteFile(d.file(r, n), fmt.Appendf(nil, "%s %s", text(r, "zone"), text(r, "size")), 0o600)
+	err := os.WriteFile(d.file(r, n), fmt.Appendf(nil, "%s %s", text(r, "zone"), text(r, "size")),
+		0o600)
 	return errors.Join(err, d.note(r, what, n))
 }
 

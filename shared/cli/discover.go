@@ -21,20 +21,30 @@ type discovery struct {
 
 func (ds *discovery) discoverCommand() *cobra.Command {
 	agent := ""
-	cmd := &cobra.Command{Use: "discover TYPE [ATTRIBUTE=VALUE...]", Short: "Describe what exists as resources",
-		Long: "discover lists what exists of a type on an agent, and writes a document for which there\n" +
-			"is nothing to do. It changes nothing. What no resource can describe is left out and named\n" +
+	cmd := &cobra.Command{Use: "discover TYPE [ATTRIBUTE=VALUE...]",
+		Short: "Describe what exists as resources",
+		Long: "discover lists what exists of a type on an agent, and writes a document for " +
+			"which there\n" +
+			"is nothing to do. It changes nothing. What no resource can describe is left out " +
+			"and named\n" +
 			"on standard error. Types that have no list of their own are told what to list by\n" +
-			"attributes: a bucket, a path. With --json the document is one line. With --api the server\n" +
+			"attributes: a bucket, a path. With --json the document is one line. With --api the " +
+			"server\n" +
 			"looks, at an agent that it knows.\n\n" +
-			"Add the document to those that you apply. Applied by itself it would be the whole of the\n" +
+			"Add the document to those that you apply. Applied by itself it would be the whole " +
+			"of the\n" +
 			"environment: everything else would leave it.",
 		Example: "  southbound discover pkg::Package > site/packages.yaml\n" +
 			"  southbound discover svc::Service --agent web1 > site/web1-services.yaml\n" +
 			"  southbound discover aws::s3::Object --agent site bucket=my-bucket\n" +
-			"  southbound discover http::Object --agent shop collection=/users path=/users/{name} name=/login",
-		Args: atLeastOne("a type"), RunE: after(ds.openToRead, func(ctx context.Context, args []string) error { return ds.discover(ctx, args, agent) })}
-	cmd.Flags().StringVar(&agent, "agent", "local", "agent to look at; one that the environment does not have is this machine")
+			"  southbound discover http::Object --agent shop collection=/users " +
+			"path=/users/{name} name=/login",
+		Args: atLeastOne("a type"),
+		RunE: after(ds.openToRead, func(ctx context.Context, args []string) error {
+			return ds.discover(ctx, args, agent)
+		})}
+	cmd.Flags().StringVar(&agent, "agent", "local",
+		"agent to look at; one that the environment does not have is this machine")
 	return cmd
 }
 

@@ -18,7 +18,8 @@ import (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../examples/README.md"} {
+	for _, pattern := range []string{"../../README.md", "../../docs/*.md",
+		"../../examples/README.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +64,8 @@ func TestPagesShowWhatIsRight(t *testing.T) {
 			var errors strings.Builder
 			// With an API, whether secrets are set is for the server to say.
 			args := []string{"validate", filepath.Join(dir, name), "--api", "http://127.0.0.1:1"}
-			if code := Main(handlers.All(), args, strings.NewReader(""), io.Discard, &errors); code != 0 {
+			if code := Main(handlers.All(), args, strings.NewReader(""), io.Discard,
+				&errors); code != 0 {
 				t.Errorf("%s: exit code %d\n%s", page, code, errors.String())
 			}
 		}
@@ -96,7 +98,9 @@ func TestPagesNameWhatIsThere(t *testing.T) {
 				}
 				n++
 				for _, w := range words {
-					if name, is := strings.CutPrefix(w, "--"); is && cmd.Flags().Lookup(name) == nil && cmd.InheritedFlags().Lookup(name) == nil && name != "help" {
+					if name, is := strings.CutPrefix(w, "--"); is &&
+						cmd.Flags().Lookup(name) == nil &&
+						cmd.InheritedFlags().Lookup(name) == nil && name != "help" {
 						t.Errorf("%s: %s has no flag --%s", page, cmd.CommandPath(), name)
 					}
 				}
@@ -116,7 +120,8 @@ func TestHelpHasExamples(t *testing.T) {
 		for _, c := range cmd.Commands() {
 			check(c)
 		}
-		if cmd.Name() == "help" || cmd.Name() == "completion" || cmd.Parent() != nil && cmd.Parent().Name() == "completion" {
+		if cmd.Name() == "help" || cmd.Name() == "completion" ||
+			cmd.Parent() != nil && cmd.Parent().Name() == "completion" {
 			return
 		}
 		if cmd.Example == "" || cmd.Short == "" {
@@ -128,7 +133,8 @@ func TestHelpHasExamples(t *testing.T) {
 				t.Errorf("%s: the example %q", cmd.CommandPath(), line)
 				continue
 			}
-			if found, _, err := cmd.Root().Find(strings.Fields(words)); err != nil || found != cmd && cmd.HasParent() && !cmd.HasSubCommands() {
+			if found, _, err := cmd.Root().Find(strings.Fields(words)); err != nil ||
+				found != cmd && cmd.HasParent() && !cmd.HasSubCommands() {
 				t.Errorf("%s: the example %q is one of %v", cmd.CommandPath(), line, found)
 			}
 		}

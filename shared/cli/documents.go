@@ -109,7 +109,9 @@ func (d *documents) loadModel(
 
 func (d *documents) load(ctx context.Context, path string, f exportFlags) (*loaded, error) {
 	if path != "-" && keeps(path) {
-		return nil, fault.New(fault.Usage, "read "+path, "this is a plan that was kept, and not documents").WithHint("`southbound apply %s` does it", path)
+		return nil, fault.New(fault.Usage, "read "+path,
+			"this is a plan that was kept, and not documents").
+			WithHint("`southbound apply %s` does it", path)
 	}
 	opts, err := d.options(path, f.partial)
 	if err != nil {
@@ -131,21 +133,26 @@ func (d *documents) options(path string, partial bool) (source.Options, error) {
 	if err != nil {
 		return source.Options{}, err
 	}
-	e := deploy.New(deploy.Config{Types: types, Handlers: d.handlers()}) // handlers say what follows from a resource
+	// handlers say what follows from a resource
+	e := deploy.New(deploy.Config{Types: types, Handlers: d.handlers()})
 	check := e.ValidateClosed
 	if partial {
 		check = e.Validate
 	}
-	return source.Options{Path: path, Stdin: d.stdin, Types: types, Agent: d.packs.Check, Check: check}, nil
+	return source.Options{Path: path, Stdin: d.stdin, Types: types, Agent: d.packs.Check,
+		Check: check}, nil
 }
 
 // asExport returns the export that flags ask for, of documents that were read. It is called once
 // for them.
-func (d *documents) asExport(ctx context.Context, path string, f exportFlags, read *loaded) deploy.Export {
+func (d *documents) asExport(
+	ctx context.Context, path string, f exportFlags, read *loaded,
+) deploy.Export {
 	read.model.Fingerprint = d.fingerprint(read.model.Fingerprint)
 	target, _ := state.ParseFilter(f.filter) // was parsed before
-	return deploy.Export{Model: read.model, Target: target, Partial: f.partial, DeleteSets: f.deleteSets,
-		NoRelease: f.noRelease, Check: f.check, RetryFailed: f.retry, Settings: d.project.Settings,
+	return deploy.Export{Model: read.model, Target: target, Partial: f.partial,
+		DeleteSets: f.deleteSets,
+		NoRelease:  f.noRelease, Check: f.check, RetryFailed: f.retry, Settings: d.project.Settings,
 		Origin: originOf(ctx, path, f.origin)}
 }
 

@@ -29,10 +29,13 @@ func (dr *dryRunner) dryRunCommand() *cobra.Command {
 	var waves waveFlags
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use: "dryrun [VERSION] [FILTER]", Short: "Compare a version with reality and change nothing",
-		Long: "dryrun reads what a version describes, the released one unless another is named, and says what a repair would change.\n" +
+		Use:   "dryrun [VERSION] [FILTER]",
+		Short: "Compare a version with reality and change nothing",
+		Long: "dryrun reads what a version describes, the released one unless another is named, " +
+			"and says what a repair would change.\n" +
 			filterHelp,
-		Example: "  southbound dryrun\n  southbound dryrun agent=web1\n  southbound dryrun 12 --json",
+		Example: "  southbound dryrun\n  southbound dryrun agent=web1\n" +
+			"  southbound dryrun 12 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			number, terms, err := versionAndFilter(args)
 			if err != nil {
@@ -42,7 +45,8 @@ func (dr *dryRunner) dryRunCommand() *cobra.Command {
 				return err
 			}
 			if noWait {
-				return fault.New(fault.Unsupported, "dryrun", "a dry run is made while the command waits").WithHint("leave out --no-wait")
+				return fault.New(fault.Unsupported, "dryrun",
+					"a dry run is made while the command waits").WithHint("leave out --no-wait")
 			}
 			if err := notNegative("dryrun", "timeout", timeout); err != nil {
 				return err
@@ -60,7 +64,9 @@ func (dr *dryRunner) dryRunCommand() *cobra.Command {
 	return cmd
 }
 
-func (dr *dryRunner) dryRunNow(ctx context.Context, number int, terms []string, waves waveFlags, exitCode bool) error {
+func (dr *dryRunner) dryRunNow(
+	ctx context.Context, number int, terms []string, waves waveFlags, exitCode bool,
+) error {
 	if err := dr.openExisting(ctx); err != nil {
 		return err
 	}
@@ -68,7 +74,8 @@ func (dr *dryRunner) dryRunNow(ctx context.Context, number int, terms []string, 
 		return err
 	} else if number == 0 && p.Released == 0 {
 		return fault.New(fault.NotFound, "dryrun", "nothing is released yet").
-			WithHint("`southbound apply PATH` starts; `southbound plan PATH --read` compares what is not stored")
+			WithHint("`southbound apply PATH` starts; `southbound plan PATH --read` compares " +
+				"what is not stored")
 	}
 	d, err := dr.dryRun(ctx, number, terms, waves)
 	if fault.Is(context.Cause(ctx), fault.Timeout) {
@@ -83,7 +90,9 @@ func (dr *dryRunner) dryRunNow(ctx context.Context, number int, terms []string, 
 }
 
 // dryRun compares what matches of a version with reality, in waves if that is asked for.
-func (dr *dryRunner) dryRun(ctx context.Context, number int, terms []string, f waveFlags) (deploy.DryRun, error) {
+func (dr *dryRunner) dryRun(
+	ctx context.Context, number int, terms []string, f waveFlags,
+) (deploy.DryRun, error) {
 	if !f.set() {
 		return dr.home.DryRun(ctx, dr.env, number, terms, dr.full)
 	}
@@ -105,7 +114,8 @@ func (dr *dryRunner) dryRun(ctx context.Context, number int, terms []string, f w
 		}
 		all.Version, all.Covered = d.Version, all.Covered+d.Covered
 		all.Planned = append(all.Planned, d.Planned...)
-		failed := slices.ContainsFunc(d.Planned, func(w deploy.PlannedChange) bool { return w.Failed })
+		failed := slices.ContainsFunc(d.Planned,
+			func(w deploy.PlannedChange) bool { return w.Failed })
 		if rest := slices.Concat(waves[i+1:]...); failed && f.batch != "" && len(rest) > 0 {
 			dr.say("wave %d did not go well; not looked at: %s", i+1, named(rest))
 			break
@@ -115,7 +125,9 @@ func (dr *dryRunner) dryRun(ctx context.Context, number int, terms []string, f w
 }
 
 // agentsOfVersion returns the agents of what matches in a version, 0 for the one that is released.
-func (dr *dryRunner) agentsOfVersion(ctx context.Context, number int, terms []string) ([]string, error) {
+func (dr *dryRunner) agentsOfVersion(
+	ctx context.Context, number int, terms []string,
+) ([]string, error) {
 	if number == 0 {
 		return dr.waves.agentsOf(ctx, terms)
 	}
@@ -138,13 +150,16 @@ func (dr *dryRunner) agentsOfVersion(ctx context.Context, number int, terms []st
 func versionAndFilter(args []string) (number int, terms []string, err error) {
 	if len(args) > 0 && !strings.ContainsAny(args[0], filterSigns) {
 		if number, err = strconv.Atoi(args[0]); err != nil || number < 1 {
-			return 0, nil, fault.New(fault.Usage, "dryrun", "%q is not a version, and not a filter", args[0]).
+			return 0, nil, fault.New(fault.Usage, "dryrun", "%q is not a version, and not a filter",
+				args[0]).
 				WithHint("`southbound versions` lists versions; %s", filterHelp)
 		}
 		args = args[1:]
 	}
 	if len(args) > 0 && !strings.ContainsAny(args[0], filterSigns) {
-		return 0, nil, fault.New(fault.Usage, "dryrun", "expected at most one version, and %q is not a filter", args[0]).WithHint("%s", filterHelp)
+		return 0, nil, fault.New(fault.Usage, "dryrun",
+			"expected at most one version, and %q is not a filter", args[0]).WithHint("%s",
+			filterHelp)
 	}
 	_, err = state.ParseFilter(args)
 	return number, args, err

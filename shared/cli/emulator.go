@@ -26,7 +26,8 @@ func emulated() (http.RoundTripper, error) {
 	}
 	address, err := url.Parse(text)
 	if err != nil || address.Host == "" {
-		return nil, fault.New(fault.Usage, "", "SOUTHBOUND_ENDPOINT is %q, which is not a URL", text).WithHint("write it such as http://127.0.0.1:4566, or leave it out for AWS")
+		return nil, fault.New(fault.Usage, "", "SOUTHBOUND_ENDPOINT is %q, which is not a URL",
+			text).WithHint("write it such as http://127.0.0.1:4566, or leave it out for AWS")
 	}
 	return &emulator{address: address, next: http.DefaultTransport}, nil
 }

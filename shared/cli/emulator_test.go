@@ -12,7 +12,10 @@ import (
 // signed, and everything else where it was meant to.
 func TestEmulator(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Host+r.URL.Path) }))
+	server := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, r.Host+r.URL.Path)
+		}))
 	defer server.Close()
 	address, err := url.Parse(server.URL)
 	if err != nil {
@@ -20,8 +23,10 @@ func TestEmulator(t *testing.T) {
 	}
 	client := &http.Client{Transport: &emulator{address: address, next: http.DefaultTransport}}
 	for ask, want := range map[string]string{
-		"https://abc.lambda-url.eu-west-1.on.aws/v1": "abc.lambda-url.eu-west-1.on.aws/v1", // its name does not resolve
-		server.URL + "/bucket/key":                   address.Host + "/bucket/key",         // an upload
+		// its name does not resolve
+		"https://abc.lambda-url.eu-west-1.on.aws/v1": "abc.lambda-url.eu-west-1.on.aws/v1",
+		// an upload
+		server.URL + "/bucket/key": address.Host + "/bucket/key",
 	} {
 		res, err := client.Get(ask)
 		if err != nil {

@@ -47,12 +47,18 @@ type exporter struct {
 func (e *exporter) exportCommands() []*cobra.Command {
 	var f exportFlags
 	apply := &cobra.Command{
-		Use: "apply PATH [FILTER]", Short: "Make it so: deploy what changed, check the rest for drift",
-		Long: "apply stores the documents under PATH as a version, deploys what changed, checks everything else against reality and sets it\n" +
-			"right, and waits until that is done. PATH is a file, a directory, or - for JSON lines on standard input. If it is a plan that `plan --out`\n" +
-			"has kept, exactly that is done, or nothing where the state or reality is not what the plan was made from.\n" + targetHelp,
-		Example: "  southbound apply site.yaml\n  southbound apply . agent=web1\n  southbound apply . --batch 1,10%,100%\n  generate | southbound apply -\n  southbound apply site.plan",
-		Args:    pathAndFilter,
+		Use:   "apply PATH [FILTER]",
+		Short: "Make it so: deploy what changed, check the rest for drift",
+		Long: "apply stores the documents under PATH as a version, deploys what changed, checks " +
+			"everything else against reality and sets it\n" +
+			"right, and waits until that is done. PATH is a file, a directory, or - for JSON " +
+			"lines on standard input. If it is a plan that `plan --out`\n" +
+			"has kept, exactly that is done, or nothing where the state or reality is not what " +
+			"the plan was made from.\n" + targetHelp,
+		Example: "  southbound apply site.yaml\n  southbound apply . agent=web1\n" +
+			"  southbound apply . --batch 1,10%,100%\n  generate | southbound apply -\n" +
+			"  southbound apply site.plan",
+		Args: pathAndFilter,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.filter = args[1:]
 			f.wait, f.check, f.asks = true, !f.changedOnly, true
@@ -68,21 +74,28 @@ func (e *exporter) exportCommands() []*cobra.Command {
 			return e.export(cmd.Context(), args[0], f)
 		},
 	}
-	apply.Flags().BoolVar(&f.changedOnly, "changed-only", false, "deploy only what changed; do not look for drift")
-	apply.Flags().BoolVar(&f.partial, "partial", false, "replace only the resource sets that are applied")
-	apply.Flags().StringSliceVar(&f.deleteSets, "delete-set", nil, "remove a resource set; with --partial")
-	apply.Flags().DurationVar(&f.timeout, "timeout", 0, "stop waiting after this long, with exit code 4")
+	apply.Flags().BoolVar(&f.changedOnly, "changed-only", false,
+		"deploy only what changed; do not look for drift")
+	apply.Flags().BoolVar(&f.partial, "partial", false,
+		"replace only the resource sets that are applied")
+	apply.Flags().StringSliceVar(&f.deleteSets, "delete-set", nil,
+		"remove a resource set; with --partial")
+	apply.Flags().DurationVar(&f.timeout, "timeout", 0,
+		"stop waiting after this long, with exit code 4")
 	apply.Flags().BoolVar(&f.yes, "yes", false, "delete without asking, on a terminal too")
 	apply.Flags().IntVar(&f.allowDelete, "allow-delete", -1, allowDeleteHelp)
 	originFlags(apply.Flags(), &f.origin)
 	f.waves.add(apply.Flags())
 	export := &cobra.Command{
 		Use: "export PATH", Short: "Store a version and deploy what changed, by hash",
-		Long: "export stores the documents under PATH as a version and asks for what changed to be deployed, without looking at the rest. It\n" +
-			"returns at once; with --wait when that is done. In the embedded home, work that is not waited for is done by\n" +
+		Long: "export stores the documents under PATH as a version and asks for what changed to " +
+			"be deployed, without looking at the rest. It\n" +
+			"returns at once; with --wait when that is done. In the embedded home, work that is " +
+			"not waited for is done by\n" +
 			"`southbound run` or by the next command that waits.",
-		Example: "  southbound export . --wait\n  southbound export teams/a --partial\n  southbound export . --partial --delete-set old",
-		Args:    exactArgs(1, "one path"),
+		Example: "  southbound export . --wait\n  southbound export teams/a --partial\n" +
+			"  southbound export . --partial --delete-set old",
+		Args: exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.checked(cmd); err != nil {
 				return err
@@ -118,12 +131,15 @@ func (f *exportFlags) asPlanned(cmd *cobra.Command) error {
 		return err
 	}
 	if len(f.filter) > 0 {
-		return fault.New(fault.Usage, cmd.Name(), "a FILTER does not go with a plan, which says what is to be done").
+		return fault.New(fault.Usage, cmd.Name(),
+			"a FILTER does not go with a plan, which says what is to be done").
 			WithHint("say it when the plan is made, or apply the documents")
 	}
-	for _, name := range []string{"changed-only", "partial", "delete-set", "batch", "max-parallel"} {
+	for _, name := range []string{"changed-only", "partial", "delete-set", "batch",
+		"max-parallel"} {
 		if cmd.Flags().Changed(name) {
-			return fault.New(fault.Usage, cmd.Name(), "--%s does not go with a plan, which says what is to be done", name).
+			return fault.New(fault.Usage, cmd.Name(),
+				"--%s does not go with a plan, which says what is to be done", name).
 				WithHint("say it when the plan is made, or apply the documents")
 		}
 	}
@@ -134,7 +150,9 @@ func (e *exporter) export(ctx context.Context, path string, f exportFlags) error
 	if err := notNegative("export", "timeout", f.timeout); err != nil {
 		return err
 	}
-	return e.within(ctx, f.timeout, func(ctx context.Context) error { return e.exportNow(ctx, path, f) })
+	return e.within(ctx, f.timeout, func(ctx context.Context) error {
+		return e.exportNow(ctx, path, f)
+	})
 }
 
 func (e *exporter) exportNow(ctx context.Context, path string, f exportFlags) error {
@@ -147,7 +165,8 @@ func (e *exporter) exportNow(ctx context.Context, path string, f exportFlags) er
 	}
 	expectMuch(path)
 	var read *loaded
-	if e.remote() || e.fresh() { // bad input must not leave a new data directory behind, and need not be sent to a server
+	if e.remote() || e.fresh() {
+		// bad input must not leave a new data directory behind, and need not be sent to a server
 		var err error
 		if read, err = e.docs.load(ctx, path, f); err != nil {
 			return cutShort(ctx, err)
@@ -164,8 +183,9 @@ func (e *exporter) exportNow(ctx context.Context, path string, f exportFlags) er
 		return e.applyInWaves(ctx, path, f, read, began)
 	}
 	var of asked
-	byVersion := e.remote() && !f.check && !f.retry // then all that is done for it is done for its version
-	if f.wait && !f.noRelease && !byVersion {       // else nobody asks what came of it
+	// then all that is done for it is done for its version
+	byVersion := e.remote() && !f.check && !f.retry
+	if f.wait && !f.noRelease && !byVersion { // else nobody asks what came of it
 		var err error
 		if of, err = e.waiter.mark(ctx); err != nil {
 			return cutShort(ctx, err)
@@ -173,7 +193,8 @@ func (e *exporter) exportNow(ctx context.Context, path string, f exportFlags) er
 	}
 	out, err := e.store(ctx, path, f, read)
 	if e.remote() && fault.Is(err, fault.Canceled) {
-		return fault.New(fault.Canceled, "", "interrupted while it was sent").WithHint("the same command goes on: what was sent is kept")
+		return fault.New(fault.Canceled, "", "interrupted while it was sent").
+			WithHint("the same command goes on: what was sent is kept")
 	}
 	if err != nil {
 		return cutShort(ctx, err)
@@ -185,14 +206,18 @@ func (e *exporter) exportNow(ctx context.Context, path string, f exportFlags) er
 }
 
 // exported waits for what an export has asked for, if that is wanted, and writes what came of it.
-func (e *exporter) exported(ctx context.Context, out deploy.Exported, of asked, f exportFlags, began time.Time) error {
+func (e *exporter) exported(
+	ctx context.Context, out deploy.Exported, of asked, f exportFlags, began time.Time,
+) error {
 	e.leftBehind(out)
-	r := api.Report{Environment: e.env, Version: out.Version, Origin: api.Origin(out.Origin), Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
+	r := api.Report{Environment: e.env, Version: out.Version, Origin: api.Origin(out.Origin),
+		Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
 		Removed: out.Removed, FilesUploaded: out.FilesUploaded}
 	if !f.wait || f.noRelease {
 		return e.results.stored(ctx, r, began)
 	}
-	of.nothing, of.idle = !f.check, e.remote() && !f.check && !f.retry && out.Changed+out.Removed == 0
+	of.nothing, of.idle = !f.check, e.remote() && !f.check && !f.retry &&
+		out.Changed+out.Removed == 0
 	done, err := e.waiter.wait(ctx, of)
 	if err != nil {
 		return e.waiter.interrupted(err)
@@ -204,7 +229,9 @@ func (e *exporter) exported(ctx context.Context, out deploy.Exported, of asked, 
 
 // store exports the documents. It does not parse them if they have not changed since the last
 // export.
-func (e *exporter) store(ctx context.Context, path string, f exportFlags, read *loaded) (deploy.Exported, error) {
+func (e *exporter) store(
+	ctx context.Context, path string, f exportFlags, read *loaded,
+) (deploy.Exported, error) {
 	cache := e.inputsFile(path)
 	whole := !f.partial && !f.noRelease && len(f.deleteSets)+len(f.filter) == 0
 	lost := e.mayHaveLost(ctx)
@@ -275,7 +302,9 @@ func (e *exporter) mayHaveLost(ctx context.Context) bool {
 }
 
 // known handles an export of exactly the inputs of the last one.
-func (e *exporter) known(ctx context.Context, documents string, f exportFlags) (deploy.Exported, bool, error) {
+func (e *exporter) known(
+	ctx context.Context, documents string, f exportFlags,
+) (deploy.Exported, bool, error) {
 	out, ok, err := e.home.Known(ctx, e.env, e.docs.fingerprint(documents))
 	if !ok || err != nil {
 		return out, false, err
@@ -295,9 +324,11 @@ func cutShort(ctx context.Context, err error) error {
 	switch kind := fault.KindOf(err); {
 	case ctx.Err() == nil:
 	case kind == fault.Canceled:
-		return fault.New(fault.Canceled, "", "interrupted before the export was done").WithHint(hint)
+		return fault.New(fault.Canceled, "", "interrupted before the export was done").
+			WithHint(hint)
 	case kind == fault.Timeout:
-		return fault.New(fault.Timeout, "", "the time to wait ran out before the export was done").WithHint(hint)
+		return fault.New(fault.Timeout, "", "the time to wait ran out before the export was done").
+			WithHint(hint)
 	}
 	return err
 }

@@ -26,7 +26,8 @@ const maxServed = 10
 // which may be empty, stands before every line.
 func (s *homeServer) serve(ctx context.Context, env, label string) {
 	s.serving(ctx, env, label)
-	f := &follower{server: s, env: env, label: label, from: time.Now(), seen: map[string]time.Time{}}
+	f := &follower{server: s, env: env, label: label, from: time.Now(),
+		seen: map[string]time.Time{}}
 	until, end := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -143,10 +144,12 @@ func (f *follower) tell(x *api.Action) {
 		a.line(ranLine{f.env, *x})
 	case a.quiet:
 	case slices.Contains(api.Unhealthy(), x.Outcome):
-		a.printf("%s  %s%-8s %s%s\n", at, f.label, x.Outcome, x.Resource, because(oneLine(x.Reason)))
+		a.printf("%s  %s%-8s %s%s\n", at, f.label, x.Outcome, x.Resource,
+			because(oneLine(x.Reason)))
 	default:
 		text := ""
-		if names := slices.Sorted(maps.Keys(x.Changes)); len(names) > 0 && x.Change == diff.Updated {
+		if names := slices.Sorted(maps.Keys(x.Changes)); len(names) > 0 &&
+			x.Change == diff.Updated {
 			text = "  " + oneLine(strings.Join(names, ", "))
 		}
 		word := changeWord(x.Change, x.Replaced)

@@ -20,12 +20,16 @@ type upkeep struct {
 }
 
 func (u *upkeep) forgetCommand() *cobra.Command {
-	return &cobra.Command{Use: "forget ID|agent=NAME", Short: "Let go of orphans, or of a machine that is gone",
-		Long: "forget removes what is known of a resource that left the model, or of an agent that no resource is managed on any more and of all\n" +
-			"that was left behind there, and waits for its removal no longer. What exists is not touched, and `southbound logs` keeps what was\n" +
+	return &cobra.Command{Use: "forget ID|agent=NAME",
+		Short: "Let go of orphans, or of a machine that is gone",
+		Long: "forget removes what is known of a resource that left the model, or of an agent " +
+			"that no resource is managed on any more and of all\n" +
+			"that was left behind there, and waits for its removal no longer. What exists is not " +
+			"touched, and `southbound logs` keeps what was\n" +
 			"done. What the version in force wants cannot be forgotten.",
-		Example: "  southbound forget 'fs::File[web1,path=/etc/motd]'\n  southbound forget agent=web1",
-		Args:    exactArgs(1, "one id or agent=NAME"), RunE: u.reading(u.forget)}
+		Example: "  southbound forget 'fs::File[web1,path=/etc/motd]'\n" +
+			"  southbound forget agent=web1",
+		Args: exactArgs(1, "one id or agent=NAME"), RunE: u.reading(u.forget)}
 }
 
 func (u *upkeep) forget(ctx context.Context, args []string) error {
@@ -33,7 +37,8 @@ func (u *upkeep) forget(ctx context.Context, args []string) error {
 	if name, is := strings.CutPrefix(args[0], "agent="); is {
 		f.Agent = name
 	} else if _, err := resource.ParseID(args[0]); err != nil {
-		return fault.New(fault.Usage, "forget", "%v", err).WithHint("name the id of a resource, or agent=NAME")
+		return fault.New(fault.Usage, "forget", "%v", err).
+			WithHint("name the id of a resource, or agent=NAME")
 	} else {
 		f.ID = resource.ID(args[0])
 	}
@@ -51,8 +56,9 @@ func (u *upkeep) forget(ctx context.Context, args []string) error {
 
 func (u *upkeep) gcCommand() *cobra.Command {
 	var grace time.Duration
-	cmd := &cobra.Command{Use: "gc", Short: "Remove old versions, actions and unused files", Example: "  southbound gc\n  southbound gc --grace 1h",
-		Args: exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
+	cmd := &cobra.Command{Use: "gc", Short: "Remove old versions, actions and unused files",
+		Example: "  southbound gc\n  southbound gc --grace 1h",
+		Args:    exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := notNegative("gc", "grace", grace); err != nil {
 				return err
 			}
@@ -67,7 +73,8 @@ func (u *upkeep) gcCommand() *cobra.Command {
 			if u.json {
 				u.line(out)
 			} else {
-				u.printf("removed %s, %s, %s\n", plural(out.Versions, "version"), plural(out.Actions, "action"), plural(out.Files, "file"))
+				u.printf("removed %s, %s, %s\n", plural(out.Versions, "version"),
+					plural(out.Actions, "action"), plural(out.Files, "file"))
 			}
 			return nil
 		}}

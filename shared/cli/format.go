@@ -22,11 +22,14 @@ func (f *formatter) fmtCommand() *cobra.Command {
 	check := false
 	cmd := &cobra.Command{
 		Use: "fmt [PATH]", Short: "Format models: .cf files",
-		Long: "fmt gives the files of models their one form, and names those that it has changed. The meaning stays, and so do comments. PATH is a " +
-			"file, a directory with all *.cf files below it, or - for standard input; the working directory, unless said. With --check nothing is " +
-			"changed, and the exit code is 5 if a file is not formatted.",
-		Example: "  southbound fmt\n  southbound fmt model/_init.cf\n  southbound fmt --check\n  southbound fmt - < main.cf",
-		Args:    atMostOne("one path"),
+		Long: "fmt gives the files of models their one form, and names those that it has " +
+			"changed. The meaning stays, and so do comments. PATH is a file, a directory with " +
+			"all *.cf files below it, or - for standard input; the working directory, unless " +
+			"said. With --check nothing is changed, and the exit code is 5 if a file is not " +
+			"formatted.",
+		Example: "  southbound fmt\n  southbound fmt model/_init.cf\n  southbound fmt --check\n" +
+			"  southbound fmt - < main.cf",
+		Args: atMostOne("one path"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			path := "."
 			if len(args) > 0 {
@@ -37,7 +40,8 @@ func (f *formatter) fmtCommand() *cobra.Command {
 			}
 			return f.format(path, check)
 		}}
-	cmd.Flags().BoolVar(&check, "check", false, "change nothing; exit code 5 if a file is not formatted")
+	cmd.Flags().BoolVar(&check, "check", false,
+		"change nothing; exit code 5 if a file is not formatted")
 	return cmd
 }
 
@@ -126,7 +130,8 @@ func modelFiles(path string) ([]string, error) {
 		return nil
 	})
 	if err == nil && len(out) == 0 {
-		return nil, fault.New(fault.Invalid, "read models", "there is no *.cf file below %s", path).WithHint("name a file, or a directory with models")
+		return nil, fault.New(fault.Invalid, "read models", "there is no *.cf file below %s", path).
+			WithHint("name a file, or a directory with models")
 	}
 	return out, fault.Wrap(fault.Invalid, "read models", err)
 }
@@ -165,7 +170,9 @@ func replaceFile(file, text string) error {
 
 // modelProblems are the errors among the problems of a text, for people and editors.
 func modelProblems(file string, problems []syntax.Problem) diag.Problems {
-	at := func(p syntax.Pos) diag.Pos { return diag.Pos{File: file, Line: int(p.Line), Column: int(p.Column)} }
+	at := func(p syntax.Pos) diag.Pos {
+		return diag.Pos{File: file, Line: int(p.Line), Column: int(p.Column)}
+	}
 	var out diag.Problems
 	for _, p := range problems {
 		if p.Warning {

@@ -21,7 +21,8 @@ func (pair) Generate(r provider.Resource) ([]provider.Generated, error) {
 	if name == "lonely" {
 		return nil, fault.New(fault.Invalid, "", "it has no other half")
 	}
-	return []provider.Generated{{Type: "std::Null", Attributes: map[string]any{"name": name + "-2"}}}, nil
+	return []provider.Generated{{Type: "std::Null",
+		Attributes: map[string]any{"name": name + "-2"}}}, nil
 }
 
 // TestGeneratedIsValidated knows what follows from a resource before anything is sent: others may
@@ -31,21 +32,31 @@ func TestGeneratedIsValidated(t *testing.T) {
 	all := handlers.All()
 	for _, d := range all {
 		if d.Type.Name == "std::Null" {
-			all = append(all, provider.Definition{Handler: pair{d.Handler}, Type: schema.Type{Name: "t::Pair", Attributes: []schema.Attribute{{Name: "name", Type: "String", Behaviour: schema.Namevar}}}})
+			all = append(all, provider.Definition{Handler: pair{d.Handler},
+				Type: schema.Type{Name: "t::Pair",
+					Attributes: []schema.Attribute{{Name: "name", Type: "String",
+						Behaviour: schema.Namevar}}}})
 		}
 	}
 	document := func(name string) string {
-		return "southbound: 1\ndefaults: {agent: a}\nresources:\n  - {type: t::Pair, title: " + name + "}\n  - {type: std::Null, attributes: {name: x}, requires: [\"std::Null[a,name=a-2]\"]}\n"
+		return "southbound: 1\ndefaults: {agent: a}\nresources:\n  - {type: t::Pair, title: " +
+			name +
+			"}\n  - {type: std::Null, attributes: {name: x}, requires: " +
+			"[\"std::Null[a,name=a-2]\"]}\n"
 	}
-	for name, want := range map[string]string{"a": "3 resources, no problems", "b": `std::Null[a,name=a-2]`, "lonely": "it has no other half"} {
+	for name, want := range map[string]string{"a": "3 resources, no problems",
+		"b": `std::Null[a,name=a-2]`, "lonely": "it has no other half"} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "d.yaml"), []byte(document(name)), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "d.yaml"), []byte(document(name)),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, command := range [][]string{{"validate", dir}, {"plan", dir, "--data", filepath.Join(t.TempDir(), "data")}} {
+		for _, command := range [][]string{{"validate", dir},
+			{"plan", dir, "--data", filepath.Join(t.TempDir(), "data")}} {
 			var out bytes.Buffer
 			code := Main(all, command, strings.NewReader(""), &out, &out)
-			if (code == 0) != (name == "a") || command[0] == "validate" && !strings.Contains(out.String(), want) {
+			if (code == 0) != (name == "a") ||
+				command[0] == "validate" && !strings.Contains(out.String(), want) {
 				t.Errorf("%s of %s ends with %d: %s", command[0], name, code, out.String())
 			}
 		}

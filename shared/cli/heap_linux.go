@@ -25,7 +25,8 @@ func expectMuch(path string) {
 	if !isLarge(path) {
 		return
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))             // a collection now would find it in use
+	// a collection now would find it in use
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	_ = unix.Madvise(make([]byte, hugeHeap), unix.MADV_HUGEPAGE) // without it is only slower
 }
 

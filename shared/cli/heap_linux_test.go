@@ -47,7 +47,8 @@ func TestIsLarge(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for i := range c.files {
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), make([]byte, c.bytes), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), make([]byte, c.bytes),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 		}

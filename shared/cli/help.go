@@ -40,9 +40,11 @@ func fitHelp(cmd *cobra.Command) {
 	if !cmd.HasParent() {
 		template := cmd.UsageTemplate()
 		for _, flags := range []string{"LocalFlags", "InheritedFlags"} {
-			template = strings.ReplaceAll(template, "."+flags+".FlagUsages", "."+flags+".FlagUsagesWrapped 80")
+			template = strings.ReplaceAll(template, "."+flags+".FlagUsages",
+				"."+flags+".FlagUsagesWrapped 80")
 		}
-		template = strings.ReplaceAll(template, " for more information about a command.", " says more.")
+		template = strings.ReplaceAll(template, " for more information about a command.",
+			" says more.")
 		cmd.SetUsageTemplate(template + "{{if not .HasParent}}\n" + more + "{{end}}")
 	}
 	for _, c := range cmd.Commands() {
@@ -64,9 +66,11 @@ func paragraphs(text string) string {
 // otherWords are words that people know from other programs, for commands that do what they look
 // for.
 var otherWords = map[string][]string{
-	"apply": {"up", "sync", "converge", "run-once"}, "discover": {"import", "scan"}, "dryrun": {"dry-run", "noop", "check"},
-	"gc": {"prune", "clean"}, "logs": {"log", "history", "events"}, "plan": {"preview"},
-	"resource": {"describe"}, "resources": {"list", "ls"}, "status": {"ps", "health"}, "validate": {"lint", "test"},
+	"apply": {"up", "sync", "converge", "run-once"}, "discover": {"import", "scan"},
+	"dryrun": {"dry-run", "noop", "check"},
+	"gc":     {"prune", "clean"}, "logs": {"log", "history", "events"}, "plan": {"preview"},
+	"resource": {"describe"}, "resources": {"list", "ls"}, "status": {"ps", "health"},
+	"validate": {"lint", "test"},
 }
 
 // suggestion returns the command that somebody most likely means by a word; "" for none.

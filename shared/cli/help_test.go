@@ -23,11 +23,13 @@ func TestHelpFits(t *testing.T) {
 			t.Errorf("%v: exit code %d: %s", words, code, err.String())
 		}
 		for line := range strings.Lines(out.String()) {
-			if len([]rune(strings.TrimSuffix(line, "\n"))) > textWidth && !strings.Contains(cmd.Example, strings.TrimSpace(line)) {
+			if len([]rune(strings.TrimSuffix(line, "\n"))) > textWidth &&
+				!strings.Contains(cmd.Example, strings.TrimSpace(line)) {
 				t.Errorf("%v: %d characters: %s", words, len(line), line)
 			}
 		}
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { // what stands in backquotes is taken for the name of the value
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			// what stands in backquotes is taken for the name of the value
 			if name, _ := pflag.UnquoteUsage(f); strings.Contains(name, " ") {
 				t.Errorf("%v: the value of --%s is called %q", words, f.Name, name)
 			}

@@ -67,7 +67,8 @@ func (h *history) environments(ctx context.Context, _ []string) error {
 func versionNumber(cmd, text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return 0, fault.New(fault.Usage, cmd, "%q is not the number of a version", text).WithHint("`southbound versions` lists them")
+		return 0, fault.New(fault.Usage, cmd, "%q is not the number of a version", text).
+			WithHint("`southbound versions` lists them")
 	}
 	return n, nil
 }
@@ -75,9 +76,12 @@ func versionNumber(cmd, text string) (int, error) {
 func (h *history) diffCommand() *cobra.Command {
 	var exitCode bool
 	cmd := &cobra.Command{Use: "diff A B", Short: "Show what differs between two versions",
-		Long: "diff says what going from version A to version B would do. It compares what was exported, not reality: see `southbound dryrun B`\n" +
-			"for that. B may be the earlier one: then it shows what `southbound release B` takes back.",
-		Example: "  southbound diff 3 4\n  southbound diff 4 3 --exit-code", Args: exactArgs(2, "two versions"),
+		Long: "diff says what going from version A to version B would do. It compares what was " +
+			"exported, not reality: see `southbound dryrun B`\n" +
+			"for that. B may be the earlier one: then it shows what `southbound release B` " +
+			"takes back.",
+		Example: "  southbound diff 3 4\n  southbound diff 4 3 --exit-code",
+		Args:    exactArgs(2, "two versions"),
 		RunE: h.reading(func(ctx context.Context, args []string) error {
 			from, err := versionNumber("diff", args[0])
 			if err != nil {
@@ -100,18 +104,25 @@ func (h *history) diffCommand() *cobra.Command {
 
 func (h *history) showCommand() *cobra.Command {
 	dir := ""
-	cmd := &cobra.Command{Use: "show N [ID]", Short: "Print the documents that give a version, or one resource of it",
-		Long: "show prints a version as a document that gives the same version when it is exported again: parameters and facts have the values\n" +
-			"that they had then. Files are named by their SHA-256; with --out they are written, too.",
-		Example: "  southbound show 12\n  southbound show 12 'fs::File[web1,path=/etc/motd]'\n  southbound show 12 --out version-12",
+	cmd := &cobra.Command{Use: "show N [ID]",
+		Short: "Print the documents that give a version, or one resource of it",
+		Long: "show prints a version as a document that gives the same version when it is " +
+			"exported again: parameters and facts have the values\n" +
+			"that they had then. Files are named by their SHA-256; with --out they are " +
+			"written, too.",
+		Example: "  southbound show 12\n  southbound show 12 'fs::File[web1,path=/etc/motd]'\n" +
+			"  southbound show 12 --out version-12",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 && len(args) != 2 {
 				return exactArgs(1, "a version, and an id if you like")(cmd, args)
 			}
 			return nil
 		},
-		RunE: h.reading(func(ctx context.Context, args []string) error { return h.show(ctx, args, dir) })}
-	cmd.Flags().StringVar(&dir, "out", "", "write the document, and the files that it needs, into this new directory")
+		RunE: h.reading(func(ctx context.Context, args []string) error {
+			return h.show(ctx, args, dir)
+		})}
+	cmd.Flags().StringVar(&dir, "out", "",
+		"write the document, and the files that it needs, into this new directory")
 	return cmd
 }
 
@@ -136,7 +147,8 @@ type shownResource struct {
 }
 
 func shownOf(d *api.Description) shownResource {
-	r := shownResource{Type: d.Type, Agent: d.Agent, Attributes: withoutCode(d.Attributes), Requires: d.Requires, Set: d.Set, Purged: d.Purged,
+	r := shownResource{Type: d.Type, Agent: d.Agent, Attributes: withoutCode(d.Attributes),
+		Requires: d.Requires, Set: d.Set, Purged: d.Purged,
 		PurgeOnDelete: d.PurgeOnDelete, ReportOnly: d.ReportOnly, SendEvent: d.SendEvent}
 	if !d.ReceiveEvents {
 		r.ReceiveEvents = &d.ReceiveEvents
@@ -215,7 +227,8 @@ func yamlOf(v *api.Version, doc shown) ([]byte, error) {
 		doc.Agents[name], _ = numbered(options).(map[string]any)
 	}
 	text, err := yaml.Marshal(doc)
-	head := "# version " + strconv.Itoa(v.Version) + ", " + v.At.Format(time.RFC3339) + originText(v.Origin) + "\n"
+	head := "# version " + strconv.Itoa(v.Version) + ", " + v.At.Format(time.RFC3339) +
+		originText(v.Origin) + "\n"
 	return append([]byte(head), text...), fault.Wrap(fault.Internal, "write the document", err)
 }
 
@@ -227,7 +240,8 @@ func (h *history) writeShown(ctx context.Context, v *api.Version, doc shown, dir
 		return err
 	}
 	if err := os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) {
-		return fault.New(fault.Usage, "show", "%s exists", dir).WithHint("name a directory that does not exist yet")
+		return fault.New(fault.Usage, "show", "%s exists", dir).
+			WithHint("name a directory that does not exist yet")
 	} else if err != nil {
 		return fault.Wrap(fault.Unavailable, "make a directory", err)
 	}
@@ -248,7 +262,8 @@ func (h *history) writeShown(ctx context.Context, v *api.Version, doc shown, dir
 	if err := os.WriteFile(filepath.Join(dir, "resources.yaml"), text, 0o600); err != nil {
 		return fault.Wrap(fault.Unavailable, "write the document", err)
 	}
-	h.say("version %d: %s and %s in %s", v.Version, plural(len(doc.Resources), "resource"), plural(len(files), "file"), dir)
+	h.say("version %d: %s and %s in %s", v.Version, plural(len(doc.Resources), "resource"),
+		plural(len(files), "file"), dir)
 	return nil
 }
 
@@ -306,7 +321,8 @@ func (h *history) versions(ctx context.Context, _ []string) error {
 		if v.Released {
 			mark = "  released"
 		}
-		h.printf("%5d  %s  %s%s%s\n", v.Version, v.At.Format(time.RFC3339), plural(v.Resources, "resource"), mark, originText(v.Origin))
+		h.printf("%5d  %s  %s%s%s\n", v.Version, v.At.Format(time.RFC3339),
+			plural(v.Resources, "resource"), mark, originText(v.Origin))
 	}
 	if len(vs) == 0 {
 		h.none("", false)

@@ -17,7 +17,8 @@ const (
 environment: default
 data: .southbound
 `
-	initDocument = `# Resources, one after the other; their order has no meaning. ` + "`southbound types`" + ` lists the types.
+	initDocument = `# Resources, one after the other; their order has no meaning. ` +
+		"`southbound types`" + ` lists the types.
 southbound: 1
 defaults: {agent: here}
 agents:
@@ -33,7 +34,8 @@ resources:
 
 func (s *scaffolds) initCommand() *cobra.Command {
 	return &cobra.Command{Use: "init [DIR]", Short: "Begin a project",
-		Long:    "init writes a project file and a document to begin with into a directory, the current one unless another is named. It changes no\nfile that is there.",
+		Long: "init writes a project file and a document to begin with into a directory, the " +
+			"current one unless another is named. It changes no\nfile that is there.",
 		Example: "  southbound init\n  southbound init site", Args: atMostOne("one directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := "."
@@ -44,17 +46,20 @@ func (s *scaffolds) initCommand() *cobra.Command {
 			if err := s.written(".", files, err); err != nil {
 				return err
 			}
-			s.say("`southbound plan %s` shows what it would do, `southbound apply %s` does it", dir, dir)
+			s.say("`southbound plan %s` shows what it would do, `southbound apply %s` does it", dir,
+				dir)
 			return nil
 		}}
 }
 
 // begin writes the files of a new project, and returns their paths.
 func begin(dir string) ([]string, error) {
-	texts := []struct{ name, text string }{{"southbound.yaml", initProject}, {"site.yaml", initDocument}, {".gitignore", initIgnore}}
+	texts := []struct{ name, text string }{{"southbound.yaml", initProject},
+		{"site.yaml", initDocument}, {".gitignore", initIgnore}}
 	for _, f := range texts[:2] {
 		if _, err := os.Lstat(filepath.Join(dir, f.name)); err == nil {
-			return nil, fault.New(fault.Usage, "init", "%s exists", filepath.Join(dir, f.name)).WithHint("name another directory, or remove it")
+			return nil, fault.New(fault.Usage, "init", "%s exists", filepath.Join(dir, f.name)).
+				WithHint("name another directory, or remove it")
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { // a project is for all who work on it
@@ -63,7 +68,8 @@ func begin(dir string) ([]string, error) {
 	var out []string
 	for _, f := range texts {
 		path := filepath.Join(dir, f.name)
-		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // a project is for all who work on it
+		// a project is for all who work on it
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}

@@ -44,7 +44,8 @@ func mayKeep(path string) error {
 	case err != nil:
 		return fault.Wrap(fault.Usage, "plan --out", err)
 	case !info.Mode().IsRegular() || info.Size() > 0 && !keeps(path):
-		return fault.New(fault.Usage, "plan --out", "%s is there, and is not a plan", path).WithHint("name a file that does not exist yet, such as site%s", planExt)
+		return fault.New(fault.Usage, "plan --out", "%s is there, and is not a plan", path).
+			WithHint("name a file that does not exist yet, such as site%s", planExt)
 	}
 	return nil
 }
@@ -66,7 +67,9 @@ type planFiles struct {
 }
 
 // preview makes the plan of an export as a plan that is kept is made and compared.
-func (p *planFiles) preview(ctx context.Context, x deploy.Export, opts deploy.CompareOptions) (previewed, error) {
+func (p *planFiles) preview(
+	ctx context.Context, x deploy.Export, opts deploy.CompareOptions,
+) (previewed, error) {
 	var out previewed
 	var err error
 	if out.at, err = p.home.Progress(ctx, p.env); err != nil {
@@ -125,7 +128,10 @@ func (p *planFiles) keep(
 }
 
 // showKept makes a plan, keeps it in a file, and shows it.
-func (p *planFiles) showKept(ctx context.Context, path, file string, x deploy.Export, opts deploy.CompareOptions, exitCode bool) error {
+func (p *planFiles) showKept(
+	ctx context.Context, path, file string, x deploy.Export, opts deploy.CompareOptions,
+	exitCode bool,
+) error {
 	m := *x.Model
 	m.Fingerprint = p.docs.fingerprint(m.Fingerprint)
 	x.Model, x.Origin = &m, originOf(ctx, path, state.Origin{})
@@ -147,14 +153,17 @@ func (p *planFiles) meant(ctx context.Context, k *api.Kept) error {
 	if err != nil || k.HomeID == id || k.HomeID == "" && k.Home == p.where() {
 		return err
 	}
-	return fault.New(fault.Refused, "", "the plan was made for %s, and this is %s; nothing was done",
+	return fault.New(fault.Refused, "",
+		"the plan was made for %s, and this is %s; nothing was done",
 		k.Home, p.where()).WithHint("--data or --api says which is meant; " +
 		"`southbound plan PATH --out FILE` makes a plan for this one")
 }
 
 // applyKept does what a kept plan says, exactly that, or refuses.
 func (e *exporter) applyKept(ctx context.Context, path string, f exportFlags) error {
-	return e.within(ctx, f.timeout, func(ctx context.Context) error { return e.applyKeptNow(ctx, path, f) })
+	return e.within(ctx, f.timeout, func(ctx context.Context) error {
+		return e.applyKeptNow(ctx, path, f)
+	})
 }
 
 func (e *exporter) applyKeptNow(ctx context.Context, path string, f exportFlags) error {
@@ -175,8 +184,11 @@ func (e *exporter) applyKeptNow(ctx context.Context, path string, f exportFlags)
 		e.env = k.Environment
 	}
 	if e.env != k.Environment {
-		return fault.New(fault.Refused, "apply "+path, "the plan is for the environment %q, and not for %q; nothing was done", k.Environment, e.env).
-			WithHint("leave out the name of the environment, or say --environment %s", k.Environment)
+		return fault.New(fault.Refused, "apply "+path,
+			"the plan is for the environment %q, and not for %q; nothing was done", k.Environment,
+			e.env).
+			WithHint("leave out the name of the environment, or say --environment %s",
+				k.Environment)
 	}
 	if err := e.reach(); err != nil {
 		return err
@@ -186,7 +198,8 @@ func (e *exporter) applyKeptNow(ctx context.Context, path string, f exportFlags)
 	}
 	x := k.Export
 	x.Origin.Author = cmp.Or(f.origin.Author, applier())
-	x.Origin.Message, x.Origin.Commit = cmp.Or(f.origin.Message, x.Origin.Message), cmp.Or(f.origin.Commit, x.Origin.Commit)
+	x.Origin.Message, x.Origin.Commit = cmp.Or(f.origin.Message, x.Origin.Message),
+		cmp.Or(f.origin.Commit, x.Origin.Commit)
 	now, err := e.plans.preview(ctx, x, k.Compare)
 	if err != nil {
 		return cutShort(ctx, err)
@@ -222,9 +235,11 @@ func (p *planFiles) readKept(ctx context.Context, file *os.File) (*api.Kept, err
 		return nil, err
 	}
 	k, err := api.ReadKept(ctx, file, info.Size(), types, p.program.packs.Check)
-	if fault.Is(err, fault.Damaged) || fault.Is(err, fault.Foreign) || fault.Is(err, fault.Unsupported) {
+	if fault.Is(err, fault.Damaged) || fault.Is(err, fault.Foreign) ||
+		fault.Is(err, fault.Unsupported) {
 		// What is wrong is what was given, and nothing that is stored.
-		return nil, &fault.Error{Kind: fault.Invalid, Op: file.Name(), Err: err, Hint: fault.HintOf(err)}
+		return nil, &fault.Error{Kind: fault.Invalid, Op: file.Name(), Err: err,
+			Hint: fault.HintOf(err)}
 	}
 	if err != nil {
 		return nil, err
@@ -238,10 +253,13 @@ func (p *planFiles) readKept(ctx context.Context, file *os.File) (*api.Kept, err
 
 // mayApply asks at a terminal before a plan deletes something or leaves it behind, and refuses one
 // that deletes more than it may.
-func (e *exporter) mayApply(ctx context.Context, planned []deploy.PlannedChange, f exportFlags) error {
+func (e *exporter) mayApply(
+	ctx context.Context, planned []deploy.PlannedChange, f exportFlags,
+) error {
 	gone, stays := deleted(planned), left(planned)
 	if f.allowDelete >= 0 && len(gone) > f.allowDelete {
-		return fault.New(fault.Refused, "apply", "%s would be deleted, and --allow-delete says at most %d; nothing was done",
+		return fault.New(fault.Refused, "apply",
+			"%s would be deleted, and --allow-delete says at most %d; nothing was done",
 			plural(len(gone), "resource"), f.allowDelete)
 	}
 	if _, sits := terminal(e.stdin); !sits || f.yes || len(gone)+len(stays) == 0 {

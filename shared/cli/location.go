@@ -51,7 +51,8 @@ func (l *location) locate(path string) error {
 	l.named = pick(l.env, "SOUTHBOUND_ENVIRONMENT", l.project.Environment, "") != ""
 	l.env = pick(l.env, "SOUTHBOUND_ENVIRONMENT", l.project.Environment, "default")
 	if !api.ValidEnvironment(l.env) {
-		return fault.New(fault.Usage, "", "%q cannot name an environment", l.env).WithHint("use letters, digits, - and _, at most 100")
+		return fault.New(fault.Usage, "", "%q cannot name an environment", l.env).
+			WithHint("use letters, digits, - and _, at most 100")
 	}
 	l.data = pick(l.data, "SOUTHBOUND_DATA", projectData, ".southbound")
 	l.api = pick(l.api, "SOUTHBOUND_API", l.project.API, "")

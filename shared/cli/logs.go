@@ -40,11 +40,15 @@ func (l *logCommands) logsCommand() *cobra.Command {
 	var f logFlags
 	cmd := &cobra.Command{
 		Use: "logs [ID]", Short: "Show what was done, newest last", Args: atMostOne("one id"),
-		Long: "logs shows finished actions that changed something or did not go well, newest last: when, what was done, how it ended,\n" +
-			"what changed and what the handler said. --all shows those that found nothing to do as well, and so does every flag that\n" +
+		Long: "logs shows finished actions that changed something or did not go well, newest " +
+			"last: when, what was done, how it ended,\n" +
+			"what changed and what the handler said. --all shows those that found nothing to do " +
+			"as well, and so does every flag that\n" +
 			"says which to show by action, outcome or lines.",
-		Example: "  southbound logs\n  southbound logs 'fs::File[web1,path=/etc/motd]'\n  southbound logs --level error --limit 10\n" +
-			"  southbound logs --agent web1 --since 2h --outcome failed\n  southbound logs --follow --json",
+		Example: "  southbound logs\n  southbound logs 'fs::File[web1,path=/etc/motd]'\n" +
+			"  southbound logs --level error --limit 10\n" +
+			"  southbound logs --agent web1 --since 2h --outcome failed\n" +
+			"  southbound logs --follow --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := f.query(args, time.Now())
 			if err != nil {
@@ -68,13 +72,16 @@ func (l *logCommands) logsCommand() *cobra.Command {
 	fl.BoolVar(&f.all, "all", false, "also those that found nothing to do")
 	fl.BoolVar(&f.follow, "follow", false, "go on with what happens, until stopped")
 	fl.IntVar(&f.limit, "limit", 0, "at most this many, the newest (0: all)")
-	fl.StringVar(&f.level, "level", "", "only those with a line at least this severe: "+strings.Join(levels, ", "))
+	fl.StringVar(&f.level, "level", "", "only those with a line at least this severe: "+
+		strings.Join(levels, ", "))
 	fl.StringVar(&f.text, "text", "", "only those with a line that contains this")
 	fl.StringVar(&f.agent, "agent", "", "only those of an agent")
 	fl.IntVar(&f.version, "version", 0, "only those of a version")
 	fl.StringVar(&f.action, "action", "", "only one kind: deploy, repair, dryrun")
-	fl.StringVar(&f.outcome, "outcome", "", "only those that ended so: deployed, failed, skipped, ...")
-	fl.StringVar(&f.since, "since", "", "only those that ended later: a time (RFC 3339), or how long ago, such as 2h")
+	fl.StringVar(&f.outcome, "outcome", "",
+		"only those that ended so: deployed, failed, skipped, ...")
+	fl.StringVar(&f.since, "since", "",
+		"only those that ended later: a time (RFC 3339), or how long ago, such as 2h")
 	fl.StringVar(&f.until, "until", "", "only those that ended earlier, in the same way")
 	l.fullFlag(cmd)
 	return cmd
@@ -82,17 +89,21 @@ func (l *logCommands) logsCommand() *cobra.Command {
 
 // query makes a query from flags and arguments.
 func (f *logFlags) query(args []string, now time.Time) (api.ActionQuery, error) {
-	q := api.ActionQuery{Limit: f.limit, Level: provider.Level(strings.ToUpper(f.level)), Text: f.text, Agent: f.agent, Version: f.version,
+	q := api.ActionQuery{Limit: f.limit, Level: provider.Level(strings.ToUpper(f.level)),
+		Text: f.text, Agent: f.agent, Version: f.version,
 		Action: state.ActionKind(f.action), Outcome: state.Status(f.outcome),
 		Notable: !f.all && f.level == "" && f.text == "" && f.action == "" && f.outcome == ""}
 	if f.level != "" && !slices.Contains(levels, strings.ToLower(f.level)) {
-		return q, fault.New(fault.Usage, "logs", "%q is not a level", f.level).WithHint("the levels: %s", strings.Join(levels, " "))
+		return q, fault.New(fault.Usage, "logs", "%q is not a level", f.level).
+			WithHint("the levels: %s", strings.Join(levels, " "))
 	}
 	if f.limit < 0 || f.version < 0 {
-		return q, fault.New(fault.Usage, "logs", "--limit and --version are numbers from 0").WithHint("0 shows all")
+		return q, fault.New(fault.Usage, "logs", "--limit and --version are numbers from 0").
+			WithHint("0 shows all")
 	}
 	if kinds := []string{"", "deploy", "repair", "dryrun"}; !slices.Contains(kinds, f.action) {
-		return q, fault.New(fault.Usage, "logs", "%q is not an action", f.action).WithHint("the actions:%s", strings.Join(kinds, " "))
+		return q, fault.New(fault.Usage, "logs", "%q is not an action", f.action).
+			WithHint("the actions:%s", strings.Join(kinds, " "))
 	}
 	if f.outcome != "" {
 		if _, err := state.ParseFilter([]string{"status=" + f.outcome}); err != nil {
@@ -117,7 +128,8 @@ func (f *logFlags) query(args []string, now time.Time) (api.ActionQuery, error) 
 			t, err = now.Add(-d), nil
 		}
 		if err != nil {
-			return q, fault.New(fault.Usage, "logs", "%q is not a time", at.text).WithHint("write it as 2026-08-31T12:00:00Z, or how long ago, such as 30m or 2h")
+			return q, fault.New(fault.Usage, "logs", "%q is not a time", at.text).
+				WithHint("write it as 2026-08-31T12:00:00Z, or how long ago, such as 30m or 2h")
 		}
 		*at.to = t.UTC()
 	}
@@ -164,7 +176,8 @@ func (l *logCommands) logs(ctx context.Context, q api.ActionQuery, follow bool) 
 }
 
 func (p *actionPrinter) action(x *api.Action) {
-	p.printf("%s  %-7s %-13s %-8s %s\n", x.Finished.UTC().Format("2006-01-02T15:04:05.000Z"), x.Action, x.Outcome,
+	p.printf("%s  %-7s %-13s %-8s %s\n", x.Finished.UTC().Format("2006-01-02T15:04:05.000Z"),
+		x.Action, x.Outcome,
 		changeWord(x.Change, x.Replaced), x.Resource)
 	if x.Provider != "" {
 		p.printf("    provider %s: %s\n", x.Provider, x.Why)
@@ -185,7 +198,8 @@ func (p *actionPrinter) message(l *api.Message) {
 	p.printf("    %-7s %s", l.Level, l.Msg)
 	var long []string
 	for _, k := range slices.Sorted(maps.Keys(l.Kwargs)) {
-		if text, is := l.Kwargs[k].(string); is && (strings.Contains(text, "\n") || len(text) > longValue) {
+		if text, is := l.Kwargs[k].(string); is &&
+			(strings.Contains(text, "\n") || len(text) > longValue) {
 			long = append(long, text)
 			continue
 		}

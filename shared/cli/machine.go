@@ -9,9 +9,12 @@ import (
 // machineCommand is the remote end of the transports that reach machines. Nobody calls it by hand.
 func (c *programCommands) machineCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: transport.MachineArgument, Short: "Call handlers on this machine for an engine elsewhere", Hidden: true, Args: exactArgs(0, "no arguments"),
+		Use:   transport.MachineArgument,
+		Short: "Call handlers on this machine for an engine elsewhere", Hidden: true,
+		Args:    exactArgs(0, "no arguments"),
 		Example: "  southbound remote",
-		Long:    "remote is started by the transport ssh and speaks with it over standard input and output.",
+		Long: "remote is started by the transport ssh and speaks with it over standard input " +
+			"and output.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return transport.ServeMachine(cmd.Context(), c.definitions, Version, c.stdin, c.out)
 		},

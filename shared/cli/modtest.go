@@ -42,9 +42,12 @@ func (t *moduleTester) moduleTest() *cobra.Command {
 	var f testFlags
 	cmd := &cobra.Command{
 		Use: "test [PATH...]", Short: "Run the tests of a module",
-		Long: "test runs the tests in the folder tests of the module, or the files and folders that are named: scripts\n" +
-			"(*.txtar), and tests in Python (test_*.py) with pytest, which gets a fixture `project`. A script compiles a\n" +
-			"model with the module as it stands, checks its resources and problems, and has them deployed. It ends with 3 if\n" +
+		Long: "test runs the tests in the folder tests of the module, or the files and folders " +
+			"that are named: scripts\n" +
+			"(*.txtar), and tests in Python (test_*.py) with pytest, which gets a fixture " +
+			"`project`. A script compiles a\n" +
+			"model with the module as it stands, checks its resources and problems, and has them " +
+			"deployed. It ends with 3 if\n" +
 			"a test has failed. docs/language/testing.md shows how tests are written.",
 		Example: "  southbound module test\n  southbound module test tests/note.txtar --verbose\n" +
 			"  southbound module test --module libs/net --run 'interface|route' --json",
@@ -61,7 +64,8 @@ func (t *moduleTester) moduleTest() *cobra.Command {
 	cmd.Flags().StringVarP(&f.module, "module", "m", ".", "the folder of the module")
 	cmd.Flags().StringVar(&f.run, "run", "", "only tests whose names match this regular expression")
 	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "also what tests that pass have done")
-	cmd.Flags().BoolVar(&f.install, "install", false, "install pytest and what the module needs into .env first")
+	cmd.Flags().BoolVar(&f.install, "install", false,
+		"install pytest and what the module needs into .env first")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end after this long, with exit code 4")
 	return cmd
 }
@@ -119,7 +123,8 @@ func (t *moduleTests) open() error {
 	if m.Dir, err = filepath.Abs(m.Dir); err != nil {
 		return fault.Wrap(fault.Usage, "module test", err)
 	}
-	m.Code = filepath.Join(m.Dir, strings.TrimPrefix(filepath.ToSlash(m.Code), filepath.ToSlash(t.flags.module)))
+	m.Code = filepath.Join(m.Dir, strings.TrimPrefix(filepath.ToSlash(m.Code),
+		filepath.ToSlash(t.flags.module)))
 	t.module = m
 	around := ""
 	for dir := m.Dir; around == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
@@ -155,7 +160,8 @@ func (t *moduleTests) find(args []string) (scripts, python []string, err error) 
 			switch {
 			case err != nil:
 				return err
-			case d.IsDir() && path != arg && (strings.HasPrefix(name, ".") || name == "__pycache__"):
+			case d.IsDir() && path != arg &&
+				(strings.HasPrefix(name, ".") || name == "__pycache__"):
 				return fs.SkipDir
 			case d.IsDir():
 			case filepath.Ext(name) == ".txtar":
@@ -169,8 +175,10 @@ func (t *moduleTests) find(args []string) (scripts, python []string, err error) 
 			return nil, nil, fault.Wrap(fault.Usage, "find tests", err)
 		}
 		if len(scripts)+len(python) == before {
-			return nil, nil, fault.New(fault.Invalid, "test the module", "there are no tests in %s", arg).
-				WithHint("tests are scripts (*.txtar) and files in Python (test_*.py); docs/language/testing.md shows how")
+			return nil, nil, fault.New(fault.Invalid, "test the module", "there are no tests in %s",
+				arg).
+				WithHint("tests are scripts (*.txtar) and files in Python (test_*.py); " +
+					"docs/language/testing.md shows how")
 		}
 	}
 	return slices.Compact(scripts), slices.Compact(python), nil
@@ -223,7 +231,8 @@ func (t *moduleTests) end() error {
 		return nil
 	}
 	if n == 0 {
-		return fault.New(fault.Invalid, "test the module", "no test has a name that matches %s", t.flags.run)
+		return fault.New(fault.Invalid, "test the module", "no test has a name that matches %s",
+			t.flags.run)
 	}
 	a.printf("%s: %d passed, %d failed, %d skipped\n", plural(n, "test"), t.counts[modtest.Passed],
 		t.counts[modtest.Failed], t.counts[modtest.Skipped])

@@ -42,7 +42,8 @@ func (t *moduleTests) bench(dir string) (modtest.Bench, error) {
 	sub := newApp(
 		&console{stdin: new(bytes.Buffer), out: io.Discard, err: io.Discard, quiet: true},
 		&location{env: "default", data: filepath.Join(filepath.Dir(dir), "home")},
-		&program{definitions: m.program.definitions, types: m.program.types, packs: m.program.packs},
+		&program{definitions: m.program.definitions, types: m.program.types,
+			packs: m.program.packs},
 	)
 	sub.docs.modules = []*module.Module{t.module}
 	sub.grace = m.grace
@@ -92,9 +93,10 @@ func (b *bench) Compile(ctx context.Context) (*modtest.Compiled, error) {
 	out := &modtest.Compiled{Output: c.Output, Warnings: c.Warnings}
 	m, err := b.model(ctx)
 	if err == nil {
-		out.Resources = slices.SortedFunc(slices.Values(m.Resources), func(a, b resource.Resource) int {
-			return bytes.Compare([]byte(a.ID), []byte(b.ID))
-		})
+		out.Resources = slices.SortedFunc(slices.Values(m.Resources),
+			func(a, b resource.Resource) int {
+				return bytes.Compare([]byte(a.ID), []byte(b.ID))
+			})
 	}
 	return out, err
 }

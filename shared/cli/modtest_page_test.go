@@ -47,7 +47,8 @@ func TestTestingPage(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, out.String())
 	}
 	want := testConsole.FindStringSubmatch(text)
-	if want == nil || testTime.ReplaceAllString(want[1], "") != testTime.ReplaceAllString(out.String(), "") {
+	if want == nil ||
+		testTime.ReplaceAllString(want[1], "") != testTime.ReplaceAllString(out.String(), "") {
 		t.Errorf("it says\n%s", out.String())
 	}
 }

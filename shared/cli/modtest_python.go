@@ -30,7 +30,8 @@ func (t *moduleTests) install(ctx context.Context) error {
 func (t *moduleTests) pytest(ctx context.Context, files []string) error {
 	path, wrong := python.Find(cmp.Or(t.env, module.EnvDir))
 	if wrong != "" {
-		return fault.New(fault.Invalid, "test the module", "%s is a test in Python, and %s", files[0], wrong).
+		return fault.New(fault.Invalid, "test the module", "%s is a test in Python, and %s",
+			files[0], wrong).
 			WithHint("`southbound module test --install` installs what is needed")
 	}
 	dir, err := os.MkdirTemp("", "southbound-test-")
@@ -102,7 +103,8 @@ func (t *moduleTests) python(
 			return last.Result, last.Warnings, err
 		},
 	})
-	const wrong, none = 2, 5 // exit codes of pytest: interrupted and above, and that there was no test
+	// exit codes of pytest: interrupted and above, and that there was no test
+	const wrong, none = 2, 5
 	if err == nil && code >= wrong && code != none && t.counts[modtest.Failed] == 0 {
 		err = fault.New(fault.Invalid, "test the module", "pytest ends with %d", code)
 	}

@@ -35,11 +35,13 @@ func (ms *modules) tool() *modtool.Tool {
 
 func (ms *modules) moduleCommand(test *cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "module", Aliases: []string{"modules"}, Short: "Make, list, check, build and release modules",
-		Long: "module works on the module in the working directory, or on those that the project there " +
-			"imports; docs/language/modules.md shows how.",
-		Example: "  southbound module create net\n  southbound module list\n  southbound module build",
-		Args:    subcommand, RunE: help,
+		Use: "module", Aliases: []string{"modules"},
+		Short: "Make, list, check, build and release modules",
+		Long: "module works on the module in the working directory, or on those that the " +
+			"project there imports; docs/language/modules.md shows how.",
+		Example: "  southbound module create net\n  southbound module list\n" +
+			"  southbound module build",
+		Args: subcommand, RunE: help,
 	}
 	cmd.AddCommand(
 		ms.moduleCreate(),
@@ -74,8 +76,10 @@ func (ms *modules) moduleCreate() *cobra.Command {
 	var template string
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Begin a module in a folder of its name",
-		Long: "create writes a module V2 into a folder of its name. With --v1 it is one of V1, in the last folder of the\n" +
-			"project's modulepath. --template takes the files of a git repository, in which {{ name }} and {{ package }} are filled in.",
+		Long: "create writes a module V2 into a folder of its name. With --v1 it is one of V1, " +
+			"in the last folder of the\n" +
+			"project's modulepath. --template takes the files of a git repository, in which {{ " +
+			"name }} and {{ package }} are filled in.",
 		Example: "  southbound module create net\n  southbound module create --v1 site",
 		Args:    exactArgs(1, "one name"), RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := ms.tool().CreateModule(cmd.Context(), args[0], v1, template)
@@ -110,10 +114,12 @@ func (ms *modules) moduleAdd() *cobra.Command {
 		},
 	}
 	cmd.Flags().
-		BoolVar(&v1, "v1", false, "into requires of project.yml or module.yml, for a module from git")
+		BoolVar(&v1, "v1", false,
+			"into requires of project.yml or module.yml, for a module from git")
 	cmd.Flags().BoolVar(&v2, "v2", false, "as a package, which it is unless --v1 says otherwise")
 	cmd.Flags().
-		BoolVar(&override, "override", false, "another constraint for a module that is there already")
+		BoolVar(&override, "override", false,
+			"another constraint for a module that is there already")
 	cmd.Flags().BoolVar(&only, "no-install", false, "install nothing")
 	cmd.MarkFlagsMutuallyExclusive("v1", "v2")
 	return cmd
@@ -195,7 +201,8 @@ func (ms *modules) moduleEach(
 ) *cobra.Command {
 	only := ""
 	cmd := &cobra.Command{
-		Use: name, Short: short, Example: "  southbound module " + name + "\n  southbound module " + name + " -m net",
+		Use: name, Short: short, Example: "  southbound module " + name + "\n  southbound module " +
+			name + " -m net",
 		Args: exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
 			t := ms.tool()
 			return t.EachClone(
@@ -240,8 +247,9 @@ func (ms *modules) moduleBuild() *cobra.Command {
 	var o modtool.BuildOptions
 	cmd := &cobra.Command{
 		Use: "build [PATH]", Short: "Build a wheel and a source distribution, without Python",
-		Example: "  southbound module build\n  southbound module build net --dev --wheel -o packages",
-		Args:    atMostOne("one folder"), RunE: func(cmd *cobra.Command, args []string) error {
+		Example: "  southbound module build\n  southbound module build net --dev --wheel -o " +
+			"packages",
+		Args: atMostOne("one folder"), RunE: func(cmd *cobra.Command, args []string) error {
 			path := "."
 			if len(args) > 0 {
 				path = args[0]
@@ -254,7 +262,8 @@ func (ms *modules) moduleBuild() *cobra.Command {
 		},
 	}
 	cmd.Flags().
-		StringVarP(&o.Output, "output-dir", "o", "", "where to; dist in the module's folder unless said")
+		StringVarP(&o.Output, "output-dir", "o", "",
+			"where to; dist in the module's folder unless said")
 	cmd.Flags().BoolVar(&o.Dev, "dev", false, "a development build, with the time in its version")
 	cmd.Flags().BoolVarP(&o.Wheel, "wheel", "w", false, "a wheel only")
 	cmd.Flags().BoolVarP(&o.Sdist, "sdist", "s", false, "a source distribution only")
@@ -282,11 +291,15 @@ func bumpFlags(cmd *cobra.Command) func() modtool.Bump {
 func (ms *modules) moduleCommit() *cobra.Command {
 	var o modtool.CommitOptions
 	cmd := &cobra.Command{
-		Use: "commit -m MESSAGE", Short: "Commit what is staged under the next version of the module",
-		Long: "commit writes the next version into the module and commits it with what is staged: a development release, or\n" +
-			"with --release a release, which is tagged. release does more: it keeps the changelog and begins the next version.",
-		Example: "  southbound module commit -m \"First commit\"\n  southbound module commit -r -m \"First Release\" -v 1.0.1",
-		Args:    exactArgs(0, "nothing more"),
+		Use:   "commit -m MESSAGE",
+		Short: "Commit what is staged under the next version of the module",
+		Long: "commit writes the next version into the module and commits it with what is " +
+			"staged: a development release, or\n" +
+			"with --release a release, which is tagged. release does more: it keeps the " +
+			"changelog and begins the next version.",
+		Example: "  southbound module commit -m \"First commit\"\n" +
+			"  southbound module commit -r -m \"First Release\" -v 1.0.1",
+		Args: exactArgs(0, "nothing more"),
 	}
 	bump := bumpFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -307,11 +320,15 @@ func (ms *modules) moduleRelease() *cobra.Command {
 	var o modtool.ReleaseOptions
 	cmd := &cobra.Command{
 		Use: "release", Short: "Commit and tag a release, and begin the next version",
-		Long: "release writes the version without its tag into the module, dates its section of CHANGELOG.md, commits both,\n" +
-			"tags the commit with that section, and commits the next development version. With --dev it makes a development\n" +
-			"version only, as far from the last release as --revision, --patch, --minor or --major say. It pushes nothing.",
-		Example: "  southbound module release\n  southbound module release --dev --minor -c \"Hosts have two names\"",
-		Args:    exactArgs(0, "nothing more"),
+		Long: "release writes the version without its tag into the module, dates its section of " +
+			"CHANGELOG.md, commits both,\n" +
+			"tags the commit with that section, and commits the next development version. With " +
+			"--dev it makes a development\n" +
+			"version only, as far from the last release as --revision, --patch, --minor or " +
+			"--major say. It pushes nothing.",
+		Example: "  southbound module release\n  southbound module release --dev --minor -c " +
+			"\"Hosts have two names\"",
+		Args: exactArgs(0, "nothing more"),
 	}
 	bump := bumpFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -329,7 +346,9 @@ func (ms *modules) moduleConvert() *cobra.Command {
 	return &cobra.Command{
 		Use: "v1tov2", Short: "Make the module V1 in the working directory one of V2, in place",
 		Example: "  southbound module v1tov2", Args: exactArgs(0, "nothing more"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return ms.tool().Convert(cmd.Context(), ".") },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return ms.tool().Convert(cmd.Context(), ".")
+		},
 	}
 }
 
@@ -364,8 +383,9 @@ func (ms *modules) projectInit() *cobra.Command {
 	var plain bool
 	cmd := &cobra.Command{
 		Use: "init [NAME]", Short: "Begin a project in a folder of its name",
-		Example: "  southbound project init site\n  southbound project init --name site --output-dir projects",
-		Args:    atMostOne("one name"), RunE: func(_ *cobra.Command, args []string) error {
+		Example: "  southbound project init site\n" +
+			"  southbound project init --name site --output-dir projects",
+		Args: atMostOne("one name"), RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				name = args[0]
 			}
@@ -388,11 +408,14 @@ func (ms *modules) installCommand(of, name, short string, update bool) *cobra.Co
 	o := modtool.InstallOptions{Update: update}
 	cmd := &cobra.Command{
 		Use: name, Short: short,
-		Long: short + ".\nPackages, which modules V2 are, come from the index into .env, by pip, or by uv if it is installed;\n" +
-			"modules V1 from git into downloadpath. Models without Python code need no Python. What is not committed in a\n" +
+		Long: short + ".\nPackages, which modules V2 are, come from the index into .env, by pip, " +
+			"or by uv if it is installed;\n" +
+			"modules V1 from git into downloadpath. Models without Python code need no Python. " +
+			"What is not committed in a\n" +
 			"module stays as it is.",
-		Example: "  southbound " + of + " " + name + "\n  southbound " + of + " " + name + " --no-python",
-		Args:    exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
+		Example: "  southbound " + of + " " + name + "\n  southbound " + of + " " + name +
+			" --no-python",
+		Args: exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
 			if strict || lax {
 				o.StrictDeps = &strict
 			}
@@ -404,7 +427,8 @@ func (ms *modules) installCommand(of, name, short string, update bool) *cobra.Co
 	cmd.Flags().
 		BoolVar(&lax, "no-strict-deps-check", false, "what modules ask of each other is a warning")
 	cmd.Flags().
-		BoolVar(&o.NoPython, "no-python", false, "install models only, without packages that their Python code needs")
+		BoolVar(&o.NoPython, "no-python", false,
+			"install models only, without packages that their Python code needs")
 	cmd.MarkFlagsMutuallyExclusive("strict-deps-check", "no-strict-deps-check")
 	return cmd
 }
@@ -416,7 +440,8 @@ func (ms *modules) freezeCommand(of string) *cobra.Command {
 	file := map[string]string{"project": "project.yml", "module": "module.yml"}[of]
 	cmd := &cobra.Command{
 		Use: "freeze", Short: "Write the versions that are there into " + file,
-		Example: "  southbound " + of + " freeze --recursive --operator ==", Args: exactArgs(0, "nothing more"),
+		Example: "  southbound " + of + " freeze --recursive --operator ==",
+		Args:    exactArgs(0, "nothing more"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch operator {
 			case "", "==", "~=", ">=":

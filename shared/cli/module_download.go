@@ -9,12 +9,16 @@ import (
 func (ms *modules) moduleDownload() *cobra.Command {
 	var o modtool.DownloadOptions
 	cmd := &cobra.Command{
-		Use: "download REQUIREMENT", Short: "Fetch the sources of a module from the index, to work on them",
-		Long: "download fetches a module V2 and makes of it what its author works on: a folder of its name with model,\n" +
-			"files, templates and inmanta_plugins. A source distribution goes before a wheel of the same version. The\n" +
+		Use:   "download REQUIREMENT",
+		Short: "Fetch the sources of a module from the index, to work on them",
+		Long: "download fetches a module V2 and makes of it what its author works on: a folder " +
+			"of its name with model,\n" +
+			"files, templates and inmanta_plugins. A source distribution goes before a wheel of " +
+			"the same version. The\n" +
 			"index is that of project.yml or of pip.",
-		Example: "  southbound module download 'net ~=1.0' -d modules\n  southbound module download net --install",
-		Args:    exactArgs(1, "one module, perhaps with constraints"),
+		Example: "  southbound module download 'net ~=1.0' -d modules\n" +
+			"  southbound module download net --install",
+		Args: exactArgs(1, "one module, perhaps with constraints"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := ms.tool().Download(cmd.Context(), args[0], o)
 			if err == nil && ms.json {
@@ -31,7 +35,8 @@ func (ms *modules) projectDownload() *cobra.Command {
 	var o modtool.DownloadOptions
 	cmd := &cobra.Command{
 		Use: "download", Short: "Fetch the sources of the modules that the project imports",
-		Long: "download fetches the sources of all modules V2 that the project imports into downloadpath: those of the\n" +
+		Long: "download fetches the sources of all modules V2 that the project imports into " +
+			"downloadpath: those of the\n" +
 			"versions that are installed. Modules whose sources are there stay as they are.",
 		Example: "  southbound project download --install", Args: exactArgs(0, "nothing more"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

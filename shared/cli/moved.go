@@ -38,10 +38,13 @@ func moved(k *api.Kept, now previewed) error {
 		say("", "another build of the program made the plan: %s, and this is %s", k.Program, here)
 	}
 	if len(problems) == 0 {
-		say("", "a secret, the program that deploys, or what resources were last deployed as has changed, though the plan looks the same")
+		say("", "a secret, the program that deploys, or what resources were last deployed as has "+
+			"changed, though the plan looks the same")
 	}
-	return &fault.Error{Kind: fault.Refused, Err: problems.Err(), Message: "what the plan was made from has moved on since " +
-		k.Made.Format(time.RFC3339) + "; nothing was done", Hint: "make the plan again: `southbound plan PATH --out FILE`"}
+	return &fault.Error{Kind: fault.Refused, Err: problems.Err(),
+		Message: "what the plan was made from has moved on since " +
+			k.Made.Format(time.RFC3339) + "; nothing was done",
+		Hint: "make the plan again: `southbound plan PATH --out FILE`"}
 }
 
 // differences says what would become of resources now in place of what was shown.

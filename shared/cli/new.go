@@ -15,14 +15,17 @@ type scaffolds struct{ *console }
 
 func (s *scaffolds) newCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "new", Short: "Begin a handler, or a program with handlers of its own", Example: "  southbound new pack acme\n  southbound new handler net::Vlan",
-		Long: "new writes what builds and passes its tests at once, to be changed into what is wanted; docs/handlers.md goes on from there.",
+		Use: "new", Short: "Begin a handler, or a program with handlers of its own",
+		Example: "  southbound new pack acme\n  southbound new handler net::Vlan",
+		Long: "new writes what builds and passes its tests at once, to be changed into what " +
+			"is wanted; docs/handlers.md goes on from there.",
 		Args: subcommand, RunE: help,
 	}
 	source, empty := "", false
 	pack := &cobra.Command{
-		Use: "pack NAME", Short: "Write a program with handlers of its own, also for Lambda", Example: "  southbound new pack acme --southbound ~/src/southbound",
-		Args: exactArgs(1, "one name"), RunE: func(_ *cobra.Command, args []string) error {
+		Use: "pack NAME", Short: "Write a program with handlers of its own, also for Lambda",
+		Example: "  southbound new pack acme --southbound ~/src/southbound",
+		Args:    exactArgs(1, "one name"), RunE: func(_ *cobra.Command, args []string) error {
 			dir, err := os.Getwd()
 			if err != nil {
 				return fault.Wrap(fault.Usage, "find the working directory", err)
@@ -31,15 +34,19 @@ func (s *scaffolds) newCommand() *cobra.Command {
 			if err := s.written(dir, files, err); err != nil {
 				return err
 			}
-			s.say("cd %s && go test ./... && go build -o bin/%s . && bin/%s types", args[0], args[0], args[0])
+			s.say("cd %s && go test ./... && go build -o bin/%s . && bin/%s types", args[0],
+				args[0], args[0])
 			return nil
 		},
 	}
-	pack.Flags().BoolVar(&empty, "empty", false, "without a type to begin with; new handler adds the first")
-	pack.Flags().StringVar(&source, "southbound", "", "a checkout of Southbound to build on; not needed in one")
+	pack.Flags().BoolVar(&empty, "empty", false,
+		"without a type to begin with; new handler adds the first")
+	pack.Flags().StringVar(&source, "southbound", "",
+		"a checkout of Southbound to build on; not needed in one")
 	handler := &cobra.Command{
-		Use: "handler TYPE", Short: "Write a handler for a new type into the Go module at hand", Example: "  southbound new handler net::Vlan",
-		Args: exactArgs(1, "one type"), RunE: func(_ *cobra.Command, args []string) error {
+		Use: "handler TYPE", Short: "Write a handler for a new type into the Go module at hand",
+		Example: "  southbound new handler net::Vlan",
+		Args:    exactArgs(1, "one type"), RunE: func(_ *cobra.Command, args []string) error {
 			dir, err := os.Getwd()
 			if err != nil {
 				return fault.Wrap(fault.Usage, "find the working directory", err)

@@ -41,15 +41,18 @@ func originOf(ctx context.Context, path string, said state.Origin) state.Origin 
 		Commit:  firstVariable("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT"),
 	}
 	git := state.Origin{}
-	if said.Author == "" && ci.Author == "" || said.Message == "" && ci.Message == "" || said.Commit == "" && ci.Commit == "" {
+	if said.Author == "" && ci.Author == "" || said.Message == "" && ci.Message == "" ||
+		said.Commit == "" && ci.Commit == "" {
 		git = gitOrigin(ctx, path)
 	}
 	out := state.Origin{Author: cmp.Or(said.Author, ci.Author, git.Author, userName()),
-		Message: cmp.Or(said.Message, ci.Message), Commit: cmp.Or(said.Commit, ci.Commit, git.Commit)}
+		Message: cmp.Or(said.Message, ci.Message), Commit: cmp.Or(said.Commit, ci.Commit,
+			git.Commit)}
 	if out.Message == "" && out.Commit == git.Commit {
 		out.Message = git.Message
 	}
-	out.Author, out.Commit, out.Message = firstBytes(out.Author, maxName), firstBytes(out.Commit, maxName), firstBytes(out.Message, maxMessage)
+	out.Author, out.Commit, out.Message = firstBytes(out.Author, maxName), firstBytes(out.Commit,
+		maxName), firstBytes(out.Message, maxMessage)
 	return out
 }
 

@@ -18,18 +18,28 @@ type parameterCommands struct {
 
 func (c *parameterCommands) parameterCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "parameter", Short: "Set, get or delete a parameter, or see what became of it", Args: subcommand, RunE: help,
-		Example: "  southbound parameter set domain example.org\n  southbound parameter get domain\n  southbound parameter delete domain\n  southbound parameter history domain"}
+		Use: "parameter", Short: "Set, get or delete a parameter, or see what became of it",
+		Args: subcommand, RunE: help,
+		Example: "  southbound parameter set domain example.org\n" +
+			"  southbound parameter get domain\n  southbound parameter delete domain\n" +
+			"  southbound parameter history domain"}
 	cmd.AddCommand(
-		&cobra.Command{Use: "set NAME VALUE", Short: "Set a parameter", Example: "  southbound parameter set domain example.org",
-			Long: "set gives a parameter a value. What was undefined without it is deployed next; what had another value keeps it until the next export.",
+		&cobra.Command{Use: "set NAME VALUE", Short: "Set a parameter",
+			Example: "  southbound parameter set domain example.org",
+			Long: "set gives a parameter a value. What was undefined without it is deployed " +
+				"next; what had another value keeps it until the next export.",
 			Args: exactArgs(2, "a name and a value"), RunE: after(c.open, c.setParameter)},
-		&cobra.Command{Use: "get NAME", Short: "Print a parameter", Example: "  southbound parameter get domain", Args: exactArgs(1, "a name"),
+		&cobra.Command{Use: "get NAME", Short: "Print a parameter",
+			Example: "  southbound parameter get domain", Args: exactArgs(1, "a name"),
 			RunE: c.reading(c.getParameter)},
-		&cobra.Command{Use: "delete NAME", Short: "Delete a parameter", Example: "  southbound parameter delete domain", Args: exactArgs(1, "a name"),
+		&cobra.Command{Use: "delete NAME", Short: "Delete a parameter",
+			Example: "  southbound parameter delete domain", Args: exactArgs(1, "a name"),
 			RunE: c.reading(c.deleteParameter)},
-		&cobra.Command{Use: "history NAME", Short: "Tell what a parameter was, and when it was set or deleted", Example: "  southbound parameter history domain",
-			Long: "The newest first, as far back as actions are kept.", Args: exactArgs(1, "a name"), RunE: c.reading(c.parameterHistory)},
+		&cobra.Command{Use: "history NAME",
+			Short:   "Tell what a parameter was, and when it was set or deleted",
+			Example: "  southbound parameter history domain",
+			Long:    "The newest first, as far back as actions are kept.",
+			Args:    exactArgs(1, "a name"), RunE: c.reading(c.parameterHistory)},
 	)
 	return cmd
 }

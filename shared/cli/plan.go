@@ -30,11 +30,16 @@ func (p *planner) planCommand() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use: "plan PATH [FILTER]", Short: "Show what an export would change",
-		Long: "plan compares the documents under PATH with the last version, or, with --read, with reality. It changes and stores nothing.\n" +
-			"With --out the plan is kept in a file, and `southbound apply FILE` does exactly what was shown, or nothing if the state or reality has\n" +
-			"moved on. Such a file holds the documents and their files, and no values of secrets.\n" + targetHelp,
-		Example: "  southbound plan .\n  southbound plan . agent=web1\n  southbound plan . --read\n  southbound plan . --read --out site.plan\n  southbound plan teams/a --partial\n  southbound plan . --exit-code --json",
-		Args:    pathAndFilter,
+		Long: "plan compares the documents under PATH with the last version, or, with --read, " +
+			"with reality. It changes and stores nothing.\n" +
+			"With --out the plan is kept in a file, and `southbound apply FILE` does exactly " +
+			"what was shown, or nothing if the state or reality has\n" +
+			"moved on. Such a file holds the documents and their files, and no values of " +
+			"secrets.\n" + targetHelp,
+		Example: "  southbound plan .\n  southbound plan . agent=web1\n" +
+			"  southbound plan . --read\n  southbound plan . --read --out site.plan\n" +
+			"  southbound plan teams/a --partial\n  southbound plan . --exit-code --json",
+		Args: pathAndFilter,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.filter = args[1:]
 			if err := f.targeted("plan"); err != nil {
@@ -42,7 +47,8 @@ func (p *planner) planCommand() *cobra.Command {
 			}
 			if out != "" {
 				if f.waves.set() {
-					return fault.New(fault.Usage, "plan", "a plan that is kept is carried out in one go").
+					return fault.New(fault.Usage, "plan",
+						"a plan that is kept is carried out in one go").
 						WithHint("leave out --batch and --max-parallel, or keep no plan")
 				}
 				if err := mayKeep(out); err != nil {
@@ -68,7 +74,8 @@ func (p *planner) planCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end after this long, with exit code 4")
 	cmd.Flags().StringVar(&out, "out", "", "keep the plan in this `FILE`, for apply")
 	cmd.Flags().BoolVar(&f.partial, "partial", false, "plan a partial export")
-	cmd.Flags().StringSliceVar(&f.deleteSets, "delete-set", nil, "plan that a resource set is removed; with --partial")
+	cmd.Flags().StringSliceVar(&f.deleteSets, "delete-set", nil,
+		"plan that a resource set is removed; with --partial")
 	return cmd
 }
 
@@ -141,8 +148,10 @@ func because(reason string) string {
 // planText sums a plan up in words.
 func planText(summary map[string]int) string {
 	var parts []string
-	for _, p := range []struct{ action, text string }{{"create", "to create"}, {"update", "to update"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
-		{"undefined", "undefined"}, {"failed", "would fail, or could not be read"}, {"none", "as they are"}} {
+	for _, p := range []struct{ action, text string }{{"create", "to create"},
+		{"update", "to update"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
+		{"undefined", "undefined"}, {"failed", "would fail, or could not be read"},
+		{"none", "as they are"}} {
 		if n := summary[p.action]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, p.text))
 		}
@@ -157,10 +166,12 @@ func (p *planner) validateCommand() *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
 		Use: "validate PATH", Short: "Make all checks that need no state",
-		Long: "validate checks the documents under PATH as an export does, and needs no data directory. With --partial, requirements may name what is\n" +
+		Long: "validate checks the documents under PATH as an export does, and needs no data " +
+			"directory. With --partial, requirements may name what is\n" +
 			"not in the documents.",
-		Example: "  southbound validate .\n  southbound validate teams/a --partial\n  southbound validate . --json",
-		Args:    exactArgs(1, "one path"),
+		Example: "  southbound validate .\n  southbound validate teams/a --partial\n" +
+			"  southbound validate . --json",
+		Args: exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			project, err := source.FindProject(args[0])
 			if err != nil {

@@ -12,7 +12,8 @@ type program struct {
 	definitions []provider.Definition // the types with their handlers
 	packs       transport.Packs       // the transports that come with them
 	types       *schema.Registry      // made by registry
-	mapper      *entity.Mapper        // of entities of models, made by registry; nil: nothing is mapped
+	// of entities of models, made by registry; nil: nothing is mapped
+	mapper *entity.Mapper
 }
 
 // handlers returns the handlers by type.

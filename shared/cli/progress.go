@@ -58,9 +58,11 @@ func (p *progress) slowest() string {
 	}
 	var parts []string
 	for _, name := range names[:min(len(names), maxSlow)] {
-		parts = append(parts, fmt.Sprintf("%s %d of %d", oneLine(name), p.totals[name]-p.remaining[name], p.totals[name]))
+		parts = append(parts, fmt.Sprintf("%s %d of %d", oneLine(name),
+			p.totals[name]-p.remaining[name], p.totals[name]))
 	}
-	text := fmt.Sprintf(", %d of %d agents done, slowest: %s", len(p.totals)-len(names), len(p.totals), strings.Join(parts, ", "))
+	text := fmt.Sprintf(", %d of %d agents done, slowest: %s", len(p.totals)-len(names),
+		len(p.totals), strings.Join(parts, ", "))
 	if more := len(names) - maxSlow; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

@@ -22,7 +22,8 @@ func TestProgressByAgent(t *testing.T) {
 	}
 	p.count(api.Progress{Left: map[string]int{"a": 4, "b": 10, "c": 3, "d": 2, "e": 9}})
 	p.count(api.Progress{Left: map[string]int{"b": 7, "c": 3, "d": 1, "e": 8}})
-	if text, want := p.slowest(), ", 1 of 5 agents done, slowest: e 1 of 9, b 3 of 10, c 0 of 3 and 1 more"; text != want {
+	if text, want := p.slowest(), ", 1 of 5 agents done, slowest: e 1 of 9, b 3 of 10, c 0 of 3 "+
+		"and 1 more"; text != want {
 		t.Errorf("%q, want %q", text, want)
 	}
 	p.count(api.Progress{Left: map[string]int{}})
@@ -45,14 +46,16 @@ func TestTriedAgain(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	a.waits.note("e", "web2", "no route to host")
-	if got := triedAgain(a.waits.of("e", now)); !strings.HasSuffix(got, "refused (and 1 more agent)") {
+	if got := triedAgain(a.waits.of("e", now)); !strings.HasSuffix(got,
+		"refused (and 1 more agent)") {
 		t.Errorf("two agents: %q", got)
 	}
 	if got := triedAgain(a.waits.of("e", now.Add(time.Minute))); got != "" {
 		t.Errorf("it was a minute ago: %q", got)
 	}
 	var told strings.Builder
-	p := &progress{w: newApp(&console{err: &told}, &location{}, &program{}).waiter, began: now, moved: now}
+	p := &progress{w: newApp(&console{err: &told}, &location{}, &program{}).waiter, began: now,
+		moved: now}
 	p.report(api.Progress{Scheduled: 1, Left: map[string]int{},
 		Waiting: map[string]string{"web3": "what a server says"}})
 	if !strings.Contains(told.String(), ", web3 is tried again: what a server says") {
@@ -60,8 +63,8 @@ func TestTriedAgain(t *testing.T) {
 	}
 }
 
-// TestNewlyBad pins that a line of progress counts what fails meanwhile, by its status, and not what
-// had failed elsewhere before.
+// TestNewlyBad pins that a line of progress counts what fails meanwhile, by its status, and not
+// what had failed elsewhere before.
 func TestNewlyBad(t *testing.T) {
 	t.Parallel()
 	p := &progress{w: testApp().waiter}
@@ -89,7 +92,8 @@ func TestWithin(t *testing.T) {
 	never := make(chan struct{})
 	defer close(never)
 	a := testApp()
-	err := a.within(t.Context(), time.Millisecond, func(context.Context) error { <-never; return nil })
+	err := a.within(t.Context(), time.Millisecond,
+		func(context.Context) error { <-never; return nil })
 	if !fault.Is(err, fault.Timeout) {
 		t.Errorf("deaf: %v", err)
 	}

@@ -40,14 +40,17 @@ func discovery(there string, transport http.RoundTripper) (map[string]any, error
 
 // proxy leads to a server and returns the address to ask. Names of environments get a prefix;
 // about, when not nil, is what the server is said to be.
-func proxy(env *testscript.Env, there, prefix string, transport http.RoundTripper, about map[string]any) (string, error) {
+func proxy(
+	env *testscript.Env, there, prefix string, transport http.RoundTripper, about map[string]any,
+) (string, error) {
 	to, err := url.Parse(there)
 	if err != nil {
 		return "", err
 	}
 	next := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
-		r.Out.URL.Path = strings.Replace(r.Out.URL.Path, "/v1/environments/", "/v1/environments/"+prefix, 1)
+		r.Out.URL.Path = strings.Replace(r.Out.URL.Path, "/v1/environments/",
+			"/v1/environments/"+prefix, 1)
 	}, ModifyResponse: func(r *http.Response) error { return ownEnvironments(r, prefix) }}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" && about != nil {

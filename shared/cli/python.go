@@ -62,8 +62,8 @@ func (d *documents) findPython() (path, dir string, err error) {
 	return "", "", fault.New(
 		fault.NotFound,
 		"run Python",
-		"its handler is Python code, and %s; install "+
-			"what the project needs (southbound project install), or name a virtual environment in %s",
+		"its handler is Python code, and %s; install what the project needs (southbound project "+
+			"install), or name a virtual environment in %s",
 		wrong,
 		pythonVariable,
 	)

@@ -21,10 +21,14 @@ type releaser struct {
 
 func (rl *releaser) releaseCommand() *cobra.Command {
 	var f releaseFlags
-	cmd := &cobra.Command{Use: "release N", Short: "Put an earlier version in force again, or a later one",
-		Long: "release deploys what differs between the version in force and version N, and waits, unless --no-wait. No version is made and none is\n" +
-			"lost: `southbound release` with the later number goes back. Until the next export, partial exports are merged into version N. On a terminal it asks before it deletes.",
-		Example: "  southbound release 11\n  southbound release 12 --no-wait\n  southbound release 11 --allow-delete 0", Args: exactArgs(1, "one version"),
+	cmd := &cobra.Command{Use: "release N",
+		Short: "Put an earlier version in force again, or a later one",
+		Long: "release deploys what differs between the version in force and version N, and " +
+			"waits, unless --no-wait. No version is made and none is\n" +
+			"lost: `southbound release` with the later number goes back. Until the next export, " +
+			"partial exports are merged into version N. On a terminal it asks before it deletes.",
+		Example: "  southbound release 11\n  southbound release 12 --no-wait\n" +
+			"  southbound release 11 --allow-delete 0", Args: exactArgs(1, "one version"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			number, err := versionNumber("release", args[0])
 			if err != nil {
@@ -34,7 +38,8 @@ func (rl *releaser) releaseCommand() *cobra.Command {
 				return err
 			}
 			if f.allowDelete < -1 {
-				return fault.New(fault.Usage, "release", "--allow-delete is negative").WithHint("write how many may be deleted; -1: any number")
+				return fault.New(fault.Usage, "release", "--allow-delete is negative").
+					WithHint("write how many may be deleted; -1: any number")
 			}
 			if err := rl.openExisting(cmd.Context()); err != nil {
 				return err
@@ -45,7 +50,8 @@ func (rl *releaser) releaseCommand() *cobra.Command {
 			return rl.release(cmd.Context(), number, f)
 		}}
 	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "only schedule it")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "stop waiting after this long, with exit code 4")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0,
+		"stop waiting after this long, with exit code 4")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "delete without asking, on a terminal too")
 	cmd.Flags().IntVar(&f.allowDelete, "allow-delete", -1, allowDeleteHelp)
 	return cmd
@@ -77,7 +83,9 @@ func (rl *releaser) mayRelease(ctx context.Context, number int, f releaseFlags) 
 	gone := deleted(d.Planned)
 	switch {
 	case f.allowDelete >= 0 && len(gone) > f.allowDelete:
-		return fault.New(fault.Refused, "release", "%s would be deleted, and --allow-delete says at most %d", plural(len(gone), "resource"), f.allowDelete).
+		return fault.New(fault.Refused, "release",
+			"%s would be deleted, and --allow-delete says at most %d",
+			plural(len(gone), "resource"), f.allowDelete).
 			WithHint("`southbound diff %d %d` lists them; nothing was done", p.Released, number)
 	case asks && len(gone) > 0:
 		return rl.confirm(ctx, gone, nil)
@@ -86,7 +94,9 @@ func (rl *releaser) mayRelease(ctx context.Context, number int, f releaseFlags) 
 }
 
 func (rl *releaser) release(ctx context.Context, number int, f releaseFlags) error {
-	return rl.within(ctx, f.timeout, func(ctx context.Context) error { return rl.releaseNow(ctx, number, f) })
+	return rl.within(ctx, f.timeout, func(ctx context.Context) error {
+		return rl.releaseNow(ctx, number, f)
+	})
 }
 
 func (rl *releaser) releaseNow(ctx context.Context, number int, f releaseFlags) error {
@@ -99,7 +109,8 @@ func (rl *releaser) releaseNow(ctx context.Context, number int, f releaseFlags) 
 	if err != nil {
 		return cutShort(ctx, err)
 	}
-	r := api.Report{Environment: rl.env, Version: out.Version, Origin: api.Origin(out.Origin), Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
+	r := api.Report{Environment: rl.env, Version: out.Version, Origin: api.Origin(out.Origin),
+		Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
 		Removed: out.Removed}
 	if f.noWait {
 		return rl.results.stored(ctx, r, began)

@@ -42,7 +42,8 @@ var alone = []string{"compile", "fmt", "modtest", "new"}
 // answers it as any server does, so that they run against a server on this machine only; what is
 // stored and deployed in another way there is in the others.
 var shown = []string{
-	"ask", "aws_agent", "bad", "complete", "diff", "discover_known", "init", "json", "kind", "model",
+	"ask", "aws_agent", "bad", "complete", "diff", "discover_known", "init", "json", "kind",
+	"model",
 	"model_values", "texts", "types", "unset", "whole",
 }
 
@@ -138,14 +139,16 @@ func serve(env *testscript.Env) error {
 
 var listening = regexp.MustCompile(`listening on (http://[^;]+);`)
 
-// through leads a script to a server that is there, in an environment of its own that stands for each that the script names. When the
-// variables of a stack are set, its agents are served from here.
+// through leads a script to a server that is there, in an environment of its own that stands for
+// each that the script names. When the variables of a stack are set, its agents are served from
+// here.
 func through(env *testscript.Env, there string) error {
 	transport, err := proof(there)
 	if err != nil {
 		return err
 	}
-	own := fmt.Sprintf("t%d-%s-", os.Getpid(), regexp.MustCompile("[^A-Za-z0-9]+").ReplaceAllString(filepath.Base(env.WorkDir), "-"))
+	own := fmt.Sprintf("t%d-%s-", os.Getpid(),
+		regexp.MustCompile("[^A-Za-z0-9]+").ReplaceAllString(filepath.Base(env.WorkDir), "-"))
 	about, err := discovery(there, transport)
 	if err != nil {
 		return err
@@ -209,7 +212,8 @@ func agents(env *testscript.Env, environment string) error {
 			return err
 		}
 		env.Defer(func() { _ = os.RemoveAll(data) })
-		cmd := exec.Command(program(), "agent", "run", name, "--environment", environment, "--data", data)
+		cmd := exec.Command(program(), "agent", "run", name, "--environment", environment, "--data",
+			data)
 		cmd.Dir = env.WorkDir
 		if err := cmd.Start(); err != nil {
 			return err

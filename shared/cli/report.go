@@ -34,23 +34,33 @@ func (rp *reports) reportCommand() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
 		Use: "report [FILE...]", Short: "Show what commands have written with --json in a pipeline",
-		Long: "report reads what plan, export, apply, validate or resources have written to standard output with --json, from files or standard input, and\n" +
-			"writes it as Markdown or text, as annotations of GitHub, or as a code quality report of GitLab. With --comment it puts the Markdown into the one\n" +
-			"comment that it keeps in the pull request of the workflow that runs it. It needs no data directory.",
+		Long: "report reads what plan, export, apply, validate or resources have written to " +
+			"standard output with --json, from files or standard input, and\n" +
+			"writes it as Markdown or text, as annotations of GitHub, or as a code quality " +
+			"report of GitLab. With --comment it puts the Markdown into the one\n" +
+			"comment that it keeps in the pull request of the workflow that runs it. It needs no " +
+			"data directory.",
 		Example: "  southbound report --format markdown plan.jsonl >> \"$GITHUB_STEP_SUMMARY\"\n" +
 			"  southbound report --format gitlab plan.jsonl > gl-code-quality-report.json\n" +
 			"  southbound report --format github --documents . plan.jsonl",
-		RunE: func(cmd *cobra.Command, args []string) error { return rp.report(cmd.Context(), args, f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return rp.report(cmd.Context(), args, f)
+		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.format, "format", "text", "text, markdown, github or gitlab")
 	fl.StringVar(&f.title, "title", "", "heading of the Markdown")
-	fl.StringVar(&f.documents, "documents", "", "where the documents are, to say where resources are described")
-	fl.StringVar(&f.prefix, "prefix", "", "what stands before the paths of documents in the repository")
-	fl.StringVar(&f.fallback, "fallback", "southbound.yaml", "the file that GitLab shows findings at that have no place")
+	fl.StringVar(&f.documents, "documents", "",
+		"where the documents are, to say where resources are described")
+	fl.StringVar(&f.prefix, "prefix", "",
+		"what stands before the paths of documents in the repository")
+	fl.StringVar(&f.fallback, "fallback", "southbound.yaml",
+		"the file that GitLab shows findings at that have no place")
 	fl.IntVar(&f.limit, "limit", 0, "bytes that the Markdown may have; the rest is counted")
-	fl.BoolVar(&f.comment, "comment", false, "write the Markdown as a comment of the pull request (in a workflow of GitHub)")
-	fl.StringVar(&f.marker, "marker", "", "tells the comments of several reports in one pull request apart (default: the title)")
+	fl.BoolVar(&f.comment, "comment", false,
+		"write the Markdown as a comment of the pull request (in a workflow of GitHub)")
+	fl.StringVar(&f.marker, "marker", "",
+		"tells the comments of several reports in one pull request apart (default: the title)")
 	return cmd
 }
 
@@ -80,7 +90,8 @@ func (rp *reports) report(ctx context.Context, files []string, f reportFlags) er
 	case "gitlab":
 		return r.GitLab(rp.output(), f.prefix, f.fallback)
 	}
-	return fault.New(fault.Usage, "report", "%q is not a format", f.format).WithHint("there are text, markdown, github and gitlab")
+	return fault.New(fault.Usage, "report", "%q is not a format", f.format).
+		WithHint("there are text, markdown, github and gitlab")
 }
 
 func (rp *reports) readReport(r *render.Report, name string) error {
@@ -112,7 +123,8 @@ func comment(ctx context.Context, r *render.Report, f reportFlags) error {
 	if b, err := os.ReadFile(os.Getenv("GITHUB_EVENT_PATH")); err == nil {
 		_ = json.Unmarshal(b, &event) // other kinds of events have no pull request
 	}
-	c := render.Comment{API: pick("", "GITHUB_API_URL", "", "https://api.github.com"), Repository: os.Getenv("GITHUB_REPOSITORY"), Number: event.PullRequest.Number,
+	c := render.Comment{API: pick("", "GITHUB_API_URL", "", "https://api.github.com"),
+		Repository: os.Getenv("GITHUB_REPOSITORY"), Number: event.PullRequest.Number,
 		Token: os.Getenv("GITHUB_TOKEN"), Marker: f.marker}
 	if c.Marker == "" {
 		c.Marker = f.title

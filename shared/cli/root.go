@@ -26,9 +26,11 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "southbound",
 		Short: "Deploy desired state",
-		Long: "Southbound makes files, commands and other things on machines and behind APIs what documents say they should be,\n" +
+		Long: "Southbound makes files, commands and other things on machines and behind APIs " +
+			"what documents say they should be,\n" +
 			"keeps them so, and remembers what it did.",
-		Example:       "  southbound apply examples/quickstart\n  southbound status\n  southbound logs",
+		Example: "  southbound apply examples/quickstart\n  southbound status\n" +
+			"  southbound logs",
 		SilenceErrors: true, SilenceUsage: true, Version: Version,
 		Args: subcommand, RunE: help,
 	}
@@ -38,15 +40,19 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.err)
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "write JSON to standard output")
-	f.StringVar(&a.env, "environment", "", "environment (default \"default\"; SOUTHBOUND_ENVIRONMENT)")
+	f.StringVar(&a.env, "environment", "",
+		"environment (default \"default\"; SOUTHBOUND_ENVIRONMENT)")
 	f.StringVar(&a.data, "data", "", "data directory (default \".southbound\"; SOUTHBOUND_DATA)")
-	f.StringVar(&a.projectDir, "project", "", "where southbound.yaml is, for commands without a PATH (default \".\")")
+	f.StringVar(&a.projectDir, "project", "",
+		"where southbound.yaml is, for commands without a PATH (default \".\")")
 	f.StringVar(&a.api, "api", "", "address of the HTTP API (SOUTHBOUND_API)")
 	f.BoolVar(&a.quiet, "quiet", false, "no progress and no messages")
 	f.BoolVar(&a.noColor, "no-color", false, "no colours")
 	root.SetFlagErrorFunc(flagError)
-	root.AddGroup(&cobra.Group{ID: groupEveryday, Title: "Describe and deploy:"}, &cobra.Group{ID: groupShow, Title: "Look:"},
-		&cobra.Group{ID: groupAct, Title: "Act on what is released:"}, &cobra.Group{ID: groupOther, Title: "More:"})
+	root.AddGroup(&cobra.Group{ID: groupEveryday, Title: "Describe and deploy:"},
+		&cobra.Group{ID: groupShow, Title: "Look:"},
+		&cobra.Group{ID: groupAct, Title: "Act on what is released:"},
+		&cobra.Group{ID: groupOther, Title: "More:"})
 	root.SetHelpCommandGroupID(groupOther)
 	root.SetCompletionCommandGroupID(groupOther)
 	a.addCommands(root)
@@ -107,7 +113,8 @@ func (a *app) addCommands(root *cobra.Command) {
 		upkeep.gcCommand(), types.schemaCommand(),
 		(&reports{console: c, docs: d}).reportCommand(),
 		(&discovery{console: c, location: l, session: s}).discoverCommand(),
-		(&homeServer{console: c, location: l, session: s, program: p, orders: a.orders}).runCommand(),
+		(&homeServer{console: c, location: l, session: s, program: p,
+			orders: a.orders}).runCommand(),
 		(&agentRunner{console: c, location: l, program: p, docs: d, conns: s.conns}).agentCommand(),
 		self.machineCommand(), self.versionCommand(), self.lspCommand(),
 		(&formatter{console: c}).fmtCommand(), (&compiler{console: c, docs: d}).compileCommand(),
@@ -151,7 +158,8 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	e := fault.New(fault.Usage, "", "%q is not a command of %s", args[0], cmd.CommandPath()).WithHint("`%s --help` lists them", cmd.CommandPath())
+	e := fault.New(fault.Usage, "", "%q is not a command of %s", args[0], cmd.CommandPath()).
+		WithHint("`%s --help` lists them", cmd.CommandPath())
 	cmd.SuggestionsMinimumDistance = 2
 	if near := suggestion(cmd, args[0]); near != "" {
 		e = e.WithHint("did you mean `%s %s`?", cmd.CommandPath(), near)
@@ -174,9 +182,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration":
 		hint = "write a number with its unit, such as 30s or 5m"
 	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "int":
-		text = fmt.Sprintf("--%s: %q is not a whole number", invalid.GetFlag().Name, invalid.GetValue())
+		text = fmt.Sprintf("--%s: %q is not a whole number", invalid.GetFlag().Name,
+			invalid.GetValue())
 	}
-	e := fault.New(fault.Usage, words(cmd), "%s", text).WithHint("`%s --help` lists the flags", cmd.CommandPath())
+	e := fault.New(fault.Usage, words(cmd), "%s", text).WithHint("`%s --help` lists the flags",
+		cmd.CommandPath())
 	if hint != "" {
 		e = e.WithHint("%s", hint)
 	}
@@ -193,7 +203,8 @@ func words(cmd *cobra.Command) string {
 func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return fault.New(fault.Usage, words(cmd), "expected %s, got %s", what, plural(len(args), "argument")).WithHint("see `%s --help`", cmd.CommandPath())
+			return fault.New(fault.Usage, words(cmd), "expected %s, got %s", what,
+				plural(len(args), "argument")).WithHint("see `%s --help`", cmd.CommandPath())
 		}
 		return nil
 	}
@@ -203,7 +214,8 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 func atLeastOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return fault.New(fault.Usage, words(cmd), "expected %s, got nothing", what).WithHint("see `%s --help`", cmd.CommandPath())
+			return fault.New(fault.Usage, words(cmd), "expected %s, got nothing", what).
+				WithHint("see `%s --help`", cmd.CommandPath())
 		}
 		return nil
 	}
@@ -213,7 +225,8 @@ func atLeastOne(what string) cobra.PositionalArgs {
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return fault.New(fault.Usage, words(cmd), "expected at most %s, got %s", what, plural(len(args), "argument")).WithHint("see `%s --help`", cmd.CommandPath())
+			return fault.New(fault.Usage, words(cmd), "expected at most %s, got %s", what,
+				plural(len(args), "argument")).WithHint("see `%s --help`", cmd.CommandPath())
 		}
 		return nil
 	}
@@ -222,14 +235,17 @@ func atMostOne(what string) cobra.PositionalArgs {
 // notNegative refuses a negative duration, which would otherwise count as none.
 func notNegative(op, flag string, d time.Duration) error {
 	if d < 0 {
-		return fault.New(fault.Usage, op, "--%s is negative", flag).WithHint("write a number with its unit, such as 30s or 5m")
+		return fault.New(fault.Usage, op, "--%s is negative", flag).
+			WithHint("write a number with its unit, such as 30s or 5m")
 	}
 	return nil
 }
 
 // after makes the run function of a command that works on no path: it opens the home, by app.open
 // or app.openToRead, before it runs.
-func after(open func(path string) error, run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+func after(
+	open func(path string) error, run func(ctx context.Context, args []string) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := open(""); err != nil {
 			return err

@@ -20,7 +20,8 @@ type scope struct {
 // scopeOf looks at what the terms of a filter select; nil if they select everything. What they say
 // of the status was meant for before the work.
 func (rs *results) scopeOf(ctx context.Context, terms []string) (*scope, error) {
-	terms = slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return strings.HasPrefix(t, "status=") })
+	terms = slices.DeleteFunc(slices.Clone(terms),
+		func(t string) bool { return strings.HasPrefix(t, "status=") })
 	if len(terms) == 0 {
 		return nil, nil // there is no scope
 	}
@@ -43,7 +44,9 @@ func (rs *results) scopeOf(ctx context.Context, terms []string) (*scope, error) 
 
 // add adds a resource that is not as it should be to those of the same status and reason.
 func (s *scope) add(r *api.Resource) {
-	i := slices.IndexFunc(s.wrong, func(g api.Group) bool { return g.Status == r.Status && g.Reason == r.Reason })
+	i := slices.IndexFunc(s.wrong, func(g api.Group) bool {
+		return g.Status == r.Status && g.Reason == r.Reason
+	})
 	switch {
 	case i >= 0:
 		s.wrong[i].Count++

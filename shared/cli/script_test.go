@@ -37,9 +37,12 @@ var watched = []string{
 
 func TestMain(m *testing.M) {
 	testscript.Main(hangsUp{m}, map[string]func(){
-		"southbound": func() { os.Exit(cli.Main(handlers.All(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"southbound": func() {
+			os.Exit(cli.Main(handlers.All(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		},
 		"demo": func() {
-			os.Exit(cli.Main(append(handlers.All(), disks()...), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+			os.Exit(cli.Main(append(handlers.All(), disks()...), os.Args[1:], os.Stdin, os.Stdout,
+				os.Stderr))
 		},
 	})
 }
@@ -96,9 +99,11 @@ func TestScripts(t *testing.T) {
 // through a runner, which looks at it, too, once the agent has a queue.
 func params(home string) testscript.Params {
 	return testscript.Params{
-		Dir:       "testdata",
-		Setup:     embedded,
-		Condition: func(cond string) (bool, error) { return cond == home || cond == "stack" && deployed(), nil },
+		Dir:   "testdata",
+		Setup: embedded,
+		Condition: func(cond string) (bool, error) {
+			return cond == home || cond == "stack" && deployed(), nil
+		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"damage": damage,
 			"exits":  exits,

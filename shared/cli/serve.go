@@ -50,12 +50,18 @@ func (s *homeServer) runCommand() *cobra.Command {
 		s.api = "" // it serves the embedded home
 		return s.openAt(s.data)
 	}
-	cmd := &cobra.Command{Use: "run", Short: "Keep the embedded home alive: retries, timers and repair",
-		Long: "run does what is scheduled, retries what failed when it is due, and starts deploys and repairs by their timers, until it is stopped. It\n" +
-			"says what it serves, and writes a line about whatever it changes and what does not go well; with --json, actions as logs has them. With\n" +
-			"--listen it serves the HTTP API, and all environments; who has the token in the file api-token of the data directory may ask it anything.",
-		Example: "  southbound run\n  southbound run --environment production\n  southbound run --listen 127.0.0.1:8300",
-		Args:    exactArgs(0, "nothing more"), RunE: after(open, func(ctx context.Context, _ []string) error {
+	cmd := &cobra.Command{Use: "run",
+		Short: "Keep the embedded home alive: retries, timers and repair",
+		Long: "run does what is scheduled, retries what failed when it is due, and starts " +
+			"deploys and repairs by their timers, until it is stopped. It\n" +
+			"says what it serves, and writes a line about whatever it changes and what does not " +
+			"go well; with --json, actions as logs has them. With\n" +
+			"--listen it serves the HTTP API, and all environments; who has the token in the " +
+			"file api-token of the data directory may ask it anything.",
+		Example: "  southbound run\n  southbound run --environment production\n" +
+			"  southbound run --listen 127.0.0.1:8300",
+		Args: exactArgs(0, "nothing more"),
+		RunE: after(open, func(ctx context.Context, _ []string) error {
 			if f.listen != "" {
 				return s.serveAPI(ctx, f)
 			}
@@ -64,9 +70,13 @@ func (s *homeServer) runCommand() *cobra.Command {
 			s.serve(ctx, s.env, "")
 			return nil
 		})}
-	cmd.Flags().StringVar(&f.listen, "listen", "", "address of the HTTP API, such as 127.0.0.1:8300; port 0 takes a free one")
-	cmd.Flags().BoolVar(&f.remote, "allow-remote", false, "with --listen: also on an address that others can reach. Without TLS in front, they can read the token")
-	cmd.Flags().StringSliceVar(&f.hosts, "host", nil, "with --listen: a name under which the API may be asked, too, with its port")
+	cmd.Flags().StringVar(&f.listen, "listen", "",
+		"address of the HTTP API, such as 127.0.0.1:8300; port 0 takes a free one")
+	cmd.Flags().BoolVar(&f.remote, "allow-remote", false,
+		"with --listen: also on an address that others can reach. Without TLS in front, they can "+
+			"read the token")
+	cmd.Flags().StringSliceVar(&f.hosts, "host", nil,
+		"with --listen: a name under which the API may be asked, too, with its port")
 	return cmd
 }
 
@@ -102,15 +112,18 @@ func (s *homeServer) serveAPI(ctx context.Context, f serveFlags) error {
 	guard.Token = token
 	keep := s.keeper(ctx)
 	defer keep.wait()
-	service := api.New(api.Config{Engine: s.engine, Agent: s.packs.Check, Changed: keep.serve, History: s.own.ParameterHistory, Jobs: s.own,
+	service := api.New(api.Config{Engine: s.engine, Agent: s.packs.Check, Changed: keep.serve,
+		History: s.own.ParameterHistory, Jobs: s.own,
 		Services: s.takesOrders(), Definitions: s.own.Definitions(),
 		Waits: func(env string) map[string]string { return s.waits.of(env, time.Now()) },
 		About: api.Discovery{Version: Version, Auth: api.AuthBearer, Home: id}})
 	defer service.WorkHere(ctx)()
-	server := &http.Server{Handler: guard.Wrap(api.Handler(service)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+	server := &http.Server{Handler: guard.Wrap(api.Handler(service)),
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(quiet{}, "", 0)}
 	api.Bound(server)
-	s.say("listening on http://%s; the token is in %s", l.Addr(), filepath.Join(s.data, tokenFile)) // first: scripts wait for it
+	// first: scripts wait for it
+	s.say("listening on http://%s; the token is in %s", l.Addr(), filepath.Join(s.data, tokenFile))
 	keep.serve(s.env)
 	keep.wg.Go(keep.discover)
 	done := context.AfterFunc(ctx, func() {
@@ -182,16 +195,19 @@ func (k *keeper) wait() { k.wg.Wait() }
 func (f *serveFlags) check() error {
 	if f.listen == "" {
 		if f.remote || len(f.hosts) > 0 {
-			return fault.New(fault.Usage, "run", "--allow-remote and --host are about --listen").WithHint("add --listen 127.0.0.1:8300")
+			return fault.New(fault.Usage, "run", "--allow-remote and --host are about --listen").
+				WithHint("add --listen 127.0.0.1:8300")
 		}
 		return nil
 	}
 	host, _, err := net.SplitHostPort(f.listen)
 	if err != nil {
-		return fault.New(fault.Usage, "run", "%q is not an address", f.listen).WithHint("write it such as 127.0.0.1:8300")
+		return fault.New(fault.Usage, "run", "%q is not an address", f.listen).
+			WithHint("write it such as 127.0.0.1:8300")
 	}
 	if !f.remote && !api.Loopback("http://"+net.JoinHostPort(host, "1")) {
-		return fault.New(fault.Usage, "run", "others can reach %q", f.listen).WithHint("listen on 127.0.0.1, or say --allow-remote and put TLS in front of it")
+		return fault.New(fault.Usage, "run", "others can reach %q", f.listen).
+			WithHint("listen on 127.0.0.1, or say --allow-remote and put TLS in front of it")
 	}
 	return nil
 }
@@ -219,14 +235,17 @@ func makeToken(path string) (string, error) {
 	for {
 		info, err := os.Lstat(path)
 		switch {
-		case err == nil && (!info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() > maxToken):
-			return "", fault.New(fault.Denied, "read token", "%s is not a file of its owner alone", path).WithHint("remove it: a new one is made")
+		case err == nil &&
+			(!info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() > maxToken):
+			return "", fault.New(fault.Denied, "read token", "%s is not a file of its owner alone",
+				path).WithHint("remove it: a new one is made")
 		case err == nil:
 			b, err := os.ReadFile(path)
 			if token := strings.TrimSpace(string(b)); err != nil || len(token) >= 20 {
 				return token, fault.Wrap(fault.Denied, "read token", err)
 			}
-			return "", fault.New(fault.Damaged, "read token", "%s holds no token", path).WithHint("remove it: a new one is made")
+			return "", fault.New(fault.Damaged, "read token", "%s holds no token", path).
+				WithHint("remove it: a new one is made")
 		case !errors.Is(err, fs.ErrNotExist):
 			return "", fault.Wrap(fault.Denied, "read token", err)
 		}

@@ -66,8 +66,8 @@ func (sv *services) serviceCatalog() *cobra.Command {
 		Use: "catalog [PATH]", Short: "Show the services that a model offers",
 		Long: "catalog compiles a model, without instances, and shows the definitions of the " +
 			"services that it offers: who sets which attribute, what values have to be, embedded " +
-			"entities, relations and the lifecycle. It stores nothing. PATH is a directory with a " +
-			"main.cf or a .cf file; the working directory, unless said.",
+			"entities, relations and the lifecycle. It stores nothing. PATH is a directory with " +
+			"a main.cf or a .cf file; the working directory, unless said.",
 		Example: "  southbound service catalog\n  southbound service catalog main.cf --json\n" +
 			"  southbound service catalog --service site --schema\n" +
 			"  southbound service catalog --service site --lifecycle | dot -Tsvg > site.svg",
@@ -131,7 +131,8 @@ func chosen(all []definition.Service, f catalogFlags) ([]definition.Service, err
 			WithHint("name it with --service")
 	}
 	if f.schema && f.dot {
-		return nil, fault.New(fault.Usage, "service catalog", "--schema and --lifecycle are two things").
+		return nil, fault.New(fault.Usage, "service catalog",
+			"--schema and --lifecycle are two things").
 			WithHint("use one of them")
 	}
 	var names []string

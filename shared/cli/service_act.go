@@ -53,9 +53,10 @@ func (f *orderFlags) check(op string) error {
 	return notNegative(op, "timeout", f.timeout)
 }
 
-const valuesHelp = " attr=value gives an attribute, whose type the definition has; a list takes several. " +
-	"attr:=JSON gives a value as it is. A relation takes the id of an instance, or NAME/identity. " +
-	"-f is a file with an object of attributes, as JSON or YAML; - is standard input."
+const valuesHelp = " attr=value gives an attribute, whose type the definition has; a list takes " +
+	"several. attr:=JSON gives a value as it is. A relation takes the id of an instance, or " +
+	"NAME/identity. -f is a file with an object of attributes, as JSON or YAML; - is " +
+	"standard input."
 
 // orderCommands order instances of services, and changes of them.
 type orderCommands struct {
@@ -74,24 +75,26 @@ func (oc *orderCommands) serviceCreate() *cobra.Command {
 		Use: "create NAME [-f FILE | attr=value...]", Short: "Order an instance of a service",
 		Long: "create orders an instance." + valuesHelp,
 		Example: "  southbound service create customer name=acme\n" +
-			"  southbound service create site host_name=www.example customer=customer/acme --wait\n" +
+			"  southbound service create site host_name=www.example customer=customer/acme " +
+			"--wait\n" +
 			"  southbound service create site -f site.yaml",
 		Args: atLeastOne("the name of a service"),
 	}
-	cmd.RunE = oc.views.ordered(oc.open, func(ctx context.Context, o api.Orders, args []string) error {
-		if err := f.check("service create"); err != nil {
-			return err
-		}
-		if version >= 0 {
-			c.Version = &version
-		}
-		if c.ID != "" {
-			if err := orders.CheckID(c.ID); err != nil {
+	cmd.RunE = oc.views.ordered(oc.open,
+		func(ctx context.Context, o api.Orders, args []string) error {
+			if err := f.check("service create"); err != nil {
 				return err
 			}
-		}
-		return oc.create(ctx, o, args, c, &f)
-	})
+			if version >= 0 {
+				c.Version = &version
+			}
+			if c.ID != "" {
+				if err := orders.CheckID(c.ID); err != nil {
+					return err
+				}
+			}
+			return oc.create(ctx, o, args, c, &f)
+		})
 	cmd.Flags().
 		StringVarP(&f.file, "file", "f", "", "a file with the attributes; - is standard input")
 	cmd.Flags().
@@ -168,23 +171,26 @@ func (oc *orderCommands) serviceUpdate() *cobra.Command {
 			"  southbound service update site/www.example -f changes.yaml --current-version 3",
 		Args: atLeastOne("an id"),
 	}
-	cmd.RunE = oc.views.ordered(oc.open, func(ctx context.Context, o api.Orders, args []string) error {
-		if err := f.check("service update"); err != nil {
-			return err
-		}
-		if len(args) == 1 && f.file == "" {
-			return fault.New(fault.Usage, "service update", "there is nothing to change").
-				WithHint("give attr=value, or a file with -f")
-		}
-		return oc.update(ctx, o, args, &f)
-	})
+	cmd.RunE = oc.views.ordered(oc.open,
+		func(ctx context.Context, o api.Orders, args []string) error {
+			if err := f.check("service update"); err != nil {
+				return err
+			}
+			if len(args) == 1 && f.file == "" {
+				return fault.New(fault.Usage, "service update", "there is nothing to change").
+					WithHint("give attr=value, or a file with -f")
+			}
+			return oc.update(ctx, o, args, &f)
+		})
 	cmd.Flags().
 		StringVarP(&f.file, "file", "f", "", "a file with the attributes; - is standard input")
 	f.changes(cmd)
 	return cmd
 }
 
-func (oc *orderCommands) update(ctx context.Context, o api.Orders, args []string, f *orderFlags) error {
+func (oc *orderCommands) update(
+	ctx context.Context, o api.Orders, args []string, f *orderFlags,
+) error {
 	ref := reference(args[0])
 	is, err := o.Instance(ctx, oc.env, ref)
 	if err != nil {
@@ -219,17 +225,18 @@ func (oc *orderCommands) serviceDelete() *cobra.Command {
 			"deleted. An instance that another one needs is not deleted." + referenceHelp,
 		Example: "  southbound service delete site/www.example --wait",
 		Args:    exactArgs(1, "one id"),
-		RunE: oc.views.ordered(oc.open, func(ctx context.Context, o api.Orders, args []string) error {
-			if err := f.check("service delete"); err != nil {
-				return err
-			}
-			ref := reference(args[0])
-			i, err := o.Delete(ctx, oc.env, f.wish(ref))
-			if err != nil {
-				return hinted(err, ref)
-			}
-			return oc.placed(ctx, o, &f, []orders.Instance{i})
-		}),
+		RunE: oc.views.ordered(oc.open,
+			func(ctx context.Context, o api.Orders, args []string) error {
+				if err := f.check("service delete"); err != nil {
+					return err
+				}
+				ref := reference(args[0])
+				i, err := o.Delete(ctx, oc.env, f.wish(ref))
+				if err != nil {
+					return hinted(err, ref)
+				}
+				return oc.placed(ctx, o, &f, []orders.Instance{i})
+			}),
 	}
 	f.changes(cmd)
 	return cmd
@@ -241,34 +248,35 @@ func (oc *orderCommands) serviceState() *cobra.Command {
 	var operation string
 	cmd := &cobra.Command{
 		Use: "state ID TARGET", Short: "Ask for another state of an instance",
-		Long: "state asks for a state to which the lifecycle has a transfer with api_set_state. With " +
-			"--force the state is set without a transfer, whatever the lifecycle says: what is " +
-			"deployed may not be what the state says then." + referenceHelp,
+		Long: "state asks for a state to which the lifecycle has a transfer with api_set_state. " +
+			"With --force the state is set without a transfer, whatever the lifecycle says: what " +
+			"is deployed may not be what the state says then." + referenceHelp,
 		Example: "  southbound service state site/www.example rollback --wait\n" +
 			"  southbound service state site/www.example up --force --operation promote",
 		Args: exactArgs(2, "an id and a state"),
 	}
-	cmd.RunE = oc.views.ordered(oc.open, func(ctx context.Context, o api.Orders, args []string) error {
-		if err := f.check("service state"); err != nil {
-			return err
-		}
-		if operation != "" && !force {
-			return fault.New(fault.Usage, "service state", "--operation is about --force").
-				WithHint("add --force")
-		}
-		ref := reference(args[0])
-		var i orders.Instance
-		var err error
-		if force {
-			i, err = o.Force(ctx, oc.env, f.wish(ref), args[1], lifecycle.Operation(operation))
-		} else {
-			i, err = o.SetState(ctx, oc.env, f.wish(ref), args[1])
-		}
-		if err != nil {
-			return hinted(err, ref)
-		}
-		return oc.placed(ctx, o, &f, []orders.Instance{i})
-	})
+	cmd.RunE = oc.views.ordered(oc.open,
+		func(ctx context.Context, o api.Orders, args []string) error {
+			if err := f.check("service state"); err != nil {
+				return err
+			}
+			if operation != "" && !force {
+				return fault.New(fault.Usage, "service state", "--operation is about --force").
+					WithHint("add --force")
+			}
+			ref := reference(args[0])
+			var i orders.Instance
+			var err error
+			if force {
+				i, err = o.Force(ctx, oc.env, f.wish(ref), args[1], lifecycle.Operation(operation))
+			} else {
+				i, err = o.SetState(ctx, oc.env, f.wish(ref), args[1])
+			}
+			if err != nil {
+				return hinted(err, ref)
+			}
+			return oc.placed(ctx, o, &f, []orders.Instance{i})
+		})
 	cmd.Flags().BoolVar(&force, "force", false, "set the state without a transfer")
 	cmd.Flags().StringVar(&operation, "operation", "",
 		"with --force: promote, rollback, clear candidate, clear active or clear rollback")
@@ -282,7 +290,8 @@ func (oc *orderCommands) placed(
 ) error {
 	if f.wait {
 		for n := range all {
-			oc.say("%s: %s, as version %d of %s", called(&all[n]), all[n].State, all[n].Version, all[n].ID)
+			oc.say("%s: %s, as version %d of %s", called(&all[n]), all[n].State, all[n].Version,
+				all[n].ID)
 		}
 		var err error
 		if all, err = oc.waitForTransfers(ctx, o, f.timeout, all); err != nil {

@@ -23,9 +23,9 @@ type callbackCommands struct {
 func (cc *callbackCommands) serviceCallback() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "callback", Short: "Have addresses called for what happens to instances",
-		Long: "callback is about addresses that are called for each event of instances: a POST with the " +
-			"event as JSON, again until it is answered with a status of success. `southbound run` " +
-			"calls those of an embedded home.",
+		Long: "callback is about addresses that are called for each event of instances: a POST " +
+			"with the event as JSON, again until it is answered with a status of success. " +
+			"`southbound run` calls those of an embedded home.",
 		Example: "  southbound service callback add https://shop.example/events --service site\n" +
 			"  southbound service callback list",
 		Args: subcommand, RunE: help,
@@ -38,25 +38,26 @@ func (cc *callbackCommands) callbackAdd() *cobra.Command {
 	var n orders.NewCallback
 	cmd := &cobra.Command{
 		Use: "add URL", Short: "Have an address called from now on",
-		Long: "add has an address called for what happens to instances from now on, and prints the id " +
-			"of the callback.",
+		Long: "add has an address called for what happens to instances from now on, and prints " +
+			"the id of the callback.",
 		Example: "  southbound service callback add https://shop.example/events --service site\n" +
 			"  southbound service callback add https://alarm.example --level ERROR",
 		Args: exactArgs(1, "one address"),
 	}
-	cmd.RunE = cc.views.ordered(cc.open, func(ctx context.Context, o api.Orders, args []string) error {
-		n.URL = args[0]
-		c, err := o.Register(ctx, cc.env, n)
-		if err != nil {
-			return err
-		}
-		if cc.json {
-			cc.line(&c)
+	cmd.RunE = cc.views.ordered(cc.open,
+		func(ctx context.Context, o api.Orders, args []string) error {
+			n.URL = args[0]
+			c, err := o.Register(ctx, cc.env, n)
+			if err != nil {
+				return err
+			}
+			if cc.json {
+				cc.line(&c)
+				return nil
+			}
+			cc.printf("%s\n", c.ID)
 			return nil
-		}
-		cc.printf("%s\n", c.ID)
-		return nil
-	})
+		})
 	cmd.Flags().StringVar(&n.Service, "service", "", "only for instances of this one")
 	cmd.Flags().StringArrayVar(&n.Events, "event", nil,
 		"only for events of this kind; it can be given several times: "+
@@ -69,8 +70,9 @@ func (cc *callbackCommands) callbackAdd() *cobra.Command {
 func (cc *callbackCommands) callbackList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the addresses that are called, and how the last calls went",
-		Long: "list shows the addresses that are called for what happens to instances. One that cannot " +
-			"be called is tried again, later and later, for a day; then its events are dropped.",
+		Long: "list shows the addresses that are called for what happens to instances. One " +
+			"that cannot be called is tried again, later and later, for a day; then its events " +
+			"are dropped.",
 		Example: "  southbound service callback list --json",
 		Args:    exactArgs(0, "nothing more"),
 		RunE:    cc.views.ordered(cc.openToRead, cc.listCallbacks),
@@ -117,8 +119,9 @@ func (cc *callbackCommands) callbackRemove() *cobra.Command {
 		Long:    "remove has an address called no more. What it was not told yet is dropped.",
 		Example: "  southbound service callback remove 2f1c0f9e-5f0a-4a57-9d5c-0a9b1b1f8f11",
 		Args:    exactArgs(1, "one id"),
-		RunE: cc.views.ordered(cc.open, func(ctx context.Context, o api.Orders, args []string) error {
-			return o.Unregister(ctx, cc.env, args[0])
-		}),
+		RunE: cc.views.ordered(cc.open,
+			func(ctx context.Context, o api.Orders, args []string) error {
+				return o.Unregister(ctx, cc.env, args[0])
+			}),
 	}
 }

@@ -28,12 +28,12 @@ type serviceExporter struct {
 func (se *serviceExporter) serviceExport() *cobra.Command {
 	return &cobra.Command{
 		Use: "export PATH", Short: "Offer the services of a model",
-		Long: "export compiles a model, without instances, and makes the services that it offers those " +
-			"of the environment: what can be ordered from then on. The model is stored with them, and " +
-			"orders are compiled with it. Nothing is deployed. A service that the model no longer " +
-			"offers goes, unless there are instances of it: then nothing is done. Instances that are " +
-			"there keep a definition that has changed until they are updated. PATH is a directory " +
-			"with a main.cf or a .cf file.",
+		Long: "export compiles a model, without instances, and makes the services that it offers " +
+			"those of the environment: what can be ordered from then on. The model is stored " +
+			"with them, and orders are compiled with it. Nothing is deployed. A service that the " +
+			"model no longer offers goes, unless there are instances of it: then nothing is " +
+			"done. Instances that are there keep a definition that has changed until they are " +
+			"updated. PATH is a directory with a main.cf or a .cf file.",
 		Example: "  southbound service export .\n  southbound service export main.cf --json",
 		Args:    exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -78,7 +78,8 @@ func (se *serviceExporter) exportServices(ctx context.Context, path string) erro
 		return err
 	}
 	if !se.remote() && slices.ContainsFunc(c.Project.Modules, (*module.Module).HasCode) {
-		se.docs.handled = path // what it becomes may have handlers in Python, which are run as from here
+		// what it becomes may have handlers in Python, which are run as from here
+		se.docs.handled = path
 		se.docs.noteProject()
 	}
 	se.showExported(exportedServices{
@@ -116,7 +117,8 @@ func (se *serviceExporter) showExported(out exportedServices) {
 			offered++
 		}
 	}
-	se.printf("%s of %s: the model is stored (%s, %d KiB)\n", plural(offered, "service"), out.Environment,
+	se.printf("%s of %s: the model is stored (%s, %d KiB)\n", plural(offered, "service"),
+		out.Environment,
 		plural(out.Files, "file"), (out.Bytes+kib-1)/kib)
 	for _, s := range out.Services {
 		name := s.Name

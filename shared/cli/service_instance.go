@@ -35,16 +35,18 @@ func (ic *instanceCommands) serviceInstance() *cobra.Command {
 	var f instanceFlags
 	cmd := &cobra.Command{
 		Use: "instance ID", Short: "Show an instance",
-		Long: "instance shows an instance: its state and its attributes, or with a flag the states that " +
-			"it has come to, all that has happened to it, its resources, or why it is not well." +
+		Long: "instance shows an instance: its state and its attributes, or with a flag the " +
+			"states that it has come to, all that has happened to it, its resources, or why it " +
+			"is not well." +
 			referenceHelp,
 		Example: "  southbound service instance site/www.example\n" +
 			"  southbound service instance site/www.example --diagnose\n" +
 			"  southbound service instance 2f1c0f9e-5f0a-4a57-9d5c-0a9b1b1f8f11 --history",
 		Args: exactArgs(1, "one id"),
-		RunE: ic.views.ordered(ic.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
-			return ic.instance(ctx, o, reference(args[0]), f)
-		}),
+		RunE: ic.views.ordered(ic.openToRead,
+			func(ctx context.Context, o api.Orders, args []string) error {
+				return ic.instance(ctx, o, reference(args[0]), f)
+			}),
 	}
 	cmd.Flags().BoolVar(&f.history, "history", false,
 		"the states that it has come to, and what its attributes became")
@@ -89,7 +91,8 @@ func hinted(err error, ref orders.Ref) error {
 			WithHint("give its id, or its service and its identity: NAME/identity")
 	}
 	_, identity, _ := strings.Cut(ref.ID, "=")
-	return fault.New(fault.NotFound, "", "there is no instance of %s with the identity %s", ref.Service,
+	return fault.New(fault.NotFound, "", "there is no instance of %s with the identity %s",
+		ref.Service,
 		identity).
 		WithHint("`southbound service instances %s` lists them", ref.Service)
 }

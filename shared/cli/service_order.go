@@ -23,11 +23,11 @@ func (oc *orderCommands) serviceOrder() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "order -f FILE", Short: "Order, change and delete several instances at once",
 		Long: "order does all that a file says, or nothing. The file, JSON or YAML, has " +
-			"service_order_items, or is a list of these. Each has an action (create, update, delete), " +
-			"service_entity, and attributes, or edits for an update. instance_id is the id of the " +
-			"instance, or NAME/identity; for what is created, a name to which relations of other items " +
-			"can lead. docs/services.md has an example. The order is kept: `service order show` says " +
-			"what became of it.",
+			"service_order_items, or is a list of these. Each has an action (create, update, " +
+			"delete), service_entity, and attributes, or edits for an update. instance_id is the " +
+			"id of the instance, or NAME/identity; for what is created, a name to which " +
+			"relations of other items can lead. docs/services.md has an example. The order is " +
+			"kept: `service order show` says what became of it.",
 		Example: "  southbound service order -f move.yaml --wait\n" +
 			"  southbound service order -f - --json < move.json\n  southbound service order list",
 		Args: exactArgs(0, "nothing more"),
@@ -63,14 +63,17 @@ func (oc *orderCommands) serviceOrder() *cobra.Command {
 		return oc.placed(ctx, o, &f, all)
 	})
 	cmd.Flags().StringVarP(&f.file, "file", "f", "", "a file with the order; - is standard input")
-	cmd.Flags().StringVar(&id, "id", "", "a UUID for the order; the same order again is no other one")
+	cmd.Flags().StringVar(&id, "id", "",
+		"a UUID for the order; the same order again is no other one")
 	f.waits(cmd)
 	cmd.AddCommand(oc.serviceOrderList(), oc.serviceOrderShow())
 	return cmd
 }
 
 // orderOf reads an order from a file.
-func (oc *orderCommands) orderOf(ctx context.Context, o api.Orders, file string) (orders.Order, error) {
+func (oc *orderCommands) orderOf(
+	ctx context.Context, o api.Orders, file string,
+) (orders.Order, error) {
 	v, err := oc.readOrder(file)
 	if err != nil {
 		return orders.Order{}, err
@@ -114,13 +117,16 @@ func (oc *orderCommands) serviceOrderList() *cobra.Command {
 	limit := 0
 	cmd := &cobra.Command{
 		Use: "list", Short: "List orders of several instances",
-		Long: "list shows orders that were placed with `service order`, the newest first, and how far " +
+		Long: "list shows orders that were placed with `service order`, the newest first, and " +
+			"how far " +
 			"they are. An order is kept for a year.",
-		Example: "  southbound service order list --limit 10\n  southbound service order list --json",
-		Args:    exactArgs(0, "nothing more"),
-		RunE: oc.views.ordered(oc.openToRead, func(ctx context.Context, o api.Orders, _ []string) error {
-			return oc.listOrders(ctx, o, limit)
-		}),
+		Example: "  southbound service order list --limit 10\n" +
+			"  southbound service order list --json",
+		Args: exactArgs(0, "nothing more"),
+		RunE: oc.views.ordered(oc.openToRead,
+			func(ctx context.Context, o api.Orders, _ []string) error {
+				return oc.listOrders(ctx, o, limit)
+			}),
 	}
 	cmd.Flags().IntVar(&limit, "limit", 0, "list no more than this; 0: all")
 	return cmd
@@ -166,7 +172,8 @@ func (oc *orderCommands) listOrders(ctx context.Context, o api.Orders, limit int
 // orderCell returns how far an order is, in the colour of what became of it.
 func orderCell(p *orders.Placed) cell {
 	label := map[orders.OrderState]string{
-		orders.OrderSuccess: "success", orders.OrderPartial: "warning", orders.OrderFailed: "danger",
+		orders.OrderSuccess: "success", orders.OrderPartial: "warning",
+		orders.OrderFailed: "danger",
 	}[p.Status.State]
 	return cell{text: string(p.Status.State), label: label}
 }
@@ -174,28 +181,30 @@ func orderCell(p *orders.Placed) cell {
 func (oc *orderCommands) serviceOrderShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show an order of several instances, and what became of it",
-		Long: "show says of each item of an order how far it is, and why it failed if it has. ID is " +
-			"what `service order` and `service order list` say.",
+		Long: "show says of each item of an order how far it is, and why it failed if it has. " +
+			"ID is what `service order` and `service order list` say.",
 		Example: "  southbound service order show 2f1c0f9e-5f0a-4a57-9d5c-0a9b1b1f8f11 --json",
 		Args:    exactArgs(1, "one id"),
-		RunE: oc.views.ordered(oc.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
-			p, err := o.PlacedOrder(ctx, oc.env, args[0])
-			if err != nil {
-				return err
-			}
-			if oc.json {
-				oc.line(&p)
+		RunE: oc.views.ordered(oc.openToRead,
+			func(ctx context.Context, o api.Orders, args []string) error {
+				p, err := o.PlacedOrder(ctx, oc.env, args[0])
+				if err != nil {
+					return err
+				}
+				if oc.json {
+					oc.line(&p)
+					return nil
+				}
+				oc.showOrder(&p)
 				return nil
-			}
-			oc.showOrder(&p)
-			return nil
-		}),
+			}),
 	}
 }
 
 func (oc *orderCommands) showOrder(p *orders.Placed) {
 	state := orderCell(p)
-	oc.printf("order %s\n  state   %s\n  placed  %s\n", p.ID, oc.views.labelled(state.text, state.label),
+	oc.printf("order %s\n  state   %s\n  placed  %s\n", p.ID,
+		oc.views.labelled(state.text, state.label),
 		p.Created.UTC().Format(time.RFC3339))
 	if p.Completed != nil {
 		oc.printf("  done    %s\n", p.Completed.UTC().Format(time.RFC3339))

@@ -92,7 +92,8 @@ func (sv *services) listServices(ctx context.Context, o api.Orders, _ []string) 
 		}
 		if !sv.json {
 			sv.say(
-				"no services were exported; `southbound service export PATH` offers those of a model",
+				"no services were exported; `southbound service export PATH` offers those " +
+					"of a model",
 			)
 		}
 		return nil
@@ -189,36 +190,38 @@ func (sv *services) serviceShow() *cobra.Command {
 	var f catalogFlags
 	cmd := &cobra.Command{
 		Use: "show NAME", Short: "Show a service that can be ordered",
-		Long: "show shows the definition of a service: who sets which attribute, what values have to " +
-			"be, embedded entities, relations and the lifecycle.",
+		Long: "show shows the definition of a service: who sets which attribute, what values " +
+			"have to be, embedded entities, relations and the lifecycle.",
 		Example: "  southbound service show site\n  southbound service show site --json\n" +
 			"  southbound service show site --schema\n" +
 			"  southbound service show site --lifecycle | dot -Tsvg > site.svg",
 		Args: exactArgs(1, "the name of a service"),
 	}
-	cmd.RunE = sv.views.ordered(sv.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
-		if f.schema && f.dot {
-			return fault.New(fault.Usage, "service show", "--schema and --lifecycle are two things").
-				WithHint("use one of them")
-		}
-		s, err := sv.views.offer(ctx, o, args[0], f.version, f.version < 0)
-		switch {
-		case err != nil:
-			return err
-		case f.schema:
-			sv.line(s.Schema())
-		case f.dot:
-			sv.printf("%s", s.Lifecycle.Dot())
-		case sv.json:
-			sv.line(s)
-		default:
-			sv.showService(&s.Service, false)
-			if s.Summary != nil {
-				sv.printf("  instances: %s\n", counted(s.Summary))
+	cmd.RunE = sv.views.ordered(sv.openToRead,
+		func(ctx context.Context, o api.Orders, args []string) error {
+			if f.schema && f.dot {
+				return fault.New(fault.Usage, "service show",
+					"--schema and --lifecycle are two things").
+					WithHint("use one of them")
 			}
-		}
-		return nil
-	})
+			s, err := sv.views.offer(ctx, o, args[0], f.version, f.version < 0)
+			switch {
+			case err != nil:
+				return err
+			case f.schema:
+				sv.line(s.Schema())
+			case f.dot:
+				sv.printf("%s", s.Lifecycle.Dot())
+			case sv.json:
+				sv.line(s)
+			default:
+				sv.showService(&s.Service, false)
+				if s.Summary != nil {
+					sv.printf("  instances: %s\n", counted(s.Summary))
+				}
+			}
+			return nil
+		})
 	cmd.Flags().
 		IntVar(&f.version, "version", -1, "show this version, and not that of new instances")
 	cmd.Flags().BoolVar(&f.schema, "schema", false, "write the JSON Schema of an order")
@@ -265,16 +268,17 @@ func (sv *services) serviceInstances() *cobra.Command {
 	var f listFlags
 	cmd := &cobra.Command{
 		Use: "instances NAME [FILTER]", Short: "List the instances of a service",
-		Long: "instances lists the instances of a service by the time of their orders. FILTER: state=, " +
-			"id=, identity=, match= (a part of an id or an identity), deleted=only, or ATTRIBUTE=VALUE; " +
-			"several must all match, but for state=, of which any may.",
+		Long: "instances lists the instances of a service by the time of their orders. FILTER: " +
+			"state=, id=, identity=, match= (a part of an id or an identity), deleted=only, or " +
+			"ATTRIBUTE=VALUE; several must all match, but for state=, of which any may.",
 		Example: "  southbound service instances site\n" +
 			"  southbound service instances site state=failed state=rejected\n" +
 			"  southbound service instances site quota=5 --sort last_updated --descending --json",
 		Args: atLeastOne("the name of a service"),
-		RunE: sv.views.ordered(sv.openToRead, func(ctx context.Context, o api.Orders, args []string) error {
-			return sv.listInstances(ctx, o, args, f)
-		}),
+		RunE: sv.views.ordered(sv.openToRead,
+			func(ctx context.Context, o api.Orders, args []string) error {
+				return sv.listInstances(ctx, o, args, f)
+			}),
 	}
 	cmd.Flags().
 		StringVar(&f.sort, "sort", "created_at", "sort by "+strings.Join(orders.Sorts(), ", "))
@@ -290,7 +294,8 @@ func instanceFilter(s *orders.Offer, terms []string) (orders.Filter, error) {
 	for _, t := range terms {
 		key, value, is := strings.Cut(t, "=")
 		if !is || value == "" {
-			return f, fault.New(fault.Usage, "service instances", "%q is not a term of a filter", t).
+			return f, fault.New(fault.Usage, "service instances", "%q is not a term of a filter",
+				t).
 				WithHint("write state=up, or ATTRIBUTE=VALUE")
 		}
 		switch key {
@@ -304,14 +309,17 @@ func instanceFilter(s *orders.Offer, terms []string) (orders.Filter, error) {
 			f.Name = value
 		case "deleted":
 			if f.Deleted = orders.Deleted(value); f.Deleted != orders.OnlyDeleted {
-				return f, fault.New(fault.Usage, "service instances", "deleted=%s means nothing", value).
+				return f, fault.New(fault.Usage, "service instances", "deleted=%s means nothing",
+					value).
 					WithHint("write deleted=only, or give the flag --deleted")
 			}
 		default:
 			if s.Attribute(key) == nil && relationOf(&s.Part, key) == nil {
-				return f, fault.New(fault.Usage, "service instances", "%s has no attribute %s", s.Name, key).
-					WithHint("`southbound service show %s` shows them; others are state, id, identity, "+
-						"match and deleted", s.Name)
+				return f, fault.New(fault.Usage, "service instances", "%s has no attribute %s",
+					s.Name, key).
+					WithHint(
+						"`southbound service show %s` shows them; others are state, id, identity, "+
+							"match and deleted", s.Name)
 			}
 			f.Attributes[key] = value
 		}

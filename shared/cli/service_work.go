@@ -24,10 +24,13 @@ type orderServer struct {
 }
 
 // ordersWorker returns what works on the orders of an environment.
-func (o *orderServer) ordersWorker(env, label string, deploy func(context.Context) error) *fulfil.Worker {
+func (o *orderServer) ordersWorker(
+	env, label string, deploy func(context.Context) error,
+) *fulfil.Worker {
 	return fulfil.New(fulfil.Config{
 		Env: env, Instances: o.own.Instances(), Definitions: o.own.Definitions(), Engine: o.engine,
-		Types: o.types, Mapper: o.mapper, Agent: o.packs.Check, Dir: filepath.Join(o.data, modelsDir),
+		Types: o.types, Mapper: o.mapper, Agent: o.packs.Check,
+		Dir:   filepath.Join(o.data, modelsDir),
 		Alone: o.own.Alone, Deploy: deploy,
 		Print:  func(text string) { fmt.Fprint(o.err, text) },
 		Failed: func(err error) { o.say("southbound: %sorders: %v", label, err) },

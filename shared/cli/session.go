@@ -46,7 +46,8 @@ type session struct {
 	ran     atomic.Int64                   // resources that this process has run
 	waits   waits                          // why agents are waited for
 	calls   atomic.Pointer[platform.Calls] // of handlers here; nil: none runs here
-	grace   time.Duration                  // how long that may take to finish when the program is asked to stop
+	// how long that may take to finish when the program is asked to stop
+	grace time.Duration
 }
 
 // connections are the sessions with the targets of agents that this process has.
@@ -61,7 +62,8 @@ type connections struct {
 
 // connector returns what opens the connections of agents. close closes them.
 func (c *connections) connector(known state.Secrets) state.Connector {
-	return &transport.Connector{Local: true, AWS: &c.aws, HTTP: &c.http, SSH: &c.ssh, PostgreSQL: &c.sql, Packs: c.program.packs, Secrets: known}
+	return &transport.Connector{Local: true, AWS: &c.aws, HTTP: &c.http, SSH: &c.ssh,
+		PostgreSQL: &c.sql, Packs: c.program.packs, Secrets: known}
 }
 
 // close closes them all.
@@ -113,12 +115,15 @@ func (s *session) openAt(dir string) error {
 	s.calls.Store(calls)
 	known := secrets.New(secrets.Config{Machine: s.own.Secrets()})
 	s.python = python.NewPack(python.PackOptions{Find: s.docs.findPython})
-	s.engine = deploy.New(deploy.Config{State: s.own, Files: s.own.Files(), Notifier: s.own.Notifier, Clock: local.Clock{}, Caller: local.Caller{Calls: calls},
-		Secrets: known, Connector: s.conns.connector(known), Types: types, Handlers: s.program.handlers(), Code: s.python, Pack: platform.Build(),
+	s.engine = deploy.New(deploy.Config{State: s.own, Files: s.own.Files(),
+		Notifier: s.own.Notifier, Clock: local.Clock{}, Caller: local.Caller{Calls: calls},
+		Secrets: known, Connector: s.conns.connector(known), Types: types,
+		Handlers: s.program.handlers(), Code: s.python, Pack: platform.Build(),
 		Holder: s.own.Holder(), NewID: s.own.NewID, Jitter: rand.Float64, Await: s.own.Await,
 		Ran: func(n int) { s.ran.Add(int64(n)) }, Waits: s.waits.note, Sizes: local.Sizes(),
 		Keep: s.own.Definitions().Bundles, Owned: s.own.Instances().Live})
-	s.home = api.New(api.Config{Engine: s.engine, Agent: s.program.packs.Check, History: s.own.ParameterHistory,
+	s.home = api.New(api.Config{Engine: s.engine, Agent: s.program.packs.Check,
+		History:  s.own.ParameterHistory,
 		Services: s.takesOrders(), Definitions: s.own.Definitions(),
 		Waits: func(env string) map[string]string { return s.waits.of(env, time.Now()) }})
 	return nil
@@ -149,7 +154,8 @@ func (s *session) connect() error {
 	if err != nil {
 		return err
 	}
-	client, err := api.NewClient(api.ClientConfig{URL: s.location.api, Token: token, Program: "southbound/" + Version, Transport: via,
+	client, err := api.NewClient(api.ClientConfig{URL: s.location.api, Token: token,
+		Program: "southbound/" + Version, Transport: via,
 		Sign: func(ctx context.Context, _, region string) (nethttp.RoundTripper, error) {
 			t, err := sigv4.New(ctx, region)
 			if err == nil {
@@ -195,7 +201,9 @@ func (s *session) openExisting(ctx context.Context) error {
 
 // reading makes the run function of a command that works on no path and needs an environment that
 // exists.
-func (s *session) reading(run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+func (s *session) reading(
+	run func(ctx context.Context, args []string) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := s.openExisting(cmd.Context()); err != nil {
 			return err
@@ -212,7 +220,8 @@ func (s *session) endHandlers() {
 }
 
 func (s *session) runner() *local.Runner {
-	return &local.Runner{Engine: s.engine, Notifier: s.own.Notifier, Ran: &s.ran, Abandon: s.endHandlers, Grace: s.grace, Late: s.late}
+	return &local.Runner{Engine: s.engine, Notifier: s.own.Notifier, Ran: &s.ran,
+		Abandon: s.endHandlers, Grace: s.grace, Late: s.late}
 }
 
 // homeID identifies the home that is open; "": it does not exist yet, or its server does not say.

@@ -17,7 +17,8 @@ import (
 )
 
 // filterHelp explains filters.
-const filterHelp = "FILTER: type=, agent=, status=, set=, an id or a glob of one; several must all match, but for agent=, of which any may."
+const filterHelp = "FILTER: type=, agent=, status=, set=, an id or a glob of one; several must " +
+	"all match, but for agent=, of which any may."
 
 // resourceCommands show resources.
 type resourceCommands struct {
@@ -33,7 +34,8 @@ func (c *resourceCommands) resourcesCommand() *cobra.Command {
 		Use: "resources [FILTER]", Short: "List resources",
 		Long: "resources lists what is wanted, or was left behind. " + filterHelp,
 		Example: "  southbound resources\n  southbound resources status=failed\n" +
-			"  southbound resources type=fs::File agent=web1\n  southbound resources 'fs::File[web1,*'",
+			"  southbound resources type=fs::File agent=web1\n" +
+			"  southbound resources 'fs::File[web1,*'",
 		RunE: c.reading(c.resources),
 	}
 }
@@ -88,7 +90,9 @@ func (c *resourceCommands) resource(ctx context.Context, args []string) error {
 		return nil
 	}
 	c.printf("%s\n  status      %s\n  version     %d\n", d.ID, c.paint(d.Status, 0), d.Version)
-	for _, f := range []struct{ name, value string }{{"waits", d.Waits}, {"reason", d.Reason}, {"set", d.Set}, {"requires", firstIDs(d.Requires, 10)}, {"required by", firstIDs(d.RequiredBy, 10)},
+	for _, f := range []struct{ name, value string }{{"waits", d.Waits}, {"reason", d.Reason},
+		{"set", d.Set}, {"requires", firstIDs(d.Requires, 10)},
+		{"required by", firstIDs(d.RequiredBy, 10)},
 		{"because of", firstIDs(d.Causes, 10)}} {
 		if f.value != "" {
 			c.printf("  %-11s %s\n", f.name, f.value)

@@ -39,9 +39,13 @@ type statusCommands struct {
 
 func (c *statusCommands) statusCommand() *cobra.Command {
 	exitCode := false
-	cmd := &cobra.Command{Use: "status", Short: "Show how the environment is, and what is wrong first",
+	cmd := &cobra.Command{Use: "status",
+		Short:   "Show how the environment is, and what is wrong first",
 		Example: "  southbound status\n  southbound status --json\n  southbound status --exit-code",
-		Args:    exactArgs(0, "nothing more"), RunE: c.reading(func(ctx context.Context, _ []string) error { return c.status(ctx, exitCode) })}
+		Args:    exactArgs(0, "nothing more"),
+		RunE: c.reading(func(ctx context.Context, _ []string) error {
+			return c.status(ctx, exitCode)
+		})}
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 3 when something is wrong")
 	return cmd
 }
@@ -76,13 +80,15 @@ func (c *statusCommands) status(ctx context.Context, exitCode bool) error {
 	}
 	c.printf("environment %s, version %d: %s\n", c.env, p.Released, countsText(counts))
 	if p.Last != p.Released {
-		c.printf("version %d is stored and not released; `southbound release %d` releases it\n", p.Last, p.Last)
+		c.printf("version %d is stored and not released; `southbound release %d` releases it\n",
+			p.Last, p.Last)
 	}
 	switch {
 	case p.Halted || len(p.Paused) > 0 && p.Scheduled > 0:
 		c.printf("%s\n", whyStuck(p))
 	case p.Scheduled > 0 && len(p.Held) == 0 && !c.remote():
-		c.printf("%s to be done and nobody is at it; `southbound deploy` goes on\n", plural(p.Scheduled, "resource"))
+		c.printf("%s to be done and nobody is at it; `southbound deploy` goes on\n",
+			plural(p.Scheduled, "resource"))
 	case p.Scheduled > 0:
 		c.printf("%s to be done\n", plural(p.Scheduled, "resource"))
 	}
@@ -110,12 +116,16 @@ func (c *statusCommands) agentsText(agents []api.Agent) {
 	}
 }
 
-func (c *statusCommands) statusJSON(ctx context.Context, p api.Progress, counts map[state.Status]int, agents []api.Agent) error {
+func (c *statusCommands) statusJSON(
+	ctx context.Context, p api.Progress, counts map[state.Status]int, agents []api.Agent,
+) error {
 	if agents == nil {
 		agents = []api.Agent{}
 	}
-	l := statusLine{Environment: c.env, Version: p.Released, LatestVersion: p.Last, Counts: counts, Scheduled: p.Scheduled,
-		Running: p.RunningCount, Halted: p.Halted, PausedAgents: p.Paused, Waiting: p.Waiting, Agents: agents, Problems: []api.Problem{}}
+	l := statusLine{Environment: c.env, Version: p.Released, LatestVersion: p.Last, Counts: counts,
+		Scheduled: p.Scheduled,
+		Running:   p.RunningCount, Halted: p.Halted, PausedAgents: p.Paused, Waiting: p.Waiting,
+		Agents: agents, Problems: []api.Problem{}}
 	if ill(counts) {
 		health, err := c.home.Health(ctx, c.env)
 		if err != nil {

@@ -75,7 +75,8 @@ func (s *session) endAtOnce(why string) {
 		case <-time.After(cleanUp):
 		}
 	}
-	s.console.complain("southbound: %s; what was done is recorded, what was running stays scheduled", why)
+	s.console.complain("southbound: %s; what was done is recorded, what was running stays "+
+		"scheduled", why)
 	s.console.complain("  the same command, or `southbound deploy`, goes on")
 	os.Exit(exitInterrupted)
 }
@@ -91,6 +92,7 @@ func (s *session) late(ids []resource.ID) {
 		more = " and " + plural(len(ids)-maxLate, "other")
 	}
 	if len(ids) > 0 {
-		s.console.say("not finished in time, ended, and still scheduled: %s%s", strings.Join(names, ", "), more)
+		s.console.say("not finished in time, ended, and still scheduled: %s%s",
+			strings.Join(names, ", "), more)
 	}
 }

@@ -26,7 +26,8 @@ type progress struct {
 	live  bool
 	began time.Time
 	last  time.Time
-	moved time.Time                 // when the number of what is left last changed, or something last ran
+	// when the number of what is left last changed, or something last ran
+	moved time.Time
 	since map[resource.ID]time.Time // when what runs was first seen to
 	left  int
 	total int
@@ -39,7 +40,8 @@ type progress struct {
 
 func (w *waiter) progress() *progress {
 	_, live := terminal(w.err)
-	return &progress{w: w, live: live && os.Getenv("TERM") != "dumb", began: time.Now(), last: time.Now(), moved: time.Now()}
+	return &progress{w: w, live: live && os.Getenv("TERM") != "dumb", began: time.Now(),
+		last: time.Now(), moved: time.Now()}
 }
 
 func (p *progress) report(now api.Progress) {
@@ -57,7 +59,8 @@ func (p *progress) report(now api.Progress) {
 	p.show(func() string {
 		done := total - now.Scheduled
 		elapsed := time.Since(p.began)
-		text := fmt.Sprintf("%d of %d, %.0f/s, %s", done, total, float64(done)/elapsed.Seconds(), elapsed.Round(time.Second))
+		text := fmt.Sprintf("%d of %d, %.0f/s, %s", done, total, float64(done)/elapsed.Seconds(),
+			elapsed.Round(time.Second))
 		text += p.newlyBad(now)
 		text += p.runs(now, time.Now())
 		p.count(now)
@@ -170,7 +173,8 @@ func (p *progress) show(line func() string) {
 // sent shows how far an upload is.
 func (p *progress) sent(s api.Sent) {
 	p.show(func() string {
-		return fmt.Sprintf("sent %d of %s, %.1f of %.1f MB", s.Files, plural(s.OfFiles, "file"), float64(s.Bytes)/1e6, float64(s.OfBytes)/1e6)
+		return fmt.Sprintf("sent %d of %s, %.1f of %.1f MB", s.Files, plural(s.OfFiles, "file"),
+			float64(s.Bytes)/1e6, float64(s.OfBytes)/1e6)
 	})
 }
 
@@ -206,7 +210,8 @@ func (p *progress) stopping(why error) {
 		p.w.say("the time to wait is over; what still runs is ended, and stays scheduled")
 		return
 	}
-	p.w.say("stopping when what runs has finished, in %s at most; Ctrl-C again stops at once", p.w.grace)
+	p.w.say("stopping when what runs has finished, in %s at most; Ctrl-C again stops at once",
+		p.w.grace)
 }
 
 // results writes what came of a command.
@@ -232,7 +237,8 @@ func (rs *results) summary(ctx context.Context, r api.Report, d waited, exported
 		if rs.json {
 			w = rs.err
 		}
-		if rs.docs.path != "" { // they are read once more, since it is seldom that something is wrong
+		if rs.docs.path != "" {
+			// they are read once more, since it is seldom that something is wrong
 			rs.docs.described = rs.docs.describedAt(ctx, rs.docs.path)
 		}
 		if d.Scope != nil {
@@ -258,18 +264,22 @@ func (rs *results) summary(ctx context.Context, r api.Report, d waited, exported
 	if r.Repaired > 0 {
 		what += fmt.Sprintf(", %d repaired", r.Repaired)
 	}
-	rs.printf("version %d of %s: %s; %s (%.2f s)\n", r.Version, r.Environment, what, countsText(r.Counts), float64(r.DurationMS)/1000)
+	rs.printf("version %d of %s: %s; %s (%.2f s)\n", r.Version, r.Environment, what,
+		countsText(r.Counts), float64(r.DurationMS)/1000)
 	if r.Counts[state.StatusFailed]+r.Counts[state.StatusUnavailable] > 0 {
-		rs.say("`southbound deploy --retry-failed` tries again now; `southbound run` when it is due")
+		rs.say("`southbound deploy --retry-failed` tries again now; `southbound run` when " +
+			"it is due")
 	}
 	return nil
 }
 
 func whyStuck(p api.Progress) string {
 	if p.Halted {
-		return fmt.Sprintf("the environment is halted with %s to do; `southbound unhalt` goes on", plural(p.Scheduled, "resource"))
+		return fmt.Sprintf("the environment is halted with %s to do; `southbound unhalt` goes on",
+			plural(p.Scheduled, "resource"))
 	}
-	return fmt.Sprintf("%s to do, held by paused agents: %s; `southbound resume AGENT` goes on", plural(p.Scheduled, "resource"), strings.Join(p.Paused, ", "))
+	return fmt.Sprintf("%s to do, held by paused agents: %s; `southbound resume AGENT` goes on",
+		plural(p.Scheduled, "resource"), strings.Join(p.Paused, ", "))
 }
 
 func countsText(counts map[state.Status]int) string {
@@ -286,7 +296,9 @@ func countsText(counts map[state.Status]int) string {
 }
 
 // applied writes what came of an export of what the terms of a filter select, and was waited for.
-func (rs *results) applied(ctx context.Context, r api.Report, done waited, terms []string, began time.Time) (err error) {
+func (rs *results) applied(
+	ctx context.Context, r api.Report, done waited, terms []string, began time.Time,
+) (err error) {
 	r.Counts = done.Progress.ByStatus()
 	if done.Scope, err = rs.scopeOf(ctx, terms); err != nil {
 		return err
@@ -310,9 +322,11 @@ func (rs *results) stored(ctx context.Context, r api.Report, began time.Time) er
 		rs.line(r)
 		return nil
 	}
-	what := fmt.Sprintf("version %d of %s: %s", r.Version, r.Environment, plural(r.Resources, "resource"))
+	what := fmt.Sprintf("version %d of %s: %s", r.Version, r.Environment,
+		plural(r.Resources, "resource"))
 	if p.Released < r.Version {
-		rs.printf("%s; stored and not released; the same export without --no-release releases it\n", what)
+		rs.printf("%s; stored and not released; the same export without --no-release releases it\n",
+			what)
 		return nil
 	}
 	rs.printf("%s, %d changed, %d removed; %d to deploy\n", what, r.Changed, r.Removed, p.Scheduled)

@@ -21,10 +21,13 @@ type switches struct {
 func (s *switches) commands() []*cobra.Command {
 	one, none := exactArgs(1, "one agent"), exactArgs(0, "nothing more")
 	return []*cobra.Command{
-		s.switchCommand("pause AGENT", "Stop claims of an agent; what runs is finished", "  southbound pause web1", one,
+		s.switchCommand("pause AGENT", "Stop claims of an agent; what runs is finished",
+			"  southbound pause web1", one,
 			func(ctx context.Context, args []string) error { return s.pause(ctx, args[0]) }),
 		s.switchCommand("resume AGENT", "Let a paused agent go on", "  southbound resume web1", one,
-			func(ctx context.Context, args []string) error { return s.home.Pause(ctx, s.env, false, args...) }),
+			func(ctx context.Context, args []string) error {
+				return s.home.Pause(ctx, s.env, false, args...)
+			}),
 		s.switchCommand("halt", "Stop all claims of the environment", "  southbound halt", none,
 			func(ctx context.Context, _ []string) error { return s.home.Halt(ctx, s.env, true) }),
 		s.switchCommand("unhalt", "Let a halted environment go on", "  southbound unhalt", none,
@@ -33,22 +36,26 @@ func (s *switches) commands() []*cobra.Command {
 }
 
 // switchCommand makes a command that stops claims or lets them go on: pause, resume, halt, unhalt.
-func (s *switches) switchCommand(use, short, example string, args cobra.PositionalArgs, do func(ctx context.Context, args []string) error) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, Example: example, Args: args, RunE: after(s.open, func(ctx context.Context, args []string) error {
-		if err := do(ctx, args); err != nil {
-			return err
-		}
-		name, _, _ := strings.Cut(use, " ")
-		if s.json {
-			s.line(struct {
-				Environment string `json:"environment"`
-				Done        string `json:"done"`
-			}{s.env, name})
-		} else {
-			s.printf("%s: done\n", name)
-		}
-		return nil
-	})}
+func (s *switches) switchCommand(
+	use, short, example string, args cobra.PositionalArgs, do func(ctx context.Context,
+		args []string) error,
+) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Example: example, Args: args,
+		RunE: after(s.open, func(ctx context.Context, args []string) error {
+			if err := do(ctx, args); err != nil {
+				return err
+			}
+			name, _, _ := strings.Cut(use, " ")
+			if s.json {
+				s.line(struct {
+					Environment string `json:"environment"`
+					Done        string `json:"done"`
+				}{s.env, name})
+			} else {
+				s.printf("%s: done\n", name)
+			}
+			return nil
+		})}
 }
 
 // pause pauses an agent. The agent may be one that no version has yet.
@@ -57,8 +64,11 @@ func (s *switches) pause(ctx context.Context, agent string) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(agents, func(g api.Agent) bool { return g.Name == agent && g.Transport != "" }) {
-		s.say("no version names the agent %q so far; it is paused from the first one on that does", agent)
+	if !slices.ContainsFunc(agents, func(g api.Agent) bool {
+		return g.Name == agent && g.Transport != ""
+	}) {
+		s.say("no version names the agent %q so far; it is paused from the first one on that does",
+			agent)
 	}
 	return s.home.Pause(ctx, s.env, true, agent)
 }

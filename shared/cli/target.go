@@ -17,7 +17,8 @@ import (
 )
 
 // targetHelp explains what a filter means where documents are.
-const targetHelp = "With a FILTER it is about what matches and what that requires; everything else stays as it is.\n" + filterHelp
+const targetHelp = "With a FILTER it is about what matches and what that requires; everything " +
+	"else stays as it is.\n" + filterHelp
 
 // pathAndFilter wants a path and takes the terms of a filter.
 func pathAndFilter(cmd *cobra.Command, args []string) error {
@@ -26,7 +27,9 @@ func pathAndFilter(cmd *cobra.Command, args []string) error {
 	}
 	for _, term := range args[1:] {
 		if !strings.ContainsAny(term, filterSigns) {
-			return fault.New(fault.Usage, words(cmd), "expected one path, got %s, and %q is not a filter", plural(len(args), "argument"), term).
+			return fault.New(fault.Usage, words(cmd),
+				"expected one path, got %s, and %q is not a filter", plural(len(args), "argument"),
+				term).
 				WithHint("%s", filterHelp)
 		}
 	}
@@ -43,7 +46,8 @@ func (f *exportFlags) targeted(command string) error {
 		return err
 	}
 	if (len(f.filter) > 0 || f.waves.set()) && (f.partial || len(f.deleteSets) > 0) {
-		return fault.New(fault.Usage, command, "a FILTER, --batch and --max-parallel do not go together with --partial").
+		return fault.New(fault.Usage, command,
+			"a FILTER, --batch and --max-parallel do not go together with --partial").
 			WithHint("set= selects a resource set")
 	}
 	return nil
@@ -82,7 +86,9 @@ func (p *planner) inOrder(planned []deploy.PlannedChange, f waveFlags) error {
 
 // applyInWaves applies documents to agents in waves. Every wave is an export of its own, of what is
 // at its agents; the last one is of all, and checks only what is at its agents.
-func (e *exporter) applyInWaves(ctx context.Context, path string, f exportFlags, read *loaded, began time.Time) error {
+func (e *exporter) applyInWaves(
+	ctx context.Context, path string, f exportFlags, read *loaded, began time.Time,
+) error {
 	if read == nil {
 		var err error
 		if read, err = e.docs.load(ctx, path, f); err != nil {
@@ -107,21 +113,23 @@ func (e *exporter) applyInWaves(ctx context.Context, path string, f exportFlags,
 	of.nothing = !f.check
 	var r api.Report
 	agents := agentsIn(plan.Planned)
-	done, err := e.waves.eachWave(ctx, f.filter, f.waves, agents, of, func(wave []string, last bool) error {
-		part := x
-		if part.CheckAgents = wave; !last {
-			part.CheckAgents, part.Defer = nil, true
-			if part.Target, err = state.ParseFilter(atAgents(f.filter, wave)); err != nil {
-				return err
+	done, err := e.waves.eachWave(ctx, f.filter, f.waves, agents, of,
+		func(wave []string, last bool) error {
+			part := x
+			if part.CheckAgents = wave; !last {
+				part.CheckAgents, part.Defer = nil, true
+				if part.Target, err = state.ParseFilter(atAgents(f.filter, wave)); err != nil {
+					return err
+				}
 			}
-		}
-		pr := e.waiter.progress()
-		out, err := e.home.Export(ctx, e.env, part, pr.sent)
-		pr.end()
-		r.Version, r.Resources, r.Origin = out.Version, out.Resources, api.Origin(out.Origin)
-		r.Changed, r.Removed, r.FilesUploaded = r.Changed+out.Changed, r.Removed+out.Removed, r.FilesUploaded+out.FilesUploaded
-		return err
-	})
+			pr := e.waiter.progress()
+			out, err := e.home.Export(ctx, e.env, part, pr.sent)
+			pr.end()
+			r.Version, r.Resources, r.Origin = out.Version, out.Resources, api.Origin(out.Origin)
+			r.Changed, r.Removed, r.FilesUploaded = r.Changed+out.Changed, r.Removed+out.Removed,
+				r.FilesUploaded+out.FilesUploaded
+			return err
+		})
 	if err != nil {
 		return e.waiter.interrupted(err)
 	}
@@ -132,10 +140,14 @@ func (e *exporter) applyInWaves(ctx context.Context, path string, f exportFlags,
 
 // allowed returns the limits of every wave of an apply of which a plan was made: nothing more is
 // deleted than was planned, allowed and, on a terminal, confirmed.
-func (e *exporter) allowed(ctx context.Context, plan deploy.DryRun, f exportFlags) (*deploy.Limits, error) {
+func (e *exporter) allowed(
+	ctx context.Context, plan deploy.DryRun, f exportFlags,
+) (*deploy.Limits, error) {
 	gone := deleted(plan.Planned)
 	if f.allowDelete >= 0 && len(gone) > f.allowDelete {
-		return nil, fault.New(fault.Refused, "", "%s would be deleted, and %d may; nothing was done", plural(len(gone), "resource"), f.allowDelete).
+		return nil, fault.New(fault.Refused, "",
+			"%s would be deleted, and %d may; nothing was done", plural(len(gone), "resource"),
+			f.allowDelete).
 			WithHint("`southbound plan` lists them")
 	}
 	stay := left(plan.Planned)

@@ -104,7 +104,8 @@ func oneLine(s string) string { return diffview.Visible(s, "") }
 func cut(line string, columns int) string {
 	for i, r := range line {
 		columns--
-		if kind := width.LookupRune(r).Kind(); kind == width.EastAsianWide || kind == width.EastAsianFullwidth {
+		if kind := width.LookupRune(r).Kind(); kind == width.EastAsianWide ||
+			kind == width.EastAsianFullwidth {
 			columns--
 		}
 		if columns < 0 {

@@ -21,9 +21,12 @@ func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 // it was asked for.
 func TestLostOutput(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"version"}, {"version", "--json"}, {"types"}, {"types", "--json"}, {"schema"}, {"help"}, {"types", "--help"}, {"completion", "bash"}} {
+	for _, args := range [][]string{{"version"}, {"version", "--json"}, {"types"},
+		{"types", "--json"}, {"schema"}, {"help"}, {"types", "--help"}, {"completion", "bash"}} {
 		var said bytes.Buffer
-		if code := Main(handlers.All(), args, strings.NewReader(""), fullDisk{}, &said); code != exitFault || !strings.Contains(said.String(), "write to standard output: no space left on device") {
+		if code := Main(handlers.All(), args, strings.NewReader(""), fullDisk{},
+			&said); code != exitFault ||
+			!strings.Contains(said.String(), "write to standard output: no space left on device") {
 			t.Errorf("%q: exit code %d, %q", args, code, &said)
 		}
 	}
@@ -37,7 +40,9 @@ func TestCut(t *testing.T) {
 		line    string
 		columns int
 		want    string
-	}{{"abc", 3, "abc"}, {"abcd", 3, "abc"}, {"Grüße", 4, "Grüß"}, {"世界", 4, "世界"}, {"a世界", 4, "a世"}, {"世", 1, ""}, {"Ａb", 2, "Ａ"}, {"abc", 0, ""}, {"abc", -1, ""}, {"", 3, ""}} {
+	}{{"abc", 3, "abc"}, {"abcd", 3, "abc"}, {"Grüße", 4, "Grüß"}, {"世界", 4, "世界"},
+		{"a世界", 4, "a世"}, {"世", 1, ""}, {"Ａb", 2, "Ａ"}, {"abc", 0, ""}, {"abc", -1, ""},
+		{"", 3, ""}} {
 		if got := cut(c.line, c.columns); got != c.want {
 			t.Errorf("%q in %d columns: %q, want %q", c.line, c.columns, got, c.want)
 		}
@@ -52,7 +57,8 @@ func TestFitted(t *testing.T) {
 		line    string
 		columns int
 		want    string
-	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abcd", 0, "abcd"}, {"世界", 4, "世界"}, {"世界a", 4, "世…"}} {
+	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abcd", 0, "abcd"}, {"世界", 4, "世界"},
+		{"世界a", 4, "世…"}} {
 		if got := fitted(c.line, c.columns); got != c.want {
 			t.Errorf("%q in %d columns: %q, want %q", c.line, c.columns, got, c.want)
 		}
@@ -72,7 +78,8 @@ func TestHarmless(t *testing.T) {
 	}{
 		{"text is shown as it is", "Grüße, 世界: 100% 😀", "Grüße, 世界: 100% 😀"},
 		{"a line break in a text stays", "a\n\tb", "a\n\tb"},
-		{"a line break in an id does not", resource.ID("std::Null[a,name=x\ny]"), `std::Null[a,name=x\ny]`},
+		{"a line break in an id does not", resource.ID("std::Null[a,name=x\ny]"),
+			`std::Null[a,name=x\ny]`},
 		{"what clears the screen", "\x1b[2J\r\a", `\x1b[2J\r\a`},
 		{"the same in one character", "\u009b2J\x7f", `\u009b2J\x7f`},
 		{"what turns the text round", "a\u202eb", `a\u202eb`},

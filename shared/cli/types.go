@@ -55,7 +55,9 @@ func declared(types []api.Type) (*schema.Registry, error) {
 	all := make([]schema.Type, len(types))
 	for i := range types {
 		if len(types[i].Declaration) == 0 {
-			return nil, fault.New(fault.Unsupported, "describe types", "the server does not say how its types are declared").WithHint("update it, or use --json")
+			return nil, fault.New(fault.Unsupported, "describe types",
+				"the server does not say how its types are declared").
+				WithHint("update it, or use --json")
 		}
 		all[i] = typefile.One(types[i].Name, types[i].Declaration)
 	}
@@ -67,9 +69,12 @@ func (c *typeCommands) typesCommand() *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use: "types [FILE...]", Short: "List resource types",
-		Long: "types lists the types that there are. With --check it reads declarations of types instead, YAML or JSON, and says all that is wrong with them\n" +
-			"and what is doubtful; with --markdown it writes a page for each type into a directory.",
-		Example: "  southbound types\n  southbound types --json\n  southbound types --check vlan.yaml\n  southbound types --markdown docs/types",
+		Long: "types lists the types that there are. With --check it reads declarations of types " +
+			"instead, YAML or JSON, and says all that is wrong with them\n" +
+			"and what is doubtful; with --markdown it writes a page for each type into a " +
+			"directory.",
+		Example: "  southbound types\n  southbound types --json\n" +
+			"  southbound types --check vlan.yaml\n  southbound types --markdown docs/types",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if check {
 				return c.checkTypes(args)
@@ -89,13 +94,16 @@ func (c *typeCommands) typesCommand() *cobra.Command {
 					c.line(t)
 					continue
 				}
-				c.printf("%s\n", fitted(fmt.Sprintf("%-20s %s", t.Name, typefile.First(t.Description)), cmp.Or(columns(c.out), textWidth)))
+				c.printf("%s\n",
+					fitted(fmt.Sprintf("%-20s %s", t.Name, typefile.First(t.Description)),
+						cmp.Or(columns(c.out), textWidth)))
 			}
 			c.say("`southbound type NAME` shows one with its attributes")
 			return nil
 		}}
 	cmd.Flags().BoolVar(&check, "check", false, "check declarations of types in files")
-	cmd.Flags().StringVar(&dir, "markdown", "", "write pages into this directory, and remove those of types that are gone")
+	cmd.Flags().StringVar(&dir, "markdown", "",
+		"write pages into this directory, and remove those of types that are gone")
 	return cmd
 }
 
@@ -110,7 +118,8 @@ func (c *typeCommands) writePages(types []api.Type, dir string) error {
 	}
 	pages := typefile.Pages(r)
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(pages[name]), 0o644); err != nil { // pages are for all
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(pages[name]), 0o644); err != nil {
+			// pages are for all
 			return fault.Wrap(fault.Unavailable, "write a page", err)
 		}
 	}
@@ -120,7 +129,8 @@ func (c *typeCommands) writePages(types []api.Type, dir string) error {
 	}
 	for _, file := range there {
 		text, err := os.ReadFile(file)
-		if _, is := pages[filepath.Base(file)]; is || err != nil || !strings.HasPrefix(string(text), typefile.Generated) {
+		if _, is := pages[filepath.Base(file)]; is || err != nil ||
+			!strings.HasPrefix(string(text), typefile.Generated) {
 			continue
 		}
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -134,7 +144,8 @@ func (c *typeCommands) writePages(types []api.Type, dir string) error {
 // checkTypes reads declarations together with the types of this program.
 func (c *typeCommands) checkTypes(files []string) error {
 	if len(files) == 0 {
-		return fault.New(fault.Usage, "types --check", "expected files with declarations, got none").WithHint("see `southbound types --help`")
+		return fault.New(fault.Usage, "types --check",
+			"expected files with declarations, got none").WithHint("see `southbound types --help`")
 	}
 	var read []schema.Type
 	for _, f := range files {
@@ -150,7 +161,8 @@ func (c *typeCommands) checkTypes(files []string) error {
 	}
 	all := slices.Clone(read)
 	for _, name := range known.Names() { // relations may lead to these
-		if t, _ := known.Type(name); !slices.ContainsFunc(read, func(r schema.Type) bool { return r.Name == name }) {
+		if t, _ := known.Type(name); !slices.ContainsFunc(read,
+			func(r schema.Type) bool { return r.Name == name }) {
 			all = append(all, t.Type)
 		}
 	}
@@ -182,7 +194,8 @@ func (c *typeCommands) typeCommand() *cobra.Command {
 	format := ""
 	cmd := &cobra.Command{
 		Use: "type NAME", Short: "Show one resource type with its attributes",
-		Example: "  southbound type fs::File\n  southbound type fs::File --json\n  southbound type fs::File --format markdown", Args: exactArgs(1, "one type"),
+		Example: "  southbound type fs::File\n  southbound type fs::File --json\n" +
+			"  southbound type fs::File --format markdown", Args: exactArgs(1, "one type"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			types, err := c.knownTypes(cmd.Context())
 			if err != nil {
@@ -207,7 +220,9 @@ func (c *typeCommands) typeCommand() *cobra.Command {
 			t, _ := r.Type(args[0])
 			return c.showType(t, format)
 		}}
-	cmd.Flags().StringVar(&format, "format", "text", "text, markdown, json-schema, yaml or json: the last two are the declaration, as types --check reads it")
+	cmd.Flags().StringVar(&format, "format", "text",
+		"text, markdown, json-schema, yaml or json: the last two are the declaration, as types "+
+			"--check reads it")
 	return cmd
 }
 
@@ -222,7 +237,8 @@ func (c *typeCommands) showType(t *schema.Compiled, format string) error {
 		text = []byte(typefile.Markdown(t))
 	case "json-schema":
 		s := t.JSONSchema()
-		s["$schema"], s["title"], s["description"] = "https://json-schema.org/draft/2020-12/schema", t.Name, t.Description
+		s["$schema"], s["title"], s["description"] = "https://json-schema.org/draft/2020-12/schema",
+			t.Name, t.Description
 		text, err = json.MarshalIndent(s, "", "  ")
 		text = append(text, '\n')
 	case "yaml":
@@ -249,7 +265,8 @@ func (c *typeCommands) typeText(t *schema.Compiled) {
 	for _, s := range typefile.Sections(t) {
 		c.printf("\n%s\n", s.Title)
 		for _, line := range s.Lines {
-			c.printf("  %s\n", strings.TrimPrefix(wrapped(strings.ReplaceAll(line, "`", ""), "    "), "  "))
+			c.printf("  %s\n",
+				strings.TrimPrefix(wrapped(strings.ReplaceAll(line, "`", ""), "    "), "  "))
 		}
 	}
 	for _, name := range t.Transports {
@@ -282,8 +299,9 @@ func (c *typeCommands) attributesText(all []schema.Attribute) {
 }
 
 func (c *typeCommands) schemaCommand() *cobra.Command {
-	return &cobra.Command{Use: "schema", Short: "Print the JSON Schema of resource documents", Example: "  southbound schema > southbound.schema.json",
-		Args: exactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
+	return &cobra.Command{Use: "schema", Short: "Print the JSON Schema of resource documents",
+		Example: "  southbound schema > southbound.schema.json",
+		Args:    exactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
 			types, err := c.registry()
 			if err != nil {
 				return err

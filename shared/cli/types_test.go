@@ -74,7 +74,8 @@ func TestTypesAreWellDeclared(t *testing.T) {
 	}
 	for _, name := range r.Names() {
 		c, _ := r.Type(name)
-		for format, write := range map[string]func(*schema.Type) ([]byte, error){"yaml": typefile.YAML, "json": typefile.JSON} {
+		for format, write := range map[string]func(*schema.Type) ([]byte, error){
+			"yaml": typefile.YAML, "json": typefile.JSON} {
 			text, err := write(&c.Type)
 			if err != nil {
 				t.Errorf("%s as %s: %v", name, format, err)
@@ -85,7 +86,8 @@ func TestTypesAreWellDeclared(t *testing.T) {
 				t.Errorf("%s as %s: %v", name, format, err)
 			}
 			if second, err := write(&again); err != nil || !bytes.Equal(text, second) {
-				t.Errorf("%s as %s comes back as something else, %v: %s", name, format, err, cmp.Diff(string(text), string(second)))
+				t.Errorf("%s as %s comes back as something else, %v: %s", name, format, err,
+					cmp.Diff(string(text), string(second)))
 			}
 		}
 	}
@@ -98,12 +100,14 @@ func TestWritePages(t *testing.T) {
 	run := func() {
 		t.Helper()
 		var errs bytes.Buffer
-		if code := Main(handlers.All(), []string{"types", "--markdown", dir}, strings.NewReader(""), io.Discard, &errs); code != 0 {
+		if code := Main(handlers.All(), []string{"types", "--markdown", dir}, strings.NewReader(""),
+			io.Discard, &errs); code != 0 {
 			t.Fatalf("exit code %d: %s", code, errs.String())
 		}
 	}
 	run()
-	for name, text := range map[string]string{"gone-Type.md": typefile.Generated + "\n# gone::Type\n", "mine.md": "# mine\n"} {
+	for name, text := range map[string]string{"gone-Type.md": typefile.Generated +
+		"\n# gone::Type\n", "mine.md": "# mine\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,10 @@ func (w *waiter) mark(ctx context.Context) (asked, error) {
 // matching returns the part of a filter that can be applied to an action afterwards: the terms that
 // a repair does not change.
 func matching(terms []string) state.Filter {
-	terms = slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return strings.HasPrefix(t, "status=") || strings.HasPrefix(t, "set=") })
+	terms = slices.DeleteFunc(slices.Clone(terms),
+		func(t string) bool {
+			return strings.HasPrefix(t, "status=") || strings.HasPrefix(t, "set=")
+		})
 	f, _ := state.ParseFilter(terms) // cannot fail: the terms were parsed before
 	return f
 }
@@ -69,7 +72,8 @@ func (w *waiter) wait(ctx context.Context, of asked) (waited, error) {
 	if w.remote() {
 		return w.poll(ctx, of, pr)
 	}
-	d, err := w.runner().Drain(ctx, w.env, func(p deploy.Progress) { pr.report(api.ProgressOf(w.env, p)) })
+	d, err := w.runner().Drain(ctx, w.env,
+		func(p deploy.Progress) { pr.report(api.ProgressOf(w.env, p)) })
 	if err != nil {
 		return waited{}, err
 	}

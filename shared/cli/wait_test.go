@@ -35,10 +35,14 @@ func (l *logged) Actions(_ context.Context, _ string, q api.ActionQuery) ([]api.
 func TestFixed(t *testing.T) {
 	t.Parallel()
 	at := func(id, name string, version int, change diff.Change) api.Action {
-		return api.Action{ID: id, Resource: resource.ID("std::Null[a,name=" + name + "]"), Version: version, Action: state.ActionRepair, Outcome: state.StatusDeployed, Change: change}
+		return api.Action{ID: id, Resource: resource.ID("std::Null[a,name=" + name + "]"),
+			Version: version, Action: state.ActionRepair, Outcome: state.StatusDeployed,
+			Change: change}
 	}
 	a := testApp()
-	a.home = &logged{actions: []api.Action{at("1", "old", 1, diff.Updated), at("2", "x", 1, diff.Updated), at("3", "x", 1, diff.Created), at("4", "y", 1, diff.NoChange),
+	a.home = &logged{actions: []api.Action{at("1", "old", 1, diff.Updated),
+		at("2", "x", 1, diff.Updated), at("3", "x", 1, diff.Created),
+		at("4", "y", 1, diff.NoChange),
 		at("5", "z", 1, diff.Purged), at("6", "w", 2, diff.Updated)}}
 	for _, c := range []struct {
 		reason string
@@ -46,8 +50,11 @@ func TestFixed(t *testing.T) {
 		want   int
 	}{
 		{"all since, each resource once", asked{since: "1"}, 3},
-		{"those that the filter selects", asked{since: "1", filter: matching([]string{"std::Null[a,name=w]", "status=failed"})}, 1},
-		{"an export without a comparison repairs nothing, whoever else does", asked{since: "1", nothing: true}, 0},
+		{"those that the filter selects",
+			asked{since: "1", filter: matching([]string{"std::Null[a,name=w]", "status=failed"})},
+			1},
+		{"an export without a comparison repairs nothing, whoever else does",
+			asked{since: "1", nothing: true}, 0},
 	} {
 		if d, err := a.waiter.did(t.Context(), c.of); err != nil || d.fixed != c.want {
 			t.Errorf("%s: %d, want %d; %v", c.reason, d.fixed, c.want, err)
@@ -69,12 +76,14 @@ func TestWaitsFor(t *testing.T) {
 		still  time.Duration
 		want   string
 	}{
-		{"nothing has moved for a while", work, stuckAfter, ", waits for somebody to serve db1, web1"},
+		{"nothing has moved for a while", work, stuckAfter,
+			", waits for somebody to serve db1, web1"},
 		{"it has only begun", work, stuckAfter - 1, ""},
 		{"somebody serves a lane", held, time.Hour, ""},
 		{"something runs", runs, time.Hour, ""},
 		{"nothing is left", done, time.Hour, ""},
-		{"more than fit in a line", many, time.Hour, ", waits for somebody to serve a, b, c and 2 more"},
+		{"more than fit in a line", many, time.Hour,
+			", waits for somebody to serve a, b, c and 2 more"},
 	} {
 		if got := waitsFor(c.now, c.still); got != c.want {
 			t.Errorf("%s: %q, want %q", c.reason, got, c.want)
@@ -95,7 +104,8 @@ func TestNextPoll(t *testing.T) {
 			at += nextPoll(at)
 		}
 		if late := at - c.takes; asked > c.limit || late > max(c.takes/pollEvery, firstPoll) {
-			t.Errorf("in %v a server is asked %d times, want at most %d; the end is seen %v late", c.takes, asked, c.limit, late)
+			t.Errorf("in %v a server is asked %d times, want at most %d; the end is seen %v late",
+				c.takes, asked, c.limit, late)
 		}
 	}
 }

@@ -21,7 +21,8 @@ type waveFlags struct {
 }
 
 func (f *waveFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.batch, "batch", "", "agents in waves, such as 1,10%,100%; stops when a wave does not go well")
+	fl.StringVar(&f.batch, "batch", "",
+		"agents in waves, such as 1,10%,100%; stops when a wave does not go well")
 	fl.IntVar(&f.parallel, "max-parallel", 0, "work on at most this many agents at once")
 }
 
@@ -32,7 +33,8 @@ func (f *waveFlags) set() bool { return f.batch != "" || f.parallel != 0 }
 // of no more than --max-parallel. A percentage is one of all agents.
 func (f *waveFlags) waves(agents []string) ([][]string, error) {
 	if f.parallel < 0 {
-		return nil, fault.New(fault.Usage, "", "--max-parallel is negative").WithHint("write how many agents to work on at once")
+		return nil, fault.New(fault.Usage, "", "--max-parallel is negative").
+			WithHint("write how many agents to work on at once")
 	}
 	sizes := []int{len(agents)}
 	if f.batch != "" {
@@ -41,7 +43,8 @@ func (f *waveFlags) waves(agents []string) ([][]string, error) {
 			digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
 			n, err := strconv.Atoi(digits)
 			if err != nil || n < 1 || percent && n > 100 {
-				return nil, fault.New(fault.Usage, "", "%q is not the size of a wave", text).WithHint("write numbers of agents, or percentages, such as 1,10%%,100%%")
+				return nil, fault.New(fault.Usage, "", "%q is not the size of a wave", text).
+					WithHint("write numbers of agents, or percentages, such as 1,10%%,100%%")
 			}
 			if percent {
 				n = max(1, n*len(agents)/100)
@@ -72,7 +75,8 @@ type waves struct {
 // eachWave has do ask for the work of each wave of agents, and waits for it. With --batch it stops
 // when a wave has left something that matches and is not well, and leaves the agents after it as
 // they are.
-func (v *waves) eachWave(ctx context.Context, terms []string, f waveFlags, agents []string, of asked,
+func (v *waves) eachWave(ctx context.Context, terms []string, f waveFlags, agents []string,
+	of asked,
 	do func(wave []string, last bool) error) (done waited, err error) {
 	waves, err := f.waves(agents)
 	if err != nil {
@@ -114,7 +118,8 @@ func (v *waves) eachWave(ctx context.Context, terms []string, f waveFlags, agent
 
 // atAgents returns terms of a filter with these agents in place of those that they name.
 func atAgents(terms, agents []string) []string {
-	out := slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return strings.HasPrefix(t, "agent=") })
+	out := slices.DeleteFunc(slices.Clone(terms),
+		func(t string) bool { return strings.HasPrefix(t, "agent=") })
 	for _, name := range agents {
 		out = append(out, "agent="+name)
 	}
@@ -136,13 +141,15 @@ func (v *waves) agentsOf(ctx context.Context, filter []string) ([]string, error)
 // unwell counts the resources that match and that something is wrong with. What the terms say of a
 // status was meant for before the work.
 func (v *waves) unwell(ctx context.Context, terms []string) (int, error) {
-	terms = slices.DeleteFunc(slices.Clone(terms), func(t string) bool { return strings.HasPrefix(t, "status=") })
+	terms = slices.DeleteFunc(slices.Clone(terms),
+		func(t string) bool { return strings.HasPrefix(t, "status=") })
 	n := 0
 	for _, s := range api.Unhealthy() {
-		if err := v.home.Resources(ctx, v.env, append(slices.Clip(terms), "status="+string(s)), func(*api.Resource) error {
-			n++
-			return nil
-		}); err != nil {
+		if err := v.home.Resources(ctx, v.env, append(slices.Clip(terms), "status="+string(s)),
+			func(*api.Resource) error {
+				n++
+				return nil
+			}); err != nil {
 			return n, err
 		}
 	}
