@@ -55,7 +55,9 @@ func build(run func() int) int {
 		return 1
 	}
 	defer os.RemoveAll(bin)
-	build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bin, "./handler", "./log", "./sweep", "./export", "./api", "./compile", "../cmd/southbound")
+	build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w",
+		"-o", bin, "./handler", "./log", "./sweep", "./export", "./api", "./compile",
+		"../cmd/southbound")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
@@ -85,13 +87,15 @@ type lambda struct {
 // start starts a function: one of Southbound's, or any program. It is killed when the test ends.
 func start(t *testing.T, stack *hometest.Stack, program string, environ ...string) *lambda {
 	t.Helper()
-	r := &lambda{t: t, timeout: 2 * time.Minute, events: make(chan string), answers: make(chan answer, 1), ready: make(chan time.Time, 1)}
+	r := &lambda{t: t, timeout: 2 * time.Minute, events: make(chan string),
+		answers: make(chan answer, 1), ready: make(chan time.Time, 1)}
 	s := httptest.NewServer(r)
 	if !filepath.IsAbs(program) {
 		program = filepath.Join(bin, program)
 	}
 	r.cmd = exec.Command(program)
-	r.cmd.Env = append(append(environment(stack.Config), "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(s.URL, "http://")), environ...)
+	r.cmd.Env = append(append(environment(stack.Config),
+		"AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(s.URL, "http://")), environ...)
 	r.cmd.Stdout, r.cmd.Stderr = &r.said, &r.said
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -110,9 +114,13 @@ func start(t *testing.T, stack *hometest.Stack, program string, environ ...strin
 
 // environment is what the template tells functions, and what its outputs tell people.
 func environment(c home.Config) []string {
-	return []string{"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "SOUTHBOUND_LOG_LEVEL=debug",
-		home.EnvTable + "=" + c.Table, home.EnvBucket + "=" + c.Bucket, home.EnvPrefix + "=" + c.Prefix, home.EnvLogQueue + "=" + c.LogQueue, home.EnvEndpoint + "=" + url,
-		home.EnvHandler + "=" + c.Prefix + "-handler", home.EnvDeadLetters + "=arn:aws:sqs:us-east-1:000000000000:" + c.Prefix + "-dead.fifo"}
+	return []string{"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
+		"SOUTHBOUND_LOG_LEVEL=debug",
+		home.EnvTable + "=" + c.Table, home.EnvBucket + "=" + c.Bucket,
+		home.EnvPrefix + "=" + c.Prefix, home.EnvLogQueue + "=" + c.LogQueue,
+		home.EnvEndpoint + "=" + url,
+		home.EnvHandler + "=" + c.Prefix + "-handler",
+		home.EnvDeadLetters + "=arn:aws:sqs:us-east-1:000000000000:" + c.Prefix + "-dead.fifo"}
 }
 
 // ServeHTTP implements http.Handler.
@@ -127,8 +135,10 @@ func (r *lambda) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	select {
 	case e := <-r.events:
 		w.Header().Set("Lambda-Runtime-Aws-Request-Id", "request-1")
-		w.Header().Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:us-east-1:000000000000:function:f")
-		w.Header().Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(time.Now().Add(r.timeout).UnixMilli(), 10))
+		w.Header().Set("Lambda-Runtime-Invoked-Function-Arn",
+			"arn:aws:lambda:us-east-1:000000000000:function:f")
+		w.Header().Set("Lambda-Runtime-Deadline-Ms",
+			strconv.FormatInt(time.Now().Add(r.timeout).UnixMilli(), 10))
 		_, _ = io.WriteString(w, e)
 	case <-req.Context().Done():
 	}
@@ -160,7 +170,8 @@ func modelOf(agent, transport string, n int, delay int64) *model.Model {
 	}
 	for i := range n {
 		name := fmt.Sprintf("r%03d", i)
-		r := resource.Resource{ID: resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: agent,
+		r := resource.Resource{ID: resource.NewID("std::Null", agent,
+			resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: agent,
 			Attributes: map[string]any{"name": name, "delay_ms": delay}}
 		if i > 0 {
 			r.Requires = []resource.ID{m.Resources[i-1].ID}
@@ -184,15 +195,19 @@ func received(t *testing.T, h *home.Home, agent string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := h.SQS.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &u, MaxNumberOfMessages: 10, VisibilityTimeout: 720})
+	out, err := h.SQS.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &u,
+		MaxNumberOfMessages: 10, VisibilityTimeout: 720})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var e events.SQSEvent
 	for _, m := range out.Messages {
-		e.Records = append(e.Records, events.SQSMessage{MessageId: *m.MessageId, ReceiptHandle: *m.ReceiptHandle, Body: *m.Body,
-			Attributes:     map[string]string{"ApproximateReceiveCount": "1", "SentTimestamp": strconv.FormatInt(time.Now().UnixMilli(), 10)},
-			EventSourceARN: "arn:aws:sqs:us-east-1:000000000000:" + queue.Name(h.Config.Prefix, "prod", agent)})
+		e.Records = append(e.Records, events.SQSMessage{MessageId: *m.MessageId,
+			ReceiptHandle: *m.ReceiptHandle, Body: *m.Body,
+			Attributes: map[string]string{"ApproximateReceiveCount": "1",
+				"SentTimestamp": strconv.FormatInt(time.Now().UnixMilli(), 10)},
+			EventSourceARN: "arn:aws:sqs:us-east-1:000000000000:" +
+				queue.Name(h.Config.Prefix, "prod", agent)})
 	}
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -220,23 +235,28 @@ func TestHandler(t *testing.T) {
 	export(t, h, modelOf("web1", "aws", 30, 0))
 	began := time.Now()
 	f := start(t, stack, "handler")
-	if a := f.invoke(received(t, h, "web1")); a.body != done || !strings.HasSuffix(a.path, "/request-1/response") {
+	if a := f.invoke(received(t, h, "web1")); a.body != done ||
+		!strings.HasSuffix(a.path, "/request-1/response") {
 		t.Errorf("%+v", a)
 	}
 	answered := time.Now()
-	t.Logf("cold: ready after %v, 30 resources deployed and answered after %v", (<-f.ready).Sub(began), answered.Sub(began))
+	t.Logf("cold: ready after %v, 30 resources deployed and answered after %v",
+		(<-f.ready).Sub(began), answered.Sub(began))
 	if n := counts(t, h)[state.StatusDeployed]; n != 30 {
 		t.Errorf("%d were deployed", n)
 	}
-	for _, want := range []string{`"request":"request-1"`, `"environment":"prod"`, `"fence":`, `"Deployed":30`, `"CloudWatchMetrics"`} {
-		hometest.Until(t, "it says "+want, func() bool { return strings.Contains(f.said.String(), want) })
+	for _, want := range []string{`"request":"request-1"`, `"environment":"prod"`, `"fence":`,
+		`"Deployed":30`, `"CloudWatchMetrics"`} {
+		hometest.Until(t, "it says "+want,
+			func() bool { return strings.Contains(f.said.String(), want) })
 	}
 
 	export(t, h, modelOf("web2", "aws", 40, 50))
 	event := received(t, h, "web2")
 	victim := start(t, stack, "handler")
 	victim.events <- event
-	hometest.Until(t, "some are deployed", func() bool { return counts(t, h)[state.StatusDeployed] >= 5 })
+	hometest.Until(t, "some are deployed",
+		func() bool { return counts(t, h)[state.StatusDeployed] >= 5 })
 	if err := victim.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +270,8 @@ func TestHandler(t *testing.T) {
 	if a := next.invoke(event); a.body != done {
 		t.Errorf("%+v", a)
 	}
-	hometest.Until(t, "it says that the lane is busy", func() bool { return strings.Contains(next.said.String(), `"LanesBusy"`) })
+	hometest.Until(t, "it says that the lane is busy",
+		func() bool { return strings.Contains(next.said.String(), `"LanesBusy"`) })
 }
 
 // TestSweep pins that the sweep notifies lanes of what is scheduled, and sends to rest what is not.
@@ -274,7 +295,8 @@ func TestSweep(t *testing.T) {
 	if e := received(t, h, "host1"); !strings.Contains(e, "host1/0") {
 		t.Errorf("it notified nobody: %s", e)
 	}
-	if _, err := h.Engine.RunLane(t.Context(), "prod", "host1/0", time.Now().Add(time.Minute)); err != nil {
+	if _, err := h.Engine.RunLane(t.Context(), "prod", "host1/0",
+		time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if a := f.invoke(`{}`); !strings.HasSuffix(a.path, "/response") {
@@ -287,7 +309,8 @@ func TestSweep(t *testing.T) {
 }
 
 func get(path string) string {
-	return `{"version":"2.0","rawPath":"` + path + `","headers":{"host":"x.lambda-url.us-east-1.on.aws"},"requestContext":{"domainName":"x.lambda-url.us-east-1.on.aws",
+	return `{"version":"2.0","rawPath":"` + path +
+		`","headers":{"host":"x.lambda-url.us-east-1.on.aws"},"requestContext":{"domainName":"x.lambda-url.us-east-1.on.aws",
 		"authorizer":{"iam":{"userArn":"arn:aws:iam::1:user/u"}},"http":{"method":"GET","path":"` + path + `","sourceIp":"203.0.113.1"}}}`
 }
 
@@ -296,12 +319,14 @@ func TestURLs(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)
 	export(t, h, modelOf("host1", "local", 3, 0))
-	for name, paths := range map[string]map[string]int{"api": {"/": 200, "/openapi.json": 200, "/nowhere": 404}, "export": {"/": 200, "/nowhere": 404}} {
+	for name, paths := range map[string]map[string]int{"api": {"/": 200, "/openapi.json": 200,
+		"/nowhere": 404}, "export": {"/": 200, "/nowhere": 404}} {
 		f := start(t, stack, name)
 		for path, want := range paths {
 			var out events.LambdaFunctionURLResponse
 			a := f.invoke(get(path))
-			if err := json.Unmarshal([]byte(a.body), &out); err != nil || out.StatusCode != want || !json.Valid([]byte(out.Body)) {
+			if err := json.Unmarshal([]byte(a.body), &out); err != nil || out.StatusCode != want ||
+				!json.Valid([]byte(out.Body)) {
 				t.Errorf("%s %s: %v: %.500s", name, path, err, a.body)
 			}
 		}
@@ -328,17 +353,21 @@ func TestAgentRun(t *testing.T) {
 	const n = 40
 	export(t, h, modelOf("host1", "local", n, 50))
 	var said hometest.Lines
-	cmd := exec.Command(filepath.Join(bin, "southbound"), "agent", "run", "host1", "--environment", "prod", "--data", t.TempDir(), "--json")
+	cmd := exec.Command(filepath.Join(bin, "southbound"), "agent", "run", "host1", "--environment",
+		"prod", "--data", t.TempDir(), "--json")
 	cmd.Env, cmd.Stderr = environment(stack.Config), &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill() }()
-	hometest.Until(t, "some are deployed", func() bool { return counts(t, h)[state.StatusDeployed] >= 3 })
+	hometest.Until(t, "some are deployed",
+		func() bool { return counts(t, h)[state.StatusDeployed] >= 3 })
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "host1/1"}}); err != nil { // what it waits for comes at once
+	if err := h.Notifier.Notify(t.Context(), "prod",
+		[]state.Notice{{Lane: "host1/1"}}); err != nil {
+		// what it waits for comes at once
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil {
@@ -351,7 +380,8 @@ func TestAgentRun(t *testing.T) {
 	if e := received(t, h, "host1"); !strings.Contains(e, "host1/0") {
 		t.Errorf("it kept its message: %s\n%s", e, said.String())
 	}
-	if !strings.Contains(said.String(), `"agent":"host1"`) || !strings.Contains(said.String(), `"fence":1`) {
+	if !strings.Contains(said.String(), `"agent":"host1"`) ||
+		!strings.Contains(said.String(), `"fence":1`) {
 		t.Errorf("it said:\n%s", said.String())
 	}
 }
@@ -363,7 +393,8 @@ func TestCannotBegin(t *testing.T) {
 		cmd.Env = []string{"AWS_REGION=us-east-1"}
 		var said bytes.Buffer
 		cmd.Stdout = &said
-		if err := cmd.Run(); err == nil || !strings.Contains(said.String(), home.EnvTable) || !json.Valid(said.Bytes()) {
+		if err := cmd.Run(); err == nil || !strings.Contains(said.String(), home.EnvTable) ||
+			!json.Valid(said.Bytes()) {
 			t.Errorf("%s: %v: %s", name, err, said.String())
 		}
 	}

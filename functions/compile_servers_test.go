@@ -204,7 +204,8 @@ end
 // problem at the order, and the function alive for others.
 func TestCompileMemory(t *testing.T) {
 	s := newShop(t, large)
-	f := s.compiler("AWS_LAMBDA_FUNCTION_MEMORY_SIZE=" + compileMemory).within(memoryOf(compileMemory))
+	f := s.compiler("AWS_LAMBDA_FUNCTION_MEMORY_SIZE=" + compileMemory).
+		within(memoryOf(compileMemory))
 	f.timeout = 5 * time.Minute
 	for _, c := range []struct {
 		what string

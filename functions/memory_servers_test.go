@@ -49,12 +49,14 @@ func bridge(t *testing.T, f *bounded) string {
 		mu.Lock()
 		defer mu.Unlock()
 		body, _ := io.ReadAll(r.Body)
-		e := events.LambdaFunctionURLRequest{RawPath: r.URL.EscapedPath(), RawQueryString: r.URL.RawQuery, Headers: map[string]string{},
+		e := events.LambdaFunctionURLRequest{RawPath: r.URL.EscapedPath(),
+			RawQueryString: r.URL.RawQuery, Headers: map[string]string{},
 			Body: base64.StdEncoding.EncodeToString(body), IsBase64Encoded: true}
 		for name := range r.Header {
 			e.Headers[strings.ToLower(name)] = r.Header.Get(name)
 		}
-		e.RequestContext.DomainName, e.RequestContext.HTTP.Method, e.RequestContext.HTTP.SourceIP = r.Host, r.Method, "203.0.113.1"
+		e.RequestContext.DomainName, e.RequestContext.HTTP.Method, e.RequestContext.HTTP.SourceIP = r.Host,
+			r.Method, "203.0.113.1"
 		event, _ := json.Marshal(e)
 		var out events.LambdaFunctionURLResponse
 		if err := json.Unmarshal([]byte(f.call(string(event)).body), &out); err != nil {
@@ -109,14 +111,18 @@ func (r *lambda) within(megabytes int) *bounded {
 		_ = r.cmd.Wait()
 		close(out.ended)
 	}()
-	for dir, file := range map[string]string{"/sys/fs/cgroup/memory": "memory.limit_in_bytes", "/sys/fs/cgroup": "memory.max"} {
+	for dir, file := range map[string]string{"/sys/fs/cgroup/memory": "memory.limit_in_bytes",
+		"/sys/fs/cgroup": "memory.max"} {
 		group := filepath.Join(dir, fmt.Sprintf("southbound-%d", r.cmd.Process.Pid))
-		if _, err := os.Stat(filepath.Join(dir, "cgroup.procs")); err != nil || os.Mkdir(group, 0o755) != nil {
+		if _, err := os.Stat(filepath.Join(dir, "cgroup.procs")); err != nil ||
+			os.Mkdir(group, 0o755) != nil {
 			continue
 		}
 		r.t.Cleanup(func() { _ = os.Remove(group) })
-		if os.WriteFile(filepath.Join(group, file), []byte(strconv.Itoa(megabytes<<20)), 0o600) == nil &&
-			os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(r.cmd.Process.Pid)), 0o600) == nil {
+		if os.WriteFile(filepath.Join(group, file), []byte(strconv.Itoa(megabytes<<20)),
+			0o600) == nil &&
+			os.WriteFile(filepath.Join(group, "cgroup.procs"),
+				[]byte(strconv.Itoa(r.cmd.Process.Pid)), 0o600) == nil {
 			r.t.Logf("in %s with %d MB", group, megabytes)
 			return out
 		}
@@ -138,21 +144,28 @@ func (r *bounded) peak() int {
 func TestManyOnOneAgent(t *testing.T) {
 	const n = 100000
 	stack := hometest.New(t, url, handlers.All())
-	m := &model.Model{Agents: []resource.Agent{{Name: "web1", Transport: "aws", Lanes: 1, Options: map[string]any{"region": "us-east-1"}}}}
+	m := &model.Model{Agents: []resource.Agent{{Name: "web1", Transport: "aws", Lanes: 1,
+		Options: map[string]any{"region": "us-east-1"}}}}
 	for i := range n {
 		name := fmt.Sprintf("resource-%06d", i)
-		m.Resources = append(m.Resources, resource.Resource{ID: resource.NewID("std::Null", "web1", resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "web1",
-			Attributes: map[string]any{"name": name, "value": strings.Repeat("x", 60)}})
+		m.Resources = append(m.Resources,
+			resource.Resource{ID: resource.NewID("std::Null", "web1",
+				resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "web1",
+				Attributes: map[string]any{"name": name, "value": strings.Repeat("x", 60)}})
 	}
 	began := time.Now()
-	exports := start(t, stack, "export", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE="+exportMemory, "SOUTHBOUND_LOG_LEVEL=info").within(memoryOf(exportMemory))
+	exports := start(t, stack, "export", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE="+exportMemory,
+		"SOUTHBOUND_LOG_LEVEL=info").within(memoryOf(exportMemory))
 	exports.timeout = 5 * time.Minute
 	client, err := api.NewClient(api.ClientConfig{URL: bridge(t, exports), Program: "test",
-		Sign: func(context.Context, string, string) (http.RoundTripper, error) { return http.DefaultTransport, nil }})
+		Sign: func(context.Context, string, string) (http.RoundTripper, error) {
+			return http.DefaultTransport, nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := client.Export(t.Context(), "prod", deploy.Export{Model: m}, nil); err != nil || out.Changed != n {
+	if out, err := client.Export(t.Context(), "prod", deploy.Export{Model: m}, nil); err != nil ||
+		out.Changed != n {
 		t.Fatalf("%v: %+v", err, out)
 	}
 	exported := exports.peak()
@@ -162,7 +175,8 @@ func TestManyOnOneAgent(t *testing.T) {
 	}
 
 	h := stack.Open(t, nil)
-	serves := start(t, stack, "handler", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE="+handlerMemory, "SOUTHBOUND_LOG_LEVEL=info").within(memoryOf(handlerMemory))
+	serves := start(t, stack, "handler", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE="+handlerMemory,
+		"SOUTHBOUND_LOG_LEVEL=info").within(memoryOf(handlerMemory))
 	began = time.Now()
 	if err := h.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "web1/0"}}); err != nil {
 		t.Fatal(err)

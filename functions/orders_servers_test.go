@@ -83,7 +83,8 @@ func (s *site) orders() {
 	s.fulfil()
 	s.page(1, "up", "one", "hello")
 	s.counted(2, "two", "", 25)
-	s.command("service", "create", "page", "name=five", "--id", id(5)) // exported by others meanwhile
+	// exported by others meanwhile
+	s.command("service", "create", "page", "name=five", "--id", id(5))
 	s.fulfil()
 	s.counted(4, "four", `, "numbered": true`, 29)
 	if r, err := s.home.Instances.Instance(s.t.Context(), "prod", id(4)); err != nil ||
@@ -124,7 +125,8 @@ func (s *site) orders() {
 // that nobody is called.
 func (s *site) called() {
 	s.t.Helper()
-	s.command("service", "callback", "add", "https://shop.example/x", "--level", "CRITICAL", "--id", id(9))
+	s.command("service", "callback", "add", "https://shop.example/x", "--level", "CRITICAL", "--id",
+		id(9))
 	s.command("service", "update", id(1), "text=called")
 	if waits, err := s.home.Callbacks.Waits(s.t.Context(), "prod"); !waits || err != nil {
 		s.t.Errorf("%v: nothing is to be told", err)
@@ -140,9 +142,10 @@ func (s *site) called() {
 	s.command("service", "callback", "remove", id(9))
 }
 
-// counted counts what an order over HTTP, of the n-th instance, asks of AWS, by functions that have begun, and holds that
-// beside the deploy it is no more than docs/costs.md says. The deploy is what the handler function
-// asks, and what the plan and the export ask; these are counted for other resources like them.
+// counted counts what an order over HTTP, of the n-th instance, asks of AWS, by functions that have
+// begun, and holds that beside the deploy it is no more than docs/costs.md says. The deploy is what
+// the handler function asks, and what the plan and the export ask; these are counted for other
+// resources like them.
 func (s *site) counted(n int, name, more string, limit int) {
 	s.t.Helper()
 	before := s.requests()
@@ -159,10 +162,12 @@ func (s *site) counted(n int, name, more string, limit int) {
 	notices := 1 // of the handler: that resources of an instance were run
 	// Lambda receives and deletes the messages of the compile function.
 	beside := order["api"] + order["compile"] - export + notices + 2*invoked
-	s.t.Logf("an order: %v, in %d invocations for messages; its plan and export %d, beside the deploy %d",
+	s.t.Logf("an order: %v, in %d invocations for messages; its plan and export %d, beside the "+
+		"deploy %d",
 		order, invoked, export, beside)
 	if beside > limit {
-		s.t.Errorf("an order takes %d requests beside the deploy, expected %d at most", beside, limit)
+		s.t.Errorf("an order takes %d requests beside the deploy, expected %d at most", beside,
+			limit)
 	}
 }
 
@@ -190,12 +195,14 @@ func (s *site) export(x deploy.Export) {
 		}},
 		Resources: []resource.Resource{{
 			ID: resource.NewID("aws::s3::Object", "web1",
-				resource.Key{Name: "bucket", Value: s.managed()}, resource.Key{Name: "key", Value: key}),
+				resource.Key{Name: "bucket", Value: s.managed()},
+				resource.Key{Name: "key", Value: key}),
 			Type: "aws::s3::Object", Agent: "web1", Set: key,
 			Attributes: map[string]any{"bucket": s.managed(), "key": key, "content": "x"},
 		}},
 	}
-	if _, err := s.deployer.Engine.Preview(s.t.Context(), "prod", x, deploy.CompareOptions{}); err != nil {
+	if _, err := s.deployer.Engine.Preview(s.t.Context(), "prod", x,
+		deploy.CompareOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 	if _, err := s.deployer.Engine.Export(s.t.Context(), "prod", x); err != nil {
@@ -280,7 +287,8 @@ func (s *site) killed() {
 	s.recorder.mu.Lock()
 	s.recorder.first = nil
 	s.recorder.mu.Unlock()
-	if r, err := s.home.Instances.Instance(s.t.Context(), "prod", id(2)); err != nil || len(r.Tasks) == 0 {
+	if r, err := s.home.Instances.Instance(s.t.Context(), "prod", id(2)); err != nil ||
+		len(r.Tasks) == 0 {
 		s.t.Errorf("%v: it was killed when nothing was left: %+v", err, r.Tasks)
 	}
 	s.running["compile"] = start(s.t, s.stack, "compile", s.environment("compile")...)
@@ -294,7 +302,8 @@ func (s *site) page(n int, state, key, want string) {
 	s.t.Helper()
 	r, err := s.home.Instances.Instance(s.t.Context(), "prod", id(n))
 	if err != nil || r.State != state || len(r.Tasks) > 0 {
-		s.t.Errorf("%v: %s is %s with %v, expected %s: %s", err, key, r.State, r.Tasks, state, r.Problems)
+		s.t.Errorf("%v: %s is %s with %v, expected %s: %s", err, key, r.State, r.Tasks, state,
+			r.Problems)
 	}
 	got := ""
 	out, err := s.home.S3.GetObject(s.t.Context(), &s3.GetObjectInput{

@@ -42,7 +42,8 @@ func buildFrom(t *testing.T, dir string, env ...string) (program string) {
 	if architecture == "" {
 		architecture = runtime.GOARCH
 	}
-	build := exec.CommandContext(t.Context(), "make", "-f", "infra/build/"+architecture+"/Makefile", "build-HandlerFunction", "ARTIFACTS_DIR="+out, "PACK="+dir)
+	build := exec.CommandContext(t.Context(), "make", "-f", "infra/build/"+architecture+"/Makefile",
+		"build-HandlerFunction", "ARTIFACTS_DIR="+out, "PACK="+dir)
 	build.Dir = ".."
 	build.Env = append(append(os.Environ(), "GOWORK=off"), env...)
 	if text, err := build.CombinedOutput(); err != nil {
@@ -57,7 +58,8 @@ func packed(t *testing.T, document string) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
-	if err := w.WriteHeader(&tar.Header{Name: "site.yaml", Mode: 0o600, Size: int64(len(document))}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Name: "site.yaml", Mode: 0o600,
+		Size: int64(len(document))}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Write([]byte(document)); err != nil {
@@ -80,16 +82,22 @@ func TestPack(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)
 	key := "archives/site.tar.gz"
-	document := fmt.Sprintf("southbound: 1\nagents: {api: {transport: http, url: %q}}\ndefaults: {agent: api}\nresources:\n"+
-		"  - {type: acme::Thing, attributes: {name: first, size: 3, labels: [a, b]}}\n", api.URL)
-	if _, err := h.S3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &stack.Config.Bucket, Key: &key, Body: bytes.NewReader(packed(t, document))}); err != nil {
+	document := fmt.Sprintf(
+		"southbound: 1\nagents: {api: {transport: http, url: %q}}\ndefaults: {agent: api}\n"+
+			"resources:\n"+
+			"  - {type: acme::Thing, attributes: {name: first, size: 3, labels: [a, b]}}\n",
+		api.URL)
+	if _, err := h.S3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &stack.Config.Bucket,
+		Key: &key, Body: bytes.NewReader(packed(t, document))}); err != nil {
 		t.Fatal(err)
 	}
 	event := `{"key":"` + key + `","environment":"prod"}`
-	if a := start(t, stack, "export").invoke(event); !strings.Contains(a.body, `unknown type \"acme::Thing\"`) {
+	if a := start(t, stack, "export").invoke(event); !strings.Contains(a.body,
+		`unknown type \"acme::Thing\"`) {
 		t.Errorf("a function without the pack: %s", a.body)
 	}
-	if a := start(t, stack, program, "SOUTHBOUND_FUNCTION=export").invoke(event); !strings.Contains(a.body, `"resources":1,"changed":1,`) {
+	if a := start(t, stack, program, "SOUTHBOUND_FUNCTION=export").invoke(event); !strings.Contains(
+		a.body, `"resources":1,"changed":1,`) {
 		t.Fatalf("export: %+v", a)
 	}
 	// It notified nobody, since a function that could be notified is not deployed here: the sweep
@@ -97,13 +105,15 @@ func TestPack(t *testing.T) {
 	if err := h.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "api/0"}}); err != nil {
 		t.Fatal(err)
 	}
-	if a := start(t, stack, program, "SOUTHBOUND_FUNCTION=handler").invoke(received(t, h, "api")); a.body != done {
+	if a := start(t, stack, program, "SOUTHBOUND_FUNCTION=handler").
+		invoke(received(t, h, "api")); a.body != done {
 		t.Errorf("handler: %+v", a)
 	}
 	if n := counts(t, h)[state.StatusDeployed]; n != 1 {
 		t.Errorf("%d were deployed", n)
 	}
-	if got, err := api.World("/things/"); err != nil || !strings.Contains(got, `"labels":["a","b"]`) || !strings.Contains(got, `"size":3`) {
+	if got, err := api.World("/things/"); err != nil ||
+		!strings.Contains(got, `"labels":["a","b"]`) || !strings.Contains(got, `"size":3`) {
 		t.Errorf("%v: the API has %s", err, got)
 	}
 }

@@ -34,15 +34,17 @@ func TestPackTransport(t *testing.T) {
 	stack := hometest.New(t, url, handlers.All())
 	h := stack.Open(t, nil)
 	secret, password := "/"+stack.Config.Prefix+"/store", keystest.Password
-	if _, err := ssm.NewFromConfig(*stack.Config.AWS).PutParameter(t.Context(), &ssm.PutParameterInput{
-		Name: &secret, Value: &password, Type: types.ParameterTypeSecureString}); err != nil {
+	if _, err := ssm.NewFromConfig(*stack.Config.AWS).PutParameter(t.Context(),
+		&ssm.PutParameterInput{
+			Name: &secret, Value: &password, Type: types.ParameterTypeSecureString}); err != nil {
 		t.Fatal(err)
 	}
 	key, colour := "archives/site.tar.gz", "green"
 	export := func(transport string) answer {
 		document := fmt.Sprintf("southbound: 1\nagents: {store: {transport: %s, address: %q, "+
 			"password: {secret: \"ssm:%s\"}}}\ndefaults: {agent: store}\nresources:\n"+
-			"  - {type: keys::Entry, attributes: {name: colour, value: %s}}\n", transport, store.Address,
+			"  - {type: keys::Entry, attributes: {name: colour, value: %s}}\n", transport,
+			store.Address,
 			secret, colour)
 		if _, err := h.S3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &stack.Config.Bucket,
 			Key: &key, Body: bytes.NewReader(packed(t, document))}); err != nil {
@@ -57,7 +59,8 @@ func TestPackTransport(t *testing.T) {
 	if a := export("keys"); !strings.Contains(a.body, `"resources":1,"changed":1,`) {
 		t.Fatalf("export: %+v", a)
 	}
-	if err := h.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "store/0"}}); err != nil {
+	if err := h.Notifier.Notify(t.Context(), "prod",
+		[]state.Notice{{Lane: "store/0"}}); err != nil {
 		t.Fatal(err)
 	}
 	a := start(t, stack, program, "SOUTHBOUND_FUNCTION=handler").invoke(received(t, h, "store"))
@@ -73,7 +76,8 @@ func TestPackTransport(t *testing.T) {
 		t.Fatalf("export: %+v", a)
 	}
 	var said hometest.Lines
-	cmd := exec.Command(program, "agent", "run", "store", "--environment", "prod", "--data", t.TempDir())
+	cmd := exec.Command(program, "agent", "run", "store", "--environment", "prod", "--data",
+		t.TempDir())
 	cmd.Env, cmd.Stderr = environment(stack.Config), &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

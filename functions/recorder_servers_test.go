@@ -304,7 +304,8 @@ func tagKeys(tags map[string]string) map[string][]string {
 func (r *recorder) s3(who string, req *http.Request, body []byte, status int) {
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
 	all := "arn:aws:s3:::" + bucket
-	action := map[string]string{http.MethodGet: "GetObject", http.MethodHead: "GetObject", http.MethodPut: "PutObject",
+	action := map[string]string{http.MethodGet: "GetObject", http.MethodHead: "GetObject",
+		http.MethodPut:    "PutObject",
 		http.MethodDelete: "DeleteObject"}[req.Method]
 	switch {
 	case key == "" && req.URL.Query().Has("delete"):
@@ -337,7 +338,8 @@ func (r *recorder) lambda(who string, req *http.Request, body, got []byte) {
 	_ = json.Unmarshal(body, &in) // most have none
 	_ = json.Unmarshal(got, &out)
 	uuid := path.Base(req.URL.Path)
-	action := map[string]string{http.MethodGet: "Get", http.MethodPut: "Update", http.MethodDelete: "Delete"}[req.Method]
+	action := map[string]string{http.MethodGet: "Get", http.MethodPut: "Update",
+		http.MethodDelete: "Delete"}[req.Method]
 	r.mu.Lock()
 	if req.Method == http.MethodPost {
 		r.mappings[out.UUID] = arn("lambda", "function:"+in.FunctionName)

@@ -29,13 +29,15 @@ func reasons() map[string]string {
 	for _, r := range []struct{ sid, actions, why string }{
 		{"WriteItsLog", "logs:CreateLogStream logs:PutLogEvents",
 			"Lambda writes what the function says, with its role"},
-		{"UseTheKeyThroughServices", "kms:Decrypt kms:DescribeKey kms:Encrypt kms:GenerateDataKey " +
-			"kms:ReEncryptFrom kms:ReEncryptTo",
+		{"UseTheKeyThroughServices",
+			"kms:Decrypt kms:DescribeKey kms:Encrypt kms:GenerateDataKey kms:ReEncryptFrom " +
+				"kms:ReEncryptTo",
 			"DynamoDB, S3 and SQS ask KMS, in the name of who asks them"},
 		{"HandlerRole/ServeAgents",
 			"sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes",
 			"Lambda polls queues, and removes what was served, with the function's role"},
-		{"CompileRole/RingCompiles", "sqs:SendMessage", "when there is no time for all that is left"},
+		{"CompileRole/RingCompiles", "sqs:SendMessage",
+			"when there is no time for all that is left"},
 		{"CompileRole/TakeOrders",
 			"sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes", "the same"},
 		{"LogRole/TakeFromItsQueue",
@@ -110,7 +112,8 @@ func (s *site) write(version int) {
 	add("- {type: exec::Run, agent: near, attributes: {name: noise, command: [echo, %s]}}",
 		noise(fmt.Sprint(version), 20<<10))
 	add(
-		"- {type: 'aws::s3::Object', agent: web1, attributes: {bucket: %s, key: page, content: %s}}",
+		"- {type: 'aws::s3::Object', agent: web1, attributes: {bucket: %s, key: page, "+
+			"content: %s}}",
 		s.managed(),
 		noise(fmt.Sprint(version), 20<<10),
 	)

@@ -35,7 +35,8 @@ func names(c *home.Config, logMapping, compiles string) map[string]string {
 		"TableArn": arn("dynamodb", "table/"+c.Table), "BucketArn": "arn:aws:s3:::" + c.Bucket,
 		"LogQueueArn":     arn("sqs", c.Table+"-log"),
 		"CompileQueueArn": arn("sqs", c.Table+"-compile.fifo"), "KeyArn": arn("kms", "key/1"),
-		"HandlerPolicy": "", "ExportPolicy": "", "LogFunctionMessages": logMapping, "CompileFunctionMessages": compiles}
+		"HandlerPolicy": "", "ExportPolicy": "", "LogFunctionMessages": logMapping,
+		"CompileFunctionMessages": compiles}
 	for _, f := range functions {
 		out[f.logs] = arn("logs", "log-group:"+f.name+":*")
 		out[f.resource+".Arn"] = arn("lambda", "function:"+c.Prefix+"-"+f.name)
@@ -72,7 +73,8 @@ func (r *resolver) value(v any) any {
 		return out
 	case node:
 		if sub, ok := v["Fn::Sub"].(string); ok {
-			return reference.ReplaceAllStringFunc(sub, func(s string) string { return r.name(s[2 : len(s)-1]) })
+			return reference.ReplaceAllStringFunc(sub,
+				func(s string) string { return r.name(s[2 : len(s)-1]) })
 		}
 		if at, ok := v["Fn::GetAtt"].([]any); ok {
 			return r.name(fmt.Sprint(at[0], ".", at[1]))

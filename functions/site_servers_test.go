@@ -99,8 +99,10 @@ func (s *site) resources() {
 	for _, f := range []string{"handler", "log", "compile"} {
 		if _, err := calls.CreateFunction(s.t.Context(), &awslambda.CreateFunctionInput{
 			FunctionName: aws.String(c.Prefix + "-" + f), Runtime: types.RuntimeProvidedal2023,
-			Handler: aws.String("bootstrap"), Role: aws.String("arn:aws:iam::" + account + ":role/x"),
-			Code: &types.FunctionCode{ZipFile: append([]byte("PK\x05\x06"), make([]byte, 18)...)},
+			Handler: aws.String("bootstrap"),
+			Role:    aws.String("arn:aws:iam::" + account + ":role/x"),
+			Code: &types.FunctionCode{ZipFile: append([]byte("PK\x05\x06"),
+				make([]byte, 18)...)},
 		}); err != nil {
 			s.t.Fatal(err)
 		}
@@ -125,7 +127,8 @@ func (s *site) mapping(calls *awslambda.Client, function, queue string) string {
 	name := s.stack.Config.Prefix + "-" + function
 	made, err := calls.CreateEventSourceMapping(s.t.Context(),
 		&awslambda.CreateEventSourceMappingInput{
-			FunctionName: &name, Enabled: aws.Bool(false), EventSourceArn: aws.String(arn("sqs", queue)),
+			FunctionName: &name, Enabled: aws.Bool(false),
+			EventSourceArn: aws.String(arn("sqs", queue)),
 		})
 	if err != nil {
 		s.t.Fatal(err)

@@ -98,7 +98,8 @@ func TestLeastPrivilege(t *testing.T) {
 			if strings.Contains(a, "*") {
 				t.Errorf("%s allows %s", sid, a)
 			}
-			if a == "dynamodb:Scan" || strings.Contains(a, "Lifecycle") || strings.HasSuffix(a, "Acl") {
+			if a == "dynamodb:Scan" || strings.Contains(a, "Lifecycle") ||
+				strings.HasSuffix(a, "Acl") {
 				t.Errorf("%s allows %s, which nothing needs", sid, a)
 			}
 		}
@@ -109,7 +110,8 @@ func TestLeastPrivilege(t *testing.T) {
 			if r != "*" {
 				return
 			}
-			if !slices.Equal(actions, []string{"lambda:CreateEventSourceMapping"}) || at(s.body, "Condition", "ArnEquals", "lambda:FunctionArn") == nil {
+			if !slices.Equal(actions, []string{"lambda:CreateEventSourceMapping"}) ||
+				at(s.body, "Condition", "ArnEquals", "lambda:FunctionArn") == nil {
 				t.Errorf("%s allows %v on everything", sid, actions)
 			}
 		})
@@ -126,7 +128,10 @@ func TestProvisionerIsBounded(t *testing.T) {
 			switch {
 			case a == "sqs:PurgeQueue":
 				t.Errorf("%s allows %s", sid, a)
-			case a == "sqs:DeleteQueue" && (s.where != "ApiRole" || at(s.body, "Condition", "StringEquals", "aws:ResourceTag/southbound:prefix") == nil):
+			case a == "sqs:DeleteQueue" &&
+				(s.where != "ApiRole" ||
+					at(s.body, "Condition", "StringEquals", "aws:ResourceTag/southbound:prefix") ==
+						nil):
 				t.Errorf("%s allows %s of any queue", sid, a)
 			case a == "sqs:CreateQueue" || a == "sqs:TagQueue":
 				texts(s.body["Resource"], func(r string) {
@@ -134,7 +139,8 @@ func TestProvisionerIsBounded(t *testing.T) {
 						t.Errorf("%s allows %s on %s", sid, a, r)
 					}
 				})
-			case strings.HasSuffix(a, "EventSourceMapping") && at(s.body, "Condition", "ArnEquals", "lambda:FunctionArn") == nil:
+			case strings.HasSuffix(a, "EventSourceMapping") &&
+				at(s.body, "Condition", "ArnEquals", "lambda:FunctionArn") == nil:
 				t.Errorf("%s allows %s for any function", sid, a)
 			}
 		}
@@ -153,8 +159,10 @@ func TestCallers(t *testing.T) {
 			}
 		}
 	}
-	if at(got["lambda:InvokeFunctionUrl"], "StringEquals", "lambda:FunctionUrlAuthType") != "AWS_IAM" ||
-		at(got["lambda:InvokeFunction"], "Bool", "lambda:InvokedViaFunctionUrl") != true || len(got) != 2 {
+	if at(got["lambda:InvokeFunctionUrl"], "StringEquals", "lambda:FunctionUrlAuthType") !=
+		"AWS_IAM" ||
+		at(got["lambda:InvokeFunction"], "Bool", "lambda:InvokedViaFunctionUrl") != true ||
+		len(got) != 2 {
 		t.Errorf("callers have %v", got)
 	}
 }
@@ -205,11 +213,16 @@ func TestLogRole(t *testing.T) {
 				})
 			case a == "dynamodb:PutItem" || a == "dynamodb:BatchWriteItem":
 				writes++
-				keys := list(at(s.body, "Condition", "ForAllValues:StringLike", "dynamodb:LeadingKeys"))
-				if len(keys) == 0 || slices.ContainsFunc(keys, func(k string) bool { return strings.IndexByte("CGHIPT", k[0]) < 0 }) {
+				keys := list(at(s.body, "Condition", "ForAllValues:StringLike",
+					"dynamodb:LeadingKeys"))
+				if len(keys) == 0 ||
+					slices.ContainsFunc(keys,
+						func(k string) bool { return strings.IndexByte("CGHIPT", k[0]) < 0 }) {
 					t.Errorf("it may write items with the keys %v", keys)
 				}
-			case strings.HasPrefix(a, "dynamodb:") && !slices.Contains([]string{"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"}, a):
+			case strings.HasPrefix(a, "dynamodb:") &&
+				!slices.Contains([]string{"dynamodb:BatchGetItem", "dynamodb:GetItem",
+					"dynamodb:Query"}, a):
 				t.Errorf("it may %s", a)
 			}
 		}

@@ -27,7 +27,8 @@ func TestFunctions(t *testing.T) {
 			return
 		}
 		seen = append(seen, name)
-		for key, want := range map[string]any{"Runtime": "provided.al2023", "Handler": "bootstrap", "CodeUri": "."} {
+		for key, want := range map[string]any{"Runtime": "provided.al2023", "Handler": "bootstrap",
+			"CodeUri": "."} {
 			if got := property(all, r, key); got != want {
 				t.Errorf("%s: %s is %v, want %v", name, key, got, want)
 			}
@@ -40,10 +41,12 @@ func TestFunctions(t *testing.T) {
 		}
 		group := at(property(all, r, "LoggingConfig", "LogGroup"), "Ref")
 		if at(all["template.yaml"].body, "Resources", str(group), "Type") != "AWS::Logs::LogGroup" {
-			t.Errorf("%s: its log group is %v, not one of the stack: it would never expire", name, group)
+			t.Errorf("%s: its log group is %v, not one of the stack: it would never expire", name,
+				group)
 		}
 		role := strings.TrimSuffix(name, "Function") + "Role"
-		if got, _ := property(all, r, "Role").(node)["Fn::GetAtt"].([]any); !slices.Equal(got, []any{"Access", "Outputs." + role}) {
+		if got, _ := property(all, r, "Role").(node)["Fn::GetAtt"].([]any); !slices.Equal(got,
+			[]any{"Access", "Outputs." + role}) {
 			t.Errorf("%s has the role %v, want its own, %s", name, got, role)
 		}
 		if property(all, r, "Policies") != nil {
@@ -54,13 +57,16 @@ func TestFunctions(t *testing.T) {
 		}
 		loop := property(all, r, "RecursiveLoop")
 		if want := map[bool]any{true: "Allow"}[wakesItself(name)]; loop != want {
-			t.Errorf("%s: RecursiveLoop is %v, want %v: a chain through queues ends after 16 hops otherwise", name, loop, want)
+			t.Errorf("%s: RecursiveLoop is %v, want %v: a chain through queues ends after 16 "+
+				"hops otherwise", name, loop, want)
 		}
 		if property(all, r, "FunctionName") != nil && name != "HandlerFunction" {
-			t.Errorf("%s has a name of its own: two stacks in an account, or a replacement, would fail", name)
+			t.Errorf("%s has a name of its own: two stacks in an account, or a replacement, "+
+				"would fail", name)
 		}
 	})
-	if want := []string{"ApiFunction", "CompileFunction", "ExportFunction", "HandlerFunction", "LogFunction", "SweepFunction"}; !slices.Equal(seen, want) {
+	if want := []string{"ApiFunction", "CompileFunction", "ExportFunction", "HandlerFunction",
+		"LogFunction", "SweepFunction"}; !slices.Equal(seen, want) {
 		t.Errorf("functions are %v, want %v", seen, want)
 	}
 }
@@ -84,8 +90,10 @@ func TestSchedulesAreNotNamed(t *testing.T) {
 				continue
 			}
 			seen++
-			if at(events[id], "Properties", "OmitName") != true || at(events[id], "Properties", "Name") != nil {
-				t.Errorf("the schedule %s of %s has a name that a second stack in the account has, too", id, name)
+			if at(events[id], "Properties", "OmitName") != true ||
+				at(events[id], "Properties", "Name") != nil {
+				t.Errorf("the schedule %s of %s has a name that a second stack in the account "+
+					"has, too", id, name)
 			}
 		}
 	})
@@ -103,15 +111,19 @@ func TestVisibility(t *testing.T) {
 	handler, _ := list["HandlerFunction"].(node)
 	timeout := time.Duration(integer(property(all, handler, "Timeout"))) * time.Second
 	if timeout != provision.DefaultTimeout {
-		t.Errorf("the handler function may take %v, the provisioner hides messages for %v times six", timeout, provision.DefaultTimeout)
+		t.Errorf("the handler function may take %v, the provisioner hides messages for %v "+
+			"times six", timeout, provision.DefaultTimeout)
 	}
 	if timeout < 60*time.Second || timeout > 120*time.Second {
-		t.Errorf("the handler function may take %v: after a crash its agent waits six times as long", timeout)
+		t.Errorf("the handler function may take %v: after a crash its agent waits six "+
+			"times as long", timeout)
 	}
 	for _, name := range []string{"ApiFunction", "ExportFunction"} { // dryrun, plan --read
 		f, _ := list[name].(node)
-		if waits := time.Duration(integer(property(all, f, "Timeout"))) * time.Second; waits < timeout+20*time.Second {
-			t.Errorf("%s waits for a comparison of the handler function for %v, which may take %v", name, waits, timeout)
+		if waits := time.Duration(integer(property(all, f, "Timeout"))) * time.Second; waits <
+			timeout+20*time.Second {
+			t.Errorf("%s waits for a comparison of the handler function for %v, which may take %v",
+				name, waits, timeout)
 		}
 	}
 	mappings := 0
@@ -136,13 +148,15 @@ func TestVisibility(t *testing.T) {
 			timeout = at(all["template.yaml"].body, "Parameters", name, "MaxValue")
 		}
 		want := 6 * integer(timeout)
-		if at(list[str(queue[0])], "Properties", "FifoQueue") == true { // a crash stops a whole group as long
+		if at(list[str(queue[0])], "Properties", "FifoQueue") == true {
+			// a crash stops a whole group as long
 			want = integer(timeout) + 1
 		}
 		if want <= 1 || hidden < want || hidden > 2*want {
 			t.Errorf("%s: messages are hidden for %d s, want %d", name, hidden, want)
 		}
-		if got, _ := at(r, "Properties", "FunctionResponseTypes").([]any); !slices.Equal(got, []any{"ReportBatchItemFailures"}) {
+		if got, _ := at(r, "Properties", "FunctionResponseTypes").([]any); !slices.Equal(got,
+			[]any{"ReportBatchItemFailures"}) {
 			t.Errorf("%s: one bad message fails its whole batch", name)
 		}
 	})
@@ -161,7 +175,8 @@ func TestNothingIsLeftToBeNamed(t *testing.T) {
 		var look func(v any)
 		known := func(name string) {
 			refers++
-			if at(body, "Resources", name) == nil && at(body, "Parameters", name) == nil && !strings.HasPrefix(name, "AWS::") {
+			if at(body, "Resources", name) == nil && at(body, "Parameters", name) == nil &&
+				!strings.HasPrefix(name, "AWS::") {
 				t.Errorf("%s refers to %s", file, name)
 			}
 		}
@@ -197,10 +212,12 @@ func TestStateful(t *testing.T) {
 	t.Parallel()
 	kept := []string{"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key"}
 	resources(t, func(file, name, kind string, r node) {
-		if slices.Contains(kept, kind) && (r["DeletionPolicy"] != "Retain" || r["UpdateReplacePolicy"] != "Retain") {
+		if slices.Contains(kept, kind) &&
+			(r["DeletionPolicy"] != "Retain" || r["UpdateReplacePolicy"] != "Retain") {
 			t.Errorf("%s: %s is not retained", file, name)
 		}
-		for _, key := range []string{"TableName", "BucketName", "QueueName", "RoleName", "ManagedPolicyName", "LogGroupName"} {
+		for _, key := range []string{"TableName", "BucketName", "QueueName", "RoleName",
+			"ManagedPolicyName", "LogGroupName"} {
 			if at(r, "Properties", key) != nil {
 				t.Errorf("%s: %s has a name of its own", file, name)
 			}
@@ -213,7 +230,8 @@ func TestStateful(t *testing.T) {
 		case "AWS::SQS::Queue":
 			queue(t, name, r)
 		case "AWS::Logs::LogGroup":
-			if at(r, "Properties", "RetentionInDays") == nil || at(r, "Properties", "KmsKeyId") == nil {
+			if at(r, "Properties", "RetentionInDays") == nil ||
+				at(r, "Properties", "KmsKeyId") == nil {
 				t.Errorf("%s: %s keeps lines forever, or without the stack's key", file, name)
 			}
 		case "AWS::KMS::Key":
@@ -244,7 +262,8 @@ func table(t *testing.T, r node) {
 func bucket(t *testing.T, r node) {
 	t.Helper()
 	p := at(r, "Properties")
-	for _, key := range []string{"BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"} {
+	for _, key := range []string{"BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls",
+		"RestrictPublicBuckets"} {
 		if at(p, "PublicAccessBlockConfiguration", key) != true {
 			t.Errorf("the bucket may be public: %s", key)
 		}
@@ -254,13 +273,16 @@ func bucket(t *testing.T, r node) {
 	}
 	rules, _ := at(p, "LifecycleConfiguration", "Rules").([]any)
 	for _, rule := range rules {
-		for _, key := range []string{"ExpirationInDays", "ExpirationDate", "Transitions", "Transition"} {
+		for _, key := range []string{"ExpirationInDays", "ExpirationDate", "Transitions",
+			"Transition"} {
 			if at(rule, key) != nil && at(rule, "Prefix") != "archives/" {
 				t.Errorf("rule %v: %s would take what the state names", at(rule, "Id"), key)
 			}
 		}
-		if days := at(rule, "NoncurrentVersionExpiration", "NoncurrentDays"); days != nil && integer(days) <= 35 {
-			t.Errorf("what was deleted goes after %v days, but the table can be restored to 35 days ago", days)
+		if days := at(rule, "NoncurrentVersionExpiration", "NoncurrentDays"); days != nil &&
+			integer(days) <= 35 {
+			t.Errorf("what was deleted goes after %v days, but the table can be restored to 35 "+
+				"days ago", days)
 		}
 	}
 }
@@ -271,8 +293,11 @@ func queue(t *testing.T, name string, r node) {
 	if at(p, "SqsManagedSseEnabled") == nil || at(p, "KmsMasterKeyId") == nil {
 		t.Errorf("queue %s is not encrypted", name)
 	}
-	if name == "DeadLetters" && (at(p, "FifoQueue") != true || at(p, "RedriveAllowPolicy", "redrivePermission") != "allowAll") {
-		t.Error("queues of agents are FIFO and there are more than ten: their dead letters need a FIFO queue that allows all")
+	if name == "DeadLetters" &&
+		(at(p, "FifoQueue") != true ||
+			at(p, "RedriveAllowPolicy", "redrivePermission") != "allowAll") {
+		t.Error("queues of agents are FIFO and there are more than ten: their dead letters need " +
+			"a FIFO queue that allows all")
 	}
 	if strings.HasSuffix(name, "DeadLetters") {
 		if integer(at(p, "MessageRetentionPeriod")) < 1209600 {
@@ -297,16 +322,19 @@ func TestEnvironment(t *testing.T) {
 	add(at(all["template.yaml"].body, "Globals", "Function", "Environment", "Variables"))
 	resources(t, func(_, name, kind string, r node) {
 		add(at(r, "Properties", "Environment", "Variables"))
-		if at(r, "Properties", "Environment", "Variables", "SOUTHBOUND_EXPORT_URL") != nil && name != "ApiFunction" {
+		if at(r, "Properties", "Environment", "Variables", "SOUTHBOUND_EXPORT_URL") != nil &&
+			name != "ApiFunction" {
 			t.Errorf("%s is told where exports go: only the API tells it to others", name)
 		}
 	})
 	read := map[string]bool{}
 	variable := regexp.MustCompile(`"(SOUTHBOUND_[A-Z_]+)"`)
-	for _, m := range variable.FindAllStringSubmatch(code(t, "../functions", "../shared/aws/home"), -1) {
+	for _, m := range variable.FindAllStringSubmatch(code(t, "../functions", "../shared/aws/home"),
+		-1) {
 		read[m[1]] = true
 	}
-	delete(read, "SOUTHBOUND_PROGRAMS") // where a layer puts them is known; only tests have another place
+	// where a layer puts them is known; only tests have another place
+	delete(read, "SOUTHBOUND_PROGRAMS")
 	if got, want := sorted(set), sorted(read); !slices.Equal(got, want) {
 		t.Errorf("the template sets %v, the functions read %v", got, want)
 	}
@@ -318,7 +346,8 @@ func code(t *testing.T, dirs ...string) string {
 	var all strings.Builder
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") ||
+				strings.HasSuffix(path, "_test.go") {
 				return err
 			}
 			text, err := os.ReadFile(path)
@@ -345,8 +374,10 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s has no default", name)
 		}
 	}
-	for name, off := range map[string]string{"Alarms": "false", "Dashboard": "false", "EncryptionKey": ""} {
-		if !strings.Contains(str(at(params[name], "Description")), "$") || at(params[name], "Default") != off {
+	for name, off := range map[string]string{"Alarms": "false", "Dashboard": "false",
+		"EncryptionKey": ""} {
+		if !strings.Contains(str(at(params[name], "Description")), "$") ||
+			at(params[name], "Default") != off {
 			t.Errorf("%s costs money without saying how much, or is on by itself", name)
 		}
 	}
@@ -367,14 +398,16 @@ func TestAlarms(t *testing.T) {
 		}
 		metric := str(at(r, "Properties", "MetricName"))
 		got = append(got, metric)
-		if at(r, "Properties", "Namespace") == emf.Namespace && !strings.Contains(program, `"`+metric+`", emf.`) {
+		if at(r, "Properties", "Namespace") == emf.Namespace &&
+			!strings.Contains(program, `"`+metric+`", emf.`) {
 			t.Errorf("%s looks at %s, which no function measures", name, metric)
 		}
 		if r["Condition"] != "Alarms" {
 			t.Errorf("%s is there although nobody asked for it", name)
 		}
 	})
-	for _, want := range []string{"ApproximateNumberOfMessagesVisible", "OldestReadyAge", "OutboxAge", "Unserved", "Throttles", "Errors"} {
+	for _, want := range []string{"ApproximateNumberOfMessagesVisible", "OldestReadyAge",
+		"OutboxAge", "Unserved", "Throttles", "Errors"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no alarm looks at %s", want)
 		}

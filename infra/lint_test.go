@@ -28,7 +28,8 @@ func TestLint(t *testing.T) {
 	for _, name := range nested {
 		files = append(files, filepath.Join("infra", name))
 	}
-	for _, command := range [][]string{{tools.SAM, "validate", "--lint", "--region", "us-east-1"}, append([]string{tools.Lint}, files...)} {
+	for _, command := range [][]string{{tools.SAM, "validate", "--lint", "--region", "us-east-1"},
+		append([]string{tools.Lint}, files...)} {
 		cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 		cmd.Dir, cmd.Env = "..", tools.Environment()
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -40,7 +41,8 @@ func TestLint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(text), "ignore_checks") || strings.Contains(string(text), "cfn-lint:") {
+		if strings.Contains(string(text), "ignore_checks") ||
+			strings.Contains(string(text), "cfn-lint:") {
 			t.Errorf("%s tells a linter to look away", file)
 		}
 	}

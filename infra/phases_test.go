@@ -29,8 +29,10 @@ func TestPatternsOfPhasesNameTests(t *testing.T) {
 	if patterns == "" || list == nil {
 		t.Fatal("test.sh has no such patterns, or no packages for them")
 	}
-	tests, texts := named(t, append(strings.Fields(string(list[1])), "./shared/provider/providertest", "./localstack/server"))
-	for _, pattern := range regexp.MustCompile(`\|(?:[^()|]|\([^)]*\))+|^[^|]+`).FindAllString(patterns, -1) {
+	tests, texts := named(t, append(strings.Fields(string(list[1])),
+		"./shared/provider/providertest", "./localstack/server"))
+	for _, pattern := range regexp.MustCompile(`\|(?:[^()|]|\([^)]*\))+|^[^|]+`).
+		FindAllString(patterns, -1) {
 		test, within, _ := strings.Cut(strings.TrimPrefix(pattern, "|"), "/")
 		if !matches(test, tests) {
 			t.Errorf("no test is called %s, in %s", test, list[1])
@@ -64,7 +66,8 @@ func named(t *testing.T, packages []string) (tests, texts map[string]bool) {
 			t.Fatalf("%s has no files: %v", p, err)
 		}
 		for _, path := range files {
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil,
+				parser.SkipObjectResolution)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,8 @@ func TestInstall(t *testing.T) {
 	dir := t.TempDir()
 	runMake := func(target string) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "make", "-C", "..", target, "DESTDIR="+dir, "PREFIX=/opt/sb", "BIN="+filepath.Join(dir, "built"))
+		cmd := exec.CommandContext(t.Context(), "make", "-C", "..", target, "DESTDIR="+dir,
+			"PREFIX=/opt/sb", "BIN="+filepath.Join(dir, "built"))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", target, err, out)
 		}
@@ -22,13 +23,17 @@ func TestInstall(t *testing.T) {
 	runMake("install")
 	unit := filepath.Join(dir, "opt/sb/lib/systemd/system/southbound.service")
 	text, err := os.ReadFile(unit)
-	if err != nil || !strings.Contains(string(text), "ExecStart=/opt/sb/bin/southbound run --listen 127.0.0.1:") {
+	if err != nil ||
+		!strings.Contains(string(text),
+			"ExecStart=/opt/sb/bin/southbound run --listen 127.0.0.1:") {
 		t.Errorf("%v\n%s", err, text)
 	}
-	if out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "opt/sb/bin/southbound"), "--version").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "opt/sb/bin/southbound"),
+		"--version").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if info, err := os.Stat(filepath.Join(dir, "opt/sb/share/bash-completion/completions/southbound")); err != nil || info.Size() == 0 {
+	if info, err := os.Stat(filepath.Join(dir,
+		"opt/sb/share/bash-completion/completions/southbound")); err != nil || info.Size() == 0 {
 		t.Error(err)
 	}
 	runMake("uninstall")

@@ -54,7 +54,8 @@ func TestTranslated(t *testing.T) {
 			kind, properties := str(at(r, "Type")), at(r, "Properties")
 			kinds[kind]++
 			for _, problem := range notUnique(list, kind, properties) {
-				t.Errorf("%s: %s: %s: a second stack in the account has the same", file, name, problem)
+				t.Errorf("%s: %s: %s: a second stack in the account has the same", file, name,
+					problem)
 			}
 			switch kind {
 			case "AWS::Lambda::Function":
@@ -68,8 +69,10 @@ func TestTranslated(t *testing.T) {
 			}
 		}
 	}
-	for kind, want := range map[string]int{"AWS::Lambda::Function": 6, "AWS::Lambda::Url": 2, "AWS::Lambda::EventSourceMapping": 2,
-		"AWS::Scheduler::Schedule": 1, "AWS::CloudFormation::Stack": 2, "AWS::DynamoDB::Table": 1, "AWS::S3::Bucket": 1} {
+	for kind, want := range map[string]int{"AWS::Lambda::Function": 6, "AWS::Lambda::Url": 2,
+		"AWS::Lambda::EventSourceMapping": 2,
+		"AWS::Scheduler::Schedule":        1, "AWS::CloudFormation::Stack": 2,
+		"AWS::DynamoDB::Table": 1, "AWS::S3::Bucket": 1} {
 		if kinds[kind] != want {
 			t.Errorf("%d of %s, want %d: %v", kinds[kind], kind, want, kinds)
 		}
@@ -85,7 +88,8 @@ func notUnique(list node, kind string, properties any) []string {
 	all, _ := properties.(node)
 	for _, key := range sorted(all) {
 		switch {
-		case !nameProperty.MatchString(key), key == "PolicyName" && kind == "AWS::IAM::Policy": // the latter is within its role
+		case !nameProperty.MatchString(key), key == "PolicyName" && kind == "AWS::IAM::Policy":
+			// the latter is within its role
 		case kind == "AWS::CloudWatch::Alarm" && key == "MetricName":
 		case at(list, str(at(all[key], "Ref"))) != nil: // another resource of the stack
 		case !ofTheStack(all[key]):
@@ -99,7 +103,9 @@ func notUnique(list node, kind string, properties any) []string {
 func ofTheStack(v any) bool {
 	is := false
 	texts(v, func(text string) {
-		is = is || strings.Contains(text, "AWS::StackId") || strings.Contains(text, "AWS::StackName") || text == "Prefix" || strings.Contains(text, "${Stack}")
+		is = is || strings.Contains(text, "AWS::StackId") ||
+			strings.Contains(text, "AWS::StackName") || text == "Prefix" ||
+			strings.Contains(text, "${Stack}")
 	})
 	return is
 }
@@ -108,16 +114,19 @@ func ofTheStack(v any) bool {
 func translatedFunction(t *testing.T, list node, name string, properties any) {
 	t.Helper()
 	role := strings.TrimSuffix(name, "Function") + "Role"
-	if got, _ := at(properties, "Role", "Fn::GetAtt").([]any); !slices.Equal(got, []any{"Access", "Outputs." + role}) {
+	if got, _ := at(properties, "Role", "Fn::GetAtt").([]any); !slices.Equal(got,
+		[]any{"Access", "Outputs." + role}) {
 		t.Errorf("%s has the role %v, want %s", name, at(properties, "Role"), role)
 	}
-	if at(properties, "Runtime") != "provided.al2023" || at(properties, "KmsKeyArn") == nil || at(properties, "LoggingConfig", "LogFormat") != "JSON" {
+	if at(properties, "Runtime") != "provided.al2023" || at(properties, "KmsKeyArn") == nil ||
+		at(properties, "LoggingConfig", "LogFormat") != "JSON" {
 		t.Errorf("%s lacks what all functions have: %v", name, properties)
 	}
 	if got, want := at(properties, "RecursiveLoop") == "Allow", wakesItself(name); got != want {
 		t.Errorf("%s: RecursiveLoop is %v", name, at(properties, "RecursiveLoop"))
 	}
-	if group := str(at(properties, "LoggingConfig", "LogGroup", "Ref")); at(list[group], "Type") != "AWS::Logs::LogGroup" {
+	if group := str(at(properties, "LoggingConfig", "LogGroup", "Ref")); at(list[group],
+		"Type") != "AWS::Logs::LogGroup" {
 		t.Errorf("%s logs to %q", name, group)
 	}
 }

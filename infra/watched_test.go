@@ -37,7 +37,8 @@ func TestWhatIsNotWatchedStartsNothing(t *testing.T) {
 	seen := 0
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Split(strings.TrimSpace(line), "\t")
-		if len(fields) != 3 || !strings.HasPrefix(fields[0], "southbound/") || strings.HasSuffix(fields[0], ".test") {
+		if len(fields) != 3 || !strings.HasPrefix(fields[0], "southbound/") ||
+			strings.HasSuffix(fields[0], ".test") {
 			continue
 		}
 		for name := range strings.FieldsSeq(fields[2]) {

@@ -43,24 +43,30 @@ func TestFunction(t *testing.T) {
 
 	api := dynamodb.NewFromConfig(c)
 	objects := s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = true })
-	store, err := logs.New(logs.Config{API: api, Table: name, Objects: bucket.NewLogObjects(objects, name)})
+	store, err := logs.New(logs.Config{API: api, Table: name, Objects: bucket.NewLogObjects(objects,
+		name)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, err := dynamo.New(dynamo.Config{API: api, Table: name, Objects: bucket.NewObjects(objects, name), Log: store})
+	records, err := dynamo.New(dynamo.Config{API: api, Table: name,
+		Objects: bucket.NewObjects(objects, name), Log: store})
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	lease, err := records.Acquire(t.Context(), "prod", "web1/0", "worker#1", now, now.Add(time.Hour))
+	lease, err := records.Acquire(t.Context(), "prod", "web1/0", "worker#1", now,
+		now.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var actions []state.Action
 	for n := range 100 { // enough for an object
-		actions = append(actions, state.Action{ID: fmt.Sprintf("%012x%020x", now.UnixMilli(), n), Resource: "std::Null[web1,name=x]", Finished: now.UTC(), Reason: fmt.Sprint(n * n * n)})
+		actions = append(actions, state.Action{ID: fmt.Sprintf("%012x%020x", now.UnixMilli(), n),
+			Resource: "std::Null[web1,name=x]", Finished: now.UTC(), Reason: fmt.Sprint(n * n * n)})
 	}
-	if _, err := records.Commit(t.Context(), "prod", state.Commit{Guard: state.Guard{Key: "web1/0", Fence: lease.Fence}, Actions: actions}); err != nil {
+	if _, err := records.Commit(t.Context(), "prod",
+		state.Commit{Guard: state.Guard{Key: "web1/0", Fence: lease.Fence},
+			Actions: actions}); err != nil {
 		t.Fatal(err)
 	}
 	notifier := &logs.Notifier{API: sqs.NewFromConfig(c), URL: url}
@@ -76,7 +82,8 @@ func TestFunction(t *testing.T) {
 		}
 		empty = u.Empty()
 	}
-	got, err := store.Actions(t.Context(), "prod", state.ActionQuery{Resource: actions[0].Resource}, time.Time{})
+	got, err := store.Actions(t.Context(), "prod", state.ActionQuery{Resource: actions[0].Resource},
+		time.Time{})
 	if err != nil || len(got) != len(actions) {
 		t.Errorf("%v: %d actions in the log, want %d", err, len(got), len(actions))
 	}
@@ -86,26 +93,37 @@ func TestFunction(t *testing.T) {
 func makeStack(t *testing.T, c aws.Config, endpoint, name string) string {
 	t.Helper()
 	ctx := t.Context()
-	if _, err := dynamodb.NewFromConfig(c).CreateTable(ctx, dynamo.Table(name)); err != nil && !awserr.Is(err, awserr.TableInUse) {
+	if _, err := dynamodb.NewFromConfig(c).CreateTable(ctx, dynamo.Table(name)); err != nil &&
+		!awserr.Is(err, awserr.TableInUse) {
 		t.Fatal(err)
 	}
-	if _, err := s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = true }).CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &name}); err != nil {
+	if _, err := s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = true }).
+		CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &name}); err != nil {
 		t.Fatal(err)
 	}
 	q := sqs.NewFromConfig(c)
-	made, err := q.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: map[string]string{"VisibilityTimeout": "180"}})
+	made, err := q.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name,
+		Attributes: map[string]string{"VisibilityTimeout": "180"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := lambda.NewFromConfig(c)
-	if _, err := l.CreateFunction(ctx, &lambda.CreateFunctionInput{FunctionName: &name, Runtime: types.RuntimeProvidedal2023, Handler: aws.String("bootstrap"), Timeout: aws.Int32(30),
-		Role: aws.String("arn:aws:iam::000000000000:role/x"), Code: &types.FunctionCode{ZipFile: archive(t)}, Environment: &types.Environment{Variables: map[string]string{
-			"SOUTHBOUND_TABLE": name, "SOUTHBOUND_BUCKET": name, "SOUTHBOUND_PREFIX": name, "SOUTHBOUND_ENDPOINT": endpoint, "AWS_REGION": "us-east-1",
+	if _, err := l.CreateFunction(ctx, &lambda.CreateFunctionInput{FunctionName: &name,
+		Runtime: types.RuntimeProvidedal2023, Handler: aws.String("bootstrap"),
+		Timeout: aws.Int32(30),
+		Role:    aws.String("arn:aws:iam::000000000000:role/x"),
+		Code:    &types.FunctionCode{ZipFile: archive(t)},
+		Environment: &types.Environment{Variables: map[string]string{
+			"SOUTHBOUND_TABLE": name, "SOUTHBOUND_BUCKET": name, "SOUTHBOUND_PREFIX": name,
+			"SOUTHBOUND_ENDPOINT": endpoint, "AWS_REGION": "us-east-1",
 			"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "testtest"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{FunctionName: &name, BatchSize: aws.Int32(10),
-		EventSourceArn: aws.String("arn:aws:sqs:us-east-1:000000000000:" + name), FunctionResponseTypes: []types.FunctionResponseType{types.FunctionResponseTypeReportBatchItemFailures}}); err != nil {
+	if _, err := l.CreateEventSourceMapping(ctx,
+		&lambda.CreateEventSourceMappingInput{FunctionName: &name, BatchSize: aws.Int32(10),
+			EventSourceArn: aws.String("arn:aws:sqs:us-east-1:000000000000:" + name),
+			FunctionResponseTypes: []types.FunctionResponseType{
+				types.FunctionResponseTypeReportBatchItemFailures}}); err != nil {
 		t.Fatal(err)
 	}
 	return *made.QueueUrl
@@ -115,7 +133,8 @@ func makeStack(t *testing.T, c aws.Config, endpoint, name string) string {
 func archive(t *testing.T) []byte {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "bootstrap")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags", "lambda.norpc", "-o", file, ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags", "lambda.norpc",
+		"-o", file, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

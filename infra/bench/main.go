@@ -25,12 +25,15 @@ func main() {
 	runs := flag.Int("runs", 5, "runs of each")
 	large := flag.Bool("large", false, "also 100,000 resources")
 	puppet := flag.Bool("puppet", false, "also Puppet, which must be installed")
-	ssh := flag.Bool("ssh", false, "also a tenth of the files over ssh, to the server of OpenSSH, which must be installed")
+	ssh := flag.Bool("ssh", false,
+		"also a tenth of the files over ssh, to the server of OpenSSH, which must be installed")
 	across := flag.Bool("across", false, "only what goes through many agents")
 	editor := flag.Bool("editor", false, "only what an editor asks")
-	language := flag.Bool("models", false, "only models, beside the reference compiler, which is installed "+
-		"in the cache of the user with python"+referencePython)
-	python := flag.String("reference", "", "Python of an environment with the reference compiler, for -models")
+	language := flag.Bool("models", false,
+		"only models, beside the reference compiler, which is installed in the cache of the user "+
+			"with python"+referencePython)
+	python := flag.String("reference", "",
+		"Python of an environment with the reference compiler, for -models")
 	flag.Parse()
 	if *language {
 		if err := runModels(*bin, *python, *runs); err != nil {
@@ -74,7 +77,8 @@ func run(bin string, n, runs int, large, puppet, ssh bool) error {
 	}
 	defer os.RemoveAll(dir)
 	b := &bench{bin: abs, dir: dir}
-	fmt.Printf("%s, %d processors, %s; medians of %d\n\n", runtime.Version(), runtime.NumCPU(), bin, runs)
+	fmt.Printf("%s, %d processors, %s; medians of %d\n\n", runtime.Version(), runtime.NumCPU(), bin,
+		runs)
 	if n == 0 {
 		columns()
 		return b.across(runs)
@@ -100,7 +104,8 @@ func run(bin string, n, runs int, large, puppet, ssh bool) error {
 		}
 	}
 	for _, s := range shapes {
-		if err := b.shape(fmt.Sprintf("%s, %d", s.name, s.n), s.make(s.n), n, runs, s.goal); err != nil {
+		if err := b.shape(fmt.Sprintf("%s, %d", s.name, s.n), s.make(s.n), n, runs,
+			s.goal); err != nil {
 			return err
 		}
 	}
@@ -143,7 +148,9 @@ func (b *bench) files(n, runs int) error {
 			return err
 		}
 		program := func(args ...string) func() (sample, error) {
-			return func() (sample, error) { return b.measured(append(args, "--data", dir+"/data")...) }
+			return func() (sample, error) {
+				return b.measured(append(args, "--data", dir+"/data")...)
+			}
 		}
 		for _, step := range []struct {
 			out *[]sample
@@ -221,7 +228,9 @@ func (b *bench) puppet(n, runs int) error {
 		var m strings.Builder
 		fmt.Fprintf(&m, "file { '%s/tree': ensure => directory }\n", dir)
 		for i := range n {
-			fmt.Fprintf(&m, "file { '%s/tree/f%06d': ensure => file, mode => '0644', content => %q }\n", dir, i, text(i))
+			fmt.Fprintf(&m,
+				"file { '%s/tree/f%06d': ensure => file, mode => '0644', content => %q }\n", dir, i,
+				text(i))
 		}
 		manifest := filepath.Join(dir, "site.pp")
 		if err := os.WriteFile(manifest, []byte(m.String()), 0o600); err != nil {
@@ -261,9 +270,13 @@ func text(i int) string { return strings.Repeat("x", 100) + fmt.Sprintf(" file %
 
 func fileModel(root string, n int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "southbound: 1\ndefaults: {agent: web1}\nresources:\n  - type: fs::Directory\n    attributes: {path: %s}\n", root)
+	fmt.Fprintf(&b,
+		"southbound: 1\ndefaults: {agent: web1}\nresources:\n  - type: fs::Directory\n"+
+			"    attributes: {path: %s}\n", root)
 	for i := range n {
-		fmt.Fprintf(&b, "  - type: fs::File\n    attributes:\n      path: %s/f%06d\n      content: %q\n      mode: \"0644\"\n    requires: [\"fs::Directory[web1,path=%s]\"]\n",
+		fmt.Fprintf(&b,
+			"  - type: fs::File\n    attributes:\n      path: %s/f%06d\n      content: %q\n"+
+				"      mode: \"0644\"\n    requires: [\"fs::Directory[web1,path=%s]\"]\n",
 			root, i, text(i), root)
 	}
 	return b.String()

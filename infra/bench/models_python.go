@@ -30,7 +30,8 @@ func (m *models) pythonRows() error {
 		return err
 	}
 	p := &pythonModels{models: m, env: env}
-	fmt.Printf("\n%-52s %8s %10s %7s %6s\n", "modules with Python code, CPU seconds", "here", "beside",
+	fmt.Printf("\n%-52s %8s %10s %7s %6s\n", "modules with Python code, CPU seconds", "here",
+		"beside",
 		"ratio", "goal")
 	for _, row := range []func() error{p.calls, p.start, p.resources, p.idle} {
 		if err := row(); err != nil {
@@ -85,7 +86,8 @@ func (p *pythonModels) beyond(text, base string) (whole, work float64, err error
 func (p *pythonModels) calls() error {
 	const one = "import page\nfor i in std::sequence(%d):\n    x = page::add(i, 1)\nend\n"
 	_, work, err := p.beyond(fmt.Sprintf(one, 10_000), fmt.Sprintf(one, 1))
-	fmt.Printf("%-52s %8.3f %10s %7s %6.1f\n", "10,000 calls of a plugin, without start", work, "", "", 1.0)
+	fmt.Printf("%-52s %8.3f %10s %7s %6.1f\n", "10,000 calls of a plugin, without start", work, "",
+		"", 1.0)
 	return err
 }
 
@@ -97,11 +99,12 @@ func (p *pythonModels) start() error {
 	if err != nil {
 		return err
 	}
-	const code = "import inmanta_plugins.std, inmanta_plugins.net, inmanta_plugins.ip, inmanta_plugins.fs, " +
-		"inmanta_plugins.fs.resources"
+	const code = "import inmanta_plugins.std, inmanta_plugins.net, inmanta_plugins.ip, " +
+		"inmanta_plugins.fs, inmanta_plugins.fs.resources"
 	beside, err := p.alone("-c", code)
 	const goal = 1.2
-	fmt.Printf("%-52s %8.3f %10.3f %7.3f %6.1f\n", "a model that imports std, net, ip, fs, whole", cpu,
+	fmt.Printf("%-52s %8.3f %10.3f %7.3f %6.1f\n", "a model that imports std, net, ip, fs, whole",
+		cpu,
 		beside, cpu/beside, goal)
 	return err
 }

@@ -44,7 +44,8 @@ func serve(dir string) (*machine, error) {
 	}
 	host := filepath.Join(dir, "host")
 	for _, key := range []string{host, m.key} {
-		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).CombinedOutput(); err != nil {
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).
+			CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("ssh-keygen: %w: %s", err, out)
 		}
 	}
@@ -54,14 +55,19 @@ func serve(dir string) (*machine, error) {
 	}
 	m.host = strings.TrimSpace(string(public))
 	known, config := filepath.Join(dir, "known"), filepath.Join(dir, "config")
-	text := fmt.Sprintf("HostKey %s\nAuthorizedKeysFile %s.pub\nStrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin yes\nListenAddress 127.0.0.1:%d\nSubsystem sftp internal-sftp\n", host, m.key, m.port)
-	if err := errors.Join(os.WriteFile(known, []byte(fmt.Sprintf("[127.0.0.1]:%d %s\n", m.port, m.host)), 0o600), os.WriteFile(config, []byte(text), 0o600)); err != nil {
+	text := fmt.Sprintf("HostKey %s\nAuthorizedKeysFile %s.pub\nStrictModes no\nUsePAM no\n"+
+		"PidFile none\nPermitRootLogin yes\nListenAddress 127.0.0.1:%d\n"+
+		"Subsystem sftp internal-sftp\n", host, m.key, m.port)
+	if err := errors.Join(os.WriteFile(known,
+		[]byte(fmt.Sprintf("[127.0.0.1]:%d %s\n", m.port, m.host)), 0o600),
+		os.WriteFile(config, []byte(text), 0o600)); err != nil {
 		return nil, err
 	}
 	if os.Getuid() == 0 {
 		_ = os.MkdirAll("/run/sshd", 0o755) // sshd demands it
 	}
-	m.options = []string{"-i", m.key, "-o", "UserKnownHostsFile=" + known, "-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes"}
+	m.options = []string{"-i", m.key, "-o", "UserKnownHostsFile=" + known, "-o", "BatchMode=yes",
+		"-o", "IdentitiesOnly=yes"}
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, sshd, "-D", "-e", "-f", config)
 	if err := cmd.Start(); err != nil {
@@ -69,7 +75,8 @@ func serve(dir string) (*machine, error) {
 		return nil, err
 	}
 	m.stop = func() { cancel(); _ = cmd.Wait() }
-	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); time.Sleep(
+		20 * time.Millisecond) {
 		if c, err := net.Dial("tcp", at); err == nil {
 			return m, c.Close()
 		}
@@ -82,7 +89,8 @@ func serve(dir string) (*machine, error) {
 // they need to log in.
 func (m *machine) shell(command string) error {
 	quoted := "'" + strings.Join(m.options, "' '") + "'"
-	replaced := strings.NewReplacer("SSH", fmt.Sprintf("ssh %s -p %d %s@127.0.0.1", quoted, m.port, m.user), "SCP", fmt.Sprintf("scp -q %s -P %d", quoted, m.port)).Replace(command)
+	replaced := strings.NewReplacer("SSH", fmt.Sprintf("ssh %s -p %d %s@127.0.0.1", quoted, m.port,
+		m.user), "SCP", fmt.Sprintf("scp -q %s -P %d", quoted, m.port)).Replace(command)
 	if out, err := exec.Command("sh", "-c", replaced).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", command, err, out)
 	}
@@ -98,17 +106,22 @@ func (b *bench) ssh(n, runs int) error {
 		return err
 	}
 	defer m.stop()
-	agent := fmt.Sprintf("agents: {web1: {transport: ssh, host: 127.0.0.1, port: %d, user: %s, key_file: %s, host_key: %q, directory: %s/programs}}\n",
+	agent := fmt.Sprintf("agents: {web1: {transport: ssh, host: 127.0.0.1, port: %d, user: %s, "+
+		"key_file: %s, host_key: %q, directory: %s/programs}}\n",
 		m.port, m.user, m.key, m.host, dir)
 	var first, create, floorCreate, scp, check, floorCheck []time.Duration
 	for i := range runs + 1 {
 		dir := b.fresh()
 		model, source := filepath.Join(dir, "site.yaml"), filepath.Join(dir, "source")
-		document := strings.Replace(fileModel(filepath.Join(dir, "tree"), n), "southbound: 1\n", "southbound: 1\n"+agent, 1)
+		document := strings.Replace(fileModel(filepath.Join(dir, "tree"), n), "southbound: 1\n",
+			"southbound: 1\n"+agent, 1)
 		if i == 0 { // the program gets there
-			document = "southbound: 1\n" + agent + "resources:\n  - {type: exec::Run, agent: web1, attributes: {name: x, command: \"true\"}}\n"
+			document = "southbound: 1\n" + agent +
+				"resources:\n  - {type: exec::Run, agent: web1, attributes: {name: x, command: " +
+				"\"true\"}}\n"
 		}
-		if err := errors.Join(os.WriteFile(model, []byte(document), 0o600), floorWrite(source, n, 1)); err != nil {
+		if err := errors.Join(os.WriteFile(model, []byte(document), 0o600),
+			floorWrite(source, n, 1)); err != nil {
 			return err
 		}
 		apply := func() error { return b.southbound("apply", model, "--data", dir+"/data") }
@@ -117,12 +130,16 @@ func (b *bench) ssh(n, runs int) error {
 			f   func() error
 		}{
 			{&floorCreate, func() error {
-				return m.shell("mkdir " + dir + "/tar && tar -C " + source + " -cf - . | SSH tar -C " + dir + "/tar -xf -")
+				return m.shell("mkdir " + dir + "/tar && tar -C " + source +
+					" -cf - . | SSH tar -C " + dir + "/tar -xf -")
 			}},
-			{&scp, func() error { return m.shell("SCP -r " + source + " " + m.user + "@127.0.0.1:" + dir + "/scp") }},
+			{&scp, func() error {
+				return m.shell("SCP -r " + source + " " + m.user + "@127.0.0.1:" + dir + "/scp")
+			}},
 			{&create, apply},
 			{&floorCheck, func() error {
-				return m.shell("SSH 'find " + dir + "/tar -type f -exec sha256sum {} +' > " + dir + "/sums")
+				return m.shell("SSH 'find " + dir + "/tar -type f -exec sha256sum {} +' > " + dir +
+					"/sums")
 			}},
 			{&check, apply},
 		}
@@ -138,7 +155,8 @@ func (b *bench) ssh(n, runs int) error {
 			*step.out = append(*step.out, time.Since(began))
 		}
 	}
-	line(fmt.Sprintf("ssh: %d files, create (floor: tar over ssh, unsynced)", n), create, floorCreate)
+	line(fmt.Sprintf("ssh: %d files, create (floor: tar over ssh, unsynced)", n), create,
+		floorCreate)
 	line("ssh: the same by scp -r, unsynced", scp, nil)
 	line("ssh: the same, apply again (floor: ssh sha256sum)", check, floorCheck)
 	line("ssh: one command, the first time (upload)", first, nil)

@@ -41,7 +41,8 @@ func TestPinned(t *testing.T) {
 			t.Errorf("not pinned: %s", line)
 		}
 	}
-	for _, name := range []string{"github-workflow.yml", "action.yml", "gitlab.yml", "southbound-ci.sh"} {
+	for _, name := range []string{"github-workflow.yml", "action.yml", "gitlab.yml",
+		"southbound-ci.sh"} {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +64,8 @@ func TestPinned(t *testing.T) {
 				t.Errorf("job %s has no %s", name, key)
 			}
 		}
-		if cancels := job["concurrency"].(map[string]any)["cancel-in-progress"]; cancels != (name == "plan") {
+		if cancels := job["concurrency"].(map[string]any)["cancel-in-progress"]; cancels !=
+			(name == "plan") {
 			t.Errorf("job %s: cancel-in-progress is %v", name, cancels)
 		}
 		if job["permissions"].(map[string]any)["id-token"] != "write" {
@@ -84,16 +86,19 @@ func TestAction(t *testing.T) {
 		t.Fatal(err)
 	}
 	expression := regexp.MustCompile(`\$\{\{ *([\w.]+) *\}\}`)
-	values := map[string]string{"inputs.command": "plan", "inputs.path": "site", "inputs.flags": "--exit-code  --quiet", "inputs.binary": program, "runner.temp": j.dir, "inputs.timeout": "1m"}
+	values := map[string]string{"inputs.command": "plan", "inputs.path": "site",
+		"inputs.flags": "--exit-code  --quiet", "inputs.binary": program, "runner.temp": j.dir,
+		"inputs.timeout": "1m"}
 	inputs := action["inputs"].(map[string]any)
 	for key, v := range step["env"].(map[string]any) {
-		j.env = append(j.env, key+"="+expression.ReplaceAllStringFunc(v.(string), func(e string) string {
-			name := expression.FindStringSubmatch(e)[1]
-			if input, is := strings.CutPrefix(name, "inputs."); is && inputs[input] == nil {
-				t.Errorf("the step uses %s, which is not an input", name)
-			}
-			return values[name]
-		}))
+		j.env = append(j.env,
+			key+"="+expression.ReplaceAllStringFunc(v.(string), func(e string) string {
+				name := expression.FindStringSubmatch(e)[1]
+				if input, is := strings.CutPrefix(name, "inputs."); is && inputs[input] == nil {
+					t.Errorf("the step uses %s, which is not an input", name)
+				}
+				return values[name]
+			}))
 	}
 	if strings.Contains(step["run"].(string), "${{") {
 		t.Error("an expression in a script is an injection")
@@ -120,21 +125,29 @@ func TestGitLabJobs(t *testing.T) {
 		if err := os.Symlink(root, project+".southbound"); err != nil {
 			t.Fatal(err)
 		}
-		j.env = append(j.env, "GITLAB_CI=true", "CI_PROJECT_DIR="+project, "AWS_PLAN_ROLE=p", "AWS_APPLY_ROLE=a", "SOUTHBOUND_PATH=docs")
+		j.env = append(j.env, "GITLAB_CI=true", "CI_PROJECT_DIR="+project, "AWS_PLAN_ROLE=p",
+			"AWS_APPLY_ROLE=a", "SOUTHBOUND_PATH=docs")
 		var script []string
 		for _, line := range entry["script"].([]any) {
 			script = append(script, line.(string))
 		}
 		j.shellRun(code, "sh", strings.Join(script, "\n"))
-		if report := j.file("southbound-ci/gl-code-quality-report.json"); strings.Contains(report, "docs/a.yaml") != (code == 3) {
+		if report := j.file("southbound-ci/gl-code-quality-report.json"); strings.Contains(report,
+			"docs/a.yaml") != (code == 3) {
 			t.Errorf("%s: the report is %s", name, report)
 		}
 		extends := recipe[entry["extends"].(string)].(map[string]any)
-		if paths := slices.Collect(maps.Keys(extends["artifacts"].(map[string]any)["reports"].(map[string]any))); !slices.Contains(paths, "codequality") {
+		if paths := slices.Collect(
+			maps.Keys(
+				extends["artifacts"].(map[string]any)["reports"].(map[string]any))); !slices.Contains(
+			paths,
+			"codequality") {
 			t.Errorf("%s: the report is not an artifact", name)
 		}
-		if entry["interruptible"] != (name == "southbound-plan") || (name == "southbound-apply" && entry["resource_group"] == nil) {
-			t.Errorf("%s: interruptible is %v, its group %v", name, entry["interruptible"], entry["resource_group"])
+		if entry["interruptible"] != (name == "southbound-plan") ||
+			(name == "southbound-apply" && entry["resource_group"] == nil) {
+			t.Errorf("%s: interruptible is %v, its group %v", name, entry["interruptible"],
+				entry["resource_group"])
 		}
 	}
 }

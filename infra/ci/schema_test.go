@@ -23,7 +23,8 @@ func TestSchemas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, schema := range map[string]string{"github-workflow.yml": "github-workflows.json", "action.yml": "github-actions.json", "gitlab.yml": "gitlab-ci.json"} {
+	for name, schema := range map[string]string{"github-workflow.yml": "github-workflows.json",
+		"action.yml": "github-actions.json", "gitlab.yml": "gitlab-ci.json"} {
 		text, err := os.ReadFile(filepath.Join(dir, schema))
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +64,9 @@ const actionlint = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"
 func TestWorkflowLint(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for from, to := range map[string]string{"github-workflow.yml": ".github/workflows/southbound.yml", "action.yml": ".tools/southbound/infra/ci/action.yml"} {
+	for from, to := range map[string]string{
+		"github-workflow.yml": ".github/workflows/southbound.yml",
+		"action.yml":          ".tools/southbound/infra/ci/action.yml"} {
 		b, err := os.ReadFile(from)
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +82,8 @@ func TestWorkflowLint(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "run", "-trimpath", actionlint, "-no-color", "-shellcheck=", "-pyflakes=")
+	cmd := exec.CommandContext(t.Context(), "go", "run", "-trimpath", actionlint, "-no-color",
+		"-shellcheck=", "-pyflakes=")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "southbound")
-	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", program, "../../cmd/southbound")
+	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", program,
+		"../../cmd/southbound")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
@@ -75,8 +76,11 @@ func newJob(t *testing.T, files map[string]string, env ...string) *job {
 			t.Fatal(err)
 		}
 	}
-	for _, v := range os.Environ() { // where these tests run in a pipeline themselves, nothing of it is meant for the script
-		if name, _, _ := strings.Cut(v, "="); !strings.HasPrefix(name, "GITHUB_") && !strings.HasPrefix(name, "CI") && !strings.HasPrefix(name, "GITLAB_") && !strings.HasPrefix(name, "SOUTHBOUND_") {
+	for _, v := range os.Environ() {
+		// where these tests run in a pipeline themselves, nothing of it is meant for the script
+		if name, _, _ := strings.Cut(v, "="); !strings.HasPrefix(name, "GITHUB_") &&
+			!strings.HasPrefix(name, "CI") && !strings.HasPrefix(name, "GITLAB_") &&
+			!strings.HasPrefix(name, "SOUTHBOUND_") {
 			j.env = append(j.env, v)
 		}
 	}
@@ -108,7 +112,8 @@ func (j *job) run(code int, args ...string) {
 	cmd := j.command(args...)
 	_ = cmd.Run() // the code says more
 	if got := cmd.ProcessState.ExitCode(); got != code {
-		j.t.Errorf("%s: exit code %d, expected %d\n%s\n%s", strings.Join(args, " "), got, code, &j.stdout, &j.stderr)
+		j.t.Errorf("%s: exit code %d, expected %d\n%s\n%s", strings.Join(args, " "), got, code,
+			&j.stdout, &j.stderr)
 	}
 }
 
@@ -146,12 +151,20 @@ func (j *job) has(what, text string, parts ...string) {
 }
 
 const (
-	good = "southbound: 1\ndefaults: {agent: here}\nresources:\n  - {type: fs::File, attributes: {path: %s/motd, content: hello}}\n  - {type: std::Null, attributes: {name: a}}\n"
-	bad  = "southbound: 1\ndefaults: {agent: here}\nresources:\n  - {type: fs::Fil, attributes: {path: /a}}\n  - {type: std::Null, attributes: {name: a, nam: b}}\n"
-	ill  = "southbound: 1\ndefaults: {agent: here}\nresources:\n  - type: std::Null\n    attributes: {name: root, fail: \"no luck | 100%\\n::error::not ours\"}\n" +
-		"  - type: std::Null\n    attributes: {name: leaf}\n    requires: [\"std::Null[here,name=root]\"]\n"
-	slow = "southbound: 1\ndefaults: {agent: here}\nresources:\n  - {type: std::Null, attributes: {name: first, delay_ms: %d}}\n" +
-		"  - {type: std::Null, attributes: {name: second}, requires: [\"std::Null[here,name=first]\"]}\n"
+	good = "southbound: 1\ndefaults: {agent: here}\nresources:\n" +
+		"  - {type: fs::File, attributes: {path: %s/motd, content: hello}}\n" +
+		"  - {type: std::Null, attributes: {name: a}}\n"
+	bad = "southbound: 1\ndefaults: {agent: here}\nresources:\n" +
+		"  - {type: fs::Fil, attributes: {path: /a}}\n" +
+		"  - {type: std::Null, attributes: {name: a, nam: b}}\n"
+	ill = "southbound: 1\ndefaults: {agent: here}\nresources:\n  - type: std::Null\n" +
+		"    attributes: {name: root, fail: \"no luck | 100%\\n::error::not ours\"}\n" +
+		"  - type: std::Null\n    attributes: {name: leaf}\n" +
+		"    requires: [\"std::Null[here,name=root]\"]\n"
+	slow = "southbound: 1\ndefaults: {agent: here}\nresources:\n" +
+		"  - {type: std::Null, attributes: {name: first, delay_ms: %d}}\n" +
+		"  - {type: std::Null, attributes: {name: second}, requires: " +
+		"[\"std::Null[here,name=first]\"]}\n"
 )
 
 // TestGood plans, exports, and plans again, in every shell.
@@ -161,22 +174,28 @@ func TestGood(t *testing.T) {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
 			target := t.TempDir()
-			j := newJob(t, map[string]string{"my site/a.yaml": fmt.Sprintf(good, target), "my site/southbound.yaml": "environment: prod\n"},
+			j := newJob(t, map[string]string{"my site/a.yaml": fmt.Sprintf(good, target),
+				"my site/southbound.yaml": "environment: prod\n"},
 				"GITHUB_ACTIONS=true", "GITHUB_STEP_SUMMARY=summary", "GITHUB_OUTPUT=output")
-			j.env = append(j.env, "GITHUB_STEP_SUMMARY="+filepath.Join(j.dir, "summary"), "GITHUB_OUTPUT="+filepath.Join(j.dir, "output"))
+			j.env = append(j.env, "GITHUB_STEP_SUMMARY="+filepath.Join(j.dir, "summary"),
+				"GITHUB_OUTPUT="+filepath.Join(j.dir, "output"))
 			j.shell = shell
 			j.run(0, "plan", "my site")
-			j.has("the summary", j.file("summary"), "## Southbound plan my site", "**2** to create", "+ create fs::File[here,path=", `+   content: "hello"`)
+			j.has("the summary", j.file("summary"), "## Southbound plan my site", "**2** to create",
+				"+ create fs::File[here,path=", `+   content: "hello"`)
 			j.has("the output", j.file("output"), "exit-code=0\n", "changes=true\n")
 			j.run(5, "plan", "my site", "--exit-code")
 			j.run(0, "export", "my site")
 			if text, err := os.ReadFile(filepath.Join(target, "motd")); string(text) != "hello" {
 				t.Errorf("%q, %v", text, err)
 			}
-			j.has("the summary", j.file("southbound-ci/summary.md"), "✅ Version 1 of <code>prod</code>: 2 resources, 2 changed", "**2** deployed")
+			j.has("the summary", j.file("southbound-ci/summary.md"),
+				"✅ Version 1 of <code>prod</code>: 2 resources, 2 changed", "**2** deployed")
 			j.run(0, "plan", "my site")
-			j.has("the summary", j.file("southbound-ci/summary.md"), "✅ Nothing would change; 2 resources as described.")
-			if out := j.file("output"); !strings.HasSuffix(out, "summary.md\n") || strings.Count(out, "changes=false") != 2 {
+			j.has("the summary", j.file("southbound-ci/summary.md"),
+				"✅ Nothing would change; 2 resources as described.")
+			if out := j.file("output"); !strings.HasSuffix(out, "summary.md\n") ||
+				strings.Count(out, "changes=false") != 2 {
 				t.Errorf("the output is %s", out)
 			}
 			if strings.Contains(j.stdout.String(), "::error") {
@@ -210,12 +229,16 @@ func TestBad(t *testing.T) {
 	for _, command := range []string{"validate", "plan", "export", "apply"} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
-			j := newJob(t, map[string]string{"site/b,c.yaml": bad}, "GITHUB_ACTIONS=true", "SOUTHBOUND_CI_PREFIX=sub")
+			j := newJob(t, map[string]string{"site/b,c.yaml": bad}, "GITHUB_ACTIONS=true",
+				"SOUTHBOUND_CI_PREFIX=sub")
 			j.run(2, command, "site")
-			j.has("the annotations", j.stdout.String(), `::error file=sub/site/b%2Cc.yaml,line=4,col=12,title=Southbound%3A document::fs::Fil[here,path=/a]: unknown type "fs::Fil"`,
+			j.has("the annotations", j.stdout.String(),
+				`::error file=sub/site/b%2Cc.yaml,line=4,col=12,title=Southbound%3A document::fs::Fil[here,path=/a]: unknown type "fs::Fil"`,
 				"line=5,", `nam: std::Null has no attribute "nam"`)
-			j.has("the summary", j.file("southbound-ci/summary.md"), "**2 problems**; nothing was stored", "b,c.yaml:4:12")
-			if _, err := os.Stat(filepath.Join(j.dir, "site", ".southbound")); err == nil && command != "plan" {
+			j.has("the summary", j.file("southbound-ci/summary.md"),
+				"**2 problems**; nothing was stored", "b,c.yaml:4:12")
+			if _, err := os.Stat(filepath.Join(j.dir, "site", ".southbound")); err == nil &&
+				command != "plan" {
 				t.Error("a data directory was made")
 			}
 			j.env = append(j.env, "GITHUB_ACTIONS=", "GITLAB_CI=true")
@@ -227,10 +250,13 @@ func TestBad(t *testing.T) {
 					Lines struct{ Begin int }
 				}
 			}
-			if err := json.Unmarshal([]byte(j.file("southbound-ci/gl-code-quality-report.json")), &issues); err != nil || len(issues) != 2 {
+			if err := json.Unmarshal([]byte(j.file("southbound-ci/gl-code-quality-report.json")),
+				&issues); err != nil || len(issues) != 2 {
 				t.Fatalf("%v, %v", err, issues)
 			}
-			if i := issues[0]; i.Location.Path != "sub/site/b,c.yaml" || i.Location.Lines.Begin != 4 || i.Severity != "critical" || i.Fingerprint == issues[1].Fingerprint {
+			if i := issues[0]; i.Location.Path != "sub/site/b,c.yaml" ||
+				i.Location.Lines.Begin != 4 || i.Severity != "critical" ||
+				i.Fingerprint == issues[1].Fingerprint {
 				t.Errorf("%+v", i)
 			}
 		})
@@ -244,19 +270,25 @@ func TestIll(t *testing.T) {
 	j := newJob(t, map[string]string{"site/a.yaml": ill}, "GITHUB_ACTIONS=true")
 	for _, command := range []string{"export", "apply"} {
 		j.run(3, command, "site")
-		j.has("the annotations", j.stdout.String(), "::error file=site/a.yaml,line=4,col=5,title=Southbound%3A failed::std::Null[here,name=root]: failed: no luck | 100%25%0A::error::not ours",
-			"::warning file=site/a.yaml,line=6,col=5,title=Southbound%3A skipped::std::Null[here,name=leaf]: skipped: requires std::Null[here,name=root]")
+		j.has("the annotations", j.stdout.String(),
+			"::error file=site/a.yaml,line=4,col=5,title=Southbound%3A "+
+				"failed::std::Null[here,name=root]: failed: no luck | 100%25%0A::error::not ours",
+			"::warning file=site/a.yaml,line=6,col=5,title=Southbound%3A "+
+				"skipped::std::Null[here,name=leaf]: skipped: requires std::Null[here,name=root]")
 		if strings.Contains(j.stdout.String(), "\n::error::not ours") {
 			t.Error("the text of a resource is a command of the runner")
 		}
-		j.has("the summary", j.file("southbound-ci/summary.md"), "❌ Version 1 of <code>default</code>", "| <code>std::Null&#91;here,name=root&#93;</code> | failed | no luck &#124; 100%<br>")
+		j.has("the summary", j.file("southbound-ci/summary.md"),
+			"❌ Version 1 of <code>default</code>",
+			"| <code>std::Null&#91;here,name=root&#93;</code> | failed | no luck &#124; 100%<br>")
 	}
 }
 
 // TestTimeout ends with 4 when the time ran out.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, map[string]string{"a.yaml": fmt.Sprintf(slow, 2000)}, "SOUTHBOUND_CI_TIMEOUT=200ms")
+	j := newJob(t, map[string]string{"a.yaml": fmt.Sprintf(slow, 2000)},
+		"SOUTHBOUND_CI_TIMEOUT=200ms")
 	j.run(4, "export", "a.yaml")
 	j.has("the summary", j.file("southbound-ci/summary.md"), "It could not be done", "ran out")
 }
@@ -283,9 +315,11 @@ func TestCancelled(t *testing.T) {
 				if code := cmd.ProcessState.ExitCode(); code != 130 {
 					t.Errorf("exit code %d\n%s", code, &j.stderr)
 				}
-				j.has("the summary", j.file("southbound-ci/summary.md"), "🛑 **Cancelled.**", "southbound deploy")
+				j.has("the summary", j.file("southbound-ci/summary.md"), "🛑 **Cancelled.**",
+					"southbound deploy")
 				j.run(0, "export", "a.yaml")
-				j.has("the summary", j.file("southbound-ci/summary.md"), "✅ Version 1 of", "**2** deployed")
+				j.has("the summary", j.file("southbound-ci/summary.md"), "✅ Version 1 of",
+					"**2** deployed")
 			})
 		}
 	}
@@ -333,7 +367,8 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		_ = json.NewEncoder(w).Encode(page)
 	case r.Method == http.MethodPost:
-		f.comments = append(f.comments, map[string]any{"id": 1000 + len(f.comments), "body": body["body"]})
+		f.comments = append(f.comments, map[string]any{"id": 1000 + len(f.comments),
+			"body": body["body"]})
 	default:
 		f.comments[1]["body"] = body["body"]
 	}
@@ -350,11 +385,15 @@ func (f *forge) refuse() (calls []string, comments []map[string]any) {
 // TestComment keeps one comment on a pull request, and goes on without when it may not.
 func TestComment(t *testing.T) {
 	t.Parallel()
-	f := &forge{comments: []map[string]any{{"id": 999, "body": "of a person, who says <!-- southbound -->"}}}
+	f := &forge{
+		comments: []map[string]any{
+			{"id": 999, "body": "of a person, who says <!-- southbound -->"}}}
 	server := httptest.NewServer(f)
 	defer server.Close()
-	j := newJob(t, map[string]string{"site/a.yaml": fmt.Sprintf(good, "/nowhere"), "event.json": `{"pull_request":{"number":7}}`}, "SOUTHBOUND_CI_COMMENT=true",
-		"GITHUB_ACTIONS=true", "GITHUB_API_URL="+server.URL, "GITHUB_REPOSITORY=me/site", "GITHUB_TOKEN=t0ken")
+	j := newJob(t, map[string]string{"site/a.yaml": fmt.Sprintf(good, "/nowhere"),
+		"event.json": `{"pull_request":{"number":7}}`}, "SOUTHBOUND_CI_COMMENT=true",
+		"GITHUB_ACTIONS=true", "GITHUB_API_URL="+server.URL, "GITHUB_REPOSITORY=me/site",
+		"GITHUB_TOKEN=t0ken")
 	j.env = append(j.env, "GITHUB_EVENT_PATH="+filepath.Join(j.dir, "event.json"))
 	for range 2 {
 		j.run(0, "plan", "site")
@@ -364,9 +403,11 @@ func TestComment(t *testing.T) {
 	if want := []string{list, post, list, patch}; !slices.Equal(calls, want) || len(comments) != 2 {
 		t.Fatalf("%q, expected %q; %s", calls, want, &j.stderr)
 	}
-	j.has("the comment", fmt.Sprint(comments[1]["body"]), "<!-- southbound: Southbound-plan-site -->\n## Southbound plan site", "**2** to create")
+	j.has("the comment", fmt.Sprint(comments[1]["body"]),
+		"<!-- southbound: Southbound-plan-site -->\n## Southbound plan site", "**2** to create")
 	j.run(0, "plan", "site")
-	j.has("what it says", j.stderr.String(), "pull-requests: write", "there is no comment; the job goes on")
+	j.has("what it says", j.stderr.String(), "pull-requests: write",
+		"there is no comment; the job goes on")
 	if strings.Contains(j.stdout.String()+j.stderr.String(), "t0ken") {
 		t.Error("the token is shown")
 	}
@@ -376,7 +417,8 @@ func TestComment(t *testing.T) {
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, map[string]string{"a.yaml": bad})
-	for _, args := range [][]string{nil, {"deploy", "."}, {"plan"}, {"plan", ""}, {"plan", "none"}} {
+	for _, args := range [][]string{nil, {"deploy", "."}, {"plan"}, {"plan", ""},
+		{"plan", "none"}} {
 		j.run(1, args...)
 		j.has("what it says", j.stderr.String(), "southbound-ci: ")
 	}

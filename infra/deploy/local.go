@@ -21,7 +21,8 @@ import (
 
 // state is what is known of the emulator, in a file under .aws-sam.
 type state struct {
-	PID      int    `json:"pid,omitempty"` // of the process that holds MiniStack; 0: LocalStack, which Docker holds
+	// of the process that holds MiniStack; 0: LocalStack, which Docker holds
+	PID      int    `json:"pid,omitempty"`
 	Endpoint string `json:"endpoint"`
 }
 
@@ -32,7 +33,8 @@ func stateFile() (string, error) {
 
 // credentials of an emulator, and its region.
 func credentials() []string {
-	return []string{"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1"}
+	return []string{"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1",
+		"AWS_DEFAULT_REGION=us-east-1"}
 }
 
 // local starts the emulator unless it runs, and deploys to it.
@@ -56,7 +58,9 @@ func local(ctx context.Context, o *options, out, told io.Writer) error {
 		}
 	}
 	o.parameters["Architecture"] = stack.Architecture()
-	fmt.Fprintln(told, "2 of 3: building five functions; the first time takes a minute or two, later a few seconds")
+	fmt.Fprintln(told,
+		"2 of 3: building five functions; the first time takes a minute or two, later a "+
+			"few seconds")
 	if err := o.Build(ctx, stack.Architecture()); err != nil {
 		return err
 	}
@@ -64,7 +68,8 @@ func local(ctx context.Context, o *options, out, told io.Writer) error {
 	if err := o.Deploy(ctx, o.parameters); err != nil {
 		return err
 	}
-	fmt.Fprintf(told, "ready after %d s; `make local-down` removes all of it\n", int(time.Since(began).Seconds()))
+	fmt.Fprintf(told, "ready after %d s; `make local-down` removes all of it\n",
+		int(time.Since(began).Seconds()))
 	return variables(ctx, o, out)
 }
 
@@ -112,7 +117,8 @@ func start(ctx context.Context, o *options, told io.Writer) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, "local-serve", "-port", strconv.Itoa(o.port)) // itself; it outlives this process
+	// itself; it outlives this process
+	cmd := exec.Command(self, "local-serve", "-port", strconv.Itoa(o.port))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -211,7 +217,8 @@ func localDown(ctx context.Context, _ *options, told io.Writer) error {
 // functions that were built for it.
 func cleanUp(path string) error {
 	dir := filepath.Dir(path)
-	for _, name := range []string{filepath.Base(path), "local.log", "build.toml", "build", "cache", "deps"} {
+	for _, name := range []string{filepath.Base(path), "local.log", "build.toml", "build", "cache",
+		"deps"} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return err
 		}
@@ -249,7 +256,9 @@ func compose(ctx context.Context, told io.Writer, args ...string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "docker", append([]string{"compose", "--file", filepath.Join(root, "localstack", "compose.yaml")}, args...)...)
+	cmd := exec.CommandContext(ctx, "docker",
+		append([]string{"compose", "--file", filepath.Join(root, "localstack", "compose.yaml")},
+			args...)...)
 	cmd.Stdout, cmd.Stderr = told, told
 	return cmd.Run()
 }

@@ -81,11 +81,14 @@ func parse(command string, args []string, told io.Writer) (*options, error) {
 	o := &options{Stack: stack.Stack{Out: told}}
 	flags := flag.NewFlagSet("deploy "+command, flag.ContinueOnError)
 	flags.SetOutput(told)
-	parameters := flags.String("parameters", "", "parameters of template.yaml, as in Alarms=true Dashboard=true")
+	parameters := flags.String("parameters", "",
+		"parameters of template.yaml, as in Alarms=true Dashboard=true")
 	flags.StringVar(&o.Name, "stack", "southbound", "name of the stack")
-	flags.BoolVar(&o.data, "data", false, "remove the table and the bucket too, with all environments and files")
+	flags.BoolVar(&o.data, "data", false,
+		"remove the table and the bucket too, with all environments and files")
 	flags.IntVar(&o.port, "port", 4566, "port of the emulator")
-	flags.StringVar(&o.emulator, "emulator", "auto", "ministack, localstack (in Docker), or auto: localstack where Docker runs")
+	flags.StringVar(&o.emulator, "emulator", "auto",
+		"ministack, localstack (in Docker), or auto: localstack where Docker runs")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -120,7 +123,8 @@ func variables(ctx context.Context, o *options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, v := range append([]string{"SOUTHBOUND_API=" + outputs["ApiUrl"]}, append(o.Environment, o.Variables(outputs)...)...) {
+	for _, v := range append([]string{"SOUTHBOUND_API=" + outputs["ApiUrl"]},
+		append(o.Environment, o.Variables(outputs)...)...) {
 		fmt.Fprintln(out, "export", v)
 	}
 	return nil
@@ -132,10 +136,14 @@ func destroy(ctx context.Context, o *options, told io.Writer) error {
 		return err
 	}
 	if left.Table != "" {
-		fmt.Fprintf(told, "the stack is gone; kept, and paid for, are the table %s and the bucket %s\n", left.Table, left.Bucket)
+		fmt.Fprintf(told,
+			"the stack is gone; kept, and paid for, are the table %s and the bucket %s\n",
+			left.Table, left.Bucket)
 	}
 	if left.Key != "" {
-		fmt.Fprintf(told, "the key is kept: aws kms schedule-key-deletion --key-id %s makes all that it encrypted unreadable\n", left.Key)
+		fmt.Fprintf(told,
+			"the key is kept: aws kms schedule-key-deletion --key-id %s makes all that it "+
+				"encrypted unreadable\n", left.Key)
 	}
 	return nil
 }

@@ -33,9 +33,12 @@ func run(ctx context.Context, args []string, env func(string) string, out io.Wri
 	var t provision.Target
 	flags := flag.NewFlagSet("destroy", flag.ContinueOnError)
 	flags.StringVar(&t.Prefix, "prefix", env("SOUTHBOUND_PREFIX"), "output Prefix of the stack")
-	flags.StringVar(&t.Function, "function", env("SOUTHBOUND_HANDLER"), "output HandlerFunction of the stack")
-	flags.StringVar(&t.DeadLetters, "dead-letters", env("SOUTHBOUND_DEAD_LETTERS"), "output DeadLetters of the stack")
-	flags.StringVar(&t.Endpoint, "endpoint", env("SOUTHBOUND_ENDPOINT"), "of an emulator; empty: AWS")
+	flags.StringVar(&t.Function, "function", env("SOUTHBOUND_HANDLER"),
+		"output HandlerFunction of the stack")
+	flags.StringVar(&t.DeadLetters, "dead-letters", env("SOUTHBOUND_DEAD_LETTERS"),
+		"output DeadLetters of the stack")
+	flags.StringVar(&t.Endpoint, "endpoint", env("SOUTHBOUND_ENDPOINT"),
+		"of an emulator; empty: AWS")
 	yes := flags.Bool("yes", false, "remove; without it what there is is only shown")
 	if err := flags.Parse(args); err != nil {
 		return fault.Wrap(fault.Usage, "read flags", err)

@@ -106,7 +106,8 @@ func walk(files fs.FS, visit func(name string) error) error {
 				return fs.SkipDir
 			}
 			return nil
-		case !d.Type().IsRegular() || name == "package-lock.json" || strings.HasSuffix(name, ".map"):
+		case !d.Type().IsRegular() || name == "package-lock.json" ||
+			strings.HasSuffix(name, ".map"):
 			return nil
 		}
 		return visit(name)

@@ -84,7 +84,8 @@ func TestPack(t *testing.T) {
 	if err := xml.Unmarshal(data, &m); err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Metadata.Identity; got != (identity{"en-US", "southbound", cli.Version, "southbound"}) {
+	if got := m.Metadata.Identity; got != (identity{"en-US", "southbound", cli.Version,
+		"southbound"}) {
 		t.Errorf("the identity is %v", got)
 	}
 	for _, a := range m.Assets {

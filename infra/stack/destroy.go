@@ -24,7 +24,8 @@ func (s *Stack) Destroy(ctx context.Context, data bool) (Left, error) {
 	if err != nil {
 		return Left{}, err
 	}
-	agents, err := provision.Open(ctx, provision.Target{Prefix: out["Prefix"], Function: out["HandlerFunction"], DeadLetters: out["DeadLetters"], Endpoint: s.Endpoint})
+	agents, err := provision.Open(ctx, provision.Target{Prefix: out["Prefix"],
+		Function: out["HandlerFunction"], DeadLetters: out["DeadLetters"], Endpoint: s.Endpoint})
 	if err != nil {
 		return Left{}, err
 	}

@@ -56,7 +56,8 @@ func (s *Stack) built() string {
 
 // Build compiles the functions for an architecture.
 func (s *Stack) Build(ctx context.Context, architecture string) error {
-	return s.sam(ctx, "build", "--build-in-source", "--template", filepath.Join(s.Root, "template.yaml"), "--build-dir", s.built(),
+	return s.sam(ctx, "build", "--build-in-source", "--template",
+		filepath.Join(s.Root, "template.yaml"), "--build-dir", s.built(),
 		"--parameter-overrides", "Architecture="+architecture)
 }
 
@@ -70,8 +71,10 @@ func (s *Stack) Deploy(ctx context.Context, parameters map[string]string) error 
 	if s.Endpoint != "" {
 		all["Endpoint"] = s.Endpoint
 	}
-	args := []string{"deploy", "--template-file", filepath.Join(s.built(), "template.yaml"), "--stack-name", s.Name, "--resolve-s3", "--no-confirm-changeset",
-		"--no-fail-on-empty-changeset", "--no-progressbar", "--capabilities", "CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"}
+	args := []string{"deploy", "--template-file", filepath.Join(s.built(), "template.yaml"),
+		"--stack-name", s.Name, "--resolve-s3", "--no-confirm-changeset",
+		"--no-fail-on-empty-changeset", "--no-progressbar", "--capabilities", "CAPABILITY_IAM",
+		"CAPABILITY_AUTO_EXPAND"}
 	if len(all) > 0 {
 		args = append(args, "--parameter-overrides")
 	}
@@ -93,8 +96,11 @@ func (s *Stack) Outputs(ctx context.Context) (map[string]string, error) {
 // Variables returns the environment variables with which a process opens the home of a stack, from
 // its outputs.
 func (s *Stack) Variables(outputs map[string]string) []string {
-	v := []string{"SOUTHBOUND_TABLE=" + outputs["Table"], "SOUTHBOUND_BUCKET=" + outputs["Bucket"], "SOUTHBOUND_PREFIX=" + outputs["Prefix"],
-		"SOUTHBOUND_DEAD_LETTERS=" + outputs["DeadLetters"], "SOUTHBOUND_HANDLER=" + outputs["HandlerFunction"], "SOUTHBOUND_LOG_QUEUE=" + outputs["LogQueue"]}
+	v := []string{"SOUTHBOUND_TABLE=" + outputs["Table"], "SOUTHBOUND_BUCKET=" + outputs["Bucket"],
+		"SOUTHBOUND_PREFIX=" + outputs["Prefix"],
+		"SOUTHBOUND_DEAD_LETTERS=" + outputs["DeadLetters"],
+		"SOUTHBOUND_HANDLER=" + outputs["HandlerFunction"],
+		"SOUTHBOUND_LOG_QUEUE=" + outputs["LogQueue"]}
 	if queue := outputs["CompileQueue"]; queue != "" { // stacks of earlier versions have none
 		v = append(v, "SOUTHBOUND_COMPILE_QUEUE="+queue)
 	}

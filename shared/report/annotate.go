@@ -28,7 +28,8 @@ func (r *Report) GitHub(w io.Writer, prefix string) error {
 			}
 		}
 		parts = append(parts, "title="+property("Southbound: "+f.Check))
-		if _, err := fmt.Fprintf(w, "::%s %s::%s\n", level, strings.Join(parts, ","), data(f.text())); err != nil {
+		if _, err := fmt.Fprintf(w, "::%s %s::%s\n", level, strings.Join(parts, ","),
+			data(f.text())); err != nil {
 			return err
 		}
 	}
@@ -41,7 +42,9 @@ func data(s string) string {
 }
 
 // property escapes a property of a command.
-func property(s string) string { return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(data(s)) }
+func property(s string) string {
+	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(data(s))
+}
 
 // inRepository returns a path as the forge knows it; that of standard input stays.
 func inRepository(prefix, file string) string {
@@ -73,7 +76,8 @@ func (r *Report) GitLab(w io.Writer, prefix, fallback string) error {
 	out := []issue{}
 	seen := map[string]int{}
 	for _, f := range r.Findings() {
-		i := issue{Description: strings.ReplaceAll(f.text(), "\n", "; "), Check: "southbound/" + f.Check, Severity: "minor"}
+		i := issue{Description: strings.ReplaceAll(f.text(), "\n", "; "),
+			Check: "southbound/" + f.Check, Severity: "minor"}
 		if f.Error {
 			i.Severity = "critical"
 		}
@@ -102,7 +106,8 @@ func (r *Report) Text(w io.Writer, prefix string) error {
 			f.File = inRepository(prefix, f.File)
 			at = f.Pos.String() + ": "
 		}
-		if _, err := fmt.Fprintf(w, "%s%s\n", at, strings.ReplaceAll(f.text(), "\n", "\n  ")); err != nil {
+		if _, err := fmt.Fprintf(w, "%s%s\n", at,
+			strings.ReplaceAll(f.text(), "\n", "\n  ")); err != nil {
 			return err
 		}
 	}

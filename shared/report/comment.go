@@ -29,14 +29,16 @@ var repositoryName = pattern.Lazy(`^[\w.-]+/[\w.-]+$`)
 
 // mark returns the invisible text by which a comment is found again.
 func (c *Comment) mark() string {
-	return "<!-- southbound: " + regexp.MustCompile(`[^\w./-]+`).ReplaceAllString(c.Marker, "-") + " -->"
+	return "<!-- southbound: " + regexp.MustCompile(`[^\w./-]+`).ReplaceAllString(c.Marker, "-") +
+		" -->"
 }
 
 // Put writes the comment. Denied when the token may not, as in pull requests from forks;
 // Unavailable when GitHub cannot be reached.
 func (c *Comment) Put(ctx context.Context, markdown string) error {
 	if !repositoryName().MatchString(c.Repository) || c.Number < 1 {
-		return fault.New(fault.Usage, "comment", "no pull request is known").WithHint("set GITHUB_REPOSITORY, and run for a pull request")
+		return fault.New(fault.Usage, "comment", "no pull request is known").
+			WithHint("set GITHUB_REPOSITORY, and run for a pull request")
 	}
 	id, err := c.find(ctx)
 	if err != nil {
@@ -44,9 +46,11 @@ func (c *Comment) Put(ctx context.Context, markdown string) error {
 	}
 	body := map[string]string{"body": c.mark() + "\n" + markdown}
 	if id == 0 {
-		return c.call(ctx, http.MethodPost, fmt.Sprintf("/repos/%s/issues/%d/comments", c.Repository, c.Number), body, nil)
+		return c.call(ctx, http.MethodPost, fmt.Sprintf("/repos/%s/issues/%d/comments",
+			c.Repository, c.Number), body, nil)
 	}
-	return c.call(ctx, http.MethodPatch, fmt.Sprintf("/repos/%s/issues/comments/%d", c.Repository, id), body, nil)
+	return c.call(ctx, http.MethodPatch, fmt.Sprintf("/repos/%s/issues/comments/%d", c.Repository,
+		id), body, nil)
 }
 
 // find returns the number of our comment, 0 when there is none yet.
@@ -57,7 +61,8 @@ func (c *Comment) find(ctx context.Context) (int64, error) {
 			ID   int64  `json:"id"`
 			Body string `json:"body"`
 		}
-		path := fmt.Sprintf("/repos/%s/issues/%d/comments?per_page=%d&page=%d", c.Repository, c.Number, page, n)
+		path := fmt.Sprintf("/repos/%s/issues/%d/comments?per_page=%d&page=%d", c.Repository,
+			c.Number, page, n)
 		if err := c.call(ctx, http.MethodGet, path, nil, &comments); err != nil {
 			return 0, err
 		}
@@ -84,7 +89,8 @@ func (c *Comment) call(ctx context.Context, method, path string, body, reply any
 	if err != nil {
 		return fault.Wrap(fault.Internal, "comment", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.API, "/")+path, bytes.NewReader(sent))
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.API, "/")+path,
+		bytes.NewReader(sent))
 	if err != nil {
 		return fault.Wrap(fault.Usage, "comment", err)
 	}
@@ -103,12 +109,14 @@ func (c *Comment) call(ctx context.Context, method, path string, body, reply any
 	switch code := res.StatusCode; {
 	case code == http.StatusForbidden, code == http.StatusUnauthorized, code == http.StatusNotFound:
 		return fault.New(fault.Denied, "comment", "GitHub answered %s", res.Status).
-			WithHint("the job needs `permissions: {pull-requests: write}`; pull requests from forks never get it, and have the job summary")
+			WithHint("the job needs `permissions: {pull-requests: write}`; pull requests from " +
+				"forks never get it, and have the job summary")
 	case code >= http.StatusBadRequest:
 		return fault.New(fault.Unavailable, "comment", "GitHub answered %s", res.Status)
 	}
 	if reply == nil {
 		return nil
 	}
-	return fault.Wrap(fault.Unavailable, "comment", json.NewDecoder(io.LimitReader(res.Body, maxReply)).Decode(reply))
+	return fault.Wrap(fault.Unavailable, "comment",
+		json.NewDecoder(io.LimitReader(res.Body, maxReply)).Decode(reply))
 }

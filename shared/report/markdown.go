@@ -74,14 +74,16 @@ func (r *Report) headline() string {
 // planned sums a plan up.
 func planned(n map[string]int) string {
 	var parts []string
-	for _, p := range []struct{ action, text string }{{"create", "to create"}, {"update", "to update"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
+	for _, p := range []struct{ action, text string }{{"create", "to create"},
+		{"update", "to update"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
 		{"undefined", "undefined"}, {"failed", "would fail, or could not be read"}} {
 		if n[p.action] > 0 {
 			parts = append(parts, fmt.Sprintf("**%d** %s", n[p.action], p.text))
 		}
 	}
 	if len(parts) == 0 {
-		return fmt.Sprintf("✅ Nothing would change; %s as described.", plural(n["none"], "resource"))
+		return fmt.Sprintf("✅ Nothing would change; %s as described.",
+			plural(n["none"], "resource"))
 	}
 	return "📋 " + strings.Join(parts, ", ") + fmt.Sprintf("; %d stay as they are.", n["none"])
 }
@@ -100,11 +102,13 @@ func (r *Report) outcome() string {
 			counts = append(counts, fmt.Sprintf("**%d** %s", n, status))
 		}
 	}
-	text := fmt.Sprintf("%s Version %d of %s: %s, %d changed, %d removed", mark, o.Version, code(o.Environment), plural(o.Resources, "resource"), o.Changed, o.Removed)
+	text := fmt.Sprintf("%s Version %d of %s: %s, %d changed, %d removed", mark, o.Version,
+		code(o.Environment), plural(o.Resources, "resource"), o.Changed, o.Removed)
 	if o.Repaired > 0 {
 		text += fmt.Sprintf(", %d repaired", o.Repaired)
 	}
-	return fmt.Sprintf("%s. Now %s (%.1f s).", text, strings.Join(counts, ", "), float64(o.DurationMS)/1000)
+	return fmt.Sprintf("%s. Now %s (%.1f s).", text, strings.Join(counts, ", "),
+		float64(o.DurationMS)/1000)
 }
 
 func (r *Report) problems(d *document) {
@@ -132,7 +136,8 @@ func (r *Report) wrong(d *document) {
 	for _, causes := range []bool{true, false} { // root causes first
 		for i := range r.Wrong {
 			if w := &r.Wrong[i]; severe(w) == causes {
-				d.add(fmt.Sprintf("| %s | %s | %s |\n", code(string(w.ID)), w.Status, cell(w.Reason)))
+				d.add(fmt.Sprintf("| %s | %s | %s |\n", code(string(w.ID)), w.Status,
+					cell(w.Reason)))
 			}
 		}
 	}
@@ -140,7 +145,8 @@ func (r *Report) wrong(d *document) {
 
 // steps shows what a plan would change, and what would fail.
 func (r *Report) steps(d *document) {
-	marks := map[string]string{"create": "+", "update": "!", "replace": "!", "delete": "-", "orphan": "#", "undefined": "?", "failed": "x"}
+	marks := map[string]string{"create": "+", "update": "!", "replace": "!", "delete": "-",
+		"orphan": "#", "undefined": "?", "failed": "x"}
 	shown := 0
 	for i := range r.Plan {
 		if r.Plan[i].Word() != "none" {
@@ -150,7 +156,8 @@ func (r *Report) steps(d *document) {
 	if shown == 0 {
 		return
 	}
-	d.add(fmt.Sprintf("\n<details%s><summary>%s</summary>\n", open(shown), plural(shown, "resource")))
+	d.add(fmt.Sprintf("\n<details%s><summary>%s</summary>\n", open(shown),
+		plural(shown, "resource")))
 	for i := range r.Plan {
 		s := &r.Plan[i]
 		word := s.Word()
@@ -214,7 +221,9 @@ func fence(text, language string) string {
 }
 
 // code is text in a line that is shown as it is.
-func code(s string) string { return "<code>" + strings.ReplaceAll(escape(s), "\n", " ") + "</code>" }
+func code(s string) string {
+	return "<code>" + strings.ReplaceAll(escape(s), "\n", " ") + "</code>"
+}
 
 // cell returns a text as it has to stand in a table.
 func cell(s string) string { return strings.ReplaceAll(escape(s), "\n", "<br>") }
@@ -222,6 +231,8 @@ func cell(s string) string { return strings.ReplaceAll(escape(s), "\n", "<br>") 
 // escape escapes a text that is not ours: what HTML and Markdown take for markup, and @, which
 // would notify people.
 func escape(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", "\r", "", "\\", "&#92;", "`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;",
-		"]", "&#93;", "~", "&#126;", "@", "&#64;", "#", "&#35;", "!", "&#33;", "://", "&#58;//").Replace(s)
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", "\r", "",
+		"\\", "&#92;", "`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;",
+		"]", "&#93;", "~", "&#126;", "@", "&#64;", "#", "&#35;", "!", "&#33;", "://", "&#58;//").
+		Replace(s)
 }

@@ -42,7 +42,9 @@ func (r *Report) Read(from io.Reader) error {
 			continue
 		}
 		if err := r.add(text); err != nil {
-			return fault.New(fault.Invalid, "read", "line %d is not what a command writes with --json", n).WithHint("give the standard output of a command, and that alone")
+			return fault.New(fault.Invalid, "read",
+				"line %d is not what a command writes with --json",
+				n).WithHint("give the standard output of a command, and that alone")
 		}
 	}
 	return fault.Wrap(fault.Invalid, "read", lines.Err())
@@ -116,12 +118,14 @@ func (r *Report) Findings() []Finding {
 	}
 	for i := range r.Plan {
 		if s := &r.Plan[i]; s.Failed {
-			out = append(out, Finding{r.at(s.ID), true, "plan", string(s.ID), "would fail, or could not be read: " + s.Reason, ""})
+			out = append(out, Finding{r.at(s.ID), true, "plan", string(s.ID),
+				"would fail, or could not be read: " + s.Reason, ""})
 		}
 	}
 	for i := range r.Wrong {
 		w := &r.Wrong[i]
-		out = append(out, Finding{r.at(w.ID), severe(w), string(w.Status), string(w.ID), string(w.Status) + ": " + w.Reason, ""})
+		out = append(out, Finding{r.at(w.ID), severe(w), string(w.Status), string(w.ID),
+			string(w.Status) + ": " + w.Reason, ""})
 	}
 	return out
 }

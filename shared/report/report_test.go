@@ -28,7 +28,8 @@ func markdown(t *testing.T, r *Report, limit int) string {
 	return b.String()
 }
 
-const hostile = `{"id":"t::T[a,name=<script>|@all` + "`" + `*]","status":"failed","reason":"</td>\n::error::x [l](http://h) **b** 100%"}
+const hostile = `{"id":"t::T[a,name=<script>|@all` + "`" +
+	`*]","status":"failed","reason":"</td>\n::error::x [l](http://h) **b** 100%"}
 {"id":"t::T[a,name=ok]","status":"deployed"}
 {"id":"t::T[a,name=next]","status":"skipped","reason":"r"}
 `
@@ -49,14 +50,17 @@ func TestHostile(t *testing.T) {
 			t.Errorf("the Markdown has %q:\n%s", bad, text)
 		}
 	}
-	if n := strings.Count(text, "\n| "); n != 3 { // the head and two rows: what is deployed is not a finding
+	if n := strings.Count(text, "\n| "); n != 3 {
+		// the head and two rows: what is deployed is not a finding
 		t.Errorf("%d rows:\n%s", n, text)
 	}
 	var b strings.Builder
 	if err := r.GitHub(&b, "p"); err != nil {
 		t.Fatal(err)
 	}
-	want := "::error file=p/a%3Ab%2Cc.yaml,line=3,col=1,title=Southbound%3A failed::t::T[a,name=<script>|@all`*]: failed: </td>%0A::error::x [l](http://h) **b** 100%25\n" +
+	want := "::error file=p/a%3Ab%2Cc.yaml,line=3,col=1,title=Southbound%3A " +
+		"failed::t::T[a,name=<script>|@all`*]: failed: </td>%0A::error::x [l](http://h) **b** " +
+		"100%25\n" +
 		"::warning title=Southbound%3A skipped::t::T[a,name=next]: skipped: r\n"
 	if b.String() != want {
 		t.Errorf("%s\nexpected\n%s", &b, want)
@@ -66,10 +70,15 @@ func TestHostile(t *testing.T) {
 // TestFence pins that a value cannot end the block it is shown in.
 func TestFence(t *testing.T) {
 	t.Parallel()
-	text := markdown(t, read(t, `{"id":"x","action":"update","changes":{"content":{"current":"a","desired":"`+"````"+`"}}}
+	text := markdown(t,
+		read(t, `{"id":"x","action":"update","changes":{"content":{"current":"a","desired":"`+
+			"````"+`"}}}
 {"id":"y","action":"none","changes":{}}
 {"summary":{"update":1,"none":1}}`), 0)
-	if !strings.Contains(text, "`````diff\n! update x\n-   content: \"a\"\n+   content: \"````\"\n`````\n") || !strings.Contains(text, "**1** to update; 1 stay as they are.") || strings.Contains(text, "none y") {
+	if !strings.Contains(text,
+		"`````diff\n! update x\n-   content: \"a\"\n+   content: \"````\"\n`````\n") ||
+		!strings.Contains(text, "**1** to update; 1 stay as they are.") ||
+		strings.Contains(text, "none y") {
 		t.Error(text)
 	}
 }
@@ -95,12 +104,15 @@ func TestDiffs(t *testing.T) {
 // as it is.
 func TestFailedStep(t *testing.T) {
 	t.Parallel()
-	r := read(t, `{"id":"t::T[a,name=x]","action":"none","changes":{},"reason":"permission denied","failed":true}
+	r := read(t,
+		`{"id":"t::T[a,name=x]","action":"none","changes":{},"reason":"permission denied","failed":true}
 {"summary":{"none":0,"failed":1}}`)
-	if f := r.Findings(); len(f) != 1 || f[0].Resource != "t::T[a,name=x]" || !strings.Contains(f[0].Message, "permission denied") {
+	if f := r.Findings(); len(f) != 1 || f[0].Resource != "t::T[a,name=x]" ||
+		!strings.Contains(f[0].Message, "permission denied") {
 		t.Errorf("findings %+v", f)
 	}
-	if text := markdown(t, r, 0); !strings.Contains(text, "x failed t::T[a,name=x]\n# permission denied\n") {
+	if text := markdown(t, r, 0); !strings.Contains(text,
+		"x failed t::T[a,name=x]\n# permission denied\n") {
 		t.Error(text)
 	}
 }
@@ -110,11 +122,13 @@ func TestLimit(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for range 1000 {
-		b.WriteString(`{"id":"t::T[a,name=x]","action":"create","changes":{"value":{"desired":"v"}}}` + "\n")
+		b.WriteString(
+			`{"id":"t::T[a,name=x]","action":"create","changes":{"value":{"desired":"v"}}}` + "\n")
 	}
 	b.WriteString(`{"summary":{"create":1000}}`)
 	text := markdown(t, read(t, b.String()), 5000)
-	if len(text) > 5000 || !strings.HasSuffix(text, " more; the log of the job has all._\n") || strings.Count(text, "```")%2 != 0 || !strings.Contains(text, "</details>") {
+	if len(text) > 5000 || !strings.HasSuffix(text, " more; the log of the job has all._\n") ||
+		strings.Count(text, "```")%2 != 0 || !strings.Contains(text, "</details>") {
 		t.Errorf("%d bytes: %s", len(text), text[len(text)-300:])
 	}
 }
@@ -126,7 +140,9 @@ func TestGitLab(t *testing.T) {
 	report := func(line string) (out []issue) {
 		p := `{"file":"a.yaml","line":` + line + `,"column":1,"message":"m","hint":"h"}`
 		var b strings.Builder
-		if err := read(t, `{"error":{"kind":"invalid","message":"","problems":[`+p+`,`+p+`]}}`+"\n"+`{"error":{"kind":"unavailable","message":"no store"}}`).GitLab(&b, "", "southbound.yaml"); err != nil {
+		if err := read(t, `{"error":{"kind":"invalid","message":"","problems":[`+p+`,`+p+`]}}`+"\n"+
+			`{"error":{"kind":"unavailable","message":"no store"}}`).GitLab(&b, "",
+			"southbound.yaml"); err != nil {
 			t.Fatal(err)
 		}
 		if err := json.Unmarshal([]byte(b.String()), &out); err != nil {
@@ -135,10 +151,12 @@ func TestGitLab(t *testing.T) {
 		return out
 	}
 	before, after := report("3"), report("7")
-	if len(before) != 3 || before[0].Fingerprint != after[0].Fingerprint || before[0].Fingerprint == before[1].Fingerprint {
+	if len(before) != 3 || before[0].Fingerprint != after[0].Fingerprint ||
+		before[0].Fingerprint == before[1].Fingerprint {
 		t.Errorf("%+v\n%+v", before, after)
 	}
-	if i := before[2]; i.Location.Path != "southbound.yaml" || i.Location.Lines.Begin != 1 || i.Description != "no store" {
+	if i := before[2]; i.Location.Path != "southbound.yaml" || i.Location.Lines.Begin != 1 ||
+		i.Description != "no store" {
 		t.Errorf("%+v", i)
 	}
 	var b strings.Builder
@@ -150,7 +168,8 @@ func TestGitLab(t *testing.T) {
 func TestReadOther(t *testing.T) {
 	t.Parallel()
 	var r Report
-	if err := r.Read(strings.NewReader("{\"id\":\"x\"}\nnot JSON")); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "line 2") {
+	if err := r.Read(strings.NewReader("{\"id\":\"x\"}\nnot JSON")); !fault.Is(err,
+		fault.Invalid) || !strings.Contains(err.Error(), "line 2") {
 		t.Error(err)
 	}
 }
@@ -160,8 +179,12 @@ func TestReadOther(t *testing.T) {
 func TestReadResult(t *testing.T) {
 	t.Parallel()
 	r := &Report{}
-	if err := r.Read(strings.NewReader(`{"environment":"e","version":3,"author":"ann","resources":2,"changed":1,"unchanged":1,` +
-		`"changes":[{"id":"std::Null[a,name=x]","change":"created","attributes":["value"]}],"counts":{"deployed":2},"duration_ms":5}` + "\n")); err != nil {
+	if err := r.Read(
+		strings.NewReader(
+			`{"environment":"e","version":3,"author":"ann","resources":2,"changed":1,"unchanged":1,` +
+				`"changes":[{"id":"std::Null[a,name=x]","change":"created","attributes":["value"]}],"counts":{"deployed":2},"duration_ms":5}` +
+				"\n")); err !=
+		nil {
 		t.Fatal(err)
 	}
 	if r.Result == nil || r.Result.Version != 3 || r.Result.Changed != 1 {

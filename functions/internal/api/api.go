@@ -20,7 +20,8 @@ func Main(definitions []provider.Definition) {
 			return nil, err
 		}
 		routes := api.Handler(f.Service(true))
-		return func(ctx context.Context, e events.LambdaFunctionURLRequest) (*events.LambdaFunctionURLResponse, error) {
+		return func(ctx context.Context,
+			e events.LambdaFunctionURLRequest) (*events.LambdaFunctionURLResponse, error) {
 			return furl.Handle(ctx, routes, &e), nil
 		}, nil
 	})

@@ -53,8 +53,8 @@ func (f *function) calls(
 	return out
 }
 
-// deliver has the callbacks of an environment told what happened. What there is no time for is left to
-// another invocation; callbacks that fail are called again when the sweep finds that it is time.
+// deliver has the callbacks of an environment told what happened. What there is no time for is left
+// to another invocation; callbacks that fail are called again when the sweep finds that it is time.
 func (f *function) deliver(ctx context.Context, env string, total time.Duration) error {
 	h := f.Home
 	deadline, _ := ctx.Deadline()

@@ -144,7 +144,8 @@ func (s *stand) receive() events.SQSEvent {
 	var e events.SQSEvent
 	for {
 		got, err := s.f.Home.SQS.ReceiveMessage(s.Context(), &sqs.ReceiveMessageInput{
-			QueueUrl: &s.f.Home.Config.CompileQueue, MaxNumberOfMessages: 10, VisibilityTimeout: 720,
+			QueueUrl: &s.f.Home.Config.CompileQueue, MaxNumberOfMessages: 10,
+			VisibilityTimeout: 720,
 		})
 		s.must(err)
 		if len(got.Messages) == 0 {

@@ -215,8 +215,9 @@ func (f *function) worker(env string) *fulfil.Worker {
 	h := f.Home
 	w := fulfil.New(fulfil.Config{
 		Env: env, Instances: h.Instances, Definitions: h.Definitions, Engine: h.Engine,
-		Types: h.Types, Mapper: f.mapper, Agent: h.Config.Packs.Check, Dir: f.dir, Elsewhere: python,
-		Notified: true, Followers: h.Instances, Again: compiles.CheckInterval - checkEarly,
+		Types: h.Types, Mapper: f.mapper, Agent: h.Config.Packs.Check, Dir: f.dir,
+		Elsewhere: python,
+		Notified:  true, Followers: h.Instances, Again: compiles.CheckInterval - checkEarly,
 		Limits: f.limits, Room: modelRoom, Passwords: h.Instances.Passwords(env),
 		Print: func(text string) {
 			f.Log.Debug("a model prints", "environment", env, "text", strings.TrimSpace(text))
@@ -246,7 +247,8 @@ func (f *function) hide(
 ) (end func()) {
 	beat, stop := context.WithCancel(ctx)
 	if err := f.prolong(ctx, records); err != nil {
-		f.Log.WarnContext(ctx, "messages are hidden as long as the queue does", "error", err.Error())
+		f.Log.WarnContext(ctx, "messages are hidden as long as the queue does", "error",
+			err.Error())
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -37,9 +37,10 @@ func Main(definitions []provider.Definition) {
 func handler(f *run.Function) func(ctx context.Context, raw json.RawMessage) (any, error) {
 	service := f.Service(false)
 	routes := api.ExportHandler(service)
-	archives := &archive.Exporter{Service: service, Open: func(ctx context.Context, bucket, key string) (io.ReadCloser, int64, error) {
-		return open(ctx, f.Home, bucket, key)
-	}}
+	archives := &archive.Exporter{Service: service,
+		Open: func(ctx context.Context, bucket, key string) (io.ReadCloser, int64, error) {
+			return open(ctx, f.Home, bucket, key)
+		}}
 	agents := newPreparer(f)
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		var w work

@@ -56,18 +56,32 @@ func TestFunction(t *testing.T) {
 	f := &run.Function{Home: stack.Open(t, nil), Log: stack.Config.Log, Metrics: emf.NewSet("test")}
 	put := func(key string, body []byte) {
 		t.Helper()
-		if _, err := f.Home.S3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &stack.Config.Bucket, Key: &key, Body: bytes.NewReader(body)}); err != nil {
+		if _, err := f.Home.S3.PutObject(t.Context(),
+			&s3.PutObjectInput{Bucket: &stack.Config.Bucket, Key: &key,
+				Body: bytes.NewReader(body)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	put("archives/good.zip", zipped(t, map[string]string{"site.yaml": "southbound: 1\nagents: {web1: {transport: aws, region: us-east-1}}\nresources:\n" +
-		"  - {type: std::Null, agent: web1, attributes: {name: a, value: {file: big.bin}}}\n", "big.bin": strings.Repeat("x", 1<<20)}))
-	put("archives/bad.zip", zipped(t, map[string]string{"site.yaml": "southbound: 1\nresources:\n  - {type: std::Nil, agent: web1, attributes: {}}\n"}))
+	put("archives/good.zip",
+		zipped(t,
+			map[string]string{
+				"site.yaml": "southbound: 1\n" +
+					"agents: {web1: {transport: aws, region: us-east-1}}\nresources:\n" +
+					"  - {type: std::Null, agent: web1, attributes: {name: a, value: {file: " +
+					"big.bin}}}\n", "big.bin": strings.Repeat("x", 1<<20)}))
+	put("archives/bad.zip",
+		zipped(t,
+			map[string]string{
+				"site.yaml": "southbound: 1\nresources:\n" +
+					"  - {type: std::Nil, agent: web1, attributes: {}}\n"}))
 	handle := handler(f)
 	for _, c := range []struct{ reason, event, want string }{
-		{"an archive", `{"key":"archives/good.zip","environment":"prod"}`, `"resources":1,"changed":1,"unchanged":0,"removed":0,"repaired":0,"files_uploaded":1,`},
-		{"the same again", `{"key":"archives/good.zip","environment":"prod","bucket":"` + stack.Config.Bucket + `"}`, `"resources":1,"changed":0,"unchanged":1,`},
-		{"stored only", `{"key":"archives/good.zip","environment":"other","release":false}`, `{"environment":"other","version":1,`},
+		{"an archive", `{"key":"archives/good.zip","environment":"prod"}`,
+			`"resources":1,"changed":1,"unchanged":0,"removed":0,"repaired":0,"files_uploaded":1,`},
+		{"the same again", `{"key":"archives/good.zip","environment":"prod","bucket":"` +
+			stack.Config.Bucket + `"}`, `"resources":1,"changed":0,"unchanged":1,`},
+		{"stored only", `{"key":"archives/good.zip","environment":"other","release":false}`,
+			`{"environment":"other","version":1,`},
 		{"documents that are wrong", `{"key":"archives/bad.zip"}`, `"file":"site.yaml","line":3,`},
 		{"nothing there", `{"key":"archives/none.zip"}`, `{"error":{"kind":"not_found",`},
 		{"not an event of ours", `{"Records":[]}`, `{"error":{"kind":"usage",`},

@@ -44,7 +44,9 @@ func newPreparer(f *run.Function) *preparer {
 		if err != nil {
 			return err
 		}
-		_, err = calls.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(lambdacontext.FunctionName), InvocationType: types.InvocationTypeEvent, Payload: payload})
+		_, err = calls.Invoke(ctx,
+			&lambda.InvokeInput{FunctionName: aws.String(lambdacontext.FunctionName),
+				InvocationType: types.InvocationTypeEvent, Payload: payload})
 		return awserr.Fault("prepare agents", err)
 	}}
 }
@@ -71,14 +73,17 @@ func (p *preparer) handed(ctx context.Context, w work) {
 func (p *preparer) prepare(ctx context.Context, jobs []provision.Job, until time.Time) {
 	began := p.Home.Engine.Clock.Now()
 	left, err := p.Home.Provisioner.Prepare(ctx, jobs, until)
-	p.Log.InfoContext(ctx, "prepared agents", "agents", len(jobs)-len(left), "left", len(left), "ms", p.Home.Engine.Clock.Now().Sub(began).Milliseconds())
+	p.Log.InfoContext(ctx, "prepared agents", "agents", len(jobs)-len(left), "left", len(left),
+		"ms", p.Home.Engine.Clock.Now().Sub(began).Milliseconds())
 	if err != nil {
 		p.Log.WarnContext(ctx, "agents are left to the sweep", "error", err.Error())
 	}
-	if len(left) == 0 || len(left) == len(jobs) { // the latter: nothing could be done, and this must not go in a circle
+	if len(left) == 0 || len(left) == len(jobs) {
+		// the latter: nothing could be done, and this must not go in a circle
 		return
 	}
 	if err := p.more(ctx, work{left}); err != nil {
-		p.Log.WarnContext(ctx, "agents are left to the sweep", "agents", len(left), "error", err.Error())
+		p.Log.WarnContext(ctx, "agents are left to the sweep", "agents", len(left), "error",
+			err.Error())
 	}
 }

@@ -31,7 +31,8 @@ const programs = "/opt/southbound"
 // transport ssh reaches, where this program is put, it is the other end.
 func Main(definitions []provider.Definition) {
 	if len(os.Args) == 2 && os.Args[1] == transport.MachineArgument {
-		if err := transport.ServeMachine(context.Background(), definitions, "function", os.Stdin, os.Stdout); err != nil {
+		if err := transport.ServeMachine(context.Background(), definitions, "function", os.Stdin,
+			os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -50,7 +51,9 @@ func Main(definitions []provider.Definition) {
 			return nil, err
 		}
 		f.prepare()
-		return func(ctx context.Context, event json.RawMessage) (any, error) { return f.handle(ctx, event) }, nil
+		return func(ctx context.Context, event json.RawMessage) (any, error) {
+			return f.handle(ctx, event)
+		}, nil
 	})
 }
 
@@ -58,7 +61,11 @@ func Main(definitions []provider.Definition) {
 func connector(c *home.Config, known state.Secrets) *transport.Connector {
 	// What answers at a function's own addresses is its runtime, unless it runs on an emulator.
 	guarded := c.Endpoint == ""
-	return &transport.Connector{AWS: &awstransport.Sessions{Reserved: []string{c.Bucket, c.Table}, Endpoint: c.Endpoint},
-		HTTP: &httptransport.Sessions{Guarded: guarded}, PostgreSQL: &postgresql.Sessions{Guarded: guarded},
-		SSH: &ssh.Sessions{Function: true, Guarded: guarded, Programs: &remote.Programs{Dir: cmp.Or(os.Getenv("SOUTHBOUND_PROGRAMS"), programs)}}, Packs: c.Packs, Secrets: known}
+	return &transport.Connector{AWS: &awstransport.Sessions{Reserved: []string{c.Bucket, c.Table},
+		Endpoint: c.Endpoint},
+		HTTP:       &httptransport.Sessions{Guarded: guarded},
+		PostgreSQL: &postgresql.Sessions{Guarded: guarded},
+		SSH: &ssh.Sessions{Function: true, Guarded: guarded,
+			Programs: &remote.Programs{Dir: cmp.Or(os.Getenv("SOUTHBOUND_PROGRAMS"), programs)}},
+		Packs: c.Packs, Secrets: known}
 }

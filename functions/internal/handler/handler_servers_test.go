@@ -60,10 +60,12 @@ func TestMain(m *testing.M) {
 // stack is a stack, and how to be its functions.
 type stack struct {
 	*hometest.Stack
-	t      *testing.T
-	admin  *home.Home // exports
-	wait   int32      // seconds for which a message is waited for
-	hidden int32      // seconds for which received messages are hidden; 0: twelve minutes, as in the queues of a stack
+	t     *testing.T
+	admin *home.Home // exports
+	wait  int32      // seconds for which a message is waited for
+	// seconds for which received messages are hidden; 0: twelve minutes, as in the queues of a
+	// stack
+	hidden int32
 }
 
 func newStack(t *testing.T) *stack {
@@ -106,7 +108,8 @@ func null(agent string, i int, attributes map[string]any) resource.Resource {
 	for k, v := range attributes {
 		all[k] = v
 	}
-	return resource.Resource{ID: resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: agent, Attributes: all}
+	return resource.Resource{ID: resource.NewID("std::Null", agent,
+		resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: agent, Attributes: all}
 }
 
 func (s *stack) export(m *model.Model) {
@@ -129,22 +132,29 @@ func (s *stack) queue(agent string) string {
 // of them.
 func (s *stack) receive(agent string) []events.SQSMessage {
 	s.t.Helper()
-	out, err := s.admin.SQS.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(s.queue(agent)), MaxNumberOfMessages: 10, WaitTimeSeconds: s.wait, VisibilityTimeout: cmp.Or(s.hidden, 720),
-		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll}})
+	out, err := s.admin.SQS.ReceiveMessage(s.t.Context(),
+		&sqs.ReceiveMessageInput{QueueUrl: aws.String(s.queue(agent)), MaxNumberOfMessages: 10,
+			WaitTimeSeconds: s.wait, VisibilityTimeout: cmp.Or(s.hidden, 720),
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{
+				types.MessageSystemAttributeNameAll}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	var records []events.SQSMessage
 	for _, m := range out.Messages {
-		records = append(records, events.SQSMessage{MessageId: *m.MessageId, ReceiptHandle: *m.ReceiptHandle, Body: *m.Body, Attributes: m.Attributes,
-			EventSourceARN: "arn:aws:sqs:us-east-1:000000000000:" + queue.Name(s.Config.Prefix, "prod", agent)})
+		records = append(records, events.SQSMessage{MessageId: *m.MessageId,
+			ReceiptHandle: *m.ReceiptHandle, Body: *m.Body, Attributes: m.Attributes,
+			EventSourceARN: "arn:aws:sqs:us-east-1:000000000000:" +
+				queue.Name(s.Config.Prefix, "prod", agent)})
 	}
 	return records
 }
 
 // invoke calls a function with messages within a timeout, and deletes those that need not come
 // again.
-func (s *stack) invoke(f *function, agent string, records []events.SQSMessage, timeout time.Duration) []string {
+func (s *stack) invoke(
+	f *function, agent string, records []events.SQSMessage, timeout time.Duration,
+) []string {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
@@ -166,7 +176,9 @@ func (s *stack) invoke(f *function, agent string, records []events.SQSMessage, t
 	}
 	for _, m := range records {
 		if !slices.Contains(again, m.MessageId) {
-			if _, err := s.admin.SQS.DeleteMessage(s.t.Context(), &sqs.DeleteMessageInput{QueueUrl: aws.String(s.queue(agent)), ReceiptHandle: &m.ReceiptHandle}); err != nil {
+			if _, err := s.admin.SQS.DeleteMessage(s.t.Context(),
+				&sqs.DeleteMessageInput{QueueUrl: aws.String(s.queue(agent)),
+					ReceiptHandle: &m.ReceiptHandle}); err != nil {
 				s.t.Fatal(err)
 			}
 		}
@@ -189,7 +201,8 @@ func (s *stack) drain(f *function, agent string) int {
 func (s *stack) wantDeployed(n int) {
 	s.t.Helper()
 	if p := s.progress(); p.Counts[state.StatusDeployed] != n || !p.Done() {
-		s.t.Errorf("%v; %d scheduled, outbox %d, lanes %v", p.Counts, p.Scheduled, p.Outbox, p.Lanes)
+		s.t.Errorf("%v; %d scheduled, outbox %d, lanes %v", p.Counts, p.Scheduled, p.Outbox,
+			p.Lanes)
 	}
 }
 
@@ -211,7 +224,8 @@ func TestChain(t *testing.T) {
 		s.export(chain("web1", lanes, n))
 		var lines hometest.Lines
 		f := s.begin(func(c *home.Config) {
-			c.Log = slog.New(slog.NewJSONHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			c.Log = slog.New(slog.NewJSONHandler(&lines,
+				&slog.HandlerOptions{Level: slog.LevelDebug}))
 		})
 		began := time.Now()
 		if again := s.invoke(f, "web1", s.receive("web1"), 40*time.Minute); len(again) != 0 {
@@ -227,8 +241,10 @@ func TestChain(t *testing.T) {
 			Version                              int
 			Fence                                int64
 		}
-		if err := json.Unmarshal([]byte(strings.SplitN(lines.String(), "\n", 2)[0]), &line); err != nil || line.Environment != "prod" || line.Agent != "web1" ||
-			line.Version != 1 || line.Fence == 0 || line.Action == "" || !strings.HasPrefix(line.Resource, "std::Null[web1,") {
+		if err := json.Unmarshal([]byte(strings.SplitN(lines.String(), "\n", 2)[0]),
+			&line); err != nil || line.Environment != "prod" || line.Agent != "web1" ||
+			line.Version != 1 || line.Fence == 0 || line.Action == "" ||
+			!strings.HasPrefix(line.Resource, "std::Null[web1,") {
 			t.Errorf("%v: %+v", err, line)
 		}
 	}
@@ -246,11 +262,14 @@ func TestAcrossAgents(t *testing.T) {
 		m.Resources = append(m.Resources, r)
 	}
 	for i := range 3 {
-		m.Agents = append(m.Agents, resource.Agent{Name: fmt.Sprintf("web%d", i), Transport: "aws", Lanes: 1})
+		m.Agents = append(m.Agents, resource.Agent{Name: fmt.Sprintf("web%d", i), Transport: "aws",
+			Lanes: 1})
 	}
 	s.export(m)
 	f := s.begin(nil)
-	s.hidden = 2 // the emulator loses what it answered when a connection ends, as SQS does not: such messages are heard again soon
+	// the emulator loses what it answered when a connection ends, as SQS does not: such messages
+	// are heard again soon
+	s.hidden = 2
 	hometest.Until(t, "all are deployed", func() bool {
 		_ = s.drain(f, "web0") + s.drain(f, "web1") + s.drain(f, "web2")
 		counts, err := s.admin.State.Counts(t.Context(), "prod")
@@ -292,12 +311,14 @@ func TestTimeIsUp(t *testing.T) {
 func TestStoreIsAway(t *testing.T) {
 	s := newStack(t)
 	s.export(chain("web1", 1, 5))
-	away := awstest.Config(url, &awstest.Faults{Decide: func(operation string, _ []byte) awstest.Fault {
-		if operation == "Query" || operation == "GetItem" || operation == "PutItem" || operation == "TransactWriteItems" || operation == "BatchGetItem" {
-			return awstest.Break
-		}
-		return awstest.None
-	}})
+	away := awstest.Config(url,
+		&awstest.Faults{Decide: func(operation string, _ []byte) awstest.Fault {
+			if operation == "Query" || operation == "GetItem" || operation == "PutItem" ||
+				operation == "TransactWriteItems" || operation == "BatchGetItem" {
+				return awstest.Break
+			}
+			return awstest.None
+		}})
 	records := s.receive("web1")
 	again := s.invoke(s.begin(func(c *home.Config) { c.AWS = &away }), "web1", records, time.Minute)
 	if len(again) != len(records) {
@@ -308,7 +329,8 @@ func TestStoreIsAway(t *testing.T) {
 	}
 	// The queue is deaf for half a minute; a sweep notifies the same lane, and what is in the
 	// queue comes when it may.
-	if _, err := s.admin.Engine.RunLane(t.Context(), "prod", "web1/0", time.Now().Add(time.Minute)); err != nil {
+	if _, err := s.admin.Engine.RunLane(t.Context(), "prod", "web1/0",
+		time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	s.wantDeployed(5)
@@ -335,7 +357,8 @@ func TestDuplicates(t *testing.T) {
 	wg.Wait()
 	s.wantDeployed(60)
 	s.invoke(s.begin(nil), "web1", records, time.Minute)
-	actions, err := s.admin.State.Actions(t.Context(), "prod", state.ActionQuery{Action: state.ActionDeploy})
+	actions, err := s.admin.State.Actions(t.Context(), "prod",
+		state.ActionQuery{Action: state.ActionDeploy})
 	if err != nil || len(actions) != 60 {
 		t.Errorf("%v: %d runs of 60 resources", err, len(actions))
 	}
@@ -376,7 +399,8 @@ func TestJob(t *testing.T) {
 		cancel()
 		state, err = asks.Job(t.Context(), "prod", id)
 	}
-	if err != nil || state.Done == nil || state.Done.Covered != 24 || len(state.Done.Items) != 24 || n != 2 {
+	if err != nil || state.Done == nil || state.Done.Covered != 24 || len(state.Done.Items) != 24 ||
+		n != 2 {
 		t.Errorf("%+v after %d slices, %v", state, n, err)
 	}
 }
@@ -406,7 +430,8 @@ func TestRequests(t *testing.T) {
 	f := s.begin(func(c *home.Config) { c.AWS = &counted })
 	s.invoke(f, "web1", s.receive("web1"), time.Minute)
 	got := m.Take()
-	if got["SQS.ChangeMessageVisibilityBatch"].Calls != 1 || got["SQS.SendMessageBatch"].Calls != 1 || got.Sum("SQS").Calls != 2 {
+	if got["SQS.ChangeMessageVisibilityBatch"].Calls != 1 ||
+		got["SQS.SendMessageBatch"].Calls != 1 || got.Sum("SQS").Calls != 2 {
 		t.Errorf("requests:\n%s", got)
 	}
 	t.Logf("\n%s", got)
@@ -424,7 +449,8 @@ func victim(where string) int {
 	if err != nil {
 		return 3
 	}
-	if _, err = h.Engine.RunLane(context.Background(), "prod", "web1/0", time.Now().Add(time.Hour)); err != nil {
+	if _, err = h.Engine.RunLane(context.Background(), "prod", "web1/0",
+		time.Now().Add(time.Hour)); err != nil {
 		return 4
 	}
 	return 5
@@ -450,8 +476,10 @@ func TestKilled(t *testing.T) {
 	s.export(m)
 	records := s.receive("web1")
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "HANDLER_TEST_VICTIM="+url, home.EnvTable+"="+s.Config.Table, home.EnvBucket+"="+s.Config.Bucket,
-		home.EnvPrefix+"="+s.Config.Prefix, home.EnvLogQueue+"="+s.Config.LogQueue, home.EnvEndpoint+"="+url)
+	cmd.Env = append(os.Environ(), "HANDLER_TEST_VICTIM="+url, home.EnvTable+"="+s.Config.Table,
+		home.EnvBucket+"="+s.Config.Bucket,
+		home.EnvPrefix+"="+s.Config.Prefix, home.EnvLogQueue+"="+s.Config.LogQueue,
+		home.EnvEndpoint+"="+url)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -476,7 +504,8 @@ func TestKilled(t *testing.T) {
 		t.Errorf("%v come again", again)
 	}
 	s.wantDeployed(40)
-	actions, err := s.admin.State.Actions(t.Context(), "prod", state.ActionQuery{Action: state.ActionDeploy})
+	actions, err := s.admin.State.Actions(t.Context(), "prod",
+		state.ActionQuery{Action: state.ActionDeploy})
 	if err != nil || len(actions) != 40 {
 		t.Errorf("%v: %s runs of 40 resources", err, strconv.Itoa(len(actions)))
 	}

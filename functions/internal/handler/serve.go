@@ -33,7 +33,8 @@ func (f *function) prepare() {
 	h := f.Home
 	f.worked = &logs.Gatherer{Notifier: h.Logs, Clock: h.Engine.Clock, Log: f.Log}
 	f.sets.Finder, f.sets.Log = h.OrderFinder(), f.Log
-	f.server = &worker.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock, Operation: h.Operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran}
+	f.server = &worker.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock,
+		Operation: h.Operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran}
 	f.service = api.New(api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Jobs: h.State,
 		ByRunner: queue.ByRunner, NotifyRunner: h.NotifyRunner})
 }
@@ -70,7 +71,8 @@ func (f *function) work(ctx context.Context, job run.Job) error {
 		return run.ErrNoDeadline
 	}
 	if err := f.service.Work(ctx, job.Environment, job.ID, f.server.Until(deadline)); err != nil {
-		f.Log.ErrorContext(ctx, "a job was not worked on", "environment", job.Environment, "job", job.ID, "error", err.Error())
+		f.Log.ErrorContext(ctx, "a job was not worked on", "environment", job.Environment, "job",
+			job.ID, "error", err.Error())
 	}
 	return nil
 }
@@ -89,7 +91,9 @@ func answer(done api.ReadDone, err error) (read, error) {
 	return read{Done: &done}, nil
 }
 
-func (f *function) serve(ctx context.Context, records []events.SQSMessage) (events.SQSEventResponse, error) {
+func (f *function) serve(
+	ctx context.Context, records []events.SQSMessage,
+) (events.SQSEventResponse, error) {
 	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -98,8 +102,10 @@ func (f *function) serve(ctx context.Context, records []events.SQSMessage) (even
 	if len(records) == 0 {
 		return out, nil
 	}
-	for _, id := range f.server.Serve(ctx, f.messages(records), f.queueOf(ctx, records[0].EventSourceARN), deadline) {
-		out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: id})
+	for _, id := range f.server.Serve(ctx, f.messages(records),
+		f.queueOf(ctx, records[0].EventSourceARN), deadline) {
+		out.BatchItemFailures = append(out.BatchItemFailures,
+			events.SQSBatchItemFailure{ItemIdentifier: id})
 	}
 	f.worked.Flush(ctx)
 	f.Metrics.Add("Faults", emf.Count, float64(len(out.BatchItemFailures)))
@@ -110,8 +116,10 @@ func (f *function) messages(records []events.SQSMessage) []worker.Message {
 	now := time.Now()
 	out := make([]worker.Message, len(records))
 	for i, r := range records {
-		receives, _ := strconv.Atoi(r.Attributes["ApproximateReceiveCount"]) // none: as if it were the first
-		out[i] = worker.Message{ID: r.MessageId, Receipt: r.ReceiptHandle, Body: r.Body, Receives: receives}
+		// none: as if it were the first
+		receives, _ := strconv.Atoi(r.Attributes["ApproximateReceiveCount"])
+		out[i] = worker.Message{ID: r.MessageId, Receipt: r.ReceiptHandle, Body: r.Body,
+			Receives: receives}
 		if sent, err := strconv.ParseInt(r.Attributes["SentTimestamp"], 10, 64); err == nil {
 			f.Metrics.Sample("MessageWait", emf.Milliseconds, float64(now.UnixMilli()-sent))
 		}
@@ -127,7 +135,8 @@ func (f *function) queueOf(ctx context.Context, arn string) *queue.Listener {
 	}
 	url, err := f.Home.QueueURL(ctx, name)
 	if err != nil {
-		f.Log.WarnContext(ctx, "the queue of an event is not known", "queue", name, "error", err.Error())
+		f.Log.WarnContext(ctx, "the queue of an event is not known", "queue", name, "error",
+			err.Error())
 		return nil
 	}
 	return &queue.Listener{API: f.Home.SQS, URL: url}
@@ -141,7 +150,8 @@ func (f *function) ran(ctx context.Context, r worker.Run) {
 	}
 	f.Metrics.Add("LaneRuns", emf.Count, 1)
 	f.Metrics.Sample("LaneTime", emf.Milliseconds, float64(r.Took.Milliseconds()))
-	f.Log.DebugContext(ctx, "lane", "environment", r.Env, "lane", r.Lane, "ran", r.Out.Ran, "more", r.Out.More, "waits", r.Out.Waits, "ms", r.Took.Milliseconds())
+	f.Log.DebugContext(ctx, "lane", "environment", r.Env, "lane", r.Lane, "ran", r.Out.Ran, "more",
+		r.Out.More, "waits", r.Out.Waits, "ms", r.Took.Milliseconds())
 	if r.Out.Ran > 0 {
 		f.worked.Add(ctx, r.Env, r.Lane)
 		f.sets.Flush(ctx, r.Env)
@@ -149,8 +159,10 @@ func (f *function) ran(ctx context.Context, r worker.Run) {
 }
 
 // metricOf names the metric of an outcome.
-var metricOf = map[state.Status]string{state.StatusDeployed: "Deployed", state.StatusFailed: "Failed", state.StatusSkipped: "Skipped",
-	state.StatusNonCompliant: "NonCompliant", state.StatusUnavailable: "Unavailable", state.StatusDeploying: "InProgress"}
+var metricOf = map[state.Status]string{state.StatusDeployed: "Deployed",
+	state.StatusFailed: "Failed", state.StatusSkipped: "Skipped",
+	state.StatusNonCompliant: "NonCompliant", state.StatusUnavailable: "Unavailable",
+	state.StatusDeploying: "InProgress"}
 
 // count counts actions that were committed.
 func (f *function) count(outcome state.Status, n int) {

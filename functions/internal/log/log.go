@@ -19,7 +19,8 @@ func Main(definitions []provider.Definition) {
 		if err != nil {
 			return nil, err
 		}
-		l := &logs.Log{Store: f.Home.LogStore, State: f.Home.State, Logger: f.Log, Metrics: f.Metrics}
+		l := &logs.Log{Store: f.Home.LogStore, State: f.Home.State, Logger: f.Log,
+			Metrics: f.Metrics}
 		return func(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
 			defer f.Flush(ctx)
 			return events.SQSEventResponse{BatchItemFailures: l.Take(ctx, e.Records)}, nil

@@ -22,8 +22,11 @@ func TestLimitMemory(t *testing.T) {
 		{"told otherwise", "512", "300MiB", 0},
 	} {
 		debug.SetMemoryLimit(math.MaxInt64)
-		got := LimitMemory(func(name string) string { return map[string]string{EnvMemory: c.megabytes, envGo: c.own}[name] })
-		if is := debug.SetMemoryLimit(-1); got != c.want || (got > 0 && is != got) || (got == 0 && is != math.MaxInt64) {
+		got := LimitMemory(func(name string) string {
+			return map[string]string{EnvMemory: c.megabytes, envGo: c.own}[name]
+		})
+		if is := debug.SetMemoryLimit(-1); got != c.want || (got > 0 && is != got) ||
+			(got == 0 && is != math.MaxInt64) {
 			t.Errorf("%s: %d, and the runtime has %d; want %d", c.reason, got, is, c.want)
 		}
 	}

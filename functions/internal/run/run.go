@@ -29,7 +29,9 @@ type Function struct {
 }
 
 // Begin opens the home with handlers. change, when not nil, changes what the environment says.
-func Begin(ctx context.Context, definitions []provider.Definition, change func(c *home.Config)) (*Function, error) {
+func Begin(
+	ctx context.Context, definitions []provider.Definition, change func(c *home.Config),
+) (*Function, error) {
 	c, err := home.FromEnv(os.Getenv)
 	if err != nil {
 		return nil, err

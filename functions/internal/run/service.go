@@ -26,7 +26,9 @@ const uploadsFor = time.Hour
 // function that may not ask it says who may.
 func (f *Function) Service(asks bool) *api.Service {
 	h := f.Home
-	c := api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Sign: f.sign, Unneeded: f.unneeded, History: h.ParameterHistory, About: api.Discovery{Auth: api.AuthSigV4, Region: h.AWS.Region, ExportURL: h.Config.ExportURL}}
+	c := api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Sign: f.sign,
+		Unneeded: f.unneeded, History: h.ParameterHistory, About: api.Discovery{Auth: api.AuthSigV4,
+			Region: h.AWS.Region, ExportURL: h.Config.ExportURL}}
 	if asks { // the function of the API: the other one has exports alone
 		if c.Services = h.Orders(); c.Services != nil {
 			c.Definitions = &compiles.Definitions{Store: h.Definitions, Waker: h.State}
@@ -40,9 +42,13 @@ func (f *Function) Service(asks bool) *api.Service {
 	}
 	if asks && h.Config.Handler != "" {
 		calls := lambda.NewFromConfig(h.AWS)
-		c.Elsewhere = func(ctx context.Context, job api.ReadJob) (api.ReadDone, error) { return f.elsewhere(ctx, calls, job) }
+		c.Elsewhere = func(ctx context.Context, job api.ReadJob) (api.ReadDone, error) {
+			return f.elsewhere(ctx, calls, job)
+		}
 		c.Jobs, c.NotifyRunner = h.State, h.NotifyRunner
-		c.Start = func(ctx context.Context, env, id string) error { return f.start(ctx, calls, Job{env, id}) }
+		c.Start = func(ctx context.Context, env, id string) error {
+			return f.start(ctx, calls, Job{env, id})
+		}
 	}
 	c.Unserved = func(ctx context.Context, env string) (map[string]time.Duration, error) {
 		waiting, err := sweep.Unserved(ctx, h.Engine.State, env, h.Engine.Clock.Now())
@@ -90,28 +96,35 @@ func (f *Function) start(ctx context.Context, calls *lambda.Client, job Job) err
 }
 
 // elsewhere has a comparison made by the handler function.
-func (f *Function) elsewhere(ctx context.Context, calls *lambda.Client, job api.ReadJob) (api.ReadDone, error) {
+func (f *Function) elsewhere(
+	ctx context.Context, calls *lambda.Client, job api.ReadJob,
+) (api.ReadDone, error) {
 	payload, err := json.Marshal(map[string]any{"read": job})
 	if err != nil {
 		return api.ReadDone{}, fault.Wrap(fault.Internal, "compare with reality", err)
 	}
-	out, err := calls.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(f.Home.Config.Handler), Payload: payload})
+	out, err := calls.Invoke(ctx,
+		&lambda.InvokeInput{FunctionName: aws.String(f.Home.Config.Handler), Payload: payload})
 	switch {
 	case err != nil:
 		return api.ReadDone{}, awserr.Fault("compare with reality", err)
 	case out.FunctionError != nil:
-		return api.ReadDone{}, fault.New(fault.Unavailable, "compare with reality", "the handler function did not answer: %s", *out.FunctionError).
+		return api.ReadDone{}, fault.New(fault.Unavailable, "compare with reality",
+			"the handler function did not answer: %s", *out.FunctionError).
 			WithHint("a comparison has the time of one invocation; its log says more")
 	}
 	var answer struct {
 		Done  *api.ReadDone `json:"done"`
 		Error *api.Failure  `json:"error"`
 	}
-	if err := json.Unmarshal(out.Payload, &answer); err != nil || answer.Done == nil && answer.Error == nil {
-		return api.ReadDone{}, fault.New(fault.Internal, "compare with reality", "the handler function answered something else")
+	if err := json.Unmarshal(out.Payload, &answer); err != nil ||
+		answer.Done == nil && answer.Error == nil {
+		return api.ReadDone{}, fault.New(fault.Internal, "compare with reality",
+			"the handler function answered something else")
 	}
 	if answer.Error != nil {
-		return api.ReadDone{}, &fault.Error{Kind: answer.Error.Kind, Message: answer.Error.Message, Hint: answer.Error.Hint}
+		return api.ReadDone{}, &fault.Error{Kind: answer.Error.Kind, Message: answer.Error.Message,
+			Hint: answer.Error.Hint}
 	}
 	return *answer.Done, nil
 }

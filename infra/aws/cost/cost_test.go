@@ -72,12 +72,15 @@ type oneByOne struct{ provider.Handler }
 
 func newHome(t *testing.T) *home {
 	t.Helper()
-	h := &home{t: t, table: awstest.Unique(t), bucket: strings.ToLower(awstest.Unique(t)), meter: &meter.Meter{}, clock: local.Clock{}}
+	h := &home{t: t, table: awstest.Unique(t), bucket: strings.ToLower(awstest.Unique(t)),
+		meter: &meter.Meter{}, clock: local.Clock{}}
 	d := dynamodb.NewFromConfig(awstest.Config(servers[server.DynamoDB].URL, nil))
-	if _, err := d.CreateTable(t.Context(), dynamo.Table(h.table)); err != nil && !awserr.Is(err, awserr.TableInUse) {
+	if _, err := d.CreateTable(t.Context(), dynamo.Table(h.table)); err != nil &&
+		!awserr.Is(err, awserr.TableInUse) {
 		t.Fatal(err)
 	}
-	if _, err := h.s3().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &h.bucket}); err != nil {
+	if _, err := h.s3().CreateBucket(t.Context(),
+		&s3.CreateBucketInput{Bucket: &h.bucket}); err != nil {
 		t.Fatal(err)
 	}
 	h.restart()
@@ -101,7 +104,8 @@ func (h *home) restart() {
 	c := awstest.Config(servers[server.DynamoDB].URL, via)
 	h.meter.Install(&c)
 	objects := h.s3()
-	state, err := dynamo.New(dynamo.Config{API: dynamodb.NewFromConfig(c), Table: h.table, Objects: bucket.NewObjects(objects, h.bucket)})
+	state, err := dynamo.New(dynamo.Config{API: dynamodb.NewFromConfig(c), Table: h.table,
+		Objects: bucket.NewObjects(objects, h.bucket)})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -109,7 +113,8 @@ func (h *home) restart() {
 	q := awstest.Config(servers[server.MiniStack].URL, nil)
 	h.meter.Install(&q)
 	h.sqs = sqs.NewFromConfig(q)
-	h.queues = &queue.Queues{API: h.sqs, Prefix: h.bucket, Base: servers[server.MiniStack].URL + "/000000000000/"}
+	h.queues = &queue.Queues{API: h.sqs, Prefix: h.bucket,
+		Base: servers[server.MiniStack].URL + "/000000000000/"}
 	var types []schema.Type
 	byType := map[string]provider.Handler{}
 	for _, d := range handlers.All() {
@@ -124,8 +129,10 @@ func (h *home) restart() {
 		h.t.Fatal(err)
 	}
 	process := time.Now().UnixNano() & 0xffffffff
-	h.engine = deploy.New(deploy.Config{State: state, Files: bucket.NewFiles(objects, h.bucket), Notifier: queue.NewNotifier(h.sqs, h.queues), Clock: h.clock, Caller: local.Caller{},
-		Secrets: noSecrets{}, Connector: &transport.Connector{Local: true}, Types: registry, Handlers: byType, Pack: "test", Holder: fmt.Sprintf("%024x", time.Now().UnixNano()),
+	h.engine = deploy.New(deploy.Config{State: state, Files: bucket.NewFiles(objects, h.bucket),
+		Notifier: queue.NewNotifier(h.sqs, h.queues), Clock: h.clock, Caller: local.Caller{},
+		Secrets: noSecrets{}, Connector: &transport.Connector{Local: true}, Types: registry,
+		Handlers: byType, Pack: "test", Holder: fmt.Sprintf("%024x", time.Now().UnixNano()),
 		NewID: func() string {
 			return fmt.Sprintf("%012x%012x%08x", time.Now().UnixMilli(), h.ids.Add(1), process)
 		}, Jitter: func() float64 { return 0.5 }})
@@ -143,7 +150,8 @@ func modelOf(n, agents, changed int) *model.Model {
 	m := &model.Model{}
 	for i := range n {
 		agent, name := fmt.Sprintf("web%02d", i%agents), fmt.Sprintf("resource-%06d", i)
-		r := resource.Resource{ID: resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: agent,
+		r := resource.Resource{ID: resource.NewID("std::Null", agent,
+			resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: agent,
 			Attributes: map[string]any{"name": name}}
 		if i < changed {
 			r.ReportOnly = true
@@ -224,7 +232,8 @@ func TestTimeIsUp(t *testing.T) {
 }
 
 // writes are the operations that write.
-var writes = []string{"DynamoDB.Put", "DynamoDB.Transact", "DynamoDB.BatchWrite", "S3.Put", "S3.Delete"}
+var writes = []string{"DynamoDB.Put", "DynamoDB.Transact", "DynamoDB.BatchWrite", "S3.Put",
+	"S3.Delete"}
 
 func TestChangedResources(t *testing.T) {
 	for _, c := range []struct{ n, agents int }{{10, 1}, {1000, 1}, {10000, 4}} {
@@ -238,10 +247,13 @@ func TestChangedResources(t *testing.T) {
 		}
 		run := h.meter.Take()
 		n := float64(c.n)
-		w, all := export.Sum(writes...).Calls+run.Sum(writes...).Calls, export.Sum().Calls+run.Sum().Calls
+		w, all := export.Sum(writes...).Calls+run.Sum(writes...).Calls, export.Sum().Calls+
+			run.Sum().Calls
 		wcu := export.Sum().WCU + run.Sum().WCU
-		t.Logf("%d resources on %d agents: %.3f requests (%.3f of them writes) and %.3f WCU, %.3f RCU a resource; export %v, all %v\nexport:\n%srun:\n%s",
-			c.n, c.agents, float64(all)/n, float64(w)/n, wcu/n, (export.Sum().RCU+run.Sum().RCU)/n, exported, time.Since(began), export, run)
+		t.Logf("%d resources on %d agents: %.3f requests (%.3f of them writes) and %.3f WCU, "+
+			"%.3f RCU a resource; export %v, all %v\nexport:\n%srun:\n%s",
+			c.n, c.agents, float64(all)/n, float64(w)/n, wcu/n, (export.Sum().RCU+run.Sum().RCU)/n,
+			exported, time.Since(began), export, run)
 		counts, err := h.state.Counts(t.Context(), "prod")
 		if err != nil || counts[state.StatusDeployed] != c.n {
 			t.Errorf("%v: %v", err, counts)
@@ -294,7 +306,8 @@ type slow struct {
 
 // Now implements deploy.Clock.
 func (s *slow) Now() time.Time {
-	return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(s.n.Add(1)) * 30 * time.Millisecond)
+	return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).
+		Add(time.Duration(s.n.Add(1)) * 30 * time.Millisecond)
 }
 
 // brisk is a clock on which everything takes a tenth of its time. Into how many objects the state
@@ -324,7 +337,8 @@ func TestOneByOne(t *testing.T) {
 	if w > 3 || wcu > 5 {
 		t.Errorf("%.2f writes and %.2f WCU a resource, want at most 3 and 5", w, wcu)
 	}
-	t.Logf("%.2f requests (%.2f writes), %.2f WCU and %.2f RCU a resource\n%s", float64(got.Sum().Calls)/n, w, wcu, got.Sum().RCU/n, got)
+	t.Logf("%.2f requests (%.2f writes), %.2f WCU and %.2f RCU a resource\n%s",
+		float64(got.Sum().Calls)/n, w, wcu, got.Sum().RCU/n, got)
 }
 
 // TestIdle pins that an environment without work costs one small read a minute, however many lanes
@@ -373,7 +387,8 @@ func TestProcessesShareTheWork(t *testing.T) {
 	var ran atomic.Int64
 	var wg sync.WaitGroup
 	for range 3 {
-		p := &home{t: t, table: h.table, bucket: h.bucket, meter: h.meter, clock: local.Clock{}, faults: &awstest.Faults{Decide: awstest.NowAndThen(5)}}
+		p := &home{t: t, table: h.table, bucket: h.bucket, meter: h.meter, clock: local.Clock{},
+			faults: &awstest.Faults{Decide: awstest.NowAndThen(5)}}
 		p.restart()
 		engine := p.engine
 		wg.Go(func() {
@@ -384,7 +399,8 @@ func TestProcessesShareTheWork(t *testing.T) {
 					return
 				}
 				for _, lane := range lanes {
-					out, err := engine.RunLane(t.Context(), "prod", lane, time.Now().Add(time.Minute))
+					out, err := engine.RunLane(t.Context(), "prod", lane,
+						time.Now().Add(time.Minute))
 					if err != nil && !fault.Is(err, fault.Unavailable) {
 						t.Error(err)
 						return
@@ -402,7 +418,8 @@ func TestProcessesShareTheWork(t *testing.T) {
 	if err != nil || counts[state.StatusDeployed] != n {
 		t.Fatalf("%v: %v", err, counts)
 	}
-	actions, err := h.state.Actions(t.Context(), "prod", state.ActionQuery{Outcome: state.StatusDeployed})
+	actions, err := h.state.Actions(t.Context(), "prod",
+		state.ActionQuery{Outcome: state.StatusDeployed})
 	if err != nil || len(actions) < n {
 		t.Errorf("%v: %d actions", err, len(actions))
 	}

@@ -40,7 +40,8 @@ type lifeCase struct {
 // log, holds it against the budget, and prints what a million such resources cost: the table of
 // docs/costs.md.
 func TestLifeOfResources(t *testing.T) {
-	rows := []string{"| case | requests | of them writes | WCU | RCU | SQS | invocations | DynamoDB | S3 | SQS | Lambda | logs | **a million** |",
+	rows := []string{"| case | requests | of them writes | WCU | RCU | SQS | invocations | " +
+		"DynamoDB | S3 | SQS | Lambda | logs | **a million** |",
 		"|---|---|---|---|---|---|---|---|---|---|---|---|---|"}
 	cases := []lifeCase{
 		{"100 new on 1 agent", 100, 1, false, 0, goal},
@@ -51,7 +52,8 @@ func TestLifeOfResources(t *testing.T) {
 		{"1,000 new of 1 KB on 1 agent", 1000, 1, false, 1000, budget{0.4, 2, 0.05, 3}},
 	}
 	if *whole {
-		cases = append(cases, lifeCase{"10,000 new on 100 agents", 10000, 100, false, 0, budget{0.2, 0.3, 0.2, 0.8}})
+		cases = append(cases, lifeCase{"10,000 new on 100 agents", 10000, 100, false, 0,
+			budget{0.2, 0.3, 0.2, 0.8}})
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -74,12 +76,18 @@ func TestLifeOfResources(t *testing.T) {
 			queues := float64(u.Counts.Sum("SQS.").Calls+u.Polls) / n
 			bill := cost.Of(u)
 			million := bill.Total() / n * 1e6
-			if w > c.goal.writes || wcu > c.goal.wcu || queues > c.goal.sqs || million > c.goal.dollars {
-				t.Errorf("%s: %.3f writes, %.3f WCU and %.3f requests to SQS a resource, $%.2f a million; the budget is %+v\n%s", c.name, w, wcu, queues, million, c.goal, u.Counts)
+			if w > c.goal.writes || wcu > c.goal.wcu || queues > c.goal.sqs ||
+				million > c.goal.dollars {
+				t.Errorf("%s: %.3f writes, %.3f WCU and %.3f requests to SQS a resource, $%.2f a "+
+					"million; the budget is %+v\n%s", c.name, w, wcu, queues, million, c.goal,
+					u.Counts)
 			}
 			per := func(dollars float64) string { return fmt.Sprintf("$%.3f", dollars/n*1e6) }
-			rows = append(rows, fmt.Sprintf("| %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.4f | %s | %s | %s | %s | %s | **$%.2f** |", c.name, float64(u.Counts.Sum().Calls)/n, w, wcu,
-				u.Counts.Sum().RCU/n, queues, float64(u.Invocations)/n, per(bill.DynamoDB), per(bill.S3), per(bill.SQS), per(bill.Lambda), per(bill.Logs), million))
+			rows = append(rows,
+				fmt.Sprintf("| %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.4f | %s | %s | %s | %s "+
+					"| %s | **$%.2f** |", c.name, float64(u.Counts.Sum().Calls)/n, w, wcu,
+					u.Counts.Sum().RCU/n, queues, float64(u.Invocations)/n, per(bill.DynamoDB),
+					per(bill.S3), per(bill.SQS), per(bill.Lambda), per(bill.Logs), million))
 			t.Logf("%s\n%s", c.name, u.Counts)
 		})
 	}
@@ -149,13 +157,16 @@ func TestFewOfManyInTheHome(t *testing.T) {
 	gets := u.Counts.Sum("S3.GetObject", "DynamoDB.BatchGetItem").Calls
 	objects, wrote := u.Counts.Sum("S3.GetObject").Calls, same.Counts.Sum(writes...).Calls
 	if all-gets > 42 || gets > 26 || objects > 22 || idle > 10 || wrote > 4 {
-		t.Errorf("%d requests and %d reads of state, %d of them of objects, for %d of %d; %d for none, "+
-			"%d of them writes\n%s\n%s", all-gets, gets, objects, few, n, idle, wrote, u.Counts, same.Counts)
+		t.Errorf("%d requests and %d reads of state, %d of them of objects, for %d of %d; %d for "+
+			"none, %d of them writes\n%s\n%s", all-gets, gets, objects, few, n, idle, wrote,
+			u.Counts, same.Counts)
 	}
 	t.Logf("\n%s\n%s", u.Counts, same.Counts)
 	report(t, []string{"| case | requests | WCU | RCU | dollars |", "|---|---|---|---|---|",
-		fmt.Sprintf("| 10 changed of 100,000, in functions that know nothing | %d | %.0f | %.0f | $%.6f |", all, u.Counts.Sum().WCU, u.Counts.Sum().RCU, cost.Of(u).Total()),
-		fmt.Sprintf("| none changed of 100,000 | %d | %.0f | %.0f | $%.6f |", idle, same.Counts.Sum().WCU, same.Counts.Sum().RCU, cost.Of(same).Total())})
+		fmt.Sprintf("| 10 changed of 100,000, in functions that know nothing | %d | %.0f | %.0f "+
+			"| $%.6f |", all, u.Counts.Sum().WCU, u.Counts.Sum().RCU, cost.Of(u).Total()),
+		fmt.Sprintf("| none changed of 100,000 | %d | %.0f | %.0f | $%.6f |", idle,
+			same.Counts.Sum().WCU, same.Counts.Sum().RCU, cost.Of(same).Total())})
 }
 
 // TestChainOnOneAgent pins that a chain of a thousand on one agent runs in one invocation, with one
@@ -252,8 +263,10 @@ func TestTimers(t *testing.T) {
 	t.Logf("deploy timer\n%srepair of %d\n%s", deploy.Counts, n, repair.Counts)
 	line := func(name string, u cost.Usage, times float64) string {
 		sum := u.Counts.Sum()
-		return fmt.Sprintf("| %s | %d | %.0f | %.0f | $%.6f | $%.3f |", name, sum.Calls, sum.WCU, sum.RCU, cost.Of(u).Total(), cost.Of(u).Total()*times)
+		return fmt.Sprintf("| %s | %d | %.0f | %.0f | $%.6f | $%.3f |", name, sum.Calls, sum.WCU,
+			sum.RCU, cost.Of(u).Total(), cost.Of(u).Total()*times)
 	}
-	report(t, []string{"| case | requests | WCU | RCU | dollars | a month |", "|---|---|---|---|---|---|", line("deploy timer, nothing unfinished", deploy, 30*144),
+	report(t, []string{"| case | requests | WCU | RCU | dollars | a month |",
+		"|---|---|---|---|---|---|", line("deploy timer, nothing unfinished", deploy, 30*144),
 		line("repair of 1,000 on 10 agents, nothing to change", repair, 30)})
 }

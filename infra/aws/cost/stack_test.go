@@ -63,10 +63,12 @@ type stack struct {
 	meter  meter.Meter // of everything the functions ask for
 	sqs    *sqs.Client // of the poller; not counted, see used
 	used   cost.Usage  // by the poller: polls, invocations
-	lost   time.Time   // when an answer with messages may have been lost last; the emulator does not know ids of attempts
-	lines  lines
-	plain  bool
-	clock  state.Clock
+	// when an answer with messages may have been lost last; the emulator does not know ids of
+	// attempts
+	lost  time.Time
+	lines lines
+	plain bool
+	clock state.Clock
 
 	handler *awshome.Home
 	server  *worker.Server
@@ -99,28 +101,38 @@ func newStack(t *testing.T) *stack {
 	name := strings.ToLower(awstest.Unique(t))[:17]
 	plain := awstest.Config(mini, byService{to})
 	s.sqs = sqs.NewFromConfig(plain)
-	if _, err := dynamodb.NewFromConfig(plain).CreateTable(t.Context(), dynamo.Table(name)); err != nil {
+	if _, err := dynamodb.NewFromConfig(plain).CreateTable(t.Context(),
+		dynamo.Table(name)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s3.NewFromConfig(plain, func(o *s3.Options) { o.UsePathStyle = true }).CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
+	if _, err := s3.NewFromConfig(plain, func(o *s3.Options) { o.UsePathStyle = true }).
+		CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.sqs.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("dead-" + name + ".fifo"), Attributes: map[string]string{"FifoQueue": "true"}}); err != nil {
+	if _, err := s.sqs.CreateQueue(t.Context(),
+		&sqs.CreateQueueInput{QueueName: aws.String("dead-" + name + ".fifo"),
+			Attributes: map[string]string{"FifoQueue": "true"}}); err != nil {
 		t.Fatal(err)
 	}
-	log, err := s.sqs.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("log-" + name)})
+	log, err := s.sqs.CreateQueue(t.Context(),
+		&sqs.CreateQueueInput{QueueName: aws.String("log-" + name)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	function := name + "-handler" // it is never invoked: its mappings are disabled as they are made
-	if _, err := lambda.NewFromConfig(plain).CreateFunction(t.Context(), &lambda.CreateFunctionInput{FunctionName: &function, Runtime: types.RuntimeProvidedal2023,
-		Handler: aws.String("bootstrap"), Role: aws.String("arn:aws:iam::000000000000:role/x"), Code: &types.FunctionCode{ZipFile: emptyZip()}}); err != nil {
+	if _, err := lambda.NewFromConfig(plain).CreateFunction(t.Context(),
+		&lambda.CreateFunctionInput{FunctionName: &function, Runtime: types.RuntimeProvidedal2023,
+			Handler: aws.String("bootstrap"), Role: aws.String("arn:aws:iam::000000000000:role/x"),
+			Code: &types.FunctionCode{ZipFile: emptyZip()}}); err != nil {
 		t.Fatal(err)
 	}
 	counted := awstest.Config(mini, off{byService{to}})
 	s.meter.Install(&counted)
-	s.config = awshome.Config{Table: name, Bucket: name, Prefix: name, DeadLetters: "arn:aws:sqs:us-east-1:000000000000:dead-" + name + ".fifo", Handler: function,
-		LogQueue: *log.QueueUrl, Endpoint: mini, Definitions: handlers.All(), Connector: func(state.Secrets) state.Connector { return anything{} }, AWS: &counted, Log: slog.New(slog.NewJSONHandler(&s.lines, nil))}
+	s.config = awshome.Config{Table: name, Bucket: name, Prefix: name,
+		DeadLetters: "arn:aws:sqs:us-east-1:000000000000:dead-" + name + ".fifo", Handler: function,
+		LogQueue: *log.QueueUrl, Endpoint: mini, Definitions: handlers.All(),
+		Connector: func(state.Secrets) state.Connector { return anything{} }, AWS: &counted,
+		Log: slog.New(slog.NewJSONHandler(&s.lines, nil))}
 	s.restart()
 	return s
 }
@@ -183,7 +195,8 @@ func (s *stack) restart() {
 	s.t.Helper()
 	s.handler = s.open(false)
 	s.worked = &logs.Gatherer{Notifier: s.handler.Logs, Clock: platform.Clock{}, Log: s.config.Log}
-	s.server = &worker.Server{Engine: s.handler.Engine, Notifier: s.handler.Notifier, Clock: platform.Clock{}, Operation: time.Second, Log: s.config.Log,
+	s.server = &worker.Server{Engine: s.handler.Engine, Notifier: s.handler.Notifier,
+		Clock: platform.Clock{}, Operation: time.Second, Log: s.config.Log,
 		Ran: func(ctx context.Context, r worker.Run) { // as functions/handler does
 			if r.Out.Ran > 0 {
 				s.worked.Add(ctx, r.Env, r.Lane)
@@ -197,8 +210,10 @@ func (s *stack) restart() {
 func (s *stack) export(m *model.Model) deploy.Exported {
 	s.t.Helper()
 	for i := range m.Resources {
-		if len(m.Agents) == 0 || m.Agents[len(m.Agents)-1].Name != m.Resources[i].Agent && len(m.Agents) <= i {
-			m.Agents = append(m.Agents, resource.Agent{Name: m.Resources[i].Agent, Transport: "aws", Lanes: 1})
+		if len(m.Agents) == 0 || m.Agents[len(m.Agents)-1].Name != m.Resources[i].Agent &&
+			len(m.Agents) <= i {
+			m.Agents = append(m.Agents, resource.Agent{Name: m.Resources[i].Agent, Transport: "aws",
+				Lanes: 1})
 		}
 	}
 	m.Agents = unique(m.Agents)
@@ -215,7 +230,8 @@ func (s *stack) export(m *model.Model) deploy.Exported {
 // prepare does what the export function does before it answers.
 func (s *stack) prepare(h *awshome.Home) {
 	s.t.Helper()
-	left, err := h.Provisioner.Prepare(s.t.Context(), h.Provisioner.Take(), time.Now().Add(time.Minute))
+	left, err := h.Provisioner.Prepare(s.t.Context(), h.Provisioner.Take(),
+		time.Now().Add(time.Minute))
 	if err != nil || len(left) > 0 {
 		s.t.Fatalf("%v: %d agents are not prepared", err, len(left))
 	}
@@ -242,7 +258,8 @@ func (s *stack) receive(url string, limit int) []sqstypes.Message {
 	s.t.Helper()
 	var all []sqstypes.Message
 	for len(all) < limit {
-		out, err := s.sqs.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 10, VisibilityTimeout: int32(hidden / time.Second)})
+		out, err := s.sqs.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url,
+			MaxNumberOfMessages: 10, VisibilityTimeout: int32(hidden / time.Second)})
 		if awserr.NoQueue(err) {
 			return nil // not made yet
 		}
@@ -264,7 +281,8 @@ func (s *stack) receive(url string, limit int) []sqstypes.Message {
 func (s *stack) delete(url string, messages []sqstypes.Message) {
 	s.t.Helper()
 	for _, m := range messages {
-		if _, err := s.sqs.DeleteMessage(s.t.Context(), &sqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: m.ReceiptHandle}); err != nil {
+		if _, err := s.sqs.DeleteMessage(s.t.Context(), &sqs.DeleteMessageInput{QueueUrl: &url,
+			ReceiptHandle: m.ReceiptHandle}); err != nil {
 			s.t.Fatal(err)
 		}
 	}
@@ -277,7 +295,8 @@ func (s *stack) drain(agents int) (notified int) {
 	for again := true; again; {
 		again = !s.lost.IsZero() && time.Since(s.lost) < hidden+time.Second
 		for a := range agents {
-			at := s.config.Endpoint + "/000000000000/" + queue.Name(s.config.Prefix, "prod", agentName(a))
+			at := s.config.Endpoint + "/000000000000/" + queue.Name(s.config.Prefix, "prod",
+				agentName(a))
 			got := s.receive(at, 10)
 			if len(got) == 0 {
 				continue
@@ -287,15 +306,19 @@ func (s *stack) drain(agents int) (notified int) {
 			s.used.Invocations++
 			batch := make([]worker.Message, len(got))
 			for i, m := range got {
-				batch[i] = worker.Message{ID: *m.MessageId, Receipt: *m.ReceiptHandle, Body: *m.Body, Receives: 1}
+				batch[i] = worker.Message{ID: *m.MessageId, Receipt: *m.ReceiptHandle,
+					Body: *m.Body, Receives: 1}
 			}
-			if failed := s.server.Serve(s.t.Context(), batch, &queue.Listener{API: s.handler.SQS, URL: at}, time.Now().Add(2*time.Minute)); len(failed) > 0 {
+			if failed := s.server.Serve(s.t.Context(), batch,
+				&queue.Listener{API: s.handler.SQS, URL: at},
+				time.Now().Add(2*time.Minute)); len(failed) > 0 {
 				s.t.Fatalf("%d messages come again", len(failed))
 			}
 			s.worked.Flush(s.t.Context())
 			s.delete(at, got)
 		}
-		for got := s.receive(s.config.LogQueue, 100); len(got) > 0; got = s.receive(s.config.LogQueue, 100) {
+		for got := s.receive(s.config.LogQueue, 100); len(got) > 0; got = s.receive(
+			s.config.LogQueue, 100) {
 			again = true
 			s.used.Invocations++
 			var in []events.SQSMessage
@@ -323,7 +346,8 @@ func (s *stack) take(resources int) cost.Usage {
 	u.LogBytes, s.lines.n = s.lines.n, 0
 	s.lines.mu.Unlock()
 	const memory = 0.5 // GB
-	u.GBSeconds = memory * (0.01*float64(u.Counts.Sum("DynamoDB.", "SQS.", "Lambda.").Calls) + 0.03*float64(u.Counts.Sum("S3.").Calls) +
+	u.GBSeconds = memory * (0.01*float64(u.Counts.Sum("DynamoDB.", "SQS.", "Lambda.").Calls) +
+		0.03*float64(u.Counts.Sum("S3.").Calls) +
 		0.01*float64(u.Invocations) + 0.0001*float64(resources))
 	return u
 }

@@ -36,10 +36,11 @@ func (s *stack) serve() *site {
 	out := &site{}
 	service := func(h *awshome.Home, export string) *api.Service {
 		h.Signer.Credentials = credentials.NewStaticCredentialsProvider("test", "test", "")
-		return api.New(api.Config{Engine: h.Engine, About: api.Discovery{ExportURL: export}, Sign: func(ctx context.Context, hash string, size int64) (api.Upload, error) {
-			u, err := h.Signer.Upload(ctx, hash, size, time.Hour)
-			return api.Upload(u), err
-		}})
+		return api.New(api.Config{Engine: h.Engine, About: api.Discovery{ExportURL: export},
+			Sign: func(ctx context.Context, hash string, size int64) (api.Upload, error) {
+				u, err := h.Signer.Upload(ctx, hash, size, time.Hour)
+				return api.Upload(u), err
+			}})
 	}
 	counted := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,10 +50,11 @@ func (s *stack) serve() *site {
 	}
 	exports := s.open(true)
 	routes := api.ExportHandler(service(exports, ""))
-	export := httptest.NewServer(counted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		routes.ServeHTTP(w, r)
-		s.prepare(exports)
-	})))
+	export := httptest.NewServer(
+		counted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			routes.ServeHTTP(w, r)
+			s.prepare(exports)
+		})))
 	s.t.Cleanup(export.Close)
 	all := httptest.NewServer(counted(api.Handler(service(s.open(false), export.URL))))
 	s.t.Cleanup(all.Close)
@@ -78,7 +80,8 @@ func (s *stack) run(at *site, agents int, args ...string) (requests, calls int64
 				s.t.Fatalf("southbound %v: exit code %d\n%s", args, got, said.String())
 			}
 			took := s.meter.Take()
-			s.t.Logf("southbound %v: %d calls of the API\n%s\n%s", args, at.calls.Load(), said.String(), took)
+			s.t.Logf("southbound %v: %d calls of the API\n%s\n%s", args, at.calls.Load(),
+				said.String(), took)
 			return int64(took.Sum().Calls), at.calls.Load()
 		default:
 			s.drain(agents)
@@ -100,7 +103,9 @@ func documents(t *testing.T, dir string, n, agents, changed int) {
 		if i < changed {
 			value = "changed"
 		}
-		fmt.Fprintf(&b, "- {type: std::Null, agent: %s, attributes: {name: \"n%06d\", value: %s}}\n", agentName(i%agents), i, value)
+		fmt.Fprintf(&b,
+			"- {type: std::Null, agent: %s, attributes: {name: \"n%06d\", value: %s}}\n",
+			agentName(i%agents), i, value)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "site.yaml"), []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
@@ -118,13 +123,16 @@ func TestWhatAUserSees(t *testing.T) {
 	if requests > 6 || calls > 3 {
 		t.Errorf("an export that changes nothing takes %d requests in %d calls", requests, calls)
 	}
-	lines := []string{"| what a user sees, with functions that know nothing | calls of the URLs | requests of the functions |", "|---|---|---|",
-		fmt.Sprintf("| `southbound export --wait` of 1,000 on 10 agents, nothing changed | %d | %d |", calls, requests)}
+	lines := []string{"| what a user sees, with functions that know nothing | calls of the URLs " +
+		"| requests of the functions |", "|---|---|---|",
+		fmt.Sprintf("| `southbound export --wait` of 1,000 on 10 agents, nothing changed | "+
+			"%d | %d |", calls, requests)}
 	s.restart()
 	documents(t, dir, 1000, 10, 10)
 	requests, calls = s.run(s.serve(), 10, "export", dir, "--wait")
 	if requests > 280 {
 		t.Errorf("one changed on each of 10 agents takes %d requests", requests)
 	}
-	report(t, append(lines, fmt.Sprintf("| the same, one changed on each agent | %d | %d |", calls, requests)))
+	report(t, append(lines, fmt.Sprintf("| the same, one changed on each agent | %d | %d |", calls,
+		requests)))
 }

@@ -37,10 +37,12 @@ func (m *Meter) Install(c *aws.Config) {
 }
 
 func (m *Meter) add(s *middleware.Stack) error {
-	if err := s.Initialize.Add(middleware.InitializeMiddlewareFunc("southbound:meter-call", m.call), middleware.After); err != nil {
+	if err := s.Initialize.Add(middleware.InitializeMiddlewareFunc("southbound:meter-call", m.call),
+		middleware.After); err != nil {
 		return err
 	}
-	return s.Finalize.Add(middleware.FinalizeMiddlewareFunc("southbound:meter-attempt", m.attempt), middleware.After)
+	return s.Finalize.Add(middleware.FinalizeMiddlewareFunc("southbound:meter-attempt", m.attempt),
+		middleware.After)
 }
 
 // name is service, dot, operation: "DynamoDB.PutItem".
@@ -48,7 +50,9 @@ func name(ctx context.Context) string {
 	return awsmiddleware.GetServiceID(ctx) + "." + awsmiddleware.GetOperationName(ctx)
 }
 
-func (m *Meter) call(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+func (m *Meter) call(
+	ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+) (middleware.InitializeOutput, middleware.Metadata, error) {
 	askCapacity(in.Parameters)
 	out, meta, err := next.HandleInitialize(ctx, in)
 	c := Count{Calls: 1}
@@ -68,7 +72,9 @@ func (m *Meter) call(ctx context.Context, in middleware.InitializeInput, next mi
 	return out, meta, err
 }
 
-func (m *Meter) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+func (m *Meter) attempt(
+	ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	m.count(name(ctx), Count{Attempts: 1})
 	return next.HandleFinalize(ctx, in)
 }
@@ -83,7 +89,8 @@ func (m *Meter) count(name string, c Count) {
 }
 
 func (c Count) plus(d Count) Count {
-	return Count{Calls: c.Calls + d.Calls, Attempts: c.Attempts + d.Attempts, WCU: c.WCU + d.WCU, RCU: c.RCU + d.RCU}
+	return Count{Calls: c.Calls + d.Calls, Attempts: c.Attempts + d.Attempts, WCU: c.WCU + d.WCU,
+		RCU: c.RCU + d.RCU}
 }
 
 // Take returns what was counted since the last Take, by operation.
@@ -102,7 +109,9 @@ type Counts map[string]Count
 func (c Counts) Sum(prefixes ...string) Count {
 	var out Count
 	for name, n := range c {
-		if len(prefixes) == 0 || slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+		if len(prefixes) == 0 ||
+			slices.ContainsFunc(prefixes,
+				func(p string) bool { return strings.HasPrefix(name, p) }) {
 			out = out.plus(n)
 		}
 	}
@@ -114,7 +123,8 @@ func (c Counts) String() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		n := c[name]
-		fmt.Fprintf(&b, "%-32s calls %6d  attempts %6d  WCU %9.1f  RCU %9.1f\n", name, n.Calls, n.Attempts, n.WCU, n.RCU)
+		fmt.Fprintf(&b, "%-32s calls %6d  attempts %6d  WCU %9.1f  RCU %9.1f\n", name, n.Calls,
+			n.Attempts, n.WCU, n.RCU)
 	}
 	return b.String()
 }
@@ -176,7 +186,8 @@ func capacity(out any) []types.ConsumedCapacity {
 
 func writes(in any) bool {
 	switch in.(type) {
-	case *dynamodb.PutItemInput, *dynamodb.UpdateItemInput, *dynamodb.DeleteItemInput, *dynamodb.BatchWriteItemInput, *dynamodb.TransactWriteItemsInput:
+	case *dynamodb.PutItemInput, *dynamodb.UpdateItemInput, *dynamodb.DeleteItemInput,
+		*dynamodb.BatchWriteItemInput, *dynamodb.TransactWriteItemsInput:
 		return true
 	}
 	return false
