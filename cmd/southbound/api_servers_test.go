@@ -20,8 +20,9 @@ import (
 )
 
 var (
-	examples = flag.Int("examples", 6, "how many requests of each kind are made up for an operation of the API")
-	seed     = flag.Int("api-seed", 1, "of the requests")
+	examples = flag.Int("examples", 6,
+		"how many requests of each kind are made up for an operation of the API")
+	seed = flag.Int("api-seed", 1, "of the requests")
 )
 
 // TestSchemathesis asks the running program for what its description of the API says, and for what
@@ -44,11 +45,15 @@ func TestSchemathesis(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := filepath.Join(dir, "report.json")
-	cmd := exec.CommandContext(t.Context(), tool, "--config-file", filepath.Join(about, "schemathesis.toml"), "run",
-		address+"/openapi.json", "--header", "Authorization: Bearer "+strings.TrimSpace(string(token)), "--seed", strconv.Itoa(*seed),
-		"--max-examples", strconv.Itoa(*examples), "--checks", "all", "--no-color", "--report", "json", "--report-json-path", report)
+	cmd := exec.CommandContext(t.Context(), tool, "--config-file",
+		filepath.Join(about, "schemathesis.toml"), "run",
+		address+"/openapi.json", "--header",
+		"Authorization: Bearer "+strings.TrimSpace(string(token)), "--seed", strconv.Itoa(*seed),
+		"--max-examples", strconv.Itoa(*examples), "--checks", "all", "--no-color", "--report",
+		"json", "--report-json-path", report)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "SCHEMATHESIS_HOOKS=hooks", "PYTHONPATH="+about, "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(os.Environ(), "SCHEMATHESIS_HOOKS=hooks", "PYTHONPATH="+about,
+		"PYTHONDONTWRITEBYTECODE=1")
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		t.Fatal(err)
@@ -80,7 +85,8 @@ func checkReport(t *testing.T, file string) {
 			t.Errorf("phase %s: %+v", phase, report.Phases[phase])
 		}
 	}
-	if n := report.Operations; n.Tested != n.Total || n.Total < 35 || report.Cases.Generated < 1000 {
+	if n := report.Operations; n.Tested != n.Total || n.Total < 35 ||
+		report.Cases.Generated < 1000 {
 		t.Errorf("%d of %d operations, %d requests", n.Tested, n.Total, report.Cases.Generated)
 	}
 }
@@ -88,10 +94,12 @@ func checkReport(t *testing.T, file string) {
 // listen applies a model and serves its API on loopback; it returns the address.
 func listen(t *testing.T, bin, data, model string) string {
 	t.Helper()
-	if out, err := exec.Command(bin, "apply", model, "--data", data).CombinedOutput(); err != nil && !strings.Contains(string(out), "version 1") {
+	if out, err := exec.Command(bin, "apply", model, "--data", data).CombinedOutput(); err != nil &&
+		!strings.Contains(string(out), "version 1") {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if out, err := exec.Command(bin, "parameter", "set", "p", "1", "--data", data).CombinedOutput(); err != nil {
+	if out, err := exec.Command(bin, "parameter", "set", "p", "1", "--data", data).
+		CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	ctx, stop := context.WithCancel(context.Background())

@@ -28,9 +28,13 @@ func build(t *testing.T) string {
 func writeModel(t *testing.T, file, root string, n, generation int) {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "southbound: 1\ndefaults: {agent: a}\nresources:\n  - {type: fs::Directory, attributes: {path: %s}}\n", root)
+	fmt.Fprintf(&b,
+		"southbound: 1\ndefaults: {agent: a}\nresources:\n"+
+			"  - {type: fs::Directory, attributes: {path: %s}}\n", root)
 	for i := range n {
-		fmt.Fprintf(&b, "  - {type: fs::File, attributes: {path: %s/f%d, content: %q, mode: \"0640\"}}\n", root, i, content(i, generation))
+		fmt.Fprintf(&b,
+			"  - {type: fs::File, attributes: {path: %s/f%d, content: %q, mode: \"0640\"}}\n", root,
+			i, content(i, generation))
 	}
 	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
@@ -51,17 +55,20 @@ func TestKill(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 	for round := range rounds {
 		dir := t.TempDir()
-		data, root, model := filepath.Join(dir, "data"), filepath.Join(dir, "tree"), filepath.Join(dir, "site.yaml")
+		data, root, model := filepath.Join(dir, "data"), filepath.Join(dir, "tree"),
+			filepath.Join(dir, "site.yaml")
 		for generation, kills := 0, 0; kills < killsInRound; generation++ {
 			if generation > 4*killsInRound {
-				t.Fatalf("only %d of %d runs were killed in the middle: the test shows nothing", kills, generation)
+				t.Fatalf("only %d of %d runs were killed in the middle: the test shows nothing",
+					kills, generation)
 			}
 			writeModel(t, model, root, files, generation)
 			cmd := exec.Command(bin, "apply", model, "--data", data, "--quiet")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			timer := time.AfterFunc(time.Duration(rnd.IntN(120))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+			timer := time.AfterFunc(time.Duration(rnd.IntN(120))*time.Millisecond,
+				func() { _ = cmd.Process.Kill() })
 			if err := cmd.Wait(); err != nil {
 				kills++
 			}
@@ -163,7 +170,8 @@ func TestManyAtOnce(t *testing.T) {
 		cmds, outs = append(cmds, cmd), append(outs, out)
 	}
 	for i, cmd := range cmds {
-		if err := cmd.Wait(); err != nil || !strings.Contains(outs[i].String(), `"version":1,`) || !strings.Contains(outs[i].String(), `"deployed":301`) {
+		if err := cmd.Wait(); err != nil || !strings.Contains(outs[i].String(), `"version":1,`) ||
+			!strings.Contains(outs[i].String(), `"deployed":301`) {
 			t.Errorf("apply %d: %v: %s", i, err, outs[i])
 		}
 	}

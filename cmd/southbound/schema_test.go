@@ -44,7 +44,8 @@ func shown(t *testing.T, example string) []string {
 	t.Helper()
 	out := []string{example}
 	block := regexp.MustCompile("(?s)```yaml\n(.*?)```")
-	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../examples/README.md"} {
+	for _, pattern := range []string{"../../README.md", "../../docs/*.md",
+		"../../examples/README.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +73,8 @@ func shown(t *testing.T, example string) []string {
 func TestSchemaAcceptsWhatIsShown(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if code := cli.Main(handlers.All(), []string{"schema"}, strings.NewReader(""), &out, io.Discard); code != 0 {
+	if code := cli.Main(handlers.All(), []string{"schema"}, strings.NewReader(""), &out,
+		io.Discard); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 	s := compile(t, out.Bytes())

@@ -42,16 +42,21 @@ func TestSignals(t *testing.T) {
 		{"Ctrl-C twice", "1h", "", []os.Signal{os.Interrupt, os.Interrupt}, 130, "ended at once"},
 		{"one after the other", "1h", "", []os.Signal{os.Interrupt, term}, 130, "ended at once"},
 		{"the terminal, then at once", "1h", "", []os.Signal{hup, term}, 130, "ended at once"},
-		{"the time to wait", "1h", "20s", nil, 4, named}, // in which it starts, however busy the machine is
+		// in which it starts, however busy the machine is
+		{"the time to wait", "1h", "20s", nil, 4, named},
 	} {
 		dir := t.TempDir()
 		data, model := filepath.Join(dir, "data"), filepath.Join(dir, "site.yaml")
 		fifo, never := filepath.Join(dir, "fifo"), filepath.Join(dir, "never")
-		if err := errors.Join(syscall.Mkfifo(fifo, 0o600), syscall.Mkfifo(never, 0o600)); err != nil {
+		if err := errors.Join(syscall.Mkfifo(fifo, 0o600),
+			syscall.Mkfifo(never, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		text := fmt.Sprintf("southbound: 1\nresources:\n  - type: exec::Run\n    agent: a\n    attributes:\n      name: hang\n"+
-			"      command: [sh, -c, \"trap '' TERM INT HUP; echo $$ > %s; while :; do read x < %s; done\"]\n", fifo, never)
+		text := fmt.Sprintf(
+			"southbound: 1\nresources:\n  - type: exec::Run\n    agent: a\n    attributes:\n"+
+				"      name: hang\n"+
+				"      command: [sh, -c, \"trap '' TERM INT HUP; echo $$ > %s; while :; do read "+
+				"x < %s; done\"]\n", fifo, never)
 		if err := os.WriteFile(model, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

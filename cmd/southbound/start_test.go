@@ -32,11 +32,12 @@ func TestStart(t *testing.T) {
 		}
 		all += bytes
 		if strings.HasPrefix(words[1], "southbound/") && bytes > 12<<10 {
-			t.Errorf("%s allocates %d bytes when the program starts; at most 12 KiB", words[1], bytes)
+			t.Errorf("%s allocates %d bytes when the program starts; at most 12 KiB", words[1],
+				bytes)
 		}
 	}
 	if all == 0 || all > 3<<20 {
-		t.Errorf("all packages allocate %d bytes when the program starts; at most 3 MiB, behind which "+
-			"the first garbage collection comes before the command", all)
+		t.Errorf("all packages allocate %d bytes when the program starts; at most 3 MiB, behind "+
+			"which the first garbage collection comes before the command", all)
 	}
 }

@@ -48,22 +48,26 @@ func (w *world) function(t *testing.T, id string) string {
 func secret(t *testing.T, w *world) {
 	u, bucket, value := w.user(t, "secret"), w.target(t), "southbound-e2e-secret-"+token()+token()
 	name := "/southbound-e2e/" + token()
-	if _, err := w.ssm.PutParameter(t.Context(), &ssm.PutParameterInput{Name: &name, Value: &value, Type: ssmtypes.ParameterTypeSecureString}); err != nil {
+	if _, err := w.ssm.PutParameter(t.Context(), &ssm.PutParameterInput{Name: &name, Value: &value,
+		Type: ssmtypes.ParameterTypeSecureString}); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		_, _ = w.ssm.DeleteParameter(context.WithoutCancel(t.Context()), &ssm.DeleteParameterInput{Name: &name})
+		_, _ = w.ssm.DeleteParameter(context.WithoutCancel(t.Context()),
+			&ssm.DeleteParameterInput{Name: &name})
 	}()
 	u.write(t, "a.yaml", u.cloud(1)+fmt.Sprintf(`  - type: aws::s3::Object
     attributes: {bucket: %s, key: password, content: {secret: "ssm:%s"}}
   - type: aws::s3::Object
     attributes: {bucket: southbound-e2e-there-is-none, key: password, content: {secret: "ssm:%s"}}
 `, bucket, name, name))
-	u.run(t, 3, "export", ".", "--wait", "--timeout", "5m") // one has nowhere to go: errors must not tell, either
+	// one has nowhere to go: errors must not tell, either
+	u.run(t, 3, "export", ".", "--wait", "--timeout", "5m")
 	if got, _ := w.object(t, bucket, "password"); got != value {
 		t.Fatalf("the object holds %q, want the secret", got)
 	}
-	for _, args := range [][]string{{"logs", "--json"}, {"resources", "--json"}, {"status", "--json"}, {"plan", ".", "--json"}, {"versions", "--json"}} {
+	for _, args := range [][]string{{"logs", "--json"}, {"resources", "--json"},
+		{"status", "--json"}, {"plan", ".", "--json"}, {"versions", "--json"}} {
 		cmd := u.command(t.Context(), args...)
 		out, _ := cmd.CombinedOutput()
 		if bytes.Contains(out, []byte(value)) {
@@ -101,7 +105,8 @@ func (w *world) decoded(t *testing.T, env, value string) {
 
 func (w *world) table(t *testing.T, value string) {
 	t.Helper()
-	pages, items := dynamodb.NewScanPaginator(w.ddb, &dynamodb.ScanInput{TableName: aws.String(w.out["Table"])}), 0
+	pages, items := dynamodb.NewScanPaginator(w.ddb,
+		&dynamodb.ScanInput{TableName: aws.String(w.out["Table"])}), 0
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(t.Context())
 		if err != nil {
@@ -164,7 +169,9 @@ func (w *world) queues(t *testing.T, value string) {
 		}
 		// For a second: no time at all is not sent, and would hide the messages of other tests for
 		// as long as their queue says.
-		got, err := w.sqs.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(url), MaxNumberOfMessages: 10, VisibilityTimeout: 1})
+		got, err := w.sqs.ReceiveMessage(t.Context(),
+			&sqs.ReceiveMessageInput{QueueUrl: aws.String(url), MaxNumberOfMessages: 10,
+				VisibilityTimeout: 1})
 		if err != nil {
 			continue // of another test, which removed it
 		}
@@ -180,7 +187,8 @@ func (w *world) logged(t *testing.T, value string) {
 	t.Helper()
 	lines := 0
 	for _, group := range w.groups(t) {
-		events := cloudwatchlogs.NewFilterLogEventsPaginator(w.logs, &cloudwatchlogs.FilterLogEventsInput{LogGroupName: &group})
+		events := cloudwatchlogs.NewFilterLogEventsPaginator(w.logs,
+			&cloudwatchlogs.FilterLogEventsInput{LogGroupName: &group})
 		for events.HasMorePages() {
 			e, err := events.NextPage(t.Context())
 			if err != nil {
@@ -204,7 +212,8 @@ func (w *world) logged(t *testing.T, value string) {
 func (w *world) groups(t *testing.T) []string {
 	t.Helper()
 	var out []string
-	pages := cloudwatchlogs.NewDescribeLogGroupsPaginator(w.logs, &cloudwatchlogs.DescribeLogGroupsInput{})
+	pages := cloudwatchlogs.NewDescribeLogGroupsPaginator(w.logs,
+		&cloudwatchlogs.DescribeLogGroupsInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(t.Context())
 		if err != nil {
@@ -228,8 +237,10 @@ func noDeadLetters(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := w.sqs.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: url.QueueUrl,
-		AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeNameApproximateNumberOfMessages}})
+	out, err := w.sqs.GetQueueAttributes(t.Context(),
+		&sqs.GetQueueAttributesInput{QueueUrl: url.QueueUrl,
+			AttributeNames: []sqstypes.QueueAttributeName{
+				sqstypes.QueueAttributeNameApproximateNumberOfMessages}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +295,8 @@ func nothingLeft(t *testing.T, w *world) {
 		names = append(names, aws.ToString(m.FunctionArn)+" "+aws.ToString(m.EventSourceArn))
 	}
 	report("mapping", names, err)
-	if w.local == nil { // MiniStack makes a group again for the last lines of a function; in AWS its role may not
+	if w.local == nil {
+		// MiniStack makes a group again for the last lines of a function; in AWS its role may not
 		report("log group", w.groups(t), nil)
 	}
 }

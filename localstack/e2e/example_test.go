@@ -25,7 +25,9 @@ func example(t *testing.T, w *world) {
 	if w.stack.Endpoint != "" {
 		c.BaseEndpoint = aws.String(w.stack.Endpoint)
 	}
-	if _, err := secretsmanager.NewFromConfig(c).CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: &name, SecretString: aws.String("correct horse")}); err != nil {
+	if _, err := secretsmanager.NewFromConfig(c).CreateSecret(t.Context(),
+		&secretsmanager.CreateSecretInput{Name: &name,
+			SecretString: aws.String("correct horse")}); err != nil {
 		t.Fatal(err)
 	}
 	folder := filepath.Join(w.stack.Root, "examples", "aws")
@@ -34,17 +36,21 @@ func example(t *testing.T, w *world) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		replace := []string{"example-site-123456789012", bucket, "eu-central-1", "us-east-1", "secretsmanager:site/database", "secretsmanager:" + name, "/site/", "/" + name + "/"}
+		replace := []string{"example-site-123456789012", bucket, "eu-central-1", "us-east-1",
+			"secretsmanager:site/database", "secretsmanager:" + name, "/site/", "/" + name + "/"}
 		if w.stack.Endpoint != "" {
-			replace = append(replace, "# endpoint: http://127.0.0.1:4566 ", "endpoint: "+w.stack.Endpoint+" ")
+			replace = append(replace, "# endpoint: http://127.0.0.1:4566 ",
+				"endpoint: "+w.stack.Endpoint+" ")
 		} else {
-			replace = append(replace, "# role: arn:aws:iam::123456789012:role/southbound-site", "role: "+w.role)
+			replace = append(replace, "# role: arn:aws:iam::123456789012:role/southbound-site",
+				"role: "+w.role)
 		}
 		u.write(t, file, strings.NewReplacer(replace...).Replace(string(text)))
 	}
 	here := func(args ...string) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), w.bin, append(args, "--data", filepath.Join(u.dir, ".southbound"))...)
+		cmd := exec.CommandContext(t.Context(), w.bin,
+			append(args, "--data", filepath.Join(u.dir, ".southbound"))...)
 		cmd.Dir, cmd.Env = u.dir, os.Environ()
 		if w.stack.Endpoint != "" {
 			cmd.Env = append(cmd.Env, "AWS_ENDPOINT_URL="+w.stack.Endpoint)
@@ -58,7 +64,8 @@ func example(t *testing.T, w *world) {
 	if got, _ := w.object(t, bucket, "index.html"); !strings.Contains(got, "Hello") {
 		t.Errorf("the page holds %q", got)
 	}
-	if s := decode[summary](t, u.run(t, 0, "export", "site.yaml", "--wait", "--timeout", "5m", "--json"))[0]; s.Counts["deployed"] != 3 {
+	if s := decode[summary](t, u.run(t, 0, "export", "site.yaml", "--wait", "--timeout", "5m",
+		"--json"))[0]; s.Counts["deployed"] != 3 {
 		t.Errorf("in the home it answers %+v", s)
 	}
 }

@@ -41,7 +41,8 @@ func twice(t *testing.T, w *world) {
 	other := &user{world: w, env: u.env, dir: t.TempDir()}
 	u.nulls(t, "a", 4, 200)
 	other.nulls(t, "b", 4, 200)
-	first, second := u.command(t.Context(), "export", ".", "--json"), other.command(t.Context(), "export", ".", "--json")
+	first, second := u.command(t.Context(), "export", ".", "--json"), other.command(t.Context(),
+		"export", ".", "--json")
 	outs := make(chan []byte, 2)
 	errs := make(chan error, 2)
 	for _, cmd := range []interface{ Output() ([]byte, error) }{first, second} {
@@ -100,12 +101,14 @@ func (u *user) hold(t *testing.T, agent string) (url string, release func()) {
 	}
 	set := func(on bool) {
 		until(t, "the mapping takes a change", 2*time.Minute, func() bool {
-			_, err := u.lambda.UpdateEventSourceMapping(t.Context(), &lambda.UpdateEventSourceMappingInput{UUID: &uuid, Enabled: &on})
+			_, err := u.lambda.UpdateEventSourceMapping(t.Context(),
+				&lambda.UpdateEventSourceMappingInput{UUID: &uuid, Enabled: &on})
 			return err == nil
 		})
 		want := map[bool]string{true: "Enabled", false: "Disabled"}[on]
 		until(t, "the mapping is "+want, 3*time.Minute, func() bool {
-			m, err := u.lambda.GetEventSourceMapping(t.Context(), &lambda.GetEventSourceMappingInput{UUID: &uuid})
+			m, err := u.lambda.GetEventSourceMapping(t.Context(),
+				&lambda.GetEventSourceMappingInput{UUID: &uuid})
 			return err == nil && aws.ToString(m.State) == want
 		})
 	}
@@ -134,12 +137,14 @@ func (u *user) waitDeployed(t *testing.T, name string, n int) {
 	t.Helper()
 	type row struct{ ID, Status string }
 	until(t, fmt.Sprintf("%d resources %s are deployed", n, name), 6*time.Minute, func() bool {
-		out, err := u.command(t.Context(), "resources", "std::Null[cloud,name="+name+"*", "--json").Output()
+		out, err := u.command(t.Context(), "resources", "std::Null[cloud,name="+name+"*", "--json").
+			Output()
 		if err != nil {
 			return false
 		}
 		rows := decode[row](t, out)
-		return len(rows) == n && !slices.ContainsFunc(rows, func(r row) bool { return r.Status != "deployed" })
+		return len(rows) == n &&
+			!slices.ContainsFunc(rows, func(r row) bool { return r.Status != "deployed" })
 	})
 }
 
@@ -153,8 +158,10 @@ func doubled(t *testing.T, w *world) {
 	u.run(t, 0, "export", ".")
 	heard := map[string]types.Message{}
 	until(t, "there is a message", 5*time.Minute, func() bool {
-		out, err := w.sqs.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 10, WaitTimeSeconds: 1, VisibilityTimeout: 1,
-			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameMessageGroupId}})
+		out, err := w.sqs.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url,
+			MaxNumberOfMessages: 10, WaitTimeSeconds: 1, VisibilityTimeout: 1,
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{
+				types.MessageSystemAttributeNameMessageGroupId}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,8 +172,10 @@ func doubled(t *testing.T, w *world) {
 	})
 	for id, m := range heard {
 		for i := range 5 {
-			_, err := w.sqs.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: m.Body, MessageDeduplicationId: aws.String(id + strconv.Itoa(i)),
-				MessageGroupId: aws.String(m.Attributes["MessageGroupId"])})
+			_, err := w.sqs.SendMessage(t.Context(),
+				&sqs.SendMessageInput{QueueUrl: &url, MessageBody: m.Body,
+					MessageDeduplicationId: aws.String(id + strconv.Itoa(i)),
+					MessageGroupId:         aws.String(m.Attributes["MessageGroupId"])})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,11 +210,13 @@ func strange(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, body := range []string{"", "{", "[]", `{"env":"no such","lane":"cloud/0"}`, strings.Repeat("x", 1000)} {
+	for i, body := range []string{"", "{", "[]", `{"env":"no such","lane":"cloud/0"}`,
+		strings.Repeat("x", 1000)} {
 		if body == "" {
 			body = " "
 		}
-		_, err := w.sqs.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: at.QueueUrl, MessageBody: aws.String(body), MessageGroupId: aws.String("cloud/0"),
+		_, err := w.sqs.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: at.QueueUrl,
+			MessageBody: aws.String(body), MessageGroupId: aws.String("cloud/0"),
 			MessageDeduplicationId: aws.String(u.env + strconv.Itoa(i))})
 		if err != nil {
 			t.Fatal(err)
@@ -252,10 +263,12 @@ func processes(function string) []int {
 	all, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range all {
 		env, err := os.ReadFile(path)
-		if err != nil || !slices.Contains(strings.Split(string(env), "\x00"), "AWS_LAMBDA_FUNCTION_NAME="+function) {
+		if err != nil || !slices.Contains(strings.Split(string(env), "\x00"),
+			"AWS_LAMBDA_FUNCTION_NAME="+function) {
 			continue
 		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && pid != os.Getpid() {
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil &&
+			pid != os.Getpid() {
 			out = append(out, pid)
 		}
 	}

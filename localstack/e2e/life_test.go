@@ -26,8 +26,11 @@ func TestHome(t *testing.T) {
 	w := open(t)
 	t.Run("use", func(t *testing.T) {
 		for name, do := range map[string]func(t *testing.T, w *world){
-			"life": life, "runner": runner, "scripts": scripts, "archive": archive, "secret": secret, "two exports at once": twice, "queue purged": purged,
-			"messages doubled": doubled, "stale and strange messages": strange, "two stacks": neighbour, "examples": example, "many new agents": crowd, "services": services,
+			"life": life, "runner": runner, "scripts": scripts, "archive": archive,
+			"secret": secret, "two exports at once": twice, "queue purged": purged,
+			"messages doubled": doubled, "stale and strange messages": strange,
+			"two stacks": neighbour, "examples": example, "many new agents": crowd,
+			"services": services,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -48,7 +51,9 @@ func (w *world) cloud(lanes int) string {
 	if w.stack.Endpoint != "" {
 		endpoint = ", endpoint: \"" + w.stack.Endpoint + "\""
 	}
-	return fmt.Sprintf("southbound: 1\ndefaults: {agent: cloud}\nagents:\n  cloud: {transport: aws, region: us-east-1, role: \"%s\", lanes: %d%s}\nresources:\n", w.role, lanes, endpoint)
+	return fmt.Sprintf("southbound: 1\ndefaults: {agent: cloud}\nagents:\n"+
+		"  cloud: {transport: aws, region: us-east-1, role: \"%s\", lanes: %d%s}\nresources:\n",
+		w.role, lanes, endpoint)
 }
 
 // target makes a bucket for what agents manage.
@@ -102,7 +107,9 @@ func life(t *testing.T, w *world) {
 
 	type line struct{ Resource, Action, Outcome, Change string }
 	lines := decode[line](t, u.run(t, 0, "logs", "--all", "--json"))
-	if !slices.ContainsFunc(lines, func(l line) bool { return strings.HasPrefix(l.Resource, "aws::s3::Object") && l.Change == "created" }) {
+	if !slices.ContainsFunc(lines, func(l line) bool {
+		return strings.HasPrefix(l.Resource, "aws::s3::Object") && l.Change == "created"
+	}) {
 		t.Errorf("the log does not tell that the object was created: %+v", lines)
 	}
 
@@ -116,7 +123,8 @@ func life(t *testing.T, w *world) {
 	}
 
 	key := "index.html"
-	if _, err := w.s3.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: &key}); err != nil {
+	if _, err := w.s3.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket,
+		Key: &key}); err != nil {
 		t.Fatal(err)
 	}
 	u.run(t, 0, "repair")
@@ -125,7 +133,8 @@ func life(t *testing.T, w *world) {
 	}
 
 	// What exists is found by the function that reaches it.
-	if found := u.run(t, 0, "discover", "aws::s3::Object", "--agent", "cloud", "bucket="+bucket); !strings.Contains(string(found), "key: "+key) {
+	if found := u.run(t, 0, "discover", "aws::s3::Object", "--agent", "cloud",
+		"bucket="+bucket); !strings.Contains(string(found), "key: "+key) {
 		t.Errorf("discover finds\n%s", found)
 	}
 
@@ -191,7 +200,8 @@ func archive(t *testing.T, w *world) {
 	z := gzip.NewWriter(&packed)
 	files := tar.NewWriter(z)
 	text := u.cloud(1) + "  - type: std::Null\n    attributes: {name: packed}\n"
-	if err := files.WriteHeader(&tar.Header{Name: "a.yaml", Mode: 0o600, Size: int64(len(text))}); err != nil {
+	if err := files.WriteHeader(&tar.Header{Name: "a.yaml", Mode: 0o600,
+		Size: int64(len(text))}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(files, text); err != nil {
@@ -204,11 +214,13 @@ func archive(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	bucket, key := w.out["Bucket"], "archives/"+u.env+".tar.gz"
-	if _, err := w.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(packed.Bytes())}); err != nil {
+	if _, err := w.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key,
+		Body: bytes.NewReader(packed.Bytes())}); err != nil {
 		t.Fatal(err)
 	}
 	event, _ := json.Marshal(map[string]any{"environment": u.env, "key": key, "release": true})
-	out, err := w.lambda.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: aws.String(w.out["ExportFunction"]), Payload: event})
+	out, err := w.lambda.Invoke(t.Context(),
+		&lambda.InvokeInput{FunctionName: aws.String(w.out["ExportFunction"]), Payload: event})
 	if err != nil || out.FunctionError != nil {
 		t.Fatalf("invoke: %v, %s", err, out.Payload)
 	}
@@ -230,7 +242,8 @@ func (u *user) deployed(t *testing.T, n int, limit time.Duration) {
 		}
 		rows := decode[row](t, out)
 		last = string(out)
-		return len(rows) == n && !slices.ContainsFunc(rows, func(r row) bool { return r.Status != "deployed" })
+		return len(rows) == n &&
+			!slices.ContainsFunc(rows, func(r row) bool { return r.Status != "deployed" })
 	})
 	_ = last
 }

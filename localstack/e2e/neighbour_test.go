@@ -20,7 +20,8 @@ func neighbour(t *testing.T, w *world) {
 	other := *w
 	other.stack.Name = "southbound-e2e-" + token()
 	step(t, "sam deploy of a second stack", func() error {
-		return other.stack.Deploy(t.Context(), map[string]string{"Architecture": stack.Architecture()})
+		return other.stack.Deploy(t.Context(),
+			map[string]string{"Architecture": stack.Architecture()})
 	})
 	var err error
 	if other.out, err = other.stack.Outputs(t.Context()); err != nil {
@@ -55,7 +56,8 @@ func (u *user) deployedOf(t *testing.T, name string, want int) {
 	t.Helper()
 	type row struct{ Status string }
 	n := 0
-	for _, r := range decode[row](t, u.run(t, 0, "resources", "std::Null[cloud,name="+name+"*", "--json")) {
+	for _, r := range decode[row](t, u.run(t, 0, "resources", "std::Null[cloud,name="+name+"*",
+		"--json")) {
 		if r.Status == "deployed" {
 			n++
 		}
@@ -75,18 +77,22 @@ func (w *world) schedule(t *testing.T) string {
 	if w.stack.Endpoint != "" {
 		c.BaseEndpoint = aws.String(w.stack.Endpoint)
 	}
-	found, err := cloudformation.NewFromConfig(c).DescribeStackResource(t.Context(), &cloudformation.DescribeStackResourceInput{StackName: &w.stack.Name,
-		LogicalResourceId: aws.String("SweepFunctionMinute")})
+	found, err := cloudformation.NewFromConfig(c).DescribeStackResource(t.Context(),
+		&cloudformation.DescribeStackResourceInput{StackName: &w.stack.Name,
+			LogicalResourceId: aws.String("SweepFunctionMinute")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := aws.ToString(found.StackResourceDetail.PhysicalResourceId)
-	s, err := scheduler.NewFromConfig(c).GetSchedule(t.Context(), &scheduler.GetScheduleInput{Name: &name})
+	s, err := scheduler.NewFromConfig(c).GetSchedule(t.Context(),
+		&scheduler.GetScheduleInput{Name: &name})
 	if err != nil {
 		t.Fatalf("the schedule %s of %s: %v", name, w.stack.Name, err)
 	}
-	if want := w.function(t, "SweepFunction"); !strings.HasSuffix(aws.ToString(s.Target.Arn), ":"+want) {
-		t.Errorf("the schedule %s of %s invokes %s, want %s", name, w.stack.Name, aws.ToString(s.Target.Arn), want)
+	if want := w.function(t, "SweepFunction"); !strings.HasSuffix(aws.ToString(s.Target.Arn),
+		":"+want) {
+		t.Errorf("the schedule %s of %s invokes %s, want %s", name, w.stack.Name,
+			aws.ToString(s.Target.Arn), want)
 	}
 	return name
 }

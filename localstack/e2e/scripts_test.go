@@ -13,7 +13,8 @@ import (
 // and served from here.
 func scripts(t *testing.T, w *world) {
 	began := time.Now()
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-trimpath", "-vet=off", "-count=1", "-timeout=40m", "-parallel=6", "-run=^TestScriptsOverAPI$", "./shared/cli")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-trimpath", "-vet=off", "-count=1",
+		"-timeout=40m", "-parallel=6", "-run=^TestScriptsOverAPI$", "./shared/cli")
 	cmd.Dir = w.stack.Root
 	cmd.Env = append(os.Environ(), w.stack.Variables(w.out)...)
 	cmd.Env = append(cmd.Env, "SOUTHBOUND_TEST_API="+w.out["ApiUrl"], "CGO_ENABLED=0")

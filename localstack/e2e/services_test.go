@@ -45,12 +45,14 @@ func services(t *testing.T, w *world) {
 	if w.stack.Endpoint != "" {
 		options += `, "endpoint": "` + w.stack.Endpoint + `"`
 	}
-	u.write(t, "main.cf", strings.NewReplacer("BUCKET", bucket, "OPTIONS", options+"}").Replace(pages))
+	u.write(t, "main.cf", strings.NewReplacer("BUCKET", bucket, "OPTIONS", options+"}").
+		Replace(pages))
 	u.run(t, 0, "service", "export", "main.cf")
 	type instance struct{ State string }
 	is := func(step, state, text string, args ...string) {
 		t.Helper()
-		got := decode[instance](t, u.run(t, 0, append(args, "--wait", "--timeout", "8m", "--json")...))
+		got := decode[instance](t,
+			u.run(t, 0, append(args, "--wait", "--timeout", "8m", "--json")...))
 		if len(got) != 1 || got[0].State != state {
 			t.Errorf("%s: %+v, expected %s", step, got, state)
 		}

@@ -70,8 +70,10 @@ func open(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{stack: stack.Stack{Name: "southbound-e2e-" + token(), Root: root, Built: filepath.Join(t.TempDir(), "built")},
-		bin: filepath.Join(t.TempDir(), "southbound"), role: "arn:aws:iam::000000000000:role/southbound-e2e"}
+	w := &world{stack: stack.Stack{Name: "southbound-e2e-" + token(), Root: root,
+		Built: filepath.Join(t.TempDir(), "built")},
+		bin:  filepath.Join(t.TempDir(), "southbound"),
+		role: "arn:aws:iam::000000000000:role/southbound-e2e"}
 	if role := os.Getenv(roleVariable); role != "" {
 		w.role = role
 	}
@@ -84,21 +86,24 @@ func open(t *testing.T) *world {
 		w.begin(t)
 	}
 	if w.stack.Endpoint != "" {
-		for _, v := range []string{"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1",
+		for _, v := range []string{"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
+			"AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1",
 			"AWS_EC2_METADATA_DISABLED=true"} {
 			name, value, _ := strings.Cut(v, "=")
 			t.Setenv(name, value)
 		}
 	}
 	w.clients(t)
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", w.bin, "./cmd/southbound")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", w.bin,
+		"./cmd/southbound")
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the command line: %v\n%s", err, out)
 	}
 	step(t, "sam build", func() error { return w.stack.Build(t.Context(), stack.Architecture()) })
 	step(t, "sam deploy", func() error {
-		parameters := map[string]string{"Architecture": stack.Architecture(), "Alarms": "true", "Dashboard": "true", "LogLevel": "debug"}
+		parameters := map[string]string{"Architecture": stack.Architecture(), "Alarms": "true",
+			"Dashboard": "true", "LogLevel": "debug"}
 		if w.local != nil { // elsewhere a key would be paid for until somebody deletes it
 			parameters["EncryptionKey"] = "create"
 		}
@@ -130,7 +135,8 @@ func (w *world) clients(t *testing.T) {
 	if emulated {
 		c.BaseEndpoint = aws.String(w.stack.Endpoint)
 	}
-	w.ddb, w.sqs, w.lambda, w.ssm = dynamodb.NewFromConfig(c), sqs.NewFromConfig(c), lambda.NewFromConfig(c), ssm.NewFromConfig(c)
+	w.ddb, w.sqs, w.lambda, w.ssm = dynamodb.NewFromConfig(c), sqs.NewFromConfig(c),
+		lambda.NewFromConfig(c), ssm.NewFromConfig(c)
 	w.logs = cloudwatchlogs.NewFromConfig(c)
 	w.s3 = s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = emulated })
 }
@@ -187,7 +193,8 @@ func (u *user) run(t *testing.T, code int, args ...string) []byte {
 		t.Fatalf("southbound %v: %v", args, err)
 	}
 	if got := cmd.ProcessState.ExitCode(); got != code {
-		t.Fatalf("southbound %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, stdout.Bytes(), stderr.Bytes())
+		t.Fatalf("southbound %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code,
+			stdout.Bytes(), stderr.Bytes())
 	}
 	return stdout.Bytes()
 }
@@ -241,7 +248,9 @@ func until(t *testing.T, what string, limit time.Duration, so func() bool) {
 func (w *world) sweep(t *testing.T) {
 	t.Helper()
 	event, _ := json.Marshal(map[string]string{"time": time.Now().UTC().Format(time.RFC3339)})
-	out, err := w.lambda.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: aws.String(w.function(t, "SweepFunction")), Payload: event})
+	out, err := w.lambda.Invoke(t.Context(),
+		&lambda.InvokeInput{FunctionName: aws.String(w.function(t, "SweepFunction")),
+			Payload: event})
 	if err != nil || out.FunctionError != nil {
 		t.Errorf("sweep: %v, %s", err, out.Payload)
 	}

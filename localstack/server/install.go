@@ -41,12 +41,13 @@ const marker = ".complete"
 func install(ctx context.Context, kind Kind) (string, error) {
 	lock, into := kind.lock(), kind.into()
 	sum := sha256.Sum256(lock)
-	return cached(filepath.Join("servers", string(kind)+"-"+hex.EncodeToString(sum[:6])), func(dir string) error {
-		if err := into(ctx, dir, lock); err != nil {
-			return fmt.Errorf("install %s into %s: %w", kind, dir, err)
-		}
-		return nil
-	})
+	return cached(filepath.Join("servers", string(kind)+"-"+hex.EncodeToString(sum[:6])),
+		func(dir string) error {
+			if err := into(ctx, dir, lock); err != nil {
+				return fmt.Errorf("install %s into %s: %w", kind, dir, err)
+			}
+			return nil
+		})
 }
 
 // cached returns a folder of the user's cache that fill has filled: once for all processes and
@@ -134,7 +135,9 @@ func (k Kind) into() func(ctx context.Context, dir string, lock []byte) error {
 	default:
 		version = "3.13"
 	}
-	return func(ctx context.Context, dir string, lock []byte) error { return pipInto(ctx, version, dir, lock) }
+	return func(ctx context.Context, dir string, lock []byte) error {
+		return pipInto(ctx, version, dir, lock)
+	}
 }
 
 // mavenInto copies the libraries of a POM into dir/lib.
@@ -146,7 +149,8 @@ func mavenInto(ctx context.Context, dir string, pom []byte) error {
 	if err := os.WriteFile(file, pom, 0o644); err != nil {
 		return err
 	}
-	return run(ctx, dir, "mvn", "-q", "-B", "-f", file, "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(dir, "lib"))
+	return run(ctx, dir, "mvn", "-q", "-B", "-f", file, "dependency:copy-dependencies",
+		"-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(dir, "lib"))
 }
 
 // pipInto makes a virtual environment in dir and installs exactly what the lock lists, by hash.
@@ -162,7 +166,8 @@ func pipInto(ctx context.Context, version, dir string, lock []byte) error {
 	if err := run(ctx, dir, interpreter, "-m", "venv", filepath.Join(dir, "venv")); err != nil {
 		return err
 	}
-	return run(ctx, dir, filepath.Join(dir, "venv", "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+	return run(ctx, dir, filepath.Join(dir, "venv", "bin", "python"), "-m", "pip", "install",
+		"--quiet", "--disable-pip-version-check",
 		"--no-deps", "--require-hashes", "-r", file)
 }
 

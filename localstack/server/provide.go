@@ -38,7 +38,8 @@ func provide(ctx context.Context, p program) error {
 		return fmt.Errorf("%s is missing: %s (%w)", p.name, p.hint, err)
 	}
 	if !p.there(ctx) {
-		return fmt.Errorf("%s is missing although %s is installed: %s", p.name, strings.Join(p.packages, ", "), p.hint)
+		return fmt.Errorf("%s is missing although %s is installed: %s", p.name,
+			strings.Join(p.packages, ", "), p.hint)
 	}
 	return nil
 }
@@ -48,7 +49,8 @@ func aptGet(ctx context.Context, packages ...string) error {
 	if _, err := exec.LookPath("apt-get"); err != nil || os.Getuid() != 0 {
 		return fmt.Errorf("it could not be installed: that takes root on Debian or Ubuntu")
 	}
-	unlock, err := lockFile(filepath.Join(os.TempDir(), "southbound-apt.lock")) // apt-get does not wait for another one
+	// apt-get does not wait for another one
+	unlock, err := lockFile(filepath.Join(os.TempDir(), "southbound-apt.lock"))
 	if err != nil {
 		return err
 	}
@@ -56,7 +58,9 @@ func aptGet(ctx context.Context, packages ...string) error {
 	if err := run(ctx, "/", "apt-get", "update", "-qq"); err != nil {
 		return err
 	}
-	return run(ctx, "/", "env", append([]string{"DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-qq", "--no-install-recommends"}, packages...)...)
+	return run(ctx, "/", "env",
+		append([]string{"DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-qq",
+			"--no-install-recommends"}, packages...)...)
 }
 
 // python returns a Python of a version: "3.13" is exactly that one, "3.11+" that one or a newer
@@ -72,23 +76,29 @@ func python(ctx context.Context, version string) (string, error) {
 		name = "python3"
 	}
 	if err := aptGet(ctx, name, name+"-venv"); err != nil {
-		return "", fmt.Errorf("no Python %s: install it with its venv module, with pyenv for instance, or name it in SOUTHBOUND_PYTHON (%w)", version, err)
+		return "",
+			fmt.Errorf("no Python %s: install it with its venv module, with pyenv for instance, "+
+				"or name it in SOUTHBOUND_PYTHON (%w)", version, err)
 	}
 	if p := findPython(ctx, version); p != "" {
 		return p, nil
 	}
-	return "", fmt.Errorf("no Python %s among the packages of this system: install it with its venv module, or name it in SOUTHBOUND_PYTHON", version)
+	return "",
+		fmt.Errorf("no Python %s among the packages of this system: install it with its venv "+
+			"module, or name it in SOUTHBOUND_PYTHON", version)
 }
 
 func findPython(ctx context.Context, version string) string {
 	home, _ := os.UserHomeDir()
-	candidates := []string{os.Getenv("SOUTHBOUND_PYTHON"), "python" + strings.TrimSuffix(version, "+"), "python3"}
+	candidates := []string{os.Getenv("SOUTHBOUND_PYTHON"),
+		"python" + strings.TrimSuffix(version, "+"), "python3"}
 	more, _ := filepath.Glob(filepath.Join(home, ".pyenv", "versions", "3.*", "bin", "python"))
 	for _, c := range append(candidates, more...) {
 		if c == "" {
 			continue
 		}
-		out, err := exec.CommandContext(ctx, c, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])").Output()
+		out, err := exec.CommandContext(ctx, c, "-c",
+			"import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])").Output()
 		if err == nil && fits(strings.TrimSpace(string(out)), version) {
 			return c
 		}

@@ -17,7 +17,8 @@ func InstallSchemas(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	found, err := filepath.Glob(filepath.Join(dir, "venv", "lib", "python*", "site-packages", "check_jsonschema", "builtin_schemas", "vendor"))
+	found, err := filepath.Glob(filepath.Join(dir, "venv", "lib", "python*", "site-packages",
+		"check_jsonschema", "builtin_schemas", "vendor"))
 	if err != nil || len(found) != 1 {
 		return "", fmt.Errorf("no schemas in %s: %w", dir, err)
 	}

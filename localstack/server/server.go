@@ -105,7 +105,8 @@ func StartOn(ctx context.Context, kind Kind, port int) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(port)) // else another server may be taken for this one
+	// else another server may be taken for this one
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(port))
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +166,8 @@ func (s *Server) launch(command, env []string) error {
 	if s.log, err = os.Create(filepath.Join(s.dir, "log")); err != nil {
 		return err
 	}
-	s.cmd = exec.Command("sh", append([]string{"-c", guardian, "sh"}, command...)...) // it must outlive the context of the start
+	// it must outlive the context of the start
+	s.cmd = exec.Command("sh", append([]string{"-c", guardian, "sh"}, command...)...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
 	s.cmd.Env = append(os.Environ(), env...)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -192,15 +194,23 @@ func (k Kind) command(dir, work string, port int) (command, env []string) {
 		lib := filepath.Join(dir, "lib")
 		// It lives for seconds: compiling it well, and collecting garbage on all cores, would cost
 		// more than all that it is asked.
-		return []string{"java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.library.path=" + lib, "-cp", filepath.Join(lib, "*"),
-			"com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-inMemory", "-port", p, "-disableTelemetry"}, nil
+		return []string{"java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+			"-Djava.library.path=" + lib, "-cp", filepath.Join(lib, "*"),
+			"com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-inMemory", "-port", p,
+			"-disableTelemetry"}, nil
 	case MiniStack:
-		return []string{python, "-m", "ministack"}, []string{"GATEWAY_PORT=" + p, "BIND_HOST=127.0.0.1",
-			"IOT_MTLS_ENABLED=0", "SFTP_ENABLED=0"} // these would listen on all addresses, on ports of their own
+		return []string{python, "-m", "ministack"}, []string{"GATEWAY_PORT=" + p,
+			"BIND_HOST=127.0.0.1",
+			// these would listen on all addresses, on ports of their own
+			"IOT_MTLS_ENABLED=0", "SFTP_ENABLED=0"}
 	default:
-		return []string{python, "-m", "localstack.runtime.main"}, []string{"SERVICES=" + strings.Join(services, ","), "EAGER_SERVICE_LOADING=1", "SKIP_SSL_CERT_DOWNLOAD=1",
-			"DISABLE_EVENTS=1", "DNS_ADDRESS=0", "OVERRIDE_IN_DOCKER=0", "GATEWAY_LISTEN=127.0.0.1:" + p, "LOCALSTACK_HOST=127.0.0.1:" + p,
-			"SQS_ENDPOINT_STRATEGY=path", "S3_SKIP_SIGNATURE_VALIDATION=0", "FILESYSTEM_ROOT=" + filepath.Join(work, "root")}
+		return []string{python, "-m", "localstack.runtime.main"},
+			[]string{"SERVICES=" + strings.Join(services, ","), "EAGER_SERVICE_LOADING=1",
+				"SKIP_SSL_CERT_DOWNLOAD=1",
+				"DISABLE_EVENTS=1", "DNS_ADDRESS=0", "OVERRIDE_IN_DOCKER=0",
+				"GATEWAY_LISTEN=127.0.0.1:" + p, "LOCALSTACK_HOST=127.0.0.1:" + p,
+				"SQS_ENDPOINT_STRATEGY=path", "S3_SKIP_SIGNATURE_VALIDATION=0",
+				"FILESYSTEM_ROOT=" + filepath.Join(work, "root")}
 	}
 }
 
@@ -248,7 +258,8 @@ func (s *Server) answers(ctx context.Context) bool {
 	}
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, res.Body)
-	return res.StatusCode == http.StatusOK || (s.kind == DynamoDB && res.StatusCode == http.StatusBadRequest)
+	return res.StatusCode == http.StatusOK ||
+		(s.kind == DynamoDB && res.StatusCode == http.StatusBadRequest)
 }
 
 // Stop ends the server and removes what it wrote. It may be called more than once.
@@ -267,6 +278,8 @@ func (s *Server) Stop() {
 
 // Environment returns variables for programs that are to talk to the server through AWS's SDKs.
 func (s *Server) Environment() []string {
-	return []string{"AWS_ENDPOINT_URL=" + s.URL, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=" + strings.Repeat("x", 8), "AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1",
+	return []string{"AWS_ENDPOINT_URL=" + s.URL, "AWS_ACCESS_KEY_ID=test",
+		"AWS_SECRET_ACCESS_KEY=" + strings.Repeat("x", 8), "AWS_REGION=us-east-1",
+		"AWS_DEFAULT_REGION=us-east-1",
 		"AWS_EC2_METADATA_DISABLED=true"}
 }

@@ -51,7 +51,8 @@ func TestKilledParentTakesItsServerAlong(t *testing.T) {
 		_, _ = os.Stdout.WriteString(s.URL + "\n")
 		select {}
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledParentTakesItsServerAlong$")
+	cmd := exec.CommandContext(t.Context(), os.Args[0],
+		"-test.run=^TestKilledParentTakesItsServerAlong$")
 	cmd.Env = append(os.Environ(), "SOUTHBOUND_START_AND_HANG=1")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -108,7 +109,8 @@ func TestOnlyLoopback(t *testing.T) {
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range environs {
 		env, err := os.ReadFile(path)
-		if err != nil || !slices.Contains(strings.Split(string(env), "\x00"), "GATEWAY_PORT="+port) {
+		if err != nil || !slices.Contains(strings.Split(string(env), "\x00"),
+			"GATEWAY_PORT="+port) {
 			continue
 		}
 		files, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "fd", "*"))

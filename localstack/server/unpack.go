@@ -31,7 +31,8 @@ func Program(ctx context.Context, pkg, name string) (string, error) {
 // this machine has not. They lie in the cache folder, and nothing of the machine is changed, so it
 // takes no root.
 func Unpack(ctx context.Context, packages ...string) (string, error) {
-	dir, err := cached(filepath.Join("unpacked", strings.Join(packages, "-")), func(dir string) error { return unpack(ctx, dir, packages) })
+	dir, err := cached(filepath.Join("unpacked", strings.Join(packages, "-")),
+		func(dir string) error { return unpack(ctx, dir, packages) })
 	return filepath.Join(dir, programs), err
 }
 
@@ -40,14 +41,20 @@ const programs = "programs"
 
 func unpack(ctx context.Context, dir string, packages []string) error {
 	bin := filepath.Join(dir, programs)
-	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "lists", "partial"), 0o755), os.MkdirAll(filepath.Join(dir, "debs", "partial"), 0o755), os.Mkdir(bin, 0o755)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "lists", "partial"), 0o755),
+		os.MkdirAll(filepath.Join(dir, "debs", "partial"), 0o755),
+		os.Mkdir(bin, 0o755)); err != nil {
 		return err
 	}
-	get := []string{"install", "-y", "-qq", "--download-only", "--no-install-recommends", "-o", "Debug::NoLocking=1", "-o", "Dir::Cache=" + dir, "-o", "Dir::Cache::archives=" + filepath.Join(dir, "debs"), "-o", "APT::Sandbox::User="}
+	get := []string{"install", "-y", "-qq", "--download-only", "--no-install-recommends", "-o",
+		"Debug::NoLocking=1", "-o", "Dir::Cache=" + dir, "-o",
+		"Dir::Cache::archives=" + filepath.Join(dir, "debs"), "-o", "APT::Sandbox::User="}
 	get = append(get, packages...)
-	if err := run(ctx, dir, "apt-get", get...); err != nil { // the machine has no lists of packages, or old ones
+	if err := run(ctx, dir, "apt-get", get...); err != nil {
+		// the machine has no lists of packages, or old ones
 		lists := []string{"-o", "Dir::State::lists=" + filepath.Join(dir, "lists")}
-		update := append([]string{"update", "-qq", "-o", "Debug::NoLocking=1", "-o", "Dir::Cache=" + dir, "-o", "APT::Sandbox::User="}, lists...)
+		update := append([]string{"update", "-qq", "-o", "Debug::NoLocking=1", "-o",
+			"Dir::Cache=" + dir, "-o", "APT::Sandbox::User="}, lists...)
 		if err := run(ctx, dir, "apt-get", update...); err != nil {
 			return err
 		}
@@ -64,7 +71,8 @@ func unpack(ctx context.Context, dir string, packages []string) error {
 			return err
 		}
 	}
-	return errors.Join(wrap(dir, bin), os.RemoveAll(filepath.Join(dir, "debs")), os.RemoveAll(filepath.Join(dir, "lists")))
+	return errors.Join(wrap(dir, bin), os.RemoveAll(filepath.Join(dir, "debs")),
+		os.RemoveAll(filepath.Join(dir, "lists")))
 }
 
 // wrap makes scripts that begin programs where they find what belongs to them.
@@ -82,9 +90,13 @@ func wrap(dir, bin string) error {
 		programs = append(programs, found...)
 	}
 	for _, program := range programs {
-		script := fmt.Sprintf("#!/bin/sh\nexport LD_LIBRARY_PATH=%s PYTHONPATH=%s RPM_CONFIGDIR=%s PATH=%s:\"$PATH\"\nexec %s \"$@\"\n",
-			strings.Join(libraries, ":"), filepath.Join(dir, "usr", "lib", "python3", "dist-packages"), filepath.Join(dir, "usr", "lib", "rpm"), bin, program)
-		if err := os.WriteFile(filepath.Join(bin, filepath.Base(program)), []byte(script), 0o755); err != nil {
+		script := fmt.Sprintf(
+			"#!/bin/sh\nexport LD_LIBRARY_PATH=%s PYTHONPATH=%s RPM_CONFIGDIR=%s "+
+				"PATH=%s:\"$PATH\"\nexec %s \"$@\"\n",
+			strings.Join(libraries, ":"), filepath.Join(dir, "usr", "lib", "python3",
+				"dist-packages"), filepath.Join(dir, "usr", "lib", "rpm"), bin, program)
+		if err := os.WriteFile(filepath.Join(bin, filepath.Base(program)), []byte(script),
+			0o755); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,8 @@ func (x *Exporter) Export(ctx context.Context, e Event) (Answer, error) {
 	case err == nil:
 		report.DurationMS = time.Since(began).Milliseconds()
 		return Answer{Report: report}, nil
-	case kind == fault.Unavailable, kind == fault.Busy, kind == fault.Timeout, kind == fault.Canceled:
+	case kind == fault.Unavailable, kind == fault.Busy, kind == fault.Timeout,
+		kind == fault.Canceled:
 		return Answer{}, err
 	}
 	failure := api.FailureOf(err)
@@ -69,7 +70,8 @@ func (x *Exporter) Export(ctx context.Context, e Event) (Answer, error) {
 
 func (x *Exporter) export(ctx context.Context, e Event) (*api.Report, error) {
 	if e.Key == "" {
-		return nil, fault.New(fault.Usage, "export", "the event names no archive").WithHint(`send {"environment": "...", "bucket": "...", "key": "..."}`)
+		return nil, fault.New(fault.Usage, "export", "the event names no archive").
+			WithHint(`send {"environment": "...", "bucket": "...", "key": "..."}`)
 	}
 	dir, err := os.MkdirTemp(x.Dir, "export-")
 	if err != nil {
@@ -86,7 +88,8 @@ func (x *Exporter) export(ctx context.Context, e Event) (*api.Report, error) {
 	}
 	e.Environment = cmp.Or(e.Environment, project.Environment, "default")
 	if !api.ValidEnvironment(e.Environment) {
-		return nil, fault.New(fault.Usage, "export", "%.100q cannot name an environment", e.Environment).WithHint("use letters, digits, - and _, at most 100")
+		return nil, fault.New(fault.Usage, "export", "%.100q cannot name an environment",
+			e.Environment).WithHint("use letters, digits, - and _, at most 100")
 	}
 	out, err := x.store(ctx, e, project.Settings, model)
 	if err != nil {
@@ -96,8 +99,11 @@ func (x *Exporter) export(ctx context.Context, e Event) (*api.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &api.Report{Environment: e.Environment, Version: out.Version, Origin: api.Origin(out.Origin), Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
-		Removed: out.Removed, FilesUploaded: out.FilesUploaded, Counts: p.ByStatus(), Changes: []api.Changed{}}, nil
+	return &api.Report{Environment: e.Environment, Version: out.Version,
+		Origin: api.Origin(out.Origin), Resources: out.Resources, Changed: out.Changed,
+		Unchanged: out.Unchanged,
+		Removed:   out.Removed, FilesUploaded: out.FilesUploaded, Counts: p.ByStatus(),
+		Changes: []api.Changed{}}, nil
 }
 
 // fetch unpacks the archive into a new folder.
@@ -141,19 +147,23 @@ func tooLarge() error {
 }
 
 // store reads the documents as the command line reads a folder, and exports them.
-func (x *Exporter) store(ctx context.Context, e Event, settings *state.Settings, dir string) (deploy.Exported, error) {
+func (x *Exporter) store(
+	ctx context.Context, e Event, settings *state.Settings, dir string,
+) (deploy.Exported, error) {
 	engine := x.Service.Engine
 	check := engine.ValidateClosed
 	if e.Partial {
 		check = engine.Validate
 	}
-	m, _, err := source.Load(ctx, source.Options{Path: dir, Types: engine.Types, Agent: x.Service.Agent, Check: check})
+	m, _, err := source.Load(ctx, source.Options{Path: dir, Types: engine.Types,
+		Agent: x.Service.Agent, Check: check})
 	if err != nil {
 		return deploy.Exported{}, err
 	}
 	m.Fingerprint = "" // it is about files of this machine
-	return x.Service.Export(ctx, e.Environment, deploy.Export{Model: m, Partial: e.Partial, DeleteSets: e.DeleteSets,
-		NoRelease: e.Release != nil && !*e.Release, Settings: settings}, nil)
+	return x.Service.Export(ctx, e.Environment, deploy.Export{Model: m, Partial: e.Partial,
+		DeleteSets: e.DeleteSets,
+		NoRelease:  e.Release != nil && !*e.Release, Settings: settings}, nil)
 }
 
 // relative names files as they are in the archive.

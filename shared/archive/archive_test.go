@@ -118,9 +118,13 @@ var roomy = archive.Limits{Entries: 100, Unpacked: 1 << 20, Name: 100}
 
 func TestUnpack(t *testing.T) {
 	t.Parallel()
-	files := []entry{{name: "site.yaml", text: "one"}, {name: "files/deep/index.html", text: "two"}, {name: "empty"}}
-	withFolders := append([]entry{{name: "./", kind: tar.TypeDir}, {name: "./files/", kind: tar.TypeDir}, {text: "0123", kind: tar.TypeXGlobalHeader}}, files...)
-	for reason, packed := range map[string][]byte{"tar": tarOf(t, files...), "tar.gz": gzipOf(t, tarOf(t, files...)), "zip": zipOf(t, files...),
+	files := []entry{{name: "site.yaml", text: "one"}, {name: "files/deep/index.html", text: "two"},
+		{name: "empty"}}
+	withFolders := append([]entry{{name: "./", kind: tar.TypeDir},
+		{name: "./files/", kind: tar.TypeDir}, {text: "0123", kind: tar.TypeXGlobalHeader}},
+		files...)
+	for reason, packed := range map[string][]byte{"tar": tarOf(t, files...),
+		"tar.gz": gzipOf(t, tarOf(t, files...)), "zip": zipOf(t, files...),
 		"tar with folders and git's header": tarOf(t, withFolders...)} {
 		dir, err := unpack(t, packed, roomy)
 		if err != nil {
@@ -128,7 +132,8 @@ func TestUnpack(t *testing.T) {
 			continue
 		}
 		for _, e := range files {
-			if b, err := os.ReadFile(filepath.Join(dir, "a", "model", e.name)); err != nil || string(b) != e.text {
+			if b, err := os.ReadFile(filepath.Join(dir, "a", "model", e.name)); err != nil ||
+				string(b) != e.text {
 				t.Errorf("%s: %s: %v %q", reason, e.name, err, b)
 			}
 		}
@@ -139,27 +144,38 @@ func TestUnpackRefuses(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 101)
 	for reason, packed := range map[string][]byte{
-		"a name that leaves the folder":           tarOf(t, entry{name: "../up", text: "x"}),
-		"one that leaves it on the way":           tarOf(t, entry{name: "a/../../up", text: "x"}),
-		"an absolute name":                        tarOf(t, entry{name: "/etc/up", text: "x"}),
-		"a name of another system":                zipOf(t, entry{name: `..\up`, text: "x"}),
-		"a symbolic link":                         tarOf(t, entry{name: "a", text: "/etc", kind: tar.TypeSymlink}, entry{name: "a/up", text: "x"}),
-		"a hard link":                             tarOf(t, entry{name: "a", text: "/etc/passwd", kind: tar.TypeLink}),
-		"a device":                                tarOf(t, entry{name: "a", kind: tar.TypeChar}),
-		"a name twice":                            tarOf(t, entry{name: "a", text: "x"}, entry{name: "./a", text: "y"}),
-		"a file and a folder of one name":         tarOf(t, entry{name: "a", text: "x"}, entry{name: "a/b", text: "y"}),
-		"a long name":                             tarOf(t, entry{name: long, text: "x"}),
-		"many entries":                            tarOf(t, make([]entry, 101)...),
-		"a file larger than all may be":           gzipOf(t, tarOf(t, entry{name: "a", text: strings.Repeat("0", 1<<20+1)})),
-		"files that are too large together":       zipOf(t, entry{name: "a", text: strings.Repeat("0", 1<<19)}, entry{name: "b", text: strings.Repeat("0", 1<<19+1)}),
-		"an archive cut off":                      tarOf(t, entry{name: "a", text: strings.Repeat("0", 5000)})[:3000],
-		"a compressed archive cut off":            gzipOf(t, tarOf(t, entry{name: "a", text: strings.Repeat("0123", 5000)}))[:100],
-		"no archive":                              []byte("southbound: 1\nresources: []\n" + strings.Repeat("#", 600)),
-		"a zip whose directory is gone":           zipOf(t, entry{name: "a", text: "x"})[:30],
-		"an empty name":                           zipOf(t, entry{name: "", text: "x"}),
-		"the folder itself as a file":             zipOf(t, entry{name: ".", text: "x"}),
-		"a name with a zero byte":                 zipOf(t, entry{name: "a\x00b", text: "x"}),
-		"a name with a zero byte and more beyond": zipOf(t, entry{name: "a\x00/../../up", text: "x"}),
+		"a name that leaves the folder": tarOf(t, entry{name: "../up", text: "x"}),
+		"one that leaves it on the way": tarOf(t, entry{name: "a/../../up", text: "x"}),
+		"an absolute name":              tarOf(t, entry{name: "/etc/up", text: "x"}),
+		"a name of another system":      zipOf(t, entry{name: `..\up`, text: "x"}),
+		"a symbolic link": tarOf(t,
+			entry{name: "a", text: "/etc", kind: tar.TypeSymlink}, entry{name: "a/up", text: "x"}),
+		"a hard link": tarOf(t,
+			entry{name: "a", text: "/etc/passwd", kind: tar.TypeLink}),
+		"a device": tarOf(t, entry{name: "a", kind: tar.TypeChar}),
+		"a name twice": tarOf(t, entry{name: "a", text: "x"},
+			entry{name: "./a", text: "y"}),
+		"a file and a folder of one name": tarOf(t, entry{name: "a", text: "x"},
+			entry{name: "a/b", text: "y"}),
+		"a long name":  tarOf(t, entry{name: long, text: "x"}),
+		"many entries": tarOf(t, make([]entry, 101)...),
+		"a file larger than all may be": gzipOf(t,
+			tarOf(t, entry{name: "a", text: strings.Repeat("0", 1<<20+1)})),
+		"files that are too large together": zipOf(t,
+			entry{name: "a", text: strings.Repeat("0", 1<<19)},
+			entry{name: "b", text: strings.Repeat("0", 1<<19+1)}),
+		"an archive cut off": tarOf(t,
+			entry{name: "a", text: strings.Repeat("0", 5000)})[:3000],
+		"a compressed archive cut off": gzipOf(t,
+			tarOf(t, entry{name: "a", text: strings.Repeat("0123", 5000)}))[:100],
+		"no archive": []byte("southbound: 1\nresources: []\n" +
+			strings.Repeat("#", 600)),
+		"a zip whose directory is gone": zipOf(t, entry{name: "a", text: "x"})[:30],
+		"an empty name":                 zipOf(t, entry{name: "", text: "x"}),
+		"the folder itself as a file":   zipOf(t, entry{name: ".", text: "x"}),
+		"a name with a zero byte":       zipOf(t, entry{name: "a\x00b", text: "x"}),
+		"a name with a zero byte and more beyond": zipOf(t,
+			entry{name: "a\x00/../../up", text: "x"}),
 	} {
 		dir, err := unpack(t, packed, roomy)
 		if !fault.Is(err, fault.Invalid) {
@@ -215,11 +231,14 @@ func exporter(t *testing.T, packed []byte, err error) *archive.Exporter {
 	if regErr != nil {
 		t.Fatal(regErr)
 	}
-	e := deploy.New(deploy.Config{State: h, Files: h.Files(), Notifier: h.Notifier, Clock: platform.Clock{}, Caller: platform.Caller{}, Secrets: h.Secrets(),
-		Connector: &transport.Connector{Local: true}, Types: registry, Handlers: byType, Pack: "test", Holder: h.Holder(), NewID: h.NewID, Jitter: rand.Float64})
-	return &archive.Exporter{Service: api.New(api.Config{Engine: e}), Dir: t.TempDir(), Open: func(context.Context, string, string) (io.ReadCloser, int64, error) {
-		return io.NopCloser(bytes.NewReader(packed)), 0, err
-	}}
+	e := deploy.New(deploy.Config{State: h, Files: h.Files(), Notifier: h.Notifier,
+		Clock: platform.Clock{}, Caller: platform.Caller{}, Secrets: h.Secrets(),
+		Connector: &transport.Connector{Local: true}, Types: registry, Handlers: byType,
+		Pack: "test", Holder: h.Holder(), NewID: h.NewID, Jitter: rand.Float64})
+	return &archive.Exporter{Service: api.New(api.Config{Engine: e}), Dir: t.TempDir(),
+		Open: func(context.Context, string, string) (io.ReadCloser, int64, error) {
+			return io.NopCloser(bytes.NewReader(packed)), 0, err
+		}}
 }
 
 const document = `southbound: 1
@@ -230,8 +249,10 @@ resources:
 
 func TestExport(t *testing.T) {
 	t.Parallel()
-	x := exporter(t, gzipOf(t, tarOf(t, entry{name: "site.yaml", text: document}, entry{name: "index.html", text: "<p>"},
-		entry{name: "southbound.yaml", text: "environment: production\n"})), nil)
+	x := exporter(t,
+		gzipOf(t, tarOf(t, entry{name: "site.yaml", text: document},
+			entry{name: "index.html", text: "<p>"},
+			entry{name: "southbound.yaml", text: "environment: production\n"})), nil)
 	for i, want := range []string{
 		`{"environment":"production","version":1,"author":"","message":"","commit":"","resources":2,"changed":2,"unchanged":0,"removed":0,"repaired":0,"files_uploaded":1,"changes":[],"counts":{"available":2,"blocked":0,`,
 		`{"environment":"production","version":1,"author":"","message":"","commit":"","resources":2,"changed":0,"unchanged":2,"removed":0,"repaired":0,"files_uploaded":0,"changes":[],"counts":{"available":2,"blocked":0,`,
@@ -250,14 +271,18 @@ func TestExport(t *testing.T) {
 	}
 	no := false
 	out, err := x.Export(t.Context(), archive.Event{Key: "k", Environment: "other", Release: &no})
-	if err != nil || out.Report == nil || out.Environment != "other" || out.Counts[state.StatusAvailable] != 0 {
+	if err != nil || out.Report == nil || out.Environment != "other" ||
+		out.Counts[state.StatusAvailable] != 0 {
 		t.Errorf("%v: %+v", err, out)
 	}
 }
 
 func TestExportAnswersProblems(t *testing.T) {
 	t.Parallel()
-	bad := tarOf(t, entry{name: "teams/a.yaml", text: "southbound: 1\nresources:\n  - {type: std::Null, agent: web1, attributes: {name: 1}}\n"})
+	bad := tarOf(t,
+		entry{name: "teams/a.yaml",
+			text: "southbound: 1\nresources:\n  - {type: std::Null, agent: web1, attributes: " +
+				"{name: 1}}\n"})
 	for _, c := range []struct {
 		reason string
 		packed []byte
@@ -265,20 +290,26 @@ func TestExportAnswersProblems(t *testing.T) {
 		open   error
 		want   string
 	}{
-		{"documents that are wrong", bad, archive.Event{Key: "k"}, nil, `"file":"teams/a.yaml","line":3,`},
-		{"no archive at all", []byte("x"), archive.Event{Key: "k"}, nil, `{"error":{"kind":"invalid","message":"read archive: `},
+		{"documents that are wrong", bad, archive.Event{Key: "k"}, nil,
+			`"file":"teams/a.yaml","line":3,`},
+		{"no archive at all", []byte("x"), archive.Event{Key: "k"}, nil,
+			`{"error":{"kind":"invalid","message":"read archive: `},
 		{"no key", nil, archive.Event{}, nil, `{"error":{"kind":"usage",`},
-		{"a name that no environment has", tarOf(t, entry{name: "a.yaml", text: document}, entry{name: "index.html", text: "x"}), archive.Event{Key: "k", Environment: "a/b"}, nil,
+		{"a name that no environment has", tarOf(t, entry{name: "a.yaml", text: document},
+			entry{name: "index.html", text: "x"}), archive.Event{Key: "k", Environment: "a/b"}, nil,
 			`{"error":{"kind":"usage",`},
-		{"an archive that is not there", nil, archive.Event{Key: "k"}, fault.New(fault.NotFound, "read archive", "gone"), `{"error":{"kind":"not_found",`},
+		{"an archive that is not there", nil, archive.Event{Key: "k"},
+			fault.New(fault.NotFound, "read archive", "gone"), `{"error":{"kind":"not_found",`},
 	} {
 		out, err := exporter(t, c.packed, c.open).Export(t.Context(), c.event)
 		got, _ := json.Marshal(out)
-		if err != nil || !strings.Contains(string(got), c.want) || strings.Contains(string(got), os.TempDir()) {
+		if err != nil || !strings.Contains(string(got), c.want) ||
+			strings.Contains(string(got), os.TempDir()) {
 			t.Errorf("%s: %v: %s", c.reason, err, got)
 		}
 	}
-	if _, err := exporter(t, nil, fault.New(fault.Unavailable, "read archive", "away")).Export(t.Context(), archive.Event{Key: "k"}); !fault.Is(err, fault.Unavailable) {
+	if _, err := exporter(t, nil, fault.New(fault.Unavailable, "read archive", "away")).
+		Export(t.Context(), archive.Event{Key: "k"}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a fault that passes is an answer: %v", err)
 	}
 }

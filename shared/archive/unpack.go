@@ -65,7 +65,8 @@ func Unpack(archive *os.File, size int64, dir string, limits Limits) error {
 }
 
 func broken(err error) error {
-	return fault.New(fault.Invalid, "read archive", "it is not a tar, tar.gz or zip, or it is damaged: %v", err)
+	return fault.New(fault.Invalid, "read archive",
+		"it is not a tar, tar.gz or zip, or it is damaged: %v", err)
 }
 
 func (u *unpacker) tar(in io.Reader) error {
@@ -85,7 +86,8 @@ func (u *unpacker) tar(in io.Reader) error {
 			err = u.file(h.Name, r)
 		case tar.TypeXGlobalHeader: // what git writes of the commit
 		default:
-			err = fault.New(fault.Invalid, "read archive", "%q is neither a file nor a folder", h.Name)
+			err = fault.New(fault.Invalid, "read archive", "%q is neither a file nor a folder",
+				h.Name)
 		}
 		if err != nil {
 			return err
@@ -105,7 +107,8 @@ func (u *unpacker) zip(in io.ReaderAt, size int64) error {
 		case mode.IsRegular():
 			err = u.zipped(f)
 		default:
-			err = fault.New(fault.Invalid, "read archive", "%q is neither a file nor a folder", f.Name)
+			err = fault.New(fault.Invalid, "read archive", "%q is neither a file nor a folder",
+				f.Name)
 		}
 		if err != nil {
 			return err
@@ -126,12 +129,15 @@ func (u *unpacker) zipped(f *zip.File) error {
 // name checks the name of an entry and counts it.
 func (u *unpacker) name(name string) (string, error) {
 	if u.entries++; u.entries > u.limits.Entries {
-		return "", fault.New(fault.Invalid, "read archive", "it has more than %d entries", u.limits.Entries).
+		return "", fault.New(fault.Invalid, "read archive", "it has more than %d entries",
+			u.limits.Entries).
 			WithHint("use `southbound export`: it has no such limit")
 	}
 	clean := path.Clean(strings.TrimPrefix(name, "./"))
 	if len(name) > u.limits.Name || !fs.ValidPath(clean) || strings.ContainsAny(name, "\\\x00") {
-		return "", fault.New(fault.Invalid, "read archive", "%.100q is not a name of a file in a folder", name).WithHint("names are relative, and do not leave the archive")
+		return "", fault.New(fault.Invalid, "read archive",
+			"%.100q is not a name of a file in a folder", name).
+			WithHint("names are relative, and do not leave the archive")
 	}
 	return clean, nil
 }
@@ -168,8 +174,10 @@ func (u *unpacker) file(name string, in io.Reader) error {
 	closed := out.Close()
 	switch {
 	case u.bytes > u.limits.Unpacked:
-		return fault.New(fault.Invalid, "read archive", "it holds more than %d MB", u.limits.Unpacked>>20).WithHint("use `southbound export`: it has no such limit")
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, zip.ErrChecksum), errors.Is(err, gzip.ErrChecksum):
+		return fault.New(fault.Invalid, "read archive", "it holds more than %d MB",
+			u.limits.Unpacked>>20).WithHint("use `southbound export`: it has no such limit")
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, zip.ErrChecksum), errors.Is(err,
+		gzip.ErrChecksum):
 		return broken(err)
 	case err != nil:
 		return fault.Wrap(fault.Unavailable, "unpack", err)

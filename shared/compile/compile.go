@@ -77,7 +77,8 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 	}
 	importable := resources.Names(o.Types)
 	p, err := project.Load(o.Path, project.Options{
-		NoStd: o.NoStd, BuiltIn: builtIn, Namespaces: append(namespaces(importable), lsm.Namespaces()...),
+		NoStd: o.NoStd, BuiltIn: builtIn, Namespaces: append(namespaces(importable),
+			lsm.Namespaces()...),
 		VirtualEnv: o.VirtualEnv, Beside: o.Beside, Modules: o.Modules,
 	})
 	if err != nil {

@@ -124,22 +124,27 @@ func TestSets(t *testing.T) {
 		{"two sets", `n = southbound::std::Null(agent=a, name="n")
 std::ResourceSet(name="one", resources=n)
 std::ResourceSet(name="two", resources=n)`, "the resource belongs to two sets, 'one' and 'two'"},
-		{"an unknown flag", `southbound::std::Null(agent=a, name="n", purged=bool(std::get_env("NOT_SET")))`,
+		{"an unknown flag",
+			`southbound::std::Null(agent=a, name="n", purged=bool(std::get_env("NOT_SET")))`,
 			"purged of a resource is an unknown value"},
 		{"transport as an option", `southbound::Agent(name="b", options={"transport": "ssh"})`,
 			`"transport" is not an option of a transport`},
-		{"a form with what is known later", `southbound::std::Null(agent=a, name="n", value={"value": southbound::parameter("p")})`,
+		{"a form with what is known later",
+			`southbound::std::Null(agent=a, name="n", value={"value": southbound::parameter("p")})`,
 			"cannot hold values that are known later"},
 		{"not a finite number", `southbound::std::Null(agent=a, name="n", value=float("nan"))`,
 			"not a number that a resource can have"},
 		{"no agent", `southbound::std::Null(name="n")`, "agent is missing"},
-		{"an unknown agent", `southbound::Agent(name=std::get_env("NOT_SET"))`, "name of an agent is an unknown value"},
+		{"an unknown agent", `southbound::Agent(name=std::get_env("NOT_SET"))`,
+			"name of an agent is an unknown value"},
 		{"the same twice", `southbound::std::Null(agent=a, name="n", delay_ms=1)
 southbound::std::Null(agent=a, name="n", delay_ms=2)`, "is set twice: it is 1 already"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := compiled(t, "import southbound\nimport southbound::std\na = southbound::Agent(name=\"a\")\n"+test.text+"\n")
+			_, err := compiled(t,
+				"import southbound\nimport southbound::std\na = southbound::Agent(name=\"a\")\n"+
+					test.text+"\n")
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}

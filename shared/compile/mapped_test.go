@@ -99,7 +99,8 @@ func mapped(
 	files = append(files, txtar.File{Name: "main.cf", Data: []byte(text)})
 	for _, f := range files {
 		path := filepath.Join(dir, f.Name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, f.Data, 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, f.Data, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -141,7 +142,8 @@ func deployable(
 func TestMapped(t *testing.T) {
 	t.Parallel()
 	types := registry(t)
-	c, err := mapped(t, types, shop, oneHost+`before = southbound::std::Null(agent=agent, name="before")
+	c, err := mapped(t, types, shop,
+		oneHost+`before = southbound::std::Null(agent=agent, name="before")
 a = shop::Page(host=host, path="/a", text="A", requires=[before, left, gone], purge_on_delete=true)
 b = shop::Page(host=host, path="/b", text="A", owner="root", requires=a,
     purged=true)
@@ -171,15 +173,20 @@ southbound::std::Null(agent=agent, name="fact", value=std::getfact(a, "size"))
 	content := resource.File{Hash: hash, Size: 12}
 	const a, b, draft = "fs::File[web1,path=/a]", "fs::File[web1,path=/b]", "std::Null[web1,name=/draft]"
 	for _, want := range []resource.Resource{
-		{ID: a, Type: "fs::File", Agent: "web1", Set: "pages", Flags: keep, Requires: []resource.ID{"std::Null[web1,name=before]"},
+		{ID: a, Type: "fs::File", Agent: "web1", Set: "pages", Flags: keep,
+			Requires:   []resource.ID{"std::Null[web1,name=before]"},
 			Attributes: map[string]any{"path": "/a", "content": content}},
-		{ID: b, Type: "fs::File", Agent: "web1", Set: "pages", Flags: purged, Requires: []resource.ID{a},
+		{ID: b, Type: "fs::File", Agent: "web1", Set: "pages", Flags: purged,
+			Requires:   []resource.ID{a},
 			Attributes: map[string]any{"path": "/b", "content": content, "owner": "root"}},
-		{ID: draft, Type: "std::Null", Agent: "web1", Flags: flags, Requires: []resource.ID{b}, Attributes: map[string]any{"name": "/draft"}},
-		{ID: "fs::File[web1,path=/after]", Type: "fs::File", Agent: "web1", Flags: flags, Requires: []resource.ID{b, draft},
+		{ID: draft, Type: "std::Null", Agent: "web1", Flags: flags, Requires: []resource.ID{b},
+			Attributes: map[string]any{"name": "/draft"}},
+		{ID: "fs::File[web1,path=/after]", Type: "fs::File", Agent: "web1", Flags: flags,
+			Requires:   []resource.ID{b, draft},
 			Attributes: map[string]any{"path": "/after", "content": ""}},
 		{ID: "std::Null[web1,name=fact]", Type: "std::Null", Agent: "web1", Flags: flags,
-			Attributes: map[string]any{"name": "fact", "value": resource.Fact{Of: a, Name: "size"}}},
+			Attributes: map[string]any{"name": "fact",
+				"value": resource.Fact{Of: a, Name: "size"}}},
 	} {
 		if d := cmp.Diff(want, got[want.ID]); d != "" {
 			t.Errorf("%s: %s", want.ID, d)
@@ -189,7 +196,8 @@ southbound::std::Null(agent=agent, name="fact", value=std::getfact(a, "size"))
 		t.Errorf("%d resources, %d files", len(m.Resources), len(m.Files))
 	}
 	i := slices.IndexFunc(m.Resources, func(r resource.Resource) bool { return r.ID == b })
-	for name, line := range map[string]int{"": 9, "owner": 9, "purged": 10, "agent": 5, "content": 9} {
+	for name, line := range map[string]int{"": 9, "owner": 9, "purged": 10, "agent": 5,
+		"content": 9} {
 		if at := m.Where(i, name); at.Line != line || !strings.HasSuffix(at.File, "main.cf") {
 			t.Errorf("%s of %s is at %v, not in line %d", name, b, at, line)
 		}
@@ -209,11 +217,13 @@ shop::Page(host=host, path="/file", owner=southbound::file("/page"), text="")
 shop::Page(host=host, path="/secret", owner={"secret": "env:A"}, text="")
 `, nil, func() []entity.Mapping {
 		m := pageMappings()
-		m[0].Type, m[0].Names, m[0].Map = "std::Null", nil, map[string]string{"name": "path", "value": "owner"}
-		m[0].Funcs = map[string]entity.Func{"delay_ms": func(_ *entity.Context, e entity.Entity) (any, error) {
-			_, err := e.Attribute("text")
-			return 1, err
-		}}
+		m[0].Type, m[0].Names, m[0].Map = "std::Null", nil, map[string]string{"name": "path",
+			"value": "owner"}
+		m[0].Funcs = map[string]entity.Func{
+			"delay_ms": func(_ *entity.Context, e entity.Entity) (any, error) {
+				_, err := e.Attribute("text")
+				return 1, err
+			}}
 		return m
 	}()...)
 	if err != nil {
@@ -221,10 +231,13 @@ shop::Page(host=host, path="/secret", owner={"secret": "env:A"}, text="")
 	}
 	_, got := deployable(t, types, c)
 	for name, want := range map[string]map[string]any{
-		"/unknown":   {"delay_ms": resource.Parameter{Name: "unknown: the environment variable NOT_SET is not set"}},
+		"/unknown": {
+			"delay_ms": resource.Parameter{
+				Name: "unknown: the environment variable NOT_SET is not set"}},
 		"/parameter": {"delay_ms": int64(1), "value": resource.Parameter{Name: "owner"}},
-		"/file":      {"delay_ms": int64(1), "value": resource.File{Hash: "29e5a6c6b9f8e3b6", Size: 12}},
-		"/secret":    {"delay_ms": int64(1), "value": map[string]any{"secret": "env:A"}},
+		"/file": {"delay_ms": int64(1), "value": resource.File{Hash: "29e5a6c6b9f8e3b6",
+			Size: 12}},
+		"/secret": {"delay_ms": int64(1), "value": map[string]any{"secret": "env:A"}},
 	} {
 		want["name"] = name
 		id := resource.ID(fmt.Sprintf("std::Null[web1,name=%s]", name))
@@ -256,7 +269,10 @@ func TestMappedMistakes(t *testing.T) {
 		{"a panic", `shop::Page(host=host, path="/a", text="panic")`, same,
 			`main.cf:7:1: shop::Page: content: the function of the mapping has panicked: no such page`},
 		{"an attribute that the entity lacks", `shop::Page(host=host, path="/a", text="a")`,
-			func(m *entity.Mapping) { m.Map = map[string]string{"owner": "host.nme"}; m.Names = []string{"path"} },
+			func(m *entity.Mapping) {
+				m.Map = map[string]string{"owner": "host.nme"}
+				m.Names = []string{"path"}
+			},
 			`main.cf:6:8: shop::Page: owner: shop::Host has no attribute "nme"; it has "name"`},
 		{"a relation that the entity lacks", `shop::Page(host=host, path="/a", text="a")`,
 			func(m *entity.Mapping) { m.Agent = "hst.agent.name" },
@@ -264,35 +280,48 @@ func TestMappedMistakes(t *testing.T) {
 		{"a relation as a value", `shop::Page(host=host, path="/a", text="a")`,
 			func(m *entity.Mapping) { m.Agent = "host" },
 			`main.cf:7:17: shop::Page: agent: host of shop::Page is a relation`},
-		{"a relation to several", `shop::Page(host=host, path="/a", text="a", more=[host, shop::Host(name="2", agent=agent)])`,
+		{"a relation to several",
+			`shop::Page(host=host, path="/a", text="a", more=[host, shop::Host(name="2", agent=agent)])`,
 			func(m *entity.Mapping) { m.Agent = "more.agent.name" },
 			`more of shop::Page leads to 2 entities, and a path needs one`},
 		{"no agent", `shop::Page(host=host, path="/a", text="a")`,
 			func(m *entity.Mapping) { m.Agent = "more.agent.name" },
 			`more.agent.name leads to nothing, so that there is no agent`},
-		{"a value that does not fit", `shop::Page(host=host, path="/a", text="a", owner=["x"])`, same,
+		{"a value that does not fit", `shop::Page(host=host, path="/a", text="a", owner=["x"])`,
+			same,
 			`main.cf:7:50: `},
 		{"a resource that is there twice", "shop::Page(host=host, path=\"/a\", text=\"a\")\n" +
 			`southbound::fs::File(agent=agent, path="/a", content="")`, same, `main.cf:7:1: `},
 		{"a circle", "a = shop::Page(host=host, path=\"/a\", text=\"a\", requires=b)\n" +
 			`b = shop::Page(host=host, path="/b", text="a", requires=a)`, same, `cycle`},
-		{"what names the resource is null", `shop::Page(host=host, path="/a", text="a", owner=null)`,
-			func(m *entity.Mapping) { m.Names, m.Map = nil, map[string]string{"path": "owner"} }, `main.cf:7:1: path: the attribute is missing and names the resource`},
-		{"what names the resource is unknown", `shop::Page(host=host, path=std::get_env("NOT_SET"), text="a")`, same,
+		{"what names the resource is null",
+			`shop::Page(host=host, path="/a", text="a", owner=null)`,
+			func(m *entity.Mapping) { m.Names, m.Map = nil, map[string]string{"path": "owner"} },
+			`main.cf:7:1: path: the attribute is missing and names the resource`},
+		{"what names the resource is unknown",
+			`shop::Page(host=host, path=std::get_env("NOT_SET"), text="a")`, same,
 			`main.cf:7:28: shop::Page: path: what names a resource has to be known when the model is compiled`},
-		{"an unknown flag", `shop::Page(host=host, path="/a", text="a", purged=bool(std::get_env("NOT_SET")))`, same,
+		{"an unknown flag",
+			`shop::Page(host=host, path="/a", text="a", purged=bool(std::get_env("NOT_SET")))`,
+			same,
 			`purged: it has to be known when the model is compiled`},
 		{"a flag that is none", `shop::Page(host=host, path="/a", text="a")`,
 			func(m *entity.Mapping) { m.Flags = map[string]string{"send_event": "path"} },
 			`send_event: it has to be true or false`},
 		{"a value of Go that is none", `shop::Page(host=host, path="/a", text="a")`,
 			func(m *entity.Mapping) {
-				m.Funcs["content"] = func(*entity.Context, entity.Entity) (any, error) { return struct{}{}, nil }
+				m.Funcs["content"] = func(*entity.Context, entity.Entity) (any, error) {
+					return struct{}{}, nil
+				}
 			}, `main.cf:7:1: shop::Page: content: `},
-		{"a form with what is known later", `shop::Page(host=host, path="/a", text="a", labels={"secret": std::get_env("NOT_SET")})`,
-			func(m *entity.Mapping) { m.Names, m.Map = []string{"path"}, map[string]string{"owner": "labels"} },
+		{"a form with what is known later",
+			`shop::Page(host=host, path="/a", text="a", labels={"secret": std::get_env("NOT_SET")})`,
+			func(m *entity.Mapping) {
+				m.Names, m.Map = []string{"path"}, map[string]string{"owner": "labels"}
+			},
 			`a map with the keys of a form of documents`},
-		{"an entity that the module lacks", "", func(m *entity.Mapping) { m.Entity = "shop::Pages" },
+		{"an entity that the module lacks", "",
+			func(m *entity.Mapping) { m.Entity = "shop::Pages" },
 			`_init.cf:1: this program maps the entity shop::Pages to a resource, and shop has none`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -318,7 +347,8 @@ func TestMappedOfAService(t *testing.T) {
 	types := registry(t)
 	services := lsm.NewServices([]lsm.Instance{
 		{ID: "i1", Service: "site", State: "up", Attributes: map[string]any{"name": "a"}},
-		{ID: "i2", Service: "site", State: "deleting", Purge: true, Attributes: map[string]any{"name": "b"}},
+		{ID: "i2", Service: "site", State: "deleting", Purge: true,
+			Attributes: map[string]any{"name": "b"}},
 	})
 	c, err := mapped(t, types, shop, oneHost+`import lsm
 import lsm::fsm

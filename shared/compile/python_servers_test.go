@@ -114,22 +114,28 @@ implement E using std::none
 E(v=4)
 t = std::template("/t.j2")
 r = shop::said()
-`, map[string]string{"templates/t.j2": "{{ 1 | shop.add }} {{ h.name }} {{ h | shop.labels | join('+') }}"})
+`,
+		map[string]string{"templates/t.j2": "{{ 1 | shop.add }} {{ h.name }} {{ h | shop.labels " +
+			"| join('+') }}"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	wanted(t, c, map[string]string{
 		"x": "3", "y": "41", "l": `["a-q{'z': 3}", 'b']`, "m": `"a-q{'z': 3}"`, "s": "['h2', 'h2']",
-		"o":  "{'x': null, 'y': 'd', 'f': 1.5, 'n': null, 't': [1, 2], 'big': 1000000000000000000000000000000}",
-		"o2": "{'x': 5, 'y': ['a', 'é\\n'], 'f': 1.5, 'n': null, 't': [1, 2], 'big': 1000000000000000000000000000000}",
-		"w":  "'__config__:13 True'", "pl": "'p7'", "n": "14", "n2": "8",
-		"f5": "7", "f6": "6", "kinds": "['Point', 'LaterPoint', 'Point', 'DynamicProxy']", "k": "False",
+		"o": "{'x': null, 'y': 'd', 'f': 1.5, 'n': null, 't': [1, 2], 'big': " +
+			"1000000000000000000000000000000}",
+		"o2": "{'x': 5, 'y': ['a', 'é\\n'], 'f': 1.5, 'n': null, 't': [1, 2], 'big': " +
+			"1000000000000000000000000000000}",
+		"w": "'__config__:13 True'", "pl": "'p7'", "n": "14", "n2": "8",
+		"f5": "7", "f6": "6", "kinds": "['Point', 'LaterPoint', 'Point', 'DynamicProxy']",
+		"k": "False",
 		"t": `"3 h1 a-q{'z': 3}+b"`, "r": "'x'",
 	})
 	if !types.IsUnknown(c.Variables["u"]) {
 		t.Errorf("u is %v", c.Variables["u"])
 	}
-	for _, text := range []string{"labels of h1 None\n", "Readonly object\n", "in order", "finalized\n"} {
+	for _, text := range []string{"labels of h1 None\n", "Readonly object\n", "in order",
+		"finalized\n"} {
 		if !strings.Contains(said, text) {
 			t.Errorf("it says %q", said)
 		}
@@ -183,7 +189,8 @@ ok = ip::is_valid_ip("1.2.3.4")
 		t.Fatal(err)
 	}
 	wanted(t, c, map[string]string{
-		"idx": "'192.168.2.10'", "nm": "'255.255.255.0'", "c": "'a.b.c'", "p": "'/a/b/c'", "ok": "True",
+		"idx": "'192.168.2.10'", "nm": "'255.255.255.0'", "c": "'a.b.c'", "p": "'/a/b/c'",
+		"ok": "True",
 	})
 	for name, n := range map[string]int{
 		"ip::Service": 13, "std::OS": 7, "std::PurgeableResource": 4,
@@ -199,7 +206,8 @@ ok = ip::is_valid_ip("1.2.3.4")
 	for _, want := range []string{
 		`"content":"[Unit]\nDescription=d\nRequires=a.service\n\n[Service]\nExecStart=/bin/true\n\n"`,
 		// the reference has the id that the reference exporter gives it
-		`"id":"2e762cb9-12c4-36e9-bd4e-a55a1938b1dc"`, `"type":"std::Environment"`, `"type":"core::Replace"`,
+		`"id":"2e762cb9-12c4-36e9-bd4e-a55a1938b1dc"`, `"type":"std::Environment"`,
+		`"type":"core::Replace"`,
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the resources are %s, without %s", text, want)
@@ -247,9 +255,11 @@ h2 = fs::File(host=std::Host(name="h2", os=std::linux, via=mitogen::Local()), pa
 	}
 	for name, want := range map[string]string{
 		"shop::Shelf first": `{"agent":"h1","attributes":{"goods":[],"label":"first","more":` +
-			`{"host":"h1","twice":2},"size":1,"text":"` + sha("text of first") + `"},"send_event":true,"type":"shop::Shelf"}`,
+			`{"host":"h1","twice":2},"size":1,"text":"` + sha("text of first") +
+			`"},"send_event":true,"type":"shop::Shelf"}`,
 		`shop::Shelf a =,\b`: `{"agent":"h1","attributes":{"goods":["o","p1"],` +
-			`"label":"a =,\\b","more":{"host":"h1","twice":4},"size":2,"text":"` + sha(`text of a =,\b`) +
+			`"label":"a =,\\b","more":{"host":"h1","twice":4},"size":2,"text":"` +
+			sha(`text of a =,\b`) +
 			`"},"purged":true,"requires":["fs::File[h2,path=/x]","shop::Shelf[h1,label=first]",` +
 			`"std::Null[h2,name=n]"],"send_event":true,"set":"set","type":"shop::Shelf"}`,
 		"shop::Shelf unknown": `{"agent":"h1","attributes":{"goods":[],"label":"unknown",` +
@@ -309,7 +319,8 @@ func deployed(t *testing.T, c *compile.Compiled) {
 		"shop": "def get_goods", "fs": `"inmanta_plugins.fs.resources"`,
 	} {
 		code := codes[module]
-		if !strings.Contains(code, want) || !strings.Contains(code, `"inmanta_plugins.`+module+`":`) {
+		if !strings.Contains(code, want) ||
+			!strings.Contains(code, `"inmanta_plugins.`+module+`":`) {
 			t.Errorf("the code of %s lacks %s, or the module itself", module, want)
 		}
 	}
@@ -339,8 +350,8 @@ shop::Shelf(host=h, label="broken", size=1)
 	}
 }
 
-// TestPythonAndMappings holds that a mapping of the program goes before a class of a module, and that
-// what the two make can require each other.
+// TestPythonAndMappings holds that a mapping of the program goes before a class of a module, and
+// that what the two make can require each other.
 func TestPythonAndMappings(t *testing.T) {
 	c, _, err := pythonModel(t, `import shop
 h = shop::Host(name="h1")

@@ -39,7 +39,8 @@ func Compare(t *schema.Compiled, desired, current map[string]any) map[string]Dif
 // Compared reports whether an attribute of the real thing is compared with what is wanted:
 // properties, init_only and replace attributes are.
 func Compared(a *schema.Attribute) bool {
-	return a.Behaviour == schema.Property || a.Behaviour == schema.InitOnly || a.Behaviour == schema.Replace
+	return a.Behaviour == schema.Property || a.Behaviour == schema.InitOnly ||
+		a.Behaviour == schema.Replace
 }
 
 // InitOnly returns the attributes among diffs that can only be set at creation, in the order in

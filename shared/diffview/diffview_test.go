@@ -110,10 +110,13 @@ func TestChange(t *testing.T) {
 			"a: [\"item number 0\"] -> [\"item number 0\",\"item number 1\"]\n",
 		},
 		"LongList": {diff.Diff{Current: list(8), Desired: list(9)}, Style{},
-			"a:\n  @@ -6,5 +6,6 @@\n     \"item number 4\",\n     \"item number 5\",\n     \"item number 6\",\n  -  \"item number 7\"\n  +  \"item number 7\",\n  +  \"item number 8\"\n   ]\n"},
+			"a:\n  @@ -6,5 +6,6 @@\n     \"item number 4\",\n     \"item number 5\",\n" +
+				"     \"item number 6\",\n  -  \"item number 7\"\n  +  \"item number 7\",\n" +
+				"  +  \"item number 8\"\n   ]\n"},
 		"File": {
 			diff.Diff{Current: resource.File{Hash: "0123456789abcdef", Size: 1},
-				Desired: map[string]any{"file": "fedcba9876543210", "size": json.Number("20")}}, Style{},
+				Desired: map[string]any{"file": "fedcba9876543210", "size": json.Number("20")}},
+			Style{},
 
 			"a: 1 byte, SHA-256 0123456789ab -> 20 bytes, SHA-256 fedcba987654\n"},
 		"Secret": {

@@ -138,7 +138,8 @@ type Fields struct {
 
 // Purgeable are the flags of what extends std::PurgeableResource: purged and purge_on_delete.
 func Purgeable() Fields {
-	return Fields{Flags: map[string]string{"purged": "purged", "purge_on_delete": "purge_on_delete"}}
+	return Fields{Flags: map[string]string{"purged": "purged",
+		"purge_on_delete": "purge_on_delete"}}
 }
 
 // Managed is the flag of what extends std::ManagedResource, and may be managed by somebody else.

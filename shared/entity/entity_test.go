@@ -110,8 +110,10 @@ func content(ctx *Context, e Entity) (any, error) {
 // file returns a file in a line of its own, with attributes that are changed.
 func file(line int, host Entity, changes map[string]any) *node {
 	attrs := map[string]any{
-		"path": fmt.Sprint("/", line), "content": "on $host\n", "owner": "www", "permissions": "0644",
-		"inherited_mode": "0600", "reload": true, "managed": true, "purged": false, "purge_on_delete": nil,
+		"path": fmt.Sprint("/", line), "content": "on $host\n", "owner": "www",
+		"permissions":    "0644",
+		"inherited_mode": "0600", "reload": true, "managed": true, "purged": false,
+		"purge_on_delete": nil,
 	}
 	for k, v := range changes {
 		if attrs[k] = v; v == "none" {
@@ -145,11 +147,13 @@ func TestMap(t *testing.T) {
 	unknown := file(6, host, map[string]any{"content": Unknown{"of a fact"}, "owner": later{}})
 	service := &node{"std::Service", map[string]any{"name": "app", "ports": []int{80, 443}},
 		map[string][]Entity{"host": {host}}, 7}
-	got, err := mapper(t, mappings()...).Map([]Entity{host, plain, same, unmanaged, ignored, unknown, service})
+	got, err := mapper(t, mappings()...).Map([]Entity{host, plain, same, unmanaged, ignored,
+		unknown, service})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]Left{{unmanaged, "not managed"}, {ignored, "it has no content"}}, got.Ignored,
+	if d := cmp.Diff([]Left{{unmanaged, "not managed"}, {ignored, "it has no content"}},
+		got.Ignored,
 		cmp.Comparer(func(a, b Entity) bool { return a == b })); d != "" {
 		t.Error(d)
 	}
@@ -161,14 +165,16 @@ func TestMap(t *testing.T) {
 	}
 	want := []Resource{
 		{Entity: plain, ID: "fs::File[web1,path=/2]", Type: "fs::File", Agent: "web1",
-			Attributes: map[string]any{"path": "/2", "content": ref, "mode": "0644", "owner": "www"},
-			Flags:      map[string]bool{"managed": true, "purged": false, "send_event": true}},
+			Attributes: map[string]any{"path": "/2", "content": ref, "mode": "0644",
+				"owner": "www"},
+			Flags: map[string]bool{"managed": true, "purged": false, "send_event": true}},
 		{Entity: same, ID: "fs::File[web1,path=/3]", Type: "fs::File", Agent: "web1",
 			Attributes: map[string]any{"path": "/3", "content": ref, "mode": "0644"},
 			Flags:      map[string]bool{"managed": true, "purged": true}},
 		{Entity: unknown, ID: "fs::File[web1,path=/6]", Type: "fs::File", Agent: "web1",
-			Attributes: map[string]any{"path": "/6", "content": Unknown{"of a fact"}, "mode": "0644", "owner": later{}},
-			Flags:      map[string]bool{"managed": true, "purged": false, "send_event": true}},
+			Attributes: map[string]any{"path": "/6", "content": Unknown{"of a fact"},
+				"mode": "0644", "owner": later{}},
+			Flags: map[string]bool{"managed": true, "purged": false, "send_event": true}},
 		{Entity: service, ID: "svc::Service[web1,name=app]", Type: "svc::Service", Agent: "web1",
 			Attributes: map[string]any{"name": "app", "ports": []any{int64(80), int64(443)}},
 			Flags:      map[string]bool{}},
@@ -180,7 +186,8 @@ func TestMap(t *testing.T) {
 	for i := range got.Resources {
 		got.Resources[i].Places = nil
 	}
-	if d := cmp.Diff(want, got.Resources, cmp.Comparer(func(a, b Entity) bool { return a == b })); d != "" {
+	if d := cmp.Diff(want, got.Resources,
+		cmp.Comparer(func(a, b Entity) bool { return a == b })); d != "" {
 		t.Error(d)
 	}
 }
@@ -227,7 +234,9 @@ func TestMapMistakes(t *testing.T) {
 		`main.cf:11:4: app::Config: agent: host.name is not a name of an agent`,
 		`main.cf:10:5: app::Config: owner: the value is nested deeper than`,
 	} {
-		i := slices.IndexFunc(got, func(p diag.Problem) bool { return strings.HasPrefix(p.String(), want) })
+		i := slices.IndexFunc(got, func(p diag.Problem) bool {
+			return strings.HasPrefix(p.String(), want)
+		})
 		if i < 0 {
 			t.Errorf("no problem is %q", want)
 			continue
@@ -242,13 +251,17 @@ func TestMapMistakes(t *testing.T) {
 // TestNearestKindWins maps an entity by the nearest of its kinds.
 func TestNearestKindWins(t *testing.T) {
 	t.Parallel()
-	special := Mapping{Entity: "app::Config", Type: "svc::Service", Agent: "host.name", Fields: Fields{
-		Map:   map[string]string{"name": "path"},
-		Funcs: map[string]Func{"ports": func(*Context, Entity) (any, error) { return []any{}, nil }},
-	}}
+	special := Mapping{Entity: "app::Config", Type: "svc::Service", Agent: "host.name",
+		Fields: Fields{
+			Map: map[string]string{"name": "path"},
+			Funcs: map[string]Func{"ports": func(*Context, Entity) (any, error) {
+				return []any{}, nil
+			}},
+		}}
 	host := &node{kinds: "Host", attrs: map[string]any{"name": "web1"}}
 	got, err := mapper(t, append(mappings(), special)...).Map([]Entity{file(1, host, nil)})
-	if err != nil || len(got.Resources) != 1 || got.Resources[0].ID != "svc::Service[web1,name=/1]" {
+	if err != nil || len(got.Resources) != 1 ||
+		got.Resources[0].ID != "svc::Service[web1,name=/1]" {
 		t.Errorf("%+v, %v", got.Resources, err)
 	}
 }
@@ -262,8 +275,10 @@ func TestMapperMistakes(t *testing.T) {
 			Names: []string{"pth", "size", "owner"}, Map: map[string]string{"owner": "a..b"},
 			Funcs: map[string]Func{"mode": nil}, Flags: map[string]string{"purgd": "x"},
 		}},
-		{Entity: "b::B", Type: "svc::Service", Agent: " ", Fields: Fields{Names: []string{"name", "ports"}}},
-		{Entity: "Site", Type: "svc::Service", Agent: "host", Fields: Fields{Names: []string{"name", "ports"}}},
+		{Entity: "b::B", Type: "svc::Service", Agent: " ",
+			Fields: Fields{Names: []string{"name", "ports"}}},
+		{Entity: "Site", Type: "svc::Service", Agent: "host",
+			Fields: Fields{Names: []string{"name", "ports"}}},
 	})
 	var problems diag.Problems
 	if !errors.As(err, &problems) {
@@ -298,7 +313,8 @@ func TestNoMappings(t *testing.T) {
 	t.Parallel()
 	m := mapper(t)
 	got, err := m.Map([]Entity{file(1, nil, nil)})
-	if m != nil || err != nil || len(got.Resources) > 0 || m.Maps([]string{"std::File"}) || m.Entities() != nil {
+	if m != nil || err != nil || len(got.Resources) > 0 || m.Maps([]string{"std::File"}) ||
+		m.Entities() != nil {
 		t.Errorf("%v, %+v, %v", m, got, err)
 	}
 }

@@ -53,7 +53,8 @@ func NewMapper(types *schema.Registry, mappings []Mapping) (*Mapper, error) {
 			c.bad("", "keep one of the two", "the entity is mapped twice")
 		}
 		if namespace, name, ok := cutLast(c.entity); !ok || namespace == "" || name == "" {
-			c.bad("", "a name such as net::Vlan", "%q is not the full name of an entity of a module",
+			c.bad("", "a name such as net::Vlan",
+				"%q is not the full name of an entity of a module",
 				c.entity)
 		}
 		m.byKind[c.entity] = c.mapping(&mappings[i])
@@ -122,7 +123,8 @@ func (c *checker) mapping(given *Mapping) *mapping {
 	m := &mapping{Mapping: *given, flags: map[string]string{}}
 	t, ok := c.types.Type(given.Type)
 	if !ok {
-		c.bad("", near(given.Type, c.types.Names(), "there are "), "there is no type %q", given.Type)
+		c.bad("", near(given.Type, c.types.Names(), "there are "), "there is no type %q",
+			given.Type)
 		return m
 	}
 	m.typ = t

@@ -15,11 +15,13 @@ func TestBuild(t *testing.T) {
 	build := func(name, says string, flags ...string) string {
 		t.Helper()
 		source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, name)
-		if err := os.WriteFile(source, []byte("package main\n\nfunc main() { println(\""+says+"\") }\n"), 0o600); err != nil {
+		if err := os.WriteFile(source,
+			[]byte("package main\n\nfunc main() { println(\""+says+"\") }\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		args := append([]string{"build", "-trimpath", "-o", program}, flags...)
-		if out, err := exec.CommandContext(t.Context(), "go", append(args, source)...).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), "go", append(args, source)...).
+			CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 		return buildOf(program)
@@ -28,7 +30,8 @@ func TestBuild(t *testing.T) {
 	if one == "" || len(one) != 16 || one != again || one == other {
 		t.Errorf("builds %q, %q of the same and %q of another source", one, again, other)
 	}
-	if bare, twice := build("d", "one", "-ldflags=-buildid="), build("e", "two", "-ldflags=-buildid="); bare == "" || bare == twice || bare == one {
+	if bare, twice := build("d", "one", "-ldflags=-buildid="), build("e", "two",
+		"-ldflags=-buildid="); bare == "" || bare == twice || bare == one {
 		t.Errorf("without build ids: %q, %q", bare, twice)
 	}
 	if buildOf(filepath.Join(dir, "nothing")) != "" || Build() == "" {

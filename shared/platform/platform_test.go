@@ -54,7 +54,8 @@ func TestCaller(t *testing.T) {
 	}{
 		{"what ends in time is not an error", func(context.Context) {}, fault.Unknown},
 		{"a panic is an error", func(context.Context) { panic("broken") }, fault.Internal},
-		{"what minds its context has time to say so", func(ctx context.Context) { <-ctx.Done() }, fault.Unknown},
+		{"what minds its context has time to say so", func(ctx context.Context) { <-ctx.Done() },
+			fault.Unknown},
 		{"what hangs is left behind", hang, fault.Timeout},
 	} {
 		err := platform.Caller{}.Call(t.Context(), 20*time.Millisecond, c.f)

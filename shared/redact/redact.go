@@ -70,8 +70,10 @@ func encoded(s string) []string {
 	digits := hex.EncodeToString([]byte(s))
 	out := []string{
 		quoted[1 : len(quoted)-1], everyByte(s), digits, strings.ToUpper(digits),
-		strings.ReplaceAll(s, "'", `'\''`), strings.ReplaceAll(s, "'", `'"'"'`), strings.ReplaceAll(s, "'", `\'`), backslashed(s, "\"$`\\"), backslashed(s, shellSpecial),
-		strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;").Replace(s),
+		strings.ReplaceAll(s, "'", `'\''`), strings.ReplaceAll(s, "'", `'"'"'`),
+		strings.ReplaceAll(s, "'", `\'`), backslashed(s, "\"$`\\"), backslashed(s, shellSpecial),
+		strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;").
+			Replace(s),
 	}
 	for _, text := range []string{inJSON(s, true), inJSON(s, false)} {
 		ascii := inASCII(text)
@@ -90,7 +92,9 @@ func inURLs(s string) []string {
 	return []string{
 		url.PathEscape(s), query, strict,
 		strings.ReplaceAll(strict, "%2F", "/"), // as Python's quote
-		strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(strict), // as encodeURIComponent
+		// as encodeURIComponent
+		strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").
+			Replace(strict),
 	}
 }
 
@@ -170,7 +174,8 @@ func inBase64(s string) []string {
 		for before := range 3 {
 			all := enc.EncodeToString(append(make([]byte, before), s...))
 			first := (before*8 + 5) / 6 // the characters before have bits of something else
-			out = append(out, all[first:], strings.TrimRight(all, "=")[first:], all[first:(before+len(s))*8/6])
+			out = append(out, all[first:], strings.TrimRight(all, "=")[first:],
+				all[first:(before+len(s))*8/6])
 		}
 	}
 	return out
@@ -186,7 +191,8 @@ func URL(text, mark string) string {
 		}
 		from += i + len("://")
 		host := text[from:]
-		if end := strings.IndexAny(host, "/?# \t\r\n"); end >= 0 && strings.IndexByte(host[:end], '@') >= 0 {
+		if end := strings.IndexAny(host, "/?# \t\r\n"); end >= 0 &&
+			strings.IndexByte(host[:end], '@') >= 0 {
 			host = host[:end] // else the password itself may have such a character
 		}
 		if at := strings.LastIndexByte(host, '@'); at >= 0 {

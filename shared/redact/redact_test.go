@@ -27,12 +27,18 @@ func TestForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	forms := map[string]string{
-		"itself": secret, "JSON": string(asJSON), "Go": fmt.Sprintf("%q", secret), "URL": url.QueryEscape(secret), "path": url.PathEscape(secret),
-		"lower URL": strings.ToLower(url.QueryEscape(secret)), "hex": hex.EncodeToString([]byte(secret)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(secret))),
-		"shell": "'" + strings.ReplaceAll(secret, "'", `'\''`) + "'", "python": "'" + strings.ReplaceAll(secret, "'", `'"'"'`) + "'",
-		"base64": base64.StdEncoding.EncodeToString([]byte(secret)), "base64 URL": base64.RawURLEncoding.EncodeToString([]byte(secret)),
-		"bash": string(bash),
-		// As Python's json.dumps and quote, PHP's json_encode and encodeURIComponent of browsers write it.
+		"itself": secret, "JSON": string(asJSON), "Go": fmt.Sprintf("%q", secret),
+		"URL": url.QueryEscape(secret), "path": url.PathEscape(secret),
+		"lower URL":  strings.ToLower(url.QueryEscape(secret)),
+		"hex":        hex.EncodeToString([]byte(secret)),
+		"HEX":        strings.ToUpper(hex.EncodeToString([]byte(secret))),
+		"shell":      "'" + strings.ReplaceAll(secret, "'", `'\''`) + "'",
+		"python":     "'" + strings.ReplaceAll(secret, "'", `'"'"'`) + "'",
+		"base64":     base64.StdEncoding.EncodeToString([]byte(secret)),
+		"base64 URL": base64.RawURLEncoding.EncodeToString([]byte(secret)),
+		"bash":       string(bash),
+		// As Python's json.dumps and quote, PHP's json_encode and encodeURIComponent of browsers
+		// write it.
 		"ASCII":     `"p4'ss \"w&rd\" $x/+\u00fc\\<"`,
 		"quote":     `p4%27ss%20%22w%26rd%22%20%24x/%2B%C3%BC%5C%3C`,
 		"PHP":       `"p4'ss \"w&rd\" $x\/+\u00fc\\<"`,
@@ -42,7 +48,8 @@ func TestForms(t *testing.T) {
 		var s redact.Set
 		s.Add(secret)
 		got := s.Clean("before "+text+" after", "<redacted>")
-		if !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") || !strings.Contains(got, "<redacted>") || len(got) > len("before '<redacted>' after")+10 {
+		if !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") ||
+			!strings.Contains(got, "<redacted>") || len(got) > len("before '<redacted>' after")+10 {
 			t.Errorf("%s: %s became %s", name, text, got)
 		}
 	}
@@ -53,12 +60,14 @@ func TestWithinBase64(t *testing.T) {
 	t.Parallel()
 	for _, user := range []string{"", "u", "us", "use", "user"} {
 		for _, behind := range []string{"", "\n", "::"} {
-			for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+			for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding,
+				base64.RawStdEncoding, base64.RawURLEncoding} {
 				var s redact.Set
 				s.Add("hunter22~~??")
 				text := enc.EncodeToString([]byte(user + ":hunter22~~??" + behind))
 				left := strings.ReplaceAll(s.Clean(text, "|"), "|", "")
-				if limit := len(enc.EncodeToString([]byte(user+":"+behind))) + 4; len(left) > limit {
+				if limit := len(enc.EncodeToString([]byte(user+":"+behind))) +
+					4; len(left) > limit {
 					t.Errorf("%q: %s is left of %s", user, left, text)
 				}
 			}
@@ -114,7 +123,8 @@ func FuzzClean(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value, text string) {
 		var s redact.Set
 		s.Add(value)
-		if got := s.Clean(text, "\x00"); len(value) >= 3 && strings.TrimSpace(value) == value && strings.Contains(got, value) && !strings.Contains(value, "\x00") {
+		if got := s.Clean(text, "\x00"); len(value) >= 3 && strings.TrimSpace(value) == value &&
+			strings.Contains(got, value) && !strings.Contains(value, "\x00") {
 			t.Errorf("%q is left in %q", value, got)
 		}
 	})

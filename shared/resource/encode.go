@@ -125,11 +125,13 @@ func formKey(key string) bool {
 
 func appendNumber(b []byte, f float64, s style) ([]byte, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return b, fault.New(fault.Invalid, "encode value", "%v is not a number that can be stored", f)
+		return b, fault.New(fault.Invalid, "encode value", "%v is not a number that can be stored",
+			f)
 	}
 	whole := f == math.Trunc(f)
 	if s == byValue && whole && f != 0 {
-		return strconv.AppendFloat(b, f, 'f', 0, 64), nil // all digits, as an integer of that value has them
+		// all digits, as an integer of that value has them
+		return strconv.AppendFloat(b, f, 'f', 0, 64), nil
 	}
 	b = appendFloat(b, f)
 	if s == exact && whole && math.Abs(f) < 1e21 {
@@ -173,7 +175,8 @@ func appendList(b []byte, list []any, s style, depth int) ([]byte, error) {
 }
 
 func tooDeep() error {
-	return fault.New(fault.Invalid, "encode value", "lists and maps are nested more than %d deep", MaxDepth)
+	return fault.New(fault.Invalid, "encode value", "lists and maps are nested more than %d deep",
+		MaxDepth)
 }
 
 // appendMap writes a map. If wrap is set, a map that could be taken for a reference is marked as
@@ -258,7 +261,8 @@ func appendString(b []byte, s string) ([]byte, error) {
 		case c >= utf8.RuneSelf:
 			r, n := utf8.DecodeRuneInString(s[i:])
 			if r == utf8.RuneError && n == 1 {
-				return b, fault.New(fault.Invalid, "encode value", "the text is not UTF-8 at byte %d", i+1)
+				return b, fault.New(fault.Invalid, "encode value",
+					"the text is not UTF-8 at byte %d", i+1)
 			}
 			i += n
 			continue
@@ -295,7 +299,8 @@ func appendEscape(b []byte, c byte) []byte {
 // Encode returns the canonical JSON of the whole resource, which Decode reads. Flags with their
 // default are left out.
 func (r *Resource) Encode() ([]byte, error) {
-	b, err := appendMap(append(make([]byte, 0, r.size()), `{"attributes":`...), r.Attributes, exact, 0, false)
+	b, err := appendMap(append(make([]byte, 0, r.size()), `{"attributes":`...), r.Attributes, exact,
+		0, false)
 	if r.Subscribed {
 		b = append(b, `,"heard":true`...)
 	}
@@ -388,7 +393,8 @@ const maxHashRoom = 64 << 10
 func (r *Resource) Hash(a Agent) (string, error) {
 	room := hashRooms.Get().(*[]byte) // nothing else is in the pool
 	defer hashRooms.Put(room)
-	b, err := appendMap(append((*room)[:0], `{"agent":{"options":`...), a.Options, byValue, 0, false)
+	b, err := appendMap(append((*room)[:0], `{"agent":{"options":`...), a.Options, byValue, 0,
+		false)
 	if err == nil {
 		b, err = appendString(append(b, `,"transport":`...), a.Transport)
 	}

@@ -27,9 +27,10 @@ func TestCanonicalValue(t *testing.T) {
 		v      any
 		want   string
 	}{
-		"Null":             {"nothing", nil, `null`},
-		"Int":              {"plain digits", int64(-42), `-42`},
-		"IntBeyondFloat":   {"integers are exact where RFC 8785 would round", int64(9007199254740993), `9007199254740993`},
+		"Null": {"nothing", nil, `null`},
+		"Int":  {"plain digits", int64(-42), `-42`},
+		"IntBeyondFloat": {"integers are exact where RFC 8785 would round",
+			int64(9007199254740993), `9007199254740993`},
 		"IntBeyondInt64":   {"of any size", bigInt("18446744073709551615"), `18446744073709551615`},
 		"FloatWhole":       {"stays a float when it is read back", 5.0, `5.0`},
 		"FloatMinusZero":   {"-0 is 0", math.Copysign(0, -1), `0.0`},
@@ -40,20 +41,35 @@ func TestCanonicalValue(t *testing.T) {
 		"FloatLarge":       {"as ECMAScript", 1e21, `1e+21`},
 		"FloatNotYetLarge": {"as ECMAScript", 1e20, `100000000000000000000.0`},
 		"FloatLargest":     {"as ECMAScript", math.MaxFloat64, `1.7976931348623157e+308`},
-		"Escapes":          {"short escapes where there are, lower-case hex else; / and < stay", "\"\\\b\f\n\r\t\x00\x1f/<>\u2028\x7f", `"\"\\\b\f\n\r\t\u0000\u001f/<>` + "\u2028\x7f" + `"`},
-		"NoNormalisation":  {"composed and decomposed stay two texts", []any{"\u00e9", "e\u0301", "\u212b"}, "[\"\u00e9\",\"e\u0301\",\"\u212b\"]"},
-		"Order":            {"of the example in RFC 8785: by UTF-16 code units", map[string]any{"\u20ac": int64(1), "\r": int64(2), "\ufb33": int64(3), "1": int64(4), "\U0001F600": int64(5), "\u0080": int64(6), "\u00f6": int64(7)}, "{\"\\r\":2,\"1\":4,\"\u0080\":6,\"\u00f6\":7,\"\u20ac\":1,\"\U0001F600\":5,\"\ufb33\":3}"},
-		"Empty":            {"empty list and map", []any{[]any{}, map[string]any{}}, `[[],{}]`},
-		"File":             {"as in documents, with the size", File{someHash, 7}, `{"file":"` + someHash + `","size":7}`},
-		"Secret":           {"without a version", Secret{"env:A", ""}, `{"secret":"env:A"}`},
-		"SecretVersion":    {"with a version", Secret{"env:A", "v1"}, `{"secret":"env:A","version":"v1"}`},
-		"Parameter":        {"", Parameter{"n"}, `{"parameter":"n"}`},
-		"Fact":             {"", Fact{"n", "x::Y[a,n=v]"}, `{"fact":"n","of":"x::Y[a,n=v]"}`},
-		"LiteralFile":      {"what looks like a reference is marked as literal", map[string]any{"file": "a"}, `{"value":{"file":"a"}}`},
-		"LiteralValue":     {"the mark itself too", map[string]any{"value": int64(1)}, `{"value":{"value":1}}`},
-		"LiteralNested":    {"at every level of its own", map[string]any{"value": map[string]any{"fact": "a"}}, `{"value":{"value":{"value":{"fact":"a"}}}}`},
-		"LiteralHoldsRef":  {"references within stay references", map[string]any{"secret": Secret{"env:A", ""}, "x": int64(1)}, `{"value":{"secret":{"secret":"env:A"},"x":1}}`},
-		"NotLiteral":       {"other names need no mark", map[string]any{"size": int64(1), "of": "x", "version": "y"}, `{"of":"x","size":1,"version":"y"}`},
+		"Escapes": {"short escapes where there are, lower-case hex else; / and < stay",
+			"\"\\\b\f\n\r\t\x00\x1f/<>\u2028\x7f", `"\"\\\b\f\n\r\t\u0000\u001f/<>` + "\u2028\x7f" +
+				`"`},
+		"NoNormalisation": {"composed and decomposed stay two texts",
+			[]any{"\u00e9", "e\u0301", "\u212b"}, "[\"\u00e9\",\"e\u0301\",\"\u212b\"]"},
+		"Order": {"of the example in RFC 8785: by UTF-16 code units",
+			map[string]any{"\u20ac": int64(1), "\r": int64(2), "\ufb33": int64(3), "1": int64(4),
+				"\U0001F600": int64(5), "\u0080": int64(6), "\u00f6": int64(7)},
+			"{\"\\r\":2,\"1\":4,\"\u0080\":6,\"\u00f6\":7,\"\u20ac\":1,\"\U0001F600\":5,\"\ufb33\":3}"},
+		"Empty": {"empty list and map", []any{[]any{}, map[string]any{}}, `[[],{}]`},
+		"File": {"as in documents, with the size", File{someHash, 7},
+			`{"file":"` + someHash + `","size":7}`},
+		"Secret": {"without a version", Secret{"env:A", ""}, `{"secret":"env:A"}`},
+		"SecretVersion": {"with a version", Secret{"env:A", "v1"},
+			`{"secret":"env:A","version":"v1"}`},
+		"Parameter": {"", Parameter{"n"}, `{"parameter":"n"}`},
+		"Fact":      {"", Fact{"n", "x::Y[a,n=v]"}, `{"fact":"n","of":"x::Y[a,n=v]"}`},
+		"LiteralFile": {"what looks like a reference is marked as literal",
+			map[string]any{"file": "a"}, `{"value":{"file":"a"}}`},
+		"LiteralValue": {"the mark itself too", map[string]any{"value": int64(1)},
+			`{"value":{"value":1}}`},
+		"LiteralNested": {"at every level of its own",
+			map[string]any{"value": map[string]any{"fact": "a"}},
+			`{"value":{"value":{"value":{"fact":"a"}}}}`},
+		"LiteralHoldsRef": {"references within stay references",
+			map[string]any{"secret": Secret{"env:A", ""}, "x": int64(1)},
+			`{"value":{"secret":{"secret":"env:A"},"x":1}}`},
+		"NotLiteral": {"other names need no mark", map[string]any{"size": int64(1), "of": "x",
+			"version": "y"}, `{"of":"x","size":1,"version":"y"}`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,9 +105,10 @@ func TestCanonicalValueRefuses(t *testing.T) {
 		v    any
 		want string
 	}{
-		"NaN":          {math.NaN(), "NaN is not a number"},
-		"Inf":          {[]any{math.Inf(-1)}, "in item 1: encode value: -Inf"},
-		"NotUTF8":      {map[string]any{"a": "b\xff"}, `in "a": encode value: the text is not UTF-8 at byte 2`},
+		"NaN": {math.NaN(), "NaN is not a number"},
+		"Inf": {[]any{math.Inf(-1)}, "in item 1: encode value: -Inf"},
+		"NotUTF8": {map[string]any{"a": "b\xff"},
+			`in "a": encode value: the text is not UTF-8 at byte 2`},
 		"KeyNotUTF8":   {map[string]any{"\xff": "b"}, "not UTF-8"},
 		"Surrogate":    {"\xed\xa0\x80", "not UTF-8"},
 		"GoInt":        {5, "a int is not a value"},
@@ -138,7 +155,8 @@ func TestDepthIsTheSameBothWays(t *testing.T) {
 }
 
 func TestUTF16Order(t *testing.T) {
-	runes := []rune{'a', 'z', 0x7f, 0x80, 0x7ff, 0x800, 0xd7ff, 0xe000, 0xf8ff, 0xffff, 0x10000, 0x10ffff}
+	runes := []rune{'a', 'z', 0x7f, 0x80, 0x7ff, 0x800, 0xd7ff, 0xe000, 0xf8ff, 0xffff, 0x10000,
+		0x10ffff}
 	for _, x := range runes {
 		for _, y := range runes {
 			for _, tail := range []string{"", "b"} {
@@ -161,14 +179,22 @@ func TestUTF16Order(t *testing.T) {
 
 func TestDecodeValueRefuses(t *testing.T) {
 	tests := map[string]string{
-		"Empty": ``, "Space": ` `, "Trailing": `1 2`, "Word": `nul`, "Comma": `[1,]`, "NoComma": `[1 2]`, "Open": `[1`, "OpenMap": `{"a":1`,
-		"NoColon": `{"a" 1}`, "KeyNotText": `{1:1}`, "Twice": `{"a":1,"a":1}`, "TwiceValue": `{"value":{"file":1},"value":{"file":1}}`,
-		"LeadingZero": `01`, "Plus": `+1`, "Dot": `1.`, "DotFirst": `.5`, "Exp": `1e`, "Minus": `-`, "Hex": `0x1`, "TooLarge": `1e999`, "NaN": `NaN`,
-		"BareControl": "\"a\nb\"", "BadEscape": `"\x"`, "ShortUnicode": `"\u12"`, "NotHex": `"\u00zz"`, "HalfPair": `"\ud800"`, "WrongPair": `"\ud800\u0041"`,
-		"LowFirst": `"\udc00"`, "NoEnd": `"abc`, "NoEndEscaped": `"ab\n`, "EscapeAtEnd": `"\`, "NotUTF8": "\"\xff\"", "NotUTF8Escaped": "\"\\n\xff\"",
-		"FileShort": `{"file":"ab","size":1}`, "FileNoSize": `{"file":"` + someHash + `"}`, "FileMore": `{"file":"` + someHash + `","size":1,"x":1}`,
-		"FileFloat": `{"file":"` + someHash + `","size":1.5}`, "SecretNumber": `{"secret":1}`, "SecretEmpty": `{"secret":""}`, "SecretVersionEmpty": `{"secret":"a","version":""}`,
-		"ParameterMore": `{"parameter":"a","x":1}`, "FactNoOf": `{"fact":"a"}`, "ValueNeedless": `{"value":{"a":1}}`, "ValueScalar": `{"value":1}`,
+		"Empty": ``, "Space": ` `, "Trailing": `1 2`, "Word": `nul`, "Comma": `[1,]`,
+		"NoComma": `[1 2]`, "Open": `[1`, "OpenMap": `{"a":1`,
+		"NoColon": `{"a" 1}`, "KeyNotText": `{1:1}`, "Twice": `{"a":1,"a":1}`,
+		"TwiceValue":  `{"value":{"file":1},"value":{"file":1}}`,
+		"LeadingZero": `01`, "Plus": `+1`, "Dot": `1.`, "DotFirst": `.5`, "Exp": `1e`, "Minus": `-`,
+		"Hex": `0x1`, "TooLarge": `1e999`, "NaN": `NaN`,
+		"BareControl": "\"a\nb\"", "BadEscape": `"\x"`, "ShortUnicode": `"\u12"`,
+		"NotHex": `"\u00zz"`, "HalfPair": `"\ud800"`, "WrongPair": `"\ud800\u0041"`,
+		"LowFirst": `"\udc00"`, "NoEnd": `"abc`, "NoEndEscaped": `"ab\n`, "EscapeAtEnd": `"\`,
+		"NotUTF8": "\"\xff\"", "NotUTF8Escaped": "\"\\n\xff\"",
+		"FileShort": `{"file":"ab","size":1}`, "FileNoSize": `{"file":"` + someHash + `"}`,
+		"FileMore":  `{"file":"` + someHash + `","size":1,"x":1}`,
+		"FileFloat": `{"file":"` + someHash + `","size":1.5}`, "SecretNumber": `{"secret":1}`,
+		"SecretEmpty": `{"secret":""}`, "SecretVersionEmpty": `{"secret":"a","version":""}`,
+		"ParameterMore": `{"parameter":"a","x":1}`, "FactNoOf": `{"fact":"a"}`,
+		"ValueNeedless": `{"value":{"a":1}}`, "ValueScalar": `{"value":1}`,
 		"ValueMore": `{"value":{"file":1},"a":1}`, "Quotes": `'a'`,
 	}
 	for name, text := range tests {
@@ -182,7 +208,8 @@ func TestDecodeValueRefuses(t *testing.T) {
 }
 
 func TestDecodeValueTakesOtherSpellings(t *testing.T) {
-	got, err := DecodeValue([]byte(" { \"b\" : [ 1 , -0 , 2.50, 1E2 ] ,\n\"a\" : \"\\u00e9\\ud83d\\ude00\\/\" } "))
+	got, err := DecodeValue(
+		[]byte(" { \"b\" : [ 1 , -0 , 2.50, 1E2 ] ,\n\"a\" : \"\\u00e9\\ud83d\\ude00\\/\" } "))
 	want := map[string]any{"a": "é😀/", "b": []any{int64(1), int64(0), 2.5, 100.0}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("DecodeValue = %#v, %v, want %#v", got, err, want)
@@ -190,8 +217,10 @@ func TestDecodeValueTakesOtherSpellings(t *testing.T) {
 }
 
 func FuzzDecodeValue(f *testing.F) {
-	for _, s := range []string{`{"a":[1,2.5,"x\n",null,true]}`, `{"value":{"file":"a"}}`, `{"secret":"env:A","version":"1"}`, `{"fact":"n","of":"x"}`, `"\ud83d\ude00"`,
-		`-0.0`, `1e+21`, `18446744073709551616`, `{"value":{"value":{"a":1}}}`, `{"file":"` + someHash + `","size":0}`} {
+	for _, s := range []string{`{"a":[1,2.5,"x\n",null,true]}`, `{"value":{"file":"a"}}`,
+		`{"secret":"env:A","version":"1"}`, `{"fact":"n","of":"x"}`, `"\ud83d\ude00"`,
+		`-0.0`, `1e+21`, `18446744073709551616`, `{"value":{"value":{"a":1}}}`,
+		`{"file":"` + someHash + `","size":0}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -242,7 +271,8 @@ func TestValueRoundTrip(t *testing.T) {
 }
 
 func randomValue(rng *rand.Rand, depth int) any {
-	texts := []string{"", "a", "file", "value", "secret", "fact", "parameter", "é", "\U0001F600", "\ue000", "a\n\"", "\x00"}
+	texts := []string{"", "a", "file", "value", "secret", "fact", "parameter", "é", "\U0001F600",
+		"\ue000", "a\n\"", "\x00"}
 	text := func() string { return texts[rng.IntN(len(texts))] }
 	switch n := rng.IntN(14); {
 	case n == 0:

@@ -59,11 +59,13 @@ func (p Parts) Validate() error {
 	}
 	// A name that holds what would have to be escaped can read back as something else.
 	if !ValidType(p.Type) {
-		return fault.New(fault.Invalid, "check id", "%q cannot name a type", p.Type).WithHint("%s", idHint)
+		return fault.New(fault.Invalid, "check id", "%q cannot name a type", p.Type).WithHint("%s",
+			idHint)
 	}
 	for _, k := range p.Keys {
 		if !ValidName(k.Name) {
-			return fault.New(fault.Invalid, "check id", "%q cannot name an attribute", k.Name).WithHint("%s", idHint)
+			return fault.New(fault.Invalid, "check id", "%q cannot name an attribute", k.Name).
+				WithHint("%s", idHint)
 		}
 	}
 	return nil
@@ -120,7 +122,8 @@ func badType(s string) int {
 
 func badAgent(s string) int {
 	for i, r := range s {
-		if !unicode.IsPrint(r) || r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)) {
+		if !unicode.IsPrint(r) ||
+			r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)) {
 			return i
 		}
 	}
@@ -155,7 +158,8 @@ func badID(s string, at int, problem string) error {
 	if len(s) > maxShown {
 		s = s[:maxShown] + "…"
 	}
-	return fault.New(fault.Invalid, "read id", "%q: %s at character %d", s, problem, n).WithHint("%s", idHint)
+	return fault.New(fault.Invalid, "read id", "%q: %s at character %d", s, problem,
+		n).WithHint("%s", idHint)
 }
 
 // CheckReference is the error of ParseID for the id that s stands for on any agent: s may leave out

@@ -27,10 +27,10 @@ type Resource struct {
 	Requires   []ID           // sorted, without repeats
 	Set        string         // "" is the shared set
 	Flags
-	// Subscribed and Subscriptions follow from the types of the resources of a model. Subscribed: at
-	// least one resource that requires this one receives its changes, whether or not it sends events.
-	// Subscriptions are those of Requires whose changes this one receives in that way, sorted, without
-	// repeats. They are stored as "heard" and "hears".
+	// Subscribed and Subscriptions follow from the types of the resources of a model. Subscribed:
+	// at least one resource that requires this one receives its changes, whether or not it sends
+	// events. Subscriptions are those of Requires whose changes this one receives in that way,
+	// sorted, without repeats. They are stored as "heard" and "hears".
 	Subscribed    bool
 	Subscriptions []ID
 }

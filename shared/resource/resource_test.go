@@ -16,7 +16,8 @@ func sample() *Resource {
 	return &Resource{
 		ID: "fs::File[web1,path=/srv/site/index.html]", Type: "fs::File", Agent: "web1",
 		Attributes: map[string]any{
-			"path": "/srv/site/index.html", "mode": "0644", "owner": "www", "size": int64(12), "content": File{someHash, 12},
+			"path": "/srv/site/index.html", "mode": "0644", "owner": "www", "size": int64(12),
+			"content": File{someHash, 12},
 		},
 		Requires: []ID{"fs::Directory[web1,path=/srv/site]"},
 		Flags:    Flags{ReceiveEvents: true},
@@ -32,26 +33,38 @@ func TestHashIsPinned(t *testing.T) {
 		want   string
 	}{
 		"Sample": {"the usual", func(*Resource, *Agent) {}, "0"},
-		"Unordered": {"order, repeats and flags beside purged and report_only do not count", func(r *Resource, a *Agent) {
-			r.Requires, r.Set, a.Lanes, a.Name = nil, "frontend", 7, "other"
-			r.PurgeOnDelete, r.SendEvent, r.ReceiveEvents = true, true, false
-			r.Subscribed, r.Subscriptions = true, []ID{"x::Y[a,n=v]"}
-		}, "0"},
-		"WholeFloat": {"5.0 is 5", func(r *Resource, _ *Agent) { r.Attributes["size"] = 12.0 }, "0"},
-		"NoOptions":  {"no options are empty options", func(_ *Resource, a *Agent) { a.Options = map[string]any{} }, "0"},
-		"Purged":     {"purged counts", func(r *Resource, _ *Agent) { r.Purged = true }, "1"},
-		"ReportOnly": {"report_only counts", func(r *Resource, _ *Agent) { r.ReportOnly = true }, "2"},
-		"Transport":  {"how the agent is reached counts", func(_ *Resource, a *Agent) { a.Transport = "ssh" }, "3"},
-		"Options":    {"with its options", func(_ *Resource, a *Agent) { a.Options = map[string]any{"host": "10.0.0.7", "port": int64(22)} }, "4"},
-		"Null":       {"an attribute that is null is not one that is absent", func(r *Resource, _ *Agent) { r.Attributes["group"] = nil }, "5"},
+		"Unordered": {"order, repeats and flags beside purged and report_only do not count",
+			func(r *Resource, a *Agent) {
+				r.Requires, r.Set, a.Lanes, a.Name = nil, "frontend", 7, "other"
+				r.PurgeOnDelete, r.SendEvent, r.ReceiveEvents = true, true, false
+				r.Subscribed, r.Subscriptions = true, []ID{"x::Y[a,n=v]"}
+			}, "0"},
+		"WholeFloat": {"5.0 is 5", func(r *Resource, _ *Agent) { r.Attributes["size"] = 12.0 },
+			"0"},
+		"NoOptions": {"no options are empty options",
+			func(_ *Resource, a *Agent) { a.Options = map[string]any{} }, "0"},
+		"Purged": {"purged counts", func(r *Resource, _ *Agent) { r.Purged = true }, "1"},
+		"ReportOnly": {"report_only counts", func(r *Resource, _ *Agent) { r.ReportOnly = true },
+			"2"},
+		"Transport": {"how the agent is reached counts",
+			func(_ *Resource, a *Agent) { a.Transport = "ssh" }, "3"},
+		"Options": {"with its options",
+			func(_ *Resource, a *Agent) {
+				a.Options = map[string]any{"host": "10.0.0.7", "port": int64(22)}
+			}, "4"},
+		"Null": {"an attribute that is null is not one that is absent",
+			func(r *Resource, _ *Agent) { r.Attributes["group"] = nil }, "5"},
 		"Unicode": {"keys and texts beyond ASCII", func(r *Resource, _ *Agent) {
-			r.Attributes = map[string]any{"é": "e\u0301", "\ue000": "\U0001F600", "\U0001F600": 1e-7}
+			r.Attributes = map[string]any{"é": "e\u0301", "\ue000": "\U0001F600",
+				"\U0001F600": 1e-7}
 		}, "6"},
 		"Numbers": {"numbers of every sort", func(r *Resource, _ *Agent) {
-			r.Attributes = map[string]any{"n": []any{bigInt("18446744073709551616"), -0.5, 1e21, math.Copysign(0, -1)}}
+			r.Attributes = map[string]any{"n": []any{bigInt("18446744073709551616"), -0.5, 1e21,
+				math.Copysign(0, -1)}}
 		}, "7"},
 		"References": {"references, and what looks like one", func(r *Resource, _ *Agent) {
-			r.Attributes = map[string]any{"a": Secret{"env:A", "v1"}, "b": Parameter{"p"}, "c": Fact{"f", "x::Y[a,n=v]"}, "d": map[string]any{"file": "x"}}
+			r.Attributes = map[string]any{"a": Secret{"env:A", "v1"}, "b": Parameter{"p"},
+				"c": Fact{"f", "x::Y[a,n=v]"}, "d": map[string]any{"file": "x"}}
 		}, "8"},
 	}
 	pinned := map[string]string{
@@ -71,7 +84,8 @@ func TestHashIsPinned(t *testing.T) {
 			tc.change(r, &a)
 			got, err := r.Hash(a)
 			if err != nil || got != pinned[tc.want] {
-				t.Errorf("%s: Hash %s = %s, %v, want %s", tc.reason, tc.want, got, err, pinned[tc.want])
+				t.Errorf("%s: Hash %s = %s, %v, want %s", tc.reason, tc.want, got, err,
+					pinned[tc.want])
 			}
 		})
 	}
@@ -79,19 +93,24 @@ func TestHashIsPinned(t *testing.T) {
 
 func TestEncodeIsPinned(t *testing.T) {
 	full := sample()
-	full.Set, full.Flags = "frontend", Flags{Purged: true, PurgeOnDelete: true, ReportOnly: true, SendEvent: true}
+	full.Set, full.Flags = "frontend", Flags{Purged: true, PurgeOnDelete: true, ReportOnly: true,
+		SendEvent: true}
 	full.Requires = append(full.Requires, "x::Y[a,n=\"]")
 	full.Subscribed, full.Subscriptions = true, full.Requires[1:]
 	tests := map[string]struct {
 		r    *Resource
 		want string
 	}{
-		"Usual": {sample(), `{"attributes":{"content":{"file":"` + someHash + `","size":12},"mode":"0644","owner":"www","path":"/srv/site/index.html","size":12},` +
+		"Usual": {sample(), `{"attributes":{"content":{"file":"` + someHash +
+			`","size":12},"mode":"0644","owner":"www","path":"/srv/site/index.html","size":12},` +
 			`"id":"fs::File[web1,path=/srv/site/index.html]","requires":["fs::Directory[web1,path=/srv/site]"]}`},
-		"Full": {full, `{"attributes":{"content":{"file":"` + someHash + `","size":12},"mode":"0644","owner":"www","path":"/srv/site/index.html","size":12},` +
+		"Full": {full, `{"attributes":{"content":{"file":"` + someHash +
+			`","size":12},"mode":"0644","owner":"www","path":"/srv/site/index.html","size":12},` +
 			`"heard":true,"hears":["x::Y[a,n=\"]"],"id":"fs::File[web1,path=/srv/site/index.html]","purge_on_delete":true,"purged":true,"receive_events":false,"report_only":true,` +
 			`"requires":["fs::Directory[web1,path=/srv/site]","x::Y[a,n=\"]"],"send_event":true,"set":"frontend"}`},
-		"FormNames": {&Resource{ID: "x::Y[a,n=v]", Type: "x::Y", Agent: "a", Attributes: map[string]any{"value": "v", "file": "f"}, Flags: Flags{ReceiveEvents: true}},
+		"FormNames": {&Resource{ID: "x::Y[a,n=v]", Type: "x::Y", Agent: "a",
+			Attributes: map[string]any{"value": "v", "file": "f"},
+			Flags:      Flags{ReceiveEvents: true}},
 			`{"attributes":{"file":"f","value":"v"},"id":"x::Y[a,n=v]"}`},
 	}
 	for name, tc := range tests {
@@ -112,7 +131,8 @@ func TestEncodeNamesWhereItFails(t *testing.T) {
 	r := sample()
 	r.Attributes["list"] = []any{"a", map[string]any{"b": math.NaN()}}
 	for _, err := range []error{second(r.Encode()), second(r.Hash(Agent{}))} {
-		if want := `in "list": in item 2: in "b"`; !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
+		if want := `in "list": in item 2: in "b"`; !fault.Is(err, fault.Invalid) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
 		}
 	}
@@ -122,13 +142,21 @@ func second[T any](_ T, err error) error { return err }
 
 func TestDecodeRefuses(t *testing.T) {
 	tests := map[string]string{
-		"Empty": ``, "Null": `null`, "List": `[]`, "Nothing": `{}`, "NoID": `{"attributes":{}}`, "NoAttributes": `{"id":"x::Y[a,n=v]"}`,
-		"BadID": `{"attributes":{},"id":"x::Y[a]"}`, "IDNumber": `{"attributes":{},"id":1}`, "Unknown": `{"attributes":{},"id":"x::Y[a,n=v]","zzz":1}`,
-		"Flag": `{"attributes":{},"id":"x::Y[a,n=v]","purged":1}`, "FlagNull": `{"attributes":{},"id":"x::Y[a,n=v]","purged":null}`,
-		"Requires": `{"attributes":{},"id":"x::Y[a,n=v]","requires":["x"]}`, "RequiresText": `{"attributes":{},"id":"x::Y[a,n=v]","requires":"x::Y[a,n=v]"}`,
-		"Twice": `{"attributes":{},"attributes":{},"id":"x::Y[a,n=v]"}`, "TwiceApart": `{"set":"a","attributes":{},"id":"x::Y[a,n=v]","set":"b"}`,
-		"AttributeTwice": `{"attributes":{"a":1,"a":2},"id":"x::Y[a,n=v]"}`, "Trailing": `{"attributes":{},"id":"x::Y[a,n=v]"}{}`,
-		"AttributesList": `{"attributes":[],"id":"x::Y[a,n=v]"}`, "Cut": `{"attributes":{"a":"b"},"id":"x::Y[a,n=v]"`, "Set": `{"attributes":{},"id":"x::Y[a,n=v]","set":5}`,
+		"Empty": ``, "Null": `null`, "List": `[]`, "Nothing": `{}`, "NoID": `{"attributes":{}}`,
+		"NoAttributes": `{"id":"x::Y[a,n=v]"}`,
+		"BadID":        `{"attributes":{},"id":"x::Y[a]"}`, "IDNumber": `{"attributes":{},"id":1}`,
+		"Unknown":        `{"attributes":{},"id":"x::Y[a,n=v]","zzz":1}`,
+		"Flag":           `{"attributes":{},"id":"x::Y[a,n=v]","purged":1}`,
+		"FlagNull":       `{"attributes":{},"id":"x::Y[a,n=v]","purged":null}`,
+		"Requires":       `{"attributes":{},"id":"x::Y[a,n=v]","requires":["x"]}`,
+		"RequiresText":   `{"attributes":{},"id":"x::Y[a,n=v]","requires":"x::Y[a,n=v]"}`,
+		"Twice":          `{"attributes":{},"attributes":{},"id":"x::Y[a,n=v]"}`,
+		"TwiceApart":     `{"set":"a","attributes":{},"id":"x::Y[a,n=v]","set":"b"}`,
+		"AttributeTwice": `{"attributes":{"a":1,"a":2},"id":"x::Y[a,n=v]"}`,
+		"Trailing":       `{"attributes":{},"id":"x::Y[a,n=v]"}{}`,
+		"AttributesList": `{"attributes":[],"id":"x::Y[a,n=v]"}`,
+		"Cut":            `{"attributes":{"a":"b"},"id":"x::Y[a,n=v]"`,
+		"Set":            `{"attributes":{},"id":"x::Y[a,n=v]","set":5}`,
 	}
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +169,8 @@ func TestDecodeRefuses(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	full := sample()
-	full.Set, full.Flags = "frontend", Flags{Purged: true, PurgeOnDelete: true, ReportOnly: true, SendEvent: true}
+	full.Set, full.Flags = "frontend", Flags{Purged: true, PurgeOnDelete: true, ReportOnly: true,
+		SendEvent: true}
 	full.Subscribed, full.Subscriptions = true, full.Requires
 	for _, r := range []*Resource{sample(), full} {
 		b, _ := r.Encode()
@@ -173,21 +202,22 @@ func TestEqual(t *testing.T) {
 		a, b any
 		want bool
 	}{
-		"IntFloat":      {int64(5), 5.0, true},
-		"IntBig":        {int64(5), big.NewInt(5), true},
-		"BigFloat":      {huge, math.Ldexp(1, 80), true},
-		"BigFloatOff":   {new(big.Int).Add(huge, big.NewInt(1)), math.Ldexp(1, 80), false},
-		"IntNearFloat":  {int64(9007199254740993), 9007199254740992.0, false},
-		"MinusZero":     {math.Copysign(0, -1), int64(0), true},
-		"NaN":           {math.NaN(), math.NaN(), false},
-		"TextInt":       {"5", int64(5), false},
-		"BoolText":      {true, "true", false},
-		"NilEmpty":      {nil, "", false},
-		"Nil":           {nil, nil, true},
-		"Lists":         {[]any{int64(1), "a"}, []any{1.0, "a"}, true},
-		"ListOrder":     {[]any{"a", "b"}, []any{"b", "a"}, false},
-		"ListLength":    {[]any{"a"}, []any{"a", "a"}, false},
-		"Maps":          {map[string]any{"a": nil, "b": []any{}}, map[string]any{"b": []any{}, "a": nil}, true},
+		"IntFloat":     {int64(5), 5.0, true},
+		"IntBig":       {int64(5), big.NewInt(5), true},
+		"BigFloat":     {huge, math.Ldexp(1, 80), true},
+		"BigFloatOff":  {new(big.Int).Add(huge, big.NewInt(1)), math.Ldexp(1, 80), false},
+		"IntNearFloat": {int64(9007199254740993), 9007199254740992.0, false},
+		"MinusZero":    {math.Copysign(0, -1), int64(0), true},
+		"NaN":          {math.NaN(), math.NaN(), false},
+		"TextInt":      {"5", int64(5), false},
+		"BoolText":     {true, "true", false},
+		"NilEmpty":     {nil, "", false},
+		"Nil":          {nil, nil, true},
+		"Lists":        {[]any{int64(1), "a"}, []any{1.0, "a"}, true},
+		"ListOrder":    {[]any{"a", "b"}, []any{"b", "a"}, false},
+		"ListLength":   {[]any{"a"}, []any{"a", "a"}, false},
+		"Maps": {map[string]any{"a": nil, "b": []any{}},
+			map[string]any{"b": []any{}, "a": nil}, true},
 		"MapNilAbsent":  {map[string]any{"a": nil}, map[string]any{"b": nil}, false},
 		"Composed":      {"\u00e9", "e\u0301", false},
 		"Files":         {File{someHash, 1}, File{someHash, 1}, true},
@@ -242,10 +272,14 @@ func TestFromGo(t *testing.T) {
 	type mode uint16
 	type word string
 	tests := map[string]struct{ v, want any }{
-		"Int": {5, int64(5)}, "Uint8": {uint8(5), int64(5)}, "Named": {mode(5), int64(5)}, "Word": {word("a"), "a"}, "Float32": {float32(0.5), 0.5},
+		"Int": {5, int64(5)}, "Uint8": {uint8(5), int64(5)}, "Named": {mode(5), int64(5)},
+		"Word": {word("a"), "a"}, "Float32": {float32(0.5), 0.5},
 		"Uint64":  {uint64(math.MaxUint64), bigInt("18446744073709551615")},
-		"Strings": {[]string{"a"}, []any{"a"}}, "Map": {map[string]int{"a": 1}, map[string]any{"a": int64(1)}}, "Nested": {[]any{1, []int{2}}, []any{int64(1), []any{int64(2)}}},
-		"Number": {json.Number("12"), int64(12)}, "Fraction": {json.Number("1.50"), 1.5}, "Nil": {nil, nil}, "Secret": {Secret{"a", ""}, Secret{"a", ""}},
+		"Strings": {[]string{"a"}, []any{"a"}},
+		"Map":     {map[string]int{"a": 1}, map[string]any{"a": int64(1)}},
+		"Nested":  {[]any{1, []int{2}}, []any{int64(1), []any{int64(2)}}},
+		"Number":  {json.Number("12"), int64(12)}, "Fraction": {json.Number("1.50"), 1.5},
+		"Nil": {nil, nil}, "Secret": {Secret{"a", ""}, Secret{"a", ""}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -254,7 +288,9 @@ func TestFromGo(t *testing.T) {
 			}
 		})
 	}
-	for name, v := range map[string]any{"Func": func() {}, "Pointer": new(int), "Struct": struct{}{}, "IntKeys": map[int]int{1: 1}, "Number": json.Number("x"), "Inside": []any{make(chan int)}} {
+	for name, v := range map[string]any{"Func": func() {}, "Pointer": new(int),
+		"Struct": struct{}{}, "IntKeys": map[int]int{1: 1}, "Number": json.Number("x"),
+		"Inside": []any{make(chan int)}} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := FromGo(v); !fault.Is(err, fault.Invalid) {
 				t.Errorf("FromGo = %v, %v, want fault.Invalid", got, err)
@@ -284,7 +320,8 @@ func BenchmarkDecode(b *testing.B) {
 }
 
 func BenchmarkHash(b *testing.B) {
-	r, a := sample(), Agent{Name: "web1", Transport: "ssh", Options: map[string]any{"host": "10.0.0.7", "port": int64(22), "user": "deploy"}}
+	r, a := sample(), Agent{Name: "web1", Transport: "ssh",
+		Options: map[string]any{"host": "10.0.0.7", "port": int64(22), "user": "deploy"}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := r.Hash(a); err != nil {

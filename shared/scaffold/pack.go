@@ -19,12 +19,15 @@ var packName = pattern.Lazy(`\A[a-z][a-z0-9_]*\z`)
 // Southbound and, unless it is to be empty, one of its own, name::Thing. source is a checkout of
 // Southbound, "" for the one that dir is in. It returns the files that it has written.
 func Pack(dir, name, source string, empty bool) ([]string, error) {
-	if !packName().MatchString(name) || name == module || namesOf(name+"::Thing").Package != strings.ReplaceAll(name, "_", "") {
-		return nil, fault.New(fault.Usage, "new pack", "%q cannot name a pack", name).WithHint("lower-case letters, digits and _, such as acme")
+	if !packName().MatchString(name) || name == module ||
+		namesOf(name+"::Thing").Package != strings.ReplaceAll(name, "_", "") {
+		return nil, fault.New(fault.Usage, "new pack", "%q cannot name a pack", name).
+			WithHint("lower-case letters, digits and _, such as acme")
 	}
 	root := filepath.Join(dir, name)
 	if _, err := os.Lstat(root); err == nil {
-		return nil, fault.New(fault.Conflict, "new pack", "%s is there already", root).WithHint("choose another name, or remove it")
+		return nil, fault.New(fault.Conflict, "new pack", "%s is there already", root).
+			WithHint("choose another name, or remove it")
 	}
 	checkout, err := checkoutOf(dir, source)
 	if err != nil {
@@ -61,11 +64,13 @@ func checkoutOf(dir, source string) (string, error) {
 	root, path, err := Module(from)
 	switch {
 	case err != nil && source == "":
-		return "", fault.New(fault.Usage, "new pack", "the sources of Southbound are not known").WithHint("%s", hint)
+		return "", fault.New(fault.Usage, "new pack", "the sources of Southbound are not known").
+			WithHint("%s", hint)
 	case err != nil:
 		return "", err
 	case path != module:
-		return "", fault.New(fault.Usage, "new pack", "%s is the module %s and not Southbound", root, path).WithHint("%s", hint)
+		return "", fault.New(fault.Usage, "new pack", "%s is the module %s and not Southbound",
+			root, path).WithHint("%s", hint)
 	}
 	return root, nil
 }
@@ -90,16 +95,19 @@ func (w *writer) modules(root, checkout, name string) {
 		return
 	}
 	to := checkout
-	if rel, err := filepath.Rel(root, checkout); err == nil && strings.Count(rel, "..") <= 2 && !strings.HasPrefix(rel, "/") {
+	if rel, err := filepath.Rel(root, checkout); err == nil && strings.Count(rel, "..") <= 2 &&
+		!strings.HasPrefix(rel, "/") {
 		to = filepath.ToSlash(rel)
 	}
 	if strings.ContainsAny(to, " ()\"'`,") {
 		to = strconv.Quote(to)
 	}
 	var b strings.Builder
-	b.WriteString("module " + name + "\n\n" + goLine().FindString(string(mod)) + "\n\nrequire southbound v0.0.0\n\nreplace southbound => " + to + "\n")
+	b.WriteString("module " + name + "\n\n" + goLine().FindString(string(mod)) +
+		"\n\nrequire southbound v0.0.0\n\nreplace southbound => " + to + "\n")
 	for _, block := range requireBlock().FindAllString(string(mod), -1) {
 		b.WriteString("\n" + block)
 	}
-	w.files = append(w.files, file{name: filepath.Join(root, "go.mod"), text: []byte(b.String())}, file{name: filepath.Join(root, "go.sum"), text: sum})
+	w.files = append(w.files, file{name: filepath.Join(root, "go.mod"), text: []byte(b.String())},
+		file{name: filepath.Join(root, "go.sum"), text: sum})
 }

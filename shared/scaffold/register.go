@@ -39,7 +39,8 @@ func registered(text []byte, importPath string, n names) ([]byte, error) {
 	}
 	list := definitions(parsed)
 	if list == nil || len(parsed.Imports) == 0 {
-		return nil, fault.New(fault.Usage, "", "it has no list []provider.Definition{...}").WithHint("add one, as in a new pack")
+		return nil, fault.New(fault.Usage, "", "it has no list []provider.Definition{...}").
+			WithHint("add one, as in a new pack")
 	}
 	name, known := localName(parsed, importPath)
 	call := name + "." + n.Func + "()"

@@ -16,7 +16,8 @@ func TestRegistered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const head = "package handlers\n\nimport \"southbound/shared/provider\"\n\nfunc All() []provider.Definition {\n\treturn []provider.Definition{"
+	const head = "package handlers\n\nimport \"southbound/shared/provider\"\n\n" +
+		"func All() []provider.Definition {\n\treturn []provider.Definition{"
 	for why, text := range map[string]string{
 		"Southbound's own, an element a line": string(own),
 		"empty":                               head + "}\n}\n",
@@ -30,7 +31,8 @@ func TestRegistered(t *testing.T) {
 			t.Errorf("%s: %v", why, err)
 			continue
 		}
-		if _, err := parser.ParseFile(token.NewFileSet(), "", out, 0); err != nil || strings.Count(string(out), "rabbit.Queue()") != 1 {
+		if _, err := parser.ParseFile(token.NewFileSet(), "", out, 0); err != nil ||
+			strings.Count(string(out), "rabbit.Queue()") != 1 {
 			t.Errorf("%s: %v\n%s", why, err, out)
 		}
 	}

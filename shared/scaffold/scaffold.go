@@ -40,7 +40,8 @@ type names struct {
 func namesOf(typ string) names {
 	parts := strings.Split(typ, "::")
 	last := parts[len(parts)-1]
-	n := names{Type: typ, Space: strings.Join(parts[:len(parts)-1], "::"), Package: strings.ToLower(parts[len(parts)-2])}
+	n := names{Type: typ, Space: strings.Join(parts[:len(parts)-1], "::"),
+		Package: strings.ToLower(parts[len(parts)-2])}
 	for _, word := range strings.Split(last, "_") {
 		if word != "" {
 			n.Func += strings.ToUpper(word[:1]) + word[1:]
@@ -48,10 +49,12 @@ func namesOf(typ string) names {
 	}
 	words := splitWords(n.Func)
 	n.Var = strings.ToLower(words[0]) + strings.Join(words[1:], "")
-	n.Words, n.File = strings.ToLower(strings.Join(words, " ")), strings.ToLower(strings.Join(words, "_"))
+	n.Words, n.File = strings.ToLower(strings.Join(words, " ")), strings.ToLower(strings.Join(words,
+		"_"))
 	n.Plural = strings.ToLower(strings.Join(words, "-")) + "s"
 	n.Package = strings.ReplaceAll(n.Package, "_", "")
-	if token.IsKeyword(n.Package) || n.Package == "main" || n.Package == "internal" || n.Package == "vendor" || n.Package == "init" {
+	if token.IsKeyword(n.Package) || n.Package == "main" || n.Package == "internal" ||
+		n.Package == "vendor" || n.Package == "init" {
 		n.Package += "types"
 	}
 	if strings.HasSuffix(n.File, "_test") || goos(n.File) {
@@ -64,7 +67,9 @@ func namesOf(typ string) names {
 func goos(file string) bool {
 	last := file[strings.LastIndexByte(file, '_')+1:]
 	switch last {
-	case "linux", "windows", "darwin", "freebsd", "netbsd", "openbsd", "solaris", "android", "ios", "js", "wasip1", "plan9", "aix", "unix", "amd64", "arm64", "arm", "386", "wasm", "s390x", "riscv64":
+	case "linux", "windows", "darwin", "freebsd", "netbsd", "openbsd", "solaris", "android", "ios",
+		"js", "wasip1", "plan9", "aix", "unix", "amd64", "arm64", "arm", "386", "wasm", "s390x",
+		"riscv64":
 		return strings.Contains(file, "_")
 	}
 	return false
@@ -76,7 +81,8 @@ func splitWords(s string) []string {
 	runes := []rune(s)
 	from := 0
 	for i := 1; i < len(runes); i++ {
-		if unicode.IsUpper(runes[i]) && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
+		if unicode.IsUpper(runes[i]) &&
+			(unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
 			out = append(out, string(runes[from:i]))
 			from = i
 		}
@@ -99,14 +105,17 @@ func Module(dir string) (root, path string, err error) {
 		case err == nil:
 			m := moduleLine().FindSubmatch(text)
 			if m == nil {
-				return "", "", fault.New(fault.Usage, "find the module", "%s names no module", filepath.Join(at, "go.mod"))
+				return "", "", fault.New(fault.Usage, "find the module", "%s names no module",
+					filepath.Join(at, "go.mod"))
 			}
 			return at, string(m[1]), nil
 		case !errors.Is(err, fs.ErrNotExist):
 			return "", "", fault.Wrap(fault.Usage, "find the module", err)
 		case at == filepath.Dir(at):
-			return "", "", fault.New(fault.NotFound, "find the module", "%s is in no Go module", dir).
-				WithHint("`southbound new pack NAME` makes one; go into it, or into a checkout of Southbound")
+			return "", "", fault.New(fault.NotFound, "find the module", "%s is in no Go module",
+				dir).
+				WithHint("`southbound new pack NAME` makes one; go into it, or into a checkout " +
+					"of Southbound")
 		}
 	}
 }
@@ -116,7 +125,8 @@ func Module(dir string) (root, path string, err error) {
 // already is fault.Conflict, and then nothing is written.
 func Handler(dir, typ string) ([]string, error) {
 	if !resource.ValidType(typ) {
-		return nil, fault.New(fault.Usage, "new handler", "%q is not a name of a type", typ).WithHint("two or more names joined by ::, such as net::Vlan")
+		return nil, fault.New(fault.Usage, "new handler", "%q is not a name of a type", typ).
+			WithHint("two or more names joined by ::, such as net::Vlan")
 	}
 	root, module, err := Module(dir)
 	if err != nil {
@@ -134,7 +144,8 @@ func Handler(dir, typ string) ([]string, error) {
 	if existing, _ := filepath.Glob(filepath.Join(into, "*.go")); len(existing) == 0 {
 		w.add(filepath.Join(into, "doc.go"), "doc.go.tmpl", n)
 	}
-	w.register(filepath.Join(root, "handlers", "handlers.go"), module+"/handlers/"+strings.Join(spaces, "/"), n)
+	w.register(filepath.Join(root, "handlers", "handlers.go"),
+		module+"/handlers/"+strings.Join(spaces, "/"), n)
 	return w.write()
 }
 
@@ -156,7 +167,8 @@ func (w *writer) add(name, tmpl string, n names) {
 		return
 	}
 	if _, err := os.Lstat(name); err == nil {
-		w.err = fault.New(fault.Conflict, "write", "%s is there already", name).WithHint("choose another name, or remove it")
+		w.err = fault.New(fault.Conflict, "write", "%s is there already", name).
+			WithHint("choose another name, or remove it")
 		return
 	}
 	t, err := template.New(tmpl).ParseFS(templates, "templates/"+tmpl)

@@ -33,13 +33,17 @@ func TestPackBuildsAndPasses(t *testing.T) {
 		got = append(got, rel)
 	}
 	slices.Sort(got)
-	want := []string{"acme/README.md", "acme/go.mod", "acme/go.sum", "acme/handlers/acme/doc.go", "acme/handlers/acme/thing.go", "acme/handlers/acme/thing.yaml",
-		"acme/handlers/acme/thing_test.go", "acme/handlers/handlers.go", "acme/handlers/handlers_test.go", "acme/main.go"}
+	want := []string{"acme/README.md", "acme/go.mod", "acme/go.sum", "acme/handlers/acme/doc.go",
+		"acme/handlers/acme/thing.go", "acme/handlers/acme/thing.yaml",
+		"acme/handlers/acme/thing_test.go", "acme/handlers/handlers.go",
+		"acme/handlers/handlers_test.go", "acme/main.go"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
 	root := filepath.Join(dir, "acme")
-	for _, typ := range []string{"acme::VlanPort", "net::sub::vlan_port_linux", "fs::Type", "type::Func"} { // beside one, below two, and names that mean something to Go
+	for _, typ := range []string{"acme::VlanPort", "net::sub::vlan_port_linux", "fs::Type",
+		"type::Func"} {
+		// beside one, below two, and names that mean something to Go
 		if _, err := Handler(filepath.Join(root, "handlers"), typ); err != nil {
 			t.Errorf("%s: %v", typ, err)
 		}
@@ -52,7 +56,8 @@ func TestPackBuildsAndPasses(t *testing.T) {
 		cmd.Dir = root
 		// The flags of the test command are kept: with others, everything would be compiled once
 		// more.
-		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -trimpath",
+		cmd.Env = append(os.Environ(), "GOWORK=off",
+			"GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -trimpath",
 			"CGO_ENABLED=0", "API_TOKEN=t")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -64,7 +69,8 @@ func TestPackBuildsAndPasses(t *testing.T) {
 	run("go", "build", "-o", bin, ".")
 	run("go", "test", "./...") // vets, too
 	list := run(bin, "types")
-	for _, typ := range []string{"acme::Thing", "acme::VlanPort", "net::sub::vlan_port_linux", "fs::Type", "fs::File", "type::Func"} {
+	for _, typ := range []string{"acme::Thing", "acme::VlanPort", "net::sub::vlan_port_linux",
+		"fs::Type", "fs::File", "type::Func"} {
 		if !strings.Contains(list, typ+" ") {
 			t.Errorf("%s is not in\n%s", typ, list)
 		}
@@ -92,16 +98,25 @@ func TestNothingIsOverwritten(t *testing.T) {
 		make func() ([]string, error)
 		kind fault.Kind
 	}{
-		{"the pack is there", func() ([]string, error) { return Pack(dir, "acme", "../..", false) }, fault.Conflict},
-		{"the handler is there", func() ([]string, error) { return Handler(root, "acme::Thing") }, fault.Conflict},
+		{"the pack is there", func() ([]string, error) { return Pack(dir, "acme", "../..", false) },
+			fault.Conflict},
+		{"the handler is there", func() ([]string, error) { return Handler(root, "acme::Thing") },
+			fault.Conflict},
 		{"no type", func() ([]string, error) { return Handler(root, "Thing") }, fault.Usage},
 		{"a way out", func() ([]string, error) { return Handler(root, "..::Thing") }, fault.Usage},
 		{"no module", func() ([]string, error) { return Handler("/", "x::Y") }, fault.NotFound},
-		{"no name", func() ([]string, error) { return Pack(dir, "../x", "../..", false) }, fault.Usage},
-		{"a name that Go knows", func() ([]string, error) { return Pack(dir, "main", "../..", false) }, fault.Usage},
-		{"the name of Southbound", func() ([]string, error) { return Pack(dir, "southbound", "../..", false) }, fault.Usage},
-		{"no checkout", func() ([]string, error) { return Pack(dir, "other", "", false) }, fault.Usage},
-		{"another module", func() ([]string, error) { return Pack(dir, "other", root, false) }, fault.Usage},
+		{"no name", func() ([]string, error) { return Pack(dir, "../x", "../..", false) },
+			fault.Usage},
+		{"a name that Go knows", func() ([]string, error) {
+			return Pack(dir, "main", "../..", false)
+		}, fault.Usage},
+		{"the name of Southbound", func() ([]string, error) {
+			return Pack(dir, "southbound", "../..", false)
+		}, fault.Usage},
+		{"no checkout", func() ([]string, error) { return Pack(dir, "other", "", false) },
+			fault.Usage},
+		{"another module", func() ([]string, error) { return Pack(dir, "other", root, false) },
+			fault.Usage},
 	} {
 		files, err := tc.make()
 		if !fault.Is(err, tc.kind) || len(files) > 0 {
@@ -116,10 +131,12 @@ func TestNothingIsOverwritten(t *testing.T) {
 		t.Error("something of a pack is there")
 	}
 	// A list that cannot be found is said, and nothing is written.
-	if err := os.WriteFile(filepath.Join(root, "handlers", "handlers.go"), []byte("package handlers\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(root, "handlers", "handlers.go"),
+		[]byte("package handlers\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Handler(root, "acme::Other"); err == nil || !strings.Contains(err.Error(), "no list") {
+	if _, err := Handler(root, "acme::Other"); err == nil ||
+		!strings.Contains(err.Error(), "no list") {
 		t.Errorf("without a list: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(root, "handlers", "acme", "other.go")); err == nil {

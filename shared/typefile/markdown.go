@@ -20,11 +20,15 @@ func Page(name string) string { return strings.ReplaceAll(name, "::", "-") + ".m
 func Pages(r *schema.Registry) map[string]string {
 	out := map[string]string{}
 	var index strings.Builder
-	index.WriteString(Generated + "\n# Types\n\nWhat this program can manage. `southbound type NAME` says the same, and `southbound type NAME --format json-schema` for editors.\n\n| type | |\n|---|---|\n")
+	index.WriteString(
+		Generated + "\n# Types\n\nWhat this program can manage. `southbound type NAME` says the " +
+			"same, and `southbound type NAME --format json-schema` for editors.\n\n| type | |\n" +
+			"|---|---|\n")
 	for _, name := range r.Names() {
 		t, _ := r.Type(name)
 		out[Page(name)] = Markdown(t)
-		index.WriteString("| [" + name + "](" + Page(name) + ") | " + cell(First(t.Description)) + " |\n")
+		index.WriteString("| [" + name + "](" + Page(name) + ") | " + cell(First(t.Description)) +
+			" |\n")
 	}
 	out["README.md"] = index.String()
 	return out
@@ -62,7 +66,8 @@ func Markdown(t *schema.Compiled) string {
 	b.WriteString("\n| attribute | data type | | |\n|---|---|---|---|\n")
 	for i := range t.Attributes {
 		a := &t.Attributes[i]
-		b.WriteString("| " + code(a.Name) + " | " + cell(code(expression(t, a))) + " | " + cell(notes(t, a)) + " | " + cell(a.Description) + " |\n")
+		b.WriteString("| " + code(a.Name) + " | " + cell(code(expression(t, a))) + " | " +
+			cell(notes(t, a)) + " | " + cell(a.Description) + " |\n")
 	}
 	for _, s := range Sections(t) {
 		b.WriteString("\n## " + s.Title + "\n\n")
@@ -154,7 +159,9 @@ func Sections(t *schema.Compiled) []Section {
 // relations says what a type is tied to.
 func relations(t *schema.Compiled) []string {
 	verbs := map[schema.RelationKind]string{
-		schema.Require: "requires", schema.Before: "comes before", schema.Subscribe: "requires, and is told of changes of,", schema.Notify: "comes before, and tells of its changes,",
+		schema.Require: "requires", schema.Before: "comes before",
+		schema.Subscribe: "requires, and is told of changes of,",
+		schema.Notify:    "comes before, and tells of its changes,",
 	}
 	var out []string
 	for i := range t.Relations {
@@ -189,7 +196,8 @@ func more(t *schema.Compiled) []string {
 		out = append(out, "features: "+strings.Join(t.Features, ", "))
 	}
 	if len(t.Providers) > 0 {
-		out = append(out, "providers, the first that suits is taken: "+strings.Join(t.Providers, ", "))
+		out = append(out,
+			"providers, the first that suits is taken: "+strings.Join(t.Providers, ", "))
 	}
 	if t.Machine {
 		out = append(out, "acts on the machine of the agent")
@@ -201,7 +209,9 @@ func more(t *schema.Compiled) []string {
 		out = append(out, "agents: those with the transport "+strings.Join(over, " or "))
 	}
 	if t.Assigned {
-		out = append(out, "its identity is chosen by the target: what may have been made is looked up before it is made again")
+		out = append(out,
+			"its identity is chosen by the target: what may have been made is looked up before "+
+				"it is made again")
 	}
 	if t.Timeout > 0 {
 		out = append(out, "one call takes at most "+t.Timeout.String())

@@ -33,10 +33,14 @@ func shorten(s string) string {
 // elsewhere are names that other systems have for members, and what they are here.
 func elsewhere(name string) string {
 	return map[string]string{
-		"desc": "it is called description", "doc": "it is called description", "docs": "it is called description", "behavior": "it is called behaviour",
-		"title_patterns": "they are called titles", "autorequire": "write it under relations, with kind: require", "autorequires": "write it under relations, with kind: require",
-		"autobefore": "write it under relations, with kind: before", "autosubscribe": "write it under relations, with kind: subscribe",
-		"autonotify": "write it under relations, with kind: notify",
+		"desc": "it is called description", "doc": "it is called description",
+		"docs": "it is called description", "behavior": "it is called behaviour",
+		"title_patterns": "they are called titles",
+		"autorequire":    "write it under relations, with kind: require",
+		"autorequires":   "write it under relations, with kind: require",
+		"autobefore":     "write it under relations, with kind: before",
+		"autosubscribe":  "write it under relations, with kind: subscribe",
+		"autonotify":     "write it under relations, with kind: notify",
 	}[name]
 }
 
@@ -255,7 +259,8 @@ func appendRaw(b []byte, v any) ([]byte, error) {
 
 func (r *reader) scalar(n *yaml.Node) any {
 	tag := n.ShortTag()
-	if digits := strings.TrimLeft(n.Value, "+-"); tag == "!!float" && strings.Trim(digits, "0123456789") == "" {
+	if digits := strings.TrimLeft(n.Value, "+-"); tag == "!!float" &&
+		strings.Trim(digits, "0123456789") == "" {
 		tag = "!!int" // beyond 64 bits
 	}
 	switch tag {
@@ -265,15 +270,19 @@ func (r *reader) scalar(n *yaml.Node) any {
 		return strings.EqualFold(n.Value, "true")
 	case "!!int":
 		text := n.Value
-		if digits := strings.TrimLeft(text, "+-"); len(text) <= 1000 && (digits == "0" || !strings.HasPrefix(digits, "0") || len(digits) > 1 && strings.ContainsAny(digits[1:2], "xob")) {
-			if b, ok := new(big.Int).SetString(strings.TrimPrefix(text, "+"), 0); ok && !strings.Contains(text, "_") {
+		if digits := strings.TrimLeft(text, "+-"); len(text) <= 1000 &&
+			(digits == "0" || !strings.HasPrefix(digits, "0") ||
+				len(digits) > 1 && strings.ContainsAny(digits[1:2], "xob")) {
+			if b, ok := new(big.Int).SetString(strings.TrimPrefix(text, "+"), 0); ok &&
+				!strings.Contains(text, "_") {
 				if b.IsInt64() {
 					return b.Int64()
 				}
 				return b
 			}
 		}
-		r.bad(n, "put it in quotes if it is text, or leave the zero out", "this number can be read in more than one way")
+		r.bad(n, "put it in quotes if it is text, or leave the zero out",
+			"this number can be read in more than one way")
 		return nil
 	case "!!float":
 		var f float64
@@ -283,6 +292,7 @@ func (r *reader) scalar(n *yaml.Node) any {
 		}
 		return f
 	}
-	r.bad(n, "put it in quotes if it is text", "a value tagged %s cannot be read", shorten(n.ShortTag()))
+	r.bad(n, "put it in quotes if it is text", "a value tagged %s cannot be read",
+		shorten(n.ShortTag()))
 	return nil
 }

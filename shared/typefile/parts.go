@@ -27,7 +27,8 @@ func (r *reader) readAttributes(n *yaml.Node) {
 			r.readAttribute(n.Content[i+1], n.Content[i])
 		}
 	default:
-		r.bad(n, "write it such as [{name: path, type: String, behaviour: namevar}]", "attributes is a list, or a map by name")
+		r.bad(n, "write it such as [{name: path, type: String, behaviour: namevar}]",
+			"attributes is a list, or a map by name")
 	}
 }
 
@@ -92,7 +93,8 @@ func (r *reader) readTitles(n *yaml.Node) {
 	r.each(n, "titles", `{pattern: '\A(?<name>.+)\z'}`, func(e *yaml.Node) {
 		r.mark(schema.TitlePart, len(r.t.Titles), e)
 		if e.Kind == yaml.ScalarNode {
-			r.t.Titles = append(r.t.Titles, schema.TitlePattern{Pattern: r.text(e, "a title pattern")})
+			r.t.Titles = append(r.t.Titles,
+				schema.TitlePattern{Pattern: r.text(e, "a title pattern")})
 			return
 		}
 		m := r.members(e, "a title pattern", []string{keyPattern, keyDescription})
@@ -103,7 +105,9 @@ func (r *reader) readTitles(n *yaml.Node) {
 			r.bad(e, `add pattern: '\A(?<name>.+)\z', for example`, "the title has no pattern")
 			return
 		}
-		r.t.Titles = append(r.t.Titles, schema.TitlePattern{Pattern: r.text(m[keyPattern], "the pattern"), Description: r.text(m[keyDescription], "the description")})
+		r.t.Titles = append(r.t.Titles,
+			schema.TitlePattern{Pattern: r.text(m[keyPattern], "the pattern"),
+				Description: r.text(m[keyDescription], "the description")})
 	})
 }
 
@@ -117,13 +121,15 @@ func (r *reader) readRelations(n *yaml.Node) {
 		kind, _ := r.key(n.Content[i])
 		types := n.Content[i+1]
 		if types.Kind != yaml.MappingNode {
-			r.bad(types, "write it such as {fs::File: $source}", "%s is a map of types and titles", shorten(kind))
+			r.bad(types, "write it such as {fs::File: $source}", "%s is a map of types and titles",
+				shorten(kind))
 			continue
 		}
 		for j := 0; j+1 < len(types.Content); j += 2 {
 			typ, _ := r.key(types.Content[j])
 			r.mark(schema.RelationPart, len(r.t.Relations), types.Content[j])
-			r.t.Relations = append(r.t.Relations, schema.Relation{Kind: schema.RelationKind(kind), Type: typ, Titles: r.titles(types.Content[j+1])})
+			r.t.Relations = append(r.t.Relations, schema.Relation{Kind: schema.RelationKind(kind),
+				Type: typ, Titles: r.titles(types.Content[j+1])})
 		}
 	}
 }
@@ -140,7 +146,8 @@ func (r *reader) titles(n *yaml.Node) []string {
 }
 
 func (r *reader) readRelation(e *yaml.Node) {
-	m := r.members(e, "a relation", []string{keyKind, keyType, keyTitle, keyTitles, keyKeys, keyAgent})
+	m := r.members(e, "a relation", []string{keyKind, keyType, keyTitle, keyTitles, keyKeys,
+		keyAgent})
 	if m == nil {
 		return
 	}
@@ -148,7 +155,8 @@ func (r *reader) readRelation(e *yaml.Node) {
 	if m[keyTitle] != nil && m[keyTitles] != nil {
 		r.bad(m[keyTitles], "", "title and titles are one too many")
 	}
-	out := schema.Relation{Kind: schema.RelationKind(r.text(m[keyKind], "the kind")), Type: r.text(m[keyType], "the type"),
+	out := schema.Relation{Kind: schema.RelationKind(r.text(m[keyKind], "the kind")),
+		Type: r.text(m[keyType], "the type"),
 		Keys: r.texts(m[keyKeys], keyKeys, ""), Agent: r.text(m[keyAgent], "the agent")}
 	if out.Titles = r.titles(m[keyTitles]); m[keyTitle] != nil {
 		out.Titles = r.titles(m[keyTitle])
@@ -168,7 +176,8 @@ func (r *reader) readRules(n *yaml.Node) {
 			return
 		}
 		r.mark(schema.RulePart, len(r.t.Rules), e)
-		rule := schema.Rule{If: r.text(m[keyIf], "if"), Message: r.text(m[keyMessage], "the message")}
+		rule := schema.Rule{If: r.text(m[keyIf], "if"),
+			Message: r.text(m[keyMessage], "the message")}
 		if is := m[keyIs]; is != nil {
 			v := r.value(is, 0)
 			if list, ok := v.([]any); ok {
@@ -182,7 +191,8 @@ func (r *reader) readRules(n *yaml.Node) {
 				continue
 			}
 			if rule.Kind != "" {
-				r.bad(m[k], "write two rules", "a rule demands one thing, not %s and %s", rule.Kind, k)
+				r.bad(m[k], "write two rules", "a rule demands one thing, not %s and %s", rule.Kind,
+					k)
 			}
 			rule.Kind, rule.Attributes = schema.RuleKind(k), r.list(m[k], k, "")
 		}

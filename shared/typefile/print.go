@@ -212,7 +212,9 @@ func attribute(err *error, a *schema.Attribute) *yaml.Node {
 // codeOf names what a type does in code.
 func codeOf(t *schema.Type) []string {
 	out := slices.Clone(t.Code)
-	for name, there := range map[string]bool{"validate": t.Validate != nil, "relations": slices.ContainsFunc(t.Relations, namedInCode), "gather": t.Gather != nil, "thing": t.Thing != nil} {
+	for name, there := range map[string]bool{"validate": t.Validate != nil,
+		"relations": slices.ContainsFunc(t.Relations, namedInCode), "gather": t.Gather != nil,
+		"thing": t.Thing != nil} {
 		if there {
 			out = append(out, name)
 		}

@@ -80,11 +80,13 @@ const (
 // the mistakes in what the types declare, each with its place.
 func Parse(file string, text []byte) []schema.Type {
 	if len(text) > maxText {
-		return []schema.Type{broken(file, diag.Pos{File: file}, "the text is too long", "declare types in several files")}
+		return []schema.Type{broken(file, diag.Pos{File: file}, "the text is too long",
+			"declare types in several files")}
 	}
 	loader, err := yaml.NewLoader(bytes.NewReader(text))
 	if err != nil {
-		return []schema.Type{broken(file, positionOf(file, err), "this is not valid YAML: "+reason(err), "")}
+		return []schema.Type{broken(file, positionOf(file, err),
+			"this is not valid YAML: "+reason(err), "")}
 	}
 	var out []schema.Type
 	for {
@@ -93,9 +95,13 @@ func Parse(file string, text []byte) []schema.Type {
 		case errors.Is(err, io.EOF) && len(out) > 0:
 			return out
 		case errors.Is(err, io.EOF):
-			return []schema.Type{broken(file, diag.Pos{File: file}, "there is no declaration in the text", "a declaration starts with `southbound_type: 1`")}
+			return []schema.Type{broken(file, diag.Pos{File: file},
+				"there is no declaration in the text",
+				"a declaration starts with `southbound_type: 1`")}
 		case err != nil:
-			return append(out, broken(file, positionOf(file, err), "this is not valid YAML: "+reason(err), "look at this line and at the one before it"))
+			return append(out,
+				broken(file, positionOf(file, err), "this is not valid YAML: "+reason(err),
+					"look at this line and at the one before it"))
 		}
 		if len(doc.Content) > 0 {
 			out = append(out, declaration(file, doc.Content[0]))
@@ -114,13 +120,15 @@ func One(file string, text []byte) schema.Type {
 	types := Parse(file, text)
 	t := types[0]
 	for _, other := range types[1:] {
-		t.Wrong = append(t.Wrong, diag.Problem{Pos: diag.Pos{File: file}, Resource: other.Name, Message: "expected one declaration, this is another one"})
+		t.Wrong = append(t.Wrong, diag.Problem{Pos: diag.Pos{File: file}, Resource: other.Name,
+			Message: "expected one declaration, this is another one"})
 	}
 	return t
 }
 
 func broken(file string, at diag.Pos, message, hint string) schema.Type {
-	return schema.Type{At: func(string) diag.Pos { return diag.Pos{File: file} }, Wrong: diag.Problems{{Pos: at, Message: message, Hint: hint}}}
+	return schema.Type{At: func(string) diag.Pos { return diag.Pos{File: file} },
+		Wrong: diag.Problems{{Pos: at, Message: message, Hint: hint}}}
 }
 
 func positionOf(file string, err error) diag.Pos {
@@ -156,13 +164,15 @@ func declaration(file string, n *yaml.Node) schema.Type {
 	start := r.place(n)
 	r.t.At = func(part string) diag.Pos { return cmp.Or(r.parts[part], start) }
 	m := r.members(n, "a declaration", []string{
-		keyFormat, keyName, keyDescription, keyAttributes, keyTitles, keyRelations, keyRules, keyAliases, keyFeatures, keyProviders, keyTimeout, keyAssigned,
+		keyFormat, keyName, keyDescription, keyAttributes, keyTitles, keyRelations, keyRules,
+		keyAliases, keyFeatures, keyProviders, keyTimeout, keyAssigned,
 		keyCreateFirst, keyMachine, keyTransports, keyCode, keyMetadata,
 	})
 	if m == nil {
 		return r.t
 	}
-	r.t.Name, r.t.Description = r.text(m[keyName], "the name"), r.text(m[keyDescription], "the description")
+	r.t.Name, r.t.Description = r.text(m[keyName], "the name"), r.text(m[keyDescription],
+		"the description")
 	for i := range r.t.Wrong {
 		r.t.Wrong[i].Resource = r.t.Name
 	}
@@ -176,7 +186,8 @@ func declaration(file string, n *yaml.Node) schema.Type {
 	case m[keyName] == nil:
 		r.bad(n, "add `name: net::Vlan`, for example", "the type has no name")
 	case m[keyAttributes] == nil:
-		r.bad(n, "add `attributes:`, one of them with `behaviour: namevar`", "the type has no attributes")
+		r.bad(n, "add `attributes:`, one of them with `behaviour: namevar`",
+			"the type has no attributes")
 	}
 	r.readAttributes(m[keyAttributes])
 	r.readTitles(m[keyTitles])
@@ -214,5 +225,6 @@ func (r *reader) place(n *yaml.Node) diag.Pos {
 }
 
 func (r *reader) bad(n *yaml.Node, hint, format string, args ...any) {
-	r.t.Wrong.Add(diag.Problem{Pos: r.place(n), Resource: r.t.Name, Attribute: r.attribute, Message: sprintf(format, args), Hint: hint})
+	r.t.Wrong.Add(diag.Problem{Pos: r.place(n), Resource: r.t.Name, Attribute: r.attribute,
+		Message: sprintf(format, args), Hint: hint})
 }

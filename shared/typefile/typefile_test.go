@@ -49,32 +49,39 @@ func vlanType() schema.Type {
 	return schema.Type{
 		Name: "net::Vlan", Description: "A VLAN of a switch.",
 		Attributes: []schema.Attribute{
-			{Name: "switch", Type: "String[1]", Behaviour: schema.Namevar, Description: "the switch it is on"},
+			{Name: "switch", Type: "String[1]", Behaviour: schema.Namevar,
+				Description: "the switch it is on"},
 			{Name: "tag", Type: "Net::Tag", Behaviour: schema.Namevar, Description: "its number"},
 			{Name: "label", Type: "Optional[String[1, 32]]", Description: "what it is for"},
 			{Name: "number", Type: "Optional[Integer]", Default: int64(16)},
 			{Name: "password", Type: "String", Sensitive: true},
 			{Name: "mode", Type: "Enum[access, trunk]", Default: "access"},
 		},
-		Titles: []schema.TitlePattern{{Pattern: `\A(?<switch>.+)/(?<tag>\d+)\z`, Description: "switch/tag"}},
+		Titles: []schema.TitlePattern{{Pattern: `\A(?<switch>.+)/(?<tag>\d+)\z`,
+			Description: "switch/tag"}},
 		Relations: []schema.Relation{
 			{Kind: schema.Require, Type: "net::Switch", Titles: []string{"$switch"}},
-			{Kind: schema.Notify, Type: "net::Rule", Keys: map[string]string{"name": "$label"}, Agent: "$switch"},
+			{Kind: schema.Notify, Type: "net::Rule", Keys: map[string]string{"name": "$label"},
+				Agent: "$switch"},
 		},
 		Rules: []schema.Rule{
 			{Kind: schema.ExactlyOneOf, Attributes: []string{"label", "password"}},
-			{Kind: schema.AllOf, Attributes: []string{"label"}, If: "mode", Is: []any{"trunk"}, Message: "a trunk has a label"},
+			{Kind: schema.AllOf, Attributes: []string{"label"}, If: "mode", Is: []any{"trunk"},
+				Message: "a trunk has a label"},
 		},
-		Aliases: map[string]string{"Net::Tag": "Integer[1, 4094]"}, Features: []string{"batch"}, Timeout: 90 * time.Second, Assigned: true, Machine: true,
-		Code:     []string{"validate"},
-		Metadata: map[string]any{"owner": "net", "file": "x", "value": map[string]any{"value": []any{int64(1), 2.0, nil, "5"}}},
+		Aliases: map[string]string{"Net::Tag": "Integer[1, 4094]"}, Features: []string{"batch"},
+		Timeout: 90 * time.Second, Assigned: true, Machine: true,
+		Code: []string{"validate"},
+		Metadata: map[string]any{"owner": "net", "file": "x",
+			"value": map[string]any{"value": []any{int64(1), 2.0, nil, "5"}}},
 	}
 }
 
 // same compares declarations; what is code is left out.
 func same() cmp.Options {
 	return cmp.Options{
-		cmpopts.IgnoreFields(schema.Type{}, "Validate", "Relations", "Gather", "Gathers", "At"), cmpopts.EquateEmpty(),
+		cmpopts.IgnoreFields(schema.Type{}, "Validate", "Relations", "Gather", "Gathers", "At"),
+		cmpopts.EquateEmpty(),
 		cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 }),
 	}
 }
@@ -95,20 +102,30 @@ func TestParse(t *testing.T) {
 // TestRoundTrip writes and reads what is awkward to write.
 func TestRoundTrip(t *testing.T) {
 	huge, _ := new(big.Int).SetString("18446744073709551616", 10)
-	types := []schema.Type{vlanType(), {Name: "x::Y"}, {Name: "x::Odd", Description: "a: b # c\n\n  d\n", Attributes: []schema.Attribute{
-		{Name: "yes", Type: "Variant[Enum['no', \"o'n\"],Pattern[/\\A\\/\\n\\Z/]]", Behaviour: schema.Namevar, Description: "- x"},
-	}}}
+	types := []schema.Type{vlanType(), {Name: "x::Y"},
+		{Name: "x::Odd", Description: "a: b # c\n\n  d\n", Attributes: []schema.Attribute{
+			{Name: "yes", Type: "Variant[Enum['no', \"o'n\"],Pattern[/\\A\\/\\n\\Z/]]",
+				Behaviour: schema.Namevar, Description: "- x"},
+		}}}
 	for i, v := range []any{
-		"yes", "0644", "", " a ", "null", "~", "a\nb\n", "\x1b\u2028", "1e3", "<<", "=", "!x", "*x", int64(-5), huge, 1.5, 5.0, 1e30, 1e-7, math.MaxFloat64, true, false, []any{}, map[string]any{},
-		[]any{"no", nil, []any{int64(1)}}, map[string]any{"file": "x"}, map[string]any{"value": map[string]any{"value": "x"}}, map[string]any{"yes": "no", "1": int64(1)},
-		resource.Secret{Source: "env:A", Version: "1"}, resource.Parameter{Name: "p"}, map[string]any{"a": resource.Fact{Name: "f", Of: "x::Y[a,b=c]"}},
-		"2024-01-01", "12:30:45", "0o17", "0b1", "1_000", ".5", "+1", "-", "y", "on", "a: b", "a #b", "{", "[", "'", `"`, "%", "@", "`", "é🙂", "\t", "\r\n", "line\n  indented\n", "\n",
+		"yes", "0644", "", " a ", "null", "~", "a\nb\n", "\x1b\u2028", "1e3", "<<", "=", "!x", "*x",
+		int64(-5), huge, 1.5, 5.0, 1e30, 1e-7, math.MaxFloat64, true, false, []any{},
+		map[string]any{},
+		[]any{"no", nil, []any{int64(1)}}, map[string]any{"file": "x"},
+		map[string]any{"value": map[string]any{"value": "x"}},
+		map[string]any{"yes": "no", "1": int64(1)},
+		resource.Secret{Source: "env:A", Version: "1"}, resource.Parameter{Name: "p"},
+		map[string]any{"a": resource.Fact{Name: "f", Of: "x::Y[a,b=c]"}},
+		"2024-01-01", "12:30:45", "0o17", "0b1", "1_000", ".5", "+1", "-", "y", "on", "a: b",
+		"a #b", "{", "[", "'", `"`, "%", "@", "`", "é🙂", "\t", "\r\n", "line\n  indented\n", "\n",
 	} {
-		types = append(types, schema.Type{Name: fmt.Sprintf("x::V%d", i), Attributes: []schema.Attribute{{Name: "a", Type: "Any", Default: v}},
-			Metadata: map[string]any{"v": []any{"x", fmt.Sprint(v)}}})
+		types = append(types, schema.Type{Name: fmt.Sprintf("x::V%d", i),
+			Attributes: []schema.Attribute{{Name: "a", Type: "Any", Default: v}},
+			Metadata:   map[string]any{"v": []any{"x", fmt.Sprint(v)}}})
 	}
 	for i := range types {
-		for format, write := range map[string]func(*schema.Type) ([]byte, error){"yaml": YAML, "json": JSON} {
+		for format, write := range map[string]func(*schema.Type) ([]byte, error){"yaml": YAML,
+			"json": JSON} {
 			text, err := write(&types[i])
 			if err != nil {
 				t.Errorf("%s as %s: %v", types[i].Name, format, err)
@@ -123,8 +140,10 @@ func TestRoundTrip(t *testing.T) {
 
 // TestCodeIsNamed says what does not travel.
 func TestCodeIsNamed(t *testing.T) {
-	typ := schema.Type{Name: "x::Y", Validate: func(map[string]any) []diag.Problem { return nil }, Relations: []schema.Relation{
-		{Kind: schema.Require, Type: "x::Y", Names: func(map[string]any) []map[string]any { return nil }}}}
+	typ := schema.Type{Name: "x::Y", Validate: func(map[string]any) []diag.Problem { return nil },
+		Relations: []schema.Relation{
+			{Kind: schema.Require, Type: "x::Y",
+				Names: func(map[string]any) []map[string]any { return nil }}}}
 	text, err := YAML(&typ)
 	if err != nil || !strings.Contains(string(text), "code: [relations, validate]") {
 		t.Errorf("%s, %v", text, err)
@@ -132,38 +151,66 @@ func TestCodeIsNamed(t *testing.T) {
 }
 
 // head starts a declaration on three lines.
-const head = "southbound_type: 1\nname: x::Y\nattributes: [{name: n, type: String, behaviour: namevar}]\n"
+const head = "southbound_type: 1\nname: x::Y\nattributes: [{name: n, type: String, behaviour: " +
+	"namevar}]\n"
 
 func TestMistakes(t *testing.T) {
 	for _, tc := range []struct{ why, text, want, hint string }{
-		{"nothing", "", "x.yaml: there is no declaration in the text", "a declaration starts with `southbound_type: 1`"},
+		{"nothing", "", "x.yaml: there is no declaration in the text",
+			"a declaration starts with `southbound_type: 1`"},
 		{"no YAML", "a: [", "x.yaml:2:1: this is not valid YAML", "look at this line"},
 		{"not a map", "[a]", "x.yaml:1:1: a declaration is a map", ""},
-		{"no format", strings.TrimPrefix(head, "southbound_type: 1\n"), "x::Y: the declaration does not say its format", "add `southbound_type: 1`"},
-		{"another format", strings.Replace(head, "1", "2", 1), "x.yaml:1:18: x::Y: the format is not known", "format 1"},
+		{"no format", strings.TrimPrefix(head, "southbound_type: 1\n"),
+			"x::Y: the declaration does not say its format", "add `southbound_type: 1`"},
+		{"another format", strings.Replace(head, "1", "2", 1),
+			"x.yaml:1:18: x::Y: the format is not known", "format 1"},
 		{"no name", "southbound_type: 1\nattributes: []\n", "the type has no name", "net::Vlan"},
-		{"no attributes", "southbound_type: 1\nname: x::Y\n", "x::Y: the type has no attributes", "namevar"},
-		{"attributes as text", "southbound_type: 1\nname: x::Y\nattributes: a\n", "x.yaml:3:13: x::Y: attributes is a list, or a map by name", "write it such as"},
-		{"an attribute as text", "southbound_type: 1\nname: x::Y\nattributes: {n: String}\n", "x.yaml:3:17: x::Y: n: an attribute is a map", ""},
-		{"no type", head + "x: 1\nattributes2: 1\n", `x.yaml:4:1: x::Y: a declaration has no member "x"`, "there are southbound_type"},
-		{"an attribute without a type", "southbound_type: 1\nname: x::Y\nattributes: {n: {behaviour: namevar}}\n", "x.yaml:3:17: x::Y: n: the attribute has no type", "String"},
-		{"a null type", "southbound_type: 1\nname: x::Y\nattributes: {n: {type: , behaviour: namevar}}\n", "the type of an attribute is empty", ""},
-		{"a name of another system", head + "desc: x\n", `a declaration has no member "desc"`, "it is called description"},
-		{"a misspelt relation", head + "autorequires: {file: $n}\n", `no member "autorequires"`, "write it under relations, with kind: require"},
-		{"a misspelt member", head + "feature: []\n", `no member "feature"`, `did you mean "features"?`},
+		{"no attributes", "southbound_type: 1\nname: x::Y\n", "x::Y: the type has no attributes",
+			"namevar"},
+		{"attributes as text", "southbound_type: 1\nname: x::Y\nattributes: a\n",
+			"x.yaml:3:13: x::Y: attributes is a list, or a map by name", "write it such as"},
+		{"an attribute as text", "southbound_type: 1\nname: x::Y\nattributes: {n: String}\n",
+			"x.yaml:3:17: x::Y: n: an attribute is a map", ""},
+		{"no type", head + "x: 1\nattributes2: 1\n",
+			`x.yaml:4:1: x::Y: a declaration has no member "x"`, "there are southbound_type"},
+		{"an attribute without a type",
+			"southbound_type: 1\nname: x::Y\nattributes: {n: {behaviour: namevar}}\n",
+			"x.yaml:3:17: x::Y: n: the attribute has no type", "String"},
+		{"a null type",
+			"southbound_type: 1\nname: x::Y\nattributes: {n: {type: , behaviour: namevar}}\n",
+			"the type of an attribute is empty", ""},
+		{"a name of another system", head + "desc: x\n", `a declaration has no member "desc"`,
+			"it is called description"},
+		{"a misspelt relation", head + "autorequires: {file: $n}\n", `no member "autorequires"`,
+			"write it under relations, with kind: require"},
+		{"a misspelt member", head + "feature: []\n", `no member "feature"`,
+			`did you mean "features"?`},
 		{"twice", head + "name: x::Z\n", `x.yaml:4:1: x::Y: "name" is there twice`, ""},
 		{"features as text", head + "features: batch\n", "features is a list", "[a, b]"},
 		{"titles as text", head + "titles: a\n", "titles is a list", ""},
-		{"a title of no pattern", head + "titles: [{description: a}]\n", "the title has no pattern", ""},
-		{"a rule of two kinds", head + "rules: [{exactly_one_of: [a, b], none_of: [c]}]\n", "a rule demands one thing", "two rules"},
-		{"a rule of none", head + "rules: [{if: a}]\n", "the rule demands nothing", "there are exactly_one_of"},
+		{"a title of no pattern", head + "titles: [{description: a}]\n", "the title has no pattern",
+			""},
+		{"a rule of two kinds", head + "rules: [{exactly_one_of: [a, b], none_of: [c]}]\n",
+			"a rule demands one thing", "two rules"},
+		{"a rule of none", head + "rules: [{if: a}]\n", "the rule demands nothing",
+			"there are exactly_one_of"},
 		{"a timeout", head + "timeout: 5\n", "the timeout is a duration", ""},
 		{"a flag", head + "assigned: yes\n", "assigned is true or false", ""},
-		{"behaviour as a number", "southbound_type: 1\nname: x::Y\nattributes: {n: {type: String, behaviour: 1}}\n", "n: the behaviour is text", "quotes"},
-		{"a default in octal", "southbound_type: 1\nname: x::Y\nattributes: {n: {type: Integer, default: 010}}\n", "can be read in more than one way", "quotes"},
-		{"what is wrong with what it declares has its place", head + "titles: [{pattern: '(?<m>a)'}]\n", `x.yaml:4:10: x::Y: title pattern 1: the group "m" is not an attribute`, ""},
-		{"and so has an attribute", "southbound_type: 1\nname: x::Y\nattributes:\n  - {name: n, type: Strin, behaviour: namevar}\n", `x.yaml:4:5: x::Y: n: read data type: "Strin" is neither`, `did you mean "String"?`},
-		{"an alias of YAML", head + "metadata: {a: &a 1, b: *a}\n", "aliases are not read here", "write it out"},
+		{"behaviour as a number",
+			"southbound_type: 1\nname: x::Y\nattributes: {n: {type: String, behaviour: 1}}\n",
+			"n: the behaviour is text", "quotes"},
+		{"a default in octal",
+			"southbound_type: 1\nname: x::Y\nattributes: {n: {type: Integer, default: 010}}\n",
+			"can be read in more than one way", "quotes"},
+		{"what is wrong with what it declares has its place",
+			head + "titles: [{pattern: '(?<m>a)'}]\n",
+			`x.yaml:4:10: x::Y: title pattern 1: the group "m" is not an attribute`, ""},
+		{"and so has an attribute",
+			"southbound_type: 1\nname: x::Y\nattributes:\n" +
+				"  - {name: n, type: Strin, behaviour: namevar}\n",
+			`x.yaml:4:5: x::Y: n: read data type: "Strin" is neither`, `did you mean "String"?`},
+		{"an alias of YAML", head + "metadata: {a: &a 1, b: *a}\n", "aliases are not read here",
+			"write it out"},
 		{"two where one is expected", head + "---\n" + head, "expected one declaration", ""},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
@@ -184,7 +231,11 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestAllAtOnce(t *testing.T) {
-	types := Parse("x.yaml", []byte(head+"---\nsouthbound_type: 1\nname: x::Z\nattributes: {a: {type: Strng}, b: {type: Integer, default: a}}\n"))
+	types := Parse("x.yaml",
+		[]byte(
+			head+
+				"---\nsouthbound_type: 1\nname: x::Z\n"+
+				"attributes: {a: {type: Strng}, b: {type: Integer, default: a}}\n"))
 	if len(types) != 2 {
 		t.Fatalf("%d types", len(types))
 	}
@@ -192,8 +243,12 @@ func TestAllAtOnce(t *testing.T) {
 	if problems, ok := err.(diag.Problems); !ok || len(problems) != 3 {
 		t.Errorf("problems: %v", err)
 	}
-	if got := One("x.json", []byte(`{"southbound_type":1,"name":"x::Y","relations":{"require":{"x::Z":["$a","b"]},"before":{"x::Q":"c"}}}`)).Relations; !reflect.DeepEqual(got, []schema.Relation{
-		{Kind: "require", Type: "x::Z", Titles: []string{"$a", "b"}}, {Kind: "before", Type: "x::Q", Titles: []string{"c"}},
+	if got := One("x.json",
+		[]byte(
+			`{"southbound_type":1,"name":"x::Y","relations":{"require":{"x::Z":["$a","b"]},"before":{"x::Q":"c"}}}`)).
+		Relations; !reflect.DeepEqual(got, []schema.Relation{
+		{Kind: "require", Type: "x::Z", Titles: []string{"$a", "b"}},
+		{Kind: "before", Type: "x::Q", Titles: []string{"c"}},
 	}) {
 		t.Errorf("relations: %+v", got)
 	}
@@ -203,8 +258,12 @@ func TestAllAtOnce(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(vlan))
 	f.Add([]byte(head))
-	f.Add([]byte(`{"southbound_type":1,"name":"x::Y","attributes":{"a":{"type":"String","behaviour":"namevar","default":"yes"}}}`))
-	f.Add([]byte("southbound_type: 1\nname: \"a\\x85\\u2028\"\nmetadata: {a: ~, ? b : !!binary aGk=}\n"))
+	f.Add(
+		[]byte(
+			`{"southbound_type":1,"name":"x::Y","attributes":{"a":{"type":"String","behaviour":"namevar","default":"yes"}}}`))
+	f.Add(
+		[]byte(
+			"southbound_type: 1\nname: \"a\\x85\\u2028\"\nmetadata: {a: ~, ? b : !!binary aGk=}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, typ := range Parse("x", text) {
 			if _, err := schema.NewRegistry(typ); err != nil {

@@ -18,9 +18,11 @@ type Limits struct {
 	// Each instance that is made allows StepsEach more.
 	Steps, StepsEach int
 	Instances        int
-	Depth            int   // of implementations that make instances whose implementations make instances
-	Bytes            int64 // of texts, lists and dicts that are computed, together, and of what is printed
-	Memory           int64 // of Bytes, instances, and work that has begun and is not done
+	// of implementations that make instances whose implementations make instances
+	Depth int
+	// of texts, lists and dicts that are computed, together, and of what is printed
+	Bytes  int64
+	Memory int64 // of Bytes, instances, and work that has begun and is not done
 }
 
 // DefaultLimits are used where Program has none.

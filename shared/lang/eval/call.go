@@ -60,7 +60,8 @@ func (b *binder) call(x *syntax.Call) node {
 		out.plugin = b.program.plugins[t]
 		b.deprecated(t, at)
 	default:
-		return b.report(failed(CodeCall, at, "%s cannot be called: only plugins and primitive types can", x.Plugin.Text))
+		return b.report(failed(CodeCall, at,
+			"%s cannot be called: only plugins and primitive types can", x.Plugin.Text))
 	}
 	return out
 }

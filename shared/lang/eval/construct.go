@@ -275,7 +275,8 @@ func (n *constructNode) share(all []argument, indexed []string) {
 // unknownArg says that an entity has no attribute of the name of an argument.
 func (b *binder) unknownArg(n *constructNode, a *syntax.Arg) {
 	name := a.Name.Text
-	f := failed(CodeUnknownAttr, b.file.pos(a.Name), "%s has no attribute %s", n.entity.FullName(), name)
+	f := failed(CodeUnknownAttr, b.file.pos(a.Name), "%s has no attribute %s", n.entity.FullName(),
+		name)
 	f.heavy(10).advise("%s", DidYouMean(name, attributeNames(n.entity)))
 	b.problem(f.with(n.entity.At, "the entity is defined here"))
 	b.root(a.Value, nil)

@@ -48,7 +48,8 @@ func (p entityPass) checkDataclass(e *types.Entity) {
 		}
 	}
 	if len(e.Indexes) > 0 {
-		p.problem(failed(CodeDataclass, e.At, "%s has a class in Python, so it cannot have an index",
+		p.problem(failed(CodeDataclass, e.At,
+			"%s has a class in Python, so it cannot have an index",
 			e.FullName()).heavy(9))
 	}
 }
@@ -63,8 +64,9 @@ func (p entityPass) checkFields(e *types.Entity, fields []string) {
 			if a.Entity.FullName() == "std::Entity" {
 				continue
 			}
-			f = failed(CodeDataclass, a.At, "%s has a class in Python, so it cannot have a relation: "+
-				"this is %s", e.FullName(), a.Name)
+			f = failed(CodeDataclass, a.At,
+				"%s has a class in Python, so it cannot have a relation: this is %s", e.FullName(),
+				a.Name)
 		case fields != nil && !slices.Contains(fields, a.Name):
 			f = failed(CodeDataclass, a.At, "the class of %s in Python has no field %s",
 				e.FullName(), a.Name).

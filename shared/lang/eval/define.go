@@ -133,17 +133,21 @@ func (p *program) registerOne(u *textUnit, st syntax.Statement) {
 		p.importNamespace(u, st)
 		return
 	case *syntax.Entity:
-		d.entity = &types.Entity{Name: st.Name.Text, Namespace: u.ns.name, At: u.pos(&st.Name), Doc: doc(st.Doc), ID: len(p.entities)}
+		d.entity = &types.Entity{Name: st.Name.Text, Namespace: u.ns.name, At: u.pos(&st.Name),
+			Doc: doc(st.Doc), ID: len(p.entities)}
 		p.entities = append(p.entities, d.entity)
 		name, made = &st.Name, d.entity
 	case *syntax.Typedef:
-		d.def = &types.Typedef{Name: u.ns.name + "::" + st.Name.Text, At: u.pos(&st.Name), Doc: doc(st.Doc)}
+		d.def = &types.Typedef{Name: u.ns.name + "::" + st.Name.Text, At: u.pos(&st.Name),
+			Doc: doc(st.Doc)}
 		name, made = &st.Name, d.def
 		if types.Builtin(st.Name.Text) != nil {
-			p.warn(CodeOverrideBuiltin, d.def.At, "choose another name", "%s is the name of a type of the language, which this cannot replace", st.Name.Text)
+			p.warn(CodeOverrideBuiltin, d.def.At, "choose another name",
+				"%s is the name of a type of the language, which this cannot replace", st.Name.Text)
 		}
 	case *syntax.Implementation:
-		d.impl = &implementation{name: u.ns.name + "::" + st.Name.Text, at: u.pos(&st.Name), ns: u.ns, file: u.file, syntax: st}
+		d.impl = &implementation{name: u.ns.name + "::" + st.Name.Text, at: u.pos(&st.Name),
+			ns: u.ns, file: u.file, syntax: st}
 		name, made = &st.Name, d.impl
 	case *syntax.Index, *syntax.Implement, *syntax.Relation:
 	default:

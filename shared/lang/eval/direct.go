@@ -108,7 +108,8 @@ func (d *direct) eval(x syntax.Expression, vars *local) (types.Value, *fail) {
 				return l.value, nil
 			}
 		}
-		return nil, failed(CodeUnknownName, at, "there is no %s here: the condition of a type knows only self", x.Name.Text).heavy(20)
+		return nil, failed(CodeUnknownName, at,
+			"there is no %s here: the condition of a type knows only self", x.Name.Text).heavy(20)
 	case *syntax.Attr:
 		return nil, failed(CodeUnknownName, at, "the value of a type has no attributes").heavy(20)
 	case *syntax.Pattern:
@@ -361,7 +362,9 @@ func (d *direct) callee(x *syntax.Call) (*callNode, *fail) {
 	case *Plugin:
 		n.plugin = d.program.plugins[t]
 	default:
-		return nil, failed(CodeCall, at, "%s cannot be called: only plugins and primitive types can", x.Plugin.Text)
+		return nil,
+			failed(CodeCall, at, "%s cannot be called: only plugins and primitive types can",
+				x.Plugin.Text)
 	}
 	if d.bound == nil {
 		d.bound = map[*syntax.Call]*callNode{}
@@ -386,7 +389,8 @@ func (d *direct) call(x *syntax.Call, vars *local) (types.Value, *fail) {
 		return nil, failed(
 			CodeTypedef,
 			n.at,
-			"%s needs the place of its call in a model, so it cannot be part of the condition of a type",
+			"%s needs the place of its call in a model, so it cannot be part of the condition "+
+				"of a type",
 			n.name,
 		)
 	}

@@ -121,7 +121,8 @@ func cure(t types.Type, v types.Value) string {
 	switch v := v.(type) {
 	case string:
 		_, err := strconv.ParseFloat(v, 64)
-		if number := t == types.Type(types.Int) || t == types.Type(types.Float); number && err == nil {
+		if number := t == types.Type(types.Int) || t == types.Type(types.Float); number &&
+			err == nil {
 			return "write it without quotes: " + v
 		}
 	case int64:

@@ -159,7 +159,8 @@ func (n *namespace) elsewhere(name string, near []string) string {
 	others := n.top().everything()
 	for _, full := range others {
 		if ns, last := within(full); last == name {
-			return fmt.Sprintf("did you mean %s? write `import %s` at the top of the file", full, ns)
+			return fmt.Sprintf("did you mean %s? write `import %s` at the top of the file", full,
+				ns)
 		}
 	}
 	if hint, ok := foreign[name]; ok {
@@ -180,8 +181,8 @@ func (n *namespace) elsewhere(name string, near []string) string {
 
 // foreign says what other languages' names of types are here.
 var foreign = map[string]string{
-	"any": "an attribute has one type: string, int, float, bool, dict, an entity or a typedef; only " +
-		"parameters of plugins are of any",
+	"any": "an attribute has one type: string, int, float, bool, dict, an entity or a " +
+		"typedef; only parameters of plugins are of any",
 	"array":   "did you mean a list, such as string[]?",
 	"boolean": "did you mean bool?",
 	"char":    "did you mean string?",

@@ -466,7 +466,8 @@ func (n *formatNode) shown(p *part, v types.Value, format string) (string, *fail
 		return "", failed(
 			CodeReference,
 			n.at,
-			"%s is a reference (%s), whose value is not known before it is deployed, so it cannot be put into a text",
+			"%s is a reference (%s), whose value is not known before it is deployed, so it "+
+				"cannot be put into a text",
 			p.name,
 			r.ReferenceName(),
 		)

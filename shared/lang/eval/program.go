@@ -136,13 +136,15 @@ type textUnit struct {
 
 func newProgram(in *Program) *program {
 	p := &program{
-		input: in, root: &namespace{children: map[string]*namespace{}, types: map[string]any{}}, plugins: map[*Plugin]*boundPlugin{},
+		input: in, root: &namespace{children: map[string]*namespace{}, types: map[string]any{}},
+		plugins: map[*Plugin]*boundPlugin{},
 		implementations: implementations{
 			implements: map[*types.Entity][]*subConstructor{},
 			inherits:   map[*types.Entity]bool{},
 			built:      map[*types.Entity][]*subConstructor{},
 		},
-		defaults: map[*types.Entity][]pendingDefault{}, annotations: map[*types.Attribute][]*variable{},
+		defaults:    map[*types.Entity][]pendingDefault{},
+		annotations: map[*types.Attribute][]*variable{},
 	}
 	for _, s := range in.Sources {
 		u := &textUnit{file: &file{path: s.Path, syntax: s.File}, ns: p.namespaceOf(s.Namespace)}

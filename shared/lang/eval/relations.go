@@ -63,7 +63,8 @@ func (p relationPass) end(
 ) *types.Attribute {
 	low, high := bound(st.Bounds.Lower, 0), bound(st.Bounds.Upper, -1)
 	a := &types.Attribute{
-		Name: st.Name.Text, Entity: of, Type: to, Accepts: to, Multi: high != 1, Nullable: low == 0, At: u.pos(&st.Name), Doc: doc(r.Doc),
+		Name: st.Name.Text, Entity: of, Type: to, Accepts: to, Multi: high != 1, Nullable: low == 0,
+		At: u.pos(&st.Name), Doc: doc(r.Doc),
 		Relation: &types.Relation{Low: low, High: high, Target: to},
 	}
 	if first := types.Own(of, a.Name); first != nil {
@@ -160,7 +161,9 @@ func (p relationPass) implement() {
 					CodeImplement,
 					at,
 					"`parents` cannot have a condition",
-				).advise("write `implement ... using parents` and the others with their condition apart"),
+				).
+					advise("write `implement ... using parents` and the others with their " +
+						"condition apart"),
 			)
 		}
 		if e == nil {
@@ -235,7 +238,8 @@ func (p entityPass) check() {
 		for _, d := range p.defaults[e] {
 			if err := d.typ.Check(d.value); err != nil {
 				f := typeFail(err)
-				f.code, f.message, f.at, f.by = CodeDefault, "the default of "+d.name+": "+f.message, d.at, d.at
+				f.code, f.message, f.at, f.by = CodeDefault, "the default of "+d.name+": "+
+					f.message, d.at, d.at
 				f.hint = cure(d.typ, d.value)
 				p.problem(f)
 			}

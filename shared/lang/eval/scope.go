@@ -50,9 +50,10 @@ func (b *block) open(parent *scope) *scope {
 
 // spot is where the text says that a variable is.
 type spot struct {
-	name   string
-	up     int // how many scopes up
-	index  int // of the variable there; -1 for an attribute of an instance, or when up leads nowhere
+	name string
+	up   int // how many scopes up
+	// of the variable there; -1 for an attribute of an instance, or when up leads nowhere
+	index  int
 	global *namespace
 	last   string // its name in global
 }

@@ -60,10 +60,12 @@ func (b *binder) plans(statements []syntax.Statement, own map[string]int) []plan
 		switch st := st.(type) {
 		case *syntax.Assign:
 			if a, ok := st.Target.(*syntax.Attr); ok {
-				out = append(out, planned{of: a.Of, name: a.Name.Text, root: rootOf(a.Of), at: b.file.token(a.To + 1)})
+				out = append(out, planned{of: a.Of, name: a.Name.Text, root: rootOf(a.Of),
+					at: b.file.token(a.To + 1)})
 			}
 		case *syntax.For:
-			out = append(out, b.plans(st.Body, names(st.Body, map[string]int{st.Variable.Text: 0}))...)
+			out = append(out,
+				b.plans(st.Body, names(st.Body, map[string]int{st.Variable.Text: 0}))...)
 		case *syntax.If:
 			out = append(out, b.plans(st.Then, names(st.Then, map[string]int{}))...)
 			out = append(out, b.plans(st.Else, names(st.Else, map[string]int{}))...)
@@ -186,7 +188,8 @@ func (b *binder) assign(st *syntax.Assign) statement {
 		return &assignStatement{at: at, where: where, of: b.root(st.Value, nil)}
 	}
 	target := st.Target.(*syntax.Attr)
-	out := &setStatement{at: at, name: target.Name.Text, add: st.Extend, mark: b.file.pos(&target.Name)}
+	out := &setStatement{at: at, name: target.Name.Text, add: st.Extend,
+		mark: b.file.pos(&target.Name)}
 	out.of = b.root(target.Of, nil)
 	out.value = b.root(st.Value, &hint{of: target.Of, name: target.Name.Text})
 	return out

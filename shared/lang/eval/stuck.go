@@ -184,6 +184,7 @@ func told(chain []wait, circle bool) *fail {
 		f.message = titles[0] + " " + text + "itself"
 		return f
 	}
-	f.message = titles[0] + " " + text + strings.Join(append(titles[1:], last), ", which waits for ")
+	f.message = titles[0] + " " + text + strings.Join(append(titles[1:], last),
+		", which waits for ")
 	return f
 }

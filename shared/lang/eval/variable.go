@@ -11,22 +11,23 @@ import (
 type kind uint8
 
 const (
-	plain   kind = iota // set once
-	element             // the variable of a comprehension, which knows its value and tells it to listeners
-	truth               // plain, and holds a bool: the result of `and` and `or`
-	single              // a relation to one
-	option              // a relation to one or none
-	many                // a relation to many
-	literal             // the list that a literal becomes, element by element
-	proxy               // what a variable that is not found yet will hold
+	plain kind = iota // set once
+	// the variable of a comprehension, which knows its value and tells it to listeners
+	element
+	truth   // plain, and holds a bool: the result of `and` and `or`
+	single  // a relation to one
+	option  // a relation to one or none
+	many    // a relation to many
+	literal // the list that a literal becomes, element by element
+	proxy   // what a variable that is not found yet will hold
 )
 
 // variable holds a value, now or later. Units wait for it, and consumers that take values one by
 // one listen to it.
 //
-// Large: it is eight kinds in one struct, by its field kind. A model has millions of variables, most
-// of them plain: a type for each kind behind an interface would cost two more words in every frame
-// and attribute, and a call that is not inlined for each value that is read.
+// Large: it is eight kinds in one struct, by its field kind. A model has millions of variables,
+// most of them plain: a type for each kind behind an interface would cost two more words in every
+// frame and attribute, and a call that is not inlined for each value that is read.
 type variable struct {
 	value   types.Value      // of a proxy, a *far
 	at      *diag.Pos        // where the value was set

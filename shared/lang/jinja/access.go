@@ -20,9 +20,10 @@ func (s *state) attr(of types.Value, name string) (types.Value, error) {
 
 func (s *state) noAttribute(of types.Value, name string) *Undefined {
 	if _, ok := of.(*self); ok {
-		return &Undefined{name: name, reason: fmt.Sprintf("self is the template in a template, and "+
-			"has no block %q; attributes of the instance for which it is rendered are there by "+
-			"their names: {{ %s }}", name, name)}
+		return &Undefined{name: name,
+			reason: fmt.Sprintf("self is the template in a template, and has no block %q; "+
+				"attributes of the instance for which it is rendered are there by their names: "+
+				"{{ %s }}", name, name)}
 	}
 	return &Undefined{
 		name:   name,

@@ -7,7 +7,8 @@ import (
 // makeFilters returns what can stand behind |.
 func makeFilters() map[string]builtin {
 	f := map[string]builtin{}
-	for _, group := range []map[string]builtin{textFilters(), numberFilters(), listFilters(), selectFilters(), markupFilters()} {
+	for _, group := range []map[string]builtin{textFilters(), numberFilters(), listFilters(),
+		selectFilters(), markupFilters()} {
 		for name, b := range group {
 			f[name] = b
 		}

@@ -18,11 +18,15 @@ func listFilters() map[string]builtin {
 		},
 		"first": {
 			params: "seq",
-			call:   func(s *state, a []types.Value) (types.Value, error) { return s.end(a[0], "first") },
+			call: func(s *state, a []types.Value) (types.Value, error) {
+				return s.end(a[0], "first")
+			},
 		},
 		"last": {
 			params: "seq",
-			call:   func(s *state, a []types.Value) (types.Value, error) { return s.end(a[0], "last") },
+			call: func(s *state, a []types.Value) (types.Value, error) {
+				return s.end(a[0], "last")
+			},
 		},
 		"items":  {params: "value", call: itemsFilter},
 		"join":   {params: "value, d='', attribute=none", call: joinFilter},
@@ -30,11 +34,15 @@ func listFilters() map[string]builtin {
 		"list":   {params: "value", call: listFilter},
 		"max": {
 			params: "value, case_sensitive=false, attribute=none",
-			call:   func(s *state, a []types.Value) (types.Value, error) { return s.extreme(a, true) },
+			call: func(s *state, a []types.Value) (types.Value, error) {
+				return s.extreme(a, true)
+			},
 		},
 		"min": {
 			params: "value, case_sensitive=false, attribute=none",
-			call:   func(s *state, a []types.Value) (types.Value, error) { return s.extreme(a, false) },
+			call: func(s *state, a []types.Value) (types.Value, error) {
+				return s.extreme(a, false)
+			},
 		},
 		"reverse": {params: "value", call: reverseFilter},
 		"slice":   {params: "value, slices, fill_with=none", call: sliceFilter},

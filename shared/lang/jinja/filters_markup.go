@@ -102,7 +102,8 @@ func (w *jsonWriter) write(v types.Value, depth int) error {
 		w.text(string(v))
 	case *List, *types.List, *Tuple:
 		items, _ := sequence(v)
-		return w.around("[", "]", len(items), depth, func(i int) error { return w.write(items[i], depth+1) })
+		return w.around("[", "]", len(items), depth,
+			func(i int) error { return w.write(items[i], depth+1) })
 	case *Dict, *types.Dict:
 		return w.dict(v, depth)
 	default:

@@ -47,7 +47,8 @@ func mapFilter(s *state, a []types.Value) (types.Value, error) {
 	}
 	out := make([]types.Value, len(items))
 	for i, item := range items {
-		if out[i], err = s.filter(name, append([]types.Value{item}, args[1:]...), namedOf(named)); err != nil {
+		if out[i], err = s.filter(name, append([]types.Value{item}, args[1:]...),
+			namedOf(named)); err != nil {
 			return nil, err
 		}
 	}

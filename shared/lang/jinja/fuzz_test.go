@@ -17,7 +17,8 @@ func FuzzTemplate(f *testing.F) {
 	f.Add("{{ 9**(9**(9**9)) }}{{ '%99999999d' % 1 }}{{ '{:>99999999}'.format(1) }}")
 	f.Add("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}")
 	f.Add(
-		"{% set l = [] %}{{ l.append(l) }}{{ l }}{{ l == l }}{{ l|tojson }}{{ l|pprint }}{{ l|sort }}",
+		"{% set l = [] %}{{ l.append(l) }}{{ l }}{{ l == l }}{{ l|tojson }}{{ l|pprint }}{{ " +
+			"l|sort }}",
 	)
 	f.Fuzz(func(t *testing.T, template string) {
 		out, err := rendered(template, c.Templates, variables(t, c.Context))
@@ -33,7 +34,8 @@ func FuzzTemplate(f *testing.F) {
 
 func TestBounded(t *testing.T) {
 	for _, k := range []struct{ template, reason, why string }{
-		{"{% for a in range(5000000) %}{% for b in range(5000000) %}{% endfor %}{% endfor %}", "does not end", "loops in loops"},
+		{"{% for a in range(5000000) %}{% for b in range(5000000) %}{% endfor %}{% endfor %}",
+			"does not end", "loops in loops"},
 		{"{{ 'x' * 999999999999 }}", "longer than", "a repeated string"},
 		{"{{ [1] * 999999999999 }}", "longer than", "a repeated list"},
 		{"{{ range(99999999999) }}", "more than", "a long range"},
@@ -43,14 +45,17 @@ func TestBounded(t *testing.T) {
 		{"{{ 'x'.ljust(999999999) }}", "longer than", "padding"},
 		{"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "nested more than", "recursion"},
 		{"{% set l = [] %}{{ l.append(l) }}{{ l }}", "too long", "a list that holds itself"},
-		{"{% set l = [] %}{{ l.append(l) }}{{ l == [l] }}", "too deep", "comparing a list that holds itself"},
+		{"{% set l = [] %}{{ l.append(l) }}{{ l == [l] }}", "too deep",
+			"comparing a list that holds itself"},
 		{"{{ " + strings.Repeat("(", 3000) + "1", "nested more than", "brackets"},
 		{"{{ " + strings.Repeat("-", 3000) + "1 }}", "nested more than", "signs"},
 		{strings.Repeat("{% if 1 %}", 3000), "nested more than", "tags"},
 		{"{% include 'self' %}", "nested more than", "a template that includes itself"},
 		{"{% extends 'loop' %}", "nested more than", "a template that extends itself"},
-		{"{% set ns = namespace(x='xx') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}", "longer than", "doubling"},
-		{"{{ 'a' * 1000000 }}{{ ('a' * 1000000)|replace('a', 'b' * 1000000) }}", "longer than", "replacing"},
+		{"{% set ns = namespace(x='xx') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% " +
+			"endfor %}", "longer than", "doubling"},
+		{"{{ 'a' * 1000000 }}{{ ('a' * 1000000)|replace('a', 'b' * 1000000) }}", "longer than",
+			"replacing"},
 		{"\xff", "UTF-8", "bytes"},
 	} {
 		others := map[string]string{"self": "{% include 'self' %}", "loop": "{% extends 'loop' %}"}

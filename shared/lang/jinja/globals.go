@@ -9,11 +9,13 @@ type call = func(s *state, args []types.Value, named []namedValue) (types.Value,
 // makeGlobals returns the functions that every template has.
 func makeGlobals() map[string]call {
 	return map[string]call{
-		"range":     rangeFunction,
-		"dict":      dictFunction,
-		"namespace": func(s *state, a []types.Value, n []namedValue) (types.Value, error) { return newNamespace(s, a, n) },
-		"cycler":    newCycle,
-		"joiner":    newJoiner,
+		"range": rangeFunction,
+		"dict":  dictFunction,
+		"namespace": func(s *state, a []types.Value, n []namedValue) (types.Value, error) {
+			return newNamespace(s, a, n)
+		},
+		"cycler": newCycle,
+		"joiner": newJoiner,
 		"lipsum": func(*state, []types.Value, []namedValue) (types.Value, error) {
 			return nil, failf("the function lipsum is not supported: its text is random")
 		},

@@ -206,7 +206,8 @@ func (m *macroValue) bind(s *state, args []types.Value, named []namedValue) erro
 		given[name] = args[i]
 	}
 	rest := newDict()
-	var caller types.Value = &Undefined{name: "caller", reason: "the macro was not called by a call block: it has no caller"}
+	var caller types.Value = &Undefined{name: "caller",
+		reason: "the macro was not called by a call block: it has no caller"}
 	for _, n := range named {
 		switch _, twice := given[n.name]; {
 		case m.takes(n.name) && twice:

@@ -85,7 +85,9 @@ func makeListMethods(read map[string]builtin) map[string]builtin {
 		"index": read["index"],
 		"append": {
 			params: "self, value",
-			call:   func(s *state, a []types.Value) (types.Value, error) { return types.Null{}, s.grow(a[0].(*List), a[1]) },
+			call: func(s *state, a []types.Value) (types.Value, error) {
+				return types.Null{}, s.grow(a[0].(*List), a[1])
+			},
 		},
 		"extend": {params: "self, values", call: extendMethod},
 		"insert": {params: "self, index, value", call: insertMethod},
@@ -189,19 +191,27 @@ func makeModelDictMethods() map[string]builtin {
 		"get": {params: "self, key, default=none", call: getMethod},
 		"keys": {
 			params: "self",
-			call:   func(_ *state, a []types.Value) (types.Value, error) { return &view{a[0], "dict_keys"}, nil },
+			call: func(_ *state, a []types.Value) (types.Value, error) {
+				return &view{a[0], "dict_keys"}, nil
+			},
 		},
 		"values": {
 			params: "self",
-			call:   func(_ *state, a []types.Value) (types.Value, error) { return &view{a[0], "dict_values"}, nil },
+			call: func(_ *state, a []types.Value) (types.Value, error) {
+				return &view{a[0], "dict_values"}, nil
+			},
 		},
 		"items": {
 			params: "self",
-			call:   func(_ *state, a []types.Value) (types.Value, error) { return &view{a[0], "dict_items"}, nil },
+			call: func(_ *state, a []types.Value) (types.Value, error) {
+				return &view{a[0], "dict_items"}, nil
+			},
 		},
 		"copy": {
 			params: "self",
-			call:   func(s *state, a []types.Value) (types.Value, error) { return dictFunction(s, a, nil) },
+			call: func(s *state, a []types.Value) (types.Value, error) {
+				return dictFunction(s, a, nil)
+			},
 		},
 	}
 }
@@ -209,7 +219,8 @@ func makeModelDictMethods() map[string]builtin {
 // makeDictMethods returns those of dictionaries that the template made.
 func makeDictMethods(read map[string]builtin) map[string]builtin {
 	return map[string]builtin{
-		"get": read["get"], "keys": read["keys"], "values": read["values"], "items": read["items"], "copy": read["copy"],
+		"get": read["get"], "keys": read["keys"], "values": read["values"], "items": read["items"],
+		"copy":       read["copy"],
 		"pop":        {params: "self, key, default=-", call: popKeyMethod},
 		"popitem":    {params: "self", call: popitemMethod},
 		"setdefault": {params: "self, key, default=none", call: setdefaultMethod},

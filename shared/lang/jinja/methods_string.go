@@ -21,7 +21,9 @@ func makeStringMethods() map[string]builtin {
 		},
 		"format_map": {
 			params: "self, mapping",
-			call:   func(s *state, a []types.Value) (types.Value, error) { return s.formatted(a[0], nil, a[1]) },
+			call: func(s *state, a []types.Value) (types.Value, error) {
+				return s.formatted(a[0], nil, a[1])
+			},
 		},
 		"join": {params: "self, values", call: joinMethod},
 		"split": {
@@ -35,15 +37,21 @@ func makeStringMethods() map[string]builtin {
 		"splitlines": {params: "self, keepends=false", call: splitlinesMethod},
 		"strip": {
 			params: "self, chars=none",
-			call:   func(_ *state, a []types.Value) (types.Value, error) { return strip(a[0], a[1], strings.Trim) },
+			call: func(_ *state, a []types.Value) (types.Value, error) {
+				return strip(a[0], a[1], strings.Trim)
+			},
 		},
 		"lstrip": {
 			params: "self, chars=none",
-			call:   func(_ *state, a []types.Value) (types.Value, error) { return strip(a[0], a[1], strings.TrimLeft) },
+			call: func(_ *state, a []types.Value) (types.Value, error) {
+				return strip(a[0], a[1], strings.TrimLeft)
+			},
 		},
 		"rstrip": {
 			params: "self, chars=none",
-			call:   func(_ *state, a []types.Value) (types.Value, error) { return strip(a[0], a[1], strings.TrimRight) },
+			call: func(_ *state, a []types.Value) (types.Value, error) {
+				return strip(a[0], a[1], strings.TrimRight)
+			},
 		},
 		"replace": {params: "self, old, new, count=-1", call: replaceMethod},
 		"startswith": {
@@ -83,14 +91,17 @@ func makeStringMethods() map[string]builtin {
 		},
 		"rpartition": {
 			params: "self, sep",
-			call:   func(_ *state, a []types.Value) (types.Value, error) { return partition(a, strings.LastIndex) },
+			call: func(_ *state, a []types.Value) (types.Value, error) {
+				return partition(a, strings.LastIndex)
+			},
 		},
 		"expandtabs":   {params: "self, tabsize=8", call: expandtabsMethod},
 		"removeprefix": {params: "self, prefix", call: trimming(strings.TrimPrefix)},
 		"removesuffix": {params: "self, suffix", call: trimming(strings.TrimSuffix)},
 	}
 	for name, f := range map[string]func(string) string{
-		"upper": upper, "lower": strings.ToLower, "capitalize": capitalized, "title": pythonTitle, "swapcase": swapcase, "casefold": casefold,
+		"upper": upper, "lower": strings.ToLower, "capitalize": capitalized, "title": pythonTitle,
+		"swapcase": swapcase, "casefold": casefold,
 	} {
 		m[name] = builtin{
 			params: "self",
@@ -101,9 +112,14 @@ func makeStringMethods() map[string]builtin {
 		}
 	}
 	for name, f := range map[string]func(string) bool{
-		"isdigit": every(isDigit), "isdecimal": every(unicode.IsDigit), "isnumeric": every(unicode.IsNumber), "isalpha": every(unicode.IsLetter), "isspace": every(unicode.IsSpace),
-		"isalnum": every(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }), "isupper": isUpper, "islower": isLower, "istitle": isTitle,
-		"isascii": func(t string) bool { return t == "" || every(func(r rune) bool { return r < 0x80 })(t) }, "isidentifier": isIdentifier,
+		"isdigit": every(isDigit), "isdecimal": every(unicode.IsDigit),
+		"isnumeric": every(unicode.IsNumber), "isalpha": every(unicode.IsLetter),
+		"isspace": every(unicode.IsSpace),
+		"isalnum": every(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }),
+		"isupper": isUpper, "islower": isLower, "istitle": isTitle,
+		"isascii": func(t string) bool {
+			return t == "" || every(func(r rune) bool { return r < 0x80 })(t)
+		}, "isidentifier": isIdentifier,
 		"isprintable": func(t string) bool { return t == "" || every(unicode.IsPrint)(t) },
 	} {
 		m[name] = builtin{

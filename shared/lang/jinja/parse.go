@@ -177,8 +177,10 @@ func (p *parser) tag() (node, error) {
 	p.opened = append(p.opened, t)
 	defer func() { p.opened = p.opened[:len(p.opened)-1] }()
 	read := map[string]func(int) (node, error){
-		"if": p.ifTag, "for": p.forTag, "set": p.setTag, "with": p.withTag, "macro": p.macroTag, "call": p.callTag, "filter": p.filterTag,
-		"autoescape": p.autoescapeTag, "block": p.blockTag, "extends": p.extendsTag, "include": p.includeTag, "import": p.importTag, "from": p.fromTag, "print": p.printTag,
+		"if": p.ifTag, "for": p.forTag, "set": p.setTag, "with": p.withTag, "macro": p.macroTag,
+		"call": p.callTag, "filter": p.filterTag,
+		"autoescape": p.autoescapeTag, "block": p.blockTag, "extends": p.extendsTag,
+		"include": p.includeTag, "import": p.importTag, "from": p.fromTag, "print": p.printTag,
 	}[t.text]
 	if read == nil {
 		return nil, p.unknownTag(t)
@@ -364,7 +366,8 @@ func (p *parser) signature(m *macro) error {
 			}
 			m.defaults = append(m.defaults, x)
 		} else if len(m.defaults) > 0 {
-			return p.failAt(at, "the parameter %q without a default stands behind one that has one", name)
+			return p.failAt(at, "the parameter %q without a default stands behind one that has one",
+				name)
 		}
 	}
 	return p.expectOp(")")

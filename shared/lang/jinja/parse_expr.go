@@ -80,7 +80,9 @@ func (p *parser) compare() (expr, error) {
 		op := ""
 		t := p.now()
 		switch {
-		case t.kind == tOperator && (t.text == "==" || t.text == "!=" || t.text == "<" || t.text == "<=" || t.text == ">" || t.text == ">="):
+		case t.kind == tOperator &&
+			(t.text == "==" || t.text == "!=" || t.text == "<" || t.text == "<=" || t.text == ">" ||
+				t.text == ">="):
 			op = t.text
 		case p.word("in"):
 			op = "in"

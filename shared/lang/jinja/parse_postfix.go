@@ -121,7 +121,8 @@ func (p *parser) argument(a *arguments) error {
 	wrong := func() error {
 		return p.failAt(
 			p.now().line,
-			"the arguments of a call are in the wrong order: first values, then named ones, then *list, then **dict",
+			"the arguments of a call are in the wrong order: first values, then named ones, then "+
+				"*list, then **dict",
 		)
 	}
 	var err error
@@ -228,7 +229,8 @@ func (p *parser) test(x expr) (expr, error) {
 		t.args, err = p.arguments()
 	case now.kind == tName && now.text == "is":
 		return nil, p.failAt(at, "tests cannot be chained with is; join them with and")
-	case now.kind == tNumber || now.kind == tString || p.op("[") || p.op("{") || now.kind == tName && now.text != "else" && now.text != "or" && now.text != "and":
+	case now.kind == tNumber || now.kind == tString || p.op("[") || p.op("{") ||
+		now.kind == tName && now.text != "else" && now.text != "or" && now.text != "and":
 		var x expr
 		if x, err = p.primary(); err == nil {
 			x, err = p.postfix(x)

@@ -30,22 +30,30 @@ func makeTests() map[string]builtin {
 		"test":     {params: "name", call: isTest},
 		"sameas": {
 			params: "value, other",
-			call:   func(_ *state, a []types.Value) (types.Value, error) { return same(a[0], a[1]), nil },
+			call: func(_ *state, a []types.Value) (types.Value, error) {
+				return same(a[0], a[1]), nil
+			},
 		},
 		"in": {params: "value, seq", call: func(s *state, a []types.Value) (types.Value, error) {
 			return s.contains(a[1], a[0])
 		}},
 		"odd": {
 			params: "value",
-			call:   func(s *state, a []types.Value) (types.Value, error) { return s.remainder(a[0], int64(2), 1) },
+			call: func(s *state, a []types.Value) (types.Value, error) {
+				return s.remainder(a[0], int64(2), 1)
+			},
 		},
 		"even": {
 			params: "value",
-			call:   func(s *state, a []types.Value) (types.Value, error) { return s.remainder(a[0], int64(2), 0) },
+			call: func(s *state, a []types.Value) (types.Value, error) {
+				return s.remainder(a[0], int64(2), 0)
+			},
 		},
 		"divisibleby": {
 			params: "value, num",
-			call:   func(s *state, a []types.Value) (types.Value, error) { return s.remainder(a[0], a[1], 0) },
+			call: func(s *state, a []types.Value) (types.Value, error) {
+				return s.remainder(a[0], a[1], 0)
+			},
 		},
 		"lower": {params: "value", call: func(s *state, a []types.Value) (types.Value, error) {
 			return s.cased(a[0], strings.ToUpper, strings.ToLower)
@@ -55,12 +63,15 @@ func makeTests() map[string]builtin {
 		}},
 	}
 	for op, names := range map[string][]string{
-		"==": {"==", "eq", "equalto"}, "!=": {"!=", "ne"}, "<": {"<", "lt", "lessthan"}, "<=": {"<=", "le"}, ">": {">", "gt", "greaterthan"}, ">=": {">=", "ge"},
+		"==": {"==", "eq", "equalto"}, "!=": {"!=", "ne"}, "<": {"<", "lt", "lessthan"},
+		"<=": {"<=", "le"}, ">": {">", "gt", "greaterthan"}, ">=": {">=", "ge"},
 	} {
 		for _, name := range names {
 			t[name] = builtin{
 				params: "a, b",
-				call:   func(s *state, a []types.Value) (types.Value, error) { return s.compare(op, a[0], a[1]) },
+				call: func(s *state, a []types.Value) (types.Value, error) {
+					return s.compare(op, a[0], a[1])
+				},
 			}
 		}
 	}

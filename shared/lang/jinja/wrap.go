@@ -111,7 +111,9 @@ func hyphenated(word []rune) []string {
 // breaks reports whether a line may end behind the hyphen at i: two letters stand before it, and a
 // letter and one more behind it.
 func breaks(word []rune, i int) bool {
-	letter := func(j int) bool { return j >= 0 && j < len(word) && isWord(word[j]) && !unicode.IsDigit(word[j]) }
+	letter := func(j int) bool {
+		return j >= 0 && j < len(word) && isWord(word[j]) && !unicode.IsDigit(word[j])
+	}
 	if !letter(i-1) || !(letter(i-2) || i >= 3 && word[i-2] == '-' && letter(i-3)) {
 		return false
 	}

@@ -14,9 +14,10 @@ func allocators() []eval.Plugin {
 		{
 			Name: "lsm::allocators::get_first_free_integer", Result: "int", InContext: true,
 			Call: firstFree,
-			Doc: "Returns the whole number that the attribute of the instance has, or the first one " +
-				"from range_start to range_end, that included, which is not in used_values and was not " +
-				"given to another instance of the service, and stores it as the attribute.",
+			Doc: "Returns the whole number that the attribute of the instance has, or the first " +
+				"one from range_start to range_end, that included, which is not in used_values " +
+				"and was not given to another instance of the service, and stores it as the " +
+				"attribute.",
 			Params: []eval.Param{
 				{Name: "service", Type: "lsm::ServiceBase"},
 				{Name: "attribute_path", Type: "string"},

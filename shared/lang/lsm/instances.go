@@ -17,9 +17,9 @@ func instancePlugins() []eval.Plugin {
 		{
 			Name: "lsm::all", Result: "list", InContext: true, Call: all,
 			Doc: "Returns the instances of a service, a dict each: id, service_entity, " +
-				"service_entity_version, version, state, and attributes, which are those of the set " +
-				"that the compile is for. min_version and max_version bound the version of the " +
-				"service.",
+				"service_entity_version, version, state, and attributes, which are those of the " +
+				"set that the compile is for. min_version and max_version bound the version of " +
+				"the service.",
 			Params: []eval.Param{
 				{Name: "binding", Type: binding}, version("min_version"), version("max_version"),
 			},

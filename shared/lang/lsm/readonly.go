@@ -17,10 +17,10 @@ func readOnlyPlugins() []eval.Plugin {
 			Name: "lsm::update_read_only_attribute", Result: "any", InContext: true,
 			Call: updateReadOnly,
 			Doc: "Stores value as the attribute of an instance that only the model sets " +
-				"(modifier r), and returns it. attribute_path is its name, or a path into embedded " +
-				"entities. If the attribute of the instance has a value in this compile already, " +
-				"from its constructor or a default, that one is returned, and the stored one is " +
-				"seen by the next compile.",
+				"(modifier r), and returns it. attribute_path is its name, or a path into " +
+				"embedded entities. If the attribute of the instance has a value in this compile " +
+				"already, from its constructor or a default, that one is returned, and the " +
+				"stored one is seen by the next compile.",
 			Params: []eval.Param{
 				{Name: "service", Type: "lsm::ServiceBase"},
 				{Name: "attribute_path", Type: "string"},
@@ -29,8 +29,8 @@ func readOnlyPlugins() []eval.Plugin {
 		},
 		{
 			Name: "lsm::set_suggested_values", Result: "any", InContext: true, Call: suggest,
-			Doc: "Stores values as what is suggested by the parameter parameter_name: forms whose " +
-				"attribute names it in web_suggested_values offer them.",
+			Doc: "Stores values as what is suggested by the parameter parameter_name: forms " +
+				"whose attribute names it in web_suggested_values offer them.",
 			Params: []eval.Param{
 				{Name: "parameter_name", Type: "string"}, {Name: "values", Type: "list"},
 			},

@@ -137,7 +137,8 @@ func difference(t *text.Text, to string, e text.Encoding) []textEdit {
 		begin--
 	}
 	end := 0
-	for n := min(len(from), len(to)) - begin; end < n && from[len(from)-1-end] == to[len(to)-1-end]; {
+	for n := min(len(from), len(to)) - begin; end < n &&
+		from[len(from)-1-end] == to[len(to)-1-end]; {
 		end++
 	}
 	for end > 0 && from[len(from)-1-end] != '\n' {

@@ -66,7 +66,8 @@ const (
 
 // Send writes a message.
 func (f *frames) Send(body []byte) error {
-	body = bytes.ReplaceAll(body, []byte(notBegun), []byte(cancelled)) // in a text the quotes would be escaped
+	// in a text the quotes would be escaped
+	body = bytes.ReplaceAll(body, []byte(notBegun), []byte(cancelled))
 	head := "Content-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n"
 	_, err := f.out.Write(append([]byte(head), body...))
 	return err

@@ -146,18 +146,25 @@ func TestDefinition(t *testing.T) {
 		{"an argument", "import net\nx = net::Host(na¦me=\"a\")\n" + def("name")},
 		{"an attribute", "import net\nx = net::Host(name=\"a\")\ny = x.na¦me\n" + def("name")},
 		{"a relation", "import net\nx = net::home\nfor p in x.port¦s:\nend\n" + def("ports")},
-		{"through a relation", "import net\nx = net::Port(number=1)\ny = x.host.na¦me\n" + def("name")},
+		{"through a relation", "import net\nx = net::Port(number=1)\ny = x.host.na¦me\n" +
+			def("name")},
 		{"of an item", "import net\ny = [h.n¦ame for h in [net::home]]\n" + def("name")},
 		{"in an index", "import net\ny = net::Host[n¦ame=\"home\"]\n" + def("name")},
 		{"in a text", "import net\nx = net::home\ny = \"a {{ x.na¦me }}\"\n" + def("name")},
-		{"in an f-string", "import net\nx = net::home\ny = f\"{{x}} {x.na¦me:>{x}}\"\n" + def("name")},
+		{"in an f-string", "import net\nx = net::home\ny = f\"{{x}} {x.na¦me:>{x}}\"\n" +
+			def("name")},
 		{"a type", "import net\nentity A:\n    net::vl¦an x\nend\n" + def("vlan")},
 		{"an implementation", "import net\nimplement net::Host using net::no¦ne\n" + def("none")},
 		{"a variable of a namespace", "import net\nx = net::ho¦me\n" + def("home")},
-		{"an attribute of the instance", "import net\nimplementation a for net::Host:\n    std::print(na¦me)\nend\n" + def("name")},
-		{"self", "import net\nimplementation a for net::Host:\n    std::print(self.na¦me)\nend\n" + def("name")},
-		{"a condition", "import net\nimplement net::Host using net::none when na¦me == \"a\"\n" + def("name")},
-		{"an inherited attribute", "import net\nentity A extends net::Host:\nend\nx = A(na¦me=\"a\")\n" + def("name")},
+		{"an attribute of the instance",
+			"import net\nimplementation a for net::Host:\n    std::print(na¦me)\nend\n" +
+				def("name")},
+		{"self", "import net\nimplementation a for net::Host:\n    std::print(self.na¦me)\nend\n" +
+			def("name")},
+		{"a condition", "import net\nimplement net::Host using net::none when na¦me == \"a\"\n" +
+			def("name")},
+		{"an inherited attribute",
+			"import net\nentity A extends net::Host:\nend\nx = A(na¦me=\"a\")\n" + def("name")},
 		{"a constructor in the namespace of a relation",
 			"import net\nx = net::home\nx.ports = Po¦rt(number=1)\n" +
 				strings.Replace(plain("-"), "entity Port:", "entity «Port»:", 1)},
@@ -191,7 +198,8 @@ func TestIntoTheProgram(t *testing.T) {
 	t.Parallel()
 	for main, want := range map[string]string{
 		"x = std::Ho¦st(name=\"a\")\n": "entity Host extends ManagedDevice",
-		"import southbound::fs\nimport southbound\nx = southbound::fs::Fi¦le(path=\"/a\")": "entity File extends southbound::Resource",
+		"import southbound::fs\nimport southbound\n" +
+			"x = southbound::fs::Fi¦le(path=\"/a\")": "entity File extends southbound::Resource",
 	} {
 		m := marks(t, main)
 		s := start(t, m.files, nil)
@@ -229,15 +237,25 @@ func TestIntoTheProgram(t *testing.T) {
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, files string }{
-		{"an attribute", "import net\nx = net::Host(«na¦me»=\"a\")\ny = x.«name»\nz = \"{{ x.«name» }} name\"\n" + plain("name")},
-		{"one that is defined again", "import net\nentity A extends net::Host:\n    string «name»\nend\nx = A(«na¦me»=\"a\")\n" + plain("name")},
+		{"an attribute",
+			"import net\nx = net::Host(«na¦me»=\"a\")\ny = x.«name»\n" +
+				"z = \"{{ x.«name» }} name\"\n" + plain("name")},
+		{"one that is defined again",
+			"import net\nentity A extends net::Host:\n    string «name»\nend\n" +
+				"x = A(«na¦me»=\"a\")\n" + plain("name")},
 		{"a variable", "«a» = 1\nb = [«a», «a¦»]\nfor a in b:\n    c = a\nend\nd = f\"{«a»}\"\n"},
 		{"of another namespace", "import net\nx = net::«ho¦me»\n" + plain("home")},
-		{"a relation", "import net\nx = net::home\nx.«ports» += net::Port(number=1)\ny = x.«po¦rts»\n" + plain("ports")},
-		{"a typedef", "typedef «po¦rt» as int matching «port» > 0\nentity A:\n    «port»[]? a\nend\n"},
-		{"an implementation", "entity A:\nend\nimplementation «a¦» for A:\nend\nimplement A using «a», std::none when true\n"},
+		{"a relation",
+			"import net\nx = net::home\nx.«ports» += net::Port(number=1)\ny = x.«po¦rts»\n" +
+				plain("ports")},
+		{"a typedef",
+			"typedef «po¦rt» as int matching «port» > 0\nentity A:\n    «port»[]? a\nend\n"},
+		{"an implementation",
+			"entity A:\nend\nimplementation «a¦» for A:\nend\n" +
+				"implement A using «a», std::none when true\n"},
 		{"in a module that is not imported", "import net\nx = net::«Ho¦st»(name=\"a\")\n" +
-			strings.NewReplacer("Host.p", "«Host».p", "Host(", "«Host»(", "for Host", "for «Host»", "implement Host", "implement «Host»").Replace(plain("Host")) +
+			strings.NewReplacer("Host.p", "«Host».p", "Host(", "«Host»(", "for Host", "for «Host»",
+				"implement Host", "implement «Host»").Replace(plain("Host")) +
 			"-- libs/more/model/a/_init.cf --\nimport net\nx = net::«Host»(name=\"b\")\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -262,13 +280,21 @@ func TestReferences(t *testing.T) {
 func TestHover(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ main, want string }{
-		{"import net\nx = net::Ho¦st(name=\"a\")\n", "entity net::Host extends std::Entity:\n    string name\n    net::vlan tag = 1\nend\nnet::Host.ports [0:] -- net::Port.host [1]\nindex Host(name)\n```\n\nA machine.  \n- `name`: how it is called, by people  \n- `tag`: its VLAN"},
-		{"import net\nx = net::Host(na¦me=\"a\")\n", "net::Host.name: string\n```\n\nhow it is called,  \nby people"},
-		{"import net\nx = net::home.po¦rts\n", "net::Host.ports [0:] -- net::Port.host [1]\n```\n\nWhat it is reached by."},
-		{"import net\nentity A:\n    net::vl¦an? a\nend\n", "typedef net::vlan as int matching self > 0 and self < 4095\n```\n\nA number of a VLAN."},
+		{"import net\nx = net::Ho¦st(name=\"a\")\n",
+			"entity net::Host extends std::Entity:\n    string name\n    net::vlan tag = 1\nend\n" +
+				"net::Host.ports [0:] -- net::Port.host [1]\nindex Host(name)\n```\n\n" +
+				"A machine.  \n- `name`: how it is called, by people  \n- `tag`: its VLAN"},
+		{"import net\nx = net::Host(na¦me=\"a\")\n",
+			"net::Host.name: string\n```\n\nhow it is called,  \nby people"},
+		{"import net\nx = net::home.po¦rts\n",
+			"net::Host.ports [0:] -- net::Port.host [1]\n```\n\nWhat it is reached by."},
+		{"import net\nentity A:\n    net::vl¦an? a\nend\n",
+			"typedef net::vlan as int matching self > 0 and self < 4095\n```\n\n" +
+				"A number of a VLAN."},
 		{"import net\nfor a¦ in net::home.ports:\nend\n", "a: net::Port"},
 		{"import ne¦t\n", "module net\n```\n\nNetworks."},
-		{"x = std::cou¦nt([])\n", "std::count(item_list: list) -> int\n```\n\nReturns the number of items"},
+		{"x = std::cou¦nt([])\n",
+			"std::count(item_list: list) -> int\n```\n\nReturns the number of items"},
 		{"x = std::equa¦ls(1, 1)\n", "Deprecated: use the operator =="},
 		{"import southbound\nx = southbound::Ag¦ent(name=\"a\")\n", "entity southbound::Agent"},
 		{"entity A:\n    i¦nt a\nend\n", "type int"},
@@ -307,7 +333,8 @@ func TestSignature(t *testing.T) {
 		{"x = std::replace(\"a\", std::upper(\"b, c\"), \"¦\")\n", replace, 2},
 		{"x = std::replace(\"a\", new=¦)\n", replace, 2},
 		{"x = std::count([1, ¦2])\n", "std::count(item_list: list) -> int", 0},
-		{"x = std::format(\"\", 1, ¦2)\n", "std::format(__string: string, *args: any, **kwargs: any) -> string", 1},
+		{"x = std::format(\"\", 1, ¦2)\n",
+			"std::format(__string: string, *args: any, **kwargs: any) -> string", 1},
 		{
 			"import net\nx = net::Host(tag=¦)\n",
 			"net::Host(name: string, tag: net::vlan = 1, ports: net::Port[]", 1,
@@ -333,7 +360,8 @@ func TestSignature(t *testing.T) {
 		got := h.Signatures[0].Label
 		active, _ := h.ActiveParameter.Get()
 		if !strings.HasPrefix(got, test.want) || test.want == "" || active != test.active {
-			t.Errorf("%s: got %d of %s\nwant %d of %s", test.main, active, got, test.active, test.want)
+			t.Errorf("%s: got %d of %s\nwant %d of %s", test.main, active, got, test.active,
+				test.want)
 		}
 	}
 }

@@ -226,13 +226,16 @@ func differing(v *view) diag.Problems {
 		}
 		for _, f := range c.Fields {
 			if attributes[f.Name] == nil {
-				bad(x, fmt.Sprintf("the class %s in Python has the field %s, and the entity has no such "+
-					"attribute", c.Name, f.Name), "add "+f.Type+" "+f.Name+" to the entity")
+				bad(x,
+					fmt.Sprintf("the class %s in Python has the field %s, and the entity has no "+
+						"such attribute", c.Name, f.Name),
+					"add "+f.Type+" "+f.Name+" to the entity")
 			}
 			delete(attributes, f.Name)
 		}
 		for _, name := range slices.Sorted(maps.Keys(attributes)) {
-			bad(attributes[name], fmt.Sprintf("the class %s in Python has no field %s", c.Name, name),
+			bad(attributes[name], fmt.Sprintf("the class %s in Python has no field %s", c.Name,
+				name),
 				"a dataclass has a field for each attribute of its entity")
 		}
 	}

@@ -80,7 +80,8 @@ func TestPython(t *testing.T) {
 	s.problems("main.cf", "arguments")
 	s.edit("main.cf", 5, 3, 9, 14, "small") // a plugin that comes
 	path := s.path("libs/net/plugins/__init__.py")
-	text := "import inmanta.plugins\n@inmanta.plugins.plugin(\"small\")\ndef f(name: str, most: int) -> bool:\n    return True\n"
+	text := "import inmanta.plugins\n@inmanta.plugins.plugin(\"small\")\n" +
+		"def f(name: str, most: int) -> bool:\n    return True\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +160,8 @@ def origin() -> Point:
 	s.problems("libs/shop/model/_init.cf",
 		"6:8 dataclass shop::Bare extends std::Dataclass and has no class in Python",
 		"10:8 dataclass shop::Loose extends std::Dataclass and has no class in Python",
-		"18:8 dataclass the class Unlike in Python has the field z, and the entity has no such attribute\nadd string[] z to the entity",
+		"18:8 dataclass the class Unlike in Python has the field z, and the entity has no such "+
+			"attribute\nadd string[] z to the entity",
 		"20:9 dataclass the class Unlike in Python has no field y")
 	at := protocol.DefinitionParams{TextDocumentPositionParams: m.position(s)}
 	got, err := s.Definition(s.ctx, &at)
@@ -171,8 +173,9 @@ def origin() -> Point:
 		t.Errorf("label is at %v, want %v", all, m.want)
 	}
 	where := protocol.TextDocumentPositionParams{
-		TextDocument: protocol.TextDocumentIdentifier{URI: uri.File(s.path("libs/shop/model/_init.cf"))},
-		Position:     protocol.Position{Line: 0, Character: 8},
+		TextDocument: protocol.TextDocumentIdentifier{
+			URI: uri.File(s.path("libs/shop/model/_init.cf"))},
+		Position: protocol.Position{Line: 0, Character: 8},
 	}
 	h, err := s.Hover(s.ctx, &protocol.HoverParams{TextDocumentPositionParams: where})
 	if err != nil {

@@ -56,14 +56,25 @@ func (s *session) renamed(
 func TestRename(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, files, to string }{
-		{"an attribute", "import net\nx = net::Host(«na¦me»=\"é𝕊\")\ny = \"é𝕊 {{ x.«name» }} {{x.tag}} name\"\n" + plain("name"), "called"},
+		{"an attribute",
+			"import net\nx = net::Host(«na¦me»=\"é𝕊\")\n" +
+				"y = \"é𝕊 {{ x.«name» }} {{x.tag}} name\"\n" + plain("name"), "called"},
 		{"an entity", "import net\nx = net::«Ho¦st»(name=\"a\")\n" +
-			strings.NewReplacer("Host.p", "«Host».p", "Host(", "«Host»(", "for Host", "for «Host»", "implement Host", "implement «Host»").Replace(plain("Host")), "Machine"},
-		{"a typedef", "typedef «po¦rt» as int matching «port» > 0 and self < 9\nentity A:\n    «port» port\nend\n", "gate"},
-		{"a variable", "«a» = 1\nb = f\"{«a»!r:>{«a»}} {{a}} {«a¦»}\"\nfor a in [«a»]:\n    c = a\nend\n", "more"},
-		{"a variable of an implementation", "entity A:\n    int x\nend\nimplementation i for A:\n    «y¦» = x\n    z = «y»\nend\ny = 1\n", "w"},
-		{"a relation", "import net\nx = net::home\nx.«po¦rts» += net::Port(number=1)\n" + plain("ports"), "gates"},
-		{"an implementation", "import net\nimplement net::Host using net::«no¦ne»\n" + strings.Replace(plain("none"), "using none", "using «none»", 1), "nothing"},
+			strings.NewReplacer("Host.p", "«Host».p", "Host(", "«Host»(", "for Host", "for «Host»",
+				"implement Host", "implement «Host»").Replace(plain("Host")), "Machine"},
+		{"a typedef",
+			"typedef «po¦rt» as int matching «port» > 0 and self < 9\nentity A:\n" +
+				"    «port» port\nend\n", "gate"},
+		{"a variable",
+			"«a» = 1\nb = f\"{«a»!r:>{«a»}} {{a}} {«a¦»}\"\nfor a in [«a»]:\n    c = a\nend\n",
+			"more"},
+		{"a variable of an implementation",
+			"entity A:\n    int x\nend\nimplementation i for A:\n    «y¦» = x\n    z = «y»\n" +
+				"end\ny = 1\n", "w"},
+		{"a relation", "import net\nx = net::home\nx.«po¦rts» += net::Port(number=1)\n" +
+			plain("ports"), "gates"},
+		{"an implementation", "import net\nimplement net::Host using net::«no¦ne»\n" +
+			strings.Replace(plain("none"), "using none", "using «none»", 1), "nothing"},
 		{"a variable of a namespace", "import net as n\nx = n::«ho¦me»\n" + plain("home"), "house"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -154,10 +165,13 @@ func TestRenameRefused(t *testing.T) {
 	for _, test := range []struct{ name, files, to, want string }{
 		{"of std", "x = std::Ho¦st(name=\"a\")\n", "A", "outside the project"},
 		{"a plugin", "x = std::cou¦nt([])\n", "a", "not defined in a model"},
-		{"an inherited attribute", "entity A extends std::Resource:\n    bool send¦_event = true\nend\n", "a", "outside the project"},
+		{"an inherited attribute",
+			"entity A extends std::Resource:\n    bool send¦_event = true\nend\n", "a",
+			"outside the project"},
 		{"a type of the language", "entity A:\n    st¦ring a\nend\n", "a", "type of the language"},
 		{"a module", "import ne¦t\n" + plain("-"), "a", "rename that, and the imports"},
-		{"self", "entity A:\nend\nimplementation a for A:\n    x = se¦lf\nend\n", "a", "word of the language"},
+		{"self", "entity A:\nend\nimplementation a for A:\n    x = se¦lf\nend\n", "a",
+			"word of the language"},
 		{"a keyword", "a¦ = 1\n", "end", "word of the language"},
 		{"not a name", "a¦ = 1\n", "a b", "is not a name"},
 		{"a hyphen", "a¦ = 1\n", "a-b", "is not a name"},
@@ -165,14 +179,24 @@ func TestRenameRefused(t *testing.T) {
 		{"a small letter", "entity A¦:\nend\n", "a", "capital letter"},
 		{"two of a name", "a¦ = 1\nb = 2\n", "b", "something else"},
 		{"two entities", "entity A¦:\nend\nentity B:\nend\n", "B", "already"},
-		{"one that would be hidden", "a¦ = 1\nfor b in [1]:\n    c = a\nend\n", "b", "something else"},
-		{"one that would hide", "a = 1\nfor b¦ in [1]:\n    c = a + b\nend\n", "a", "something else"},
-		{"one that a text would mean", "a¦ = 1\nfor b in [1]:\n    c = \"{{ a }}\"\nend\n", "b", "something else"},
-		{"an attribute that hides a variable", "entity A:\n    int a¦\nend\nb = 1\nimplementation i for A:\n    c = b\nend\n", "b", "something else"},
+		{"one that would be hidden", "a¦ = 1\nfor b in [1]:\n    c = a\nend\n", "b",
+			"something else"},
+		{"one that would hide", "a = 1\nfor b¦ in [1]:\n    c = a + b\nend\n", "a",
+			"something else"},
+		{"one that a text would mean", "a¦ = 1\nfor b in [1]:\n    c = \"{{ a }}\"\nend\n", "b",
+			"something else"},
+		{"an attribute that hides a variable",
+			"entity A:\n    int a¦\nend\nb = 1\nimplementation i for A:\n    c = b\nend\n", "b",
+			"something else"},
 		{"two attributes", "entity A:\n    int a¦\n    int b\nend\n", "b", "something else"},
-		{"one of a parent", "entity A:\n    int a\nend\nentity B extends A:\n    int b¦\nend\nx = B(a=1, b=2)\n", "a", "twice"},
-		{"what only a run knows", "entity A:\n    int a¦\nend\nx = std::at([], 0)\ny = x.a\n", "b", "line 5"},
-		{"a file that is broken", "import net\nx = net::ho¦me\n" + strings.Replace(plain("-"), "end", "en", 1), "b", "cannot be read"},
+		{"one of a parent",
+			"entity A:\n    int a\nend\nentity B extends A:\n    int b¦\nend\nx = B(a=1, b=2)\n",
+			"a", "twice"},
+		{"what only a run knows", "entity A:\n    int a¦\nend\nx = std::at([], 0)\ny = x.a\n", "b",
+			"line 5"},
+		{"a file that is broken",
+			"import net\nx = net::ho¦me\n" + strings.Replace(plain("-"), "end", "en", 1), "b",
+			"cannot be read"},
 		{"nothing", "x = 1 ¦+ 1\n", "b", "no name here"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -27,7 +27,8 @@ func TestDiagnostics(t *testing.T) {
 	s := start(t, map[string]string{
 		"main.cf": "import net\n" +
 			"h = net::Host(name=\"a\")\n",
-		"libs/net/model/_init.cf": "entity Host:\n    string name\nend\nimplement Host using std::none\n",
+		"libs/net/model/_init.cf": "entity Host:\n    string name\nend\n" +
+			"implement Host using std::none\n",
 	}, nil)
 	s.open("main.cf")
 	s.problems("main.cf")
@@ -222,10 +223,16 @@ func TestHostile(t *testing.T) {
 		{"no object", frame("7"), `"code":-32700`},
 		{"a batch of nothing", frame("[]"), `"code":-32600`},
 		{"an unknown method", frame(`{"jsonrpc":"2.0","id":7,"method":"x/y"}`), `"code":-32601`},
-		{"wrong parameters", frame(`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"capabilities":[1]}}`), `"code":-32602`},
-		{"not initialized", frame(`{"jsonrpc":"2.0","id":7,"method":"shutdown","params":null}`), `"code":-32002`},
-		{"deep JSON", frame(`{"jsonrpc":"2.0","id":7,"method":"initialize","params":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "}"), `"code":-32`},
-		{"a large body", fmt.Sprintf("Content-Length: %d\r\n\r\n%s", 130<<20, strings.Repeat(" ", 130<<20)), `"code":-32700`},
+		{"wrong parameters",
+			frame(`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"capabilities":[1]}}`),
+			`"code":-32602`},
+		{"not initialized", frame(`{"jsonrpc":"2.0","id":7,"method":"shutdown","params":null}`),
+			`"code":-32002`},
+		{"deep JSON",
+			frame(`{"jsonrpc":"2.0","id":7,"method":"initialize","params":` +
+				strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "}"), `"code":-32`},
+		{"a large body", fmt.Sprintf("Content-Length: %d\r\n\r\n%s", 130<<20,
+			strings.Repeat(" ", 130<<20)), `"code":-32700`},
 		{"a long header", "X: " + long, ""},
 		{"many headers", strings.Repeat("X: y\r\n", 1000), ""},
 		{"no length", "X: y\r\n\r\n", ""},

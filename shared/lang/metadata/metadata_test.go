@@ -67,9 +67,9 @@ func TestProject(t *testing.T) {
 		p.Freeze,
 		p.Policy[0],
 	)
-	const want = "quickstart|Ann <ann@example.org>|prerelease|[/p/libs /srv/modules]|/p/libs|std >1.0,<2.5|" +
-		"https://github.com/inmanta/std|git@github.com:example/net.git|{true ==}|" +
-		"{FirstEntity:a::T First:r ThenEntity:b::U Then:s At:/p/project.yml:23:7}"
+	const want = "quickstart|Ann <ann@example.org>|prerelease|[/p/libs /srv/modules]|/p/libs|std " +
+		">1.0,<2.5|https://github.com/inmanta/std|git@github.com:example/net.git|{true " +
+		"==}|{FirstEntity:a::T First:r ThenEntity:b::U Then:s At:/p/project.yml:23:7}"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -125,7 +125,8 @@ var wrong = []struct{ file, text, want string }{
 	{
 		"project.yml",
 		"name: x\ninstall_mode: realease",
-		"2:15: install_mode is realease, expected one of release, prerelease, master (did you mean release?)",
+		"2:15: install_mode is realease, expected one of release, prerelease, master (did you " +
+			"mean release?)",
 	},
 	{
 		"project.yml",
@@ -145,7 +146,8 @@ var wrong = []struct{ file, text, want string }{
 	{
 		"project.yml",
 		"name: x\nrequires: [std, a-b]",
-		"2:17: a-b is not the name of a module (names of modules have _ where packages have -: write a_b)",
+		"2:17: a-b is not the name of a module (names of modules have _ where packages have -: " +
+			"write a_b)",
 	},
 	{
 		"project.yml",
@@ -230,7 +232,8 @@ var wrong = []struct{ file, text, want string }{
 	{
 		"setup.cfg",
 		"[metadata]\nlicense=l\nversion=1\nname = inmanta-module-x_y",
-		"4:8: inmanta-module-x_y is not the name of a module's package: it has a _ (write inmanta-module-x-y)",
+		"4:8: inmanta-module-x_y is not the name of a module's package: it has a _ (write " +
+			"inmanta-module-x-y)",
 	},
 	{
 		"setup.cfg",
@@ -240,7 +243,8 @@ var wrong = []struct{ file, text, want string }{
 	{
 		"setup.cfg",
 		"[metadata]\nname=inmanta-module-x\nlicense=l\nversion = 1.0.dev3",
-		"4:11: version is 1.0.dev3, expected one without a tag (write `version = 1.0`, and `tag_build = dev3` in the section [egg_info])",
+		"4:11: version is 1.0.dev3, expected one without a tag (write `version = 1.0`, and " +
+			"`tag_build = dev3` in the section [egg_info])",
 	},
 	{
 		"setup.cfg",
@@ -249,12 +253,14 @@ var wrong = []struct{ file, text, want string }{
 	},
 	{
 		"setup.cfg",
-		"[metadata]\nname=inmanta-module-x\nlicense=l\nversion=1\n[options]\ninstall_requires =\n  a\n\n  # c\n  b >> 1",
+		"[metadata]\nname=inmanta-module-x\nlicense=l\nversion=1\n[options]\ninstall_requires =\n" +
+			"  a\n\n  # c\n  b >> 1",
 		"10: \"b >> 1\" is not a requirement (PEP 508)",
 	},
 	{
 		"setup.cfg",
-		"[metadata]\nname=inmanta-module-x\nlicense=l\nversion=1\n[options]\ninstall_requires =\n  inmanta-modules-net",
+		"[metadata]\nname=inmanta-module-x\nlicense=l\nversion=1\n[options]\ninstall_requires =\n" +
+			"  inmanta-modules-net",
 		"7: inmanta-modules-net is not the package of a module (did you mean inmanta-module-net?)",
 	},
 	{"requirements.txt", "a\n -r more.txt", "2:2: requirements of another file are not read"},
@@ -299,7 +305,8 @@ func TestWrong(t *testing.T) {
 func TestModules(t *testing.T) {
 	t.Parallel()
 	one, _, err := metadata.ReadModuleV1("module.yml", []byte("license: Apache 2.0\nname: ip\n"+
-		"source: git@github.com:inmanta/ip\nversion: 0.1.15\nrequires:\n    - net ~= 0.2.4\n    - std >1.0 <2.5\n"))
+		"source: git@github.com:inmanta/ip\nversion: 0.1.15\nrequires:\n    - net ~= 0.2.4\n"+
+		"    - std >1.0 <2.5\n"))
 	if err != nil || one.Name != "ip" || one.Version.String() != "0.1.15" ||
 		one.Requires[1].String() != "std>1.0,<2.5" {
 		t.Errorf("%+v, %v", one, err)
@@ -307,8 +314,10 @@ func TestModules(t *testing.T) {
 	two, _, err := metadata.ReadModuleV2(
 		"setup.cfg",
 		[]byte("# a module\n[metadata]\nname = inmanta-module-my-mod\n"+
-			"version = 1.2.3\nlicense: Apache 2.0\ndeprecated = True\n\n[egg_info]\ntag_build = dev0\n[options]\n"+
-			"install_requires =\n  inmanta-module-net ~=0.2.4\n\n  cookiecutter~=1.7.0\n  x@git+https://h/../r#main\n"),
+			"version = 1.2.3\nlicense: Apache 2.0\ndeprecated = True\n\n[egg_info]\n"+
+			"tag_build = dev0\n[options]\n"+
+			"install_requires =\n  inmanta-module-net ~=0.2.4\n\n  cookiecutter~=1.7.0\n"+
+			"  x@git+https://h/../r#main\n"),
 	)
 	if err != nil || two.Name != "my_mod" || two.Version.String() != "1.2.3.dev0" ||
 		!two.Deprecated {
@@ -326,11 +335,13 @@ func TestRequirements(t *testing.T) {
 	got, options, err := metadata.Requirements(
 		"requirements.txt",
 		[]byte("# all\nrequests[socks] >= 2, \\\n  < 3 # why\n"+
-			"--pre\neggname@git+https://host/repository#branch\nplain@git+ssh://git@host/r\ninmanta-module-my-mod\n"+
+			"--pre\neggname@git+https://host/repository#branch\nplain@git+ssh://git@host/r\n"+
+			"inmanta-module-my-mod\n"+
 			"sub @ git+https://h/r@v1#subdirectory=x ; python_version > '3'\n"),
 	)
 	want := []string{
-		"2:1 requests[socks]>=2,<3", "5:1 eggname @ git+https://host/repository@branch", "6:1 plain @ git+ssh://git@host/r",
+		"2:1 requests[socks]>=2,<3", "5:1 eggname @ git+https://host/repository@branch",
+		"6:1 plain @ git+ssh://git@host/r",
 		"7:1 my_mod", `8:1 sub @ git+https://h/r@v1#subdirectory=x ; python_version > "3"`,
 	}
 	var said []string

@@ -139,7 +139,8 @@ func ReadModuleV2(file string, text []byte) (*Module, diag.Problems, error) {
 		License:     meta["license"].Value,
 		Description: meta["description"].Value,
 	}
-	for _, example := range []string{"name = inmanta-module-x", "version = 0.1.0", "license = Apache 2.0"} {
+	for _, example := range []string{"name = inmanta-module-x", "version = 0.1.0",
+		"license = Apache 2.0"} {
 		if name, _, _ := strings.Cut(example, " "); strings.TrimSpace(meta[name].Value) == "" {
 			r.problems.Add(
 				r.problem(r.place(1, 1), "add a line such as `"+example+"` to [metadata]",

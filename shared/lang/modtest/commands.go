@@ -37,8 +37,12 @@ func (s *script) commands() map[string]command {
 	return map[string]command{
 		"compile": s.compile, "problem": s.problem,
 		"resource": s.resource, "resources": s.resources,
-		"dryrun":    func(ts *testscript.TestScript, neg bool, args []string) { s.run(ts, neg, args, s.bench.DryRun) },
-		"deploy":    func(ts *testscript.TestScript, neg bool, args []string) { s.run(ts, neg, args, s.bench.Deploy) },
+		"dryrun": func(ts *testscript.TestScript, neg bool, args []string) {
+			s.run(ts, neg, args, s.bench.DryRun)
+		},
+		"deploy": func(ts *testscript.TestScript, neg bool, args []string) {
+			s.run(ts, neg, args, s.bench.Deploy)
+		},
 		"change":    s.change,
 		"status":    s.status,
 		"unchanged": s.unchanged,
@@ -106,7 +110,8 @@ func (s *script) problem(ts *testscript.TestScript, neg bool, args []string) {
 		at := s.local(p.Pos.String())
 		text := s.shown(p)
 		return (at == args[0] || strings.HasPrefix(at, args[0]+":")) &&
-			!slices.ContainsFunc(args[1:], func(part string) bool { return !strings.Contains(text, part) })
+			!slices.ContainsFunc(args[1:],
+				func(part string) bool { return !strings.Contains(text, part) })
 	})
 	if found == neg {
 		ts.Fatalf("%s; the problems are:\n%s", told(neg, "problem", args[0]), s.all())

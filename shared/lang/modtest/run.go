@@ -100,7 +100,8 @@ func Run(ctx context.Context, o Options) error {
 			continue
 		}
 		if ctx.Err() != nil {
-			return fault.Wrap(fault.KindOf(context.Cause(ctx)), "test the module", context.Cause(ctx))
+			return fault.Wrap(fault.KindOf(context.Cause(ctx)), "test the module",
+				context.Cause(ctx))
 		}
 		r, err := o.one(ctx, file)
 		if err != nil {

@@ -40,8 +40,9 @@ func compare(lines *[]string, path string, want, got any) {
 			if v, there := g[name]; there {
 				compare(lines, at, w[name], v)
 			} else {
-				*lines = append(*lines, fmt.Sprintf("  %s: expected %s, and it is not there; there are: %s",
-					at, text(w[name]), strings.Join(slices.Sorted(maps.Keys(g)), ", ")))
+				*lines = append(*lines,
+					fmt.Sprintf("  %s: expected %s, and it is not there; there are: %s",
+						at, text(w[name]), strings.Join(slices.Sorted(maps.Keys(g)), ", ")))
 			}
 		}
 		return

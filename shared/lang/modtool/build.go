@@ -130,8 +130,9 @@ func readSource(m *module.Module, o BuildOptions) (*source, error) {
 	s.setup = setup
 	for _, name := range moved {
 		if _, err := os.Stat(filepath.Join(m.Code, name)); err == nil {
-			return nil, fault.New(fault.Invalid, "build the module", "there is a folder %s in %s, which is where %s "+
-				"of the module comes to be in the package", name, m.Code, name).
+			return nil, fault.New(fault.Invalid, "build the module",
+				"there is a folder %s in %s, which is where %s of the module comes to be in "+
+					"the package", name, m.Code, name).
 				WithHint("give the Python package %s another name", name)
 		}
 		if err := s.add(filepath.Join(m.Dir, name), name); err != nil {
@@ -295,7 +296,8 @@ func (s *source) sdist() []byte {
 	t := tar.NewWriter(z)
 	write := func(name string, text []byte) {
 		h := &tar.Header{
-			Name: s.distribution() + "/" + name, Mode: 0o644, Size: int64(len(text)), ModTime: epoch,
+			Name: s.distribution() + "/" + name, Mode: 0o644, Size: int64(len(text)),
+			ModTime:  epoch,
 			Typeflag: tar.TypeReg, Format: tar.FormatPAX,
 		}
 		if err := t.WriteHeader(h); err == nil {

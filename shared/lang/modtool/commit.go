@@ -92,7 +92,8 @@ func committed(version pep440.Version, o CommitOptions) (pep440.Version, error) 
 			}
 			base = next.Base()
 		case o.Release:
-			return version, fault.New(fault.Usage, "commit the module", "%s is released already", version).
+			return version, fault.New(fault.Usage, "commit the module", "%s is released already",
+				version).
 				WithHint("say what changes: --major, --minor or --patch")
 		default:
 			next, err := raised(version, Patch)

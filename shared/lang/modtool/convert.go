@@ -26,7 +26,8 @@ func (t *Tool) Convert(_ context.Context, dir string) error {
 	}
 	for _, name := range []string{"MANIFEST.in", module.PluginsPackage, "setup.py"} {
 		if fileThere(filepath.Join(dir, name)) {
-			return fault.New(fault.Conflict, "convert the module", "%s is there already", filepath.Join(dir, name)).
+			return fault.New(fault.Conflict, "convert the module", "%s is there already",
+				filepath.Join(dir, name)).
 				WithHint("remove it, or give it another name")
 		}
 	}

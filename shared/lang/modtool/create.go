@@ -129,9 +129,12 @@ func (t *Tool) CreateModule(
 func filesV2(name string) [][2]string {
 	return [][2]string{
 		{"setup.cfg", "[metadata]\nname = " + metadata.PackageOf(name) + "\nversion = 0.0.1\n" +
-			"license = Apache 2.0\ndescription = The module " + name + "\n\n[egg_info]\ntag_build = dev0\n\n" +
-			"[options]\nzip_safe = False\ninclude_package_data = True\npackages = find_namespace:\n" +
-			"install_requires =\n    inmanta-module-std\n\n[options.packages.find]\ninclude = inmanta_plugins*\n"},
+			"license = Apache 2.0\ndescription = The module " + name +
+			"\n\n[egg_info]\ntag_build = dev0\n\n" +
+			"[options]\nzip_safe = False\ninclude_package_data = True\n" +
+			"packages = find_namespace:\n" +
+			"install_requires =\n    inmanta-module-std\n\n[options.packages.find]\n" +
+			"include = inmanta_plugins*\n"},
 		{"pyproject.toml", pyproject},
 		{"MANIFEST.in", manifest(name)},
 		{"model/_init.cf", ""},

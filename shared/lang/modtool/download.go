@@ -164,8 +164,10 @@ func (i *installer) fetchSource(
 		if len(versions) > 0 {
 			why = "the index has " + strings.Join(versions, ", ")
 		}
-		return file{}, nil, fault.New(fault.NotFound, "download "+r.Requirement.String(), "%s", why).
-			WithHint("see pip in project.yml, or PIP_INDEX_URL; --pre takes development releases as well")
+		return file{}, nil, fault.New(fault.NotFound, "download "+r.Requirement.String(), "%s",
+			why).
+			WithHint("see pip in project.yml, or PIP_INDEX_URL; --pre takes development " +
+				"releases as well")
 	}
 	body, err := f.fetch(ctx)
 	return f, body, err

@@ -67,7 +67,8 @@ func TestDownload(t *testing.T) {
 			t.Errorf("%s is left of the build", name)
 		}
 	}
-	if _, err := tool.Build(context.Background(), got, modtool.BuildOptions{Output: t.TempDir()}); err != nil {
+	if _, err := tool.Build(context.Background(), got,
+		modtool.BuildOptions{Output: t.TempDir()}); err != nil {
 		t.Errorf("what was downloaded cannot be built: %v", err)
 	}
 	for _, c := range []struct{ what, requirement, want string }{
@@ -76,7 +77,8 @@ func TestDownload(t *testing.T) {
 		{"it is damaged", "bad", "it is not a wheel"},
 		{"it cannot be a name", "1st", ""},
 	} {
-		if _, err := tool.Download(context.Background(), c.requirement, modtool.DownloadOptions{}); err == nil ||
+		if _, err := tool.Download(context.Background(), c.requirement,
+			modtool.DownloadOptions{}); err == nil ||
 			!strings.Contains(everything(err), c.want) {
 			t.Errorf("%s: %v", c.what, err)
 		}
@@ -85,7 +87,8 @@ func TestDownload(t *testing.T) {
 	if err != nil {
 		t.Fatal(everything(err))
 	}
-	if files := under(t, flat); len(files) != 4 || files["inmanta_plugins/flat/__init__.py"] != "x = 3\n" ||
+	if files := under(t, flat); len(files) != 4 ||
+		files["inmanta_plugins/flat/__init__.py"] != "x = 3\n" ||
 		files["model/_init.cf"] == "" || files["setup.cfg"] == "" ||
 		files["pyproject.toml"] == "" {
 		t.Errorf("from a wheel: %v", files)
@@ -177,13 +180,15 @@ func TestDownloadHostile(t *testing.T) {
 		return b.Bytes()
 	}
 	for what, body := range map[string][]byte{
-		"no archive":  []byte("text"),
-		"cut off":     pack(tar.Header{Name: "x-1/inmanta_plugins/x/a", Typeflag: tar.TypeReg})[:20],
-		"leads out":   pack(tar.Header{Name: "x-1/../../a", Typeflag: tar.TypeReg}),
-		"absolute":    pack(tar.Header{Name: "x-1//etc/a", Typeflag: tar.TypeReg}),
-		"a link":      pack(tar.Header{Name: "x-1/a", Linkname: "/etc", Typeflag: tar.TypeSymlink}),
-		"no module":   pack(tar.Header{Name: "x-1/setup.cfg", Typeflag: tar.TypeReg}),
-		"twice":       pack(tar.Header{Name: "x-1/a", Typeflag: tar.TypeReg}, tar.Header{Name: "x-1/a", Typeflag: tar.TypeReg}),
+		"no archive": []byte("text"),
+		"cut off": pack(tar.Header{Name: "x-1/inmanta_plugins/x/a",
+			Typeflag: tar.TypeReg})[:20],
+		"leads out": pack(tar.Header{Name: "x-1/../../a", Typeflag: tar.TypeReg}),
+		"absolute":  pack(tar.Header{Name: "x-1//etc/a", Typeflag: tar.TypeReg}),
+		"a link":    pack(tar.Header{Name: "x-1/a", Linkname: "/etc", Typeflag: tar.TypeSymlink}),
+		"no module": pack(tar.Header{Name: "x-1/setup.cfg", Typeflag: tar.TypeReg}),
+		"twice": pack(tar.Header{Name: "x-1/a", Typeflag: tar.TypeReg},
+			tar.Header{Name: "x-1/a", Typeflag: tar.TypeReg}),
 		"no folder":   pack(tar.Header{Name: "a", Typeflag: tar.TypeReg}),
 		"an old file": pack(tar.Header{Name: "x-1/a", Typeflag: tar.TypeChar}),
 	} {
@@ -194,7 +199,8 @@ func TestDownloadHostile(t *testing.T) {
 			"name: p\npip: {index-url: '"+serve(t, s, "ann:"+secret+"@")+"'}\n",
 		)
 		tool, _ := newTool(t, dir)
-		if _, err := tool.Download(context.Background(), "x", modtool.DownloadOptions{}); err == nil {
+		if _, err := tool.Download(context.Background(), "x",
+			modtool.DownloadOptions{}); err == nil {
 			t.Errorf("%s is taken", what)
 		}
 		if left, _ := os.ReadDir(filepath.Join(dir, "libs")); len(left) > 0 {

@@ -11,11 +11,15 @@ import (
 // TestSetOption changes one option and nothing else.
 func TestSetOption(t *testing.T) {
 	t.Parallel()
-	const text = "# first\n[metadata]\nname = x\nversion = 1.0 \n\n[options]\nrequires =\n    a\n    # b\n    c\n\nzip = no\n"
+	const text = "# first\n[metadata]\nname = x\nversion = 1.0 \n\n[options]\nrequires =\n    a\n" +
+		"    # b\n    c\n\nzip = no\n"
 	for _, c := range []struct{ section, name, value, want string }{
 		{"metadata", "version", "2.0", strings.Replace(text, "version = 1.0 ", "version = 2.0", 1)},
-		{"metadata", "license", "MIT", strings.Replace(text, "version = 1.0 \n", "version = 1.0 \nlicense = MIT\n", 1)},
-		{"options", "requires", "\n    d", strings.Replace(text, "requires =\n    a\n    # b\n    c\n", "requires = \n    d\n", 1)},
+		{"metadata", "license", "MIT", strings.Replace(text, "version = 1.0 \n",
+			"version = 1.0 \nlicense = MIT\n", 1)},
+		{"options", "requires", "\n    d",
+			strings.Replace(text, "requires =\n    a\n    # b\n    c\n", "requires = \n    d\n",
+				1)},
 		{"options", "zip", "", strings.Replace(text, "zip = no", "zip =", 1)},
 		{"egg_info", "tag_build", "dev0", text + "\n[egg_info]\ntag_build = dev0\n"},
 	} {
@@ -31,9 +35,10 @@ func TestSetRequires(t *testing.T) {
 	t.Parallel()
 	for before, want := range map[string]string{
 		"name: x # one\n": "name: x # one\nrequires:\n  - a >=1\n",
-		"name: x\nrequires:\n- b\n- c # why\n\n# z\nz: 1": "name: x\nrequires:\n  - a >=1\n\n# z\nz: 1",
-		"requires: [b,\n  c]\nname: x\n":                  "requires:\n  - a >=1\nname: x\n",
-		"requires: b\nname: x\n":                          "requires:\n  - a >=1\nname: x\n",
+		"name: x\nrequires:\n- b\n- c # why\n\n# z\nz: 1": "name: x\nrequires:\n  - a >=1\n\n" +
+			"# z\nz: 1",
+		"requires: [b,\n  c]\nname: x\n": "requires:\n  - a >=1\nname: x\n",
+		"requires: b\nname: x\n":         "requires:\n  - a >=1\nname: x\n",
 	} {
 		got, err := setRequires([]byte(before), []string{"a >=1"})
 		if err != nil || string(got) != want {
@@ -93,8 +98,10 @@ func TestNext(t *testing.T) {
 // TestNetrc finds the name and password of a machine.
 func TestNetrc(t *testing.T) {
 	t.Parallel()
-	const text = "machine a.example login ann password one\nmachine b.example\n\tlogin bob\n\tpassword two\ndefault login x password y\n"
-	for machine, want := range map[string]string{"a.example": "ann one", "b.example": "bob two", "c.example": "x y"} {
+	const text = "machine a.example login ann password one\nmachine b.example\n\tlogin bob\n" +
+		"\tpassword two\ndefault login x password y\n"
+	for machine, want := range map[string]string{"a.example": "ann one", "b.example": "bob two",
+		"c.example": "x y"} {
 		name, password, ok := parseNetrc(text, machine)
 		if got := name + " " + password; got != want || !ok {
 			t.Errorf("%s: %s", machine, got)
@@ -108,8 +115,10 @@ func TestNetrc(t *testing.T) {
 // TestHide takes passwords out of what programs say.
 func TestHide(t *testing.T) {
 	t.Parallel()
-	const text = "Looking in indexes: https://ann:s3cret@h/simple, git+ssh://bob:x@h/y and http://h/z"
-	if got := hide(text); got != "Looking in indexes: https://h/simple, git+ssh://h/y and http://h/z" {
+	const text = "Looking in indexes: https://ann:s3cret@h/simple, git+ssh://bob:x@h/y and " +
+		"http://h/z"
+	if got := hide(text); got != "Looking in indexes: https://h/simple, git+ssh://h/y and "+
+		"http://h/z" {
 		t.Error(got)
 	}
 }

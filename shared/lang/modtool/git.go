@@ -165,7 +165,8 @@ func (t *Tool) cloneInto(
 		return err
 	}
 	if tag != "" {
-		if _, err := git(ctx, dir, "-c", "advice.detachedHead=false", "checkout", "-q", tag, "--"); err != nil {
+		if _, err := git(ctx, dir, "-c", "advice.detachedHead=false", "checkout", "-q", tag,
+			"--"); err != nil {
 			return err
 		}
 	}
@@ -214,7 +215,8 @@ func (t *Tool) move(
 	if tag == "" {
 		tag = "origin/HEAD"
 	}
-	if _, err := git(ctx, m.Dir, "-c", "advice.detachedHead=false", "checkout", "-q", tag, "--"); err != nil {
+	if _, err := git(ctx, m.Dir, "-c", "advice.detachedHead=false", "checkout", "-q", tag,
+		"--"); err != nil {
 		return false, err
 	}
 	after, err := git(ctx, m.Dir, "rev-parse", "HEAD")

@@ -108,7 +108,8 @@ func get(
 	res, err := client().Do(req)
 	if err != nil && ctx.Err() == nil {
 		return nil, "", false, fault.New(fault.Unavailable, doing, "%v", err).
-			WithHint("see that this machine reaches the index, or name another in pip of project.yml")
+			WithHint("see that this machine reaches the index, or name another in pip of " +
+				"project.yml")
 	}
 	if err != nil {
 		return nil, "", false, fault.Wrap(fault.Unavailable, doing, err)
@@ -119,7 +120,8 @@ func get(
 		return nil, "", false, nil
 	case res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden:
 		return nil, "", false, fault.New(fault.Denied, doing, "the index refuses: %s", res.Status).
-			WithHint("put a name and password for %s into the file .netrc of your home directory", u.Hostname())
+			WithHint("put a name and password for %s into the file .netrc of your home directory",
+				u.Hostname())
 	case res.StatusCode != http.StatusOK:
 		return nil, "", false, fault.New(
 			fault.Unavailable,
@@ -191,7 +193,8 @@ func (x *index) files(ctx context.Context, pkg string) ([]file, error) {
 	if out, ok := x.known[pkg]; ok {
 		return out, nil
 	}
-	const accept = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
+	const accept = "application/vnd.pypi.simple.v1+json, " +
+		"application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
 	var out []file
 	for _, base := range x.urls {
 		page := strings.TrimRight(base, "/") + "/" + pkg + "/"

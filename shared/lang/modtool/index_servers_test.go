@@ -110,7 +110,8 @@ func TestPrivateServer(t *testing.T) {
 	if err != nil || len(found) != 1 {
 		t.Fatal(found, err)
 	}
-	for _, name := range []string{"setup.cfg", "__init__.py"} { // as pip leaves it when it is killed
+	for _, name := range []string{"setup.cfg", "__init__.py"} {
+		// as pip leaves it when it is killed
 		if err := os.Remove(filepath.Join(found[0], name)); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +120,8 @@ func TestPrivateServer(t *testing.T) {
 	if err := os.Remove(pip); err != nil { // as it is when the environment is half made
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, ".env/.southbound-installing"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ".env/.southbound-installing"), nil,
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := tool.Install(context.Background(), modtool.InstallOptions{Update: true}); err != nil {
@@ -157,7 +159,8 @@ func withoutUV(t *testing.T) {
 			if e.Name() == "uv" {
 				continue
 			}
-			if err := os.Symlink(filepath.Join(dir, e.Name()), filepath.Join(dirs[i], e.Name())); err != nil {
+			if err := os.Symlink(filepath.Join(dir, e.Name()),
+				filepath.Join(dirs[i], e.Name())); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -185,7 +188,8 @@ func TestUnreadIndex(t *testing.T) {
 		{403, []string{"the index refuses", "403 Client Error"}},
 		{404, []string{"404 Client Error"}},
 	} {
-		text := fmt.Sprintf("name: p\npip: {index-url: 'http://ann:%s@%s/%d/simple'}\n", secret, host,
+		text := fmt.Sprintf("name: p\npip: {index-url: 'http://ann:%s@%s/%d/simple'}\n", secret,
+			host,
 			test.status)
 		if err := os.WriteFile(filepath.Join(dir, "project.yml"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -196,7 +200,8 @@ func TestUnreadIndex(t *testing.T) {
 			t.Fatalf("%d: it is installed", test.status)
 		}
 		all := everything(err)
-		for _, want := range append(test.want, fmt.Sprintf("%s/%d/simple/coded/", host, test.status)) {
+		for _, want := range append(test.want, fmt.Sprintf("%s/%d/simple/coded/", host,
+			test.status)) {
 			if !strings.Contains(all, want) {
 				t.Errorf("%d: it does not say %q: %s", test.status, want, all)
 			}
@@ -213,9 +218,11 @@ func TestLibrary(t *testing.T) {
 	var wheel bytes.Buffer
 	z := zip.NewWriter(&wheel)
 	for name, text := range map[string]string{
-		"inmanta/__init__.py":                    "",
-		"inmanta_core-20.1.dist-info/WHEEL":      "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-		"inmanta_core-20.1.dist-info/METADATA":   "Metadata-Version: 2.1\nName: inmanta-core\nVersion: 20.1\n",
+		"inmanta/__init__.py": "",
+		"inmanta_core-20.1.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n" +
+			"Tag: py3-none-any\n",
+		"inmanta_core-20.1.dist-info/METADATA": "Metadata-Version: 2.1\nName: inmanta-core\n" +
+			"Version: 20.1\n",
 		"inmanta_core-20.1.dist-info/RECORD":     "",
 		"inmanta_core-20.1.dist-info/top_levels": "inmanta\n",
 	} {
@@ -235,7 +242,8 @@ func TestLibrary(t *testing.T) {
 		t, "main.cf", "import page\n", "libs/page/model/_init.cf", "",
 		"libs/page/module.yml", "name: page\nversion: 1.0\nlicense: none\n",
 		"libs/page/plugins/__init__.py", "answer = 42\n",
-		"project.yml", "name: p\nmodulepath: libs\npip: {index-url: '"+serve(t, s, "ann:"+secret+"@")+"'}\n",
+		"project.yml", "name: p\nmodulepath: libs\npip: {index-url: '"+
+			serve(t, s, "ann:"+secret+"@")+"'}\n",
 	)
 	t.Setenv("VIRTUAL_ENV", "")
 	python := filepath.Join(dir, ".env", "bin", "python")
@@ -252,7 +260,8 @@ func TestLibrary(t *testing.T) {
 		if err := tool.Install(context.Background(), modtool.InstallOptions{}); err != nil {
 			t.Fatalf("%s: %s", env, everything(err))
 		}
-		if out, err := exec.CommandContext(t.Context(), python, "-c", "import inmanta").CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), python, "-c", "import inmanta").
+			CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s, after %s", env, err, out, said)
 		}
 	}
@@ -270,10 +279,12 @@ func TestPythonAfterAll(t *testing.T) {
 	t.Setenv("VIRTUAL_ENV", "")
 	tool, said := newTool(t, dir)
 	for _, noPython := range []bool{true, true, false} {
-		if err := tool.Install(t.Context(), modtool.InstallOptions{NoPython: noPython}); err != nil {
+		if err := tool.Install(t.Context(),
+			modtool.InstallOptions{NoPython: noPython}); err != nil {
 			t.Fatal(everything(err))
 		}
-		out, err := exec.CommandContext(t.Context(), filepath.Join(dir, ".env", "bin", "python"), "-c",
+		out, err := exec.CommandContext(t.Context(), filepath.Join(dir, ".env", "bin", "python"),
+			"-c",
 			"import inmanta_plugins.coded").CombinedOutput()
 		if (err != nil) != noPython {
 			t.Errorf("without Python: %v: %v: %s, after %s", noPython, err, out, said)

@@ -88,7 +88,8 @@ func (s *shelf) add(t *testing.T, name, version, code string, requires ...string
 			requires,
 			"\n    ",
 		)+"\n"+
-			map[bool]string{true: "[egg_info]\ntag_build = dev1\n"}[strings.HasSuffix(version, ".dev1")],
+			map[bool]string{true: "[egg_info]\ntag_build = dev1\n"}[strings.HasSuffix(version,
+				".dev1")],
 		"model/_init.cf",
 		"entity "+strings.ToUpper(name)+":\nend\n",
 		"inmanta_plugins/"+name+"/__init__.py",
@@ -202,7 +203,8 @@ func TestPrivateIndex(t *testing.T) {
 			t.Errorf("again: %v, asked for %v", err, s.asked[before:])
 		}
 		wanted := filepath.Join(dir, "requirements.txt") // what is there already, and not imported
-		if err := os.WriteFile(wanted, []byte("inmanta-module-net <2\ninmanta-module-app\n"), 0o600); err != nil {
+		if err := os.WriteFile(wanted, []byte("inmanta-module-net <2\ninmanta-module-app\n"),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := tool.Install(context.Background(), modtool.InstallOptions{}); err != nil ||
@@ -215,7 +217,8 @@ func TestPrivateIndex(t *testing.T) {
 		if err := tool.Install(context.Background(), modtool.InstallOptions{}); err != nil {
 			t.Fatal(everything(err))
 		}
-		if list, err := tool.List(); !strings.Contains(fmt.Sprint(list, err), "{net v2 false 1.5 ") {
+		if list, err := tool.List(); !strings.Contains(fmt.Sprint(list, err),
+			"{net v2 false 1.5 ") {
 			t.Errorf("another version is asked for: %v, %v", list, err)
 		}
 		if strings.Contains(said.String(), secret) {
@@ -250,7 +253,8 @@ func TestRenewed(t *testing.T) {
 			t.Fatal(err)
 		}
 		tool, _ := newTool(t, dir)
-		if err := tool.Install(t.Context(), modtool.InstallOptions{Update: step.update}); err != nil {
+		if err := tool.Install(t.Context(),
+			modtool.InstallOptions{Update: step.update}); err != nil {
 			t.Errorf("%s: %s", step.why, everything(err))
 		}
 		list, err := tool.List()
@@ -275,9 +279,11 @@ func TestIndexFaults(t *testing.T) {
 		kind     fault.Kind
 		want     string
 	}{
-		"a wrong password": {whole, "ann:x" + secret + "@", "[]", fault.Denied, "the index refuses: 401"},
-		"no password":      {whole, "", "[]", fault.Denied, "the index refuses: 401"},
-		"a wrong digest":   {damaged, "ann:" + secret + "@", "[]", fault.Damaged, "it is not what the index says"},
+		"a wrong password": {whole, "ann:x" + secret + "@", "[]", fault.Denied,
+			"the index refuses: 401"},
+		"no password": {whole, "", "[]", fault.Denied, "the index refuses: 401"},
+		"a wrong digest": {damaged, "ann:" + secret + "@", "[]", fault.Damaged,
+			"it is not what the index says"},
 		"a conflict": {
 			whole, "ann:" + secret + "@", "['net >9', 'net <1']", fault.Unknown,
 			"the project asks for net <1",

@@ -239,7 +239,8 @@ func (i *installer) unpacked(s *state, needs, constraints []metadata.Requirement
 			continue
 		}
 		found, err := s.finder.Find(r.Module)
-		if err != nil || found.Module == nil || found.Module.Generation != 2 || found.Module.Meta == nil {
+		if err != nil || found.Module == nil || found.Module.Generation != 2 ||
+			found.Module.Meta == nil {
 			return false
 		}
 		if !i.o.NoPython && found.Module.HasCode() {
@@ -273,7 +274,9 @@ func (i *installer) lacksLibrary(s *state, needs []metadata.Requirement) bool {
 		return false
 	}
 	asks := func(r metadata.Requirement) bool { return pep508.Canonical(r.Name) == library }
-	coded := func(m *module.Module) bool { return m.Generation == 1 && !i.BuiltIn(m.Name) && m.HasCode() }
+	coded := func(m *module.Module) bool {
+		return m.Generation == 1 && !i.BuiltIn(m.Name) && m.HasCode()
+	}
 	return !slices.ContainsFunc(needs, asks) && slices.ContainsFunc(s.modules, coded)
 }
 

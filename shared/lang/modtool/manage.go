@@ -38,8 +38,9 @@ func (t *Tool) List() ([]Listed, error) {
 	var out []Listed
 	for _, m := range s.modules {
 		l := Listed{
-			Name: m.Name, Type: "v1", Editable: m.Editable, Installed: m.Version().String(), Matches: true,
-			Path: m.Dir,
+			Name: m.Name, Type: "v1", Editable: m.Editable, Installed: m.Version().String(),
+			Matches: true,
+			Path:    m.Dir,
 		}
 		if m.Generation == 2 {
 			l.Type = "v2"
@@ -70,7 +71,8 @@ func (t *Tool) Verify() error {
 		return err
 	}
 	if len(s.missing) > 0 {
-		return fault.New(fault.Invalid, "verify the modules", "there is no module %s", strings.Join(s.missing, ", ")).
+		return fault.New(fault.Invalid, "verify the modules", "there is no module %s",
+			strings.Join(s.missing, ", ")).
 			WithHint("run `southbound project install`")
 	}
 	wrong, warnings := s.demands().Check(meta.StrictDeps)
@@ -163,7 +165,8 @@ func (t *Tool) frozen(name string) (*state, metadata.Freeze, string, []string, e
 	case m == nil:
 		err = fault.New(fault.NotFound, "freeze versions", "there is no module %s", name)
 	case m.Generation == 2:
-		err = fault.New(fault.Invalid, "freeze versions", "%s is a module V2: its versions are those of packages", m.Name).
+		err = fault.New(fault.Invalid, "freeze versions",
+			"%s is a module V2: its versions are those of packages", m.Name).
 			WithHint("use pip freeze")
 	case m.Meta == nil:
 		err = fault.New(fault.Invalid, "freeze versions", "%s has no %s", m.Name, metadata.FileV1)
@@ -216,7 +219,8 @@ func (t *Tool) Add(requirement string, override, v1 bool) (isProject bool, err e
 		func(a metadata.Requirement) bool { return a.Module == r.Module },
 	)
 	if there && !override {
-		return false, fault.New(fault.Conflict, "add the module", "%s is required already", r.Module).
+		return false, fault.New(fault.Conflict, "add the module", "%s is required already",
+			r.Module).
 			WithHint("--override changes the constraint")
 	}
 	if filepath.Base(file) == metadata.FileV2 {

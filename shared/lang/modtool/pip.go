@@ -66,7 +66,8 @@ func (i *installer) pip(
 		}
 	}
 	args := []string{
-		"install", "-r", filepath.Join(dir, "requirements.txt"), "-c", filepath.Join(dir, "constraints.txt"),
+		"install", "-r", filepath.Join(dir, "requirements.txt"), "-c",
+		filepath.Join(dir, "constraints.txt"),
 	}
 	if i.o.Update {
 		args = append(args, "--upgrade")
@@ -121,9 +122,10 @@ func (i *installer) runPip(ctx context.Context, env string, args []string) error
 	told, _ := io.ReadAll(log)
 	missed := unread(string(told))
 	if refused(out) || refused(err.Error()) || refused(missed) {
-		return fault.New(fault.Denied, "install packages of Python", "the index refuses: %v%s", err, missed).
-			WithHint("put a name and password for it into the file .netrc of your home directory, and " +
-				"see that they may read its packages")
+		return fault.New(fault.Denied, "install packages of Python", "the index refuses: %v%s", err,
+			missed).
+			WithHint("put a name and password for it into the file .netrc of your home " +
+				"directory, and see that they may read its packages")
 	}
 	if missed != "" {
 		return fault.New(fault.KindOf(err), "install packages of Python", "%v%s", err, missed)
@@ -151,7 +153,8 @@ func unread(log string) string {
 }
 
 // refusal is how pip and uv say that an index wants other credentials, or does not allow something.
-var refusal = pattern.Lazy(`(?i)\b(401|403) (client )?(error|unauthorized|forbidden)|\berror (401|403)\b`)
+var refusal = pattern.Lazy(
+	`(?i)\b(401|403) (client )?(error|unauthorized|forbidden)|\berror (401|403)\b`)
 
 func refused(text string) bool { return refusal().MatchString(text) }
 
@@ -163,7 +166,8 @@ func (i *installer) pipEnvironment() (variables []string, system bool) {
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
 		own := strings.HasPrefix(name, "PIP_") || strings.HasPrefix(name, "UV_")
-		if keep := name == "PIP_CACHE_DIR" || name == "PIP_CERT" || name == "UV_CACHE_DIR"; system ||
+		if keep := name == "PIP_CACHE_DIR" || name == "PIP_CERT" ||
+			name == "UV_CACHE_DIR"; system ||
 			!own ||
 			keep {
 			variables = append(variables, v)
@@ -230,8 +234,9 @@ func (t *Tool) makeEnvironment(ctx context.Context, env string) error {
 	base, version := t.basePython(ctx)
 	if base != "" && version < libraryPython {
 		t.Warn(diag.Problem{
-			Message: fmt.Sprintf("%s is Python 3.%d, for which pip takes an older inmanta-core", base, version),
-			Hint:    fmt.Sprintf("install Python 3.%d, and remove %s", libraryPython, module.EnvDir),
+			Message: fmt.Sprintf("%s is Python 3.%d, for which pip takes an older inmanta-core",
+				base, version),
+			Hint: fmt.Sprintf("install Python 3.%d, and remove %s", libraryPython, module.EnvDir),
 		})
 	}
 	if uv, err := exec.LookPath("uv"); err == nil {
@@ -243,8 +248,10 @@ func (t *Tool) makeEnvironment(ctx context.Context, env string) error {
 		return err
 	}
 	if base == "" {
-		return fault.New(fault.Unavailable, "make "+env, "there is no python3 and no uv on this machine").
-			WithHint("install Python, or run this with --no-python: models are installed, and no plugins")
+		return fault.New(fault.Unavailable, "make "+env,
+			"there is no python3 and no uv on this machine").
+			WithHint("install Python, or run this with --no-python: models are installed, and " +
+				"no plugins")
 	}
 	_, err := run(ctx, t.Dir, os.Environ(), base, "-m", "venv", env)
 	return err
@@ -269,7 +276,8 @@ func (t *Tool) basePython(ctx context.Context) (path string, version int) {
 		if err != nil {
 			continue
 		}
-		said, err := run(ctx, t.Dir, os.Environ(), found, "-c", "import sys; print(sys.version_info[1])")
+		said, err := run(ctx, t.Dir, os.Environ(), found, "-c",
+			"import sys; print(sys.version_info[1])")
 		n, wrong := strconv.Atoi(strings.TrimSpace(said))
 		if err != nil || wrong != nil { // such as a name that only leads to what is not installed
 			continue
@@ -293,7 +301,8 @@ func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) er
 		return err
 	}
 	if m.Generation == 1 {
-		return fault.New(fault.Invalid, "install the module", "%s is a module V1, which is not installed", m.Name).
+		return fault.New(fault.Invalid, "install the module",
+			"%s is a module V1, which is not installed", m.Name).
 			WithHint("put it, or a link to it, on the modulepath; or convert it with " +
 				"`southbound module v1tov2`")
 	}

@@ -18,12 +18,15 @@ func TestBasePython(t *testing.T) {
 	}{
 		{"there is none", nil, "", 0},
 		{"python3 will do", map[string]string{"python3": "13", "python3.14": "14"}, "python3", 13},
-		{"python3 is too old", map[string]string{"python3": "11", "python3.13": "13"}, "python3.13", 13},
+		{"python3 is too old", map[string]string{"python3": "11", "python3.13": "13"}, "python3.13",
+			13},
 		{
-			"the newest does not run", map[string]string{"python3": "11", "python3.14": "", "python3.13": "13"},
+			"the newest does not run", map[string]string{"python3": "11", "python3.14": "",
+				"python3.13": "13"},
 			"python3.13", 13,
 		},
-		{"there is no newer one", map[string]string{"python3": "11", "python3.12": "12"}, "python3", 11},
+		{"there is no newer one", map[string]string{"python3": "11", "python3.12": "12"}, "python3",
+			11},
 		{"there is no python3", map[string]string{"python3.14": "14"}, "python3.14", 14},
 	} {
 		dir := t.TempDir()
@@ -52,12 +55,16 @@ func TestBasePython(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
-		"WARNING: 401 Error, Credentials not correct for https://index.example/simple/net/":             true,
-		"Could not fetch URL https://index.example/: 403 Client Error: Forbidden for url: - skipping":   true,
-		"ERROR: HTTP error 403 while getting https://index.example/net-1.0-py3-none-any.whl":            true,
-		"hint: An index URL could not be queried due to a lack of valid credentials (401 Unauthorized)": true,
-		"ERROR: No matching distribution found for net==401":                                            false,
-		"ERROR: HTTP error 404 while getting https://index.example/403-1.0.tar.gz":                      false,
+		"WARNING: 401 Error, Credentials not correct for " +
+			"https://index.example/simple/net/": true,
+		"Could not fetch URL https://index.example/: 403 Client Error: Forbidden for url: - " +
+			"skipping": true,
+		"ERROR: HTTP error 403 while getting " +
+			"https://index.example/net-1.0-py3-none-any.whl": true,
+		"hint: An index URL could not be queried due to a lack of valid credentials (401 " +
+			"Unauthorized)": true,
+		"ERROR: No matching distribution found for net==401":                       false,
+		"ERROR: HTTP error 404 while getting https://index.example/403-1.0.tar.gz": false,
 	} {
 		if refused(text) != want {
 			t.Errorf("%s: %v", text, !want)

@@ -72,7 +72,8 @@ func (t *Tool) Release(ctx context.Context, o ReleaseOptions) error {
 		released,
 		func(v pep440.Version) bool { return v.Compare(version) == 0 },
 	) {
-		return fault.New(fault.Conflict, "release the module", "there is a tag %s already", version).
+		return fault.New(fault.Conflict, "release the module", "there is a tag %s already",
+			version).
 			WithHint("--patch, --minor or --major raise the version")
 	}
 	message := firstOf(o.Message, o.Changelog, "Release version "+version.String())
@@ -80,7 +81,8 @@ func (t *Tool) Release(ctx context.Context, o ReleaseOptions) error {
 		return err
 	}
 	about := firstOf(sectionOf(m.Dir, version), "Release version "+version.String())
-	if _, err := git(ctx, m.Dir, "tag", "-a", "--cleanup=verbatim", "-m", about, "--", version.String()); err != nil {
+	if _, err := git(ctx, m.Dir, "tag", "-a", "--cleanup=verbatim", "-m", about, "--",
+		version.String()); err != nil {
 		return err
 	}
 	t.Say("%s %s is released: tag %s", m.Name, version, version)
@@ -127,7 +129,8 @@ func (t *Tool) toRelease(ctx context.Context, all bool) (*module.Module, []pep44
 		)
 	}
 	if _, err := git(ctx, m.Dir, "rev-parse", "--is-inside-work-tree"); err != nil {
-		return nil, nil, fault.New(fault.Invalid, "release the module", "%s is not a git repository", m.Dir).
+		return nil, nil, fault.New(fault.Invalid, "release the module",
+			"%s is not a git repository", m.Dir).
 			WithHint("run git init there, and commit the module")
 	}
 	left, err := git(ctx, m.Dir, "status", "--porcelain", "--untracked-files=no", "--", ".")
@@ -138,7 +141,8 @@ func (t *Tool) toRelease(ctx context.Context, all bool) (*module.Module, []pep44
 	for _, line := range strings.Split(left, "\n") {
 		staged := len(line) > 3 && line[0] != ' '
 		if len(line) > 3 && !all && !staged && !own[filepath.Base(line[3:])] {
-			return nil, nil, fault.New(fault.Conflict, "release the module", "%s is changed and not committed", line[3:]).
+			return nil, nil, fault.New(fault.Conflict, "release the module",
+				"%s is changed and not committed", line[3:]).
 				WithHint("commit it first, or use --all to commit all that is changed")
 		}
 	}
@@ -245,7 +249,8 @@ func (t *Tool) commitVersion(
 		if dated {
 			day = o.Now.UTC().Format(time.DateOnly)
 		}
-		if err := replace(log, changelog(text, m.Version(), version, o.Changelog, day)); err != nil {
+		if err := replace(log, changelog(text, m.Version(), version, o.Changelog,
+			day)); err != nil {
 			return err
 		}
 		files = append(files, "CHANGELOG.md")
@@ -258,7 +263,8 @@ func (t *Tool) commitVersion(
 	if o.All {
 		commit = append(commit, "-a")
 	}
-	if left, err := git(ctx, m.Dir, "status", "--porcelain", "--untracked-files=no", "--", "."); err != nil ||
+	if left, err := git(ctx, m.Dir, "status", "--porcelain", "--untracked-files=no", "--",
+		"."); err != nil ||
 		left == "" {
 		return err // nothing to commit
 	}
@@ -305,13 +311,15 @@ func changelog(text []byte, before, version pep440.Version, line, day string) []
 			if at < 0 {
 				at = len(strings.TrimRight(log, "\n"))
 			}
-			log = strings.TrimRight(log[:at], "\n") + "\n\n" + fresh + "\n\n" + strings.TrimLeft(log[at:], "\n")
+			log = strings.TrimRight(log[:at], "\n") + "\n\n" + fresh + "\n\n" +
+				strings.TrimLeft(log[at:], "\n")
 		}
 	}
 	if line != "" {
 		at := header.FindStringIndex(log)
 		rest := strings.TrimLeft(log[at[1]:], "\n")
-		log = log[:at[1]] + "\n\n- " + line + "\n" + map[bool]string{true: "", false: "\n"}[strings.HasPrefix(rest, "-")] + rest
+		log = log[:at[1]] + "\n\n- " + line + "\n" +
+			map[bool]string{true: "", false: "\n"}[strings.HasPrefix(rest, "-")] + rest
 	}
 	if day != "" {
 		log = header.ReplaceAllLiteralString(log, fmt.Sprintf("## v%s - %s", version.Base(), day))

@@ -47,7 +47,8 @@ type state struct {
 func (t *Tool) open() (*metadata.Project, error) {
 	if _, err := os.Stat(filepath.Join(t.Dir, metadata.ProjectFile)); err != nil {
 		if _, err := os.Stat(filepath.Join(t.Dir, project.MainFile)); err != nil {
-			return nil, fault.New(fault.Invalid, "open the project", "%s has neither %s nor %s", t.Dir,
+			return nil, fault.New(fault.Invalid, "open the project", "%s has neither %s nor %s",
+				t.Dir,
 				metadata.ProjectFile, project.MainFile).
 				WithHint(
 					"go into the folder of a project, or make one with `southbound project init`")

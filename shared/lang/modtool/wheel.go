@@ -113,7 +113,8 @@ func (f file) fetch(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	if !found {
-		return nil, fault.New(fault.NotFound, "fetch "+f.name, "the index names it and does not have it")
+		return nil, fault.New(fault.NotFound, "fetch "+f.name,
+			"the index names it and does not have it")
 	}
 	sum := sha256.Sum256(body)
 	if got := hex.EncodeToString(sum[:]); f.sha256 != "" && !strings.EqualFold(got, f.sha256) {
@@ -157,7 +158,8 @@ func openWheel(f file, name string, body []byte) (*wheel, error) {
 	for _, entry := range z.File {
 		size += entry.UncompressedSize64
 		switch {
-		case !filepath.IsLocal(entry.Name) || strings.Contains(entry.Name, `\`) || entry.Mode()&os.ModeType&^os.ModeDir != 0:
+		case !filepath.IsLocal(entry.Name) || strings.Contains(entry.Name, `\`) ||
+			entry.Mode()&os.ModeType&^os.ModeDir != 0:
 			return nil, bad("it has a file that leads out of it: " + entry.Name)
 		case size > maxUnpacked || len(z.File) > maxFiles:
 			return nil, bad("it is too large")

@@ -123,7 +123,8 @@ func (d *Demands) hint(m *Module, a Asked) string {
 		}
 	}
 	if m.Editable && m.Generation == 2 {
-		return "it is installed in editable form from " + m.Dir + "; check out another version there"
+		return "it is installed in editable form from " + m.Dir +
+			"; check out another version there"
 	}
 	return "run `southbound project update`"
 }

@@ -21,7 +21,8 @@ func tree(t *testing.T, files ...string) string {
 		if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(strings.ReplaceAll(files[i+1], "$DIR", dir)), 0o600); err != nil {
+		if err := os.WriteFile(name, []byte(strings.ReplaceAll(files[i+1], "$DIR", dir)),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,7 +48,8 @@ func find(t *testing.T, dir, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := module.NewFinder([]string{filepath.Join(dir, "libs"), filepath.Join(dir, "more")}, env).
+	found, err := module.NewFinder([]string{filepath.Join(dir, "libs"), filepath.Join(dir, "more")},
+		env).
 		Find(name)
 	if err != nil {
 		t.Fatal(err)
@@ -69,12 +71,14 @@ func TestFind(t *testing.T) {
 		files []string
 		want  string
 	}{
-		"nowhere":  {nil, "nothing"},
-		"V1":       {[]string{"libs/net/module.yml", v1("net", "1.0", ""), "libs/net/model/_init.cf", ""}, "V1 1.0 editable=true libs/net"},
+		"nowhere": {nil, "nothing"},
+		"V1": {[]string{"libs/net/module.yml", v1("net", "1.0", ""),
+			"libs/net/model/_init.cf", ""}, "V1 1.0 editable=true libs/net"},
 		"bare":     {[]string{"more/net/model/_init.cf", ""}, "V1  editable=true more/net"},
 		"no model": {[]string{"libs/net/module.yml", v1("net", "1.0", "")}, "nothing"},
 		"deprecated": {
-			[]string{"libs/net/module.yml", v1("net", "1.0", "deprecated: true"), "libs/net/model/_init.cf", ""},
+			[]string{"libs/net/module.yml", v1("net", "1.0", "deprecated: true"),
+				"libs/net/model/_init.cf", ""},
 			"V1 1.0 editable=true libs/net\nthe module net is deprecated",
 		},
 		"another name": {
@@ -83,42 +87,54 @@ func TestFind(t *testing.T) {
 		},
 		"twice on the path": {
 			[]string{"libs/net/model/_init.cf", "", "more/net/model/_init.cf", ""},
-			"V1  editable=true libs/net\nthe module net is in libs/net, which is used, and in more/net",
+			"V1  editable=true libs/net\nthe module net is in libs/net, which is used, and in " +
+				"more/net",
 		},
 		"V2": {
-			[]string{site + "inmanta_plugins/net/setup.cfg", v2("net", "2.0", ""), site + "inmanta_plugins/net/__init__.py", ""},
+			[]string{site + "inmanta_plugins/net/setup.cfg", v2("net", "2.0", ""),
+				site + "inmanta_plugins/net/__init__.py", ""},
 			"V2 2.0 editable=false " + site + "inmanta_plugins/net",
 		},
 		"V2 unpacked without Python": {
-			[]string{".env/lib/southbound/site-packages/inmanta_plugins/net/setup.cfg", v2("net", "2.0", "")},
+			[]string{".env/lib/southbound/site-packages/inmanta_plugins/net/setup.cfg",
+				v2("net", "2.0", "")},
 			"V2 2.0 editable=false .env/lib/southbound/site-packages/inmanta_plugins/net",
 		},
 		"both": {
 			[]string{
-				site + "inmanta_plugins/net/setup.cfg", v2("net", "2.0", ""), "libs/net/model/_init.cf", "",
+				site + "inmanta_plugins/net/setup.cfg", v2("net", "2.0", ""),
+				"libs/net/model/_init.cf", "",
 			},
-			"V2 2.0 editable=false " + site + "inmanta_plugins/net\nthe module net is installed as a package (V2), " +
-				"which is used; the one on the modulepath is not",
+			"V2 2.0 editable=false " + site +
+				"inmanta_plugins/net\nthe module net is installed as a package (V2), which is " +
+				"used; the one on the modulepath is not",
 		},
 		"editable, by a path": {
 			[]string{
-				site + "__editable__.net.pth", "$DIR/src/net\n", "src/net/setup.cfg", v2("net", "3.0", "[egg_info]\ntag_build=dev0"),
+				site + "__editable__.net.pth", "$DIR/src/net\n", "src/net/setup.cfg",
+				v2("net", "3.0", "[egg_info]\ntag_build=dev0"),
 				"src/net/inmanta_plugins/net/__init__.py", "", "src/net/model/_init.cf", "",
 			},
 			"V2 3.0.dev0 editable=true src/net",
 		},
 		"editable, by a finder": {
 			[]string{
-				site + "__editable___net_finder.py", "MAPPING: dict[str, str] = {'inmanta_plugins.net': '$DIR/src/net/inmanta_plugins/net'}\n" +
+				site + "__editable___net_finder.py",
+				"MAPPING: dict[str, str] = {'inmanta_plugins.net': " +
+					"'$DIR/src/net/inmanta_plugins/net'}\n" +
 					"NAMESPACES: dict[str, list[str]] = {'other': ['x']}\n",
-				"src/net/setup.cfg", v2("net", "3.0", ""), "src/net/inmanta_plugins/net/__init__.py", "",
+				"src/net/setup.cfg", v2("net", "3.0", ""),
+				"src/net/inmanta_plugins/net/__init__.py", "",
 			},
 			"V2 3.0 editable=true src/net",
 		},
 		"editable, by a namespace": {
 			[]string{
-				site + "__editable___net_finder.py", "MAPPING = {}\nNAMESPACES: dict[str, list[str]] = {'inmanta_plugins': ['$DIR/src/net/inmanta_plugins']}\n",
-				"src/net/setup.cfg", v2("net", "3.0", ""), "src/net/inmanta_plugins/net/__init__.py", "",
+				site + "__editable___net_finder.py",
+				"MAPPING = {}\nNAMESPACES: dict[str, list[str]] = {'inmanta_plugins': " +
+					"['$DIR/src/net/inmanta_plugins']}\n",
+				"src/net/setup.cfg", v2("net", "3.0", ""),
+				"src/net/inmanta_plugins/net/__init__.py", "",
 			},
 			"V2 3.0 editable=true src/net",
 		},

@@ -210,7 +210,8 @@ func ask(r *rand.Rand) question {
 		), "python_full_version": pick(r, "3.12.1", "3.13.0rc1"),
 		"os_name": "posix", "sys_platform": pick(r, "linux", "win32"), "platform_machine": "x86_64",
 		"platform_system": "Linux", "platform_release": pick(r, "6.1.0-13-amd64", "5.4"),
-		"platform_version": "#1", "implementation_name": "cpython", "implementation_version": "3.12.1",
+		"platform_version": "#1", "implementation_name": "cpython",
+		"implementation_version":         "3.12.1",
 		"platform_python_implementation": "CPython", "extra": pick(r, "", "Feature_X", "test"),
 	}}
 }

@@ -49,7 +49,8 @@ implement Thing using std::none
 func endless() map[string]string {
 	const digits = "digits = std::sequence(10)\n"
 	return map[string]string{
-		"lists of plugins": "a = [1 for x in std::sequence(1000000) for y in std::sequence(1000000)]",
+		"lists of plugins": "a = [1 for x in std::sequence(1000000) for y in " +
+			"std::sequence(1000000)]",
 		"long for": "for x in std::sequence(1000000):\n for y in std::sequence(1000000):\n" +
 			"  z = x + y\n end\nend",
 		"deep for": loops(9, "y = x1 + x2"),
@@ -158,7 +159,8 @@ func TestBoundsWithin(t *testing.T) {
 func bounded(t *testing.T, text string) string {
 	t.Helper()
 	dir := t.TempDir()
-	const loop = "{% for a in range(1000000) %}{% for b in range(1000000) %}{% endfor %}{% endfor %}"
+	const loop = "{% for a in range(1000000) %}{% for b in range(1000000) %}{% endfor %}{% " +
+		"endfor %}"
 	const list = "{% set n = namespace(l=[]) %}{% for a in range(1000) %}" +
 		"{% set n.l = n.l + ['a' * 60000000] %}{% endfor %}"
 	for name, text := range map[string]string{

@@ -33,7 +33,8 @@ var (
 	oracle = flag.String(
 		"oracle",
 		"",
-		"command of the reference compiler: reads cases and writes results, a JSON object a line. Without it nothing new is tried",
+		"command of the reference compiler: reads cases and writes results, a JSON object a "+
+			"line. Without it nothing new is tried",
 	)
 	models = flag.Int("models", 500, "how many models to make")
 	seed   = flag.Uint64("seed", 1, "of the models")
@@ -383,7 +384,8 @@ func impersonal(text string) string {
 
 // documented reports whether docs/language/differences.md names a difference.
 func documented(want outcome, g got) bool {
-	if g.Outcome == "error" && strings.HasPrefix(want.Message, "Syntax error: Unexpected end of file") {
+	if g.Outcome == "error" &&
+		strings.HasPrefix(want.Message, "Syntax error: Unexpected end of file") {
 		return true // the line behind the end
 	}
 	return slices.ContainsFunc(g.problems, func(p diag.Problem) bool {

@@ -183,7 +183,8 @@ func (g *modular) types() {
 		if !g.fresh(s, name) {
 			continue
 		}
-		d := &symbol{in: s, name: name, typ: map[string]string{"small": "int", "word": "string"}[name]}
+		d := &symbol{in: s, name: name, typ: map[string]string{"small": "int",
+			"word": "string"}[name]}
 		base := d.typ
 		if o := g.sameType(s, d.typ); o != nil && g.chance(3) {
 			base = g.spell(s, o)

@@ -29,7 +29,8 @@ func (l *loader) settings() error {
 	}
 	for _, r := range l.project.Meta.Policy {
 		l.project.Rules = append(l.project.Rules, eval.Rule{
-			FirstEntity: r.FirstEntity, First: r.First, ThenEntity: r.ThenEntity, Then: r.Then, At: r.At,
+			FirstEntity: r.FirstEntity, First: r.First, ThenEntity: r.ThenEntity, Then: r.Then,
+			At: r.At,
 		})
 	}
 	packages, err := module.OpenEnvironment(env)

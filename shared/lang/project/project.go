@@ -146,7 +146,9 @@ func (l *loader) read(path string) (*syntax.File, error) {
 
 func (l *loader) parse(path, text string) *syntax.File {
 	f, problems := l.options.parse(path, text)
-	at := func(p syntax.Pos) diag.Pos { return diag.Pos{File: path, Line: int(p.Line), Column: int(p.Column)} }
+	at := func(p syntax.Pos) diag.Pos {
+		return diag.Pos{File: path, Line: int(p.Line), Column: int(p.Column)}
+	}
 	for _, p := range problems {
 		q := diag.Problem{Pos: at(p.Pos), Code: p.Code, Message: p.Message, Hint: p.Hint}
 		for _, r := range p.Related {

@@ -38,7 +38,8 @@ func TestDataclassesAsPythonReadsThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	python := exec.CommandContext(t.Context(), filepath.Join(env, "bin", "python"), "testdata/dataclasses.py")
+	python := exec.CommandContext(t.Context(), filepath.Join(env, "bin", "python"),
+		"testdata/dataclasses.py")
 	python.Stdin = strings.NewReader(strings.Join(paths, "\n"))
 	said, err := python.Output()
 	if err != nil {

@@ -44,36 +44,61 @@ func shown(p pysource.Plugin) string {
 func TestDeclared(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"plain": {"from inmanta.plugins import plugin\n@plugin\ndef f(a: \"int\") -> \"string\":\n  return ''\n",
+		"plain": {
+			"from inmanta.plugins import plugin\n@plugin\ndef f(a: \"int\") -> \"string\":\n" +
+				"  return ''\n",
 			"f(a:int) string"},
 		"with brackets and a name": {"@plugin(\"g\")\ndef f():\n  pass", "g()"},
-		"a name by its name":       {"@plugin(name='g', allow_unknown=True)\ndef f():\n  pass", "g()"},
-		"by the package":           {"import inmanta.plugins\n@inmanta.plugins.plugin\ndef f(): pass", "f()"},
-		"by a part of it":          {"from inmanta import plugins\n@plugins.plugin()\ndef f(): pass", "f()"},
-		"by another name": {"from inmanta.plugins import (\n  Context,  # here\n  plugin as p,\n)\n@p\ndef f(): pass",
+		"a name by its name": {"@plugin(name='g', allow_unknown=True)\ndef f():\n  pass",
+			"g()"},
+		"by the package": {"import inmanta.plugins\n@inmanta.plugins.plugin\ndef f(): pass",
 			"f()"},
-		"something else":       {"@other.plugin\ndef f(): pass\n@pluginx\ndef g(): pass\ndef h(): pass", ""},
-		"over another":         {"@plugin\n\n# a word\n@cache(x=[1, 2])\ndef f(): pass", "f()"},
-		"that ends":            {"@plugin\nx = 1\ndef f(): pass", ""},
-		"async":                {"@plugin\nasync def f(): pass", "f()"},
-		"defaults":             {"@plugin\ndef f(a: int = -1, b: str='x', c: float=1.5, d=None, e: list=[], g=h(1, 2)): pass", "f(a:int=-1 b:string=\"x\" c:float=1.5 d:any=None e:list=[] g:any=)"},
-		"by name, all others":  {"@plugin\ndef f(a: int, *, b: bool): pass", "f(a:int .b:bool)"},
-		"by place":             {"@plugin\ndef f(a: int, /, b: int): pass", "f(a:int b:int)"},
-		"rests":                {"@plugin\ndef f(*a: int, **b: 'string[]'): pass", "f(*a:int **b:string[])"},
-		"the context":          {"@plugin\ndef f(c: Context, d: plugins.Context, a: int): pass", "f(a:int)"},
-		"lines":                {"@plugin(\n)\ndef f(\n  a: int,  # one ) comment\n  b: \"string\" = \"a, b)\",\n) -> (\n  int\n): pass", "f(a:int b:string=\"a, b)\") int"},
-		"a backslash":          {"@plugin\ndef f(a: int, \\\n  b: int) -> \\\n  int: pass", "f(a:int b:int) int"},
-		"in Windows":           {"@plugin\r\ndef f(a: int, \\\r\n  b: int):\r\n  pass\r\n", "f(a:int b:int)"},
-		"types":                {"@plugin\ndef f(a: Optional[str], b: int | None, c: typing.Union[int, str, None], d: list[str], e: Sequence[Mapping[str, int]], g: dict[str, object], h: X, i: Annotated[Any, ModelType[\"std::Host\"]], j: list[int | str], k: 'expression'): pass", "f(a:string? b:int? c:int | string | null d:string[] e:dict[] g:dict h:any i:std::Host j:list k:any)"},
-		"a docstring":          {"@plugin\ndef f():\n    \"\"\"Says.\n\n    More:\n      in\n    \"\"\"\n", "f() \"Says.\\n\\nMore:\\n  in\""},
-		"no docstring":         {"@plugin\ndef f():\n    x = \"a\"\n", "f()"},
-		"deprecated":           {"@deprecated(replaced_by=\"g\")\n@plugin\ndef f(): pass\n@plugin\n@deprecated\ndef h(): pass", "f() deprecated g\nh() deprecated "},
-		"in a condition":       {"if True:\n    @plugin\n    def f(): pass\n", "f()"},
-		"in a text":            {"x = '''\n@plugin\ndef f(): pass\n'''\n# @plugin\ny = \"it's\"\n@plugin\ndef g(): pass", "g()"},
-		"a text in a text":     {"x = r'\\'\ny = 'a\\'b'\nz = f\"{a['b']}\"\n@plugin\ndef g(): pass", "g()"},
-		"a bracket unclosed":   {"@plugin\ndef f(a: int", "f(a:int)"},
-		"a text unclosed":      {"x = \"abc\n@plugin\ndef g(): pass\ny = '''", "g()"},
-		"more than there is":   {"@plugin\ndef f)): pass\n@plugin\ndef\n@\n@plugin\ndef g(): pass", "f()\ng()"},
+		"by a part of it": {"from inmanta import plugins\n@plugins.plugin()\ndef f(): pass", "f()"},
+		"by another name": {"from inmanta.plugins import (\n  Context,  # here\n  plugin as p,\n" +
+			")\n@p\ndef f(): pass",
+			"f()"},
+		"something else": {"@other.plugin\ndef f(): pass\n@pluginx\ndef g(): pass\n" +
+			"def h(): pass", ""},
+		"over another": {"@plugin\n\n# a word\n@cache(x=[1, 2])\ndef f(): pass", "f()"},
+		"that ends":    {"@plugin\nx = 1\ndef f(): pass", ""},
+		"async":        {"@plugin\nasync def f(): pass", "f()"},
+		"defaults": {"@plugin\ndef f(a: int = -1, b: str='x', c: float=1.5, d=None, " +
+			"e: list=[], g=h(1, 2)): pass",
+			"f(a:int=-1 b:string=\"x\" c:float=1.5 d:any=None e:list=[] g:any=)"},
+		"by name, all others": {"@plugin\ndef f(a: int, *, b: bool): pass", "f(a:int .b:bool)"},
+		"by place":            {"@plugin\ndef f(a: int, /, b: int): pass", "f(a:int b:int)"},
+		"rests": {"@plugin\ndef f(*a: int, **b: 'string[]'): pass",
+			"f(*a:int **b:string[])"},
+		"the context": {"@plugin\ndef f(c: Context, d: plugins.Context, a: int): pass",
+			"f(a:int)"},
+		"lines": {
+			"@plugin(\n)\ndef f(\n  a: int,  # one ) comment\n  b: \"string\" = \"a, b)\",\n" +
+				") -> (\n  int\n): pass", "f(a:int b:string=\"a, b)\") int"},
+		"a backslash": {"@plugin\ndef f(a: int, \\\n  b: int) -> \\\n  int: pass",
+			"f(a:int b:int) int"},
+		"in Windows": {"@plugin\r\ndef f(a: int, \\\r\n  b: int):\r\n  pass\r\n",
+			"f(a:int b:int)"},
+		"types": {
+			"@plugin\ndef f(a: Optional[str], b: int | None, c: typing.Union[int, str, None], d: " +
+				"list[str], e: Sequence[Mapping[str, int]], g: dict[str, object], h: X, i: " +
+				"Annotated[Any, ModelType[\"std::Host\"]], j: list[int | str], k: " +
+				"'expression'): pass",
+			"f(a:string? b:int? c:int | string | null d:string[] e:dict[] g:dict h:any " +
+				"i:std::Host j:list k:any)"},
+		"a docstring": {"@plugin\ndef f():\n    \"\"\"Says.\n\n    More:\n      in\n" +
+			"    \"\"\"\n", "f() \"Says.\\n\\nMore:\\n  in\""},
+		"no docstring": {"@plugin\ndef f():\n    x = \"a\"\n", "f()"},
+		"deprecated": {"@deprecated(replaced_by=\"g\")\n@plugin\ndef f(): pass\n" +
+			"@plugin\n@deprecated\ndef h(): pass", "f() deprecated g\nh() deprecated "},
+		"in a condition": {"if True:\n    @plugin\n    def f(): pass\n", "f()"},
+		"in a text": {"x = '''\n@plugin\ndef f(): pass\n'''\n# @plugin\ny = \"it's\"\n" +
+			"@plugin\ndef g(): pass", "g()"},
+		"a text in a text": {"x = r'\\'\ny = 'a\\'b'\nz = f\"{a['b']}\"\n@plugin\n" +
+			"def g(): pass", "g()"},
+		"a bracket unclosed": {"@plugin\ndef f(a: int", "f(a:int)"},
+		"a text unclosed":    {"x = \"abc\n@plugin\ndef g(): pass\ny = '''", "g()"},
+		"more than there is": {"@plugin\ndef f)): pass\n@plugin\ndef\n@\n@plugin\ndef g(): pass",
+			"f()\ng()"},
 		"letters of the world": {"@plugin\ndef größe(ä: int) -> int: pass", "größe(ä:int) int"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -120,7 +120,8 @@ func (s *scanner) quoted(from, open int) {
 	}
 	var out strings.Builder
 	i := open + len(end)
-	for i < len(s.text) && !strings.HasPrefix(s.text[i:], end) && (len(end) > 1 || s.text[i] != '\n') {
+	for i < len(s.text) && !strings.HasPrefix(s.text[i:], end) &&
+		(len(end) > 1 || s.text[i] != '\n') {
 		if s.text[i] == '\\' && i+1 < len(s.text) {
 			out.WriteString(unescaped(s.text[i:i+2], raw))
 			i += 2

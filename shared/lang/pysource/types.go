@@ -79,7 +79,8 @@ func (m typeNames) generic(name string, args [][]token) string {
 		return m.union(args)
 	case "Annotated":
 		for _, a := range slices.Backward(args) {
-			if i := slices.IndexFunc(a, func(t token) bool { return t.text == "ModelType" }); i >= 0 {
+			if i := slices.IndexFunc(a,
+				func(t token) bool { return t.text == "ModelType" }); i >= 0 {
 				return m.of(inside(a[i+1:]))
 			}
 		}

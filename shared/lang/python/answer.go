@@ -29,7 +29,8 @@ func (h *Host) tag(tag string, v types.Value) (types.Value, error) {
 	case "r":
 		if r := items(v); len(r) == 3 {
 			n, _ := r[0].(int64)
-			return &reference{host: h, index: n, class: text(r[1]), of: types.Builtin(text(r[2]))}, nil
+			return &reference{host: h, index: n, class: text(r[1]), of: types.Builtin(text(r[2]))},
+				nil
 		}
 	}
 	return nil, errFrame

@@ -17,8 +17,8 @@ const maxPatience = 255
 
 // eager reads a pipe, and looks for a while whether something has come before it sleeps. Two
 // processes that answer each other within microseconds would wake each other for each answer, each
-// on a processor that has just gone to sleep: on an idle machine that takes several times as long as
-// what they do. Where looking is in vain, since answers take longer or processors are wanted by
+// on a processor that has just gone to sleep: on an idle machine that takes several times as long
+// as what they do. Where looking is in vain, since answers take longer or processors are wanted by
 // others, it is given up for more and more reads.
 type eager struct {
 	conn     syscall.RawConn

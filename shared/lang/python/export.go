@@ -41,9 +41,10 @@ type exporting struct {
 	types map[string]*types.Entity
 	out   *Export
 
-	alike map[*types.Entity][]*eval.Instance // instances by their exact types; nil: not asked for yet
-	place map[*eval.Instance]int             // where they are among these
-	told  map[*eval.Instance]bool            // of which all was told
+	// instances by their exact types; nil: not asked for yet
+	alike map[*types.Entity][]*eval.Instance
+	place map[*eval.Instance]int  // where they are among these
+	told  map[*eval.Instance]bool // of which all was told
 }
 
 // Export makes resources of what a model has come to, with the classes of its modules. What is

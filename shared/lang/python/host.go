@@ -80,7 +80,8 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 		o.Call = defaultCall
 	}
 	h := &Host{
-		o: o, ctx: ctx, mark: rand.Text(), exited: make(chan struct{}), objects: map[int64]types.Object{},
+		o: o, ctx: ctx, mark: rand.Text(), exited: make(chan struct{}),
+		objects: map[int64]types.Object{},
 	}
 	boot, err := program.ReadFile("host/boot.py")
 	if err != nil {
@@ -103,7 +104,8 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 		if also := os.Getenv("PYTHONPATH"); also != "" {
 			path = append(slices.Clone(path), also)
 		}
-		h.cmd.Env = append(h.cmd.Env, "PYTHONPATH="+strings.Join(path, string(os.PathListSeparator)))
+		h.cmd.Env = append(h.cmd.Env,
+			"PYTHONPATH="+strings.Join(path, string(os.PathListSeparator)))
 	}
 	h.cmd.ExtraFiles = theirs
 	h.cmd.Stdout, h.cmd.Stderr = &h.said, &h.said
@@ -310,8 +312,10 @@ func (h *Host) gone(what string, err error) error {
 	}
 	state := h.cmd.ProcessState
 	if state != nil && !h.spoken && what == loading {
-		return &Ended{What: fmt.Sprintf("%s is not a Python that can be used (%s); make the virtual "+
-			"environment anew, such as with `southbound project install`", h.o.Python, state), Said: said}
+		return &Ended{
+			What: fmt.Sprintf("%s is not a Python that can be used (%s); make the virtual "+
+				"environment anew, such as with `southbound project install`", h.o.Python, state),
+			Said: said}
 	}
 	if state != nil {
 		return &Ended{What: what + " has ended the Python process: " + state.String(), Said: said}
@@ -378,8 +382,10 @@ func (t *tail) last() string {
 // inLibrary reports whether a line, where Python says on demand or in a crash where it is, is a
 // place in this host or in the library, or tells what else it has loaded.
 func inLibrary(line string) bool {
-	return strings.HasPrefix(line, "Extension modules: ") || strings.HasPrefix(line, `  File "`) && (strings.Contains(line, "<southbound>/") ||
-		strings.Contains(line, `"<string>"`) || strings.Contains(line, "/site-packages/inmanta/"))
+	return strings.HasPrefix(line, "Extension modules: ") ||
+		strings.HasPrefix(line, `  File "`) && (strings.Contains(line, "<southbound>/") ||
+			strings.Contains(line, `"<string>"`) ||
+			strings.Contains(line, "/site-packages/inmanta/"))
 }
 
 var _ io.Writer = (*tail)(nil)

@@ -80,7 +80,8 @@ func TestSignatures(t *testing.T) {
 		if p.At == nil || p.At.File != "shop/plugins/__init__.py" || p.At.Line < 1 {
 			t.Errorf("%s is at %v", p.Name, p.At)
 		}
-		if p.Deprecated != (p.Name == "shop::where") || p.AllowUnknown != (p.Name == "shop::known") {
+		if p.Deprecated != (p.Name == "shop::where") ||
+			p.AllowUnknown != (p.Name == "shop::known") {
 			t.Errorf("%+v", p)
 		}
 	}
@@ -137,7 +138,8 @@ func TestFaults(t *testing.T) {
 			own.Places[0].Pos.File != "shop/plugins/__init__.py" {
 			t.Errorf("%s: it does not say where that is: %+v", test.plugin, own)
 		}
-		if v, err := call(t, code, "shop::add", int64(40)); err != nil || v != types.Value(int64(42)) {
+		if v, err := call(t, code, "shop::add", int64(40)); err != nil ||
+			v != types.Value(int64(42)) {
 			t.Fatalf("after %s: %v, %v", test.plugin, v, err)
 		}
 	}
@@ -279,7 +281,8 @@ func TestMemoryOfAll(t *testing.T) {
 	}
 	_, err = call(t, code, "shop::brood", int64(64<<20))
 	var own *eval.PluginError
-	if !errors.As(err, &own) || !strings.Contains(own.Message, "the 4 processes that it started held") ||
+	if !errors.As(err, &own) ||
+		!strings.Contains(own.Message, "the 4 processes that it started held") ||
 		!strings.Contains(own.Hint, "in brood") {
 		t.Errorf("%+v", err)
 	}
@@ -291,8 +294,9 @@ func TestImports(t *testing.T) {
 	modules := []struct{ name, text, want string }{
 		{"a_syntax", "x = 1\ndef f(:\n", "a_syntax/plugins/__init__.py:2: the Python code of the " +
 			"module a_syntax cannot be used: SyntaxError: invalid syntax: def f(:"},
-		{"b_raises", "\nraise KeyError('k')\n", "b_raises/plugins/__init__.py:2: the Python code of " +
-			"the module b_raises cannot be used: KeyError: 'k'"},
+		{"b_raises", "\nraise KeyError('k')\n",
+			"b_raises/plugins/__init__.py:2: the Python code of the module b_raises cannot be " +
+				"used: KeyError: 'k'"},
 		{"c_annotation", "from inmanta.plugins import plugin\n@plugin\ndef f(a): pass\n",
 			"the plugin c_annotation::f cannot be called: its argument a has no annotation"},
 		{"c_lacks", "import nowhere\n", "ModuleNotFoundError: No module named 'nowhere'"},
@@ -384,7 +388,8 @@ func TestWithoutLibrary(t *testing.T) {
 	}
 	defer h.Close()
 	if _, err := h.Load(); err == nil ||
-		!strings.Contains(err.Error(), "has no package inmanta, which modules with Python code need") {
+		!strings.Contains(err.Error(),
+			"has no package inmanta, which modules with Python code need") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -246,7 +246,8 @@ func TestLibraryAsAWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = append(text, "\nimport types\nassert type(data) is types.ModuleType\nclass Own(data.LogLine): pass\n"...)
+	text = append(text,
+		"\nimport types\nassert type(data) is types.ModuleType\nclass Own(data.LogLine): pass\n"...)
 	err = os.WriteFile(filepath.Join(dir, "inmanta", "agent", "handler.py"), text, 0o600)
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +257,8 @@ func TestLibraryAsAWhole(t *testing.T) {
 	if err != nil || types.Repr(v) != "[]" {
 		t.Errorf("got %s, %v", types.Repr(v), err)
 	}
-	if v, err = call(t, code, "uses::idle"); err != nil || !strings.Contains(types.Repr(v), "sqlalchemy") {
+	if v, err = call(t, code, "uses::idle"); err != nil ||
+		!strings.Contains(types.Repr(v), "sqlalchemy") {
 		t.Errorf("got %s, %v", types.Repr(v), err)
 	}
 }
@@ -275,7 +277,8 @@ func link(t *testing.T, from, to, but string) {
 		if e.Name() == but || e.Name() == "__pycache__" {
 			continue
 		}
-		if err := os.Symlink(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+		if err := os.Symlink(filepath.Join(from, e.Name()),
+			filepath.Join(to, e.Name())); err != nil {
 			t.Fatal(err)
 		}
 	}

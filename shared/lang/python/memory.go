@@ -40,8 +40,9 @@ func (h *Host) watch() {
 			continue
 		}
 		if held, n := h.familyMemory(); held > h.o.Memory {
-			h.stop(fmt.Sprintf("%s and the %d processes that it started held %d MiB of memory, and %d "+
-				"MiB is the most", *what, n, held>>20, h.o.Memory>>20))
+			h.stop(
+				fmt.Sprintf("%s and the %d processes that it started held %d MiB of memory, and "+
+					"%d MiB is the most", *what, n, held>>20, h.o.Memory>>20))
 			return
 		}
 	}

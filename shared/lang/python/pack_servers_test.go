@@ -129,7 +129,8 @@ func (r *running) readIn(ctx context.Context, t *testing.T, how string) (string,
 		},
 	}
 	before := len(r.host.Lines())
-	c := provider.NewContext(ctx, listening{r.host, r.says}, provider.Options{ID: want.ID, Desired: want})
+	c := provider.NewContext(ctx, listening{r.host, r.says},
+		provider.Options{ID: want.ID, Desired: want})
 	_, err = h.Read(c, provider.ReadRequest{Resource: want})
 	var said []string
 	for _, line := range r.host.Lines()[before:] {
@@ -257,8 +258,10 @@ func TestMemoryIsGivenBack(t *testing.T) {
 func TestCodeThatFails(t *testing.T) {
 	r := serve(t, python.PackOptions{}, "import nowhere_at_all\n")
 	_, err := r.read(t, "fine")
-	if err == nil || !strings.Contains(err.Error(), "has no class for slow::Thing; the module "+
-		"inmanta_plugins.slow cannot be imported: ModuleNotFoundError: No module named 'nowhere_at_all'") {
+	if err == nil ||
+		!strings.Contains(err.Error(),
+			"has no class for slow::Thing; the module inmanta_plugins.slow cannot be imported: "+
+				"ModuleNotFoundError: No module named 'nowhere_at_all'") {
 		t.Errorf("it says %v", err)
 	}
 }

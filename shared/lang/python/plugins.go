@@ -90,13 +90,16 @@ func asFault(err error) error {
 // missing says which package the virtual environment lacks.
 func (h *Host) missing(name, said string) error {
 	if name == "" {
-		return fault.New(fault.Invalid, "run Python", "the library of modules cannot be used by %s: %s",
-			h.o.Python, said).WithHint("remove the virtual environment and make it anew, with Python 3.13 " +
-			"or later, such as with `southbound project install`")
+		return fault.New(fault.Invalid, "run Python",
+			"the library of modules cannot be used by %s: %s",
+			h.o.Python, said).
+			WithHint("remove the virtual environment and make it anew, with Python 3.13 or " +
+				"later, such as with `southbound project install`")
 	}
-	return fault.New(fault.Invalid, "run Python", "the virtual environment of %s has no package %s, "+
-		"which modules with Python code need: install inmanta-core there, such as with `southbound "+
-		"project install`", h.o.Python, name)
+	return fault.New(fault.Invalid, "run Python",
+		"the virtual environment of %s has no package %s, which modules with Python code need: "+
+			"install inmanta-core there, such as with `southbound project install`", h.o.Python,
+		name)
 }
 
 func (h *Host) importProblem(f []types.Value) diag.Problem {

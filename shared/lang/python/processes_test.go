@@ -24,9 +24,11 @@ func TestStat(t *testing.T) {
 func TestFamily(t *testing.T) {
 	t.Parallel()
 	all := []process{
-		{pid: 13, parent: 12, group: 13}, // a grandchild in a group of its own, listed before its parent
+		// a grandchild in a group of its own, listed before its parent
+		{pid: 13, parent: 12, group: 13},
 		{pid: 1}, {pid: 10, parent: 1, group: 10}, {pid: 12, parent: 10, group: 12},
-		{pid: 14, parent: 1, group: 10}, {pid: 15, parent: 14, group: 15}, // an orphan, and its child
+		// an orphan, and its child
+		{pid: 14, parent: 1, group: 10}, {pid: 15, parent: 14, group: 15},
 		{pid: 20, parent: 1, group: 20},
 	}
 	var got []int

@@ -63,7 +63,8 @@ func (h *Host) Pytest(t Tests) (code int, err error) {
 		return 0, asFault(err)
 	case kind == "missing" && len(v) == 2 && text(v[0]) == "pytest":
 		return 0, fault.New(fault.Invalid, "test the module",
-			"tests in Python need pytest, which the virtual environment of %s does not have", h.o.Python).
+			"tests in Python need pytest, which the virtual environment of %s does not have",
+			h.o.Python).
 			WithHint("`southbound module test --install` installs it")
 	case kind == "missing" && len(v) == 2:
 		return 0, h.missing(text(v[0]), text(v[1]))
@@ -83,7 +84,8 @@ func (s *session) answer(kind string, v []types.Value, b []byte) ([]byte, bool, 
 		line, _ := v[3].(int64)
 		seconds, _ := v[6].(float64)
 		s.Done(Test{
-			File: text(v[0]), Name: text(v[1]), Outcome: text(v[2]), Line: int(line), Why: text(v[4]),
+			File: text(v[0]), Name: text(v[1]), Outcome: text(v[2]), Line: int(line),
+			Why:  text(v[4]),
 			Text: text(v[5]), Took: time.Duration(seconds * float64(time.Second)),
 		})
 		return nil, true, nil

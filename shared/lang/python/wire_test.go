@@ -33,7 +33,8 @@ func TestValues(t *testing.T) {
 	dict.Set("z", int64(1))
 	dict.Set("a", &types.List{Items: []types.Value{types.Null{}, true, "x"}})
 	for _, v := range []types.Value{
-		types.Null{}, true, false, int64(0), int64(-5), int64(math.MaxInt64), huge, 1.0, -0.5, 1e300,
+		types.Null{}, true, false, int64(0), int64(-5), int64(math.MaxInt64), huge, 1.0, -0.5,
+		1e300,
 		math.Inf(1), math.Inf(-1), "", "plain", "é\n\"\\\x00</>\u2028", &types.List{}, dict,
 		types.NewDict(0),
 		&types.List{Items: []types.Value{dict, &types.List{Items: []types.Value{"deep"}}}},
@@ -57,7 +58,8 @@ func TestValues(t *testing.T) {
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"", "[", "[]", "{}", `["x"`, `[1]`, `["x",]`, `["x",{"d":1}]`, `["x",{"q":1}]`, `["x",{"e":7}]`,
+		"", "[", "[]", "{}", `["x"`, `[1]`, `["x",]`, `["x",{"d":1}]`, `["x",{"q":1}]`,
+		`["x",{"e":7}]`,
 		`["x",nul]`, `["x",1e]`, `["x","`, `["x",{"f":"q"}]`, strings.Repeat("[", 5000),
 	} {
 		p := parser{text: []byte(text), tag: (&Host{}).tag}

@@ -199,8 +199,9 @@ func (c *collector) text(o *eval.Instance, name, what string) string {
 	v, _ := o.Value(name)
 	s, ok := v.(string)
 	if !ok {
-		c.bad(o.Place(name), name, "write it, or compute it from what is known", "%s of %s is %s, and has to "+
-			"be known when the model is compiled", name, what, types.Kind(v))
+		c.bad(o.Place(name), name, "write it, or compute it from what is known",
+			"%s of %s is %s, and has to be known when the model is compiled", name, what,
+			types.Kind(v))
 	}
 	return s
 }
@@ -217,8 +218,9 @@ func (c *collector) agent(o *eval.Instance) {
 	options, _ := o.Value("options")
 	d, ok := options.(*types.Dict)
 	if !ok {
-		c.bad(o.Place("options"), "options", "write a dict of options", "the options of an agent are "+
-			"%s, and have to be known when the model is compiled", types.Kind(options))
+		c.bad(o.Place("options"), "options", "write a dict of options",
+			"the options of an agent are %s, and have to be known when the model is compiled",
+			types.Kind(options))
 		return
 	}
 	for _, k := range d.Keys() {

@@ -18,7 +18,8 @@ func (c *collector) value(o *eval.Instance, name string, v types.Value) any {
 		return v
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			c.bad(o.Place(name), name, "", "%s is not a number that a resource can have", types.Repr(v))
+			c.bad(o.Place(name), name, "", "%s is not a number that a resource can have",
+				types.Repr(v))
 			return nil
 		}
 		return v
@@ -39,7 +40,8 @@ func (c *collector) value(o *eval.Instance, name string, v types.Value) any {
 			return c.reference(r)
 		}
 		c.bad(o.Place(name), name, "give the value as it is, or compute it where the resource is",
-			"%s is not known before the resource is deployed, and nothing computes it then", v.Class)
+			"%s is not known before the resource is deployed, and nothing computes it then",
+			v.Class)
 		return nil
 	}
 	c.bad(o.Place(name), name, "write text, a number, true, false, a list or a dict",
@@ -71,7 +73,8 @@ func (c *collector) dict(o *eval.Instance, name string, d *types.Dict) any {
 		return map[string]any{"value": literal(d)}
 	default:
 		c.bad(o.Place(name), name, "add another key to the dict, or rename this one",
-			"a dict with the key %q as a form of documents has it cannot hold values that are known later", d.Keys()[0])
+			"a dict with the key %q as a form of documents has it cannot hold values that are "+
+				"known later", d.Keys()[0])
 		return nil
 	}
 }

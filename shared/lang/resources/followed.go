@@ -33,8 +33,8 @@ func (c *collector) follow(o *eval.Instance) {
 		} else if !c.ours(r) {
 			c.out.Warnings.Add(diag.Problem{
 				Pos: o.Pos(), Code: CodeResource,
-				Message: fmt.Sprintf("the service follows an instance of %s, which does not become a "+
-					"resource, so that this has no effect", written(r.Type())),
+				Message: fmt.Sprintf("the service follows an instance of %s, which does not "+
+					"become a resource, so that this has no effect", written(r.Type())),
 				Hint:    "add the resources that its implementations make",
 				Related: []diag.Related{{Pos: r.Pos(), Message: "it is made here"}},
 			})

@@ -33,7 +33,8 @@ func CheckMapped(m *entity.Mapper, entities []*types.Entity, sources []eval.Sour
 	for _, full := range names {
 		i := strings.LastIndex(full, "::")
 		namespace, name := full[:i], full[i+2:]
-		at := slices.IndexFunc(sources, func(s eval.Source) bool { return s.Namespace == namespace })
+		at := slices.IndexFunc(sources,
+			func(s eval.Source) bool { return s.Namespace == namespace })
 		if at < 0 || slices.Contains(has[namespace], name) {
 			continue
 		}
@@ -213,15 +214,17 @@ func (c *collector) formOfMap(m map[string]any) (any, error) {
 	case known(m):
 		return map[string]any{"value": m}, nil
 	}
-	return nil, errors.New("a map with the keys of a form of documents cannot hold values that are " +
-		"known later: add another key to it, or rename one")
+	return nil,
+		errors.New("a map with the keys of a form of documents cannot hold values that are known " +
+			"later: add another key to it, or rename one")
 }
 
 // known reports whether a value holds nothing that is known later, and so that it can be marked as
 // a literal.
 func known(v any) bool {
 	switch v := v.(type) {
-	case entity.Unknown, entity.Later, resource.File, resource.Parameter, resource.Fact, resource.Secret:
+	case entity.Unknown, entity.Later, resource.File, resource.Parameter, resource.Fact,
+		resource.Secret:
 		return false
 	case []any:
 		return !slices.ContainsFunc(v, func(item any) bool { return !known(item) })

@@ -69,23 +69,24 @@ func Plugins() []eval.Plugin {
 		},
 		{
 			Name: Namespace + "::secret", Result: "reference", Call: secret,
-			Doc: "Returns a secret, which is looked up where it is needed and never stored: source " +
-				"is env:NAME, file:PATH, ssm:/name or secretsmanager:id.",
+			Doc: "Returns a secret, which is looked up where it is needed and never stored: " +
+				"source is env:NAME, file:PATH, ssm:/name or secretsmanager:id.",
 			Params: []eval.Param{
 				text("source"), {Name: "version", Type: "string?", Default: types.Null{}},
 			},
 		},
 		{
 			Name: Namespace + "::parameter", Result: "reference", Call: named(parameterKind),
-			Doc: "Returns a parameter of the environment. A resource is undefined until that is set.",
+			Doc: "Returns a parameter of the environment. A resource is undefined until " +
+				"that is set.",
 			Params: []eval.Param{
 				text("name"),
 			},
 		},
 		{
 			Name: Namespace + "::fact", Result: "reference", Call: fact,
-			Doc: "Returns what is known of a resource once it is there. A resource that needs it is " +
-				"undefined until then.",
+			Doc: "Returns what is known of a resource once it is there. A resource that needs " +
+				"it is undefined until then.",
 			Params: []eval.Param{{Name: "resource", Type: resourceEntity}, text("name")},
 		},
 	}

@@ -18,8 +18,8 @@ func instancePlugins() []eval.Plugin {
 		},
 		{
 			Name: "std::getattr", Result: "reference", AllowUnknown: true, Call: getAttribute,
-			Doc: "Returns the attribute attribute_name of entity. If there is no such attribute, or " +
-				"it is unknown and no_unknown is true, it returns default_value.",
+			Doc: "Returns the attribute attribute_name of entity. If there is no such attribute, " +
+				"or it is unknown and no_unknown is true, it returns default_value.",
 			Params: []eval.Param{
 				{Name: "entity", Type: "std::Entity"},
 				{Name: "attribute_name", Type: "string"},
@@ -48,8 +48,8 @@ func instancePlugins() []eval.Plugin {
 		},
 		{
 			Name: "std::familyof", Result: "bool", InContext: true, Call: familyOf,
-			Doc: "Reports whether member, or an operating system of whose family it is, is called " +
-				"family. A family that is of no other one does not count.",
+			Doc: "Reports whether member, or an operating system of whose family it is, is " +
+				"called family. A family that is of no other one does not count.",
 			Params: []eval.Param{
 				{Name: "member", Type: "std::OS"},
 				{Name: "family", Type: "string"},

@@ -131,7 +131,8 @@ func TestTemplate(t *testing.T) {
 			"{% for k in s.kids|sort(attribute='name') %}{{ k.name }} {% endfor %}",
 			`std::template("foo/t.j2")`, "a b ", "a relation is complete",
 		},
-		{"{{ s.parent|default('none') }}", `std::template("foo/t.j2")`, "none", "an empty relation"},
+		{"{{ s.parent|default('none') }}", `std::template("foo/t.j2")`, "none",
+			"an empty relation"},
 		{"{{ s.nope is defined }}", `std::template("foo/t.j2")`, "False", "no such attribute"},
 		{"{{ s.name|std.upper }}", `std::template("foo/t.j2")`, "TOP", "a plugin is a filter"},
 		{"{% include 'foo/p.j2' %}", `std::template("foo/t.j2")`, "part top", "an include"},
@@ -141,7 +142,8 @@ func TestTemplate(t *testing.T) {
 		r, _, err := compile(t, map[string]string{
 			"project.yml": "modulepath: libs\n", "libs/foo/model/_init.cf": module,
 			"libs/foo/templates/t.j2": k.template, "libs/foo/templates/p.j2": "part {{ s.name }}",
-			"main.cf": "import foo\ns = foo::Site(name=\"top\")\ns.kids += foo::Site(name=\"b\")\n" +
+			"main.cf": "import foo\ns = foo::Site(name=\"top\")\n" +
+				"s.kids += foo::Site(name=\"b\")\n" +
 				"s.kids += foo::Site(name=\"a\")\nn = 7\nl = [1, 2]\n" +
 				"u = std::get_env(\"SOUTHBOUND_NOT_SET\")\nt = " + k.call + "\n",
 		})

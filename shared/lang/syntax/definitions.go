@@ -10,7 +10,8 @@ func (p *parser) name(what string) Ident {
 	t := p.peek()
 	switch t.Kind {
 	case TypeName:
-		p.fail(CodeName, t, "begin it with a small letter", "expected %s, and %s begins with a capital one, as entities do", what, t.Text)
+		p.fail(CodeName, t, "begin it with a small letter",
+			"expected %s, and %s begins with a capital one, as entities do", what, t.Text)
 	case Name:
 	default:
 		p.expected(what, "")
@@ -23,7 +24,8 @@ func (p *parser) name(what string) Ident {
 // plain refuses a hyphen in a name, which the language reads as part of it.
 func (p *parser) plain(t *Token) {
 	if i := strings.IndexByte(t.Text, '-'); i >= 0 {
-		p.report(CodeName, t, "write _ in a name, and blanks around a minus: "+t.Text[:i]+" - "+t.Text[i+1:], "the name %s holds a hyphen", t.Text)
+		p.report(CodeName, t, "write _ in a name, and blanks around a minus: "+t.Text[:i]+" - "+
+			t.Text[i+1:], "the name %s holds a hyphen", t.Text)
 	}
 }
 
@@ -62,7 +64,8 @@ func (p *parser) entityName() Path {
 	n, ok := p.entityPath()
 	if !ok {
 		if from.Kind == Name && p.peek().Kind != Keyword {
-			p.fail(CodeName, from, "names of entities begin with a capital letter", "expected the name of an entity, found %s", from.Text)
+			p.fail(CodeName, from, "names of entities begin with a capital letter",
+				"expected the name of an entity, found %s", from.Text)
 		}
 		p.expected("the name of an entity", "")
 	}
@@ -98,7 +101,9 @@ func (p *parser) entity() Statement {
 	from := p.step()
 	t := p.peek()
 	if t.Kind == Name {
-		p.report(CodeName, t, "write it such as "+strings.ToUpper(t.Text[:1])+strings.ReplaceAll(t.Text[1:], "-", "_"), "the name of an entity begins with a capital letter")
+		p.report(CodeName, t, "write it such as "+strings.ToUpper(t.Text[:1])+
+			strings.ReplaceAll(t.Text[1:], "-", "_"),
+			"the name of an entity begins with a capital letter")
 	} else if t.Kind != TypeName {
 		p.expected("the name of an entity", "")
 	}
@@ -115,7 +120,8 @@ func (p *parser) entity() Statement {
 	out.Doc = p.optionalDoc()
 	for !p.sign("end", NoRole) {
 		if t := p.peek(); t.Kind == EOF || opens(t) && t.Pos.Column == 1 {
-			p.fail(CodeSyntax, t, "write `end` behind the last attribute", "the entity %s is not ended", out.Name.Text)
+			p.fail(CodeSyntax, t, "write `end` behind the last attribute",
+				"the entity %s is not ended", out.Name.Text)
 		}
 		p.recovering(func() Statement {
 			out.Attributes = append(out.Attributes, p.attribute())
@@ -168,7 +174,9 @@ func (p *parser) defaultOf(a *Attribute, isDict bool) {
 	default:
 		a.Default = p.constant()
 		if a.Default == nil {
-			p.expected("a constant", "the default of an attribute is a number, a text, true, false, null, or a list of these")
+			p.expected("a constant",
+				"the default of an attribute is a number, a text, true, false, null, or a list "+
+					"of these")
 		}
 	}
 }
@@ -180,7 +188,8 @@ func (p *parser) constants() Expression {
 	for !p.sign("]", NoRole) {
 		e := p.constant()
 		if e == nil {
-			p.expected("a constant or `]`", "the default of an attribute holds nothing that has to be computed")
+			p.expected("a constant or `]`",
+				"the default of an attribute holds nothing that has to be computed")
 		}
 		out.Items = append(out.Items, e)
 		if !p.sign(",", NoRole) && !p.peek().is("]") {
@@ -194,7 +203,8 @@ func (p *parser) constants() Expression {
 func (p *parser) typedef() Statement {
 	from := p.step()
 	if t := p.peek(); t.Kind == TypeName {
-		p.fail(CodeSyntax, t, "give the attributes of the entity defaults instead", "default constructors are not part of the language any more")
+		p.fail(CodeSyntax, t, "give the attributes of the entity defaults instead",
+			"default constructors are not part of the language any more")
 	}
 	out := &Typedef{Name: p.name("the name of a type")}
 	p.want("as", NoRole, "write it such as `typedef port as int matching self > 0`")

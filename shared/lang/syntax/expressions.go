@@ -47,7 +47,8 @@ func (p *parser) infix() (op string, pulls, holds int) {
 		return "in", ofIn, ofIn
 	case "not":
 		if !p.ahead(1).is("in") {
-			p.fail(CodeSyntax, t, "write `not in`, or put an operator before it", "`not` cannot stand behind a value")
+			p.fail(CodeSyntax, t, "write `not in`, or put an operator before it",
+				"`not` cannot stand behind a value")
 		}
 		return "not in", ofNot, ofIn
 	}
@@ -100,7 +101,8 @@ func (p *parser) operand() Expression {
 		from := p.step()
 		value := p.above(ofNot)
 		if p.peek().is("not") {
-			p.fail(CodeSyntax, p.peek(), "write `not (a not in b)`, or `a in b`", "it is not clear what this `not` belongs to")
+			p.fail(CodeSyntax, p.peek(), "write `not (a not in b)`, or `a in b`",
+				"it is not clear what this `not` belongs to")
 		}
 		return &Not{p.since(from), value}
 	}
@@ -142,7 +144,8 @@ func (p *parser) constant() Expression {
 		p.step()
 		return &Number{Span: span, Int: whole(t.Text)}
 	case t.Kind == Float:
-		f, _ := strconv.ParseFloat(t.Text, 64) // as above; too large is infinite, as in the reference
+		// as above; too large is infinite, as in the reference
+		f, _ := strconv.ParseFloat(t.Text, 64)
 		p.step()
 		return &Number{Span: span, Float: f}
 	case t.Kind == String || t.Kind == Block:
@@ -199,7 +202,9 @@ func (p *parser) ofEntity(entity Path) Expression {
 		args := p.args("[", "]", false)
 		return p.noAttribute(&IndexLookup{Span: p.spanFrom(entity), Entity: entity, Args: args})
 	}
-	p.expected("`(` or `[` behind the name of an entity", "write "+entity.Text+"(name=value) for a new instance, "+entity.Text+"[name=value] for one that there is")
+	p.expected("`(` or `[` behind the name of an entity",
+		"write "+entity.Text+"(name=value) for a new instance, "+entity.Text+
+			"[name=value] for one that there is")
 	return nil
 }
 
@@ -210,7 +215,8 @@ const maxChain = 10_000
 // short refuses an expression that goes on and on.
 func (p *parser) short(n int) {
 	if n > maxChain {
-		p.fail(CodeTooDeep, p.peek(), "give parts of it names of their own", "this expression has more than %d parts", maxChain)
+		p.fail(CodeTooDeep, p.peek(), "give parts of it names of their own",
+			"this expression has more than %d parts", maxChain)
 	}
 }
 
@@ -220,14 +226,16 @@ func (p *parser) attributes(of Expression) Expression {
 		p.short(n)
 		p.step()
 		if t := p.peek(); t.Kind == TypeName {
-			p.fail(CodeNamespace, t, "write :: between a namespace and a name", "an attribute begins with a small letter, and namespaces are not left by a dot")
+			p.fail(CodeNamespace, t, "write :: between a namespace and a name",
+				"an attribute begins with a small letter, and namespaces are not left by a dot")
 		}
 		name := p.name("the name of an attribute")
 		of = &Attr{p.spanFrom(of), of, name}
 	}
 	if p.peek().is("(") {
 		if _, attr := of.(*Attr); attr {
-			p.fail(CodeNamespace, p.peek(), "write :: between a namespace and a plugin", "only plugins can be called, and a dot leads to an attribute")
+			p.fail(CodeNamespace, p.peek(), "write :: between a namespace and a plugin",
+				"only plugins can be called, and a dot leads to an attribute")
 		}
 	}
 	return of
@@ -248,7 +256,8 @@ func (p *parser) lookups(of Expression) Expression {
 	}
 	if p.peek().is("is") {
 		if r, ok := of.(*Ref); ok && strings.Contains(r.Name.Text, "::") {
-			p.fail(CodeSyntax, p.peek(), "", "`is defined` asks for variables of this namespace, and for attributes")
+			p.fail(CodeSyntax, p.peek(), "",
+				"`is defined` asks for variables of this namespace, and for attributes")
 		}
 		p.step()
 		p.want("defined", NoRole, "write `is defined`")
@@ -269,7 +278,8 @@ func (p *parser) beginsArgs() bool {
 // noAttribute refuses a dot behind something that has no attributes of its own in the grammar.
 func (p *parser) noAttribute(e Expression) Expression {
 	if p.peek().is(".") {
-		p.fail(CodeSyntax, p.peek(), "assign it to a variable first: x = ..., and then x.name", "attributes can only be taken of variables and of other attributes")
+		p.fail(CodeSyntax, p.peek(), "assign it to a variable first: x = ..., and then x.name",
+			"attributes can only be taken of variables and of other attributes")
 	}
 	return e
 }
@@ -337,7 +347,8 @@ func (p *parser) arg(call bool) Arg {
 		p.step()
 		p.expected("`=`", "an argument is written such as name = value")
 	case !call:
-		p.expected("the name of an argument", "write it such as name = value, or ** before a dictionary")
+		p.expected("the name of an argument",
+			"write it such as name = value, or ** before a dictionary")
 	}
 	a.Value = p.expression()
 	a.Span = p.since(from)
@@ -398,7 +409,8 @@ func (p *parser) dict() Expression {
 		p.step()
 		key := Text{Span{at, at}, p.decoded(at)}
 		if t.Kind == String && hasValues(key.Value) {
-			p.report(CodeFormat, t, "write r before the quote, if the braces are part of the key", "values cannot be put into a key")
+			p.report(CodeFormat, t, "write r before the quote, if the braces are part of the key",
+				"values cannot be put into a key")
 		}
 		p.once(seen, key.Value, t, CodeDuplicateKey, "the key %q is there twice")
 		p.want(":", PairColon, `write it such as {"key": value}`)

@@ -196,11 +196,13 @@ func (w *printer) newLine(t *Token, level int) {
 // spaced reports whether a blank stands between two tokens of a line.
 func spaced(a, b, afterB *Token) bool {
 	switch {
-	case a.is("("), a.is("["), a.is("{"), a.is("."), a.is("::"), a.Role == NamesArg, a.Role == Spreads, a.Role == BoundColon:
+	case a.is("("), a.is("["), a.is("{"), a.is("."), a.is("::"), a.Role == NamesArg,
+		a.Role == Spreads, a.Role == BoundColon:
 		return false
 	case b.is(")"), b.is("]"), b.is("}"), b.is(","), b.is("."), b.is("::"):
 		return false
-	case b.Role == NamesArg, b.Role == OpensBlock, b.Role == PairColon, b.Role == BoundColon, b.Role == Nullable, b.Role == Calls:
+	case b.Role == NamesArg, b.Role == OpensBlock, b.Role == PairColon, b.Role == BoundColon,
+		b.Role == Nullable, b.Role == Calls:
 		return false
 	case b.Role == Multiplicity && afterB.is("]"):
 		return false // of a list type

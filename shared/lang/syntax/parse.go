@@ -34,7 +34,8 @@ func ordered(problems []Problem) []Problem {
 	sortProblems(problems)
 	out := problems[:0]
 	for _, q := range problems {
-		if n := len(out); n > 0 && !out[n-1].Warning && !q.Warning && q.Pos.Offset < out[n-1].End.Offset {
+		if n := len(out); n > 0 && !out[n-1].Warning && !q.Warning &&
+			q.Pos.Offset < out[n-1].End.Offset {
 			continue
 		}
 		out = append(out, q)
@@ -80,7 +81,8 @@ func (p *parser) since(from int32) Span { return Span{from, max(from, p.at-1)} }
 func (p *parser) spanFrom(n Node) Span { return p.since(n.Tokens().From) }
 
 func (p *parser) report(code string, t *Token, hint, format string, args ...any) {
-	p.problems = append(p.problems, Problem{Code: code, Pos: t.Pos, End: t.End(), Message: fmt.Sprintf(format, args...), Hint: hint})
+	p.problems = append(p.problems, Problem{Code: code, Pos: t.Pos, End: t.End(),
+		Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 func (p *parser) warn(code string, t *Token, hint, format string, args ...any) {
@@ -99,7 +101,8 @@ func (p *parser) fail(code string, t *Token, hint, format string, args ...any) {
 func (p *parser) expected(what, hint string) {
 	t := p.peek()
 	if t.Kind == Keyword && strings.Contains(what, "name") {
-		p.fail(CodeReserved, t, "choose another name", "expected %s, and %s is a word of the language", what, t.Text)
+		p.fail(CodeReserved, t, "choose another name",
+			"expected %s, and %s is a word of the language", what, t.Text)
 	}
 	p.report(CodeSyntax, t, hint, "expected %s, found %s", what, shown(t))
 	before := &p.tokens[max(p.at-1, 0)]
@@ -147,7 +150,8 @@ func (p *parser) want(text string, role Role, hint string) {
 // nested runs f one level deeper.
 func (p *parser) nested(f func()) {
 	if p.depth++; p.depth > maxDepth {
-		p.fail(CodeTooDeep, p.peek(), "give parts of it names of their own", "this is nested more than %d levels deep", maxDepth)
+		p.fail(CodeTooDeep, p.peek(), "give parts of it names of their own",
+			"this is nested more than %d levels deep", maxDepth)
 	}
 	f()
 	p.depth--
@@ -159,7 +163,8 @@ func (p *parser) top() {
 		p.file.Doc = p.doc()
 	}
 	for p.peek().Kind != EOF && !p.many() {
-		if s := p.recovering(p.topStatement, func(t *Token) bool { return t.Pos.Column == 1 || opens(t) }); s != nil {
+		if s := p.recovering(p.topStatement,
+			func(t *Token) bool { return t.Pos.Column == 1 || opens(t) }); s != nil {
 			p.file.Body = append(p.file.Body, s)
 		}
 	}
@@ -237,14 +242,17 @@ func (p *parser) statement(top bool) Statement {
 	case t.is("if"):
 		return p.condition()
 	case opens(t) && !top:
-		p.fail(CodeSyntax, t, "end the block above with `end`, or move this out of it", "%s stands only at the top of a file", t.Text)
+		p.fail(CodeSyntax, t, "end the block above with `end`, or move this out of it",
+			"%s stands only at the top of a file", t.Text)
 	case t.is("end") || t.is("else") || t.is("elif"):
-		p.fail(CodeSyntax, t, "remove it, or look for what it should belong to", "there is no block that `%s` could belong to", t.Text)
+		p.fail(CodeSyntax, t, "remove it, or look for what it should belong to",
+			"there is no block that `%s` could belong to", t.Text)
 	}
 	from := p.at
 	if name, ok := p.entityPath(); ok && p.peek().is(".") {
 		if !top {
-			p.fail(CodeSyntax, p.peek(), "end the block above with `end`, or move this out of it", "a relation stands only at the top of a file")
+			p.fail(CodeSyntax, p.peek(), "end the block above with `end`, or move this out of it",
+				"a relation stands only at the top of a file")
 		}
 		return p.relation(name)
 	}
@@ -262,11 +270,13 @@ func (p *parser) assignment(target Expression) Statement {
 	switch target.(type) {
 	case *Ref, *Attr:
 	default:
-		p.fail(CodeSyntax, p.peek(), "assign to a variable, or to an attribute: x = 1, x.y = 1", "only variables and attributes can be assigned to")
+		p.fail(CodeSyntax, p.peek(), "assign to a variable, or to an attribute: x = 1, x.y = 1",
+			"only variables and attributes can be assigned to")
 	}
 	extend := p.peek().Text == "+="
 	if ref, ok := target.(*Ref); ok && extend {
-		p.fail(CodeSyntax, p.peek(), "add to the relation of an instance, as in x.files += ..., or use = once",
+		p.fail(CodeSyntax, p.peek(),
+			"add to the relation of an instance, as in x.files += ..., or use = once",
 			"+= adds to relations, and %s is a variable", ref.Name.Text)
 	}
 	p.sign(p.peek().Text, Assigns)
@@ -289,7 +299,8 @@ func (p *parser) block(within string, ends ...string) []Statement {
 				}
 			}
 			if t.Kind == EOF || opens(t) && t.Pos.Column == 1 {
-				p.fail(CodeSyntax, t, "write `end` behind the last statement of the block", "%s is not ended", within)
+				p.fail(CodeSyntax, t, "write `end` behind the last statement of the block",
+					"%s is not ended", within)
 			}
 			begins := func(t *Token) bool { return t.Pos.Column <= column }
 			if s := p.recovering(func() Statement { return p.statement(false) }, begins); s != nil {
@@ -348,8 +359,10 @@ func (p *parser) dropped(body []Statement) {
 			continue
 		}
 		t, before := &p.tokens[b.From], &p.tokens[b.From-1]
-		if _, number := b.Value.(*Number); number && strings.HasPrefix(t.Text, "-") && before.End().Line == t.Pos.Line {
-			p.warn(CodeDropped, t, "write a blank between - and the number to subtract", "%s begins a statement of its own, whose value is dropped", t.Text)
+		if _, number := b.Value.(*Number); number && strings.HasPrefix(t.Text, "-") &&
+			before.End().Line == t.Pos.Line {
+			p.warn(CodeDropped, t, "write a blank between - and the number to subtract",
+				"%s begins a statement of its own, whose value is dropped", t.Text)
 		}
 	}
 }

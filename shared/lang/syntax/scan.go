@@ -57,7 +57,8 @@ func scan(text string, most int) ([]Token, []Problem) {
 	}
 	switch {
 	case len(text) > MaxText:
-		s.problem(CodeTooLarge, s.at, s.at, "divide it into several files", "the file is larger than %d MiB", MaxText>>20)
+		s.problem(CodeTooLarge, s.at, s.at, "divide it into several files",
+			"the file is larger than %d MiB", MaxText>>20)
 		s.text = ""
 	case !utf8.ValidString(text):
 		s.invalid()
@@ -82,7 +83,8 @@ type scanner struct {
 func (s *scanner) rest() string { return s.text[s.at.Offset:] }
 
 func (s *scanner) problem(code string, from, to Pos, hint, format string, args ...any) {
-	s.problems = append(s.problems, Problem{Code: code, Pos: from, End: to, Message: fmt.Sprintf(format, args...), Hint: hint})
+	s.problems = append(s.problems, Problem{Code: code, Pos: from, End: to,
+		Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 // invalid reports the first byte that is not UTF-8. Nothing of such a text is read.
@@ -96,7 +98,8 @@ func (s *scanner) invalid() {
 		bad += n
 	}
 	s.advance(bad)
-	s.problem(CodeEncoding, s.at, s.at, "save it as UTF-8", "the text is not UTF-8: the byte 0x%02x", s.text[bad])
+	s.problem(CodeEncoding, s.at, s.at, "save it as UTF-8",
+		"the text is not UTF-8: the byte 0x%02x", s.text[bad])
 	s.text = s.text[:bad]
 }
 
@@ -205,7 +208,9 @@ func (s *scanner) illegal() {
 			line = rest[:i]
 		}
 		s.token(Unknown, len(line))
-		s.problem(CodeSyntax, from, s.at, `end it with the same quote, or write """ around a text over lines`, "the text does not end on its line")
+		s.problem(CodeSyntax, from, s.at,
+			`end it with the same quote, or write """ around a text over lines`,
+			"the text does not end on its line")
 		return
 	}
 	for n < len(rest) {

@@ -9,8 +9,10 @@ import (
 
 // operators are what the reference compiler calls them.
 var operators = map[string]string{
-	"+": "Plus", "-": "Minus", "/": "Division", "*": "Multiplication", "%": "Modulo", "**": "Exponentiation", "==": "Equals",
-	"!=": "NotEqual", "<": "LessThan", ">": "GreaterThan", "<=": "LessThanOrEqual", ">=": "GreaterThanOrEqual", "and": "And",
+	"+": "Plus", "-": "Minus", "/": "Division", "*": "Multiplication", "%": "Modulo",
+	"**": "Exponentiation", "==": "Equals",
+	"!=": "NotEqual", "<": "LessThan", ">": "GreaterThan", "<=": "LessThanOrEqual",
+	">=": "GreaterThanOrEqual", "and": "And",
 	"or": "Or", "in": "In",
 }
 
@@ -22,7 +24,8 @@ func show(e Expression) string {
 	case *Defined:
 		if l, ok := e.Value.(*Lookup); ok {
 			text := show(l)
-			return "(And (And (In " + show(l.Key) + " " + show(l.Map) + ") (NotEqual " + text + " null)) (NotEqual " + text + " L))"
+			return "(And (And (In " + show(l.Key) + " " + show(l.Map) + ") (NotEqual " + text +
+				" null)) (NotEqual " + text + " L))"
 		}
 		return "(def " + show(e.Value) + ")"
 	case *Operation:
@@ -53,8 +56,10 @@ func show(e Expression) string {
 	case *Constant:
 		return e.Text
 	}
-	return map[string]string{"*syntax.Pattern": "re", "*syntax.List": "L", "*syntax.Dict": "D", "*syntax.IndexLookup": "I", "*syntax.Call": "C",
-		"*syntax.Construct": "K", "*syntax.Comprehension": "M", "*syntax.Format": "F", "*syntax.FText": "F"}[fmt.Sprintf("%T", e)]
+	return map[string]string{"*syntax.Pattern": "re", "*syntax.List": "L", "*syntax.Dict": "D",
+		"*syntax.IndexLookup": "I", "*syntax.Call": "C",
+		"*syntax.Construct": "K", "*syntax.Comprehension": "M", "*syntax.Format": "F",
+		"*syntax.FText": "F"}[fmt.Sprintf("%T", e)]
 }
 
 // showAll writes statements in the same way.

@@ -210,31 +210,41 @@ func TestProblems(t *testing.T) {
 		why, text string
 		want      []string // line:column code message | hint
 	}{
-		{"reading goes on behind what is wrong", "x = = 2\ny = 3\nentity a:\nend\nz = a.B()\n", []string{
-			"1:5 syntax expected a value, found = | ",
-			"3:8 invalid_name the name of an entity begins with a capital letter | write it such as A",
-			"5:7 namespace_access an attribute begins with a small letter, and namespaces are not left by a dot | write :: between a namespace and a name",
-		}},
-		{"in blocks as well", "for x in y:\n    a = (1\n    b = 2\n    c = !3\nend\nd = 1\n", []string{
-			"3:5 syntax expected `)`, found b | ",
-			"4:9 syntax \"!\" cannot stand here | write `not`, or != between two values",
-		}},
+		{"reading goes on behind what is wrong", "x = = 2\ny = 3\nentity a:\nend\nz = a.B()\n",
+			[]string{
+				"1:5 syntax expected a value, found = | ",
+				"3:8 invalid_name the name of an entity begins with a capital letter | write it " +
+					"such as A",
+				"5:7 namespace_access an attribute begins with a small letter, and namespaces " +
+					"are not left by a dot | write :: between a namespace and a name",
+			}},
+		{"in blocks as well", "for x in y:\n    a = (1\n    b = 2\n    c = !3\nend\nd = 1\n",
+			[]string{
+				"3:5 syntax expected `)`, found b | ",
+				"4:9 syntax \"!\" cannot stand here | write `not`, or != between two values",
+			}},
 		{"a text that does not end", "x = \"abc\ny = 2\n", []string{
-			"1:5 syntax the text does not end on its line | end it with the same quote, or write \"\"\" around a text over lines",
+			"1:5 syntax the text does not end on its line | end it with the same quote, or write " +
+				"\"\"\" around a text over lines",
 		}},
 		{"a block that does not end", "if a:\n    x = 1\n", []string{
-			"3:1 syntax this `if` is not ended | write `end` behind the last statement of the block",
+			"3:1 syntax this `if` is not ended | write `end` behind the last statement of " +
+				"the block",
 		}},
 		{"words of the language are no names", "for end in x:\nend\nimport = 3\n", []string{
-			"1:5 reserved_word expected the name of a variable, and end is a word of the language | choose another name",
-			"2:1 syntax there is no block that `end` could belong to | remove it, or look for what it should belong to",
+			"1:5 reserved_word expected the name of a variable, and end is a word of the " +
+				"language | choose another name",
+			"2:1 syntax there is no block that `end` could belong to | remove it, or look for " +
+				"what it should belong to",
 			"3:8 syntax expected the name of a module, found = | ",
 		}},
 		{"a sign belongs to a number", "x = 3 -1\n", []string{
-			"1:7 dropped_expression -1 begins a statement of its own, whose value is dropped | write a blank between - and the number to subtract",
+			"1:7 dropped_expression -1 begins a statement of its own, whose value is dropped | " +
+				"write a blank between - and the number to subtract",
 		}},
 		{"names have no hyphens", "x = a-b\n", []string{
-			"1:5 invalid_name the name a-b holds a hyphen | write _ in a name, and blanks around a minus: a - b",
+			"1:5 invalid_name the name a-b holds a hyphen | write _ in a name, and blanks around " +
+				"a minus: a - b",
 		}},
 		{"what stands behind a word of the language", "entity A:\nend\n] x = 1\n", []string{
 			"3:1 syntax expected a value, found ] | ",
@@ -243,9 +253,11 @@ func TestProblems(t *testing.T) {
 		{"an argument without =", "x = A(none\ny = 2\n", []string{
 			"2:1 syntax expected `=`, found y | an argument is written such as name = value",
 		}},
-		{"a name that ends with ::", "implement A using std::\nimplement B using std::none\n", []string{
-			"2:1 reserved_word expected a name, and implement is a word of the language | choose another name",
-		}},
+		{"a name that ends with ::", "implement A using std::\nimplement B using std::none\n",
+			[]string{
+				"2:1 reserved_word expected a name, and implement is a word of the language | " +
+					"choose another name",
+			}},
 		{"what is there twice", "x = {\"a\": 1, \"a\": 2}\ny = A(b=1, b=2)\n", []string{
 			"1:14 duplicate_key the key \"a\" is there twice | remove one of the two",
 			"  1:6 the first one",
@@ -253,22 +265,28 @@ func TestProblems(t *testing.T) {
 			"  2:7 the first one",
 		}},
 		{"f-strings", "x = f\"{a\"\ny = f\"}\"\nz = f\"{a+b}\"\nw = f\"{a!q}\"\n", []string{
-			"1:5 invalid_format a { has no } behind it | write {{ for a brace, and } behind a value",
+			"1:5 invalid_format a { has no } behind it | write {{ for a brace, and } " +
+				"behind a value",
 			"2:5 invalid_format a } has no { before it | write }} for a brace",
-			"3:5 invalid_format \"a+b\" does not name a value | write a variable and its attributes, such as {{ host.name }}",
+			"3:5 invalid_format \"a+b\" does not name a value | write a variable and its " +
+				"attributes, such as {{ host.name }}",
 			"4:5 invalid_format behind ! there is no conversion | write !r, !s or !a",
 		}},
 		{"escapes", `x = "\x4"` + "\n", []string{
 			`1:5 invalid_escape \x is not a whole escape | write r before the quote for a text without escapes, or \\ for a backslash`,
 		}},
-		{"not UTF-8", "x = 1\ny = \"\xff\"\n", []string{"2:6 encoding the text is not UTF-8: the byte 0xff | save it as UTF-8"}},
+		{"not UTF-8", "x = 1\ny = \"\xff\"\n",
+			[]string{"2:6 encoding the text is not UTF-8: the byte 0xff | save it as UTF-8"}},
 		{"a relation in a block", "for x in y:\n    A.b [1] -- B\nend\n", []string{
-			"2:6 syntax a relation stands only at the top of a file | end the block above with `end`, or move this out of it",
+			"2:6 syntax a relation stands only at the top of a file | end the block above with " +
+				"`end`, or move this out of it",
 		}},
-		{"a default that has to be computed", "entity A:\n    int x = 1 + y\n    int z = y\nend\n", []string{
-			"2:15 syntax expected the name of a type, found + | ",
-			"3:13 syntax expected a constant, found y | the default of an attribute is a number, a text, true, false, null, or a list of these",
-		}},
+		{"a default that has to be computed", "entity A:\n    int x = 1 + y\n    int z = y\nend\n",
+			[]string{
+				"2:15 syntax expected the name of a type, found + | ",
+				"3:13 syntax expected a constant, found y | the default of an attribute is a " +
+					"number, a text, true, false, null, or a list of these",
+			}},
 	} {
 		_, problems := Parse(c.text)
 		var got []string
@@ -303,7 +321,8 @@ func TestBounds(t *testing.T) {
 	if _, problems := Parse(strings.Repeat("x = = 1\n", 10_000)); len(problems) != MaxProblems {
 		t.Errorf("%d problems are reported", len(problems))
 	}
-	if f, problems := Parse("x = [" + strings.Repeat("1,", 1_000_000) + "]"); len(problems) > 0 || len(f.Body) != 1 {
+	if f, problems := Parse("x = [" + strings.Repeat("1,", 1_000_000) + "]"); len(problems) > 0 ||
+		len(f.Body) != 1 {
 		t.Errorf("a list of a million: %v", problems)
 	}
 }

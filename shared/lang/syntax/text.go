@@ -54,17 +54,22 @@ func (p *parser) decoded(at int32) string {
 	}
 	switch {
 	case bad == "":
-	case strings.HasPrefix(bad, `\x`), strings.HasPrefix(bad, `\u`), strings.HasPrefix(bad, `\U`), strings.HasPrefix(bad, `\N`):
-		p.report(CodeEscape, t, `write r before the quote for a text without escapes, or \\ for a backslash`, "%s is not a whole escape", bad)
+	case strings.HasPrefix(bad, `\x`), strings.HasPrefix(bad, `\u`), strings.HasPrefix(bad, `\U`),
+		strings.HasPrefix(bad, `\N`):
+		p.report(CodeEscape, t,
+			`write r before the quote for a text without escapes, or \\ for a backslash`,
+			"%s is not a whole escape", bad)
 	default:
-		p.warn(CodeEscape, t, `write \\ for a backslash`, "%s is not an escape; the backslash stays", bad)
+		p.warn(CodeEscape, t, `write \\ for a backslash`,
+			"%s is not an escape; the backslash stays", bad)
 	}
 	return b.String()
 }
 
 // escapes are those of one letter. A backslash at the end of a line joins it with the next.
 var escapes = map[byte]string{
-	'\n': "", '\\': `\`, '\'': "'", '"': `"`, 'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v",
+	'\n': "", '\\': `\`, '\'': "'", '"': `"`, 'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r",
+	't': "\t", 'v': "\v",
 }
 
 // escape returns what the escape at the beginning of a text stands for, its length, and itself if
@@ -79,7 +84,8 @@ func escape(text string) (value string, n int, bad string) {
 	}
 	if digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]; digits > 0 {
 		if len(text) >= 2+digits {
-			if code, err := strconv.ParseUint(text[2:2+digits], 16, 32); err == nil && code <= utf8.MaxRune {
+			if code, err := strconv.ParseUint(text[2:2+digits], 16, 32); err == nil &&
+				code <= utf8.MaxRune {
 				return string(rune(code)), 2 + digits, ""
 			}
 		}
@@ -130,7 +136,9 @@ func (p *parser) format(at int32) Expression {
 func (p *parser) reference(at int32, path []string) bool {
 	for _, name := range path {
 		if _, n := wordLength(name + " "); n != len(name) || n == 0 || strings.Contains(name, "-") {
-			p.report(CodeFormat, &p.tokens[at], "write a variable and its attributes, such as {{ host.name }}", "%q does not name a value", strings.Join(path, "."))
+			p.report(CodeFormat, &p.tokens[at],
+				"write a variable and its attributes, such as {{ host.name }}",
+				"%q does not name a value", strings.Join(path, "."))
 			return false
 		}
 	}
@@ -226,5 +234,7 @@ func (r *formatReader) value(depth int) (Part, bool) {
 }
 
 func sortProblems(problems []Problem) {
-	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(a.Pos.Offset, b.Pos.Offset) })
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return cmp.Compare(a.Pos.Offset, b.Pos.Offset)
+	})
 }

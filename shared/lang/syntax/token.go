@@ -34,9 +34,12 @@ const (
 
 // kindNames are what messages call the kinds.
 var kindNames = [...]string{
-	EOF: "the end of the file", Comment: "a comment", Name: "a name", TypeName: "the name of an entity", Keyword: "a keyword",
-	Int: "a number", Float: "a number", String: "a text", Raw: "a raw text", FString: "an f-string", Block: "a text over lines",
-	Regex: "a regular expression", Rel: "a relation", Compare: "a comparison", Punct: "a sign", Unknown: "something unknown",
+	EOF: "the end of the file", Comment: "a comment", Name: "a name",
+	TypeName: "the name of an entity", Keyword: "a keyword",
+	Int: "a number", Float: "a number", String: "a text", Raw: "a raw text", FString: "an f-string",
+	Block: "a text over lines",
+	Regex: "a regular expression", Rel: "a relation", Compare: "a comparison", Punct: "a sign",
+	Unknown: "something unknown",
 }
 
 // String returns what messages call the kind.
@@ -101,9 +104,12 @@ func (t *Token) is(text string) bool {
 
 // keywords cannot name anything.
 var keywords = map[string]bool{
-	"typedef": true, "as": true, "entity": true, "extends": true, "end": true, "in": true, "implementation": true, "for": true,
-	"matching": true, "index": true, "implement": true, "using": true, "when": true, "and": true, "or": true, "not": true,
-	"true": true, "false": true, "import": true, "is": true, "defined": true, "dict": true, "null": true, "undef": true,
+	"typedef": true, "as": true, "entity": true, "extends": true, "end": true, "in": true,
+	"implementation": true, "for": true,
+	"matching": true, "index": true, "implement": true, "using": true, "when": true, "and": true,
+	"or": true, "not": true,
+	"true": true, "false": true, "import": true, "is": true, "defined": true, "dict": true,
+	"null": true, "undef": true,
 	"parents": true, "if": true, "else": true, "elif": true,
 }
 

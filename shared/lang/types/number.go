@@ -286,7 +286,8 @@ func floatPower(x, y float64) (Value, error) {
 		return nil, errors.New("the power of a negative number with a fraction is not a number")
 	}
 	z := math.Pow(x, y)
-	if y == math.Trunc(y) && math.Abs(y) <= maxExact && !math.IsInf(z, 0) && !math.IsNaN(z) && z != 0 {
+	if y == math.Trunc(y) && math.Abs(y) <= maxExact && !math.IsInf(z, 0) && !math.IsNaN(z) &&
+		z != 0 {
 		z = exactPower(x, int(y))
 	}
 	if math.IsInf(z, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {

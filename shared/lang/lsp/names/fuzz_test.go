@@ -15,9 +15,11 @@ func FuzzNames(f *testing.F) {
 	for _, seed := range []string{
 		"a = 1\nb = f\"{a!r:>{a}} {{a}}\"\nc = \"{{ a.b }}\"\n",
 		"entity A extends A, B:\n    \"\"\"\n    :attr x: y\n    \"\"\"\n    a[]? x = [1]\nend\n",
-		"entity A:\n    int x\nend\nA.b [0:] -- A.c [1]\nindex A(x)\nimplement A using std::none when x > 1\n",
+		"entity A:\n    int x\nend\nA.b [0:] -- A.c [1]\nindex A(x)\n" +
+			"implement A using std::none when x > 1\n",
 		"implementation i for A:\n    self.x += A(x=[y for y in x if y is defined])[a=1]\n",
-		"typedef t as t matching t > self\nentity E:\n    t y\nend\nimport a::b as c\nx = c::d(1, **e)\n",
+		"typedef t as t matching t > self\nentity E:\n    t y\nend\nimport a::b as c\n" +
+			"x = c::d(1, **e)\n",
 		"x = y\ny = x\nfor x in x:\n    if x.y[z=1].w: z = x ? y : z\nend\nend\nx = A[",
 	} {
 		f.Add(seed, uint16(3))
