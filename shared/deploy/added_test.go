@@ -39,11 +39,12 @@ func (f *readFiles) Get(ctx context.Context, hashes []string) ([][]byte, error) 
 type setsRig struct {
 	*rig
 	files *readFiles
+	pack  string // of the program
 }
 
 func newSetsRig(t *testing.T) *setsRig {
 	t.Helper()
-	r := &setsRig{rig: newRig(t)}
+	r := &setsRig{rig: newRig(t), pack: "test"}
 	attrs := []schema.Attribute{
 		{Name: "name", Type: "String[1]", Behaviour: schema.Namevar},
 		{Name: "value", Type: "String", Default: "v"}, {Name: "in", Type: "Optional[String]"},
@@ -78,7 +79,7 @@ func (r *setsRig) fresh() {
 		State: r.home, Files: r.files, Notifier: r.home.Notifier, Clock: r.clock,
 		Caller: local.Caller{}, Secrets: r.home.Secrets(),
 		Connector: &transport.Connector{Local: true}, Types: r.types,
-		Handlers: map[string]provider.Handler{"t::T": handler{r.w}}, Pack: "test",
+		Handlers: map[string]provider.Handler{"t::T": handler{r.w}}, Pack: r.pack,
 		Holder: r.home.Holder(), NewID: r.home.NewID, Jitter: func() float64 { return 0.5 },
 		Sizes: deploy.Sizes{Chunk: 4},
 	})
@@ -174,15 +175,16 @@ func (r *setsRig) stored() string {
 	return out
 }
 
-// TestAddedAsWhole makes partial exports by an engine that knows what is in the version before, and
-// by one that has to read it each time, and wants the same to come of both.
+// TestAddedAsWhole makes partial exports by an engine that knows what is in the version before, by
+// engines that have just begun, which know what is stored with it, and by programs each of which is
+// another one, and has to read it. It wants the same to come of all.
 func TestAddedAsWhole(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 1))
-			knows, reads := newSetsRig(t), newSetsRig(t)
+			knows, begins, reads := newSetsRig(t), newSetsRig(t), newSetsRig(t)
 			for step := range 30 {
 				set := fmt.Sprintf("s%d", rng.IntN(6))
 				m := setModel(rng, set)
@@ -201,12 +203,19 @@ func TestAddedAsWhole(t *testing.T) {
 					}
 					return fmt.Sprintf("%+v %v\n%s", out, err, r.stored())
 				}
+				reads.pack = fmt.Sprint("program ", step)
 				reads.fresh()
-				if diff := cmp.Diff(export(reads), export(knows)); diff != "" {
+				begins.fresh()
+				want := export(reads)
+				if diff := cmp.Diff(want, export(knows)); diff != "" {
 					t.Fatalf("step %d: as a whole (-), and by what is added (+): %s", step, diff)
+				}
+				if diff := cmp.Diff(want, export(begins)); diff != "" {
+					t.Fatalf("step %d: as a whole (-), and by what is stored (+): %s", step, diff)
 				}
 				if rng.IntN(3) == 0 {
 					knows.drain()
+					begins.drain()
 					reads.drain()
 				}
 			}
@@ -215,7 +224,8 @@ func TestAddedAsWhole(t *testing.T) {
 }
 
 // TestAddedReadsLittle pins that what is added to a large version costs little: one chunk is read
-// of many, and the graph is not stored anew. What it is an addition to outlives a collection.
+// of many, and the graph is not stored anew. A process that has just begun reads the graph and what
+// is known of the version besides, which outlive a collection, or the whole once, if that is lost.
 func TestAddedReadsLittle(t *testing.T) {
 	t.Parallel()
 	r := newSetsRig(t)
@@ -246,8 +256,28 @@ func TestAddedReadsLittle(t *testing.T) {
 	if _, err := r.e.Collect(t.Context(), "e", time.Nanosecond); err != nil {
 		t.Fatal(err)
 	}
-	r.fresh()
-	export("two", 1)
+	begun := func(set string) int64 {
+		r.fresh()
+		before := r.files.read.Load()
+		export(set, 1)
+		return r.files.read.Load() - before
+	}
+	if n := begun("two"); n > 4 {
+		t.Errorf("%d files are read to add a resource in a process that has just begun", n)
+	}
+	vs, err := r.home.Versions(t.Context(), "e", 3)
+	if err != nil || len(vs) != 1 || vs[0].Contents == nil || vs[0].Contents.Base == "" {
+		t.Fatalf("what is known of versions is not stored: %+v, %v", vs, err)
+	}
+	if err := r.files.Delete(t.Context(), []string{vs[0].Contents.Base}); err != nil {
+		t.Fatal(err)
+	}
+	begun("three")
+	if n := begun("four"); n > 4 {
+		t.Errorf("%d files are read after what was lost is stored anew", n)
+	}
 	r.drain()
-	r.want("two.0", state.StatusDeployed)
+	for _, set := range []string{"two", "three", "four"} {
+		r.want(set+".0", state.StatusDeployed)
+	}
 }

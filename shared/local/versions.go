@@ -65,12 +65,12 @@ func (k *knownVersions) keep(key versionKey, v state.Version) {
 // written remembers a version that was stored, as it is read.
 func (k *knownVersions) written(key versionKey, v state.Version) {
 	lists := v
-	v.Chunks, v.Sets, v.Files = nil, nil, nil
+	v.Chunks, v.Sets, v.Files, v.Contents = nil, nil, nil, nil
 	var read state.Version
 	if fromJSON(toJSON(v), &read) != nil {
 		return
 	}
-	read.Chunks, read.Files = lists.Chunks, lists.Files
+	read.Chunks, read.Files, read.Contents = lists.Chunks, lists.Files, lists.Contents
 	if len(lists.Sets) > 0 {
 		read.Sets = lists.Sets
 	}

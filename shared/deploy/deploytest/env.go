@@ -133,7 +133,8 @@ func versionChecks() []check {
 	return []check{
 		{"WholeVersionComesBack", func(f *fixture) {
 			v := state.Version{Number: 3, At: at(0), Resources: 2, Digest: "d", Chunks: []string{"c1", "c2"}, Graph: "g",
-				Agents: []resource.Agent{wholeAgent()}, Sets: []string{"s"}, Base: 2, Pack: "p", Files: []string{"f"}}
+				Agents: []resource.Agent{wholeAgent()}, Sets: []string{"s"}, Base: 2, Pack: "p", Files: []string{"f"},
+				Contents: &state.Contents{By: "p", Sums: []byte{0, 1, 255}, Base: "b", More: []byte{2}}}
 			f.ok(f.write(f.A, state.Commit{Version: &v}))
 			got, err := f.B.Versions(f.ctx, env, 3)
 			f.ok(err)

@@ -9,7 +9,7 @@ import (
 )
 
 // Thing is what a resource stands for.
-type Thing struct{ space, agent, name string }
+type Thing struct{ Space, Agent, Name string }
 
 // ThingOf returns what a resource stands for, as its type declares; false if that is not known.
 func (c *Checker) ThingOf(r *resource.Resource) (Thing, bool) {
@@ -43,9 +43,9 @@ func (c *Checker) CheckThings(resources []resource.Resource, mine int, at func(i
 			continue
 		}
 		if i < mine {
-			problems.Add(sameThing(resources, i, before, of.name, at))
+			problems.Add(sameThing(resources, i, before, of.Name, at))
 		} else {
-			problems.Add(sameThing(resources, before, i, of.name, at))
+			problems.Add(sameThing(resources, before, i, of.Name, at))
 		}
 	}
 	return problems

@@ -54,9 +54,12 @@ func laned(a resource.Agent) resource.Agent {
 // nextAdded makes the version that follows from last by resource sets that are added; ErrWhole: the
 // whole has to be merged.
 func (p *exporting) nextAdded(ctx context.Context, x Export, last state.Version) (next, error) {
-	known := p.pl.Contents.get(last.Digest)
-	if known == nil || len(known.sums) != len(last.Chunks) || !p.addable(x, last) {
+	if !p.addable(x, last) {
 		return next{}, ErrWhole
+	}
+	known, err := p.pl.readContents(ctx, &last)
+	if err != nil || known == nil || len(known.sums) != len(last.Chunks) {
+		return next{}, cmp.Or(err, ErrWhole)
 	}
 	graph, err := p.inForce(ctx)
 	if err != nil || slices.Contains(graph.Removing, true) {
@@ -237,7 +240,7 @@ func (a *adder) next(ctx context.Context, x Export) (next, error) {
 	v.Digest = version.Digest(version.SumsDigest(sums), v.Agents)
 	return next{version: v, last: a.last, fresh: true, blobs: blobs,
 		delta:    &delta{after: entries, nodes: a.nodes()},
-		contents: &contents{a.known.index, sums, a.list}}, nil
+		contents: a.known.with(a.pl.Checker, a.list, sums)}, nil
 }
 
 // withSets returns sets, which are sorted, with more.

@@ -261,7 +261,7 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	out := next{version: v, last: last, fresh: fresh, entries: set.entries, blobs: blobs,
 		volatile: set.volatile}
 	if x.Partial && !set.volatile {
-		out.contents = contentsOf(p.pl.Checker, set.resources, sums)
+		out.contents = contentsOf(p.pl.Checker, set.resources, sums, p.pl.Contents.get(last.Digest))
 	}
 	return out, nil
 }
@@ -343,7 +343,7 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 	if err := p.storeVersion(ctx, next); err != nil {
 		return Exported{}, err
 	}
-	p.pl.Contents.keep(v.Digest, next.contents, p.pl.Checker)
+	p.pl.Contents.keep(v.Digest, next.contents)
 	out.Changed, out.Removed = diff.changed, diff.removed
 	out.Left, out.LeftFirst = p.leftBehind()
 	out.Unchanged = v.Resources - diff.changed
@@ -421,6 +421,12 @@ func (p *exporting) request(ctx context.Context, x Export) error {
 // commit that also writes what follows from it.
 func (p *exporting) storeVersion(ctx context.Context, next next) error {
 	v, last, blobs := next.version, next.last, next.blobs
+	if x := next.contents; x != nil && next.fresh && p.pl.Pack != "" {
+		v.Contents = x.stored(p.pl.Pack)
+		if x.made || x.file != "" && (last.Contents == nil || last.Contents.Base != x.file) {
+			blobs = append(slices.Clone(blobs), x.blob())
+		}
+	}
 	if p.mending {
 		if err := p.storeAgain(ctx, blobs); err != nil {
 			return err

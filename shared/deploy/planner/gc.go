@@ -182,6 +182,9 @@ func (pl *collector) usedFiles(ctx context.Context, env string, used map[string]
 	}
 	for _, v := range vs {
 		used[v.Graph] = true
+		if v.Contents != nil {
+			used[v.Contents.Base] = true
+		}
 		for _, h := range v.Chunks {
 			used[h] = true
 		}

@@ -56,7 +56,18 @@ type Version struct {
 	Base   int    // of a partial export: the version it was merged into
 	Pack   string // digest of the handler pack it was exported with
 	Files  []string
+	// Contents, when not nil, is what an export that only adds sets to the version has to know of
+	// it.
+	Contents *Contents `json:",omitempty"`
 	Origin
+}
+
+// Contents is what a version is to resources that are added to it: see docs/design/export.md.
+type Contents struct {
+	By   string // Pack of the program that has made it; another one makes its own
+	Sums []byte // of the texts of the chunks, one after the other
+	Base string `json:",omitempty"` // the file with sums of what resources stand for and relate to
+	More []byte `json:",omitempty"` // such sums beside these
 }
 
 // Origin says where a version comes from. All of it is text for people, and may be empty.

@@ -87,6 +87,9 @@ func SumsDigest(sums [][sha256.Size]byte) string {
 	return hex.EncodeToString(whole.Sum(nil))
 }
 
+// FileOf returns the file with these bytes, as they are.
+func FileOf(data []byte) state.Blob { return blobOf(data) }
+
 // blobOf returns the file with these bytes.
 func blobOf(data []byte) state.Blob {
 	sum := sha256.Sum256(data)

@@ -80,6 +80,32 @@ func BenchmarkOrder(b *testing.B) {
 	b.ReportMetric(least[len(least)-1]/least[0], "ratio")
 }
 
+// BenchmarkFirstOrder takes an order to up in a process that has just begun, as a command that does
+// its order itself is, among 100 and 10,000 instances that are there.
+func BenchmarkFirstOrder(b *testing.B) {
+	if testing.Short() {
+		b.Skip("it takes long to make so many")
+	}
+	sizes := []int{100, 10000}
+	worlds, least := make([]*world, len(sizes)), make([]float64, len(sizes))
+	for i, n := range sizes {
+		worlds[i] = among(b, n)
+	}
+	for b.Loop() {
+		for i, w := range worlds {
+			w.begin()
+			took, _ := w.more(b, 1)
+			if ms := float64(took) / 1e6; least[i] == 0 || ms < least[i] {
+				least[i] = ms
+			}
+		}
+	}
+	b.ReportMetric(0, "ns/op") // of all, which says nothing
+	for i, n := range sizes {
+		b.ReportMetric(least[i], fmt.Sprintf("cpu-ms/order-of-%d", n))
+	}
+}
+
 // among returns a home with some instances.
 func among(b *testing.B, n int) *world {
 	b.Helper()

@@ -46,11 +46,19 @@ type world struct {
 func newWorld(t testing.TB, model string) *world {
 	t.Helper()
 	w := &world{TB: t, srv: t.TempDir()}
+	w.open(filepath.Join(t.TempDir(), "home"))
+	w.offer(model)
+	return w
+}
+
+// open opens a home, with an engine that remembers nothing, as in a process that has just begun.
+func (w *world) open(dir string) {
+	w.Helper()
 	var err error
-	if w.home, err = local.Open(filepath.Join(t.TempDir(), "home")); err != nil {
-		t.Fatal(err)
+	if w.home, err = local.Open(dir); err != nil {
+		w.Fatal(err)
 	}
-	t.Cleanup(func() { _ = w.home.Close() })
+	w.Cleanup(func() { _ = w.home.Close() })
 	var types []schema.Type
 	all := map[string]provider.Handler{}
 	for _, d := range handlers.All() {
@@ -58,21 +66,29 @@ func newWorld(t testing.TB, model string) *world {
 		all[d.Type.Name] = d.Handler
 	}
 	if w.types, err = schema.NewRegistry(types...); err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	ran := new(atomic.Int64)
 	w.engine = deploy.New(deploy.Config{
 		State: w.home, Files: w.home.Files(), Notifier: w.home.Notifier, Clock: local.Clock{},
 		Caller: local.Caller{}, Connector: &transport.Connector{Local: true}, Types: w.types,
 		Handlers: all, Holder: w.home.Holder(), NewID: w.home.NewID, Jitter: rand.Float64,
-		Ran: func(n int) { ran.Add(int64(n)) }, Sizes: local.Sizes(),
+		Ran: func(n int) { ran.Add(int64(n)) }, Sizes: local.Sizes(), Pack: "test",
 		Keep: w.home.Definitions().Bundles, Owned: w.home.Instances().Live,
 	})
-	t.Cleanup(w.engine.Close)
+	w.Cleanup(w.engine.Close)
 	w.runner = &local.Runner{Engine: w.engine, Notifier: w.home.Notifier, Ran: ran}
 	w.store = w.home.Instances()
-	w.offer(model)
-	return w
+}
+
+// begin closes the home, and opens it as another process would.
+func (w *world) begin() {
+	w.Helper()
+	w.engine.Close()
+	if err := w.home.Close(); err != nil {
+		w.Fatal(err)
+	}
+	w.open(w.home.Dir)
 }
 
 // offer exports the services of a model.
