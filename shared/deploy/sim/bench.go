@@ -40,13 +40,16 @@ const Kinds = int(kinds)
 // NewBench returns a bench. trace may be nil.
 func NewBench(seed uint64, rates Rates, trace func(format string, args ...any)) *Bench {
 	r := &run{
-		plan:   &Plan{Seed: seed, rates: rates, faults: faultsOf(rates)},
-		epoch:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		faulty: true, state: NewState(), files: NewFiles(), books: newBooks(),
-		dead: map[string]bool{}, kinds: map[string]int{},
+		plan:      &Plan{Seed: seed, rates: rates, faults: faultsOf(rates)},
+		epoch:     time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		faulty:    true,
+		tools:     &tools{},
+		models:    models{state: NewState(), files: NewFiles()},
+		processes: processes{dead: map[string]bool{}},
+		books:     newBooks(), kinds: map[string]int{},
 	}
 	r.sched = &scheduler{
-		coroutines: &coroutines{},
+		coroutines: &r.coroutines,
 		rng:        rand.New(rand.NewPCG(seed, 0x5eed)),
 		over:       func() bool { return r.violation != nil },
 		trace:      trace,
@@ -96,7 +99,8 @@ func (b *Bench) At(at time.Duration, what func()) { b.r.sched.at(at, what) }
 // Run goes on until a time, or until nothing is left to do. It violates "end" if there is no end.
 func (b *Bench) Run(until time.Duration) {
 	if !b.r.sched.run(until) {
-		b.r.violate("end", "the run does not come to an end: %d steps and it goes on", b.r.sched.steps)
+		b.r.violate("end", "the run does not come to an end: %d steps and it goes on",
+			b.r.sched.steps)
 	}
 }
 

@@ -14,37 +14,55 @@ import (
 // books are what the checks know on their own, beside what the models hold: a model may be wrong as
 // well as the engine.
 type books struct {
+	pauseBook
+	releaseBook
+	departures
 	leases     map[string]*held // by key: who took it last
-	paused     map[string]bool  // agents
-	halted     bool
-	haltedAt   time.Duration
-	active     []activity // handler calls under way
+	active     []activity       // handler calls under way
 	actions    map[string]bool
-	visible    map[int]*content // versions that have become visible
 	events     map[resource.ID]owed
 	sched      schedBook
-	forgotten  map[resource.ID]bool                 // that were let go of: nobody knows any more in which lane they run
-	removing   map[resource.ID]map[resource.ID]bool // what a resource that left the model was required by
-	moved      map[resource.ID]bool                 // that have been in another lane: a run of them there may end between their being read and claimed
-	released   *content
-	inForce    []int                // versions, in the order in which they were released
-	effect     *effective           // of what is released
-	freed      map[resource.ID]bool // by the last release: they wait for less than before
-	last       int
 	ticket     int64 // the greatest so far
 	law        *law
-	prints     map[string]*op                       // exports, by their fingerprints
 	removed    time.Duration                        // when files were removed last
 	known      map[state.ParameterKey]time.Duration // parameters and facts that are gone: until when they were known
-	exported   time.Duration                        // when the last export that released what is in force began
 	configured time.Duration                        // when the environment got the settings of the plan; 0: not yet
+}
+
+// pauseBook says what was stopped.
+type pauseBook struct {
+	paused   map[string]bool // agents
+	halted   bool
+	haltedAt time.Duration
+}
+
+// releaseBook says which versions there are, and which is in force.
+type releaseBook struct {
+	visible  map[int]*content // versions that have become visible
+	released *content
+	inForce  []int                // versions, in the order in which they were released
+	effect   *effective           // of what is released
+	freed    map[resource.ID]bool // by the last release: they wait for less than before
+	last     int
+	prints   map[string]*op // exports, by their fingerprints
+	exported time.Duration  // when the last export that released what is in force began
+}
+
+// departures are what left the model, or its lane, and may still be at work elsewhere.
+type departures struct {
+	// that were let go of: nobody knows any more in which lane they run
+	forgotten map[resource.ID]bool
+	removing  map[resource.ID]map[resource.ID]bool // what a resource that left the model was required by
+	// that have been in another lane: a run of them there may end between their being read and
+	// claimed
+	moved map[resource.ID]bool
 }
 
 // owed is a reload that is to come, for a change of something required.
 type owed struct {
 	at    time.Duration
 	by    resource.ID
-	heard bool // by the types, not because it tells all
+	heard bool // by the types that receive events, not because it notifies all
 }
 
 // held is a lease as its taker got it.
@@ -64,56 +82,86 @@ type activity struct {
 
 // taskBooks are the books of one task.
 type taskBooks struct {
-	lane                    string           // that it serves
-	leases                  map[string]int64 // fences, by key
-	claimed                 []resource.ID    // accepted and in order
-	effect                  *effective       // that was in force then
-	unready                 map[resource.ID]string
-	compares                map[resource.ID]bool // of what is claimed: it was only to be compared
-	runs                    map[resource.ID]*runBook
-	later                   map[resource.ID]time.Time // what it has recorded as in progress until then
-	dry                     bool                      // only compares
-	export                  *exportBook
-	claims                  map[resource.ID]claimBook
-	mine                    map[string]bool           // records of runs that it has written
-	stale                   map[string]resource.ID    // of these, those that have to be marked as stale
-	follows                 []follow                  // that it does under the plan
-	planned                 int                       // when it took the plan, in steps of the law
-	sawRunning              map[resource.ID]bool      // when it read the leases last
-	answers                 int64                     // fence under which it does what follows from runs
-	open                    int                       // connections
-	way                     string                    // to the agent that it is connected with
-	connects                int                       // that were tried since something was claimed
-	spared                  time.Time                 // until when a try to connect that failed stands for others; see connectorPort
-	removes                 time.Time                 // until then it may remove files; zero: it does not hold the plan
-	grace                   time.Duration             // that it collects with
-	changed                 map[resource.ID]time.Time // when these had changed last, as it was known then
-	inherits                map[string][]resource.ID  // what tells others, and ran under a lease when its holder before was lost
-	terms                   []string                  // of the filter of what it asks for; nil: anything
-	wrote                   int                       // commits of its own, of an export
-	deletes                 map[resource.ID]bool      // by its export
-	leaves                  map[resource.ID]bool      // by its export
-	waved                   bool                      // it has asked for a check of everything
-	failing                 map[resource.ID]int64     // revisions of what had failed when it took the plan
-	retries                 bool                      // it asks also for what waits
-	only                    resource.ID               // of what it asks for; "": anything
-	until                   time.Time                 // when it is to stop claiming
-	asks                    state.Priority            // of what it asks for; 0: of no one priority
-	lenient                 bool                      // asks for nothing that waits for its backoff or for a person
-	forgets                 bool                      // it lets go of what left the model
-	releases                int                       // the version that it is to put in force; 0: none
-	inForce                 int                       // how many releases there had been when it began
-	plain                   bool                      // asks for no more than what changed: an export without flags
-	orphaned                bool                      // left behind
-	waving                  bool                      // a wave was under way somewhere when it took the plan
-	lost                    map[resource.ID]bool      // of what is claimed: a run of it was lost in a lane that it was moved from
-	skipped                 map[string]bool           // records of runs that were skipped and looked at
-	saw                     map[resource.ID]state.Row // what it has read by id, of what others may change
-	notices                 int
-	call                    int                 // handler calls so far
-	changes                 map[resource.ID]int // that it has made of things: see checkList
-	shelves                 map[string][]*shelf // what it has listed, by agent: see checkShelf
-	claimStamp, claimForces int                 // what had happened, and been released, when it claimed something last
+	laneBook
+	handlerBook
+	planBook
+	requestBook
+	fileBook
+	leases   map[string]int64 // fences, by key
+	export   *exportBook
+	orphaned bool                      // left behind
+	saw      map[resource.ID]state.Row // what it has read by id, of what others may change
+	notices  int
+}
+
+// laneBook says what a task has claimed in the lane that it serves.
+type laneBook struct {
+	lane     string        // that it serves
+	claimed  []resource.ID // accepted and in order
+	claims   map[resource.ID]claimBook
+	effect   *effective // that was in force then
+	unready  map[resource.ID]string
+	compares map[resource.ID]bool // of what is claimed: it was only to be compared
+	// of what is claimed: a run of it was lost in a lane that it was moved from
+	lost map[resource.ID]bool
+	// what tells others, and ran under a lease when its holder before was lost
+	inherits    map[string][]resource.ID
+	until       time.Time // when it is to stop claiming
+	claimStamp  int       // what had happened when it claimed something last
+	claimForces int       // what had been released then
+}
+
+// handlerBook says what a task has called handlers for, and what it recorded of that.
+type handlerBook struct {
+	runs     map[resource.ID]*runBook
+	later    map[resource.ID]time.Time // what it has recorded as in progress until then
+	mine     map[string]bool           // records of runs that it has written
+	stale    map[string]resource.ID    // of these, those that have to be marked as stale
+	skipped  map[string]bool           // records of runs that were skipped and looked at
+	call     int                       // handler calls so far
+	changes  map[resource.ID]int       // that it has made of things: see checkList
+	shelves  map[string][]*shelf       // what it has listed, by agent: see checkShelf
+	open     int                       // connections
+	way      string                    // to the agent that it is connected with
+	connects int                       // that were tried since something was claimed
+	// until when a try to connect that failed stands for others; see connectorPort
+	spared time.Time
+}
+
+// planBook says what a task does that holds the plan.
+type planBook struct {
+	planned    int                       // when it took the plan, in steps of the law
+	follows    []follow                  // that it does under the plan
+	answers    int64                     // fence under which it does what follows from runs
+	sawRunning map[resource.ID]bool      // when it read the leases last
+	failing    map[resource.ID]int64     // revisions of what had failed when it took the plan
+	waving     bool                      // a wave was under way somewhere when it took the plan
+	changed    map[resource.ID]time.Time // when these had changed last, as it was known then
+	deletes    map[resource.ID]bool      // by its export
+	leaves     map[resource.ID]bool      // by its export
+	wrote      int                       // commits of its own, of an export
+	releases   int                       // the version that it is to put in force; 0: none
+	inForce    int                       // how many releases there had been when it began
+	forgets    bool                      // it lets go of what left the model
+}
+
+// requestBook says what a task asks for.
+type requestBook struct {
+	dry     bool           // only compares
+	asks    state.Priority // of what it asks for; 0: of no one priority
+	terms   []string       // of the filter of what it asks for; nil: anything
+	only    resource.ID    // of what it asks for; "": anything
+	retries bool           // it asks also for what waits
+	lenient bool           // asks for nothing that waits for its backoff or for a person
+	plain   bool           // asks for no more than what changed: an export without flags
+	waved   bool           // it has asked for a check of everything
+}
+
+// fileBook says which files a task may remove.
+type fileBook struct {
+	// until then it may remove files; zero: it does not hold the plan
+	removes time.Time
+	grace   time.Duration // that it collects with
 }
 
 // claimBook is what a row said when it was claimed.
@@ -134,10 +182,7 @@ type claimBook struct {
 
 // runBook is one run of a handler for one resource.
 type runBook struct {
-	did      diff.Change   // what it did with success; "": nothing
-	before   diff.Change   // what it had done before the last call, of types that replace
-	reloaded bool          // and that is all
-	by       int           // the call of a handler that did it, see taskBooks.call
+	done
 	after    time.Duration // it wants to be asked again
 	err      error         // of the last call that failed
 	began    time.Duration
@@ -152,14 +197,47 @@ type runBook struct {
 	read     bool // by itself
 }
 
+// done is what a run has done with success.
+type done struct {
+	did      diff.Change // "": nothing
+	before   diff.Change // what it had done before the last call, of types that replace
+	reloaded bool        // and that is all
+	by       int         // the call of a handler that did it, see taskBooks.call
+}
+
 func newBooks() *books {
-	return &books{law: newLaw(), leases: map[string]*held{}, paused: map[string]bool{}, actions: map[string]bool{}, visible: map[int]*content{},
-		forgotten: map[resource.ID]bool{}, known: map[state.ParameterKey]time.Duration{}, events: map[resource.ID]owed{}, prints: map[string]*op{}, moved: map[resource.ID]bool{}, removing: map[resource.ID]map[resource.ID]bool{}}
+	return &books{
+		law: newLaw(), leases: map[string]*held{}, actions: map[string]bool{},
+		known:     map[state.ParameterKey]time.Duration{},
+		events:    map[resource.ID]owed{},
+		pauseBook: pauseBook{paused: map[string]bool{}},
+		releaseBook: releaseBook{
+			visible: map[int]*content{}, prints: map[string]*op{},
+		},
+		departures: departures{
+			forgotten: map[resource.ID]bool{}, moved: map[resource.ID]bool{},
+			removing: map[resource.ID]map[resource.ID]bool{},
+		},
+	}
 }
 
 func newTaskBooks() *taskBooks {
-	return &taskBooks{shelves: map[string][]*shelf{}, deletes: map[resource.ID]bool{}, leaves: map[resource.ID]bool{}, leases: map[string]int64{}, runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{}, claims: map[resource.ID]claimBook{},
-		saw: map[resource.ID]state.Row{}, skipped: map[string]bool{}, inherits: map[string][]resource.ID{}, changed: map[resource.ID]time.Time{}, mine: map[string]bool{}, stale: map[string]resource.ID{}, lost: map[resource.ID]bool{}}
+	return &taskBooks{
+		leases: map[string]int64{}, saw: map[resource.ID]state.Row{},
+		laneBook: laneBook{
+			claims: map[resource.ID]claimBook{}, lost: map[resource.ID]bool{},
+			inherits: map[string][]resource.ID{},
+		},
+		handlerBook: handlerBook{
+			runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{},
+			mine: map[string]bool{}, stale: map[string]resource.ID{}, skipped: map[string]bool{},
+			shelves: map[string][]*shelf{},
+		},
+		planBook: planBook{
+			changed: map[resource.ID]time.Time{},
+			deletes: map[resource.ID]bool{}, leaves: map[resource.ID]bool{},
+		},
+	}
 }
 
 // orphan returns books for a call that was left behind: what it does counts for nobody.
@@ -234,8 +312,8 @@ func (b *taskBooks) did(id resource.ID, what string) {
 	}
 }
 
-// unanswered notes that the newest call has ended without an answer: what it did with success is known
-// to nobody.
+// unanswered notes that the newest call has ended without an answer: what it did with success is
+// known to nobody.
 func (b *taskBooks) unanswered() {
 	for _, have := range b.runs {
 		if have.by == b.call {
@@ -271,12 +349,14 @@ func (b *books) started(r *run, t *task, what string, c *provider.Context, res p
 	}
 	have := t.books.run(id, r.sched.now)
 	if what == "read" && have.calls > 0 && !have.acted {
-		have.calls, have.failed, have.waits, have.err = 0, false, false, nil // read again, one by one
+		// read again, one by one
+		have.calls, have.failed, have.waits, have.err = 0, false, false, nil
 	}
 	have.parts, have.purged = partsOf(res.Attributes), res.Purged
 	have.calls++
-	if have.read = have.read || what == "read"; !have.read && id.Type() == typeShelf && r.books.live(r, t) {
-		r.checkUnread(t, id, what)
+	if have.read = have.read || what == "read"; !have.read && id.Type() == typeShelf &&
+		r.books.live(r, t) {
+		checkUnread(r, t, id, what)
 	}
 	changes := what == "create" || what == "update" || what == "delete" || what == "reload"
 	if changes { // a batch that panicked is done again, one by one: what counts is the last call
@@ -291,23 +371,26 @@ func (b *books) started(r *run, t *task, what string, c *provider.Context, res p
 			r.violate("dry", "a dry run calls %s of %s", what, id)
 		}
 	case b.live(r, t):
-		r.checkStart(t, id, what)
-		r.checkReason(t, id, have)
+		checkStart(r, t, id, what)
+		checkReason(r, t, id, have)
 		if changes && t.books.compares[id] {
 			r.violate("report", "%s calls %s of %s, which is only to be compared", t.name, what, id)
 		}
 		if what == "reload" {
-			r.checkReload(t, id)
+			checkReload(r, t, id)
 		}
-		if l := r.state.read(env).leases[t.books.lane]; l != nil && !slices.Contains(l.Running, id) {
-			r.violate("D4", "%s calls %s of %s, and whoever takes over after a crash is not told", t.name, what, id)
+		if l := r.state.read(env).leases[t.books.lane]; l != nil &&
+			!slices.Contains(l.Running, id) {
+			r.violate("D4", "%s calls %s of %s, and whoever takes over after a crash is not told",
+				t.name, what, id)
 		}
 		claimed, known := t.books.claims[id]
 		if known && what == "facts" && !claimed.facts {
 			r.violate("C1", "%s asks for facts of %s, which nobody wants", t.name, id)
 		}
 		if known && string(claimed.state) != string(c.State()) {
-			r.violate("again", "%s calls %s of %s and gives it back %q, not %q", t.name, what, id, c.State(), claimed.state)
+			r.violate("again", "%s calls %s of %s and gives it back %q, not %q", t.name, what, id,
+				c.State(), claimed.state)
 		}
 	}
 	b.active = append(b.active, activity{t, id})
@@ -332,7 +415,7 @@ func (b *books) changed(r *run, id resource.ID, what string) {
 	if b.effect == nil || !b.live(r, r.sched.cur) {
 		return
 	}
-	all := r.says(id, `"send_event":true`)
+	all := intentSays(r, id, `"send_event":true`)
 	i, ok := b.effect.index[id]
 	if !ok {
 		return
@@ -340,25 +423,28 @@ func (b *books) changed(r *run, id resource.ID, what string) {
 	e := r.state.read(env)
 	for j, d := range b.effect.ids {
 		row := e.rows[d]
-		if b.effect.needs[j]&(1<<i) == 0 || row == nil || d.Type() != typeThing || row.SucceededAt.IsZero() || r.says(d, `"receive_events":false`) || !all && !b.subscribed(d, id) {
+		if b.effect.needs[j]&(1<<i) == 0 || row == nil || d.Type() != typeThing ||
+			row.SucceededAt.IsZero() || intentSays(r, d, `"receive_events":false`) || !all &&
+			!b.subscribed(d, id) {
 			continue
 		}
-		if _, exists := r.world.thing(d).observe(r.sched.now); exists { // what comes to be later needs no reload for it
+		// what comes to be later needs no reload for it
+		if _, exists := r.world.thing(d).observe(r.sched.now); exists {
 			b.events[d] = owed{r.sched.now, id, !all}
 		}
 	}
 }
 
-// subscribed reports whether d is told of the changes of id because of a type, as what is released says.
-// That this is so where the types say so is for checkContent and checkTargeted: what a targeted
-// export is not about stays as it was, and hears nothing new.
+// subscribed reports whether d is told of the changes of id because of a type, as what is released
+// says. That this is so where the types say so is for checkContent and checkTargeted: what a
+// targeted export is not about stays as it was, and hears nothing new.
 func (b *books) subscribed(d, id resource.ID) bool {
 	one, other := b.released.entries[d], b.released.entries[id]
 	return one != nil && other != nil && slices.Contains(one.res.Subscriptions, id)
 }
 
-// says reports whether a text is in the intent of a resource.
-func (r *run) says(id resource.ID, text string) bool {
+// intentSays reports whether a text is in the intent of a resource.
+func intentSays(r *run, id resource.ID, text string) bool {
 	row := r.state.read(env).rows[id]
 	return row != nil && strings.Contains(string(row.Body), text)
 }
@@ -368,8 +454,8 @@ func (b *books) notified(r *run, notice state.Notice) {
 	if t := r.sched.cur; t != nil {
 		t.books.notices++
 	}
-	r.checkText("a message", notice.Lane)
+	checkText(r, "a message", notice.Lane)
 	for _, id := range notice.Done {
-		r.checkText("a message", string(id))
+		checkText(r, "a message", string(id))
 	}
 }

@@ -125,7 +125,8 @@ func (s *shrinker) resources() {
 		p := *s.best
 		p.Ops = slices.Clone(p.Ops)
 		for i := range p.Ops {
-			p.Ops[i].model = slices.DeleteFunc(slices.Clone(p.Ops[i].model), func(sp spec) bool { return sp.id == id })
+			p.Ops[i].model = slices.DeleteFunc(slices.Clone(p.Ops[i].model),
+				func(sp spec) bool { return sp.id == id })
 		}
 		s.try(&p)
 	}
@@ -155,7 +156,8 @@ func (s *shrinker) faults() {
 // Explain runs a plan again and returns what happened, a line an event, ending with the violation.
 func Explain(p *Plan, m Mutant) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %d operations, %d processes, await %v, dead holders known %v, functions %+v\n", p.Seed, len(p.Ops), p.Procs, p.Await, p.Dead, p.Functions)
+	fmt.Fprintf(&b,
+		"seed %d: %d operations, %d processes, await %v, dead holders known %v, functions %+v\n", p.Seed, len(p.Ops), p.Procs, p.Await, p.Dead, p.Functions)
 	_, err := Run(p, m, func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) })
 	return b.String(), err
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // checkAction is invariant L1: one record a finished run, with what its handler logged and did.
-func (r *run) checkAction(t *task, a *state.Action) {
+func checkAction(r *run, t *task, a *state.Action) {
 	if a.Stale {
 		delete(t.books.stale, a.ID)
 	}
@@ -32,15 +32,18 @@ func (r *run) checkAction(t *task, a *state.Action) {
 	}
 	t.books.mine[a.ID] = true
 	have := t.books.runs[a.Resource]
-	r.checkWarned(t, a)
-	ran := a.Outcome == state.StatusDeployed || a.Outcome == state.StatusNonCompliant || a.Outcome == state.StatusDeploying
+	checkWarned(r, t, a)
+	ran := a.Outcome == state.StatusDeployed || a.Outcome == state.StatusNonCompliant ||
+		a.Outcome == state.StatusDeploying
 	switch {
 	case ran && (have == nil || have.calls == 0):
-		r.violate("L1", "a run of %s is recorded (%s) and its handler was not called", a.Resource, a.Outcome)
+		r.violate("L1", "a run of %s is recorded (%s) and its handler was not called", a.Resource,
+			a.Outcome)
 	case ran && have.recorded:
 		r.violate("L1", "a run of %s is recorded twice, as %s, too", a.Resource, a.ID)
 	case have != nil && !have.recorded && len(a.Messages) < have.lines:
-		r.violate("L1", "the handler of %s logged %d lines, and %d are recorded", a.Resource, have.lines, len(a.Messages))
+		r.violate("L1", "the handler of %s logged %d lines, and %d are recorded", a.Resource,
+			have.lines, len(a.Messages))
 	}
 	claimed := r.time()
 	if c, known := t.books.claims[a.Resource]; known {
@@ -49,16 +52,17 @@ func (r *run) checkAction(t *task, a *state.Action) {
 	tried := t.books.connects+t.books.open > 0 || claimed.Before(t.books.spared)
 	over := r.state.read(env).agents[a.Resource.Agent()].Transport
 	if a.Outcome == state.StatusUnavailable && !tried && reached(a.Resource.Type(), over) {
-		r.violate("transport", "%s says that the agent of %s cannot be reached (%s), and has not tried", t.name, a.Resource, a.Reason)
+		r.violate("transport",
+			"%s says that the agent of %s cannot be reached (%s), and has not tried", t.name, a.Resource, a.Reason)
 	}
-	r.checkRecord(t, a, have)
+	checkRecord(r, t, a, have)
 	if have != nil {
 		have.recorded = true
 	}
 }
 
 // checkRecord compares a record with what was claimed and what the handler did.
-func (r *run) checkRecord(t *task, a *state.Action, have *runBook) {
+func checkRecord(r *run, t *task, a *state.Action, have *runBook) {
 	did := diff.NoChange
 	if have != nil && have.did != "" {
 		did = have.did
@@ -66,13 +70,18 @@ func (r *run) checkRecord(t *task, a *state.Action, have *runBook) {
 	claimed, known := t.books.claims[a.Resource]
 	switch {
 	case a.Change != did:
-		r.violate("L1", "the record of a run of %s says %s, and its handler did %s", a.Resource, a.Change, did)
-	case a.Outcome == state.StatusDeployed && did != diff.NoChange && !have.reloaded && len(a.Changes) == 0:
-		r.violate("L1", "the record of a run of %s says %s and not what changed", a.Resource, a.Change)
+		r.violate("L1", "the record of a run of %s says %s, and its handler did %s", a.Resource,
+			a.Change, did)
+	case a.Outcome == state.StatusDeployed && did != diff.NoChange && !have.reloaded &&
+		len(a.Changes) == 0:
+		r.violate("L1", "the record of a run of %s says %s and not what changed", a.Resource,
+			a.Change)
 	case known && (a.Version != claimed.version || a.Action != claimed.kind):
-		r.violate("L1", "the record of a run of %s says %s of version %d, and it was %s of version %d", a.Resource, a.Action, a.Version, claimed.kind, claimed.version)
+		r.violate("L1",
+			"the record of a run of %s says %s of version %d, and it was %s of version %d", a.Resource, a.Action, a.Version, claimed.kind, claimed.version)
 	case have != nil && !have.recorded && have.err != nil && a.Outcome != outcomeOf(have.err):
-		r.violate("L1", "the record of a run of %s says %s, and its handler said: %v", a.Resource, a.Outcome, have.err)
+		r.violate("L1", "the record of a run of %s says %s, and its handler said: %v", a.Resource,
+			a.Outcome, have.err)
 	case a.Outcome != state.StatusDeployed && a.Reason == "":
 		r.violate("L1", "the record of a run of %s says %s and not why", a.Resource, a.Outcome)
 	}
@@ -87,17 +96,18 @@ func outcomeOf(err error) state.Status {
 }
 
 // checkOutcome compares a row that a run has left with the record of that run.
-func (r *run) checkOutcome(row, was *state.Row, c *state.Commit) {
+func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 	i := slices.IndexFunc(c.Actions, func(a state.Action) bool { return a.ID == row.LastAction })
 	if i < 0 {
 		return
 	}
 	a := &c.Actions[i]
-	r.checkFollowed(r.sched.cur, row, was, a.Started)
+	checkFollowed(r, r.sched.cur, row, was, a.Started)
 	right := false
 	switch a.Outcome {
 	case state.StatusDeployed:
-		right = row.LastRun == state.RunSuccess && row.Compliance == state.Compliant && row.Attempts == 0
+		right = row.LastRun == state.RunSuccess && row.Compliance == state.Compliant &&
+			row.Attempts == 0
 	case state.StatusNonCompliant:
 		right = row.LastRun == state.RunSuccess && row.Compliance == state.NonCompliant
 	case state.StatusSkipped:
@@ -105,32 +115,43 @@ func (r *run) checkOutcome(row, was *state.Row, c *state.Commit) {
 	case state.StatusDeploying:
 		right = !row.NotBefore.IsZero()
 		if string(row.Waiting) != slowState {
-			r.violate("again", "the handler of %s wants %q to be given back, and %q is stored", row.ID, slowState, row.Waiting)
+			r.violate("again", "the handler of %s wants %q to be given back, and %q is stored",
+				row.ID, slowState, row.Waiting)
 		}
-		if run := r.sched.cur.books.runs[row.ID]; run != nil && row.NotBefore.Sub(row.LastAt) != run.after {
-			r.violate("again", "the handler of %s wants to be asked again after %s, and is after %s", row.ID, run.after, row.NotBefore.Sub(row.LastAt))
+		if run := r.sched.cur.books.runs[row.ID]; run != nil &&
+			row.NotBefore.Sub(row.LastAt) != run.after {
+			r.violate("again",
+				"the handler of %s wants to be asked again after %s, and is after %s", row.ID, run.after, row.NotBefore.Sub(row.LastAt))
 		}
 	default:
 		right = row.LastRun == state.RunFailed
 	}
 	switch {
 	case !right:
-		r.violate("L1", "the record of a run of %s says %s, and its row %s (last run %s, %s, %d attempts)", row.ID, a.Outcome, row.Status(), row.LastRun, row.Compliance, row.Attempts)
+		r.violate("L1",
+			"the record of a run of %s says %s, and its row %s (last run %s, %s, %d attempts)", row.ID, a.Outcome, row.Status(), row.LastRun, row.Compliance, row.Attempts)
 	case len(row.Left) > 0 && a.Outcome != state.StatusDeploying:
-		r.violate("D2", "%s has been run, and counts as perhaps still being run in %v", row.ID, row.Left)
+		r.violate("D2", "%s has been run, and counts as perhaps still being run in %v", row.ID,
+			row.Left)
 	case row.Reason != a.Reason && row.Blocked != state.BlockedYes:
-		r.violate("L1", "the record of a run of %s gives as reason %q, and its row %q", row.ID, a.Reason, row.Reason)
-	case was.Ticket == 0 && a.Outcome == state.StatusDeployed && a.Change == diff.NoChange && clean(was) &&
-		!slices.ContainsFunc(c.Parameters, func(p state.Parameter) bool { return p.Of == row.ID }) && !r.notifiedOf(was):
+		r.violate("L1", "the record of a run of %s gives as reason %q, and its row %q", row.ID,
+			a.Reason, row.Reason)
+	case was.Ticket == 0 && a.Outcome == state.StatusDeployed && a.Change == diff.NoChange &&
+		clean(was) &&
+		!slices.ContainsFunc(c.Parameters,
+			func(p state.Parameter) bool { return p.Of == row.ID }) && !notifiedOf(r, was):
 		r.violate("C1", "%s was checked, is as it was, and is written", row.ID)
 	}
 	t := r.sched.cur
 	have := t.books.runs[row.ID]
-	passes := strings.HasPrefix(a.Reason, "the handler did not answer") || strings.HasPrefix(a.Reason, "the handler panicked")
+	passes := strings.HasPrefix(a.Reason, "the handler did not answer") ||
+		strings.HasPrefix(a.Reason, "the handler panicked")
 	switch {
-	case a.Outcome == state.StatusFailed && have != nil && have.err != nil && row.Class != provider.ClassOf(have.err), passes && row.Class != provider.Retryable:
+	case a.Outcome == state.StatusFailed && have != nil && have.err != nil &&
+		row.Class != provider.ClassOf(have.err), passes && row.Class != provider.Retryable:
 		r.violate("D7", "%s failed (%s), and counts as %s", row.ID, a.Reason, row.Class)
-	case a.Outcome == state.StatusDeployed && row.WantFacts && t.books.claims[row.ID].facts && row.Ticket == 0 && have != nil && !have.purged:
+	case a.Outcome == state.StatusDeployed && row.WantFacts && t.books.claims[row.ID].facts &&
+		row.Ticket == 0 && have != nil && !have.purged:
 		r.violate("C1", "the facts of %s were read and are still asked for", row.ID)
 	}
 	if !row.ChangedAt.Equal(was.ChangedAt) && have != nil && !have.acted && !was.PossiblyChanged &&
@@ -142,12 +163,13 @@ func (r *run) checkOutcome(row, was *state.Row, c *state.Commit) {
 // clean reports whether a row has nothing about it that a check without findings would have to
 // write.
 func clean(r *state.Row) bool {
-	return asWanted(r) && r.Blocked == state.NotBlocked && r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.PossiblyChanged &&
+	return asWanted(r) && r.Blocked == state.NotBlocked && r.Attempts == 0 && r.NextAt.IsZero() &&
+		r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.PossiblyChanged &&
 		!r.Removing && !r.Orphaned && r.Reason == "" && len(r.Left) == 0
 }
 
 // expectStale notes that the record of a run has to be marked: its row has another intent by now.
-func (r *run) expectStale(t *task, c *state.Commit, out *state.Committed) {
+func expectStale(r *run, t *task, c *state.Commit, out *state.Committed) {
 	if len(c.Next) > 0 {
 		return // a run begins, and has no result
 	}
@@ -155,7 +177,8 @@ func (r *run) expectStale(t *task, c *state.Commit, out *state.Committed) {
 		now := &out.Conflicts[i]
 		for j := range c.Rows {
 			row := &c.Rows[j]
-			if row.ID == now.ID && now.Rev != 0 && t.books.mine[row.LastAction] && now.LastAction != row.LastAction && (now.Hash != row.Hash || now.Orphaned) {
+			if row.ID == now.ID && now.Rev != 0 && t.books.mine[row.LastAction] &&
+				now.LastAction != row.LastAction && (now.Hash != row.Hash || now.Orphaned) {
 				t.books.stale[row.LastAction] = row.ID
 			}
 		}
@@ -163,7 +186,7 @@ func (r *run) expectStale(t *task, c *state.Commit, out *state.Committed) {
 }
 
 // checkReload checks that something has changed, or may have, that is to be reloaded for.
-func (r *run) checkReload(t *task, id resource.ID) {
+func checkReload(r *run, t *task, id resource.ID) {
 	eff, e := t.books.effect, r.state.read(env)
 	row := e.rows[id]
 	if eff == nil || eff != r.books.effect || row == nil {
@@ -176,24 +199,26 @@ func (r *run) checkReload(t *task, id resource.ID) {
 	if own := t.books.runs[id]; own.purged || own.did == diff.Created && row.SucceededAt.IsZero() {
 		r.violate("C1", "%s reloads %s, which is gone, or new", t.name, id)
 	}
-	if !r.receivedChange(t, i, row) {
-		r.violate("C1", "%s reloads %s, and nothing that it requires and hears has changed since its last success", t.name, id)
+	if !receivedChange(r, t, i, row) {
+		r.violate("C1",
+			"%s reloads %s, and nothing that it requires and hears has changed since its last success", t.name, id)
 	}
 }
 
 // notifiedOf is receivedChange for a row by its id, as far as what is in force says anything of it.
-func (r *run) notifiedOf(row *state.Row) bool {
+func notifiedOf(r *run, row *state.Row) bool {
 	i, known := r.books.effect.index[row.ID]
-	return !known || r.receivedChange(r.sched.cur, i, row)
+	return !known || receivedChange(r, r.sched.cur, i, row)
 }
 
 // receivedChange reports whether something that a row requires and hears has changed since its last
 // success, or may have.
-func (r *run) receivedChange(t *task, i int, row *state.Row) bool {
+func receivedChange(r *run, t *task, i int, row *state.Row) bool {
 	eff, e := r.books.effect, r.state.read(env)
 	for j, q := range eff.ids {
 		of := e.rows[q]
-		if eff.needs[i]&(1<<j) == 0 || of == nil || !r.says(q, `"send_event":true`) && !r.books.subscribed(row.ID, q) {
+		if eff.needs[i]&(1<<j) == 0 || of == nil || !intentSays(r, q, `"send_event":true`) &&
+			!r.books.subscribed(row.ID, q) {
 			continue
 		}
 		here := t.books.runs[q]
@@ -206,9 +231,9 @@ func (r *run) receivedChange(t *task, i int, row *state.Row) bool {
 	return false
 }
 
-// backoffs reports whether a pause before a retry is one of those that the settings ask for after
+// isBackoff reports whether a pause before a retry is one of those that the settings ask for after
 // so many failures.
-func (r *run) backoffs(pause time.Duration, attempts int) bool {
+func isBackoff(r *run, pause time.Duration, attempts int) bool {
 	want := r.plan.Settings.RetryBase
 	for range attempts - 1 {
 		want = min(2*want, r.plan.Settings.RetryMax)
@@ -219,5 +244,6 @@ func (r *run) backoffs(pause time.Duration, attempts int) bool {
 
 // forGood reports whether a failure waits for a new intent or a person.
 func forGood(row *state.Row) bool {
-	return row.Class == provider.Terminal || row.Class == provider.NeedsChange || row.Class == state.ClassRefused
+	return row.Class == provider.Terminal || row.Class == provider.NeedsChange ||
+		row.Class == state.ClassRefused
 }

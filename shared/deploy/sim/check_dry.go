@@ -10,7 +10,7 @@ import (
 
 // restDryRun asks what a deploy of everything would do, and compares the answer with the world,
 // which it must leave as it is.
-func (r *run) restDryRun() bool {
+func restDryRun(r *run) bool {
 	c := r.books.released
 	if c == nil {
 		return true
@@ -25,7 +25,7 @@ func (r *run) restDryRun() bool {
 		out, failed = p.engine.DryRun(taskContext{t}, env, 0)
 		return failed
 	})
-	if r.finish(); r.violation != nil || failed != nil {
+	if finishUp(r); r.violation != nil || failed != nil {
 		return r.violation == nil
 	}
 	recorded := map[resource.ID]bool{}
@@ -37,21 +37,22 @@ func (r *run) restDryRun() bool {
 	covered, told := 0, map[resource.ID]bool{}
 	for i := range out.Planned {
 		w := &out.Planned[i]
-		r.checkPlannedChange(c, w, since, told, recorded[w.ID])
+		checkPlannedChange(r, c, w, since, told, recorded[w.ID])
 		if w.Action != "undefined" && !w.Failed {
 			covered++
 		}
 		told[w.ID] = true
 	}
 	if len(told) != len(c.ids) || out.Covered != covered || out.Version != c.number {
-		r.violate("dry", "a dry run of version %d says %d of its %d resources, of version %d, and %d covered of %d", c.number, len(told), len(c.ids), out.Version, out.Covered, covered)
+		r.violate("dry",
+			"a dry run of version %d says %d of its %d resources, of version %d, and %d covered of %d", c.number, len(told), len(c.ids), out.Version, out.Covered, covered)
 	}
 	return r.violation == nil
 }
 
 // checkPlannedChange compares what a dry run that began at since says of one resource with the
 // world.
-func (r *run) checkPlannedChange(
+func checkPlannedChange(r *run,
 	c *content,
 	w *deploy.PlannedChange,
 	since time.Duration,
@@ -68,16 +69,17 @@ func (r *run) checkPlannedChange(
 			r.violate("dry", "a dry run tells of %s before %s, which it requires", w.ID, q)
 		}
 	}
-	if r.openIn(c, w.ID) {
+	if openIn(r, c, w.ID) {
 		if w.Action != "undefined" || w.Reason == "" {
-			r.violate("dry", "a dry run says %s of %s, of which something is not known (%s)", w.Action, w.ID, w.Reason)
+			r.violate("dry", "a dry run says %s of %s, of which something is not known (%s)",
+				w.Action, w.ID, w.Reason)
 		}
 		return
 	}
 	if !recorded {
 		r.violate("dry", "a dry run keeps no record of %s", w.ID)
 	}
-	action, fails, known := r.would(w.ID, it, since)
+	action, fails, known := wouldDo(r, w.ID, it, since)
 	differs := action != "none"
 	if it.res.ReportOnly && !fails {
 		action = "none" // it is only told how it differs
@@ -85,7 +87,8 @@ func (r *run) checkPlannedChange(
 	switch {
 	case !known:
 	case w.Failed != fails, !fails && w.Action != action:
-		r.violate("dry", "a dry run says %s of %s (failed: %v, %s; %v), and it is %s (failed: %v)", w.Action, w.ID, w.Failed, w.Reason, w.Changes, action, fails)
+		r.violate("dry", "a dry run says %s of %s (failed: %v, %s; %v), and it is %s (failed: %v)",
+			w.Action, w.ID, w.Failed, w.Reason, w.Changes, action, fails)
 	case !fails && (len(w.Changes) > 0) != differs:
 		r.violate("dry", "a dry run says %s of %s and %d changes", w.Action, w.ID, len(w.Changes))
 	}
@@ -93,7 +96,7 @@ func (r *run) checkPlannedChange(
 
 // openIn reports whether a version itself does not say what a resource, or something that it
 // requires, is to be.
-func (r *run) openIn(c *content, id resource.ID) bool {
+func openIn(r *run, c *content, id resource.ID) bool {
 	it := c.entries[id]
 	if it == nil {
 		return false
@@ -105,16 +108,18 @@ func (r *run) openIn(c *content, id resource.ID) bool {
 		}
 	}
 	for _, q := range it.res.Requires {
-		if r.openIn(c, q) {
+		if openIn(r, c, q) {
 			return true
 		}
 	}
 	return false
 }
 
-// would works out what a deploy would do: fails when the thing cannot be read or not be changed so,
-// known false when nobody can tell, as of one that was changing at since or later.
-func (r *run) would(id resource.ID, it *item, since time.Duration) (action string, fails, known bool) {
+// wouldDo works out what a deploy would do: fails when the thing cannot be read or not be changed
+// so, known false when nobody can tell, as of one that was changing at since or later.
+func wouldDo(
+	r *run, id resource.ID, it *item, since time.Duration,
+) (action string, fails, known bool) {
 	for _, ref := range resource.References(it.res.Attributes) {
 		if s, is := ref.(resource.Secret); is && s.Version == "" {
 			return "", false, false
@@ -122,7 +127,7 @@ func (r *run) would(id resource.ID, it *item, since time.Duration) (action strin
 	}
 	t := r.world.thing(id)
 	have, exists := t.observe(r.sched.now)
-	want, purged := r.wanted(&state.Row{ID: id, Body: []byte(it.body)})
+	want, purged := wantedOf(r, &state.Row{ID: id, Body: []byte(it.body)})
 	switch {
 	case t.pending != nil || t.busyUntil > since:
 		return "", false, false
@@ -138,5 +143,5 @@ func (r *run) would(id resource.ID, it *item, since time.Duration) (action strin
 		return "none", false, want.key == 0 // whether it counts as written is nobody's business
 	}
 	stays := want.fixed != 0 && have.fixed != want.fixed && !replaces(id)
-	return "update", stays || r.prevented(id, it.res, have, want), true
+	return "update", stays || isPrevented(r, id, it.res, have, want), true
 }

@@ -18,9 +18,9 @@ const (
 	fileGrace    = 24 * time.Hour
 )
 
-// used returns the files that something refers to: what is in force, a visible version, or a
+// filesInUse returns the files that something refers to: what is in force, a visible version, or a
 // resource that has left its version behind.
-func (r *run) used() map[string]bool {
+func filesInUse(r *run) map[string]bool {
 	e := r.state.read(env)
 	used := map[string]bool{}
 	for _, h := range version.GraphFiles(e.env.Graph) {
@@ -53,21 +53,22 @@ func (r *run) used() map[string]bool {
 // checkCollected is invariant V2: no file goes that something refers to, or that was stored a
 // moment ago: unless that was since the collection began, as another may have removed it before,
 // and an export that finds its file gone says so.
-func (r *run) checkCollected(hashes []string) {
+func checkCollected(r *run, hashes []string) {
 	t := r.sched.cur
-	used, grace := r.used(), t.books.grace
+	used, grace := filesInUse(r), t.books.grace
 	for _, h := range hashes {
 		switch have, stored := r.files.stored[h]; {
 		case used[h]:
 			r.violate("V2", "file %s is removed, and something refers to it", h)
 		case stored && r.time().Sub(have.at) < grace && r.since(have.at) < t.began:
-			r.violate("V2", "file %s is removed, which was stored %s ago: an export may be about to refer to it", h, r.time().Sub(have.at))
+			r.violate("V2",
+				"file %s is removed, which was stored %s ago: an export may be about to refer to it", h, r.time().Sub(have.at))
 		}
 	}
 }
 
 // restCollected has everything collected that nobody needs, and checks that just that has gone.
-func (r *run) restCollected() bool {
+func restCollected(r *run) bool {
 	r.tracef("--- what is left, after a collection")
 	p := r.process()
 	r.sched.now += 2 * time.Minute // what was stored a moment ago is kept
@@ -76,7 +77,7 @@ func (r *run) restCollected() bool {
 		_, err := p.engine.Collect(taskContext{t}, env, t.books.grace)
 		return err
 	})
-	if r.finish(); r.violation != nil {
+	if finishUp(r); r.violation != nil {
 		return false
 	}
 	e := r.state.read(env)
@@ -89,18 +90,18 @@ func (r *run) restCollected() bool {
 			r.violate("gc", "version %d of %d is kept, and only %d are to be", n, e.env.Last, keep)
 		}
 	}
-	used := r.used()
+	used := filesInUse(r)
 	for _, h := range slices.Sorted(maps.Keys(r.files.stored)) {
 		if !used[h] {
 			r.violate("gc", "file %s is kept, and nothing refers to it", h)
 		}
 	}
-	r.checkFacts()
+	checkFacts(r)
 	return r.violation == nil
 }
 
 // checkForgotten checks that only versions go that need not be kept.
-func (r *run) checkForgotten(t *task, c *state.Commit) {
+func checkForgotten(r *run, t *task, c *state.Commit) {
 	e := r.state.read(env)
 	keep := e.env.Settings.KeepVersions
 	if keep == 0 {
@@ -110,7 +111,8 @@ func (r *run) checkForgotten(t *task, c *state.Commit) {
 		if n == e.env.Released {
 			r.violate("V2", "%s forgets version %d, which is released", t.name, n)
 		} else if n > e.env.Last-keep {
-			r.violate("V2", "%s forgets version %d of %d, and %d are to be kept", t.name, n, e.env.Last, keep)
+			r.violate("V2", "%s forgets version %d of %d, and %d are to be kept", t.name, n,
+				e.env.Last, keep)
 		}
 	}
 }

@@ -36,7 +36,8 @@ type follow struct {
 }
 
 func newLaw() *law {
-	return &law{due: map[resource.ID][]reason{}, claimed: map[resource.ID]int{}, ran: map[resource.ID]*runBook{}, follows: map[string]follow{},
+	return &law{due: map[resource.ID][]reason{}, claimed: map[resource.ID]int{},
+		ran: map[resource.ID]*runBook{}, follows: map[string]follow{},
 		open: map[resource.ID]*task{}}
 }
 
@@ -57,11 +58,12 @@ func (l *law) claim(ids []resource.ID) {
 // over drops the reasons that were known when the last run was claimed, and, if it ended well,
 // those that ask for no more.
 func (l *law) over(id resource.ID, well bool) {
-	l.due[id] = slices.DeleteFunc(l.due[id], func(a reason) bool { return a.step <= l.claimed[id] || well && a.void })
+	l.due[id] = slices.DeleteFunc(l.due[id],
+		func(a reason) bool { return a.step <= l.claimed[id] || well && a.void })
 }
 
 // checkReason checks that there is a reason for a run that begins.
-func (r *run) checkReason(t *task, id resource.ID, have *runBook) {
+func checkReason(r *run, t *task, id resource.ID, have *runBook) {
 	l := r.books.law
 	before := l.ran[id]
 	if have == before || t.books.dry {
@@ -70,40 +72,47 @@ func (r *run) checkReason(t *task, id resource.ID, have *runBook) {
 	l.ran[id] = have
 	lost := before != nil && !before.recorded || l.open[id] != nil
 	elsewhere := r.books.moved[id] || r.books.forgotten[id]
-	if len(l.due[id]) == 0 && !lost && !elsewhere && !r.changedBefore(t, id) {
-		r.violate("reasons", "%s runs %s, and nothing has happened since that was claimed last for which it would have to", t.name, id)
+	if len(l.due[id]) == 0 && !lost && !elsewhere && !changedBefore(r, t, id) {
+		r.violate("reasons",
+			"%s runs %s, and nothing has happened since that was claimed last for which it would have to", t.name, id)
 	}
 	l.over(id, false)
 }
 
 // changedBefore reports whether something that a resource requires and hears was changed by a run
 // of the same claim. That it is run behind it, and not told of it afterwards, costs no run more.
-func (r *run) changedBefore(t *task, id resource.ID) bool {
+func changedBefore(r *run, t *task, id resource.ID) bool {
 	eff := r.books.effect
 	i, known := eff.index[id]
 	return known && slices.ContainsFunc(t.books.claimed, func(q resource.ID) bool {
 		j, known := eff.index[q]
 		have := t.books.runs[q]
-		return known && eff.needs[i]&(1<<j) != 0 && have != nil && have.acted && (r.says(q, `"send_event":true`) || r.books.subscribed(id, q))
+		return known && eff.needs[i]&(1<<j) != 0 && have != nil && have.acted &&
+			(intentSays(r, q, `"send_event":true`) || r.books.subscribed(id, q))
 	})
 }
 
-// running reports whether somebody has claimed a row and holds its lane.
-func (r *run) running(row *state.Row) bool {
+// isRunning reports whether somebody has claimed a row and holds its lane.
+func isRunning(r *run, row *state.Row) bool {
 	l := r.state.read(env).leases[row.Lane]
-	return l != nil && l.Holder != "" && r.time().Before(l.Until) && slices.Contains(l.Running, row.ID)
+	return l != nil && l.Holder != "" && r.time().Before(l.Until) &&
+		slices.Contains(l.Running, row.ID)
 }
 
 // reasonPlanned notes for what a planner schedules a row.
-func (r *run) reasonPlanned(t *task, row, was *state.Row, had bool, entries []follow) {
+func reasonPlanned(r *run, t *task, row, was *state.Row, had bool, entries []follow) {
 	l := r.books.law
-	blocked := was.Blocked == state.BlockedTemp || was.Blocked == state.BlockedYes || was.Blocked == state.NeedsPerson
-	same := had && row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
+	blocked := was.Blocked == state.BlockedTemp || was.Blocked == state.BlockedYes ||
+		was.Blocked == state.NeedsPerson
+	same := had && row.Hash == was.Hash && string(row.Body) == string(was.Body) &&
+		row.Lane == was.Lane
 	asked := row.Ticket != 0 && row.Ticket != was.Ticket
-	deploys := (t.books.asks == state.PriorityUserDeploy || t.books.retries) && !t.checksAgent(row.ID.Agent())
+	deploys := (t.books.asks == state.PriorityUserDeploy || t.books.retries) &&
+		!t.checksAgent(row.ID.Agent())
 	switch {
 	case row.Ticket == 0:
-	case !had, row.Hash != was.Hash, row.Lane != was.Lane, was.Orphaned, was.Compliance == state.Undefined:
+	case !had, row.Hash != was.Hash, row.Lane != was.Lane, was.Orphaned,
+		was.Compliance == state.Undefined:
 		l.add(row.ID, "another intent", false)
 	case row.WantFacts && !was.WantFacts:
 		l.add(row.ID, "its facts", false)
@@ -111,8 +120,8 @@ func (r *run) reasonPlanned(t *task, row, was *state.Row, had bool, entries []fo
 	case blocked:
 		l.add(row.ID, "what it was blocked for", false)
 	case len(entries) > 0:
-		r.reasonFollows(t, row, was, entries)
-	case deploys && same && r.running(was) && !r.freed(row.ID) &&
+		reasonFollows(r, t, row, was, entries)
+	case deploys && same && isRunning(r, was) && !wasFreed(r, row.ID) &&
 		l.claimed[row.ID] <= t.books.planned: // else it was claimed meanwhile
 		l.add(row.ID, "a deploy", true)
 	default:
@@ -120,10 +129,10 @@ func (r *run) reasonPlanned(t *task, row, was *state.Row, had bool, entries []fo
 	}
 }
 
-// freed reports whether a resource waits for less by a release that is under way, or will by one
+// wasFreed reports whether a resource waits for less by a release that is under way, or will by one
 // that comes, since something is gone. Whether a run that is under way was claimed before that, and
 // skips it for what it does not wait for any more, cannot be told: it may run once more.
-func (r *run) freed(id resource.ID) bool {
+func wasFreed(r *run, id resource.ID) bool {
 	e := r.state.read(env)
 	return r.books.effect.gone(id, e.rows) || e.env.Releasing != 0 && r.books.freed[id]
 }
@@ -169,13 +178,13 @@ func (e *effective) gone(id resource.ID, rows map[resource.ID]*state.Row) bool {
 // those, it cannot be told whether it was claimed before them: it may run again, even if that run
 // has ended since, as a check that has found nothing writes no row. Nor can it be told of what was
 // claimed at the very time at which they ended.
-func (r *run) reasonFollows(t *task, row, was *state.Row, entries []follow) {
+func reasonFollows(r *run, t *task, row, was *state.Row, entries []follow) {
 	l := r.books.law
 	for i := range entries {
 		f := &entries[i]
 		again := f.Kind == state.OutboxAgain && f.Of == row.ID
 		tie := f.At.Equal(was.SucceededAt) || f.At.Equal(was.TriedAt)
-		busy := r.running(was) || t.books.sawRunning[row.ID]
+		busy := isRunning(r, was) || t.books.sawRunning[row.ID]
 		since := f.step > l.claimed[row.ID] || was.Ticket < f.Ticket && busy || tie
 		if again || f.tells && f.Of != row.ID && since {
 			l.add(row.ID, string(f.Kind)+" of "+string(f.Of), false)
@@ -195,7 +204,7 @@ func (l *law) answered(c *state.Commit) []follow {
 }
 
 // reasonResults notes what follows from the results of runs.
-func (r *run) reasonResults(row, was *state.Row) {
+func reasonResults(r *run, row, was *state.Row) {
 	l := r.books.law
 	if row.LastAction == was.LastAction {
 		return
@@ -207,7 +216,7 @@ func (r *run) reasonResults(row, was *state.Row) {
 
 // reasonChanged notes that those that hear a resource have to run for its change, unless they have
 // run behind it in the same claim.
-func (r *run) reasonChanged(c *state.Commit, row, was *state.Row) {
+func reasonChanged(r *run, c *state.Commit, row, was *state.Row) {
 	eff := r.books.effect
 	i, known := 0, false
 	if eff != nil {
@@ -216,9 +225,10 @@ func (r *run) reasonChanged(c *state.Commit, row, was *state.Row) {
 	if !known || row.ChangedAt.Equal(was.ChangedAt) {
 		return
 	}
-	all := r.says(row.ID, `"send_event":true`)
+	all := intentSays(r, row.ID, `"send_event":true`)
 	for j, d := range eff.ids {
-		behind := slices.ContainsFunc(c.Rows, func(o state.Row) bool { return o.ID == d && o.LastAction > row.LastAction })
+		behind := slices.ContainsFunc(c.Rows,
+			func(o state.Row) bool { return o.ID == d && o.LastAction > row.LastAction })
 		if eff.needs[j]&(1<<i) != 0 && (all || r.books.subscribed(d, row.ID)) && !behind {
 			r.books.law.add(d, "a change of "+string(row.ID), false)
 		}
@@ -227,7 +237,7 @@ func (r *run) reasonChanged(c *state.Commit, row, was *state.Row) {
 
 // reasonConflicts notes which results a commit has left out: if nobody writes them after all, the
 // runs were in vain.
-func (r *run) reasonConflicts(t *task, c *state.Commit, out *state.Committed) {
+func reasonConflicts(r *run, t *task, c *state.Commit, out *state.Committed) {
 	l := r.books.law
 	if len(c.Next) > 0 {
 		return
@@ -240,7 +250,7 @@ func (r *run) reasonConflicts(t *task, c *state.Commit, out *state.Committed) {
 
 // reasonOutbox notes what is to follow. An event tells of something only if its resource has
 // changed, or may have.
-func (r *run) reasonOutbox(c *state.Commit) {
+func reasonOutbox(r *run, c *state.Commit) {
 	l := r.books.law
 	l.step++
 	for _, o := range c.AddOutbox {
@@ -254,7 +264,7 @@ func (r *run) reasonOutbox(c *state.Commit) {
 }
 
 // reasonWave notes that everything is to be checked.
-func (r *run) reasonWave() {
+func reasonWave(r *run) {
 	for id := range r.state.read(env).rows {
 		r.books.law.add(id, "a check of everything", false)
 	}

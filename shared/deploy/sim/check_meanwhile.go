@@ -12,16 +12,18 @@ import (
 
 // checkMeanwhile checks that a result leaves what others have asked for, or forbidden, since its
 // run was claimed: the run is not an answer to that.
-func (r *run) checkMeanwhile(t *task, row, was *state.Row) {
+func checkMeanwhile(r *run, t *task, row, was *state.Row) {
 	claimed, known := t.books.claims[row.ID]
 	switch {
 	case was.Blocked == state.BlockedYes && row.Blocked != state.BlockedYes:
 		r.violate("D6", "%s lets %s run again, which was blocked while it ran", t.name, row.ID)
 	case was.Lane != t.books.lane && row.Checked != was.Checked:
-		r.violate("D4", "%s counts %s as checked in a lane that it was moved to while it ran", t.name, row.ID)
+		r.violate("D4", "%s counts %s as checked in a lane that it was moved to while it ran",
+			t.name, row.ID)
 	case !known || row.Blocked == state.BlockedYes:
 	case was.Ticket != claimed.ticket && was.Ticket != 0 && row.Ticket != was.Ticket:
-		r.violate("D4", "%s forgets that %s was asked for (ticket %d) while it ran (ticket %d)", t.name, row.ID, was.Ticket, claimed.ticket)
+		r.violate("D4", "%s forgets that %s was asked for (ticket %d) while it ran (ticket %d)",
+			t.name, row.ID, was.Ticket, claimed.ticket)
 	case was.WantFacts && !claimed.facts && !row.WantFacts:
 		r.violate("D4", "%s forgets that facts of %s were asked for while it ran", t.name, row.ID)
 	}
@@ -29,7 +31,7 @@ func (r *run) checkMeanwhile(t *task, row, was *state.Row) {
 
 // checkFollowed checks what a run that ended well says of the changes that it knows of: none that
 // it may not have seen, and all that came before it in the same claim.
-func (r *run) checkFollowed(t *task, row, was *state.Row, started time.Time) {
+func checkFollowed(r *run, t *task, row, was *state.Row, started time.Time) {
 	claimed, known := t.books.claims[row.ID]
 	if !known || row.SucceededAt.Equal(was.SucceededAt) {
 		return
@@ -38,23 +40,28 @@ func (r *run) checkFollowed(t *task, row, was *state.Row, started time.Time) {
 	case t.books.compares[row.ID]:
 		r.violate("D4", "%s was only compared, and counts as having followed changes", row.ID)
 	case at.After(started) || claimed.first && at.After(claimed.at):
-		r.violate("D4", "%s counts as having followed changes until %s, and was claimed at %s (started at %s)", row.ID, r.since(at), r.since(claimed.at), r.since(started))
+		r.violate("D4",
+			"%s counts as having followed changes until %s, and was claimed at %s (started at %s)", row.ID, r.since(at), r.since(claimed.at), r.since(started))
 	case requiresMore(was.Body, []byte(claimed.body)):
-		r.violate("D4", "%s counts as having followed changes of what it did not require when it was claimed", row.ID)
+		r.violate("D4",
+			"%s counts as having followed changes of what it did not require when it was claimed", row.ID)
 	case claimed.behind && !row.Removing && at.Before(started):
-		r.violate("C1", "%s counts as not having followed what ran before it in the same claim", row.ID)
+		r.violate("C1", "%s counts as not having followed what ran before it in the same claim",
+			row.ID)
 	}
 }
 
 // checkUnwritten checks that a run that ended well and is not written has left nothing to write.
-func (r *run) checkUnwritten(t *task, c *state.Commit) {
+func checkUnwritten(r *run, t *task, c *state.Commit) {
 	for i := range c.Actions {
 		a := &c.Actions[i]
 		claimed, known := t.books.claims[a.Resource]
 		row := r.state.read(env).rows[a.Resource]
 		// A row that was let go of and has come back may have the same revision, but not the
 		// ticket.
-		if !known || row == nil || row.Rev != claimed.rev || row.Ticket != claimed.ticket || a.Stale || a.Outcome != state.StatusDeployed || a.Action == state.ActionDryRun || row.LastAction == a.ID {
+		if !known || row == nil || row.Rev != claimed.rev || row.Ticket != claimed.ticket ||
+			a.Stale || a.Outcome != state.StatusDeployed || a.Action == state.ActionDryRun ||
+			row.LastAction == a.ID {
 			continue
 		}
 		if a.Change != diff.NoChange || !clean(row) {
@@ -71,27 +78,31 @@ func (r *run) checkUnwritten(t *task, c *state.Commit) {
 	}
 }
 
-// checkNotified checks that what tells others says so when a run has changed it, or may have: at once
-// when the run ends well, else at the next that does.
-func (r *run) checkNotified(t *task, row, was *state.Row, c *state.Commit) {
+// checkNotified checks that what tells others says so when a run has changed it, or may have: at
+// once when the run ends well, else at the next that does.
+func checkNotified(r *run, t *task, row, was *state.Row, c *state.Commit) {
 	i := slices.IndexFunc(c.Actions, func(a state.Action) bool { return a.ID == row.LastAction })
-	if have := t.books.runs[row.ID]; i >= 0 && have != nil && r.tells(row.ID) {
+	if have := t.books.runs[row.ID]; i >= 0 && have != nil && tellsOthers(r, row.ID) {
 		a := &c.Actions[i]
 		deployed := a.Outcome == state.StatusDeployed
-		switch changed := a.Change != diff.NoChange || was.PossiblyChanged || t.books.lost[row.ID]; {
+		switch changed := a.Change != diff.NoChange || was.PossiblyChanged ||
+			t.books.lost[row.ID]; {
 		case deployed && changed && (!row.ChangedAt.Equal(row.LastAt) || row.PossiblyChanged):
-			r.violate("D4", "%s has changed, or may have, in a run of %s that ended well, and does not tell", row.ID, t.name)
+			r.violate("D4",
+				"%s has changed, or may have, in a run of %s that ended well, and does not tell", row.ID, t.name)
 		case !deployed && have.acted && !row.PossiblyChanged:
-			r.violate("D4", "%s may have been changed by a run of %s that did not end well, and that is not noted", row.ID, t.name)
+			r.violate("D4",
+				"%s may have been changed by a run of %s that did not end well, and that is not noted", row.ID, t.name)
 		}
 	}
 }
 
 // lostElsewhere reports whether a run of a row in a lane that it was moved from has ended without a
 // record.
-func (r *run) lostElsewhere(t *task, e *environment, row *state.Row) bool {
+func lostElsewhere(r *run, t *task, e *environment, row *state.Row) bool {
 	for _, key := range row.Left {
-		if l := e.leases[key]; l != nil && key != t.books.lane && l.Holder != "" && !r.time().Before(l.Until) && slices.Contains(l.Running, row.ID) {
+		if l := e.leases[key]; l != nil && key != t.books.lane && l.Holder != "" &&
+			!r.time().Before(l.Until) && slices.Contains(l.Running, row.ID) {
 			return true
 		}
 	}
@@ -100,9 +111,10 @@ func (r *run) lostElsewhere(t *task, e *environment, row *state.Row) bool {
 
 // checkReplaced checks what a planner makes of a row whose intent it replaces, or takes away:
 // invariants D4 and D5.
-func (r *run) checkReplaced(t *task, row, was *state.Row) {
+func checkReplaced(r *run, t *task, row, was *state.Row) {
 	if row.Orphaned && !was.Orphaned && (row.Ticket != 0 || !row.NextAt.IsZero()) {
-		r.violate("orphan", "%s leaves the model, and is asked for (ticket %d), or will be by a timer", row.ID, row.Ticket)
+		r.violate("orphan",
+			"%s leaves the model, and is asked for (ticket %d), or will be by a timer", row.ID, row.Ticket)
 	}
 	if row.Ticket != 0 && row.Ticket != was.Ticket && !row.NextAt.IsZero() {
 		r.violate("D7", "%s asks for %s, which a timer is to ask for once more", t.name, row.ID)
@@ -112,36 +124,45 @@ func (r *run) checkReplaced(t *task, row, was *state.Row) {
 	}
 	switch {
 	case row.Blocked == state.BlockedTemp:
-		r.violate("D5", "%s gives %s a new intent, which counts as skipped before it has run", t.name, row.ID)
+		r.violate("D5", "%s gives %s a new intent, which counts as skipped before it has run",
+			t.name, row.ID)
 	case !row.NotBefore.IsZero() || row.Waiting != nil:
-		r.violate("D5", "%s gives %s a new intent, which waits for what was begun for the one before", t.name, row.ID)
-	case !row.PossiblyChanged && r.tells(row.ID) && r.runs(was):
-		r.violate("D4", "%s gives %s a new intent while a run for the one before is under way, and does not note that nobody will tell of its changes", t.name, row.ID)
+		r.violate("D5",
+			"%s gives %s a new intent, which waits for what was begun for the one before", t.name, row.ID)
+	case !row.PossiblyChanged && tellsOthers(r, row.ID) && mayRun(r, was):
+		r.violate("D4",
+			"%s gives %s a new intent while a run for the one before is under way, and does not note that nobody will tell of its changes", t.name, row.ID)
 	}
 }
 
-// runs reports whether a row is being run, or was when whoever ran it was lost.
-func (r *run) runs(row *state.Row) bool {
+// mayRun reports whether a row is being run, or was when whoever ran it was lost.
+func mayRun(r *run, row *state.Row) bool {
 	l := r.state.read(env).leases[row.Lane]
 	return l != nil && l.Holder != "" && slices.Contains(l.Running, row.ID)
 }
 
 // checkMoved checks what a planner makes of a row that keeps its intent and gets other
 // requirements, or another lane.
-func (r *run) checkMoved(t *task, row, was *state.Row) {
+func checkMoved(r *run, t *task, row, was *state.Row) {
 	e := r.state.read(env)
-	if row.Hash != was.Hash || row.Orphaned || was.Orphaned || row.Compliance == state.Undefined || row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson {
+	if row.Hash != was.Hash || row.Orphaned || was.Orphaned || row.Compliance == state.Undefined ||
+		row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson {
 		return
 	}
 	switch {
 	case string(row.Body) != string(was.Body) && was.Ticket != 0 && row.Ticket == was.Ticket:
-		r.violate("D1", "%s gives %s other requirements, and a run that has begun counts as if it had waited for them", t.name, row.ID)
-	case row.Lane != was.Lane && row.Ticket == 0 && r.inWave(e, was) && !r.inWave(e, row):
-		r.violate("D4", "%s moves %s, which a check of everything still asks for, to where that is over", t.name, row.ID)
+		r.violate("D1",
+			"%s gives %s other requirements, and a run that has begun counts as if it had waited for them", t.name, row.ID)
+	case row.Lane != was.Lane && row.Ticket == 0 && inWave(r, e, was) && !inWave(r, e, row):
+		r.violate("D4",
+			"%s moves %s, which a check of everything still asks for, to where that is over", t.name, row.ID)
 	}
-	asked := row.Ticket != 0 && was.Ticket == 0 && asWanted(was) && was.Blocked == state.NotBlocked && !row.WantFacts && row.Lane == was.Lane
-	if t.books.plain && asked && !t.books.waving && string(row.Body) != string(was.Body) && !requiresMore(row.Body, was.Body) {
-		r.violate("C1", "%s schedules %s, which is deployed and requires nothing new", t.name, row.ID)
+	asked := row.Ticket != 0 && was.Ticket == 0 && asWanted(was) &&
+		was.Blocked == state.NotBlocked && !row.WantFacts && row.Lane == was.Lane
+	if t.books.plain && asked && !t.books.waving && string(row.Body) != string(was.Body) &&
+		!requiresMore(row.Body, was.Body) {
+		r.violate("C1", "%s schedules %s, which is deployed and requires nothing new", t.name,
+			row.ID)
 	}
 }
 
@@ -154,46 +175,56 @@ func requiresMore(now, was []byte) bool {
 		return true
 	}
 	more := func(now, was []resource.ID) bool {
-		return slices.ContainsFunc(now, func(id resource.ID) bool { return !slices.Contains(was, id) })
+		return slices.ContainsFunc(now,
+			func(id resource.ID) bool { return !slices.Contains(was, id) })
 	}
-	return a.ReceiveEvents && (more(a.Requires, b.Requires) || more(a.Subscriptions, b.Subscriptions))
+	return a.ReceiveEvents &&
+		(more(a.Requires, b.Requires) || more(a.Subscriptions, b.Subscriptions))
 }
 
 // checkTimed checks what a timer asks for, beside retries: nothing where it is off or everything is
 // halted, and it notes when that was.
-func (r *run) checkTimed(t *task, row, was *state.Row, c *state.Commit, b before) {
-	if row.Priority != state.PriorityDeployTimer || row.Ticket == 0 || was.Ticket != 0 || b.env.Releasing != 0 {
+func checkTimed(r *run, t *task, row, was *state.Row, c *state.Commit, b before) {
+	if row.Priority != state.PriorityDeployTimer || row.Ticket == 0 || was.Ticket != 0 ||
+		b.env.Releasing != 0 {
 		return
 	}
-	switch off := r.plan.Settings.DeployTimer == "0" && r.knowsSettings(t); {
+	switch off := r.plan.Settings.DeployTimer == "0" && knowsSettings(r, t); {
 	case r.books.halted && r.books.haltedAt < t.began:
 		r.violate("timer", "%s asks for %s by a timer, and everything is halted", t.name, row.ID)
 	case !was.NextAt.IsZero():
 	case off:
 		r.violate("timer", "%s asks for %s by a timer that is off", t.name, row.ID)
 	case c.Env != nil && c.Env.LastDeploy.Equal(b.env.LastDeploy) && r.since(b.env.LastDeploy) < t.began: // else it is the same moment
-		r.violate("timer", "%s asks for %s by a timer, and does not note when it was", t.name, row.ID)
+		r.violate("timer", "%s asks for %s by a timer, and does not note when it was", t.name,
+			row.ID)
 	}
 }
 
 // checkUntouched checks that a release replaces no intent that its version leaves as it was:
 // invariant C1. What was resolved since stays so, as long as the values are known.
-func (r *run) checkUntouched(t *task, old *content, c *state.Commit, out *state.Committed, b before) {
-	if c.Env == nil || c.Env.Released == b.env.Released || b.env.Releasing != 0 || old == nil || r.books.visible[c.Env.Released] == nil {
+func checkUntouched(
+	r *run, t *task, old *content, c *state.Commit, out *state.Committed, b before,
+) {
+	if c.Env == nil || c.Env.Released == b.env.Released || b.env.Releasing != 0 || old == nil ||
+		r.books.visible[c.Env.Released] == nil {
 		return
 	}
 	now := r.books.visible[c.Env.Released]
 	written(c, out, func(row *state.Row) {
 		was, had := b.rows[row.ID]
-		if !had || was.Orphaned || was.Removing || row.Hash == was.Hash || was.Compliance == state.Undefined || row.Compliance == state.Undefined {
+		if !had || was.Orphaned || was.Removing || row.Hash == was.Hash ||
+			was.Compliance == state.Undefined || row.Compliance == state.Undefined {
 			return
 		}
 		one, other := old.entries[row.ID], now.entries[row.ID]
-		if t.books.releases != 0 && other != nil && len(resource.References(other.res.Attributes)) > 0 {
+		if t.books.releases != 0 && other != nil &&
+			len(resource.References(other.res.Attributes)) > 0 {
 			return // what was not known when that version was stored gets the values of now
 		}
 		if one != nil && other != nil && one.body == other.body && one.hash == other.hash {
-			r.violate("C1", "%s replaces the intent of %s, which version %d leaves as it was", t.name, row.ID, now.number)
+			r.violate("C1", "%s replaces the intent of %s, which version %d leaves as it was",
+				t.name, row.ID, now.number)
 		}
 	})
 }

@@ -19,42 +19,47 @@ func answers(c *state.Commit) bool {
 }
 
 // checkPlan checks what a planner commits.
-func (r *run) checkPlan(t *task, c *state.Commit, out *state.Committed, b before) {
+func checkPlan(r *run, t *task, c *state.Commit, out *state.Committed, b before) {
 	last := r.books.ticket
 	if answers(c) {
 		t.books.answers = c.Guard.Fence
 	}
-	follows := t.books.answers == c.Guard.Fence // what is asked for follows from a run, whatever that was for
+	// what is asked for follows from a run, whatever that was for
+	follows := t.books.answers == c.Guard.Fence
 	if now := r.books.law.answered(c); len(now) > 0 || !follows {
 		t.books.follows = now
 	}
 	written(c, out, func(row *state.Row) {
 		was, had := b.rows[row.ID]
-		r.reasonPlanned(t, row, &was, had, t.books.follows)
+		reasonPlanned(r, t, row, &was, had, t.books.follows)
 		if row.Ticket != 0 && row.Ticket != was.Ticket {
 			if row.Ticket <= last {
-				r.violate("D3", "%s gives %s ticket %d, and %d was given out before", t.name, row.ID, row.Ticket, last)
+				r.violate("D3", "%s gives %s ticket %d, and %d was given out before", t.name,
+					row.ID, row.Ticket, last)
 			}
 			r.books.ticket = max(r.books.ticket, row.Ticket)
 		}
 		if !had {
 			return
 		}
-		r.checkLetGo(t, row, &was)
-		r.checkPlanned(t, row, &was)
-		r.checkReplaced(t, row, &was)
-		r.checkMoved(t, row, &was)
+		checkLetGo(r, t, row, &was)
+		checkPlanned(r, t, row, &was)
+		checkReplaced(r, t, row, &was)
+		checkMoved(r, t, row, &was)
 		if row.Ticket != was.Ticket && !follows {
-			r.checkTimed(t, row, &was, c, b)
+			checkTimed(r, t, row, &was, c, b)
 		}
-		if row.Ticket != 0 && row.Ticket != was.Ticket && (row.Orphaned || row.Compliance == state.Undefined || row.Blocked == state.BlockedYes) {
+		if row.Ticket != 0 && row.Ticket != was.Ticket &&
+			(row.Orphaned || row.Compliance == state.Undefined || row.Blocked == state.BlockedYes) {
 			r.violate("D6", "%s asks for %s, which may not run (%s)", t.name, row.ID, row.Status())
 		}
 		if asked := row.Ticket != 0 && was.Ticket == 0 && row.Hash == was.Hash; asked && !follows {
-			r.checkRetried(t, row, &was)
+			checkRetried(r, t, row, &was)
 		}
-		if t.books.asks != 0 && b.env.Releasing == 0 && !follows && row.Ticket != was.Ticket && row.Priority > t.books.asks {
-			r.violate("order", "%s asks for %s, and its priority is %d", t.name, row.ID, row.Priority)
+		if t.books.asks != 0 && b.env.Releasing == 0 && !follows && row.Ticket != was.Ticket &&
+			row.Priority > t.books.asks {
+			r.violate("order", "%s asks for %s, and its priority is %d", t.name, row.ID,
+				row.Priority)
 		}
 	})
 	if c.Version != nil && r.books.visible[c.Version.Number] != nil {
@@ -62,20 +67,20 @@ func (r *run) checkPlan(t *task, c *state.Commit, out *state.Committed, b before
 	}
 	old := r.books.released
 	if c.Env != nil {
-		r.checkEnv(t, &b.env)
+		checkEnv(r, t, &b.env)
 	}
-	r.checkKept(t, c, out, b)
-	r.checkUntouched(t, old, c, out, b)
-	r.checkNotTargeted(t, old, c, out, b)
-	r.checkPrefix(t, c)
+	checkKept(r, t, c, out, b)
+	checkUntouched(r, t, old, c, out, b)
+	checkNotTargeted(r, t, old, c, out, b)
+	checkPrefix(r, t, c)
 	if c.Env != nil && c.Plan && b.env.Releasing == 0 && !answers(c) {
-		r.checkAsked(t, c, b)
+		checkAsked(r, t, c, b)
 	}
-	r.checkForgotten(t, c)
+	checkForgotten(r, t, c)
 }
 
 // checkAsked checks that a request asks for all that it is for, and for nothing else.
-func (r *run) checkAsked(t *task, c *state.Commit, b before) {
+func checkAsked(r *run, t *task, c *state.Commit, b before) {
 	e := r.state.read(env)
 	for id, rev := range t.books.failing {
 		row := e.rows[id]
@@ -84,7 +89,8 @@ func (r *run) checkAsked(t *task, c *state.Commit, b before) {
 		}
 		// One that was being run when the leases were read is asked for by what it ran for, also if
 		// that run is given up by now.
-		waits := r.running(row) || t.books.sawRunning[id] || row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson || row.Compliance == state.Undefined || row.Orphaned
+		waits := isRunning(r, row) || t.books.sawRunning[id] || row.Blocked == state.BlockedYes ||
+			row.Blocked == state.NeedsPerson || row.Compliance == state.Undefined || row.Orphaned
 		if row.Ticket == 0 && !waits {
 			r.violate("D7", "%s is to retry what has failed, and leaves %s out", t.name, id)
 		}
@@ -93,15 +99,17 @@ func (r *run) checkAsked(t *task, c *state.Commit, b before) {
 		if id := c.Rows[i].ID; t.books.only != "" && id != t.books.only {
 			r.violate("order", "%s asks for %s, and is for %s", t.name, id, t.books.only)
 		}
-		if was := b.rows[c.Rows[i].ID]; t.books.terms != nil && was.Rev > 0 && was.Rev == c.Rows[i].Rev && !asksFor(t.books.terms, &was) {
-			r.violate("order", "%s asks for %s (%s), and is for %v", t.name, was.ID, was.Status(), t.books.terms)
+		if was := b.rows[c.Rows[i].ID]; t.books.terms != nil && was.Rev > 0 &&
+			was.Rev == c.Rows[i].Rev && !asksFor(t.books.terms, &was) {
+			r.violate("order", "%s asks for %s (%s), and is for %v", t.name, was.ID, was.Status(),
+				t.books.terms)
 		}
 	}
 }
 
 // checkPrefix checks that what is scheduled together comes with requirements first: a home may
 // write the rows of a plan one after the other.
-func (r *run) checkPrefix(t *task, c *state.Commit) {
+func checkPrefix(r *run, t *task, c *state.Commit) {
 	if r.books.effect == nil {
 		return
 	}
@@ -112,35 +120,40 @@ func (r *run) checkPrefix(t *task, c *state.Commit) {
 			continue
 		}
 		if r.books.effect.all[n]&behind != 0 {
-			r.violate("order", "%s schedules %s before what has to be finished before", t.name, c.Rows[i].ID)
+			r.violate("order", "%s schedules %s before what has to be finished before", t.name,
+				c.Rows[i].ID)
 		}
 		behind |= 1 << n
 	}
 }
 
 // checkPlanned checks one row that a planner writes: invariants D5 and C1.
-func (r *run) checkPlanned(t *task, row, was *state.Row) {
+func checkPlanned(r *run, t *task, row, was *state.Row) {
 	anew := was.Orphaned || was.Removing
 	if was.Rev > 0 && row.Lane != was.Lane {
 		r.books.moved[row.ID] = true
 	}
 	switch {
 	case !anew && row.Deployed != was.Deployed:
-		r.violate("D5", "%s changes what is said to be deployed of %s, which only a run may", t.name, row.ID)
+		r.violate("D5", "%s changes what is said to be deployed of %s, which only a run may",
+			t.name, row.ID)
 	case !anew && row.LastAction != was.LastAction:
 		r.violate("D5", "%s changes the last action of %s", t.name, row.ID)
 	}
 	if !anew && was.Ticket != 0 && row.Ticket != 0 && row.Priority > was.Priority {
-		r.violate("order", "%s asks for %s, which was asked for with priority %d, and lowers that to %d", t.name, row.ID, was.Priority, row.Priority)
+		r.violate("order",
+			"%s asks for %s, which was asked for with priority %d, and lowers that to %d", t.name, row.ID, was.Priority, row.Priority)
 	}
 	if row.Hash != was.Hash && (row.Attempts != 0 || !row.NextAt.IsZero()) {
-		r.violate("D7", "%s gives %s a new intent that has failed %d times", t.name, row.ID, row.Attempts)
+		r.violate("D7", "%s gives %s a new intent that has failed %d times", t.name, row.ID,
+			row.Attempts)
 	}
 	if !t.books.plain && !t.spared(row.ID.Agent()) || anew {
 		return
 	}
 	same := row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
-	if same && asWanted(was) && was.Blocked != state.BlockedYes && was.Ticket == 0 && row.Ticket != 0 && !row.WantFacts &&
+	if same && asWanted(was) && was.Blocked != state.BlockedYes && was.Ticket == 0 &&
+		row.Ticket != 0 && !row.WantFacts &&
 		!t.books.waving { // where a wave asks for everything, it may ask so for what does not wait for the same any more
 		r.violate("C1", "%s schedules %s, which has not changed and is deployed", t.name, row.ID)
 	}
@@ -153,27 +166,32 @@ func (r *run) checkPlanned(t *task, row, was *state.Row) {
 
 // checkRetried is invariant D7: no timer asks for what waits for a person, and a person who has not
 // said so asks for nothing that waits at all.
-func (r *run) checkRetried(t *task, row, was *state.Row) {
+func checkRetried(r *run, t *task, row, was *state.Row) {
 	switch {
 	case was.LastRun != state.RunFailed || was.Orphaned || was.Removing:
-	case (row.Priority == state.PriorityDeployTimer || row.Priority == state.PriorityRepairTimer) && forGood(was):
-		r.violate("D7", "%s schedules %s, which failed for good (%s), because of a timer", t.name, row.ID, was.Class)
+	case (row.Priority == state.PriorityDeployTimer || row.Priority == state.PriorityRepairTimer) &&
+		forGood(was):
+		r.violate("D7", "%s schedules %s, which failed for good (%s), because of a timer", t.name,
+			row.ID, was.Class)
 	case row.Priority == state.PriorityDeployTimer && was.NextAt.After(r.time()):
-		r.violate("D7", "%s schedules %s, which is to be tried again only at %s, because of a timer", t.name, row.ID, r.since(was.NextAt))
-	case row.Priority == state.PriorityUserDeploy && t.books.lenient && (forGood(was) || was.NextAt.After(r.time())):
-		r.violate("D7", "%s schedules %s, which waits (%s, until %s), and nobody has asked for that", t.name, row.ID, was.Class, r.since(was.NextAt))
+		r.violate("D7",
+			"%s schedules %s, which is to be tried again only at %s, because of a timer", t.name, row.ID, r.since(was.NextAt))
+	case row.Priority == state.PriorityUserDeploy && t.books.lenient &&
+		(forGood(was) || was.NextAt.After(r.time())):
+		r.violate("D7",
+			"%s schedules %s, which waits (%s, until %s), and nobody has asked for that", t.name, row.ID, was.Class, r.since(was.NextAt))
 	}
 }
 
 // knowsSettings reports whether a task knows the settings of the plan: an environment has them once
 // a whole model has been exported to it.
-func (r *run) knowsSettings(t *task) bool {
+func knowsSettings(r *run, t *task) bool {
 	return r.books.configured != 0 && t.began > r.books.configured
 }
 
 // checkFingerprint checks that an export is only remembered as one that need not be done again when
 // it is what the last version holds and will be.
-func (r *run) checkFingerprint(t *task, now *state.Env) {
+func checkFingerprint(r *run, t *task, now *state.Env) {
 	o, c := r.books.prints[now.Fingerprint], r.books.visible[now.Last]
 	if o == nil || c == nil || o.partial != nil || o.target != "" {
 		r.violate("V1", "%s remembers an export that nobody has made", t.name)
@@ -182,47 +200,50 @@ func (r *run) checkFingerprint(t *task, now *state.Env) {
 	for i := range o.model {
 		switch o.model[i].text.(type) {
 		case resource.Secret, resource.Parameter:
-			r.violate("V1", "%s remembers an export of which %s may mean something else next time", t.name, o.model[i].id)
+			r.violate("V1", "%s remembers an export of which %s may mean something else next time",
+				t.name, o.model[i].id)
 		}
 	}
-	r.checkContent(t, &exportBook{op: o}, c)
+	checkContent(r, t, &exportBook{op: o}, c)
 }
 
 // checkEnv checks what happens to the environment as a whole: invariants V1 and V2.
-func (r *run) checkEnv(t *task, was *state.Env) {
+func checkEnv(r *run, t *task, was *state.Env) {
 	e := r.state.read(env)
 	now := &e.env
 	if r.books.configured == 0 && now.Settings.RetryMax > 0 {
 		r.books.configured = r.sched.now
 	}
 	if now.Last != was.Last {
-		r.checkVisible(t, e, was.Last, now.Last)
+		checkVisible(r, t, e, was.Last, now.Last)
 	}
 	if now.Released != was.Released && now.Releasing == 0 {
-		r.violate("V1", "%s notes that the release of version %d is complete before it has written what that changes", t.name, now.Released)
+		r.violate("V1",
+			"%s notes that the release of version %d is complete before it has written what that changes", t.name, now.Released)
 	}
 	// Who releases once more what is in force may find that what it waited for is gone by now.
 	anew := now.Releasing != 0 && now.Graph != was.Graph
 	if now.Released != was.Released || r.books.released == nil && now.Released != 0 || anew {
-		r.released(t, now.Released)
+		noteReleased(r, t, now.Released)
 	}
-	r.checkBase(t, was, now)
+	checkBase(r, t, was, now)
 	if now.Wave.Epoch < was.Wave.Epoch {
 		r.violate("D3", "%s turns the counter of waves back", t.name)
 	}
-	if off := r.plan.Settings.RepairTimer == "0" && r.knowsSettings(t); off && now.Wave.Epoch > was.Wave.Epoch && now.Wave.Priority == state.PriorityRepairTimer {
+	if off := r.plan.Settings.RepairTimer == "0" && knowsSettings(r, t); off &&
+		now.Wave.Epoch > was.Wave.Epoch && now.Wave.Priority == state.PriorityRepairTimer {
 		r.violate("timer", "%s has everything checked by a timer that is off", t.name)
 	}
 	if now.Wave.Epoch > was.Wave.Epoch {
-		r.reasonWave()
+		reasonWave(r)
 	}
 	t.books.waved = t.books.waved || now.Wave.Epoch > was.Wave.Epoch
 	if now.Fingerprint != "" && (now.Fingerprint != was.Fingerprint || now.Last != was.Last) {
-		r.checkFingerprint(t, now)
+		checkFingerprint(r, t, now)
 	}
 }
 
-func (r *run) checkVisible(t *task, e *environment, was, now int) {
+func checkVisible(r *run, t *task, e *environment, was, now int) {
 	v, stored := e.versions[now]
 	switch {
 	case now != was+1:
@@ -232,44 +253,47 @@ func (r *run) checkVisible(t *task, e *environment, was, now int) {
 		r.violate("V1", "%s makes version %d visible, which is not stored", t.name, now)
 		return
 	}
-	c := r.read(&v)
+	c := readContent(r, &v)
 	if c.problem != "" {
-		r.violate("V1", "%s makes version %d visible, which is not whole: %s", t.name, now, c.problem)
+		r.violate("V1", "%s makes version %d visible, which is not whole: %s", t.name, now,
+			c.problem)
 		return
 	}
 	if before := r.books.visible[was]; before != nil && before.same(c) {
 		r.violate("V1", "%s makes version %d of what version %d is already", t.name, now, was)
 	}
-	r.checkPinned(t, c)
+	checkPinned(r, t, c)
 	book := t.books.export
 	if book != nil && book.op.target != "" {
-		r.checkTargeted(t, book.op, v.Base, c)
+		checkTargeted(r, t, book.op, v.Base, c)
 		r.books.visible[now], r.books.last = c, now
 		return
 	}
 	if base := r.books.visible[v.Base]; v.Base != 0 && base != nil && book != nil {
-		r.checkMerged(t, book.op, base, c)
+		checkMerged(r, t, book.op, base, c)
 	}
 	r.books.visible[now], r.books.last = c, now
 	if book != nil {
-		r.checkContent(t, book, c)
+		checkContent(r, t, book, c)
 	}
 }
 
 // checkPinned checks that a version says which version of each secret it means: a new one is to be
 // a new intent.
-func (r *run) checkPinned(t *task, c *content) {
+func checkPinned(r *run, t *task, c *content) {
 	for _, id := range c.ids {
 		for _, ref := range resource.References(c.entries[id].res.Attributes) {
-			if s, is := ref.(resource.Secret); is && s.Version == "" && r.plan.rates[kindSecrets] == 0 {
-				r.violate("V1", "%s: version %d does not say which version of its secret %s means", t.name, c.number, id)
+			if s, is := ref.(resource.Secret); is && s.Version == "" &&
+				r.plan.rates[kindSecrets] == 0 {
+				r.violate("V1", "%s: version %d does not say which version of its secret %s means",
+					t.name, c.number, id)
 			}
 		}
 	}
 }
 
 // checkMerged checks that a partial export leaves what it is not about.
-func (r *run) checkMerged(t *task, o *op, base, c *content) {
+func checkMerged(r *run, t *task, o *op, base, c *content) {
 	sets, again := map[string]bool{}, map[resource.ID]bool{}
 	for i := range o.model {
 		sets[o.model[i].set], again[o.model[i].id] = true, true
@@ -280,15 +304,22 @@ func (r *run) checkMerged(t *task, o *op, base, c *content) {
 		case was.res.Set != "" && sets[was.res.Set]:
 		case slices.Contains(o.drops, was.res.Set):
 			if r.happened("set removed"); now != nil {
-				r.violate("V1", "%s: version %d has %s, and set %q was to be removed", t.name, c.number, id, was.res.Set)
+				r.violate("V1", "%s: version %d has %s, and set %q was to be removed", t.name,
+					c.number, id, was.res.Set)
 			}
 		case now == nil:
-			r.violate("V1", "%s: version %d lacks %s, which is in set %q and not exported", t.name, c.number, id, was.res.Set)
-		case was.res.Set == "" && now.res.Set == "" && (now.res.Attributes["v"] != was.res.Attributes["v"] || now.res.Attributes["fixed"] != was.res.Attributes["fixed"]):
-			r.violate("V1", "%s: version %d has another intent of %s, which is shared", t.name, c.number, id)
-		case !again[id] && len(resource.References(was.res.Attributes)) == 0 && now.hash != was.hash &&
+			r.violate("V1", "%s: version %d lacks %s, which is in set %q and not exported", t.name,
+				c.number, id, was.res.Set)
+		case was.res.Set == "" && now.res.Set == "" &&
+			(now.res.Attributes["v"] != was.res.Attributes["v"] ||
+				now.res.Attributes["fixed"] != was.res.Attributes["fixed"]):
+			r.violate("V1", "%s: version %d has another intent of %s, which is shared", t.name,
+				c.number, id)
+		case !again[id] && len(resource.References(was.res.Attributes)) == 0 &&
+			now.hash != was.hash &&
 			!c.rehosted(base, id) && !base.behind(id): // how it is reached is a part of the intent
-			r.violate("V1", "%s: version %d has another intent of %s, which is in set %q", t.name, c.number, id, was.res.Set)
+			r.violate("V1", "%s: version %d has another intent of %s, which is in set %q", t.name,
+				c.number, id, was.res.Set)
 		}
 	}
 	for _, a := range base.agents {
@@ -298,8 +329,8 @@ func (r *run) checkMerged(t *task, o *op, base, c *content) {
 	}
 }
 
-// released notes what is in force now.
-func (r *run) released(t *task, number int) {
+// noteReleased notes what is in force now.
+func noteReleased(r *run, t *task, number int) {
 	again := r.books.released != nil && r.books.released.number == number // or it goes on with one
 	if book := t.books.export; book != nil && book.op.noRelease && !again {
 		r.violate("V1", "%s releases version %d, and was not to release anything", t.name, number)
@@ -324,9 +355,13 @@ func (r *run) released(t *task, number int) {
 		}
 	}
 	for _, after := range removing { // nobody remembers what left the model in between
-		maps.DeleteFunc(after, func(id resource.ID, _ bool) bool { return c.entries[id] == nil && removing[id] == nil })
+		maps.DeleteFunc(after,
+			func(id resource.ID, _ bool) bool {
+				return c.entries[id] == nil &&
+					removing[id] == nil
+			})
 	}
-	r.happenedIn(b.released, c)
+	happenedIn(r, b.released, c)
 	b.removing, b.released = removing, c
 	b.inForce = append(b.inForce, number)
 	before := b.effect
@@ -342,11 +377,11 @@ func (r *run) released(t *task, number int) {
 			delete(b.events, id)
 		}
 	}
-	r.traceReleased(t)
+	traceReleased(r, t)
 }
 
 // traceReleased shows what is in force now.
-func (r *run) traceReleased(t *task) {
+func traceReleased(r *run, t *task) {
 	if r.sched.trace == nil {
 		return
 	}
@@ -357,7 +392,8 @@ func (r *run) traceReleased(t *task) {
 				after = append(after, other)
 			}
 		}
-		r.tracef("%s releases %s after %v: %s", t.name, id, after, bodyOf(r.books.released.entries[id]))
+		r.tracef("%s releases %s after %v: %s", t.name, id, after,
+			bodyOf(r.books.released.entries[id]))
 	}
 }
 
@@ -382,18 +418,19 @@ func (b *books) requiredBy(id resource.ID) map[resource.ID]bool {
 }
 
 // checkText is invariant S1 for one text.
-func (r *run) checkText(where, text string) {
+func checkText(r *run, where, text string) {
 	if strings.Contains(text, marker) {
 		r.violate("S1", "a secret is in %s: %s", where, text)
 	}
 }
 
 // checkCommitText is invariant S1 for a commit.
-func (r *run) checkCommitText(c *state.Commit) {
+func checkCommitText(r *run, c *state.Commit) {
 	for i := range c.Rows {
 		row := &c.Rows[i]
-		for _, s := range []string{string(row.Body), row.Reason, string(row.Waiting), strings.Join(row.Missing, " "), row.Hash} {
-			r.checkText("the row of "+string(row.ID), s)
+		for _, s := range []string{string(row.Body), row.Reason, string(row.Waiting),
+			strings.Join(row.Missing, " "), row.Hash} {
+			checkText(r, "the row of "+string(row.ID), s)
 		}
 	}
 	for i := range c.Actions {
@@ -401,9 +438,9 @@ func (r *run) checkCommitText(c *state.Commit) {
 		if err != nil {
 			r.violate("L1", "a record cannot be stored: %v", err)
 		}
-		r.checkText("the record of a run of "+string(c.Actions[i].Resource), string(text))
+		checkText(r, "the record of a run of "+string(c.Actions[i].Resource), string(text))
 	}
 	for i := range c.Parameters {
-		r.checkText("a fact", c.Parameters[i].Value)
+		checkText(r, "a fact", c.Parameters[i].Value)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // checkClaim checks what a worker is allowed to start: pauses, and invariant D1.
-func (r *run) checkClaim(t *task, c *state.Commit) {
+func checkClaim(r *run, t *task, c *state.Commit) {
 	e := r.state.read(env)
 	b := r.books
 	agent := state.AgentOf(c.Guard.Key)
@@ -20,20 +20,22 @@ func (r *run) checkClaim(t *task, c *state.Commit) {
 	case b.halted:
 		r.violate("pause", "%s starts %v though the environment is halted", t.name, c.Next)
 	}
-	r.checkHeld(t, c)
-	r.checkConnected(t, e, c)
+	checkHeld(r, t, c)
+	checkConnected(r, t, e, c)
 	if len(c.Rows) > 0 {
 		return // within what was claimed before
 	}
 	for id, have := range t.books.runs {
 		if have.acted && !have.recorded {
-			r.violate("L1", "%s goes on to other work, and its run of %s, which acted, is not recorded", t.name, id)
+			r.violate("L1",
+				"%s goes on to other work, and its run of %s, which acted, is not recorded", t.name, id)
 		}
 	}
 	if t.faults+t.slows == 0 && r.jumped <= t.began && r.time().Sub(t.books.until) > time.Second {
-		r.violate("until", "%s starts %v %s after it was to stop", t.name, c.Next, r.time().Sub(t.books.until))
+		r.violate("until", "%s starts %v %s after it was to stop", t.name, c.Next,
+			r.time().Sub(t.books.until))
 	}
-	r.checkShelvesTold(t)
+	checkShelvesTold(r, t)
 	t.books.claimStamp, t.books.claimForces = r.stamp, len(b.inForce)
 	b.law.claim(c.Next)
 	t.books.claimed, t.books.unready, t.books.effect = c.Next, map[resource.ID]string{}, b.effect
@@ -42,8 +44,8 @@ func (r *run) checkClaim(t *task, c *state.Commit) {
 	clear(t.books.lost)
 	t.books.connects = 0
 	for _, id := range c.Next {
-		t.books.compares[id] = r.reportOnly(id)
-		r.bookClaim(t, e, id)
+		t.books.compares[id] = onlyReports(r, id)
+		bookClaim(r, t, e, id)
 	}
 	clear(t.books.runs)
 	if b.effect == nil {
@@ -51,13 +53,16 @@ func (r *run) checkClaim(t *task, c *state.Commit) {
 	}
 	for _, id := range c.Next {
 		if row := e.rows[id]; row != nil && row.Orphaned {
-			r.violate("orphan", "%s starts %s, which left the model and is not managed any more", t.name, id)
+			r.violate("orphan", "%s starts %s, which left the model and is not managed any more",
+				t.name, id)
 		}
-		if row := e.rows[id]; row != nil && row.NotBefore.After(r.time()) && t.books.later[id].Equal(row.NotBefore) {
-			r.violate("again", "%s starts %s, of which it has itself recorded that it is not to be before %s", t.name, id, r.since(row.NotBefore))
+		if row := e.rows[id]; row != nil && row.NotBefore.After(r.time()) &&
+			t.books.later[id].Equal(row.NotBefore) {
+			r.violate("again",
+				"%s starts %s, of which it has itself recorded that it is not to be before %s", t.name, id, r.since(row.NotBefore))
 		}
 	}
-	scheduled := r.scheduled(e)
+	scheduled := scheduledIn(r, e)
 	earlier, claimed := uint64(0), uint64(0)
 	for _, id := range c.Next {
 		if i, ok := b.effect.index[id]; ok {
@@ -71,26 +76,29 @@ func (r *run) checkClaim(t *task, c *state.Commit) {
 		}
 		if before := b.effect.all[i] & scheduled &^ earlier; before != 0 {
 			first := b.effect.ids[bits.TrailingZeros64(before)]
-			r.violate("D1", "%s starts %s while %s, which has to be finished before, is scheduled (ticket %d, %s, lane %s, wave %d of %d) and unfinished",
+			r.violate("D1",
+				"%s starts %s while %s, which has to be finished before, is scheduled (ticket %d, %s, lane %s, wave %d of %d) and unfinished",
 				t.name, id, first, e.rows[first].Ticket, e.rows[first].Status(), e.rows[first].Lane, e.rows[first].Checked, e.env.Wave.Epoch)
 		}
-		if why := r.unready(e, i, earlier); why != "" {
+		if why := unreadyFor(r, e, i, earlier); why != "" {
 			t.books.unready[id] = why
 		}
 		if have, known := t.books.claims[id]; known {
-			removing := e.rows[id] != nil && e.rows[id].Removing // it also waits for what required it in versions before the last
-			have.first, have.behind = b.effect.all[i]&claimed == 0 && !removing, b.effect.needs[i]&earlier != 0
+			// it also waits for what required it in versions before the last
+			removing := e.rows[id] != nil && e.rows[id].Removing
+			have.first, have.behind = b.effect.all[i]&claimed == 0 &&
+				!removing, b.effect.needs[i]&earlier != 0
 			t.books.claims[id] = have
 		}
 		earlier |= 1 << i
 	}
-	r.checkOrder(t, e, c.Next)
-	r.hasten()
+	checkOrder(r, t, e, c.Next)
+	hasten(r)
 }
 
 // checkHeld checks that a lane is taken for as long as one call of a handler may take: otherwise
 // another takes it in the middle of one. Who has met a fault or a stall on the way may be late.
-func (r *run) checkHeld(t *task, c *state.Commit) {
+func checkHeld(r *run, t *task, c *state.Commit) {
 	longest := time.Duration(0)
 	if t.books.open == 0 {
 		longest = time.Minute // a connection is to be made, and how long that may take nobody says
@@ -106,13 +114,14 @@ func (r *run) checkHeld(t *task, c *state.Commit) {
 
 // bookClaim notes what a row says when it is claimed, and checks that no timer has asked for what
 // waits for a person.
-func (r *run) bookClaim(t *task, e *environment, id resource.ID) {
+func bookClaim(r *run, t *task, e *environment, id resource.ID) {
 	row := e.rows[id]
 	if row == nil {
 		return
 	}
 	kind := state.ActionDeploy
-	if row.Ticket == 0 || row.Priority == state.PriorityUserRepair || row.Priority == state.PriorityRepairTimer {
+	if row.Ticket == 0 || row.Priority == state.PriorityUserRepair ||
+		row.Priority == state.PriorityRepairTimer {
 		kind = state.ActionRepair
 	}
 	delete(t.books.claims, id)
@@ -121,21 +130,24 @@ func (r *run) bookClaim(t *task, e *environment, id resource.ID) {
 		if row.Ticket != 0 {
 			asked = r.asked[id]
 		}
-		t.books.claims[id] = claimBook{asked: asked, stamp: r.stamp, version: row.Version, kind: kind, state: row.Waiting, facts: row.WantFacts, ticket: row.Ticket, rev: row.Rev,
+		t.books.claims[id] = claimBook{asked: asked, stamp: r.stamp, version: row.Version,
+			kind: kind, state: row.Waiting, facts: row.WantFacts, ticket: row.Ticket, rev: row.Rev,
 			body: string(row.Body), at: r.time()}
 	}
-	t.books.lost[id] = r.lostElsewhere(t, e, row)
+	t.books.lost[id] = lostElsewhere(r, t, e, row)
 	if row.Ticket == 0 && !r.books.moved[id] && r.checkedInWave(e, row) {
-		r.violate("C1", "%s starts %s, which wave %d has checked and nobody else asks for", t.name, id, e.env.Wave.Epoch)
+		r.violate("C1", "%s starts %s, which wave %d has checked and nobody else asks for", t.name,
+			id, e.env.Wave.Epoch)
 	}
 	if row.Ticket == 0 && forGood(row) && e.env.Wave.Priority == state.PriorityRepairTimer {
-		r.violate("D7", "%s starts %s, which failed for good (%s), because of a timer", t.name, id, row.Class)
+		r.violate("D7", "%s starts %s, which failed for good (%s), because of a timer", t.name, id,
+			row.Class)
 	}
 }
 
 // checkOrder checks that what waits for nothing in a claim comes in the order of its priority, and
 // of its tickets.
-func (r *run) checkOrder(t *task, e *environment, next []resource.ID) {
+func checkOrder(r *run, t *task, e *environment, next []resource.ID) {
 	type rank struct {
 		priority state.Priority
 		ticket   int64
@@ -157,8 +169,10 @@ func (r *run) checkOrder(t *task, e *environment, next []resource.ID) {
 			now.priority = e.env.Wave.Priority
 		}
 		if r.books.effect.needs[i]&earlier == 0 {
-			if now.priority < last.priority || now.priority == last.priority && now.ticket < last.ticket {
-				r.violate("order", "%s starts %s (priority %d, ticket %d) after what is to come behind it (%d, %d)", t.name, id, now.priority, now.ticket, last.priority, last.ticket)
+			if now.priority < last.priority || now.priority == last.priority &&
+				now.ticket < last.ticket {
+				r.violate("order",
+					"%s starts %s (priority %d, ticket %d) after what is to come behind it (%d, %d)", t.name, id, now.priority, now.ticket, last.priority, last.ticket)
 			}
 			last = now
 		}
@@ -166,23 +180,23 @@ func (r *run) checkOrder(t *task, e *environment, next []resource.ID) {
 	}
 }
 
-// scheduled returns which nodes are scheduled: by a ticket, or by a wave.
-func (r *run) scheduled(e *environment) uint64 {
+// scheduledIn returns which nodes are scheduled: by a ticket, or by a wave.
+func scheduledIn(r *run, e *environment) uint64 {
 	var out uint64
 	for i, id := range r.books.effect.ids {
-		if row := e.rows[id]; row != nil && (row.Ticket != 0 || r.inWave(e, row)) {
+		if row := e.rows[id]; row != nil && (row.Ticket != 0 || inWave(r, e, row)) {
 			out |= 1 << i
 		}
 	}
 	return out
 }
 
-// pending returns which nodes count as scheduled for other lanes: also those that a wave leaves
+// pendingIn returns which nodes count as scheduled for other lanes: also those that a wave leaves
 // out, until that is recorded.
-func (r *run) pending(e *environment) uint64 {
+func pendingIn(r *run, e *environment) uint64 {
 	var out uint64
 	for i, id := range r.books.effect.ids {
-		if row := e.rows[id]; row != nil && (row.Ticket != 0 || r.unchecked(e, row)) {
+		if row := e.rows[id]; row != nil && (row.Ticket != 0 || uncheckedBy(r, e, row)) {
 			out |= 1 << i
 		}
 	}
@@ -190,13 +204,13 @@ func (r *run) pending(e *environment) uint64 {
 }
 
 // inWave reports whether a wave has a row still to check.
-func (r *run) inWave(e *environment, row *state.Row) bool {
+func inWave(r *run, e *environment, row *state.Row) bool {
 	terminal := row.Class == state.ClassTerminal || row.Class == state.ClassNeedsChange
-	return r.unchecked(e, row) && !(e.env.Wave.KeepTerminal && terminal)
+	return uncheckedBy(r, e, row) && !(e.env.Wave.KeepTerminal && terminal)
 }
 
-// unchecked is inWave whatever a row has failed with.
-func (r *run) unchecked(e *environment, row *state.Row) bool {
+// uncheckedBy is inWave whatever a row has failed with.
+func uncheckedBy(r *run, e *environment, row *state.Row) bool {
 	return e.waveLeft(row.Lane) && !r.checkedInWave(e, row) && !row.Removing && !row.Orphaned &&
 		row.Compliance != state.Undefined && row.Blocked != state.BlockedYes &&
 		row.Blocked != state.NeedsPerson
@@ -207,8 +221,8 @@ func (*run) checkedInWave(e *environment, row *state.Row) bool {
 	return row.Checked >= e.env.Wave.Epoch || e.wasChecked(row.ID, row.Lane, e.env.Wave.Epoch)
 }
 
-// unready returns what a node needs and is not deployed, leaving out what is claimed with it.
-func (r *run) unready(e *environment, i int, claimed uint64) string {
+// unreadyFor returns what a node needs and is not deployed, leaving out what is claimed with it.
+func unreadyFor(r *run, e *environment, i int, claimed uint64) string {
 	for j, id := range r.books.effect.ids {
 		if r.books.effect.needs[i]&(1<<j) == 0 || claimed&(1<<j) != 0 {
 			continue
@@ -222,26 +236,31 @@ func (r *run) unready(e *environment, i int, claimed uint64) string {
 
 // asWanted reports whether a row was deployed as wanted when it was last looked at.
 func asWanted(row *state.Row) bool {
-	return row.LastRun == state.RunSuccess && row.Compliance == state.Compliant && row.Deployed == row.Hash
+	return row.LastRun == state.RunSuccess && row.Compliance == state.Compliant &&
+		row.Deployed == row.Hash
 }
 
 // checkCovered checks that whoever holds a lane holds it for as long as a call of a handler may
 // take: invariant D2.
-func (r *run) checkCovered(t *task, limit time.Duration) {
+func checkCovered(r *run, t *task, limit time.Duration) {
 	if t.books.lane == "" || t.books.dry || !r.books.live(r, t) {
 		return
 	}
 	if left := r.state.read(env).leases[t.books.lane].Until.Sub(r.time()); left < limit {
-		r.violate("D2", "%s begins a call that may take %s, and holds its lane for %s more", t.name, limit, left)
+		r.violate("D2", "%s begins a call that may take %s, and holds its lane for %s more", t.name,
+			limit, left)
 	}
 }
 
 // checkStart checks a handler call of a task that holds its lane: invariants D1, D2, D6.
-func (r *run) checkStart(t *task, id resource.ID, what string) {
+func checkStart(r *run, t *task, id resource.ID, what string) {
 	b := r.books
 	for _, a := range b.active {
-		if a.by != t && b.live(r, a.by) && (a.by.books.lane == t.books.lane || a.id == id && !b.forgotten[id]) && !a.by.books.dry && !t.books.dry {
-			r.violate("D2", "%s calls %s of %s while %s, which holds its lane too, runs %s", t.name, what, id, a.by.name, a.id)
+		if a.by != t && b.live(r, a.by) &&
+			(a.by.books.lane == t.books.lane || a.id == id && !b.forgotten[id]) &&
+			!a.by.books.dry && !t.books.dry {
+			r.violate("D2", "%s calls %s of %s while %s, which holds its lane too, runs %s", t.name,
+				what, id, a.by.name, a.id)
 		}
 	}
 	at := slices.Index(t.books.claimed, id)
@@ -263,7 +282,8 @@ func (r *run) checkStart(t *task, id resource.ID, what string) {
 			before |= 1 << j
 		}
 	}
-	if why := t.books.unready[id]; why != "" && eff == b.effect && r.unready(r.state.read(env), i, before) != "" && !t.books.compares[id] {
+	if why := t.books.unready[id]; why != "" && eff == b.effect &&
+		unreadyFor(r, r.state.read(env), i, before) != "" && !t.books.compares[id] {
 		r.violate("D6", "%s calls %s of %s, which requires %s", t.name, what, id, why)
 	}
 	for n, other := range t.books.claimed {
@@ -275,29 +295,33 @@ func (r *run) checkStart(t *task, id resource.ID, what string) {
 		direct := eff.needs[i]&(1<<j) != 0
 		switch {
 		case n > at:
-			r.violate("D1", "%s calls %s of %s before %s, which is claimed with it and has to be finished before", t.name, what, id, other)
+			r.violate("D1",
+				"%s calls %s of %s before %s, which is claimed with it and has to be finished before", t.name, what, id, other)
 		case have != nil && have.waits && !have.failed:
-			r.violate("D1", "%s calls %s of %s while %s, which has to be finished before, is in progress", t.name, what, id, other)
+			r.violate("D1",
+				"%s calls %s of %s while %s, which has to be finished before, is in progress", t.name, what, id, other)
 		case have != nil && have.failed && direct && !t.books.compares[id]:
-			r.violate("D6", "%s calls %s of %s, and %s, which it requires, has just failed", t.name, what, id, other)
+			r.violate("D6", "%s calls %s of %s, and %s, which it requires, has just failed", t.name,
+				what, id, other)
 		}
 	}
 }
 
-// reportOnly reports whether a resource is only compared.
-func (r *run) reportOnly(id resource.ID) bool {
-	return r.says(id, `"report_only":true`)
+// onlyReports reports whether a resource is only compared.
+func onlyReports(r *run, id resource.ID) bool {
+	return intentSays(r, id, `"report_only":true`)
 }
 
 // checkCreate is invariant D8: what a create may have led to is looked up before it is created
 // again, so that it has been noted before it begins.
-func (r *run) checkCreate(t *thing, id resource.ID, token string) {
+func checkCreate(r *run, t *thing, id resource.ID, token string) {
 	who := r.sched.cur
 	if !r.books.live(r, who) {
 		return
 	}
 	if row := r.state.read(env).rows[id]; row != nil && row.Creating != token {
-		r.violate("D8", "%s creates %s as %q, and what is noted of a create is %q", who.name, id, token, row.Creating)
+		r.violate("D8", "%s creates %s as %q, and what is noted of a create is %q", who.name, id,
+			token, row.Creating)
 	}
 	have := who.books.runs[id]
 	for _, m := range t.made {
@@ -305,7 +329,8 @@ func (r *run) checkCreate(t *thing, id resource.ID, token string) {
 			continue // it is being replaced
 		}
 		if !m.late && have != nil && m.at < have.began {
-			r.violate("D8", "%s creates %s, and what a create at %s led to was not looked up: now there are two", who.name, id, m.at)
+			r.violate("D8",
+				"%s creates %s, and what a create at %s led to was not looked up: now there are two", who.name, id, m.at)
 		}
 	}
 }

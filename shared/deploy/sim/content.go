@@ -27,8 +27,8 @@ type item struct {
 	body string
 }
 
-// read reads a version from its files.
-func (r *run) read(v *state.Version) *content {
+// readContent reads a version from its files.
+func readContent(r *run, v *state.Version) *content {
 	c := &content{number: v.Number, entries: map[resource.ID]*item{}, agents: v.Agents}
 	for _, h := range v.Chunks {
 		c.chunk(r, h)
@@ -56,7 +56,7 @@ func (c *content) chunk(r *run, hash string) {
 		c.problem = "its file " + hash + " cannot be read: " + err.Error()
 		return
 	}
-	r.checkText("a version", string(text))
+	checkText(r, "a version", string(text))
 	for line := range bytes.Lines(text) {
 		h, body, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("\t"))
 		res, err := resource.Decode(body)
@@ -70,10 +70,11 @@ func (c *content) chunk(r *run, hash string) {
 
 // same reports whether two versions hold the same.
 func (c *content) same(o *content) bool {
-	return len(c.ids) == len(o.ids) && slices.EqualFunc(c.agents, o.agents, sameAgent) && !slices.ContainsFunc(c.ids, func(id resource.ID) bool {
-		a, b := c.entries[id], o.entries[id]
-		return b == nil || a.hash != b.hash || a.body != b.body
-	})
+	return len(c.ids) == len(o.ids) && slices.EqualFunc(c.agents, o.agents, sameAgent) &&
+		!slices.ContainsFunc(c.ids, func(id resource.ID) bool {
+			a, b := c.entries[id], o.entries[id]
+			return b == nil || a.hash != b.hash || a.body != b.body
+		})
 }
 
 // newUnpacker returns what reads compressed files.
@@ -114,7 +115,9 @@ func effectiveOf(c *content, removing map[resource.ID]map[resource.ID]bool) *eff
 
 // fill computes the edges; it returns false when turning those between purged resources round makes
 // a cycle.
-func (e *effective) fill(c *content, removing map[resource.ID]map[resource.ID]bool, turn bool) bool {
+func (e *effective) fill(
+	c *content, removing map[resource.ID]map[resource.ID]bool, turn bool,
+) bool {
 	e.needs = make([]uint64, len(e.ids))
 	for i, id := range e.ids {
 		en := c.entries[id]

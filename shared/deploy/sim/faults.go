@@ -64,7 +64,8 @@ func faultsOf(rates [kinds]float64) faults {
 			}
 			return uint64(sum * (1 << 20))
 		}
-		return faultRates{next(kindStall), next(kindSlow), next(kindBefore), next(kindAfter), next(kindCrash)}
+		return faultRates{next(kindStall), next(kindSlow), next(kindBefore), next(kindAfter),
+			next(kindCrash)}
 	}
 	ports := share(kindStall, kindSlow, kindBefore, kindAfter, kindCrash)
 	f := faults{state: ports, files: ports, notifier: ports, world: ports,

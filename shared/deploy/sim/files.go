@@ -50,7 +50,8 @@ func (f *Files) Put(_ context.Context, blobs []state.Blob) error {
 			return err
 		}
 		if sumOf(data) != blobs[i].Hash {
-			return fault.New(fault.Invalid, "store file", "the bytes do not match the hash %s", blobs[i].Hash)
+			return fault.New(fault.Invalid, "store file", "the bytes do not match the hash %s",
+				blobs[i].Hash)
 		}
 		f.keep(blobs[i].Hash, data)
 	}

@@ -11,6 +11,8 @@ import (
 
 // Focus shapes the plans of seeds, so that what a certain kind of fault needs comes together in
 // most of them, whatever else the engine or the simulator does differently tomorrow.
+//
+// Large: it is a declaration, of which each focus sets a few fields.
 type Focus struct {
 	Name string
 	Why  string // what it brings together

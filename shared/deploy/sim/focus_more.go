@@ -33,7 +33,8 @@ func (d *drawer) relane() {
 			typ = typeSlow
 		}
 		id := resource.NewID(typ, "a0", resource.Key{Name: "name", Value: nameOf(d.pool[i].id)})
-		d.pool[i] = spec{id: id, v: 1, flags: resource.Flags{SendEvent: true, ReceiveEvents: true, PurgeOnDelete: true}}
+		d.pool[i] = spec{id: id, v: 1,
+			flags: resource.Flags{SendEvent: true, ReceiveEvents: true, PurgeOnDelete: true}}
 	}
 	news, hears := d.pool[1:3], d.pool[3:]
 	at := time.Duration(0)
@@ -42,7 +43,9 @@ func (d *drawer) relane() {
 			d.in[i] = both || i == 0 || i >= 3
 		}
 		d.agents[0].Lanes = lanes
-		d.p.Ops = append(d.p.Ops, op{At: at, kind: opExport, model: d.model(nil), tries: 3, agents: slices.Clone(d.agents)})
+		d.p.Ops = append(d.p.Ops,
+			op{At: at, kind: opExport, model: d.model(nil), tries: 3,
+				agents: slices.Clone(d.agents)})
 	}
 	for range 4 {
 		d.pool[0].v = d.pool[0].v%9 + 1
@@ -118,9 +121,11 @@ func focusWoken() *Focus {
 // wake draws what focusWoken is about: each of the first half is changed by somebody and set right,
 // once, and one of another agent hears it.
 func (d *drawer) wake() {
-	d.agents = []resource.Agent{{Name: "a0", Transport: "local", Lanes: 1}, {Name: "a1", Transport: "local", Lanes: 1}}
+	d.agents = []resource.Agent{{Name: "a0", Transport: "local", Lanes: 1},
+		{Name: "a1", Transport: "local", Lanes: 1}}
 	for i := range d.pool {
-		id := resource.NewID(typeThing, d.agents[i/4].Name, resource.Key{Name: "name", Value: nameOf(d.pool[i].id)})
+		id := resource.NewID(typeThing, d.agents[i/4].Name,
+			resource.Key{Name: "name", Value: nameOf(d.pool[i].id)})
 		d.pool[i] = spec{id: id, v: 1, flags: resource.Flags{SendEvent: true, ReceiveEvents: true}}
 		if d.in[i] = true; i >= 4 {
 			d.pool[i].requires = []resource.ID{d.pool[i-4].id}
@@ -129,7 +134,8 @@ func (d *drawer) wake() {
 	d.p.Ops = []op{{kind: opExport, model: d.model(nil), tries: 3, agents: slices.Clone(d.agents)}}
 	at := time.Minute
 	for _, s := range d.pool[:4] {
-		d.p.Ops = append(d.p.Ops, op{At: at, kind: opSweep}, op{At: at + 30*time.Second, kind: opDrift, id: s.id, n: 1},
+		d.p.Ops = append(d.p.Ops, op{At: at, kind: opSweep},
+			op{At: at + 30*time.Second, kind: opDrift, id: s.id, n: 1},
 			op{At: at + 30*time.Second, kind: opRepair, id: s.id})
 		at += time.Minute
 	}
@@ -160,8 +166,9 @@ func focusWaved() *Focus {
 			p.hasty, p.touches = false, 0
 			calmly(p)
 		},
-		size:  8,
-		ops:   []opKind{opExport, opExport, opExport, opDrift, opBreak, opSetParameter, opDeleteParameter},
+		size: 8,
+		ops: []opKind{opExport, opExport, opExport, opDrift, opBreak, opSetParameter,
+			opDeleteParameter},
 		waved: true,
 	}
 }

@@ -26,8 +26,8 @@ func (d *drawer) forgets(rng *rand.Rand) {
 	slices.SortStableFunc(p.Ops, func(a, b op) int { return int(a.At - b.At) })
 }
 
-// forget lets go of a resource, or of an agent, if it may.
-func (r *run) forget(p *process, o *op) {
+// forgetResource lets go of a resource, or of an agent, if it may.
+func forgetResource(r *run, p *process, o *op) {
 	r.task(p, "Forget", func(t *task) error {
 		t.books.forgets = true
 		var err error
@@ -45,7 +45,7 @@ func (r *run) forget(p *process, o *op) {
 
 // checkLetGo checks that a planner removes only what left the model, and only when somebody has
 // asked for that.
-func (r *run) checkLetGo(t *task, row, was *state.Row) {
+func checkLetGo(r *run, t *task, row, was *state.Row) {
 	switch {
 	case !row.Gone:
 	case !t.books.forgets:

@@ -46,7 +46,7 @@ type batch struct {
 // dedup is how long a queue remembers a deduplication id, also when the message is gone.
 const dedup = 5 * time.Minute
 
-func (r *run) queue(agent string) *fifo {
+func queueOf(r *run, agent string) *fifo {
 	q := r.queues[agent]
 	if q == nil {
 		q = &fifo{r: r, agent: agent, seen: map[int]time.Duration{}}
@@ -84,13 +84,13 @@ func (q *fifo) poll() {
 	if r.ended {
 		return
 	}
-	p := r.freeProcess()
+	p := freeProcess(r)
 	if p == nil {
 		return // when one is free again it looks
 	}
 	if take := q.take(); len(take) > 0 {
 		q.schedule(r.plan.Functions.Visibility)
-		r.invoke(&batch{queue: q, messages: take, proc: p, began: r.sched.now})
+		invokeFunction(r, &batch{queue: q, messages: take, proc: p, began: r.sched.now})
 		q.schedule(0)
 	}
 }
@@ -124,7 +124,7 @@ func (q *fifo) drop(m *message) {
 }
 
 // freeProcess returns a process that serves no batch.
-func (r *run) freeProcess() *process {
+func freeProcess(r *run) *process {
 	at := r.sched.rng.IntN(len(r.procs))
 	for i := range r.procs {
 		if p := r.procs[(at+i)%len(r.procs)]; p != nil && p.batch == nil {
@@ -134,9 +134,9 @@ func (r *run) freeProcess() *process {
 	return nil
 }
 
-// invoke runs the handler function. When its time is over its process is killed in the middle of
-// what it does.
-func (r *run) invoke(b *batch) {
+// invokeFunction runs the handler function. When its time is over its process is killed in the
+// middle of what it does.
+func invokeFunction(r *run, b *batch) {
 	b.proc.batch = b
 	r.sched.at(b.began+r.plan.Functions.Timeout, func() {
 		if !b.over && !b.proc.dead && !r.ended {
@@ -144,19 +144,21 @@ func (r *run) invoke(b *batch) {
 		}
 	})
 	r.tracef("%s is invoked with %d messages", b.proc.holder, len(b.messages))
-	r.nextLane(b, 0)
+	nextLane(r, b, 0)
 }
 
 // nextLane runs the lane of message i of a batch and of those behind it for the same lane, then the
 // next; at the end the function answers.
-func (r *run) nextLane(b *batch, i int) {
+func nextLane(r *run, b *batch, i int) {
 	f := r.plan.Functions
 	until := b.began + f.Timeout - f.Margin
-	for i < len(b.messages) && slices.ContainsFunc(b.messages[:i], func(m *message) bool { return m.notice.Lane == b.messages[i].notice.Lane }) {
+	for i < len(b.messages) &&
+		slices.ContainsFunc(b.messages[:i],
+			func(m *message) bool { return m.notice.Lane == b.messages[i].notice.Lane }) {
 		i++ // it was answered with the one before
 	}
 	if i == len(b.messages) || r.sched.now >= until {
-		r.answer(b, i)
+		answerLane(r, b, i)
 		return
 	}
 	lane := b.messages[i].notice.Lane
@@ -168,11 +170,11 @@ func (r *run) nextLane(b *batch, i int) {
 		if p.dead {
 			return err
 		}
-		r.checkEnded(t, lane, err)
+		checkEnded(r, t, lane, err)
 		t.books.lane = ""
 		switch {
 		case err != nil: // a fault of infrastructure: this message and all behind it come again
-			r.answer(b, i)
+			answerLane(r, b, i)
 			return err
 		case out.Busy:
 			r.busy(lane)
@@ -180,14 +182,14 @@ func (r *run) nextLane(b *batch, i int) {
 			_ = (&notifierPort{p}).Notify(taskContext{t}, env, []state.Notice{{Lane: lane}})
 		}
 		if !p.dead {
-			r.nextLane(b, i+1)
+			nextLane(r, b, i+1)
 		}
 		return nil
 	})
 }
 
-// answer ends an invocation: messages before i are done, unless the answer is lost.
-func (r *run) answer(b *batch, i int) {
+// answerLane ends an invocation: messages before i are done, unless the answer is lost.
+func answerLane(r *run, b *batch, i int) {
 	b.over, b.proc.batch = true, nil
 	if r.faulty && r.sched.rng.Float64() < r.plan.faults.doubled {
 		r.tracef("the answer of %s is lost: its messages come again", b.proc.holder)
@@ -198,11 +200,11 @@ func (r *run) answer(b *batch, i int) {
 			b.queue.drop(m)
 		}
 	}
-	r.pollAll()
+	pollAll(r)
 }
 
 // pollAll lets all queues be looked at: there is a process for them.
-func (r *run) pollAll() {
+func pollAll(r *run) {
 	for _, q := range sortedQueues(r.queues) {
 		if len(q.messages) > 0 {
 			q.schedule(0)

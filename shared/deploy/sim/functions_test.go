@@ -62,7 +62,7 @@ func TestFIFO(t *testing.T) {
 			r.close()
 			u.close()
 		})
-		return r.queue("a")
+		return queueOf(r, "a")
 	}
 	put := func(q *fifo, lanes ...string) {
 		for _, l := range lanes {

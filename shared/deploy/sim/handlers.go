@@ -13,17 +13,20 @@ import (
 
 // The types of a simulation.
 const (
-	typeThing    = "sim::Thing"    // names are the author's; has facts and reloads
-	typeBatch    = "sim::Batch"    // read and changed many at a time
-	typeListed   = "sim::Listed"   // read from a list of all there are
-	typeShelf    = "sim::Shelf"    // listed: each is read by itself only where the list does not say enough
-	typeSlow     = "sim::Slow"     // changes take minutes: "ask again"
-	typeAssigned = "sim::Assigned" // the world chooses the identity; what a create led to can be looked up
-	typeLonely   = "sim::Lonely"   // the same, and it cannot
-	typeRigid    = "sim::Rigid"    // what is fixed in it changes by replacing it: deleted first
-	typeSwap     = "sim::Swap"     // the same, created first: the world chooses the identity, and a create can be looked up
-	typeFile     = "sim::File"     // shares rooms with folders: one thing is in each
-	typeFolder   = "sim::Folder"
+	typeThing  = "sim::Thing"  // names are the author's; has facts and reloads
+	typeBatch  = "sim::Batch"  // read and changed many at a time
+	typeListed = "sim::Listed" // read from a list of all there are
+	// listed: each is read by itself only where the list does not say enough
+	typeShelf = "sim::Shelf"
+	typeSlow  = "sim::Slow" // changes take minutes: "ask again"
+	// the world chooses the identity; what a create led to can be looked up
+	typeAssigned = "sim::Assigned"
+	typeLonely   = "sim::Lonely" // the same, and it cannot
+	typeRigid    = "sim::Rigid"  // what is fixed in it changes by replacing it: deleted first
+	// the same, created first: the world chooses the identity, and a create can be looked up
+	typeSwap   = "sim::Swap"
+	typeFile   = "sim::File" // shares rooms with folders: one thing is in each
+	typeFolder = "sim::Folder"
 )
 
 // How long one handler call may take: longer, for operations that do, than a lane is held beyond
@@ -44,11 +47,13 @@ func limitOf(id resource.ID) time.Duration {
 // newTypes returns the registry of the types.
 func newTypes() (*schema.Registry, error) {
 	var types []schema.Type
-	for _, name := range []string{typeThing, typeBatch, typeSlow, typeAssigned, typeLonely, typeRigid,
+	for _, name := range []string{typeThing, typeBatch, typeSlow, typeAssigned, typeLonely,
+		typeRigid,
 		typeSwap, typeFile, typeFolder, typeListed,
 		typeShelf} {
 		types = append(types, schema.Type{
-			Name: name, Timeout: callLimit, Transports: []string{"local", "http", "wire"}, Assigned: name == typeAssigned || name == typeLonely,
+			Name: name, Timeout: callLimit, Transports: []string{"local", "http",
+				"wire"}, Assigned: name == typeAssigned || name == typeLonely,
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: "String", Behaviour: schema.Namevar},
 				{Name: "v", Type: "Integer"},
@@ -70,23 +75,28 @@ func newTypes() (*schema.Registry, error) {
 		if t.Name == typeRigid || t.Name == typeSwap {
 			t.Attributes[3].Behaviour = schema.Replace
 			t.Assigned, t.CreateFirst = t.Name == typeSwap, t.Name == typeSwap
-			t.Attributes = append(t.Attributes, schema.Attribute{Name: "serial", Type: "Integer", Behaviour: schema.ReadOnly},
-				schema.Attribute{Name: "key", Type: "Optional[Integer]", Behaviour: schema.WriteOnly})
+			t.Attributes = append(t.Attributes,
+				schema.Attribute{Name: "serial", Type: "Integer", Behaviour: schema.ReadOnly},
+				schema.Attribute{Name: "key", Type: "Optional[Integer]",
+					Behaviour: schema.WriteOnly})
 		}
 	}
 	thing := &types[0]
 	for _, name := range []string{"ear", "ear_agent", "mouth", "mouth_agent"} {
-		thing.Attributes = append(thing.Attributes, schema.Attribute{Name: name, Type: "Optional[String]", Behaviour: schema.Parameter})
+		thing.Attributes = append(thing.Attributes,
+			schema.Attribute{Name: name, Type: "Optional[String]", Behaviour: schema.Parameter})
 	}
 	thing.Relations = []schema.Relation{
-		{Kind: schema.Subscribe, Type: typeThing, Agent: "$ear_agent", Keys: map[string]string{"name": "$ear"}},
-		{Kind: schema.Notify, Type: typeThing, Agent: "$mouth_agent", Keys: map[string]string{"name": "$mouth"}},
+		{Kind: schema.Subscribe, Type: typeThing, Agent: "$ear_agent",
+			Keys: map[string]string{"name": "$ear"}},
+		{Kind: schema.Notify, Type: typeThing, Agent: "$mouth_agent",
+			Keys: map[string]string{"name": "$mouth"}},
 	}
 	return schema.NewRegistry(types...)
 }
 
 // newHandlers returns the handlers of one run.
-func (r *run) newHandlers() map[string]provider.Handler {
+func newHandlers(r *run) map[string]provider.Handler {
 	h := handler{r}
 	return map[string]provider.Handler{
 		typeThing: thingHandler{h}, typeBatch: batchHandler{h}, typeSlow: slowHandler{h}, typeAssigned: assignedHandler{lonelyHandler{h}}, typeLonely: lonelyHandler{h},
@@ -100,14 +110,17 @@ type handler struct{ r *run }
 
 // act is one call to the world: it logs, takes time, may fail before or after effect has done its
 // work, and the process may crash on the way.
-func (h handler) act(c *provider.Context, what string, res provider.Resource, effect func(t *thing) error) error {
+func (h handler) act(
+	c *provider.Context, what string, res provider.Resource, effect func(t *thing) error,
+) error {
 	r := h.r
 	who := r.sched.cur
 	r.books.started(r, who, what, c, res)
 	defer r.books.ended(who, res.ID, what)
 	who.books.log(res.ID)
-	c.Info(fmt.Sprintf("sim %s with %v", what, res.Attributes["text"]), "v", res.Attributes["v"], "text", res.Attributes["text"])
-	r.hurry()
+	c.Info(fmt.Sprintf("sim %s with %v", what, res.Attributes["text"]), "v", res.Attributes["v"],
+		"text", res.Attributes["text"])
+	hurryAlong(r)
 	th := r.world.thing(res.ID)
 	if r.faulty && r.sched.rng.Float64() < r.plan.faults.panics {
 		r.happened("call panics")
@@ -131,11 +144,14 @@ func (h handler) act(c *provider.Context, what string, res provider.Resource, ef
 		refuses *= 5 // it is seldom asked
 	}
 	if replaces(res.ID) && what != "read" && what != "find" {
-		refuses = max(refuses, 0.2) // what is half replaced, or perhaps written, is what these are for
+		// what is half replaced, or perhaps written, is what these are for
+		refuses = max(refuses, 0.2)
 	}
 	if err == nil && r.faulty && r.sched.rng.Float64() < refuses {
-		classes := []provider.Class{provider.Retryable, provider.Retryable, provider.Terminal, provider.NeedsChange}
-		err = provider.Errorf(classes[r.sched.rng.IntN(len(classes))], "refused, with %v", res.Attributes["text"])
+		classes := []provider.Class{provider.Retryable, provider.Retryable, provider.Terminal,
+			provider.NeedsChange}
+		err = provider.Errorf(classes[r.sched.rng.IntN(len(classes))], "refused, with %v",
+			res.Attributes["text"])
 	}
 	r.happened("call " + what)
 	if err != nil {
@@ -145,7 +161,7 @@ func (h handler) act(c *provider.Context, what string, res provider.Resource, ef
 	} else {
 		who.books.did(res.ID, what)
 		if (what == "create" || what == "update" || what == "delete") && r.books.live(r, who) {
-			r.listChanged(who, res.ID)
+			listChanged(r, who, res.ID)
 		}
 		r.tracef("%s: %s %s v=%v", who.name, what, res.ID, res.Attributes["v"])
 	}
@@ -153,7 +169,9 @@ func (h handler) act(c *provider.Context, what string, res provider.Resource, ef
 }
 
 // Read implements provider.Handler.
-func (h handler) Read(c *provider.Context, req provider.ReadRequest) (out provider.Observation, err error) {
+func (h handler) Read(
+	c *provider.Context, req provider.ReadRequest,
+) (out provider.Observation, err error) {
 	err = h.act(c, "read", req.Resource, func(t *thing) error {
 		if p, ok := t.observe(h.r.sched.now); ok {
 			out = provider.Observation{Exists: true, Attributes: p.attributes()}
@@ -176,7 +194,9 @@ func (h handler) Update(c *provider.Context, req provider.UpdateRequest) (provid
 	return h.set(c, "update", req.Resource)
 }
 
-func (h handler) set(c *provider.Context, what string, res provider.Resource) (provider.Result, error) {
+func (h handler) set(
+	c *provider.Context, what string, res provider.Resource,
+) (provider.Result, error) {
 	return provider.Result{}, h.act(c, what, res, func(t *thing) error {
 		fixed := t.fixed
 		t.parts = partsOf(res.Attributes)
@@ -192,7 +212,7 @@ func (h handler) set(c *provider.Context, what string, res provider.Resource) (p
 // Delete implements provider.Handler.
 func (h handler) Delete(c *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
 	return provider.Result{}, h.act(c, "delete", req.Resource, func(t *thing) error {
-		h.r.checkPreserved(h.r.sched.cur, req.Resource.ID, req.Resource, req.Observed)
+		checkPreserved(h.r, h.r.sched.cur, req.Resource.ID, req.Resource, req.Observed)
 		t.parts, t.exists, t.pending = parts{}, false, nil
 		t.made = dropSeen(t.made)
 		h.r.books.changed(h.r, req.Resource.ID, "delete")
@@ -214,10 +234,13 @@ func dropSeen(made []*copyOf) []*copyOf {
 type thingHandler struct{ handler }
 
 // Facts implements provider.FactReader.
-func (h thingHandler) Facts(c *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+func (h thingHandler) Facts(
+	c *provider.Context, req provider.ReadRequest,
+) (map[string]string, error) {
 	var out map[string]string
 	err := h.act(c, "facts", req.Resource, func(t *thing) error {
-		out = map[string]string{factName: fmt.Sprintf("%s-%d", req.Resource.Attributes["name"], t.v)}
+		out = map[string]string{factName: fmt.Sprintf("%s-%d", req.Resource.Attributes["name"],
+			t.v)}
 		if text, ok := req.Resource.Attributes["text"].(string); ok {
 			out["text"] = text // which may be a secret
 		}
@@ -250,12 +273,16 @@ func (h batchHandler) ReadBatch(_ context.Context, items []provider.BatchRead) [
 }
 
 // ApplyBatch implements provider.BatchApplier.
-func (h batchHandler) ApplyBatch(_ context.Context, items []provider.BatchChange) []provider.Applied {
+func (h batchHandler) ApplyBatch(
+	_ context.Context, items []provider.BatchChange,
+) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	for i, it := range items {
 		switch it.Change {
 		case diff.Purged:
-			out[i].Result, out[i].Err = h.Delete(it.Context, provider.DeleteRequest{Resource: it.Resource, Observed: it.Observed})
+			out[i].Result,
+				out[i].Err = h.Delete(it.Context,
+				provider.DeleteRequest{Resource: it.Resource, Observed: it.Observed})
 		case diff.Created:
 			out[i].Result, out[i].Err = h.set(it.Context, "create", it.Resource)
 		default:
@@ -272,16 +299,22 @@ const slowState = "under way"
 type slowHandler struct{ handler }
 
 // Create implements provider.Handler.
-func (h slowHandler) Create(c *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (h slowHandler) Create(
+	c *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	return h.begin(c, "create", req.Resource)
 }
 
 // Update implements provider.Handler.
-func (h slowHandler) Update(c *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (h slowHandler) Update(
+	c *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	return h.begin(c, "update", req.Resource)
 }
 
-func (h slowHandler) begin(c *provider.Context, what string, res provider.Resource) (provider.Result, error) {
+func (h slowHandler) begin(
+	c *provider.Context, what string, res provider.Resource,
+) (provider.Result, error) {
 	var out provider.Result
 	err := h.act(c, what, res, func(t *thing) error {
 		now, want := h.r.sched.now, partsOf(res.Attributes)
@@ -294,7 +327,8 @@ func (h slowHandler) begin(c *provider.Context, what string, res provider.Resour
 			h.r.books.changed(h.r, res.ID, what)
 		}
 		if t.complete(now); t.pending != nil {
-			out.Again = &provider.Again{After: t.busyUntil - now + time.Millisecond, State: []byte(slowState)}
+			out.Again = &provider.Again{After: t.busyUntil - now + time.Millisecond,
+				State: []byte(slowState)}
 		}
 		return nil
 	})
@@ -311,11 +345,14 @@ func (h slowHandler) begin(c *provider.Context, what string, res provider.Resour
 type lonelyHandler struct{ handler }
 
 // Create implements provider.Handler.
-func (h lonelyHandler) Create(c *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (h lonelyHandler) Create(
+	c *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	var made *copyOf
 	err := h.act(c, "create", req.Resource, func(t *thing) error {
-		h.r.checkCreate(t, req.Resource.ID, req.Token)
-		made = &copyOf{parts: partsOf(req.Resource.Attributes), token: req.Token, at: h.r.sched.now, late: !h.r.books.live(h.r, h.r.sched.cur)}
+		checkCreate(h.r, t, req.Resource.ID, req.Token)
+		made = &copyOf{parts: partsOf(req.Resource.Attributes), token: req.Token, at: h.r.sched.now,
+			late: !h.r.books.live(h.r, h.r.sched.cur)}
 		t.made = append(t.made, made)
 		h.r.books.changed(h.r, req.Resource.ID, "create")
 		return nil
@@ -327,7 +364,9 @@ func (h lonelyHandler) Create(c *provider.Context, req provider.CreateRequest) (
 }
 
 // Update implements provider.Handler.
-func (h lonelyHandler) Update(c *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (h lonelyHandler) Update(
+	c *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	return provider.Result{}, h.act(c, "update", req.Resource, func(t *thing) error {
 		for _, m := range t.made {
 			if m.seen {
@@ -345,7 +384,9 @@ func (h lonelyHandler) Update(c *provider.Context, req provider.UpdateRequest) (
 type assignedHandler struct{ lonelyHandler }
 
 // FindCreated implements provider.Finder.
-func (h assignedHandler) FindCreated(c *provider.Context, req provider.CreateRequest) (found bool, err error) {
+func (h assignedHandler) FindCreated(
+	c *provider.Context, req provider.CreateRequest,
+) (found bool, err error) {
 	var made []*copyOf
 	err = h.act(c, "find", req.Resource, func(t *thing) error {
 		for _, m := range t.made {

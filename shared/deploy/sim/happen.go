@@ -22,21 +22,22 @@ func (r *run) happenedIf(is bool, kind string) {
 
 // happenedIn counts what a version that comes into force says, and how it differs from the one
 // before.
-func (r *run) happenedIn(was, now *content) {
+func happenedIn(r *run, was, now *content) {
 	for _, a := range now.agents {
 		r.happenedIf(a.Transport != "local", "agent over "+a.Transport)
 		r.happenedIf(a.Lanes > 1, "several lanes")
 		r.happenedIf(portOf(a) != 0, "agent with options")
 	}
 	for _, id := range now.ids {
-		r.happenedOf(now.entries[id].res)
+		happenedOf(r, now.entries[id].res)
 	}
 	if was == nil {
 		return
 	}
 	r.happenedIf(now.number < was.number, "earlier version in force")
 	for _, a := range now.agents {
-		if i := slices.IndexFunc(was.agents, func(o resource.Agent) bool { return o.Name == a.Name }); i >= 0 {
+		if i := slices.IndexFunc(was.agents,
+			func(o resource.Agent) bool { return o.Name == a.Name }); i >= 0 {
 			b := was.agents[i]
 			r.happenedIf(a.Transport != b.Transport, "other transport")
 			r.happenedIf(a.Lanes != b.Lanes, "other lanes")
@@ -45,7 +46,7 @@ func (r *run) happenedIn(was, now *content) {
 	}
 	for _, id := range now.ids {
 		if old := was.entries[id]; old != nil {
-			r.happenedTo(old.res, now.entries[id].res)
+			happenedTo(r, old.res, now.entries[id].res)
 		} else {
 			r.happened("resource comes")
 		}
@@ -60,7 +61,7 @@ func (r *run) happenedIn(was, now *content) {
 }
 
 // happenedOf counts what a resource says.
-func (r *run) happenedOf(res *resource.Resource) {
+func happenedOf(r *run, res *resource.Resource) {
 	r.happened("type " + res.Type)
 	for _, id := range res.Requires {
 		r.happenedIf(id.Agent() == res.Agent, "requires on the agent")
@@ -85,7 +86,7 @@ func flagsOf(res *resource.Resource) map[string]bool {
 }
 
 // happenedTo counts how a resource differs from what it was in the version before.
-func (r *run) happenedTo(was, now *resource.Resource) {
+func happenedTo(r *run, was, now *resource.Resource) {
 	more := func(a, b []resource.ID) bool {
 		return slices.ContainsFunc(a, func(id resource.ID) bool { return !slices.Contains(b, id) })
 	}
@@ -96,7 +97,8 @@ func (r *run) happenedTo(was, now *resource.Resource) {
 		r.happenedIf(is != before[flag], "other "+flag)
 	}
 	r.happenedIf(was.Attributes["v"] != now.Attributes["v"], "other value")
-	r.happenedIf(replaces(now.ID) && was.Attributes["fixed"] != now.Attributes["fixed"], "to be replaced: "+now.Type)
+	r.happenedIf(replaces(now.ID) &&
+		was.Attributes["fixed"] != now.Attributes["fixed"], "to be replaced: "+now.Type)
 	literal := func(res *resource.Resource) bool {
 		_, is := res.Attributes["text"].(string)
 		return is
@@ -122,11 +124,12 @@ func refKind(ref any) string {
 }
 
 // happenedBy counts what a commit says of rows, and what it leaves out.
-func (r *run) happenedBy(c *state.Commit, out *state.Committed, b before) {
+func happenedBy(r *run, c *state.Commit, out *state.Committed, b before) {
 	r.happenedIf(len(out.Conflicts) > 0, "conflict")
 	r.happenedIf(len(c.Next) > 0 && !out.Started, "claim refused")
 	r.happenedIf(c.Env != nil && c.Env.Wave.Epoch > b.env.Wave.Epoch, "check of everything")
-	r.happenedIf(c.Env == nil && b.env.Releasing != 0 && c.Guard.Key == planKey, "release in several commits")
+	r.happenedIf(c.Env == nil && b.env.Releasing != 0 &&
+		c.Guard.Key == planKey, "release in several commits")
 	r.happenedIf(len(c.Forget) > 0, "version forgotten")
 	for i := range c.Actions {
 		a := &c.Actions[i]
@@ -150,7 +153,8 @@ func (r *run) happenedBy(c *state.Commit, out *state.Committed, b before) {
 		r.happenedIf(had && was.Orphaned && !row.Orphaned, "comes back")
 		r.happenedIf(strings.Contains(row.Reason, "prevent_destroy"), "replacement prevented")
 		if row.Ticket != 0 && was.Ticket == 0 && c.Guard.Key == planKey {
-			timer := row.Priority == state.PriorityDeployTimer || row.Priority == state.PriorityRepairTimer
+			timer := row.Priority == state.PriorityDeployTimer ||
+				row.Priority == state.PriorityRepairTimer
 			r.happenedIf(timer, "asked for by a timer")
 			r.happenedIf(!timer, fmt.Sprintf("asked for with priority %d", row.Priority))
 		}

@@ -47,13 +47,15 @@ func portOf(a resource.Agent) int64 {
 
 // sameAgent reports whether two descriptions of an agent say the same.
 func sameAgent(a, b resource.Agent) bool {
-	return a.Name == b.Name && a.Transport == b.Transport && a.Lanes == b.Lanes && portOf(a) == portOf(b)
+	return a.Name == b.Name && a.Transport == b.Transport && a.Lanes == b.Lanes &&
+		portOf(a) == portOf(b)
 }
 
 // rehosted reports whether two versions describe the agent of a resource in another way.
 func (c *content) rehosted(base *content, id resource.ID) bool {
 	at := func(of *content) string {
-		i := slices.IndexFunc(of.agents, func(a resource.Agent) bool { return a.Name == id.Agent() })
+		i := slices.IndexFunc(of.agents,
+			func(a resource.Agent) bool { return a.Name == id.Agent() })
 		if i < 0 {
 			return ""
 		}
@@ -95,9 +97,9 @@ func (o *op) refused() bool {
 	})
 }
 
-// strands reports whether an export may have to be refused since it lets an agent be reached in a
-// way that is not for something that has left, and may be still to be purged.
-func (r *run) strands(o *op) bool {
+// strandsAgent reports whether an export may have to be refused since it lets an agent be reached
+// in a way that is not for something that has left, and may be still to be purged.
+func strandsAgent(r *run, o *op) bool {
 	over := map[string]string{}
 	for _, a := range o.agents {
 		over[a.Name] = a.Transport
@@ -106,15 +108,17 @@ func (r *run) strands(o *op) bool {
 		stays := slices.ContainsFunc(o.model, func(n spec) bool { return n.id == s.id })
 		return !stays && !reached(s.id.Type(), over[s.id.Agent()])
 	}
-	return slices.ContainsFunc(r.plan.Ops, func(o op) bool { return slices.ContainsFunc(o.model, strands) })
+	return slices.ContainsFunc(r.plan.Ops,
+		func(o op) bool { return slices.ContainsFunc(o.model, strands) })
 }
 
 // checkConnected checks that what starts runs over a connection with its agent as that is described
 // in what is in force: whoever is allowed to start something has read that.
-func (r *run) checkConnected(t *task, e *environment, c *state.Commit) {
+func checkConnected(r *run, t *task, e *environment, c *state.Commit) {
 	name := state.AgentOf(c.Guard.Key)
 	if now := wayTo(e.agents[name].Agent); t.books.open > 0 && t.books.way != now {
-		r.violate("transport", "%s starts %v over a connection with %s (%s), which is reached otherwise (%s)",
+		r.violate("transport",
+			"%s starts %v over a connection with %s (%s), which is reached otherwise (%s)",
 			t.name, c.Next, name, t.books.way, now)
 	}
 }

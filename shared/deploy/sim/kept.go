@@ -34,7 +34,8 @@ func (d *drawer) keeps(rng *rand.Rand) {
 			continue
 		}
 		o.plan, o.reads = true, rng.IntN(2) == 0
-		o.gap = []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second, time.Minute}[rng.IntN(4)]
+		o.gap = []time.Duration{time.Millisecond, 50 * time.Millisecond, time.Second,
+			time.Minute}[rng.IntN(4)]
 		o.retryFailed, o.check = !o.reads, o.reads
 		if rng.IntN(3) == 0 {
 			o.once = []time.Duration{time.Second, time.Minute}[rng.IntN(2)]
@@ -43,7 +44,7 @@ func (d *drawer) keeps(rng *rand.Rand) {
 }
 
 // plan makes a plan of an export that expects one. It returns false when the export expects none.
-func (r *run) planFirst(book *exportBook) bool {
+func planFirst(r *run, book *exportBook) bool {
 	o := book.op
 	p := r.process()
 	if !o.plan || p == nil {
@@ -52,9 +53,10 @@ func (r *run) planFirst(book *exportBook) bool {
 	r.task(p, "Preview", func(t *task) error {
 		t.books.dry = true
 		moves := r.moves
-		out, err := p.engine.Preview(taskContext{t}, env, r.exportOf(o), deploy.CompareOptions{Read: o.reads})
+		out, err := p.engine.Preview(taskContext{t}, env, exportOf(r, o),
+			deploy.CompareOptions{Read: o.reads})
 		if err != nil || p.dead {
-			if refusable(o, err) || len(o.partial) > 0 || o.refused() || r.strands(o) {
+			if refusable(o, err) || len(o.partial) > 0 || o.refused() || strandsAgent(r, o) {
 				return nil
 			}
 			return err
@@ -67,7 +69,7 @@ func (r *run) planFirst(book *exportBook) bool {
 		if book.moves = moves; moves != r.moves {
 			book.moves = -1 // it is of no one moment
 		}
-		r.sched.at(r.sched.now+o.gap, func() { r.try(book, o.tries) })
+		r.sched.at(r.sched.now+o.gap, func() { tryExport(r, book, o.tries) })
 		return nil
 	})
 	return true
@@ -75,18 +77,18 @@ func (r *run) planFirst(book *exportBook) bool {
 
 // onceMore has a plan that was carried out be applied again some time later, by somebody who has
 // not seen that it was.
-func (r *run) onceMore(book *exportBook) {
+func onceMore(r *run, book *exportBook) {
 	if book.expect == "" || book.op.once == 0 || book.repeated || r.ended {
 		return
 	}
 	book.repeated = true
 	r.happened("plan applied again")
-	r.sched.at(r.sched.now+book.op.once, func() { r.try(book, 1) })
+	r.sched.at(r.sched.now+book.op.once, func() { tryExport(r, book, 1) })
 }
 
 // checkRefused checks an export that was refused for what was expected of it: it has changed
 // nothing, and something had moved, or more would have left than may.
-func (r *run) checkRefused(t *task, book *exportBook) {
+func checkRefused(r *run, t *task, book *exportBook) {
 	o := book.op
 	r.happened("export refused as not expected")
 	switch {
@@ -104,7 +106,7 @@ func mayBeRefused(err error) bool { return fault.Is(err, fault.Refused) }
 
 // checkKept checks what an export writes of which a plan was made, or that has limits. What
 // finishes the release of somebody else is not a part of it.
-func (r *run) checkKept(t *task, c *state.Commit, out *state.Committed, b before) {
+func checkKept(r *run, t *task, c *state.Commit, out *state.Committed, b before) {
 	book := t.books.export
 	if book == nil || b.env.Releasing != 0 && t.books.wrote == 0 {
 		return
@@ -113,24 +115,26 @@ func (r *run) checkKept(t *task, c *state.Commit, out *state.Committed, b before
 	written(c, out, func(row *state.Row) {
 		was, had := b.rows[row.ID]
 		if book.op.limits != nil {
-			r.checkLimits(t, book.op, row, &was, had)
+			checkLimits(r, t, book.op, row, &was, had)
 		}
 		if book.expect != "" {
-			r.checkListed(t, book, row, &was, had)
+			checkListed(r, t, book, row, &was, had)
 		}
 	})
 	if book.expect != "" && b.env.Applied == book.expect && b.env.Released != b.env.Last {
-		r.violate("kept", "%s carries out its plan once more, though version %d was put in force since", t.name, b.env.Released)
+		r.violate("kept",
+			"%s carries out its plan once more, though version %d was put in force since", t.name, b.env.Released)
 	}
 	if book.expect != "" && t.books.wrote == 1 && b.env.Applied != book.expect {
 		r.happened("expected plan applied")
-		r.checkAllDone(t, book, out)
+		checkAllDone(r, t, book, out)
 	}
 }
 
 // checkLimits counts what an export takes away.
-func (r *run) checkLimits(t *task, o *op, row, was *state.Row, had bool) {
-	gone := had && purged(was.Body) && (asWanted(was) || purges(was.Body)) // as a comparison has found, or is to be
+func checkLimits(r *run, t *task, o *op, row, was *state.Row, had bool) {
+	// as a comparison has found, or is to be
+	gone := had && purged(was.Body) && (asWanted(was) || purges(was.Body))
 	if row.Removing && !was.Removing || !row.Removing && purges(row.Body) && !gone {
 		t.books.deletes[row.ID] = true
 	}
@@ -139,7 +143,8 @@ func (r *run) checkLimits(t *task, o *op, row, was *state.Row, had bool) {
 	}
 	n, m := len(t.books.deletes), len(t.books.leaves)
 	if l := o.limits; l.Delete >= 0 && n > l.Delete || l.Leave >= 0 && m > l.Leave {
-		r.violate("kept", "%s deletes %d and lets %d leave, and its limits are %+v", t.name, n, m, *l)
+		r.violate("kept", "%s deletes %d and lets %d leave, and its limits are %+v", t.name, n, m,
+			*l)
 	}
 }
 
@@ -156,9 +161,10 @@ func purged(body []byte) bool {
 }
 
 // checkListed checks that what an export makes of a row is what the plan says.
-func (r *run) checkListed(t *task, book *exportBook, row, was *state.Row, had bool) {
+func checkListed(r *run, t *task, book *exportBook, row, was *state.Row, had bool) {
 	w, listed := book.planned[row.ID]
-	changed := !had || row.Hash != was.Hash || row.Orphaned != was.Orphaned || row.Removing != was.Removing
+	changed := !had || row.Hash != was.Hash || row.Orphaned != was.Orphaned ||
+		row.Removing != was.Removing
 	deletes, leaves := row.Removing && !was.Removing, row.Orphaned && !was.Orphaned
 	switch {
 	case !changed:
@@ -166,17 +172,19 @@ func (r *run) checkListed(t *task, book *exportBook, row, was *state.Row, had bo
 		// It is gone, and stays so. What is not targeted, but required by that, is listed only if
 		// it is to change.
 	case was.Orphaned && was.Deployed == row.Hash && listed: // it was let alone, and comes back as it was
-	case !listed, !book.op.reads && w.Action == "none" && !w.Failed && w.Reason == "" && asWanted(was):
+	case !listed, !book.op.reads && w.Action == "none" && !w.Failed && w.Reason == "" &&
+		asWanted(was):
 		r.violate("kept", "%s changes %s, which its plan does not list (%+v)", t.name, row.ID, w)
 	case row.Blocked == state.BlockedYes && w.Action == "undefined": // nothing becomes of it until something is known
 	case deletes && book.op.reads && w.Action == "none": // it is not there
 	case deletes && w.Action != "delete", leaves && w.Action != "orphan":
-		r.violate("kept", "%s has %s leave (removing: %v), and its plan says %s", t.name, row.ID, row.Removing, w.Action)
+		r.violate("kept", "%s has %s leave (removing: %v), and its plan says %s", t.name, row.ID,
+			row.Removing, w.Action)
 	}
 }
 
 // checkAllDone checks that an export does all that its plan lists.
-func (r *run) checkAllDone(t *task, book *exportBook, out *state.Committed) {
+func checkAllDone(r *run, t *task, book *exportBook, out *state.Committed) {
 	e := r.state.read(env)
 	later := map[resource.ID]bool{} // planned again in the next commit
 	for i := range out.Conflicts {
@@ -191,8 +199,10 @@ func (r *run) checkAllDone(t *task, book *exportBook, out *state.Committed) {
 		case row == nil:
 			r.violate("kept", "%s leaves out %s, of which its plan says %s", t.name, id, w.Action)
 		case w.Action == "orphan" && !row.Orphaned, w.Action == "delete" && row.Orphaned,
-			w.Action != "orphan" && row.Ticket == 0 && !r.running(row) && !r.inWave(e, row) && !asWanted(row):
-			r.violate("kept", "%s leaves %s as it is (%s), and its plan says %s", t.name, id, row.Status(), w.Action)
+			w.Action != "orphan" && row.Ticket == 0 && !isRunning(r, row) && !inWave(r, e, row) &&
+				!asWanted(row):
+			r.violate("kept", "%s leaves %s as it is (%s), and its plan says %s", t.name, id,
+				row.Status(), w.Action)
 		}
 	}
 }

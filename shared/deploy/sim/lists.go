@@ -19,13 +19,15 @@ type snapshot struct {
 const hugeList = 65 << 20
 
 // Read implements provider.Handler.
-func (h listHandler) Read(c *provider.Context, req provider.ReadRequest) (out provider.Observation, err error) {
+func (h listHandler) Read(
+	c *provider.Context, req provider.ReadRequest,
+) (out provider.Observation, err error) {
 	err = h.act(c, "read", req.Resource, func(*thing) error {
 		list, err := provider.Listed(c, provider.Key{Name: "all"}, h.list)
 		if err != nil {
 			return err
 		}
-		h.r.checkList(h.r.sched.cur, req.Resource.ID, list.stamp)
+		checkList(h.r, h.r.sched.cur, req.Resource.ID, list.stamp)
 		if p, there := list.things[req.Resource.ID]; there {
 			out = provider.Observation{Exists: true, Attributes: p.attributes()}
 		}
@@ -43,7 +45,8 @@ func (h listHandler) list(c *provider.Context) (snapshot, int, error) {
 	r.stamp++
 	out := snapshot{r.stamp, map[resource.ID]parts{}}
 	for id, t := range r.world.things {
-		if p, there := t.observe(r.sched.now); there && id.Type() == typeListed && id.Agent() == c.ID().Agent() {
+		if p, there := t.observe(r.sched.now); there && id.Type() == typeListed &&
+			id.Agent() == c.ID().Agent() {
 			out.things[id] = p
 		}
 	}
@@ -60,7 +63,7 @@ func (h listHandler) list(c *provider.Context) (snapshot, int, error) {
 }
 
 // listsAsked notes when rows were asked for: by a planner's commit, or by a wave.
-func (r *run) listsAsked(c *state.Commit, out *state.Committed, b before) {
+func listsAsked(r *run, c *state.Commit, out *state.Committed, b before) {
 	r.stamp++
 	if c.Guard.Key != planKey {
 		return
@@ -76,7 +79,7 @@ func (r *run) listsAsked(c *state.Commit, out *state.Committed, b before) {
 }
 
 // listChanged notes that a live holder has changed a thing.
-func (r *run) listChanged(t *task, id resource.ID) {
+func listChanged(r *run, t *task, id resource.ID) {
 	r.stamp++
 	r.changedAt[id] = r.stamp
 	if t.books.changes == nil {
@@ -87,19 +90,19 @@ func (r *run) listChanged(t *task, id resource.ID) {
 
 // checkList checks that a list from which a thing is read was made after what asked for its
 // resource, and after all that the run has to see.
-func (r *run) checkList(t *task, id resource.ID, made int) {
+func checkList(r *run, t *task, id resource.ID, made int) {
 	if _, claimed := t.books.claims[id]; t.books.dry || !claimed || !r.books.live(r, t) {
 		return
 	}
-	if why := r.tooOld(t, id, made); why != "" {
+	if why := listTooOld(r, t, id, made); why != "" {
 		r.violate("list", "%s reads %s from a list that is older than %s", t.name, id, why)
 	}
 }
 
-// tooOld returns what a run has to see of a resource that a list was made before: what asked for
-// it, what this task has done to the thing, or what had become of what it requires when it was
+// listTooOld returns what a run has to see of a resource that a list was made before: what asked
+// for it, what this task has done to the thing, or what had become of what it requires when it was
 // claimed.
-func (r *run) tooOld(t *task, id resource.ID, made int) string {
+func listTooOld(r *run, t *task, id resource.ID, made int) string {
 	c := t.books.claims[id]
 	if made < c.asked {
 		return "what asked for it"

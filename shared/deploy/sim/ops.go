@@ -17,40 +17,40 @@ import (
 	"southbound/shared/resource"
 )
 
-// do carries out an operation of the plan.
-func (r *run) do(o *op) {
+// perform carries out an operation of the plan.
+func perform(r *run, o *op) {
 	r.happened("step " + o.kind.String())
 	switch o.kind {
 	case opExport:
 		if o.waved {
-			r.inTurn(o)
+			inTurn(r, o)
 			return
 		}
-		r.export(o)
+		exportModel(r, o)
 		if o.twice {
-			r.export(o)
+			exportModel(r, o)
 		}
 	case opDrift, opBreak, opMend, opRotate, opCrash, opJump, opCancel:
-		r.happen(o)
+		happenUnasked(r, o)
 	default:
 		if p := r.process(); p != nil {
-			r.ask(p, o)
+			askFor(r, p, o)
 		}
 	}
 }
 
-// once carries out operation i of the plan, unless that was done already.
-func (r *run) once(i int) {
+// performOnce carries out operation i of the plan, unless that was done already.
+func performOnce(r *run, i int) {
 	if !r.did[i] {
 		r.did[i] = true
-		r.do(&r.plan.Ops[i])
+		perform(r, &r.plan.Ops[i])
 	}
 }
 
-// hurry lets the next operation of a hasty plan come while a handler runs, and gives it time.
-func (r *run) hurry() {
+// hurryAlong lets the next operation of a hasty plan come while a handler runs, and gives it time.
+func hurryAlong(r *run) {
 	if r.plan.hasty && r.faulty {
-		r.hasten()
+		hasten(r)
 		d := time.Duration(r.sched.rng.Int64N(int64(20 * time.Millisecond)))
 		if r.plan.instant {
 			d = 0
@@ -60,46 +60,51 @@ func (r *run) hurry() {
 }
 
 // hasten lets the next operation of a hasty plan come now, in one of four cases.
-func (r *run) hasten() {
+func hasten(r *run) {
 	if !r.plan.hasty || !r.faulty || r.sched.rng.IntN(4) != 0 {
 		return
 	}
 	if i := slices.Index(r.did, false); i >= 0 {
-		r.sched.at(r.sched.now, func() { r.once(i) })
+		r.sched.at(r.sched.now, func() { performOnce(r, i) })
 	}
 }
 
 // askSome asks for work by a filter or in waves, if an operation is for that.
-func (r *run) askSome(p *process, o *op) bool {
+func askSome(r *run, p *process, o *op) bool {
 	switch {
 	case o.waves > 0:
-		r.task(p, o.kind.String()+" in waves", func(t *task) error { return r.agentsInTurn(t, p.engine, o) })
+		r.task(p, o.kind.String()+" in waves",
+			func(t *task) error { return agentsInTurn(r, t, p.engine, o) })
 	case o.terms != nil:
-		r.task(p, o.kind.String()+" by filter", func(t *task) error { return r.filtered(t, p.engine, o, o.terms) })
+		r.task(p, o.kind.String()+" by filter",
+			func(t *task) error { return askFiltered(r, t, p.engine, o, o.terms) })
 	default:
 		return false
 	}
 	return true
 }
 
-// ask calls an entry point of the engine that people and timers use.
-func (r *run) ask(p *process, o *op) {
-	if (o.kind == opRepair || o.kind == opDeploy) && r.askSome(p, o) {
+// askFor calls an entry point of the engine that people and timers use.
+func askFor(r *run, p *process, o *op) {
+	if (o.kind == opRepair || o.kind == opDeploy) && askSome(r, p, o) {
 		return
 	}
 	switch o.kind {
 	case opDeploy:
 		r.task(p, "Deploy", func(t *task) error {
-			t.books.lenient, t.books.retries, t.books.asks = !o.retryFailed, o.retryFailed, state.PriorityUserDeploy
-			_, err := p.engine.Deploy(taskContext{t}, env, deploy.Request{RetryFailed: o.retryFailed})
+			t.books.lenient, t.books.retries, t.books.asks = !o.retryFailed, o.retryFailed,
+				state.PriorityUserDeploy
+			_, err := p.engine.Deploy(taskContext{t}, env,
+				deploy.Request{RetryFailed: o.retryFailed})
 			return err
 		})
 	case opRepair:
 		r.task(p, "Repair", func(t *task) error {
 			t.books.only = o.id
-			was := r.fingerprintOf(o.id)
-			_, err := p.engine.Repair(taskContext{t}, env, deploy.Request{Filter: state.Filter{ID: string(o.id)}})
-			if now := r.fingerprintOf(o.id); err == nil && was.rev != 0 && now == was {
+			was := fingerprintOf(r, o.id)
+			_, err := p.engine.Repair(taskContext{t}, env,
+				deploy.Request{Filter: state.Filter{ID: string(o.id)}})
+			if now := fingerprintOf(r, o.id); err == nil && was.rev != 0 && now == was {
 				r.violate("order", "%s was to ask for %s, and has not", t.name, o.id)
 			}
 			return err
@@ -117,23 +122,26 @@ func (r *run) ask(p *process, o *op) {
 			return nil
 		})
 	case opPause:
-		r.task(p, "Pause", func(t *task) error { return p.engine.Pause(taskContext{t}, env, o.on, o.agent) })
+		r.task(p, "Pause",
+			func(t *task) error { return p.engine.Pause(taskContext{t}, env, o.on, o.agent) })
 	case opHalt:
 		r.task(p, "Halt", func(t *task) error { return p.engine.Halt(taskContext{t}, env, o.on) })
 	case opSetParameter:
 		r.task(p, "SetParameters", func(t *task) error {
-			return p.engine.SetParameters(taskContext{t}, env, state.Parameter{Name: "p0", Value: "value" + strconv.FormatInt(o.n, 10), Source: "user"})
+			return p.engine.SetParameters(taskContext{t}, env,
+				state.Parameter{Name: "p0", Value: "value" + strconv.FormatInt(o.n, 10),
+					Source: "user"})
 		})
 	case opDeleteParameter:
 		r.task(p, "DeleteParameters", func(t *task) error {
 			return p.engine.DeleteParameters(taskContext{t}, env, state.ParameterKey{Name: "p0"})
 		})
 	case opSweep:
-		r.sweep(p)
+		sweepAll(r, p)
 	case opRelease:
-		r.release(p, o)
+		releaseVersion(r, p, o)
 	case opForget:
-		r.forget(p, o)
+		forgetResource(r, p, o)
 	default:
 		r.task(p, "Collect", func(t *task) error {
 			t.books.grace = cmp.Or(o.d, fileGrace)
@@ -152,23 +160,24 @@ type fingerprint struct {
 
 // fingerprintOf returns the fingerprint of the row of a resource; its zero value: it has none, or
 // is not to be run.
-func (r *run) fingerprintOf(id resource.ID) fingerprint {
+func fingerprintOf(r *run, id resource.ID) fingerprint {
 	row := r.state.read(env).rows[id]
-	if row == nil || row.Orphaned || row.Compliance == state.Undefined || row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson {
+	if row == nil || row.Orphaned || row.Compliance == state.Undefined ||
+		row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson {
 		return fingerprint{}
 	}
 	return fingerprint{row.Rev, row.Ticket, row.LastAction}
 }
 
-func (r *run) sweep(p *process) {
+func sweepAll(r *run, p *process) {
 	r.task(p, "Sweep", func(t *task) error {
 		_, err := p.engine.Sweep(taskContext{t}, env)
 		return err
 	})
 }
 
-// happen does what nobody asked for.
-func (r *run) happen(o *op) {
+// happenUnasked does what nobody asked for.
+func happenUnasked(r *run, o *op) {
 	r.tracef("it happens: %+v", struct {
 		Kind opKind
 		ID   resource.ID
@@ -178,9 +187,11 @@ func (r *run) happen(o *op) {
 	t := r.world.thing(o.id)
 	switch o.kind {
 	case opDrift:
-		r.drift(t, o)
+		driftThing(r, t, o)
 	case opBreak:
-		t.broken, t.forGood, t.unread, t.skips = o.class, o.good, o.n == 1 && o.id.Type() != typeShelf, o.n == 2 // a list shows it
+		// a list shows it
+		t.broken, t.forGood, t.unread, t.skips = o.class, o.good, o.n == 1 &&
+			o.id.Type() != typeShelf, o.n == 2
 	case opMend:
 		if !t.forGood {
 			t.broken, t.unread, t.skips = "", false, false
@@ -208,8 +219,8 @@ func (r *run) happen(o *op) {
 	}
 }
 
-// drift changes a thing behind everybody's back.
-func (r *run) drift(t *thing, o *op) {
+// driftThing changes a thing behind everybody's back.
+func driftThing(r *run, t *thing, o *op) {
 	t.drifted = true
 	t.disclose()
 	switch {
@@ -238,25 +249,25 @@ type exportBook struct {
 	repeated bool
 }
 
-// export starts an export as a pipeline does: it is repeated when it fails.
-func (r *run) export(o *op) {
+// exportModel starts an export as a pipeline does: it is repeated when it fails.
+func exportModel(r *run, o *op) {
 	book := &exportBook{op: o}
-	if !r.planFirst(book) {
-		r.try(book, o.tries)
+	if !planFirst(r, book) {
+		tryExport(r, book, o.tries)
 	}
 }
 
-func (r *run) try(book *exportBook, tries int) {
+func tryExport(r *run, book *exportBook, tries int) {
 	p := r.process()
 	if p == nil {
-		r.again(book, tries)
+		tryAgain(r, book, tries)
 		return
 	}
 	name := "Export"
 	t := r.task(p, name, func(t *task) error {
 		t.books.inForce = len(r.books.inForce)
-		was := r.fingerprints(book.op)
-		x := r.exportOf(book.op)
+		was := fingerprints(r, book.op)
+		x := exportOf(r, book.op)
 		x.Expect, x.Limits = book.expect, book.op.limits
 		out, err := p.engine.Export(taskContext{t}, env, x)
 		var problems diag.Problems
@@ -264,20 +275,21 @@ func (r *run) try(book *exportBook, tries int) {
 		case refusable(book.op, err):
 			return nil
 		case mayBeRefused(err):
-			r.checkRefused(t, book)
+			checkRefused(r, t, book)
 			return nil
 		case errors.As(err, &problems):
 			r.happened("export refused: " + strconv.FormatBool(book.op.refused()))
-			r.happenedIf(strings.Contains(err.Error(), "to be purged, but"), "removal refused: not reached")
-			if len(book.op.partial) == 0 && !book.op.refused() && !r.strands(book.op) {
+			r.happenedIf(strings.Contains(err.Error(), "to be purged, but"),
+				"removal refused: not reached")
+			if len(book.op.partial) == 0 && !book.op.refused() && !strandsAgent(r, book.op) {
 				r.violate("errors", "%s: a valid model is refused: %v", t.name, err)
 			}
 		case err != nil:
-			r.again(book, tries)
+			tryAgain(r, book, tries)
 		default:
-			r.checkExported(t, book, out)
-			r.checkFingerprints(t, was)
-			r.onceMore(book)
+			checkExported(r, t, book, out)
+			checkFingerprints(r, t, was)
+			onceMore(r, book)
 			if book.then != nil {
 				book.then()
 			}
@@ -289,16 +301,19 @@ func (r *run) try(book *exportBook, tries int) {
 	t.books.plain = !book.op.check && !book.op.retryFailed
 }
 
-// again plans the next try of an export.
-func (r *run) again(book *exportBook, tries int) {
+// tryAgain plans the next try of an export.
+func tryAgain(r *run, book *exportBook, tries int) {
 	if tries > 1 && !r.ended {
-		r.sched.at(r.sched.now+time.Duration(r.sched.rng.Int64N(int64(3*time.Second))), func() { r.try(book, tries-1) })
+		r.sched.at(r.sched.now+time.Duration(r.sched.rng.Int64N(int64(3*time.Second))),
+			func() { tryExport(r, book, tries-1) })
 	}
 }
 
 // exportOf makes what the engine is given. Its parts are new: the engine may change them.
-func (r *run) exportOf(o *op) deploy.Export {
-	x := deploy.Export{Model: &model.Model{Agents: slices.Clone(o.agents), Files: map[string]state.Blob{}}, NoRelease: o.noRelease, Check: o.check, RetryFailed: o.retryFailed, Partial: o.partial != nil}
+func exportOf(r *run, o *op) deploy.Export {
+	x := deploy.Export{Model: &model.Model{Agents: slices.Clone(o.agents),
+		Files: map[string]state.Blob{}}, NoRelease: o.noRelease, Check: o.check,
+		RetryFailed: o.retryFailed, Partial: o.partial != nil}
 	if !x.Partial {
 		s := r.plan.Settings
 		x.Settings = &s
@@ -351,8 +366,10 @@ func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resour
 			attributes[attribute], attributes[attribute+"_agent"] = nameOf(id), id.Agent()
 		}
 	}
-	requires := slices.DeleteFunc(slices.Clone(s.requires), func(id resource.ID) bool { return !have[id] && !partial })
-	return resource.Resource{ID: s.id, Type: parts.Type, Agent: parts.Agent, Attributes: maps.Clone(attributes), Requires: requires, Set: s.set, Flags: s.flags}
+	requires := slices.DeleteFunc(slices.Clone(s.requires),
+		func(id resource.ID) bool { return !have[id] && !partial })
+	return resource.Resource{ID: s.id, Type: parts.Type, Agent: parts.Agent,
+		Attributes: maps.Clone(attributes), Requires: requires, Set: s.set, Flags: s.flags}
 }
 
 // tied returns what a resource requires as its author says, and because of the types.
@@ -396,7 +413,7 @@ func nameOf(id resource.ID) string {
 
 // checkExported is invariant V1 at the end of an export that went well: what it says is visible is
 // what it was given.
-func (r *run) checkExported(t *task, book *exportBook, out deploy.Exported) {
+func checkExported(r *run, t *task, book *exportBook, out deploy.Exported) {
 	c := r.books.visible[out.Version]
 	if c == nil {
 		r.violate("V1", "%s says that it made version %d, which nobody sees", t.name, out.Version)
@@ -404,16 +421,19 @@ func (r *run) checkExported(t *task, book *exportBook, out deploy.Exported) {
 	}
 	whole := book.op.target == ""
 	if whole && book.op.partial == nil && book.op.refused() {
-		r.violate("V1", "%s says that it made version %d of documents that contradict themselves", t.name, out.Version)
+		r.violate("V1", "%s says that it made version %d of documents that contradict themselves",
+			t.name, out.Version)
 	}
 	if whole {
-		r.checkContent(t, book, c)
+		checkContent(r, t, book, c)
 	}
-	if have := r.state.read(env).env.Settings; whole && book.op.partial == nil && have != r.plan.Settings {
+	if have := r.state.read(env).env.Settings; whole && book.op.partial == nil &&
+		have != r.plan.Settings {
 		r.violate("V1", "%s ends, and the settings are %+v, not %+v", t.name, have, r.plan.Settings)
 	}
 	if whole && book.op.check && book.op.at != nil && t.books.waved {
-		r.violate("waves", "%s was to have checked what is at %v, and has asked for everything", t.name, book.op.at)
+		r.violate("waves", "%s was to have checked what is at %v, and has asked for everything",
+			t.name, book.op.at)
 	}
 	if whole && book.op.check && book.op.at == nil && !book.op.noRelease && !t.books.waved {
 		r.violate("V1", "%s was to have everything checked, and has not asked for it", t.name)
@@ -422,7 +442,7 @@ func (r *run) checkExported(t *task, book *exportBook, out deploy.Exported) {
 		return
 	}
 	switch b := r.books; {
-	case !r.wasInForce(t, out.Version):
+	case !wasInForce(r, t, out.Version):
 		r.violate("V1", "%s says that version %d is released, and it is not", t.name, out.Version)
 	case b.released.number == out.Version:
 		b.exported = max(b.exported, t.began)
@@ -430,9 +450,9 @@ func (r *run) checkExported(t *task, book *exportBook, out deploy.Exported) {
 }
 
 // checkContent compares a version with what was exported.
-func (r *run) checkContent(t *task, book *exportBook, c *content) {
+func checkContent(r *run, t *task, book *exportBook, c *content) {
 	o := book.op
-	x := r.exportOf(o)
+	x := exportOf(r, o)
 	want, sets := map[resource.ID]*resource.Resource{}, map[string]bool{}
 	for i := range x.Model.Resources {
 		want[x.Model.Resources[i].ID] = &x.Model.Resources[i]
@@ -441,7 +461,8 @@ func (r *run) checkContent(t *task, book *exportBook, c *content) {
 	for _, a := range o.agents {
 		for _, have := range c.agents {
 			if have.Name == a.Name && !sameAgent(have, a) {
-				r.violate("V1", "%s: version %d has agent %+v, and %+v was exported", t.name, c.number, have, a)
+				r.violate("V1", "%s: version %d has agent %+v, and %+v was exported", t.name,
+					c.number, have, a)
 			}
 		}
 	}
@@ -452,8 +473,10 @@ func (r *run) checkContent(t *task, book *exportBook, c *content) {
 			r.violate("V1", "%s: version %d lacks %s", t.name, c.number, id)
 		case o.partial != nil && w.Set == "": // merged with what was there
 		case have.res.Attributes["v"] != w.Attributes["v"] || have.res.Flags != w.Flags,
-			!slices.Equal(have.res.Requires, c.tied(w)) || !slices.Equal(have.res.Subscriptions, c.heard(w)):
-			r.violate("V1", "%s: version %d has %s as %s, which is not what was exported", t.name, c.number, id, have.body)
+			!slices.Equal(have.res.Requires, c.tied(w)) ||
+				!slices.Equal(have.res.Subscriptions, c.heard(w)):
+			r.violate("V1", "%s: version %d has %s as %s, which is not what was exported", t.name,
+				c.number, id, have.body)
 		}
 	}
 	for id, have := range c.entries {

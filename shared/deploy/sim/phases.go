@@ -12,63 +12,66 @@ import (
 
 // checkRest lets the world heal and checks what becomes of everything: first by itself, then after
 // a person has asked for what failed, and last after a check of everything.
-func (r *run) checkRest() {
-	r.heal()
+func checkRest(r *run) {
+	healAll(r)
 	for _, phase := range []struct {
 		name  string
 		ask   func(t *task, e *deploy.Engine) error
-		check func()
+		check func(r *run)
 	}{
-		{"by itself", nil, r.checkRows},
+		{"by itself", nil, checkRows},
 		{"after a deploy that retries", func(t *task, e *deploy.Engine) error {
 			_, err := e.Deploy(taskContext{t}, env, deploy.Request{RetryFailed: true})
 			return err
-		}, r.checkDeployed},
+		}, checkDeployed},
 		{"after a repair", func(t *task, e *deploy.Engine) error {
 			_, err := e.Repair(taskContext{t}, env, deploy.Request{})
 			return err
-		}, r.checkDeployed},
+		}, checkDeployed},
 	} {
 		if r.violation != nil {
 			return
 		}
 		r.tracef("--- what is left, %s", phase.name)
 		if phase.ask != nil {
-			prompt := phase.name == "after a repair" && r.prompt()
+			prompt := phase.name == "after a repair" && endsPromptly(r)
 			if phase.name == "after a repair" {
-				r.forgetDrift()
+				forgetDrift(r)
 			}
 			p := r.process()
 			r.task(p, "ask", func(t *task) error { return phase.ask(t, p.engine) })
-			if r.finish(); prompt && r.violation == nil {
-				r.checkPrompt()
+			if finishUp(r); prompt && r.violation == nil {
+				checkPrompt(r)
 			}
 		}
-		if !r.rest() {
+		if !comesToRest(r) {
 			return
 		}
-		r.checkRows()
-		phase.check()
+		checkRows(r)
+		phase.check(r)
 		if phase.ask == nil && r.violation == nil {
-			r.restDryRun()
+			restDryRun(r)
 		}
 	}
-	for _, rest := range []func() bool{r.restDecided, r.restUnfinished, r.restTimer, r.restCollected} {
-		if r.violation != nil || !rest() {
+	for _, rest := range []func(r *run) bool{restDecided, restUnfinished, restTimer,
+		restCollected} {
+		if r.violation != nil || !rest(r) {
 			return
 		}
 	}
 }
 
-// prompt reports whether a check of everything is to come to an end without a sweep: every message
-// reaches whoever serves its lane, all is as it is wanted, and nobody has changed anything.
-func (r *run) prompt() bool {
+// endsPromptly reports whether a check of everything is to come to an end without a sweep: every
+// message reaches whoever serves its lane, all is as it is wanted, and nobody has changed anything.
+func endsPromptly(r *run) bool {
 	p := r.plan
 	if p.Procs != 1 || !p.Await || !p.Dead || p.Functions != nil || p.laneFor <= time.Second {
 		return false
 	}
 	for id, row := range r.state.read(env).rows {
-		if t := r.world.thing(id); !row.Orphaned && (!asWanted(row) || row.Blocked != state.NotBlocked || row.WantFacts || t.drifted || t.broken != "") {
+		if t := r.world.thing(id); !row.Orphaned &&
+			(!asWanted(row) || row.Blocked != state.NotBlocked || row.WantFacts || t.drifted ||
+				t.broken != "") {
 			return false
 		}
 	}
@@ -76,16 +79,17 @@ func (r *run) prompt() bool {
 }
 
 // checkPrompt checks that nothing that could run waits for a sweep.
-func (r *run) checkPrompt() {
+func checkPrompt(r *run) {
 	e, eff := r.state.read(env), r.books.effect
 	if eff == nil {
 		return
 	}
-	scheduled := r.scheduled(e)
+	scheduled := scheduledIn(r, e)
 	for i, id := range eff.ids {
 		row := e.rows[id]
 		if scheduled&(1<<i) != 0 && scheduled&eff.all[i] == 0 && row.NotBefore.IsZero() {
-			r.violate("D4", "%s could run (%s, ticket %d), every message has arrived, and nobody runs it", id, row.Status(), row.Ticket)
+			r.violate("D4",
+				"%s could run (%s, ticket %d), every message has arrived, and nobody runs it", id, row.Status(), row.Ticket)
 		}
 	}
 	for id := range e.outbox {
@@ -95,7 +99,7 @@ func (r *run) checkPrompt() {
 
 // allFree reports whether nobody holds a lease, not even one who is dead, which not every home can
 // tell.
-func (r *run) allFree() bool {
+func allFree(r *run) bool {
 	for _, l := range r.state.read(env).leases {
 		if l.Holder != "" && r.time().Before(l.Until) {
 			return false
@@ -106,17 +110,19 @@ func (r *run) allFree() bool {
 
 // checkLate checks, once a sweep has notified whoever had work, no message is lost any more and no
 // time has to pass, that nothing waits for another sweep.
-func (r *run) checkLate() {
+func checkLate(r *run) {
 	e, eff := r.state.read(env), r.books.effect
 	if eff == nil {
 		return
 	}
-	scheduled := r.scheduled(e)
+	scheduled := scheduledIn(r, e)
 	for i, id := range eff.ids {
 		row := e.rows[id]
-		if scheduled&(1<<i) != 0 && scheduled&eff.all[i] == 0 && row.NotBefore.IsZero() && len(row.Left) == 0 {
-			r.traceRest()
-			r.violate("late", "%s could run (%s, ticket %d), and would not without a sweep", id, row.Status(), row.Ticket)
+		if scheduled&(1<<i) != 0 && scheduled&eff.all[i] == 0 && row.NotBefore.IsZero() &&
+			len(row.Left) == 0 {
+			traceRest(r)
+			r.violate("late", "%s could run (%s, ticket %d), and would not without a sweep", id,
+				row.Status(), row.Ticket)
 		}
 	}
 	for id := range e.outbox {
@@ -125,7 +131,7 @@ func (r *run) checkLate() {
 }
 
 // restDecided lets a person who has looked say what became of creates that nobody can look up.
-func (r *run) restDecided() bool {
+func restDecided(r *run) bool {
 	e := r.state.read(env)
 	var ids []resource.ID
 	for _, id := range e.ids {
@@ -142,34 +148,38 @@ func (r *run) restDecided() bool {
 	p := r.process()
 	r.task(p, "ask", func(t *task) error {
 		for _, id := range ids {
-			if _, err := p.engine.Deploy(taskContext{t}, env, deploy.Request{Filter: state.Filter{ID: string(id)}, RetryFailed: true}); err != nil {
+			if _, err := p.engine.Deploy(taskContext{t}, env,
+				deploy.Request{Filter: state.Filter{ID: string(id)},
+					RetryFailed: true}); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if !r.rest() {
+	if !comesToRest(r) {
 		return false
 	}
 	for _, id := range ids {
-		if row := e.rows[id]; row != nil && row.Blocked == state.NeedsPerson && r.world.thing(id).broken == "" {
+		if row := e.rows[id]; row != nil && row.Blocked == state.NeedsPerson &&
+			r.world.thing(id).broken == "" {
 			r.violate("D8", "%s asks a person, who has decided", id)
 		}
 	}
-	r.checkRows()
-	r.checkDeployed()
+	checkRows(r)
+	checkDeployed(r)
 	return r.violation == nil
 }
 
 // restUnfinished lets the deploy timer ask for what is not as it is wanted.
-func (r *run) restUnfinished() bool {
+func restUnfinished(r *run) bool {
 	e := r.state.read(env)
-	if r.plan.Settings.DeployTimer == "0" || e.env.Settings != r.plan.Settings || r.books.released == nil {
+	if r.plan.Settings.DeployTimer == "0" || e.env.Settings != r.plan.Settings ||
+		r.books.released == nil {
 		return true
 	}
 	last := map[resource.ID]time.Time{}
 	for _, id := range e.ids {
-		if row := e.rows[id]; r.fingerprintOf(id).rev != 0 && !asWanted(row) && !forGood(row) {
+		if row := e.rows[id]; fingerprintOf(r, id).rev != 0 && !asWanted(row) && !forGood(row) {
 			last[id] = row.LastAt
 		}
 	}
@@ -178,41 +188,46 @@ func (r *run) restUnfinished() bool {
 	}
 	r.tracef("--- what is left, after the deploy timer")
 	r.sched.now += 31 * time.Second
-	if !r.rest() {
+	if !comesToRest(r) {
 		return false
 	}
 	for _, id := range slices.Sorted(maps.Keys(last)) {
-		if row := e.rows[id]; row != nil && r.fingerprintOf(id).rev != 0 && !row.LastAt.After(last[id]) {
-			r.violate("timer", "%s is %s, and the deploy timer does not ask for it", id, row.Status())
+		if row := e.rows[id]; row != nil && fingerprintOf(r, id).rev != 0 &&
+			!row.LastAt.After(last[id]) {
+			r.violate("timer", "%s is %s, and the deploy timer does not ask for it", id,
+				row.Status())
 		}
 	}
 	return r.violation == nil
 }
 
 // restTimer lets the repair timer find what somebody has changed.
-func (r *run) restTimer() bool {
+func restTimer(r *run) bool {
 	e := r.state.read(env)
-	if r.plan.Settings.RepairTimer == "0" || e.env.Settings != r.plan.Settings || r.books.released == nil {
+	if r.plan.Settings.RepairTimer == "0" || e.env.Settings != r.plan.Settings ||
+		r.books.released == nil {
 		return true
 	}
 	r.tracef("--- what is left, after the repair timer")
 	for _, id := range e.ids {
 		row, it, t := e.rows[id], r.books.released.entries[id], r.world.thing(id)
-		if it != nil && id.Type() == typeThing && asWanted(row) && row.Blocked == state.NotBlocked && !it.res.Purged && !it.res.ReportOnly && t.broken == "" {
+		if it != nil && id.Type() == typeThing && asWanted(row) &&
+			row.Blocked == state.NotBlocked && !it.res.Purged && !it.res.ReportOnly &&
+			t.broken == "" {
 			t.v += 100
 		}
 	}
 	r.sched.now += 2*time.Minute + time.Second
-	if !r.rest() {
+	if !comesToRest(r) {
 		return false
 	}
-	r.checkRows()
-	r.checkDeployed()
+	checkRows(r)
+	checkDeployed(r)
 	return r.violation == nil
 }
 
-// heal ends all faults and all that a person or the world had stopped.
-func (r *run) heal() {
+// healAll ends all faults and all that a person or the world had stopped.
+func healAll(r *run) {
 	r.faulty, r.healed = false, forever
 	r.tracef("--- the world heals")
 	for _, t := range r.world.things {
@@ -225,8 +240,8 @@ func (r *run) heal() {
 			r.procs[i] = r.newProcess()
 		}
 	}
-	r.pollAll()
-	r.finish() // what was under way
+	pollAll(r)
+	finishUp(r) // what was under way
 	r.healed = r.sched.now
 	p := r.process()
 	r.task(p, "resume", func(t *task) error {
@@ -242,11 +257,11 @@ func (r *run) heal() {
 		}
 		return nil
 	})
-	r.finish()
+	finishUp(r)
 }
 
-// finish runs until no task and no message is left.
-func (r *run) finish() {
+// finishUp runs until no task and no message is left.
+func finishUp(r *run) {
 	r.sched.steps, r.sched.calls = 0, 0
 	if !r.sched.run(forever - 1) {
 		r.violate("D4", "the run does not come to an end: %d steps and it goes on", maxSteps)
@@ -254,7 +269,7 @@ func (r *run) finish() {
 }
 
 // forgetDrift: a check of everything puts right what somebody else has changed.
-func (r *run) forgetDrift() {
+func forgetDrift(r *run) {
 	e := r.state.read(env)
 	for id, t := range r.world.things {
 		if row := e.rows[id]; row != nil && !row.Orphaned { // of others nobody takes care
@@ -263,45 +278,48 @@ func (r *run) forgetDrift() {
 	}
 }
 
-// rest sweeps until nothing is scheduled any more. It returns false when that does not happen,
-// which is a violation of D4.
-func (r *run) rest() bool {
+// comesToRest sweeps until nothing is scheduled any more. It returns false when that does not
+// happen, which is a violation of D4.
+func comesToRest(r *run) bool {
 	const limit = 100 // the seeds that need most need a dozen
 	free := false
 	for range limit {
-		r.finish()
+		finishUp(r)
 		if free {
-			r.checkLate()
+			checkLate(r)
 		}
 		if r.violation != nil {
 			return false
 		}
-		free = r.allFree() && len(r.state.read(env).outbox) <= r.plan.sizes.Sweep // a sweep takes on no more
-		r.sweep(r.process())
-		r.finish()
+		// a sweep takes on no more
+		free = allFree(r) && len(r.state.read(env).outbox) <= r.plan.sizes.Sweep
+		sweepAll(r, r.process())
+		finishUp(r)
 		if r.violation != nil {
 			return false
 		}
-		wait, quiet := r.quiet()
+		wait, quiet := isQuiet(r)
 		if quiet {
 			return true
 		}
 		r.sched.now += wait
 	}
 	e := r.state.read(env)
-	r.traceRest()
+	traceRest(r)
 	for _, id := range e.ids {
-		if row := e.rows[id]; row.Ticket != 0 || !row.NextAt.IsZero() || r.inWave(e, row) {
-			r.violate("D4", "after %d sweeps %s is still scheduled (%s, ticket %d, not before %s, next %s)", limit, id, row.Status(), row.Ticket, row.NotBefore, row.NextAt)
+		if row := e.rows[id]; row.Ticket != 0 || !row.NextAt.IsZero() || inWave(r, e, row) {
+			r.violate("D4",
+				"after %d sweeps %s is still scheduled (%s, ticket %d, not before %s, next %s)", limit, id, row.Status(), row.Ticket, row.NotBefore, row.NextAt)
 			return false
 		}
 	}
-	r.violate("D4", "after %d sweeps something is still to be done: %d entries of the outbox, release of %d", limit, len(e.outbox), e.env.Releasing)
+	r.violate("D4",
+		"after %d sweeps something is still to be done: %d entries of the outbox, release of %d", limit, len(e.outbox), e.env.Releasing)
 	return false
 }
 
 // traceRest shows what is left.
-func (r *run) traceRest() {
+func traceRest(r *run) {
 	e := r.state.read(env)
 	for key, l := range e.leases {
 		checked := []resource.ID(nil)
@@ -312,12 +330,13 @@ func (r *run) traceRest() {
 	}
 	for _, id := range e.ids {
 		row := e.rows[id]
-		r.tracef("%s: %s, ticket %d, lane %s, wave %d of %d, not before %s, next %s", id, row.Status(), row.Ticket, row.Lane, row.Checked, e.env.Wave.Epoch, row.NotBefore, row.NextAt)
+		r.tracef("%s: %s, ticket %d, lane %s, wave %d of %d, not before %s, next %s", id,
+			row.Status(), row.Ticket, row.Lane, row.Checked, e.env.Wave.Epoch, row.NotBefore, row.NextAt)
 	}
 }
 
-// quiet reports whether nothing is scheduled, and else how long to wait before the next sweep.
-func (r *run) quiet() (time.Duration, bool) {
+// isQuiet reports whether nothing is scheduled, and else how long to wait before the next sweep.
+func isQuiet(r *run) (time.Duration, bool) {
 	e := r.state.read(env)
 	busy, first := len(e.outbox) > 0 || e.env.Releasing != 0, time.Duration(0)
 	next := func(at time.Time) {
@@ -332,7 +351,7 @@ func (r *run) quiet() (time.Duration, bool) {
 		case row.Ticket != 0 && row.NotBefore.After(r.time()):
 			timed = true
 			next(row.NotBefore)
-		case row.Ticket != 0 || r.inWave(e, row):
+		case row.Ticket != 0 || inWave(r, e, row):
 			busy = true
 		case !row.NextAt.IsZero():
 			timed = true

@@ -78,7 +78,8 @@ const (
 
 // String names a kind of operation.
 func (k opKind) String() string {
-	return [...]string{"export", "deploy", "repair", "dry run", "pause", "halt", "set parameter", "delete parameter",
+	return [...]string{"export", "deploy", "repair", "dry run", "pause", "halt", "set parameter",
+		"delete parameter",
 		"drift", "break", "mend", "rotate", "sweep", "crash", "jump", "collect", "cancel", "release", "forget"}[k]
 }
 
@@ -122,9 +123,13 @@ func DrawFor(seed uint64, focus *Focus) *Plan {
 	rng := rand.New(rand.NewPCG(seed, 0xd4a3))
 	rates := drawFaults(rng)
 	p := &Plan{
-		Seed: seed, Procs: 1 + rng.IntN(3), Await: rng.IntN(2) == 0, Dead: rng.IntN(2) == 0, Secrets: rng.IntN(3) == 0,
-		laneFor: []time.Duration{time.Second, 10 * time.Second, time.Minute}[rng.IntN(3)], rates: rates, faults: faultsOf(rates),
-		Settings: state.Settings{RetryBase: time.Second, RetryMax: []time.Duration{5 * time.Second, 100 * time.Second}[rng.IntN(2)], DeployTimer: "0", RepairTimer: "0",
+		Seed: seed, Procs: 1 +
+			rng.IntN(3), Await: rng.IntN(2) == 0, Dead: rng.IntN(2) == 0, Secrets: rng.IntN(3) == 0,
+		laneFor: []time.Duration{time.Second, 10 * time.Second,
+			time.Minute}[rng.IntN(3)], rates: rates, faults: faultsOf(rates),
+		Settings: state.Settings{RetryBase: time.Second,
+			RetryMax: []time.Duration{5 * time.Second,
+				100 * time.Second}[rng.IntN(2)], DeployTimer: "0", RepairTimer: "0",
 			KeepVersions: []int{0, 1, 3}[rng.IntN(3)]},
 	}
 	if rng.IntN(4) == 0 {
@@ -173,7 +178,8 @@ func (p *Plan) strain(rng *rand.Rand) {
 
 // measure draws how much the engine reads at a time, and how fine its clock is.
 func (p *Plan) measure(rng *rand.Rand) {
-	p.sizes = deploy.Sizes{Page: 1 + rng.IntN(4), Chunk: 1 + rng.IntN(4), Sweep: 4 + rng.IntN(8), Asked: 1 + rng.IntN(8)}
+	p.sizes = deploy.Sizes{Page: 1 + rng.IntN(4), Chunk: 1 + rng.IntN(4), Sweep: 4 + rng.IntN(8),
+		Asked: 1 + rng.IntN(8)}
 	p.still = rng.IntN(6) == 0
 }
 
@@ -196,7 +202,9 @@ func (d *drawer) functions(rng *rand.Rand) {
 	if rng.IntN(5) >= 2 {
 		return
 	}
-	f := &Functions{Timeout: []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}[rng.IntN(3)], Margin: 20 * time.Second, Receives: 2 + rng.IntN(4), Batch: 1 + rng.IntN(10)}
+	f := &Functions{Timeout: []time.Duration{time.Minute, 5 * time.Minute,
+		15 * time.Minute}[rng.IntN(3)], Margin: 20 * time.Second, Receives: 2 + rng.IntN(4),
+		Batch: 1 + rng.IntN(10)}
 	f.Visibility = f.Timeout * time.Duration(1+rng.IntN(6))
 	d.p.Functions, d.p.Await, d.p.Dead = f, false, false
 }
@@ -214,7 +222,8 @@ func (d *drawer) collections(rng *rand.Rand) {
 	}
 	if rng.IntN(4) == 0 {
 		for range 1 + rng.IntN(3) {
-			p.Ops = append(p.Ops, op{At: time.Duration(rng.Int64N(int64(p.End))), kind: opCollect, d: grace})
+			p.Ops = append(p.Ops,
+				op{At: time.Duration(rng.Int64N(int64(p.End))), kind: opCollect, d: grace})
 		}
 		slices.SortStableFunc(p.Ops, func(a, b op) int { return int(a.At - b.At) })
 	}
@@ -264,7 +273,8 @@ func (d *drawer) shuffle(s *spec) {
 }
 
 func (d *drawer) export(at time.Duration) op {
-	o := op{At: at, kind: opExport, agents: slices.Clone(d.agents), twice: d.one(6), tries: 3, noRelease: d.one(12), check: d.one(12), retryFailed: d.one(12)}
+	o := op{At: at, kind: opExport, agents: slices.Clone(d.agents), twice: d.one(6), tries: 3,
+		noRelease: d.one(12), check: d.one(12), retryFailed: d.one(12)}
 	if d.sets && at > 0 && d.one(2) {
 		o.partial = []string{[]string{"s1", "s2"}[d.rng.IntN(2)]}
 	}
@@ -272,7 +282,8 @@ func (d *drawer) export(at time.Duration) op {
 	o.model = d.model(o.partial)
 	if d.p.shuffles && o.partial != nil { // others stay as they are
 		o.agents = slices.DeleteFunc(o.agents, func(a resource.Agent) bool {
-			return !slices.ContainsFunc(o.model, func(s spec) bool { return s.id.Agent() == a.Name })
+			return !slices.ContainsFunc(o.model,
+				func(s spec) bool { return s.id.Agent() == a.Name })
 		})
 	}
 	return o
@@ -310,7 +321,8 @@ func (d *drawer) ops() {
 func (d *drawer) sender(otherwise resource.ID) resource.ID {
 	for i := range d.pool {
 		for j := range d.pool {
-			if s := &d.pool[j]; d.in[i] && d.in[j] && d.pool[i].flags.SendEvent && s.id.Type() == typeThing && slices.Contains(s.requires, d.pool[i].id) {
+			if s := &d.pool[j]; d.in[i] && d.in[j] && d.pool[i].flags.SendEvent &&
+				s.id.Type() == typeThing && slices.Contains(s.requires, d.pool[i].id) {
 				return d.pool[i].id
 			}
 		}
@@ -335,7 +347,8 @@ func (d *drawer) kind() opKind {
 
 // op draws one operation, or two that belong together.
 func (d *drawer) op(at time.Duration) []op {
-	o := op{At: at, agent: d.agents[d.rng.IntN(len(d.agents))].Name, id: d.pool[d.rng.IntN(len(d.pool))].id}
+	o := op{At: at, agent: d.agents[d.rng.IntN(len(d.agents))].Name,
+		id: d.pool[d.rng.IntN(len(d.pool))].id}
 	later := at + time.Duration(d.rng.Int64N(int64(30*time.Second)))
 	switch d.kind() {
 	case opExport:
@@ -370,13 +383,17 @@ func (d *drawer) op(at time.Duration) []op {
 		switch repair := (op{At: at + time.Millisecond, kind: opRepair}); d.rng.IntN(4) {
 		case 0: // and somebody dies over it
 			o.id = d.sender(o.id)
-			return []op{o, repair, {At: at + time.Duration(2+d.rng.IntN(30))*time.Millisecond, kind: opCrash}}
+			return []op{o, repair,
+				{At: at + time.Duration(2+d.rng.IntN(30))*time.Millisecond, kind: opCrash}}
 		case 1:
 			return []op{o, repair}
 		}
 	case opBreak:
-		o.kind, o.class, o.good, o.n = opBreak, []provider.Class{provider.Retryable, provider.Terminal, provider.NeedsChange}[d.rng.IntN(3)], d.one(4), d.rng.Int64N(4)
-		o.good = o.good && o.class != provider.Retryable && o.n != 2 // what passes by itself is mended some day
+		o.kind, o.class, o.good, o.n = opBreak,
+			[]provider.Class{provider.Retryable, provider.Terminal,
+				provider.NeedsChange}[d.rng.IntN(3)], d.one(4), d.rng.Int64N(4)
+		// what passes by itself is mended some day
+		o.good = o.good && o.class != provider.Retryable && o.n != 2
 		back := op{At: later, kind: opMend, id: o.id}
 		return []op{o, back}
 	case opRotate:

@@ -10,6 +10,9 @@ import (
 )
 
 // drawer draws the operations of a plan while it keeps the model as the author has it.
+//
+// Large: it has a method for each thing that is drawn. What they draw depends on what was drawn
+// before, and on the one source of chance, so each needs nearly all of its fields.
 type drawer struct {
 	rng    *rand.Rand
 	p      *Plan
@@ -25,7 +28,9 @@ func (d *drawer) one(n int) bool { return d.rng.IntN(n) == 0 }
 // population draws agents and resources.
 func (d *drawer) population() {
 	for i := range 1 + d.rng.IntN(3) {
-		d.agents = append(d.agents, resource.Agent{Name: fmt.Sprintf("a%d", i), Transport: "local", Lanes: []int{1, 1, 2, 3}[d.rng.IntN(4)]})
+		d.agents = append(d.agents,
+			resource.Agent{Name: fmt.Sprintf("a%d", i), Transport: "local",
+				Lanes: []int{1, 1, 2, 3}[d.rng.IntN(4)]})
 	}
 	n := 2 + d.rng.IntN(8)
 	if d.one(10) {
@@ -45,24 +50,33 @@ func (d *drawer) population() {
 	listed := lists.IntN(5) == 0 || f.listed
 	shelves := rand.New(rand.NewPCG(d.p.Seed, 0x5e1f))
 	shelved := shelves.IntN(5) == 0 || f.shelved
-	types := []string{typeThing, typeThing, typeThing, typeBatch, typeSlow, typeAssigned, typeLonely}
+	types := []string{typeThing, typeThing, typeThing, typeBatch, typeSlow, typeAssigned,
+		typeLonely}
 	if f.types != nil {
 		types, rigid, shared = f.types, false, false
 	}
 	for i := range n {
-		s := spec{v: 1, flags: resource.Flags{ReceiveEvents: !d.one(5), SendEvent: d.one(3), PurgeOnDelete: d.one(2)}}
-		s.id = resource.NewID(types[d.rng.IntN(len(types))], d.agents[d.rng.IntN(len(d.agents))].Name, resource.Key{Name: "name", Value: fmt.Sprintf("r%02d", i)})
+		s := spec{v: 1,
+			flags: resource.Flags{ReceiveEvents: !d.one(5), SendEvent: d.one(3),
+				PurgeOnDelete: d.one(2)}}
+		s.id = resource.NewID(types[d.rng.IntN(len(types))],
+			d.agents[d.rng.IntN(len(d.agents))].Name, resource.Key{Name: "name",
+				Value: fmt.Sprintf("r%02d", i)})
 		if rigid && kinds.IntN(3) > 0 {
-			s.id = resource.NewID([]string{typeRigid, typeSwap}[kinds.IntN(2)], s.id.Agent(), resource.Key{Name: "name", Value: nameOf(s.id)})
+			s.id = resource.NewID([]string{typeRigid, typeSwap}[kinds.IntN(2)], s.id.Agent(),
+				resource.Key{Name: "name", Value: nameOf(s.id)})
 		}
 		if f.types != nil && s.id.Type() == typeFile || shared && i > 0 && rooms.IntN(3) == 0 {
 			s.id = inRoom(typeFile, s.id)
 		}
 		if listed && (f.listed || f.types == nil) && s.id.Type() != typeFile && lists.IntN(3) > 0 {
-			s.id = resource.NewID(typeListed, s.id.Agent(), resource.Key{Name: "name", Value: nameOf(s.id)})
+			s.id = resource.NewID(typeListed, s.id.Agent(),
+				resource.Key{Name: "name", Value: nameOf(s.id)})
 		}
-		if shelved && (f.shelved || f.types == nil) && s.id.Type() != typeFile && shelves.IntN(3) > 0 {
-			s.id = resource.NewID(typeShelf, s.id.Agent(), resource.Key{Name: "name", Value: nameOf(s.id)})
+		if shelved && (f.shelved || f.types == nil) && s.id.Type() != typeFile &&
+			shelves.IntN(3) > 0 {
+			s.id = resource.NewID(typeShelf, s.id.Agent(),
+				resource.Key{Name: "name", Value: nameOf(s.id)})
 		}
 		if d.sets {
 			s.set = []string{"", "s1", "s2"}[d.rng.IntN(3)]
@@ -102,14 +116,16 @@ func (d *drawer) text(i int) any {
 // one.
 func (d *drawer) requires(i int) []resource.ID {
 	var out []resource.ID
-	if id := d.pool[i].id; id.Type() == typeFolder { // what it requires stands before the file for which it may come
+	// what it requires stands before the file for which it may come
+	if id := d.pool[i].id; id.Type() == typeFolder {
 		i = slices.IndexFunc(d.pool, func(o spec) bool { return o.id == otherOf(id) })
 	}
 	for range d.rng.IntN(4) {
 		if i == 0 {
 			break
 		}
-		if o := d.pool[d.rng.IntN(i)]; (o.set == "" || o.set == d.pool[i].set) && !slices.Contains(out, o.id) {
+		if o := d.pool[d.rng.IntN(i)]; (o.set == "" || o.set == d.pool[i].set) &&
+			!slices.Contains(out, o.id) {
 			out = append(out, o.id)
 		}
 	}
@@ -152,8 +168,10 @@ func (d *drawer) model(sets []string) []spec {
 		if !d.in[i] || sets != nil && s.set != "" && !slices.Contains(sets, s.set) {
 			continue
 		}
-		s.requires = slices.DeleteFunc(slices.Clone(s.requires), func(id resource.ID) bool { return !in[id] })
-		if !slices.ContainsFunc(d.pool, func(o spec) bool { return o.id == s.mouth && slices.Contains(o.requires, s.id) }) {
+		s.requires = slices.DeleteFunc(slices.Clone(s.requires),
+			func(id resource.ID) bool { return !in[id] })
+		if !slices.ContainsFunc(d.pool,
+			func(o spec) bool { return o.id == s.mouth && slices.Contains(o.requires, s.id) }) {
 			s.mouth = ""
 		}
 		out = append(out, s)

@@ -45,13 +45,19 @@ func (s *statePort) Envs(ctx context.Context) ([]string, error) {
 }
 
 // Versions implements deploy.State.
-func (s *statePort) Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error) {
-	return read(ctx, s, "Versions", func() ([]state.Version, error) { return s.to.Versions(ctx, env, numbers...) })
+func (s *statePort) Versions(
+	ctx context.Context, env string, numbers ...int,
+) ([]state.Version, error) {
+	return read(ctx, s, "Versions",
+		func() ([]state.Version, error) { return s.to.Versions(ctx, env, numbers...) })
 }
 
 // Agents implements deploy.State.
-func (s *statePort) Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error) {
-	return read(ctx, s, "Agents", func() (map[string]state.Agent, error) { return s.to.Agents(ctx, env, names...) })
+func (s *statePort) Agents(
+	ctx context.Context, env string, names ...string,
+) (map[string]state.Agent, error) {
+	return read(ctx, s, "Agents",
+		func() (map[string]state.Agent, error) { return s.to.Agents(ctx, env, names...) })
 }
 
 // Pause implements deploy.State.
@@ -65,8 +71,11 @@ func (s *statePort) Halt(ctx context.Context, env string, halted bool) error {
 }
 
 // Acquire implements deploy.State.
-func (s *statePort) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
-	return read(ctx, s, "Acquire", func() (state.Lease, error) { return s.to.Acquire(ctx, env, key, holder, now, until) })
+func (s *statePort) Acquire(
+	ctx context.Context, env, key, holder string, now, until time.Time,
+) (state.Lease, error) {
+	return read(ctx, s, "Acquire",
+		func() (state.Lease, error) { return s.to.Acquire(ctx, env, key, holder, now, until) })
 }
 
 // Release implements deploy.State.
@@ -86,26 +95,38 @@ func (s *statePort) Rows(ctx context.Context, env string, ids []resource.ID) ([]
 
 // LaneRows implements deploy.State.
 func (s *statePort) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
-	return read(ctx, s, "LaneRows", func() ([]state.Row, error) { return s.to.LaneRows(ctx, env, lane, all) })
+	return read(ctx, s, "LaneRows",
+		func() ([]state.Row, error) { return s.to.LaneRows(ctx, env, lane, all) })
 }
 
 // ScanRows implements deploy.State.
-func (s *statePort) ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]state.Row, error) {
-	return read(ctx, s, "ScanRows", func() ([]state.Row, error) { return s.to.ScanRows(ctx, env, after, limit) })
+func (s *statePort) ScanRows(
+	ctx context.Context, env string, after resource.ID, limit int,
+) ([]state.Row, error) {
+	return read(ctx, s, "ScanRows",
+		func() ([]state.Row, error) { return s.to.ScanRows(ctx, env, after, limit) })
 }
 
 // Schedule implements deploy.State.
-func (s *statePort) Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error) {
-	return read(ctx, s, "Schedule", func() (state.Schedule, error) { return s.to.Schedule(ctx, env, agents...) })
+func (s *statePort) Schedule(
+	ctx context.Context, env string, agents ...string,
+) (state.Schedule, error) {
+	return read(ctx, s, "Schedule",
+		func() (state.Schedule, error) { return s.to.Schedule(ctx, env, agents...) })
 }
 
 // Finished implements deploy.State.
-func (s *statePort) Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error) {
-	return read(ctx, s, "Finished", func() ([]resource.ID, error) { return s.to.Finished(ctx, env, ids, epoch) })
+func (s *statePort) Finished(
+	ctx context.Context, env string, ids []resource.ID, epoch int64,
+) ([]resource.ID, error) {
+	return read(ctx, s, "Finished",
+		func() ([]resource.ID, error) { return s.to.Finished(ctx, env, ids, epoch) })
 }
 
 // Due implements deploy.State.
-func (s *statePort) Due(ctx context.Context, env string, at time.Time, limit int) ([]resource.ID, time.Time, error) {
+func (s *statePort) Due(
+	ctx context.Context, env string, at time.Time, limit int,
+) ([]resource.ID, time.Time, error) {
 	type answer struct {
 		ids  []resource.ID
 		next time.Time
@@ -119,30 +140,42 @@ func (s *statePort) Due(ctx context.Context, env string, at time.Time, limit int
 
 // Counts implements deploy.State.
 func (s *statePort) Counts(ctx context.Context, env string) (map[state.Status]int, error) {
-	return read(ctx, s, "Counts", func() (map[state.Status]int, error) { return s.to.Counts(ctx, env) })
+	return read(ctx, s, "Counts",
+		func() (map[state.Status]int, error) { return s.to.Counts(ctx, env) })
 }
 
 // Commit implements deploy.State.
-func (s *statePort) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
-	return read(ctx, s, "Commit", func() (state.Committed, error) { return s.to.Commit(ctx, env, c) })
+func (s *statePort) Commit(
+	ctx context.Context, env string, c state.Commit,
+) (state.Committed, error) {
+	return read(ctx, s, "Commit",
+		func() (state.Committed, error) { return s.to.Commit(ctx, env, c) })
 }
 
 // Outbox implements deploy.State.
 func (s *statePort) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
-	return read(ctx, s, "Outbox", func() ([]state.Outbox, error) { return s.to.Outbox(ctx, env, limit) })
+	return read(ctx, s, "Outbox",
+		func() ([]state.Outbox, error) { return s.to.Outbox(ctx, env, limit) })
 }
 
 // Parameters implements deploy.State.
-func (s *statePort) Parameters(ctx context.Context, env string, q state.ParameterQuery) ([]state.Parameter, error) {
-	return read(ctx, s, "Parameters", func() ([]state.Parameter, error) { return s.to.Parameters(ctx, env, q) })
+func (s *statePort) Parameters(
+	ctx context.Context, env string, q state.ParameterQuery,
+) ([]state.Parameter, error) {
+	return read(ctx, s, "Parameters",
+		func() ([]state.Parameter, error) { return s.to.Parameters(ctx, env, q) })
 }
 
 // Actions implements deploy.State.
-func (s *statePort) Actions(ctx context.Context, env string, q state.ActionQuery) ([]state.Action, error) {
-	return read(ctx, s, "Actions", func() ([]state.Action, error) { return s.to.Actions(ctx, env, q) })
+func (s *statePort) Actions(
+	ctx context.Context, env string, q state.ActionQuery,
+) ([]state.Action, error) {
+	return read(ctx, s, "Actions",
+		func() ([]state.Action, error) { return s.to.Actions(ctx, env, q) })
 }
 
 // DropActions implements deploy.State.
 func (s *statePort) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
-	return read(ctx, s, "DropActions", func() (int, error) { return s.to.DropActions(ctx, env, before) })
+	return read(ctx, s, "DropActions",
+		func() (int, error) { return s.to.DropActions(ctx, env, before) })
 }

@@ -55,7 +55,9 @@ func (f *filesPort) Open(ctx context.Context, hash string) (io.ReadCloser, error
 }
 
 // List implements deploy.Files.
-func (f *filesPort) List(ctx context.Context, each func(hash string, stored time.Time) error) error {
+func (f *filesPort) List(
+	ctx context.Context, each func(hash string, stored time.Time) error,
+) error {
 	return f.call(ctx, "List", func() error { return f.to.List(ctx, each) })
 }
 
@@ -116,7 +118,7 @@ func (r *run) send(notice state.Notice) {
 // first one.
 func (r *run) arrive(notice state.Notice, id int) {
 	if r.plan.Functions != nil {
-		r.queue(state.AgentOf(notice.Lane)).put(notice, id)
+		queueOf(r, state.AgentOf(notice.Lane)).put(notice, id)
 		return
 	}
 	r.deliver(notice)
@@ -157,7 +159,7 @@ func (r *run) serve(p *process, lane string) {
 		if p.dead {
 			return err
 		}
-		r.checkEnded(t, lane, err)
+		checkEnded(r, t, lane, err)
 		if out.Busy {
 			r.busy(lane)
 		}
@@ -232,9 +234,11 @@ func (c clockPort) Sleep(ctx context.Context, d time.Duration) error {
 type secretsPort struct{ p *process }
 
 // Resolve implements deploy.Secrets.
-func (s secretsPort) Resolve(ctx context.Context, ref resource.Secret) (value, version string, err error) {
+func (s secretsPort) Resolve(
+	ctx context.Context, ref resource.Secret,
+) (value, version string, err error) {
 	err = s.p.call(ctx, "Resolve", &s.p.world.plan.faults.secrets, func() error {
-		value, version = s.p.world.secret(ref)
+		value, version = secretOf(s.p.world, ref)
 		return nil
 	})
 	if err != nil {
@@ -259,7 +263,8 @@ func (c connectorPort) Connect(ctx context.Context, a resource.Agent) (transport
 	err = c.p.call(ctx, "Connect", &c.p.world.plan.faults.connect, func() error {
 		books := c.p.world.sched.cur.books
 		if books.open++; books.open > 1 {
-			c.p.world.violate("transport", "%s connects with %s and is connected", c.p.world.sched.cur.name, a.Name)
+			c.p.world.violate("transport", "%s connects with %s and is connected",
+				c.p.world.sched.cur.name, a.Name)
 		}
 		books.way = wayTo(a)
 		delete(books.shelves, a.Name)
@@ -288,13 +293,15 @@ type callerPort struct{ p *process }
 
 // Call implements deploy.Caller. Most calls simply run; the seed lets some hang: these become tasks
 // of their own, are left behind when the time is up, and may act later.
-func (c *callerPort) Call(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error {
+func (c *callerPort) Call(
+	ctx context.Context, limit time.Duration, f func(ctx context.Context),
+) error {
 	r := c.p.world
 	t := r.sched.cur
 	if c.p.dead {
 		return c.p.noMore(t, "Call")
 	}
-	r.checkCovered(t, limit)
+	checkCovered(r, t, limit)
 	r.sched.pause(0)
 	if c.p.dead {
 		return c.p.noMore(t, "Call")
@@ -310,7 +317,8 @@ func (c *callerPort) Call(ctx context.Context, limit time.Duration, f func(ctx c
 	r.tracef("%s: a handler call hangs", t.name)
 	r.happened("call hangs")
 	var err error
-	left := r.sched.spawn(c.p, t.name+", left behind", func(left *task) { err = guarded(func() { f(taskContext{left}) }) })
+	left := r.sched.spawn(c.p, t.name+", left behind",
+		func(left *task) { err = guarded(func() { f(taskContext{left}) }) })
 	left.books = t.books
 	left.wake = r.sched.now + time.Duration(r.sched.rng.Int64N(int64(2*limit)))
 	r.sched.await(limit, func() bool { return left.done || c.p.dead })

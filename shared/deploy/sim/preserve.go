@@ -30,7 +30,8 @@ func (d *drawer) preserves(rng *rand.Rand) {
 		contradicts := o.At > 0 && rng.IntN(30) == 0
 		for j := range o.model {
 			f := &o.model[j].flags
-			if f.PreventDestroy = keeps[o.model[j].id] && (!f.Purged || contradicts); f.PreventDestroy && !contradicts {
+			if f.PreventDestroy = keeps[o.model[j].id] &&
+				(!f.Purged || contradicts); f.PreventDestroy && !contradicts {
 				f.PurgeOnDelete = false
 			}
 		}
@@ -39,7 +40,9 @@ func (d *drawer) preserves(rng *rand.Rand) {
 
 // checkPreserved checks that nothing is deleted of which what was claimed says that it may not be:
 // only what stands beside that which has taken its place.
-func (r *run) checkPreserved(t *task, id resource.ID, res provider.Resource, observed provider.Observation) {
+func checkPreserved(
+	r *run, t *task, id resource.ID, res provider.Resource, observed provider.Observation,
+) {
 	claimed, known := t.books.claims[id]
 	if !known || t.books.orphaned || !r.books.live(r, t) {
 		return
@@ -49,20 +52,24 @@ func (r *run) checkPreserved(t *task, id resource.ID, res provider.Resource, obs
 		return
 	}
 	serial, of := observed.Attributes["serial"].(int64)
-	leftover := of && slices.ContainsFunc(r.world.thing(id).made, func(m *copyOf) bool { return m.serial > serial })
+	leftover := of &&
+		slices.ContainsFunc(r.world.thing(id).made,
+			func(m *copyOf) bool { return m.serial > serial })
 	if !leftover {
-		r.violate("preserve", "%s deletes %s (purged: %v), and prevent_destroy forbids that", t.name, id, res.Purged)
+		r.violate("preserve", "%s deletes %s (purged: %v), and prevent_destroy forbids that",
+			t.name, id, res.Purged)
 	}
 }
 
-// prevented reports whether a resource differs in what it would have to be replaced for, and must
+// isPrevented reports whether a resource differs in what it would have to be replaced for, and must
 // not be.
-func (r *run) prevented(id resource.ID, res *resource.Resource, have, want parts) bool {
-	return replaces(id) && res.PreventDestroy && !res.ReportOnly && want.fixed != 0 && have.fixed != want.fixed
+func isPrevented(r *run, id resource.ID, res *resource.Resource, have, want parts) bool {
+	return replaces(id) && res.PreventDestroy && !res.ReportOnly && want.fixed != 0 &&
+		have.fixed != want.fixed
 }
 
-// preserved is prevented of what a row wants.
-func (r *run) preserved(row *state.Row, have, want parts) bool {
+// isPreserved is prevented of what a row wants.
+func isPreserved(r *run, row *state.Row, have, want parts) bool {
 	res, err := resource.Decode(row.Body)
-	return err == nil && r.prevented(row.ID, res, have, want)
+	return err == nil && isPrevented(r, row.ID, res, have, want)
 }

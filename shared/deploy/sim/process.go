@@ -31,9 +31,12 @@ type unanswered struct {
 // newProcess starts a process.
 func (r *run) newProcess() *process {
 	r.started++
-	p := &process{world: r, number: r.started, holder: "p" + strconv.Itoa(r.started), notices: map[string]*unanswered{}}
+	p := &process{world: r, number: r.started, holder: "p" + strconv.Itoa(r.started),
+		notices: map[string]*unanswered{}}
 	c := deploy.Config{
-		State: &statePort{p: p, to: r.recorder}, Files: &filesPort{p: p, to: r.recorder}, Notifier: &notifierPort{p}, Clock: clockPort{p}, Caller: &callerPort{p},
+		State: &statePort{p: p, to: r.recorder}, Files: &filesPort{p: p,
+			to: r.recorder}, Notifier: &notifierPort{p}, Clock: clockPort{p},
+		Caller:  &callerPort{p},
 		Secrets: secretsPort{p}, Connector: connectorPort{p}, Types: r.types, Handlers: r.handlers, Pack: "sim", Holder: p.holder,
 		NewID: r.newID, Jitter: r.sched.rng.Float64, Sizes: r.plan.sizes,
 	}
@@ -178,7 +181,7 @@ func (r *run) crash(p *process, where string) {
 				}
 				r.procs[i] = r.newProcess()
 				r.tracef("%s starts", r.procs[i].holder)
-				r.pollAll()
+				pollAll(r)
 			})
 		}
 	}

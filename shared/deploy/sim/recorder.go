@@ -23,7 +23,9 @@ type recorder struct {
 }
 
 // Acquire implements deploy.State.
-func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
+func (c *recorder) Acquire(
+	ctx context.Context, env, key, holder string, now, until time.Time,
+) (state.Lease, error) {
 	l, err := c.State.Acquire(ctx, env, key, holder, now, until)
 	if err != nil {
 		return l, err
@@ -31,13 +33,15 @@ func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, un
 	r, t := c.r, c.r.sched.cur
 	if was := r.books.leases[key]; was != nil {
 		if !was.freed && was.by != t.books && !was.proc.dead && r.time().Before(was.until) {
-			r.violate("D2", "%s takes %q, which is held until %s by another live holder", t.name, key, r.since(was.until))
+			r.violate("D2", "%s takes %q, which is held until %s by another live holder", t.name,
+				key, r.since(was.until))
 		}
 		if l.Fence <= was.fence {
 			r.violate("D3", "the fence of %q does not grow: %d after %d", key, l.Fence, was.fence)
 		}
 	}
-	t.books.inherits[key] = slices.DeleteFunc(slices.Clone(l.Running), func(id resource.ID) bool { return !r.tells(id) })
+	t.books.inherits[key] = slices.DeleteFunc(slices.Clone(l.Running),
+		func(id resource.ID) bool { return !tellsOthers(r, id) })
 	for _, id := range t.books.inherits[key] {
 		if row := r.state.read(env).rows[id]; row != nil {
 			t.books.changed[id] = row.ChangedAt
@@ -49,13 +53,14 @@ func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, un
 		t.books.removes, t.books.planned = l.Until, r.books.law.step
 		t.books.failing = map[resource.ID]int64{}
 		for id, row := range r.state.read(env).rows {
-			if t.books.retries && row.LastRun == state.RunFailed && !r.running(row) {
+			if t.books.retries && row.LastRun == state.RunFailed && !isRunning(r, row) {
 				t.books.failing[id] = row.Rev
 			}
 		}
 	}
 	if e := r.state.read(env); key == planKey && !t.books.waving {
-		t.books.waving = slices.ContainsFunc(slices.Collect(maps.Values(e.rows)), func(row *state.Row) bool { return e.waveLeft(row.Lane) })
+		t.books.waving = slices.ContainsFunc(slices.Collect(maps.Values(e.rows)),
+			func(row *state.Row) bool { return e.waveLeft(row.Lane) })
 	}
 	r.tracef("%s takes %q, fence %d, until %s", t.name, key, l.Fence, r.since(l.Until))
 	return l, nil
@@ -64,8 +69,8 @@ func (c *recorder) Acquire(ctx context.Context, env, key, holder string, now, un
 // Release implements deploy.State.
 func (c *recorder) Release(ctx context.Context, env string, l state.Lease) error {
 	if have := c.r.books.leases[l.Key]; have != nil && have.fence == l.Fence {
-		c.r.checkInherited(c.r.sched.cur, l.Key)
-		c.r.checkLeft(c.r.sched.cur, l.Key)
+		checkInherited(c.r, c.r.sched.cur, l.Key)
+		checkLeft(c.r, c.r.sched.cur, l.Key)
 	}
 	err := c.State.Release(ctx, env, l)
 	if have := c.r.books.leases[l.Key]; err == nil && have != nil && have.fence == l.Fence {
@@ -151,7 +156,7 @@ func (c *recorder) Put(ctx context.Context, blobs []state.Blob) error {
 
 // Delete implements deploy.Files.
 func (c *recorder) Delete(ctx context.Context, hashes []string) error {
-	c.r.checkCollected(hashes)
+	checkCollected(c.r, hashes)
 	c.r.books.removed = c.r.sched.now
 	return c.Files.Delete(ctx, hashes)
 }
@@ -165,10 +170,12 @@ func (c *recorder) DropActions(ctx context.Context, env string, before time.Time
 }
 
 // Commit implements deploy.State.
-func (c *recorder) Commit(ctx context.Context, name string, in state.Commit) (state.Committed, error) {
+func (c *recorder) Commit(
+	ctx context.Context, name string, in state.Commit,
+) (state.Committed, error) {
 	r := c.r
-	r.touch(&in)
-	before := r.snapshot(&in)
+	noteCommit(r, &in)
+	before := rowsBefore(r, &in)
 	out, err := c.State.Commit(ctx, name, in)
 	if err != nil {
 		if r.sched.trace != nil && !fault.Is(err, fault.Fenced) {
@@ -176,22 +183,23 @@ func (c *recorder) Commit(ctx context.Context, name string, in state.Commit) (st
 		}
 		return out, err
 	}
-	r.traceCommit(&in, &out)
+	traceCommit(r, &in, &out)
 	r.books.learned(r.sched.now, r.state.read(name), before.known)
 	r.moves++
-	r.listsAsked(&in, &out, before)
+	listsAsked(r, &in, &out, before)
 	if t := r.sched.cur; t.books.dry && in.Guard.Key == planKey {
 		r.violate("dry", "%s plans", t.name)
 	}
-	r.happenedBy(&in, &out, before)
-	r.checkCommit(&in, &out, before)
+	happenedBy(r, &in, &out, before)
+	checkCommit(r, &in, &out, before)
 	return out, nil
 }
 
-// touch lets somebody else have written a row that is about to be written, now and then: a planner
-// where a worker writes, a worker where a planner does.
-func (r *run) touch(c *state.Commit) {
-	if !r.faulty || len(c.Rows) == 0 || r.plan.touches == 0 || r.sched.rng.Float64() >= r.plan.touches {
+// noteCommit lets somebody else have written a row that is about to be written, now and then: a
+// planner where a worker writes, a worker where a planner does.
+func noteCommit(r *run, c *state.Commit) {
+	if !r.faulty || len(c.Rows) == 0 || r.plan.touches == 0 ||
+		r.sched.rng.Float64() >= r.plan.touches {
 		return
 	}
 	e := r.state.read(env)
@@ -211,9 +219,10 @@ type before struct {
 	known map[state.ParameterKey]bool // of the parameters that the commit removes
 }
 
-func (r *run) snapshot(c *state.Commit) before {
+func rowsBefore(r *run, c *state.Commit) before {
 	e := r.state.read(env)
-	b := before{env: e.env, rows: make(map[resource.ID]state.Row, len(c.Rows)), known: map[state.ParameterKey]bool{}}
+	b := before{env: e.env, rows: make(map[resource.ID]state.Row, len(c.Rows)),
+		known: map[state.ParameterKey]bool{}}
 	for _, k := range c.DropParameters {
 		_, b.known[k] = e.parameters[k]
 	}
@@ -228,13 +237,14 @@ func (r *run) snapshot(c *state.Commit) before {
 // since returns a time as it stands in traces.
 func (r *run) since(t time.Time) time.Duration { return t.Sub(r.epoch) }
 
-func (r *run) traceCommit(c *state.Commit, out *state.Committed) {
+func traceCommit(r *run, c *state.Commit, out *state.Committed) {
 	if r.sched.trace == nil {
 		return
 	}
 	name := r.sched.cur.name
 	if c.Env != nil {
-		r.tracef("%s commit: released %d, last %d, wave %d, releasing %d", name, c.Env.Released, c.Env.Last, c.Env.Wave.Epoch, c.Env.Releasing)
+		r.tracef("%s commit: released %d, last %d, wave %d, releasing %d", name, c.Env.Released,
+			c.Env.Last, c.Env.Wave.Epoch, c.Env.Releasing)
 	}
 	for i := range c.Rows {
 		row := &c.Rows[i]
@@ -245,7 +255,8 @@ func (r *run) traceCommit(c *state.Commit, out *state.Committed) {
 		if slices.ContainsFunc(out.Conflicts, func(o state.Row) bool { return o.ID == row.ID }) {
 			gone = " (conflict: not written)"
 		}
-		r.tracef("%s commit: %s is %s, ticket %d, last run %s, blocked %s, causes %v%s", name, row.ID, row.Status(), row.Ticket, row.LastRun, row.Blocked, row.Causes, gone)
+		r.tracef("%s commit: %s is %s, ticket %d, last run %s, blocked %s, causes %v%s", name,
+			row.ID, row.Status(), row.Ticket, row.LastRun, row.Blocked, row.Causes, gone)
 	}
 	if len(c.Checked) > 0 {
 		r.tracef("%s commit: checked in wave %d: %v", name, c.Epoch, c.Checked)

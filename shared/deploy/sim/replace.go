@@ -21,7 +21,8 @@ func (d *drawer) replacements(rng *rand.Rand) {
 	}
 	for _, o := range p.Ops {
 		if o.kind == opExport && o.At > 0 && rng.IntN(2) == 0 {
-			p.Ops = append(p.Ops, op{At: o.At + time.Duration(2+rng.IntN(2000))*time.Millisecond, kind: opCrash})
+			p.Ops = append(p.Ops,
+				op{At: o.At + time.Duration(2+rng.IntN(2000))*time.Millisecond, kind: opCrash})
 		}
 	}
 	slices.SortStableFunc(p.Ops, func(a, b op) int { return int(a.At - b.At) })
@@ -31,7 +32,9 @@ func (d *drawer) replacements(rng *rand.Rand) {
 type rigidHandler struct{ handler }
 
 // Create implements provider.Handler.
-func (h rigidHandler) Create(c *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (h rigidHandler) Create(
+	c *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	return provider.Result{}, h.act(c, "create", req.Resource, func(t *thing) error {
 		kept, there := t.fixed, t.exists
 		t.parts, t.exists = partsOf(req.Resource.Attributes), true
@@ -47,12 +50,15 @@ func (h rigidHandler) Create(c *provider.Context, req provider.CreateRequest) (p
 type swapHandler struct{ assignedHandler }
 
 // Create implements provider.Handler.
-func (h swapHandler) Create(c *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (h swapHandler) Create(
+	c *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	var made *copyOf
 	err := h.act(c, "create", req.Resource, func(t *thing) error {
-		h.r.checkCreate(t, req.Resource.ID, req.Token)
+		checkCreate(h.r, t, req.Resource.ID, req.Token)
 		h.r.serial++
-		made = &copyOf{parts: partsOf(req.Resource.Attributes), token: req.Token, at: h.r.sched.now, late: !h.r.books.live(h.r, h.r.sched.cur)}
+		made = &copyOf{parts: partsOf(req.Resource.Attributes), token: req.Token, at: h.r.sched.now,
+			late: !h.r.books.live(h.r, h.r.sched.cur)}
 		made.serial = h.r.serial
 		t.made = append(t.made, made)
 		h.r.books.changed(h.r, req.Resource.ID, "create")
@@ -65,7 +71,9 @@ func (h swapHandler) Create(c *provider.Context, req provider.CreateRequest) (pr
 }
 
 // Update implements provider.Handler.
-func (h swapHandler) Update(c *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (h swapHandler) Update(
+	c *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	return provider.Result{}, h.act(c, "update", req.Resource, func(t *thing) error {
 		for _, m := range t.made {
 			if m.serial == req.Observed.Attributes["serial"] {
@@ -80,9 +88,11 @@ func (h swapHandler) Update(c *provider.Context, req provider.UpdateRequest) (pr
 }
 
 // Delete implements provider.Handler: it removes the one that was observed and no other.
-func (h swapHandler) Delete(c *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+func (h swapHandler) Delete(
+	c *provider.Context, req provider.DeleteRequest,
+) (provider.Result, error) {
 	return provider.Result{}, h.act(c, "delete", req.Resource, func(t *thing) error {
-		h.r.checkPreserved(h.r.sched.cur, req.Resource.ID, req.Resource, req.Observed)
+		checkPreserved(h.r, h.r.sched.cur, req.Resource.ID, req.Resource, req.Observed)
 		serial, known := req.Observed.Attributes["serial"].(int64)
 		if !known {
 			h.r.violate("D8", "%s is to be deleted, and nothing says which one", req.Resource.ID)
@@ -94,7 +104,9 @@ func (h swapHandler) Delete(c *provider.Context, req provider.DeleteRequest) (pr
 }
 
 // FindCreated implements provider.Finder.
-func (h swapHandler) FindCreated(c *provider.Context, req provider.CreateRequest) (found bool, err error) {
+func (h swapHandler) FindCreated(
+	c *provider.Context, req provider.CreateRequest,
+) (found bool, err error) {
 	err = h.act(c, "find", req.Resource, func(t *thing) error {
 		for _, m := range t.made {
 			if m.token == req.Token && !m.late {

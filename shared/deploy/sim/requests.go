@@ -23,7 +23,8 @@ func (d *drawer) requests(rng *rand.Rand) {
 			continue
 		}
 		s := d.pool[rng.IntN(len(d.pool))]
-		o.terms = [][]string{{"agent=" + s.id.Agent()}, {"type=" + s.id.Type()}, {"set=" + s.set}, {"*" + nameOf(s.id)[:2] + "*"},
+		o.terms = [][]string{{"agent=" + s.id.Agent()}, {"type=" + s.id.Type()}, {"set=" + s.set},
+			{"*" + nameOf(s.id)[:2] + "*"},
 			{"status=failed"}, {"type=" + s.id.Type(), "agent=" + s.id.Agent()}, nil}[rng.IntN(7)]
 		if o.terms == nil {
 			o.waves = 1 + rng.IntN(2)
@@ -66,17 +67,18 @@ func asksFor(terms []string, row *state.Row) bool {
 	return true
 }
 
-// filtered asks for work by a filter. All that it selects is to be asked for, if it is to be
+// askFiltered asks for work by a filter. All that it selects is to be asked for, if it is to be
 // checked.
-func (r *run) filtered(t *task, e *deploy.Engine, o *op, terms []string) error {
+func askFiltered(r *run, t *task, e *deploy.Engine, o *op, terms []string) error {
 	t.books.terms = terms
 	if o.kind == opDeploy {
 		t.books.lenient, t.books.asks = !o.retryFailed, state.PriorityUserDeploy
 	}
 	was := map[resource.ID]fingerprint{}
 	for id, row := range r.state.read(env).rows {
-		if o.kind == opRepair && terms[0] != "status=failed" && asksFor(terms, row) { // what fails meanwhile is not known
-			was[id] = r.fingerprintOf(id)
+		// what fails meanwhile is not known
+		if o.kind == opRepair && terms[0] != "status=failed" && asksFor(terms, row) {
+			was[id] = fingerprintOf(r, id)
 		}
 	}
 	key, _, said := strings.Cut(terms[0], "=")
@@ -90,7 +92,7 @@ func (r *run) filtered(t *task, e *deploy.Engine, o *op, terms []string) error {
 		_, err = e.Deploy(taskContext{t}, env, req)
 	}
 	for id, before := range was {
-		if err == nil && before.rev != 0 && r.fingerprintOf(id) == before {
+		if err == nil && before.rev != 0 && fingerprintOf(r, id) == before {
 			r.violate("order", "%s was to ask for %v, and has not asked for %s", t.name, terms, id)
 		}
 	}
@@ -99,7 +101,7 @@ func (r *run) filtered(t *task, e *deploy.Engine, o *op, terms []string) error {
 
 // agentsInTurn asks for the work of some agents at a time, and waits for it, as the program does
 // with --max-parallel: one request after the other.
-func (r *run) agentsInTurn(t *task, e *deploy.Engine, o *op) error {
+func agentsInTurn(r *run, t *task, e *deploy.Engine, o *op) error {
 	rows := r.state.read(env).rows
 	var agents []string
 	for id := range rows {
@@ -112,11 +114,11 @@ func (r *run) agentsInTurn(t *task, e *deploy.Engine, o *op) error {
 		for i, name := range wave {
 			terms[i] = "agent=" + name
 		}
-		if err := r.filtered(t, e, o, terms); err != nil {
+		if err := askFiltered(r, t, e, o, terms); err != nil {
 			return err
 		}
 		for range 20 {
-			if r.sched.pause(time.Second); t.proc.dead || r.restsAt(wave) {
+			if r.sched.pause(time.Second); t.proc.dead || restsAt(r, wave) {
 				break
 			}
 		}
@@ -125,7 +127,7 @@ func (r *run) agentsInTurn(t *task, e *deploy.Engine, o *op) error {
 }
 
 // restsAt reports whether nothing is asked for at some agents.
-func (r *run) restsAt(agents []string) bool {
+func restsAt(r *run, agents []string) bool {
 	for id, row := range r.state.read(env).rows {
 		if row.Ticket != 0 && slices.Contains(agents, id.Agent()) {
 			return false

@@ -11,14 +11,15 @@ import (
 )
 
 // checkRows checks that every resource has ended, with its reason: invariants D4 and D6.
-func (r *run) checkRows() {
+func checkRows(r *run) {
 	e, eff := r.state.read(env), r.books.effect
 	if eff == nil {
 		return
 	}
 	for _, a := range r.books.released.agents {
 		if have := e.agents[a.Name]; !sameAgent(have.Agent, a) {
-			r.violate("V1", "version %d has agent %+v, and %+v is stored", r.books.released.number, a, have)
+			r.violate("V1", "version %d has agent %+v, and %+v is stored", r.books.released.number,
+				a, have)
 		}
 	}
 	for i, id := range eff.ids {
@@ -29,13 +30,14 @@ func (r *run) checkRows() {
 		case row == nil:
 			r.violate("D4", "%s is in version %d and has no state", id, r.books.released.number)
 		case it == nil:
-			r.checkRemoving(row, i)
+			checkRemoving(r, row, i)
 		case row.Orphaned || row.Removing:
-			r.violate("D4", "%s is in version %d and counts as having left it", id, r.books.released.number)
+			r.violate("D4", "%s is in version %d and counts as having left it", id,
+				r.books.released.number)
 		case len(resource.References(it.res.Attributes)) == 0 && row.Hash != it.hash:
 			r.violate("D5", "%s is to be %s and its row says %s", id, it.hash, row.Hash)
 		default:
-			r.checkRow(row, i)
+			checkRow(r, row, i)
 		}
 		if r.violation != nil {
 			return
@@ -43,62 +45,72 @@ func (r *run) checkRows() {
 	}
 	for _, id := range e.ids {
 		if _, known := eff.index[id]; !known && !e.rows[id].Orphaned && len(eff.ids) < maxNodes {
-			r.violate("D4", "%s left the model and is neither orphaned nor removed (%s)", id, e.rows[id].Status())
+			r.violate("D4", "%s left the model and is neither orphaned nor removed (%s)", id,
+				e.rows[id].Status())
 		}
 	}
 }
 
-func (r *run) checkRemoving(row *state.Row, i int) {
+func checkRemoving(r *run, row *state.Row, i int) {
 	switch {
 	case !row.Removing:
-		r.violate("D4", "%s left the model, which says that it is to be purged, and is not being removed", row.ID)
-	case row.LastRun == state.RunFailed, row.LastRun == state.RunSkipped, row.Blocked == state.BlockedYes:
-		r.checkRow(row, i)
+		r.violate("D4",
+			"%s left the model, which says that it is to be purged, and is not being removed", row.ID)
+	case row.LastRun == state.RunFailed, row.LastRun == state.RunSkipped,
+		row.Blocked == state.BlockedYes:
+		checkRow(r, row, i)
 	default:
 		r.violate("D4", "%s left the model, is to be purged and waits for nothing", row.ID)
 	}
 }
 
 // checkRow checks one row at rest.
-func (r *run) checkRow(row *state.Row, i int) {
-	undefined := r.lacking(i)
+func checkRow(r *run, row *state.Row, i int) {
+	undefined := lackingFor(r, i)
 	if done := row.Status() == state.StatusDeployed; done != (row.Reason == "") {
 		r.violate("D4", "%s is %s and says why: %q", row.ID, row.Status(), row.Reason)
 	}
 	if asWanted(row) && row.Creating != "" {
-		r.violate("D8", "%s is deployed, and it is still noted that a create of it was begun", row.ID)
+		r.violate("D8", "%s is deployed, and it is still noted that a create of it was begun",
+			row.ID)
 	}
 	switch status := row.Status(); {
 	case row.Compliance == state.Undefined:
-		r.checkUndefined(row)
-	case r.unknown(row.ID) != "":
-		r.violate("D4", "%s refers to %s, which was not known when it was exported nor since, and is %s", row.ID, r.unknown(row.ID), status)
+		checkUndefined(r, row)
+	case unknownTo(r, row.ID) != "":
+		r.violate("D4",
+			"%s refers to %s, which was not known when it was exported nor since, and is %s", row.ID, unknownTo(r, row.ID), status)
 	case undefined != "" && row.Blocked != state.BlockedYes:
-		r.violate("D6", "%s requires %s, of which something is not known, and is %s", row.ID, undefined, status)
-	case row.Removing && row.Blocked != state.NotBlocked && r.waitsForNamesake(row):
+		r.violate("D6", "%s requires %s, of which something is not known, and is %s", row.ID,
+			undefined, status)
+	case row.Removing && row.Blocked != state.NotBlocked && waitsForNamesake(r, row):
 	case row.Blocked == state.BlockedYes && undefined == "":
 		r.violate("D6", "%s stays blocked, and all it requires is known", row.ID)
 	case row.Blocked == state.BlockedYes:
-		r.checkBlocked(row, i)
+		checkBlocked(r, row, i)
 	case row.Blocked == state.NeedsPerson && row.ID.Type() != typeLonely:
 		r.violate("D8", "%s asks a person, although what a create led to can be looked up", row.ID)
-	case row.Blocked == state.BlockedTemp && r.reportOnly(row.ID):
+	case row.Blocked == state.BlockedTemp && onlyReports(r, row.ID):
 		r.violate("report", "%s is only to be compared, and is skipped for %v", row.ID, row.Causes)
 	case row.Blocked == state.BlockedTemp:
-		r.checkSkipped(row, i)
+		checkSkipped(r, row, i)
 	case status == state.StatusDeployed, status == state.StatusNonCompliant:
 	case row.LastRun == state.RunFailed && row.Class == state.ClassRefused && row.Removing:
-		r.violate("transport", "%s is never purged: its agent is reached in a way that is not for it", row.ID)
-	case row.LastRun == state.RunFailed && (row.Class == provider.Terminal || row.Class == provider.NeedsChange || row.Blocked == state.NeedsPerson):
+		r.violate("transport",
+			"%s is never purged: its agent is reached in a way that is not for it", row.ID)
+	case row.LastRun == state.RunFailed &&
+		(row.Class == provider.Terminal || row.Class == provider.NeedsChange ||
+			row.Blocked == state.NeedsPerson):
 	default:
-		r.violate("D4", "%s is %s (last run %s, %s), is not scheduled, and no timer asks for it", row.ID, status, row.LastRun, row.Class)
+		r.violate("D4", "%s is %s (last run %s, %s), is not scheduled, and no timer asks for it",
+			row.ID, status, row.LastRun, row.Class)
 	}
 }
 
 // waitsForNamesake reports whether something that is being removed waits for one that was removed
 // and has come back while the version was planned: to wait for the new one, too, is cautious and no
 // fault.
-func (r *run) waitsForNamesake(row *state.Row) bool {
+func waitsForNamesake(r *run, row *state.Row) bool {
 	e := r.state.read(env)
 	return slices.ContainsFunc(row.Causes, func(id resource.ID) bool {
 		c := e.rows[id]
@@ -106,11 +118,12 @@ func (r *run) waitsForNamesake(row *state.Row) bool {
 	})
 }
 
-// lacking returns what a node requires, directly or not, of which something is not known.
-func (r *run) lacking(i int) resource.ID {
+// lackingFor returns what a node requires, directly or not, of which something is not known.
+func lackingFor(r *run, i int) resource.ID {
 	e, eff := r.state.read(env), r.books.effect
 	for j, id := range eff.ids {
-		if row := e.rows[id]; eff.all[i]&(1<<j) != 0 && row != nil && row.Compliance == state.Undefined && !row.Orphaned {
+		if row := e.rows[id]; eff.all[i]&(1<<j) != 0 && row != nil &&
+			row.Compliance == state.Undefined && !row.Orphaned {
 			return id
 		}
 	}
@@ -118,7 +131,7 @@ func (r *run) lacking(i int) resource.ID {
 }
 
 // checkUndefined checks that something is in fact not known.
-func (r *run) checkUndefined(row *state.Row) {
+func checkUndefined(r *run, row *state.Row) {
 	e := r.state.read(env)
 	res, err := resource.Decode(row.Body)
 	if err != nil {
@@ -132,9 +145,11 @@ func (r *run) checkUndefined(row *state.Row) {
 			key.Name = f.Name
 		case resource.Fact:
 			key.Name, key.Of = f.Name, f.Of
-			if of := e.rows[f.Of]; of != nil && asWanted(of) && !of.Orphaned && !strings.Contains(string(of.Body), `"purged":true`) {
+			if of := e.rows[f.Of]; of != nil && asWanted(of) && !of.Orphaned &&
+				!strings.Contains(string(of.Body), `"purged":true`) {
 				if _, known := e.parameters[key]; !known {
-					r.violate("D4", "%s waits for fact %q of %s, which is deployed and was never asked", row.ID, f.Name, f.Of)
+					r.violate("D4",
+						"%s waits for fact %q of %s, which is deployed and was never asked", row.ID, f.Name, f.Of)
 				}
 			}
 		default:
@@ -147,9 +162,9 @@ func (r *run) checkUndefined(row *state.Row) {
 	r.violate("D4", "%s counts as undefined, and all its references are known", row.ID)
 }
 
-// unknown returns what the released version says that a resource refers to and that was known
+// unknownTo returns what the released version says that a resource refers to and that was known
 // neither when it was last exported nor since; "": nothing.
-func (r *run) unknown(id resource.ID) string {
+func unknownTo(r *run, id resource.ID) string {
 	it, e := r.books.released.entries[id], r.state.read(env)
 	if it == nil {
 		return ""
@@ -173,11 +188,12 @@ func (r *run) unknown(id resource.ID) string {
 }
 
 // checkFacts checks that no fact outlives what it was learned from.
-func (r *run) checkFacts() {
+func checkFacts(r *run) {
 	e := r.state.read(env)
 	for k := range e.parameters {
 		row := e.rows[k.Of]
-		if k.Of != "" && (row == nil || asWanted(row) && strings.Contains(string(row.Body), `"purged":true`)) {
+		if k.Of != "" &&
+			(row == nil || asWanted(row) && strings.Contains(string(row.Body), `"purged":true`)) {
 			r.violate("facts", "fact %q of %s is kept, and that is gone", k.Name, k.Of)
 		}
 	}
@@ -185,15 +201,16 @@ func (r *run) checkFacts() {
 
 // checkSkipped is invariant D6: what is skipped names a root cause, and something it requires is in
 // fact not deployed.
-func (r *run) checkSkipped(row *state.Row, i int) {
+func checkSkipped(r *run, row *state.Row, i int) {
 	e, eff := r.state.read(env), r.books.effect
-	if r.unready(e, i, 0) == "" {
-		r.violate("D6", "%s stays skipped (for %v), and all it requires is deployed", row.ID, row.Causes)
+	if unreadyFor(r, e, i, 0) == "" {
+		r.violate("D6", "%s stays skipped (for %v), and all it requires is deployed", row.ID,
+			row.Causes)
 	}
 	if len(row.Causes) == 0 {
 		r.violate("D6", "%s is skipped and names no cause", row.ID)
 	}
-	if roots := r.roots(e, i); !sameIDs(roots, row.Causes) && !r.waitsForNamesake(row) {
+	if roots := rootCauses(r, e, i); !sameIDs(roots, row.Causes) && !waitsForNamesake(r, row) {
 		r.violate("D6", "%s is skipped because of %v and names %v", row.ID, roots, row.Causes)
 	}
 	if !slices.ContainsFunc(row.Causes, func(id resource.ID) bool {
@@ -201,13 +218,14 @@ func (r *run) checkSkipped(row *state.Row, i int) {
 		j, known := eff.index[id]
 		return c != nil && !asWanted(c) && known && eff.all[i]&(1<<j) != 0
 	}) {
-		r.violate("D6", "%s is skipped because of %v, none of which is a requirement that is not deployed", row.ID, row.Causes)
+		r.violate("D6",
+			"%s is skipped because of %v, none of which is a requirement that is not deployed", row.ID, row.Causes)
 	}
 }
 
-// roots returns the root causes for which a node is skipped: what it requires and is not deployed,
-// or what that names.
-func (r *run) roots(e *environment, i int) []resource.ID {
+// rootCauses returns the root causes for which a node is skipped: what it requires and is not
+// deployed, or what that names.
+func rootCauses(r *run, e *environment, i int) []resource.ID {
 	var out []resource.ID
 	for j, id := range r.books.effect.ids {
 		row := e.rows[id]
@@ -230,20 +248,22 @@ func sameIDs(sorted, others []resource.ID) bool {
 
 // checkBlocked checks that what is blocked names something that it requires, directly or not, and
 // of which something is not known.
-func (r *run) checkBlocked(row *state.Row, i int) {
+func checkBlocked(r *run, row *state.Row, i int) {
 	e, eff := r.state.read(env), r.books.effect
 	if len(row.Causes) == 1 {
 		j, known := eff.index[row.Causes[0]]
 		c := e.rows[row.Causes[0]]
-		if known && c != nil && c.Compliance == state.Undefined && (j == i || eff.all[i]&(1<<j) != 0) {
+		if known && c != nil && c.Compliance == state.Undefined &&
+			(j == i || eff.all[i]&(1<<j) != 0) {
 			return
 		}
 	}
-	r.violate("D6", "%s is blocked because of %v, which is not one thing that it requires and of which something is not known", row.ID, row.Causes)
+	r.violate("D6",
+		"%s is blocked because of %v, which is not one thing that it requires and of which something is not known", row.ID, row.Causes)
 }
 
 // checkDeployed compares the world with what is released.
-func (r *run) checkDeployed() {
+func checkDeployed(r *run) {
 	e, eff := r.state.read(env), r.books.effect
 	if eff == nil {
 		return
@@ -259,11 +279,11 @@ func (r *run) checkDeployed() {
 			}
 		case row == nil || it == nil || row.Blocked == state.BlockedYes:
 		case it.res.ReportOnly:
-			r.checkReported(row, t)
+			checkReported(r, row, t)
 		case asWanted(row):
-			r.checkThing(row, t)
+			checkThing(r, row, t)
 		case row.LastRun == state.RunFailed:
-			r.checkFailed(row, t)
+			checkFailed(r, row, t)
 		}
 		if r.violation != nil {
 			return
@@ -286,22 +306,24 @@ func (t *thing) countable() int {
 }
 
 // checkReported checks that what is only compared counts as what it is.
-func (r *run) checkReported(row *state.Row, t *thing) {
+func checkReported(r *run, row *state.Row, t *thing) {
 	res, err := resource.Decode(row.Body)
-	if err != nil || t.drifted || row.LastRun != state.RunSuccess || row.Compliance == state.HasUpdate || t.busyUntil >= r.since(row.LastAt) {
+	if err != nil || t.drifted || row.LastRun != state.RunSuccess ||
+		row.Compliance == state.HasUpdate || t.busyUntil >= r.since(row.LastAt) {
 		return // it was looked at while an operation was under way, or not at all
 	}
-	action, fails, known := r.would(row.ID, &item{res: res, body: string(row.Body)}, r.sched.now)
+	action, fails, known := wouldDo(r, row.ID, &item{res: res, body: string(row.Body)}, r.sched.now)
 	if known && !fails && (action == "none") != (row.Compliance == state.Compliant) {
-		r.violate("report", "%s counts as %s, and a deploy would %s it", row.ID, row.Compliance, action)
+		r.violate("report", "%s counts as %s, and a deploy would %s it", row.ID, row.Compliance,
+			action)
 	}
 }
 
-func (r *run) checkThing(row *state.Row, t *thing) {
+func checkThing(r *run, row *state.Row, t *thing) {
 	if t.drifted {
 		return
 	}
-	want, purged := r.wanted(row)
+	want, purged := wantedOf(r, row)
 	have, exists := t.observe(r.sched.now)
 	if t.rekeyed {
 		have.key = want.key
@@ -319,15 +341,16 @@ func (r *run) checkThing(row *state.Row, t *thing) {
 	case isAssigned(row.ID) && t.countable() > 1:
 		r.violate("D8", "%s is there %d times", row.ID, t.countable())
 	}
-	if o, owes := r.books.events[row.ID]; owes && !purged && !r.keepsBack(o.by) {
-		r.violate("D4", "%s was not reloaded although %s, which it requires, changed at %s", row.ID, o.by, o.at)
+	if o, owes := r.books.events[row.ID]; owes && !purged && !keepsBack(r, o.by) {
+		r.violate("D4", "%s was not reloaded although %s, which it requires, changed at %s", row.ID,
+			o.by, o.at)
 	}
 }
 
 // keepsBack reports whether others are told of what was done to a resource only when it has
 // succeeded again: a person has to say what became of it, or it has failed since and its row
 // remembers that.
-func (r *run) keepsBack(id resource.ID) bool {
+func keepsBack(r *run, id resource.ID) bool {
 	row := r.state.read(env).rows[id]
 	return row != nil &&
 		(row.Blocked == state.NeedsPerson || row.LastRun == state.RunFailed && row.PossiblyChanged)
@@ -335,20 +358,23 @@ func (r *run) keepsBack(id resource.ID) bool {
 
 // fits reports whether a thing is as wanted; what is not said is not compared.
 func (p parts) fits(want parts) bool {
-	return p.v == want.v && (want.text == "" || p.text == want.text) && (want.fixed == 0 || p.fixed == want.fixed) && (want.key == 0 || p.key == want.key)
+	return p.v == want.v && (want.text == "" || p.text == want.text) &&
+		(want.fixed == 0 || p.fixed == want.fixed) && (want.key == 0 || p.key == want.key)
 }
 
 // checkFailed checks that what has failed after everything was mended and tried again has a reason
 // that is left.
-func (r *run) checkFailed(row *state.Row, t *thing) {
-	want, _ := r.wanted(row)
+func checkFailed(r *run, row *state.Row, t *thing) {
+	want, _ := wantedOf(r, row)
 	have, exists := t.observe(r.sched.now)
 	switch {
 	case t.broken != "":
 	case row.Blocked == state.NeedsPerson:
-	case exists && want.fixed != 0 && have.fixed != want.fixed && !replaces(row.ID) && row.Class == provider.NeedsChange:
-	case exists && r.preserved(row, have, want) && row.Class == provider.NeedsChange:
+	case exists && want.fixed != 0 && have.fixed != want.fixed && !replaces(row.ID) &&
+		row.Class == provider.NeedsChange:
+	case exists && isPreserved(r, row, have, want) && row.Class == provider.NeedsChange:
 	default:
-		r.violate("D7", "%s failed (%s: %s), and nothing is wrong with it", row.ID, row.Class, row.Reason)
+		r.violate("D7", "%s failed (%s: %s), and nothing is wrong with it", row.ID, row.Class,
+			row.Reason)
 	}
 }

@@ -16,7 +16,9 @@ import (
 	"southbound/shared/schema"
 )
 
-// run is one run of a plan.
+// run is one run of a plan: processes with the engine in them, among models of all that is around
+// them. What carries out the plan and what checks are functions over it, in a file for each of
+// their purposes.
 type run struct {
 	plan   *Plan
 	mutant Mutant
@@ -24,35 +26,55 @@ type run struct {
 	epoch  time.Time
 	faulty bool // faults happen
 	ended  bool
-	serial int64 // of the last copy that was made
 
-	state    *State
-	files    *Files
-	recorder *recorder
-	world    *world
-	books    *books
-	procs    []*process // nil: crashed, and not yet back
-	dead     map[string]bool
-	queues   map[string]*fifo // by agent, in the home with functions
+	*tools
+	models
+	processes
+	progress
+	counters
+	handlers map[string]provider.Handler
 
-	types         *schema.Registry
-	handlers      map[string]provider.Handler
-	unpack        *zstd.Decoder
+	books     *books         // what the checks know
+	kinds     map[string]int // how often something of each kind has come about
+	violation *Violation
+}
+
+// models stand for what the engine reaches through its ports, and through handlers.
+type models struct {
+	state         *State
+	files         *Files
+	recorder      *recorder
+	world         *world
 	secretVersion string
 	texts         map[string]string // of files, by their hashes
-	started, ids  int
-	sent          int             // messages
-	busyLanes     map[string]bool // that were found busy and will be looked at again
-	did           []bool          // which operations of the plan were carried out
-	violation     *Violation
-	moves         int                           // commits, and secrets that were rotated
-	stamp, waved  int                           // what happened so far, and when everything was asked for last
-	asked         map[resource.ID]int           // when these were asked for, in stamps
-	changedAt     map[resource.ID]int           // when things were changed
-	recorded      map[resource.ID]time.Duration // when a run of it was recorded last
-	kinds         map[string]int                // how often something of each kind has come about
-	healed        time.Duration                 // when faults ended
-	jumped        time.Duration                 // when the clock jumped last
+}
+
+// processes are what the engine runs in, and what was lost of it.
+type processes struct {
+	procs     []*process // nil: crashed, and not yet back
+	dead      map[string]bool
+	queues    map[string]*fifo // by agent, in the home with functions
+	busyLanes map[string]bool  // that were found busy and will be tried again
+}
+
+// progress says how far the run is, for checks of what came before what.
+type progress struct {
+	did       []bool                        // which operations of the plan were carried out
+	moves     int                           // commits, and secrets that were rotated
+	stamp     int                           // what happened so far
+	waved     int                           // the stamp when everything was asked for last
+	asked     map[resource.ID]int           // when these were asked for, in stamps
+	changedAt map[resource.ID]int           // when things were changed, in stamps
+	recorded  map[resource.ID]time.Duration // when a run of it was recorded last
+	healed    time.Duration                 // when faults ended
+	jumped    time.Duration                 // when the clock jumped last
+}
+
+// counters name things, so that each run names them in the same way.
+type counters struct {
+	serial       int64 // of the last copy that was made
+	started, ids int
+	sent         int // messages
 }
 
 // Violation is an invariant that did not hold.
@@ -91,14 +113,30 @@ func (u *tools) close() {
 // newRun prepares a run.
 func newRun(u *tools, p *Plan, m Mutant, trace func(format string, args ...any)) *run {
 	r := &run{
-		plan: p, mutant: m, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), faulty: true, state: NewState(), files: NewFiles(),
-		world: &world{things: map[resource.ID]*thing{}}, books: newBooks(), busyLanes: map[string]bool{}, dead: map[string]bool{}, queues: map[string]*fifo{}, types: u.types, unpack: u.unpack, secretVersion: "1", texts: map[string]string{},
-		kinds: map[string]int{}, recorded: map[resource.ID]time.Duration{},
-		asked: map[resource.ID]int{}, changedAt: map[resource.ID]int{},
+		plan: p, mutant: m, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), faulty: true,
+		tools: u,
+		models: models{
+			state: NewState(), files: NewFiles(),
+			world:         &world{things: map[resource.ID]*thing{}},
+			secretVersion: "1", texts: map[string]string{},
+		},
+		processes: processes{
+			busyLanes: map[string]bool{}, dead: map[string]bool{}, queues: map[string]*fifo{},
+		},
+		progress: progress{
+			recorded: map[resource.ID]time.Duration{},
+			asked:    map[resource.ID]int{}, changedAt: map[resource.ID]int{},
+		},
+		books: newBooks(), kinds: map[string]int{},
 	}
-	r.sched = &scheduler{coroutines: &u.coroutines, rng: rand.New(rand.NewPCG(p.Seed, 0x5eed)), over: func() bool { return r.violation != nil }, trace: trace}
+	r.sched = &scheduler{
+		coroutines: &u.coroutines,
+		rng:        rand.New(rand.NewPCG(p.Seed, 0x5eed)),
+		over:       func() bool { return r.violation != nil },
+		trace:      trace,
+	}
 	r.recorder = &recorder{State: r.state, Files: r.files, r: r}
-	r.handlers = r.newHandlers()
+	r.handlers = newHandlers(r)
 	r.files.Now = r.time
 	if p.Dead {
 		r.state.Dead = func(holder string) bool {
@@ -128,17 +166,17 @@ func (r *run) violate(check, format string, args ...any) {
 func (r *run) task(p *process, name string, f func(t *task) error) *task {
 	return r.sched.spawn(p, p.holder+" "+name, func(t *task) {
 		err := f(t)
-		r.checkGivenBack(t)
+		checkGivenBack(r, t)
 		if err != nil {
 			r.tracef("%s ends: %v", t.name, err)
-			r.checkError(t, err)
+			checkError(r, t, err)
 		}
 	})
 }
 
 // checkGivenBack checks that a call that has met no fault, and that nobody has told to stop, holds
 // no lease when it ends: others would wait for it.
-func (r *run) checkGivenBack(t *task) {
+func checkGivenBack(r *run, t *task) {
 	for key, have := range r.books.leases {
 		if have.by == t.books && !have.freed && t.faults == 0 && !t.canceled && !t.proc.dead {
 			r.violate("D2", "%s ends and keeps %q", t.name, key)
@@ -147,7 +185,7 @@ func (r *run) checkGivenBack(t *task) {
 }
 
 // checkError checks that a call failed for a reason that a fault of this run explains.
-func (r *run) checkError(t *task, err error) {
+func checkError(r *run, t *task, err error) {
 	var problems diag.Problems
 	if t.proc.dead || errors.As(err, &problems) {
 		return
@@ -182,13 +220,13 @@ func (r *run) all() *Violation {
 	defer r.close()
 	r.did = make([]bool, len(r.plan.Ops))
 	for i, op := range r.plan.Ops {
-		r.sched.at(op.At, func() { r.once(i) })
+		r.sched.at(op.At, func() { performOnce(r, i) })
 	}
 	r.sched.at(r.plan.End, func() {})
 	if !r.sched.run(r.plan.End) {
 		r.violate("D4", "the run does not come to an end: %d steps and it goes on", maxSteps)
 	}
-	r.checkRest()
+	checkRest(r)
 	return r.violation
 }
 

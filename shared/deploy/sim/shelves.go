@@ -31,19 +31,20 @@ type shelf struct {
 func (h shelfHandler) List(c *provider.Context, found func(provider.Found) error) error {
 	r, who := h.r, h.r.sched.cur
 	agent := c.ID().Agent()
-	r.checkShelf(who, agent)
-	book := &shelf{stamp: r.stamp, seen: who.books.claimStamp, at: r.sched.now, forces: who.books.claimForces, failed: true}
+	checkShelf(r, who, agent)
+	book := &shelf{stamp: r.stamp, seen: who.books.claimStamp, at: r.sched.now,
+		forces: who.books.claimForces, failed: true}
 	if !who.books.orphaned {
 		who.books.shelves[agent] = append(who.books.shelves[agent], book)
 	}
-	r.hurry()
+	hurryAlong(r)
 	if r.faulty && r.sched.rng.Float64() < r.plan.faults.panics {
 		r.happened("call panics")
 		panic("panic in a list")
 	}
 	var things map[resource.ID]parts
 	err := who.proc.call(c.Context, "list", &r.plan.faults.world, func() error {
-		things = r.shelved(agent)
+		things = thingsAt(r, agent)
 		r.stamp++
 		book.stamp = r.stamp
 		return nil
@@ -81,11 +82,12 @@ func (h shelfHandler) List(c *provider.Context, found func(provider.Found) error
 	return found(provider.Found{Attributes: map[string]any{"name": "foreign", "v": int64(7)}})
 }
 
-// shelved returns what there is at an agent.
-func (r *run) shelved(agent string) map[resource.ID]parts {
+// thingsAt returns what there is at an agent.
+func thingsAt(r *run, agent string) map[resource.ID]parts {
 	out := map[resource.ID]parts{}
 	for id, t := range r.world.things {
-		if p, there := t.observe(r.sched.now); there && id.Type() == typeShelf && id.Agent() == agent {
+		if p, there := t.observe(r.sched.now); there && id.Type() == typeShelf &&
+			id.Agent() == agent {
 			out[id] = p
 		}
 	}
@@ -94,32 +96,35 @@ func (r *run) shelved(agent string) map[resource.ID]parts {
 
 // checkShelf checks that what there is is listed once in a run of a lane, unless several of what is
 // claimed may have changed since, or were asked for, and not at all once that has failed.
-func (r *run) checkShelf(t *task, agent string) {
+func checkShelf(r *run, t *task, agent string) {
 	all := t.books.shelves[agent]
 	if len(all) == 0 || t.books.orphaned || !t.books.dry && !r.books.live(r, t) {
 		return
 	}
 	before := all[len(all)-1]
 	if before.failed {
-		r.violate("list", "%s lists what is at %s once more, and that has failed before", t.name, agent)
+		r.violate("list", "%s lists what is at %s once more, and that has failed before", t.name,
+			agent)
 	}
 	old := 0
 	for _, id := range t.books.claimed {
-		if id.Type() == typeShelf && r.outdated(t, before, id) {
+		if id.Type() == typeShelf && isOutdated(r, t, before, id) {
 			old++
 		}
 	}
 	if old < 2 {
-		r.violate("list", "%s lists what is at %s once more, and of what it has claimed that is too old for %d", t.name, agent, old)
+		r.violate("list",
+			"%s lists what is at %s once more, and of what it has claimed that is too old for %d", t.name, agent, old)
 	}
 }
 
-// outdated reports whether something may have happened to a thing since a list was made that a task
-// has to know for what it has claimed.
-func (r *run) outdated(t *task, list *shelf, id resource.ID) bool {
+// isOutdated reports whether something may have happened to a thing since a list was made that a
+// task has to know for what it has claimed.
+func isOutdated(r *run, t *task, list *shelf, id resource.ID) bool {
 	c, known := t.books.claims[id]
 	eff := t.books.effect
-	if !known || eff == nil || max(c.asked, r.waved) > list.seen || t.books.changes[id] > list.stamp ||
+	if !known || eff == nil || max(c.asked, r.waved) > list.seen ||
+		t.books.changes[id] > list.stamp ||
 		len(r.books.inForce) != list.forces {
 		return true
 	}
@@ -133,7 +138,8 @@ func (r *run) outdated(t *task, list *shelf, id resource.ID) bool {
 			continue
 		}
 		row, run := e.rows[q], t.books.runs[q]
-		if row == nil || run != nil && run.acted || r.changedAt[q] > list.stamp || r.since(row.LastAt) >= list.at {
+		if row == nil || run != nil && run.acted || r.changedAt[q] > list.stamp ||
+			r.since(row.LastAt) >= list.at {
 			return true
 		}
 	}
@@ -142,24 +148,24 @@ func (r *run) outdated(t *task, list *shelf, id resource.ID) bool {
 
 // checkUnread checks what is done to a thing, or recorded of it, that was not read by itself: a
 // list that is whole, and new enough, must have shown it to be so.
-func (r *run) checkUnread(t *task, id resource.ID, what string) {
+func checkUnread(r *run, t *task, id resource.ID, what string) {
 	why := "it has not read it"
 	for _, list := range slices.Backward(t.books.shelves[id.Agent()]) {
 		if list.failed {
 			continue
 		}
-		if why = r.unlike(t, list, id, what); why == "" {
+		if why = unlikeShelf(r, t, list, id, what); why == "" {
 			return
 		}
 	}
 	r.violate("list", "%s: %s of %s, and %s", t.name, what, id, why)
 }
 
-// unlike returns why a list is none from which to do something, or to record it.
-func (r *run) unlike(t *task, list *shelf, id resource.ID, what string) string {
+// unlikeShelf returns why a list is none from which to do something, or to record it.
+func unlikeShelf(r *run, t *task, list *shelf, id resource.ID, what string) string {
 	c, claimed := t.books.claims[id]
 	if claimed {
-		if why := r.tooOld(t, id, list.stamp); why != "" {
+		if why := listTooOld(r, t, id, list.stamp); why != "" {
 			return "its list is older than " + why
 		}
 	}
@@ -182,22 +188,22 @@ func (r *run) unlike(t *task, list *shelf, id resource.ID, what string) string {
 }
 
 // bookShelves notes runs for which no handler was asked, since a list has shown all.
-func (r *run) bookShelves(t *task, c *state.Commit) {
+func bookShelves(r *run, t *task, c *state.Commit) {
 	for i := range c.Actions {
 		switch a := &c.Actions[i]; a.Outcome {
 		case state.StatusDeployed, state.StatusNonCompliant:
-			r.bookShelf(t, c, a.Resource, a.Outcome == state.StatusDeployed)
+			bookShelf(r, t, c, a.Resource, a.Outcome == state.StatusDeployed)
 		}
 	}
 	for _, id := range c.Checked {
 		row, claimed := r.state.read(env).rows[id], t.books.claims[id]
 		if row != nil && asWanted(row) && row.Rev == claimed.rev { // it is as it was
-			r.bookShelf(t, c, id, true)
+			bookShelf(r, t, c, id, true)
 		}
 	}
 }
 
-func (r *run) bookShelf(t *task, c *state.Commit, id resource.ID, asWanted bool) {
+func bookShelf(r *run, t *task, c *state.Commit, id resource.ID, asWanted bool) {
 	if id.Type() != typeShelf || t.books.runs[id] != nil {
 		return
 	}
@@ -211,14 +217,14 @@ func (r *run) bookShelf(t *task, c *state.Commit, id resource.ID, asWanted bool)
 	if row == nil {
 		return
 	}
-	have.parts, have.purged = r.wanted(row) // what its list has shown is looked at here
+	have.parts, have.purged = wantedOf(r, row) // what its list has shown is looked at here
 	if r.books.live(r, t) {
 		what := recorded
 		if !asWanted {
 			what = "a comparison"
 		}
-		r.checkUnread(t, id, what)
-		r.checkReason(t, id, have)
+		checkUnread(r, t, id, what)
+		checkReason(r, t, id, have)
 	}
 }
 
@@ -226,8 +232,9 @@ func (r *run) bookShelf(t *task, c *state.Commit, id resource.ID, asWanted bool)
 const recorded = "a record"
 
 // checkWarned notes that the record of a run tells of a list that has failed.
-func (r *run) checkWarned(t *task, a *state.Action) {
-	if !slices.ContainsFunc(a.Messages, func(l provider.Line) bool { return strings.Contains(l.Msg, "cannot be listed") }) {
+func checkWarned(r *run, t *task, a *state.Action) {
+	if !slices.ContainsFunc(a.Messages,
+		func(l provider.Line) bool { return strings.Contains(l.Msg, "cannot be listed") }) {
 		return
 	}
 	for _, list := range t.books.shelves[a.Resource.Agent()] {
@@ -236,11 +243,12 @@ func (r *run) checkWarned(t *task, a *state.Action) {
 }
 
 // checkShelvesTold checks that whoever goes on to other work has told of lists that have failed.
-func (r *run) checkShelvesTold(t *task) {
+func checkShelvesTold(r *run, t *task) {
 	for agent, all := range t.books.shelves {
 		for _, list := range all {
 			if list.failed && !list.told {
-				r.violate("list", "%s could not list what is at %s, and no record says so", t.name, agent)
+				r.violate("list", "%s could not list what is at %s, and no record says so", t.name,
+					agent)
 			}
 		}
 	}

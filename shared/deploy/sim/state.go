@@ -71,7 +71,11 @@ func (s *State) read(env string) *environment {
 }
 
 // Env implements deploy.State.
-func (s *State) Env(_ context.Context, env string) (state.Env, error) { return s.read(env).env, nil }
+func (s *State) Env(
+	_ context.Context, env string,
+) (state.Env, error) {
+	return s.read(env).env, nil
+}
 
 func envConflict() error {
 	return fault.New(fault.Conflict, "write environment", "it was changed by somebody else")
@@ -84,7 +88,11 @@ func (e *environment) put(n state.Env) {
 }
 
 // Envs implements deploy.State.
-func (s *State) Envs(context.Context) ([]string, error) { return slices.Sorted(maps.Keys(s.envs)), nil }
+func (s *State) Envs(
+	context.Context,
+) ([]string, error) {
+	return slices.Sorted(maps.Keys(s.envs)), nil
+}
 
 // Versions implements deploy.State.
 func (s *State) Versions(_ context.Context, env string, numbers ...int) ([]state.Version, error) {
@@ -102,11 +110,17 @@ func (s *State) Versions(_ context.Context, env string, numbers ...int) ([]state
 }
 
 // Agents implements deploy.State.
-func (s *State) Agents(_ context.Context, env string, names ...string) (map[string]state.Agent, error) {
+func (s *State) Agents(
+	_ context.Context, env string, names ...string,
+) (map[string]state.Agent, error) {
 	e := s.read(env)
 	out := make(map[string]state.Agent, len(e.agents))
 	maps.Copy(out, e.agents)
-	maps.DeleteFunc(out, func(name string, _ state.Agent) bool { return len(names) > 0 && !slices.Contains(names, name) })
+	maps.DeleteFunc(out,
+		func(name string, _ state.Agent) bool {
+			return len(names) > 0 &&
+				!slices.Contains(names, name)
+		})
 	return out, nil
 }
 
@@ -131,8 +145,11 @@ func (s *State) Halt(_ context.Context, env string, halted bool) error {
 }
 
 // Acquire implements deploy.State.
-func (s *State) Acquire(_ context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
-	if l := s.read(env).leases[key]; l != nil && l.Holder != "" && l.Holder != holder && now.Before(l.Until) && (s.Dead == nil || !s.Dead(l.Holder)) {
+func (s *State) Acquire(
+	_ context.Context, env, key, holder string, now, until time.Time,
+) (state.Lease, error) {
+	if l := s.read(env).leases[key]; l != nil && l.Holder != "" && l.Holder != holder &&
+		now.Before(l.Until) && (s.Dead == nil || !s.Dead(l.Holder)) {
 		return state.Lease{}, fault.New(fault.Busy, "take lease", "%s is served by another", key)
 	}
 	e := s.touch(env)
@@ -173,7 +190,9 @@ func (s *State) Outbox(_ context.Context, env string, limit int) ([]state.Outbox
 }
 
 // Parameters implements deploy.State.
-func (s *State) Parameters(_ context.Context, env string, q state.ParameterQuery) ([]state.Parameter, error) {
+func (s *State) Parameters(
+	_ context.Context, env string, q state.ParameterQuery,
+) ([]state.Parameter, error) {
 	e := s.read(env)
 	var out []state.Parameter
 	add := func(p state.Parameter) {
@@ -196,7 +215,11 @@ func (s *State) Parameters(_ context.Context, env string, q state.ParameterQuery
 			seen[k] = true
 		}
 	}
-	slices.SortFunc(out, func(a, b state.Parameter) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(out,
+		func(a, b state.Parameter) int {
+			return cmp.Or(cmp.Compare(a.Of, b.Of),
+				cmp.Compare(a.Name, b.Name))
+		})
 	return out, nil
 }
 

@@ -13,7 +13,9 @@ import (
 )
 
 // Actions implements deploy.State.
-func (s *State) Actions(_ context.Context, env string, q state.ActionQuery) ([]state.Action, error) {
+func (s *State) Actions(
+	_ context.Context, env string, q state.ActionQuery,
+) ([]state.Action, error) {
 	e := s.read(env)
 	ids := slices.Sorted(maps.Keys(e.actions))
 	slices.Reverse(ids)
@@ -42,12 +44,14 @@ func selects(q *state.ActionQuery, a *state.Action) bool {
 	case q.Outcome != "" && a.Outcome != q.Outcome:
 	case q.After != "" && a.ID <= q.After:
 	case q.Before != "" && a.ID >= q.Before:
-	case q.Notable && a.Outcome == state.StatusDeployed && (a.Change == "" || a.Change == diff.NoChange):
+	case q.Notable && a.Outcome == state.StatusDeployed &&
+		(a.Change == "" || a.Change == diff.NoChange):
 	case !q.Since.IsZero() && a.Finished.Before(q.Since):
 	case !q.Until.IsZero() && !a.Finished.Before(q.Until):
-	case (q.Level != "" || q.Text != "") && !slices.ContainsFunc(a.Messages, func(l provider.Line) bool {
-		return severity(l.Level) >= severity(q.Level) && strings.Contains(l.Msg, q.Text)
-	}):
+	case (q.Level != "" || q.Text != "") &&
+		!slices.ContainsFunc(a.Messages, func(l provider.Line) bool {
+			return severity(l.Level) >= severity(q.Level) && strings.Contains(l.Msg, q.Text)
+		}):
 	default:
 		return true
 	}
@@ -55,14 +59,16 @@ func selects(q *state.ActionQuery, a *state.Action) bool {
 }
 
 func severity(l provider.Level) int {
-	return slices.Index([]provider.Level{provider.LevelDebug, provider.LevelInfo, provider.LevelWarning, provider.LevelError}, l)
+	return slices.Index([]provider.Level{provider.LevelDebug, provider.LevelInfo,
+		provider.LevelWarning, provider.LevelError}, l)
 }
 
 // DropActions implements deploy.State.
 func (s *State) DropActions(_ context.Context, env string, before time.Time) (int, error) {
 	e := s.read(env)
 	n := len(e.actions)
-	maps.DeleteFunc(e.actions, func(_ string, a state.Action) bool { return a.Finished.Before(before) })
+	maps.DeleteFunc(e.actions,
+		func(_ string, a state.Action) bool { return a.Finished.Before(before) })
 	return n - len(e.actions), nil
 }
 

@@ -15,7 +15,8 @@ func (s *State) Clone() *State {
 	out := &State{Dead: s.Dead, envs: make(map[string]*environment, len(s.envs))}
 	for name, e := range s.envs {
 		c := *e
-		c.versions, c.agents, c.outbox = maps.Clone(e.versions), maps.Clone(e.agents), maps.Clone(e.outbox)
+		c.versions, c.agents, c.outbox = maps.Clone(e.versions), maps.Clone(e.agents),
+			maps.Clone(e.outbox)
 		c.parameters, c.actions = maps.Clone(e.parameters), maps.Clone(e.actions)
 		c.leases = make(map[string]*state.Lease, len(e.leases))
 		for k, l := range e.leases {

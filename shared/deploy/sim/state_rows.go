@@ -35,7 +35,9 @@ func (s *State) LaneRows(_ context.Context, env, lane string, all bool) ([]state
 }
 
 // ScanRows implements deploy.State.
-func (s *State) ScanRows(_ context.Context, env string, after resource.ID, limit int) ([]state.Row, error) {
+func (s *State) ScanRows(
+	_ context.Context, env string, after resource.ID, limit int,
+) ([]state.Row, error) {
 	e := s.read(env)
 	from := sort.Search(len(e.ids), func(i int) bool { return e.ids[i] > after })
 	ids := e.ids[from:min(from+limit, len(e.ids))]
@@ -49,7 +51,8 @@ func (s *State) ScanRows(_ context.Context, env string, after resource.ID, limit
 // Schedule implements deploy.State.
 func (s *State) Schedule(_ context.Context, env string, agents ...string) (state.Schedule, error) {
 	e := s.read(env)
-	out := state.Schedule{PlanSeq: e.env.PlanSeq, Graph: e.env.Graph, Wave: e.env.Wave, Halted: e.env.Halted}
+	out := state.Schedule{PlanSeq: e.env.PlanSeq, Graph: e.env.Graph, Wave: e.env.Wave,
+		Halted: e.env.Halted}
 	for _, id := range e.ids {
 		r := e.rows[id]
 		if len(agents) > 0 && !slices.Contains(agents, state.AgentOf(r.Lane)) {
@@ -83,7 +86,9 @@ func (e *environment) checkedIn(lane string) []resource.ID {
 }
 
 // Due implements deploy.State.
-func (s *State) Due(_ context.Context, env string, at time.Time, limit int) ([]resource.ID, time.Time, error) {
+func (s *State) Due(
+	_ context.Context, env string, at time.Time, limit int,
+) ([]resource.ID, time.Time, error) {
 	e := s.read(env)
 	var due []*state.Row
 	var next time.Time
@@ -114,7 +119,9 @@ func (s *State) Counts(_ context.Context, env string) (map[state.Status]int, err
 }
 
 // Finished implements deploy.State.
-func (s *State) Finished(_ context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error) {
+func (s *State) Finished(
+	_ context.Context, env string, ids []resource.ID, epoch int64,
+) ([]resource.ID, error) {
 	e := s.read(env)
 	var out []resource.ID
 	for _, id := range ids {
@@ -123,7 +130,8 @@ func (s *State) Finished(_ context.Context, env string, ids []resource.ID, epoch
 		case r == nil:
 		case r.Ticket != 0:
 			continue
-		case epoch != 0 && r.Checked < epoch && !e.finishedWave(r.Lane, epoch) && !e.wasChecked(id, r.Lane, epoch):
+		case epoch != 0 && r.Checked < epoch && !e.finishedWave(r.Lane, epoch) &&
+			!e.wasChecked(id, r.Lane, epoch):
 			continue
 		}
 		out = append(out, id)

@@ -24,7 +24,8 @@ func (d *drawer) targets(rng *rand.Rand) {
 			continue
 		}
 		s := d.pool[rng.IntN(len(d.pool))]
-		o.target = []string{"agent=" + s.id.Agent(), "type=" + s.id.Type(), "set=" + s.set, string(s.id)}[rng.IntN(4)]
+		o.target = []string{"agent=" + s.id.Agent(), "type=" + s.id.Type(), "set=" + s.set,
+			string(s.id)}[rng.IntN(4)]
 		o.later, o.check = rng.IntN(3) == 0, o.check || rng.IntN(2) == 0
 	}
 }
@@ -95,23 +96,23 @@ func refusable(o *op, err error) bool {
 }
 
 // fingerprints returns those of the rows that a targeted export is to have checked in any case.
-func (r *run) fingerprints(o *op) map[resource.ID]fingerprint {
+func fingerprints(r *run, o *op) map[resource.ID]fingerprint {
 	out := map[resource.ID]fingerprint{}
 	if !o.check {
 		return out
 	}
 	for i := range o.model {
 		if s := &o.model[i]; o.checked(s) {
-			out[s.id] = r.fingerprintOf(s.id)
+			out[s.id] = fingerprintOf(r, s.id)
 		}
 	}
 	return out
 }
 
 // checkFingerprints checks that all was asked for that was to be checked.
-func (r *run) checkFingerprints(t *task, was map[resource.ID]fingerprint) {
+func checkFingerprints(r *run, t *task, was map[resource.ID]fingerprint) {
 	for id, before := range was {
-		if before.rev != 0 && r.fingerprintOf(id) == before {
+		if before.rev != 0 && fingerprintOf(r, id) == before {
 			r.violate("target", "%s was to have %s checked, and has not asked for it", t.name, id)
 		}
 	}
@@ -119,15 +120,16 @@ func (r *run) checkFingerprints(t *task, was map[resource.ID]fingerprint) {
 
 // checkTargeted compares the version of a targeted export with the documents and with what was in
 // force.
-func (r *run) checkTargeted(t *task, o *op, number int, c *content) {
+func checkTargeted(r *run, t *task, o *op, number int, c *content) {
 	base := r.books.released
 	if base == nil && number != 0 || base != nil && base.number != number {
-		r.violate("target", "%s makes version %d of version %d, which is not in force", t.name, c.number, number)
+		r.violate("target", "%s makes version %d of version %d, which is not in force", t.name,
+			c.number, number)
 		return
 	}
 	about := o.about(base)
 	mine := map[resource.ID]bool{}
-	x := r.exportOf(o)
+	x := exportOf(r, o)
 	for i := range x.Model.Resources {
 		mine[x.Model.Resources[i].ID] = true
 	}
@@ -141,23 +143,25 @@ func (r *run) checkTargeted(t *task, o *op, number int, c *content) {
 		switch {
 		case !about[w.ID]:
 			if have != nil && (base == nil || base.entries[w.ID] == nil) {
-				r.violate("target", "%s: version %d has %s, which is new and not targeted", t.name, c.number, w.ID)
+				r.violate("target", "%s: version %d has %s, which is new and not targeted", t.name,
+					c.number, w.ID)
 			}
 		case have == nil:
 			r.violate("target", "%s: version %d lacks %s", t.name, c.number, w.ID)
 		case have.res.Attributes["v"] != w.Attributes["v"] || have.res.Flags != w.Flags,
 			!slices.Equal(ours(have.res.Requires), ours(c.tied(w))),
 			!slices.Equal(ours(have.res.Subscriptions), ours(c.heard(w))):
-			r.violate("target", "%s: version %d has %s as %s, which is not what was exported", t.name, c.number, w.ID, have.body)
+			r.violate("target", "%s: version %d has %s as %s, which is not what was exported",
+				t.name, c.number, w.ID, have.body)
 		}
 	}
 	if base != nil {
-		r.checkOthers(t, o, base, c, about, mine)
+		checkOthers(r, t, o, base, c, about, mine)
 	}
 }
 
 // checkOthers checks what a targeted export makes of what was in force.
-func (r *run) checkOthers(t *task, o *op, base, c *content, about, mine map[resource.ID]bool) {
+func checkOthers(r *run, t *task, o *op, base, c *content, about, mine map[resource.ID]bool) {
 	rows := r.state.read(env).rows
 	for id, was := range base.entries {
 		now := c.entries[id]
@@ -165,13 +169,18 @@ func (r *run) checkOthers(t *task, o *op, base, c *content, about, mine map[reso
 		case about[id] && mine[id]:
 		case about[id]:
 			if now != nil && !(o.later && c.requires(id)) {
-				r.violate("target", "%s: version %d has %s, which was to leave", t.name, c.number, id)
+				r.violate("target", "%s: version %d has %s, which was to leave", t.name, c.number,
+					id)
 			}
 		case now == nil:
-			r.violate("target", "%s: version %d lacks %s, which is not targeted", t.name, c.number, id)
+			r.violate("target", "%s: version %d lacks %s, which is not targeted", t.name, c.number,
+				id)
 		case now.res.Flags != was.res.Flags || now.res.Attributes["v"] != was.res.Attributes["v"],
-			now.hash != was.hash && (rows[id] == nil || rows[id].Hash != now.hash || len(resource.References(was.res.Attributes)) == 0):
-			r.violate("target", "%s: version %d has %s as %s, and it was %s and is not targeted", t.name, c.number, id, now.body, was.body)
+			now.hash != was.hash &&
+				(rows[id] == nil || rows[id].Hash != now.hash ||
+					len(resource.References(was.res.Attributes)) == 0):
+			r.violate("target", "%s: version %d has %s as %s, and it was %s and is not targeted",
+				t.name, c.number, id, now.body, was.body)
 		}
 	}
 }
@@ -189,9 +198,12 @@ func (c *content) requires(id resource.ID) bool {
 // checkNotTargeted checks what a targeted export leaves alone when it is released; old is what was
 // in force. While everything is checked it may ask once more for what that asks for: when the
 // planner has looked how far the check is, a lane may go on.
-func (r *run) checkNotTargeted(t *task, old *content, c *state.Commit, out *state.Committed, b before) {
+func checkNotTargeted(
+	r *run, t *task, old *content, c *state.Commit, out *state.Committed, b before,
+) {
 	book := t.books.export
-	if book == nil || book.op.target == "" || c.Env == nil || c.Env.Released == b.env.Released || b.env.Releasing != 0 {
+	if book == nil || book.op.target == "" || c.Env == nil || c.Env.Released == b.env.Released ||
+		b.env.Releasing != 0 {
 		return
 	}
 	about := book.op.about(old)
@@ -199,9 +211,12 @@ func (r *run) checkNotTargeted(t *task, old *content, c *state.Commit, out *stat
 		was, had := b.rows[row.ID]
 		switch {
 		case about[row.ID], had && was.Compliance == state.Undefined: // the latter gets what is known by now
-		case !had || row.Hash != was.Hash || row.Orphaned != was.Orphaned || row.Removing != was.Removing:
+		case !had || row.Hash != was.Hash || row.Orphaned != was.Orphaned ||
+			row.Removing != was.Removing:
 			r.violate("target", "%s changes %s, which is not targeted", t.name, row.ID)
-		case row.Ticket != was.Ticket && was.Ticket == 0 && asWanted(&was) && was.Blocked == state.NotBlocked && string(row.Body) == string(was.Body) && !row.WantFacts &&
+		case row.Ticket != was.Ticket && was.Ticket == 0 && asWanted(&was) &&
+			was.Blocked == state.NotBlocked && string(row.Body) == string(was.Body) &&
+			!row.WantFacts &&
 			!t.books.waving:
 			r.violate("target", "%s asks for %s, which is not targeted", t.name, row.ID)
 		}

@@ -22,8 +22,8 @@ func (d *drawer) rollbacks(rng *rand.Rand) {
 	slices.SortStableFunc(p.Ops, func(a, b op) int { return int(a.At - b.At) })
 }
 
-// release puts a version in force that was stored before.
-func (r *run) release(p *process, o *op) {
+// releaseVersion puts a version in force that was stored before.
+func releaseVersion(r *run, p *process, o *op) {
 	if r.books.last == 0 {
 		return
 	}
@@ -38,8 +38,9 @@ func (r *run) release(p *process, o *op) {
 		case err != nil:
 			return err
 		case out.Version != number:
-			r.violate("V1", "%s was to release version %d, and says %d", t.name, number, out.Version)
-		case !r.wasInForce(t, number):
+			r.violate("V1", "%s was to release version %d, and says %d", t.name, number,
+				out.Version)
+		case !wasInForce(r, t, number):
 			r.violate("V1", "%s says that version %d is released, and it is not", t.name, number)
 		case r.books.released.number == number:
 			r.books.exported = max(r.books.exported, t.began)
@@ -49,19 +50,22 @@ func (r *run) release(p *process, o *op) {
 }
 
 // wasInForce reports whether a version was in force at some time since a task began.
-func (r *run) wasInForce(t *task, number int) bool {
+func wasInForce(r *run, t *task, number int) bool {
 	return slices.Contains(r.books.inForce[max(t.books.inForce-1, 0):], number)
 }
 
 // checkBase checks which version the next partial export is merged into.
-func (r *run) checkBase(t *task, was, now *state.Env) {
+func checkBase(r *run, t *task, was, now *state.Env) {
 	rolled := t.books.releases != 0 && now.Released == t.books.releases && now.Last == was.Last
 	switch {
-	case rolled && now.Released != was.Released && now.Released != now.Last && now.Base != now.Released:
-		r.violate("V1", "%s releases version %d of %d, and parts are merged into %d", t.name, now.Released, now.Last, now.Base)
+	case rolled && now.Released != was.Released && now.Released != now.Last &&
+		now.Base != now.Released:
+		r.violate("V1", "%s releases version %d of %d, and parts are merged into %d", t.name,
+			now.Released, now.Last, now.Base)
 	case now.Base != was.Base && now.Base != 0 && !rolled:
 		r.violate("V1", "%s has parts merged into version %d from now on", t.name, now.Base)
 	case now.Base != was.Base && now.Base == 0 && !rolled && t.books.export == nil:
-		r.violate("V1", "%s has parts merged into version %d, and %d is in force", t.name, now.Last, now.Released)
+		r.violate("V1", "%s has parts merged into version %d, and %d is in force", t.name, now.Last,
+			now.Released)
 	}
 }

@@ -22,7 +22,8 @@ func (d *drawer) waves(rng *rand.Rand) {
 	}
 	for i := range d.p.Ops {
 		o := &d.p.Ops[i]
-		alone := o.partial != nil || o.noRelease || o.target != "" || o.plan || o.limits != nil || o.twice
+		alone := o.partial != nil || o.noRelease || o.target != "" || o.plan || o.limits != nil ||
+			o.twice
 		if o.kind != opExport || o.At == 0 || alone || rng.IntN(3) == 0 {
 			continue
 		}
@@ -32,7 +33,7 @@ func (d *drawer) waves(rng *rand.Rand) {
 
 // inTurn makes an export in waves: one after the other, each when the one before has ended. All but
 // the last are of what is at an agent; the last is of everything.
-func (r *run) inTurn(o *op) {
+func inTurn(r *run, o *op) {
 	var agents []string
 	for i := range o.model {
 		agents = append(agents, o.model[i].id.Agent())
@@ -43,11 +44,11 @@ func (r *run) inTurn(o *op) {
 		}
 	}
 	slices.Sort(agents)
-	r.wave(o, slices.Compact(agents))
+	startWave(r, o, slices.Compact(agents))
 }
 
-// wave makes the wave of the first of agents, and has the others follow.
-func (r *run) wave(o *op, agents []string) {
+// startWave makes the wave of the first of agents, and has the others follow.
+func startWave(r *run, o *op, agents []string) {
 	part := *o
 	if part.waved = false; len(agents) > 1 {
 		part.target, part.later = "agent="+agents[0], true
@@ -58,27 +59,27 @@ func (r *run) wave(o *op, agents []string) {
 	r.happened("wave of an export")
 	book := &exportBook{op: &part}
 	if len(agents) > 1 {
-		book.then = func() { r.nextWave(o, agents, 20) }
+		book.then = func() { nextWave(r, o, agents, 20) }
 	}
-	r.try(book, o.tries)
+	tryExport(r, book, o.tries)
 }
 
 // nextWave waits until nothing is asked for at the first of agents, and goes on with the others.
-func (r *run) nextWave(o *op, agents []string, times int) {
+func nextWave(r *run, o *op, agents []string, times int) {
 	switch {
 	case r.ended:
-	case times > 0 && !r.restsAt(agents[:1]):
-		r.sched.at(r.sched.now+time.Second, func() { r.nextWave(o, agents, times-1) })
-	case o.stops && !r.wellAt(agents[0]):
+	case times > 0 && !restsAt(r, agents[:1]):
+		r.sched.at(r.sched.now+time.Second, func() { nextWave(r, o, agents, times-1) })
+	case o.stops && !wellAt(r, agents[0]):
 		r.happened("waves stopped")
 		r.tracef("--- the wave of %s did not go well", agents[0])
 	default:
-		r.wave(o, agents[1:])
+		startWave(r, o, agents[1:])
 	}
 }
 
 // wellAt reports whether all is as wanted at an agent.
-func (r *run) wellAt(agent string) bool {
+func wellAt(r *run, agent string) bool {
 	for id, row := range r.state.read(env).rows {
 		if id.Agent() == agent && !row.Orphaned && row.Status() != state.StatusDeployed {
 			return false

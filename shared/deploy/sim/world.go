@@ -163,9 +163,9 @@ func (t *thing) fail(reading bool) error {
 	return nil
 }
 
-// secret returns the value of a reference to a secret and its version. The value holds a marker
+// secretOf returns the value of a reference to a secret and its version. The value holds a marker
 // that may be stored nowhere.
-func (r *run) secret(ref resource.Secret) (value, version string) {
+func secretOf(r *run, ref resource.Secret) (value, version string) {
 	version = ref.Version
 	if version == "" {
 		version = r.secretVersion
