@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"southbound/shared/fault"
 	"southbound/shared/lang/syntax"
 )
 
@@ -41,7 +40,7 @@ func (e *Editor) mainFile(path string) (string, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fault.Wrap(fault.Invalid, "read the model", err)
+		return "", unreadable(path, err)
 	}
 	if info.IsDir() {
 		return filepath.Join(path, MainFile), nil

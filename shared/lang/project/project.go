@@ -2,6 +2,8 @@
 package project
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,9 +129,10 @@ func (l *loader) read(path string) (*syntax.File, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, fault.Wrap(fault.Invalid, "read the model", err)
+		return nil, unreadable(path, err)
 	case info.IsDir():
-		return nil, fault.New(fault.Invalid, "read the model", "%s is a directory", path)
+		return nil, fault.New(fault.Invalid, "read the model", "%s is a directory", path).
+			WithHint(whatToName)
 	case info.Size() > syntax.MaxText:
 		l.problems.Add(diag.Problem{
 			Pos: diag.Pos{File: path, Line: 1, Column: 1}, Code: syntax.CodeTooLarge,
@@ -139,9 +142,21 @@ func (l *loader) read(path string) (*syntax.File, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, "read the model", err)
+		return nil, unreadable(path, err)
 	}
 	return l.parse(path, string(text)), nil
+}
+
+// whatToName says what a model is read from.
+const whatToName = "name a directory with a " + MainFile + ", or a .cf file; " +
+	"`southbound project init` makes a project"
+
+// unreadable is the fault that a file of a model cannot be read.
+func unreadable(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.New(fault.Invalid, "read the model", "there is no %s", path).WithHint(whatToName)
+	}
+	return fault.Wrap(fault.Invalid, "read the model", err)
 }
 
 func (l *loader) parse(path, text string) *syntax.File {
