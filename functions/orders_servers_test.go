@@ -101,7 +101,7 @@ func (s *site) orders() {
 
 	// The message is lost: the sweep notifies.
 	s.command("service", "delete", id(2))
-	s.heard(s.compiles())
+	s.receive(s.compiles())
 	s.sweep("none")
 	s.fulfil()
 	s.page(2, "terminated", "two", "")
@@ -131,7 +131,7 @@ func (s *site) called() {
 	if waits, err := s.home.Callbacks.Waits(s.t.Context(), "prod"); !waits || err != nil {
 		s.t.Errorf("%v: nothing is to be told", err)
 	}
-	s.heard(s.compiles()) // the notices are lost
+	s.receive(s.compiles()) // the notices are lost
 	s.sweep("none")
 	s.fulfil()
 	s.page(1, "up", "one", "called")
@@ -281,7 +281,7 @@ func (s *site) killed() {
 		return false
 	}
 	s.recorder.mu.Unlock()
-	event := s.heard(s.compiles())
+	event := s.receive(s.compiles())
 	victim.events <- event
 	<-dead
 	s.recorder.mu.Lock()

@@ -225,7 +225,7 @@ func (s *site) command(args ...string) {
 func (s *site) serve(function, name string) (invoked int) {
 	s.t.Helper()
 	for {
-		event := s.heard(name)
+		event := s.receive(name)
 		if event == "" {
 			return invoked
 		}
@@ -236,8 +236,8 @@ func (s *site) serve(function, name string) (invoked int) {
 	}
 }
 
-// heard returns an event with what is in a queue, which is not there any more; "" if nothing is.
-func (s *site) heard(name string) string {
+// receive returns an event with what is in a queue, which is not there any more; "" if nothing is.
+func (s *site) receive(name string) string {
 	s.t.Helper()
 	u := url + "/" + account + "/" + name
 	out, err := s.home.SQS.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{

@@ -160,9 +160,9 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestUnsure pins what is said about creates that may have happened: what is certain, what can be
+// TestCreateOutcomeUnknown pins what is said about creates that may have happened: what is certain, what can be
 // repeated, and what a person has to decide.
-func TestUnsure(t *testing.T) {
+func TestCreateOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	status := func(n int, body string) func(http.ResponseWriter, string) {
 		return func(w http.ResponseWriter, _ string) {

@@ -23,10 +23,11 @@ const (
 
 // progress is what the API was asked for and has not shown yet.
 type progress struct {
-	Did  string `json:"did"`
-	For  string `json:"for"` // hash of what was wanted
-	At   int64  `json:"at"`  // milliseconds since 1970
-	Told int    `json:"told"`
+	Did string `json:"did"`
+	For string `json:"for"` // hash of what was wanted
+	At  int64  `json:"at"`  // milliseconds since 1970
+	// Asked is how often it was asked since.
+	Asked int `json:"told"`
 	// Monitor is the path that tells what became of it, where the API answered one.
 	Monitor string `json:"monitor,omitempty"`
 }
@@ -71,12 +72,12 @@ func (a *api) again(p *progress, over error) (provider.Result, error) {
 	if over != nil && a.over(p) {
 		return provider.Result{}, over
 	}
-	p.Told++
+	p.Asked++
 	state, err := json.Marshal(p)
 	if err != nil {
 		return provider.Result{}, err
 	}
-	return provider.Result{Again: &provider.Again{After: min(time.Duration(p.Told)*time.Second,
+	return provider.Result{Again: &provider.Again{After: min(time.Duration(p.Asked)*time.Second,
 		10*time.Second), State: state}}, nil
 }
 
@@ -135,7 +136,7 @@ func (a *api) adopt(t *thing, err error) (provider.Result, error) {
 	return a.change(obs)
 }
 
-// send makes a request with what the resource says about it, or else with what is usual.
+// send makes a request with what the resource says about it, or else with the defaults.
 func (a *api) send(
 	s *scope, what, method, path string, body func() (any, error), key, match string,
 ) (*answer, error) {
@@ -268,7 +269,7 @@ func overlay(under, over any) any {
 	return out
 }
 
-// overtaken settles an update that was refused because the object is not what it was: by an earlier
+// overtaken decides about an update that was refused because the object is not what it was: by an earlier
 // try of the same update, or by someone else.
 func (a *api) overtaken(r *answer) (provider.Result, error) {
 	t, err := a.observe(&lists{})

@@ -78,20 +78,20 @@ func refusal(err error) error {
 	case strings.Contains(said, "remove is disabled"):
 		return provider.Errorf(provider.NeedsChange,
 			"it cannot be together with %s, which would be removed; purge that first: %w",
-			strings.Join(told(err, "will be REMOVED:"), " "), err)
+			strings.Join(saidUnder(err, "will be REMOVED:"), " "), err)
 	case strings.Contains(said, "ssential packages"):
 		return provider.Errorf(provider.Terminal, "the machine needs it: %w", err)
 	case strings.Contains(said, "(13: Permission denied)"):
 		return provider.Errorf(provider.Terminal, "that takes root: %w", err)
 	}
-	if lacks := told(err, "have unmet dependencies:"); len(lacks) > 0 {
+	if lacks := saidUnder(err, "have unmet dependencies:"); len(lacks) > 0 {
 		return fmt.Errorf("%s: %w", strings.Join(lacks, "; "), err)
 	}
 	return err
 }
 
-// told returns the lines that apt-get has said under a heading.
-func told(err error, heading string) []string {
+// saidUnder returns the lines that apt-get has said under a heading.
+func saidUnder(err error, heading string) []string {
 	var failed *tool.Error
 	if !errors.As(err, &failed) {
 		return nil

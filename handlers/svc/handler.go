@@ -121,9 +121,9 @@ func (h handler) fresh(
 		}
 	}
 	read()
-	if told, can := of.(refresher); can && err == nil &&
+	if system, can := of.(refresher); can && err == nil &&
 		(!defined || now.problem != "" || starts(now)) {
-		if err = told.refresh(ctx); err == nil {
+		if err = system.refresh(ctx); err == nil {
 			read()
 		}
 	}

@@ -38,18 +38,18 @@ func credentials() []string {
 }
 
 // local starts the emulator unless it runs, and deploys to it.
-func local(ctx context.Context, o *options, out, told io.Writer) error {
+func local(ctx context.Context, o *options, out, progress io.Writer) error {
 	began := time.Now()
 	s, err := running()
 	if err != nil {
 		return err
 	}
 	if s == nil {
-		if s, err = start(ctx, o, told); err != nil {
+		if s, err = start(ctx, o, progress); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(told, "1 of 3: the emulator answers at %s\n", s.Endpoint)
+	fmt.Fprintf(progress, "1 of 3: the emulator answers at %s\n", s.Endpoint)
 	o.Endpoint, o.Environment = s.Endpoint, credentials()
 	for _, v := range o.Environment { // for the SDK in this process
 		name, value, _ := strings.Cut(v, "=")
@@ -58,17 +58,17 @@ func local(ctx context.Context, o *options, out, told io.Writer) error {
 		}
 	}
 	o.parameters["Architecture"] = stack.Architecture()
-	fmt.Fprintln(told,
+	fmt.Fprintln(progress,
 		"2 of 3: building five functions; the first time takes a minute or two, later a "+
 			"few seconds")
 	if err := o.Build(ctx, stack.Architecture()); err != nil {
 		return err
 	}
-	fmt.Fprintln(told, "3 of 3: deploying the stack; it takes some 10 seconds")
+	fmt.Fprintln(progress, "3 of 3: deploying the stack; it takes some 10 seconds")
 	if err := o.Deploy(ctx, o.parameters); err != nil {
 		return err
 	}
-	fmt.Fprintf(told, "ready after %d s; `make local-down` removes all of it\n",
+	fmt.Fprintf(progress, "ready after %d s; `make local-down` removes all of it\n",
 		int(time.Since(began).Seconds()))
 	return variables(ctx, o, out)
 }
@@ -96,11 +96,11 @@ func running() (*state, error) {
 	return &s, nil
 }
 
-func start(ctx context.Context, o *options, told io.Writer) (*state, error) {
+func start(ctx context.Context, o *options, progress io.Writer) (*state, error) {
 	if o.emulator == "localstack" || (o.emulator == "auto" && docker(ctx)) {
-		return startDocker(ctx, o, told)
+		return startDocker(ctx, o, progress)
 	}
-	fmt.Fprintln(told, "starting MiniStack; it is installed on first use, which takes a minute")
+	fmt.Fprintln(progress, "starting MiniStack; it is installed on first use, which takes a minute")
 	path, err := stateFile()
 	if err != nil {
 		return nil, err
@@ -179,13 +179,13 @@ func write(path string, s state) error {
 }
 
 // localDown stops the emulator and waits until it is gone.
-func localDown(ctx context.Context, _ *options, told io.Writer) error {
+func localDown(ctx context.Context, _ *options, progress io.Writer) error {
 	s, err := running()
 	if err != nil {
 		return err
 	}
 	if s == nil {
-		fmt.Fprintln(told, "no emulator runs")
+		fmt.Fprintln(progress, "no emulator runs")
 		return nil
 	}
 	path, err := stateFile()
@@ -193,7 +193,7 @@ func localDown(ctx context.Context, _ *options, told io.Writer) error {
 		return err
 	}
 	if s.PID == 0 {
-		if err := compose(ctx, told, "down", "--volumes"); err != nil {
+		if err := compose(ctx, progress, "down", "--volumes"); err != nil {
 			return err
 		}
 		return cleanUp(path)
@@ -236,8 +236,8 @@ func docker(ctx context.Context) bool {
 
 // startDocker starts LocalStack from localstack/compose.yaml. Its functions run in containers,
 // where the emulator has another name, which leads to this machine's own loopback outside of them.
-func startDocker(ctx context.Context, _ *options, told io.Writer) (*state, error) {
-	if err := compose(ctx, told, "up", "--detach", "--wait"); err != nil {
+func startDocker(ctx context.Context, _ *options, progress io.Writer) (*state, error) {
+	if err := compose(ctx, progress, "up", "--detach", "--wait"); err != nil {
 		return nil, err
 	}
 	path, err := stateFile()
@@ -251,7 +251,7 @@ func startDocker(ctx context.Context, _ *options, told io.Writer) (*state, error
 	return &s, write(path, s)
 }
 
-func compose(ctx context.Context, told io.Writer, args ...string) error {
+func compose(ctx context.Context, progress io.Writer, args ...string) error {
 	root, err := stack.FindRoot()
 	if err != nil {
 		return err
@@ -259,6 +259,6 @@ func compose(ctx context.Context, told io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, "docker",
 		append([]string{"compose", "--file", filepath.Join(root, "localstack", "compose.yaml")},
 			args...)...)
-	cmd.Stdout, cmd.Stderr = told, told
+	cmd.Stdout, cmd.Stderr = progress, progress
 	return cmd.Run()
 }

@@ -43,24 +43,24 @@ type options struct {
 	emulator   string
 }
 
-func run(ctx context.Context, args []string, out, told io.Writer) error {
+func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if len(args) == 0 {
 		return errors.New(usage)
 	}
-	o, err := parse(args[0], args[1:], told)
+	o, err := parse(args[0], args[1:], progress)
 	if err != nil {
 		return err
 	}
 	switch args[0] {
 	case "local-down":
-		return localDown(ctx, o, told)
+		return localDown(ctx, o, progress)
 	case "local-serve": // started by local
 		return localServe(ctx, o)
 	}
 	if o.Root, err = stack.FindRoot(); err != nil {
 		return err
 	}
-	fmt.Fprintln(told, "the SAM CLI is installed on first use, which takes a minute")
+	fmt.Fprintln(progress, "the SAM CLI is installed on first use, which takes a minute")
 	if o.Tools, err = server.InstallTools(ctx); err != nil {
 		return err
 	}
@@ -70,17 +70,17 @@ func run(ctx context.Context, args []string, out, told io.Writer) error {
 	case "variables":
 		return variables(ctx, o, out)
 	case "destroy":
-		return destroy(ctx, o, told)
+		return destroy(ctx, o, progress)
 	case "local":
-		return local(ctx, o, out, told)
+		return local(ctx, o, out, progress)
 	}
 	return errors.New(usage)
 }
 
-func parse(command string, args []string, told io.Writer) (*options, error) {
-	o := &options{Stack: stack.Stack{Out: told}}
+func parse(command string, args []string, progress io.Writer) (*options, error) {
+	o := &options{Stack: stack.Stack{Out: progress}}
 	flags := flag.NewFlagSet("deploy "+command, flag.ContinueOnError)
-	flags.SetOutput(told)
+	flags.SetOutput(progress)
 	parameters := flags.String("parameters", "",
 		"parameters of template.yaml, as in Alarms=true Dashboard=true")
 	flags.StringVar(&o.Name, "stack", "southbound", "name of the stack")
@@ -130,18 +130,18 @@ func variables(ctx context.Context, o *options, out io.Writer) error {
 	return nil
 }
 
-func destroy(ctx context.Context, o *options, told io.Writer) error {
+func destroy(ctx context.Context, o *options, progress io.Writer) error {
 	left, err := o.Destroy(ctx, o.data)
 	if err != nil {
 		return err
 	}
 	if left.Table != "" {
-		fmt.Fprintf(told,
+		fmt.Fprintf(progress,
 			"the stack is gone; kept, and paid for, are the table %s and the bucket %s\n",
 			left.Table, left.Bucket)
 	}
 	if left.Key != "" {
-		fmt.Fprintf(told,
+		fmt.Fprintf(progress,
 			"the key is kept: aws kms schedule-key-deletion --key-id %s makes all that it "+
 				"encrypted unreadable\n", left.Key)
 	}

@@ -35,7 +35,7 @@ type Stack struct {
 	Environment []string
 	// Tools to run.
 	Tools server.Tools
-	// Out is told what goes on; nil: only errors tell.
+	// Out gets a line for each thing that is done; nil: only errors are reported.
 	Out io.Writer
 }
 
@@ -122,11 +122,11 @@ func (s *Stack) sam(ctx context.Context, args ...string) error {
 		cmd.Env = append(cmd.Env, "AWS_ENDPOINT_URL="+s.Endpoint)
 	}
 	var said bytes.Buffer
-	told := io.Writer(&said)
+	output := io.Writer(&said)
 	if s.Out != nil {
-		told = io.MultiWriter(&said, s.Out)
+		output = io.MultiWriter(&said, s.Out)
 	}
-	cmd.Stdout, cmd.Stderr = told, told
+	cmd.Stdout, cmd.Stderr = output, output
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("sam %s: %w\n%s", args[0], err, tail(strings.TrimSpace(said.String())))
 	}

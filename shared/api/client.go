@@ -28,12 +28,12 @@ type ClientConfig struct {
 	URL string
 	// Token is the bearer, "" for none.
 	Token string
-	// Transport makes requests; nil: the usual one.
+	// Transport makes requests; nil: a copy of http.DefaultTransport.
 	Transport http.RoundTripper
 	// Sign, when not nil, returns a transport that signs for the region of a server which wants
 	// signatures; region may be "".
 	Sign func(ctx context.Context, host, region string) (http.RoundTripper, error)
-	// Clock waits between tries; nil: the usual one.
+	// Clock waits between tries; nil: the clock of the system.
 	Clock state.Clock
 	// Program names the caller to the server.
 	Program string

@@ -36,7 +36,7 @@ func (c *Client) Known(
 
 // Export implements Home. The model has passed all checks that need no state.
 func (c *Client) Export(
-	ctx context.Context, env string, x deploy.Export, told func(Sent),
+	ctx context.Context, env string, x deploy.Export, progress func(Sent),
 ) (deploy.Exported, error) {
 	p, err := pack(x.Model)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *Client) Export(
 	}
 	var done ExportDone
 	files := 0
-	err = c.commit(ctx, env, x.Model, p, true, told, func(n int) error {
+	err = c.commit(ctx, env, x.Model, p, true, progress, func(n int) error {
 		files += n
 		return c.callExport(ctx, http.MethodPost, envPath(env, "exports"), bundleOf(x, p), &done)
 	})
@@ -108,7 +108,7 @@ func bundleOf(x deploy.Export, p packed) Bundle {
 // something that was stored is gone by then it does so once more. Problems come back with their
 // places in the documents.
 func (c *Client) commit(
-	ctx context.Context, env string, m *model.Model, p packed, files bool, told func(Sent),
+	ctx context.Context, env string, m *model.Model, p packed, files bool, progress func(Sent),
 	do func(uploaded int) error,
 ) error {
 	sent := &model.Model{}
@@ -117,7 +117,7 @@ func (c *Client) commit(
 	}
 	blobs := blobsOf(sent, p)
 	for again := false; ; again = true {
-		u := &uploads{c: c.connection, env: env, model: m, told: told}
+		u := &uploads{c: c.connection, env: env, model: m, progress: progress}
 		err := u.store(ctx, blobs)
 		if err == nil {
 			err = do(u.ofModel)
@@ -145,13 +145,13 @@ func placed(err error, m *model.Model, order []int32) error {
 
 // uploads sends what is missing.
 type uploads struct {
-	c       *connection
-	env     string
-	model   *model.Model
-	told    func(Sent)
-	mu      sync.Mutex
-	sent    Sent
-	ofModel int
+	c        *connection
+	env      string
+	model    *model.Model
+	progress func(Sent)
+	mu       sync.Mutex
+	sent     Sent
+	ofModel  int
 }
 
 // store asks for what is missing, in parts, and sends it.
@@ -239,8 +239,8 @@ func (u *uploads) stored(b state.Blob) {
 	if _, is := u.model.Files[b.Hash]; is {
 		u.ofModel++
 	}
-	if u.told != nil {
-		u.told(u.sent)
+	if u.progress != nil {
+		u.progress(u.sent)
 	}
 }
 
@@ -251,8 +251,8 @@ func (u *uploads) moved(part *int64, keep, n int64) {
 	u.sent.Bytes -= *part
 	*part = keep**part + n
 	u.sent.Bytes += *part
-	if u.told != nil && n != 0 {
-		u.told(u.sent)
+	if u.progress != nil && n != 0 {
+		u.progress(u.sent)
 	}
 }
 

@@ -49,7 +49,7 @@ func (c *Client) job(ctx context.Context, env string, asked jobAsked) (ReadDone,
 	_, _ = rand.Read(id) // it never fails
 	path := envPath(env, "jobs/"+hex.EncodeToString(id))
 	state, err := ask[JobState](ctx, c.connection, http.MethodPut, path, asked)
-	heard := c.Clock.Now()
+	answered := c.Clock.Now()
 	for pause := firstPause; err == nil && state.State == JobRunning; pause = min(pause*3/2,
 		longAsk) {
 		if c.Clock.Sleep(ctx, pause) != nil {
@@ -59,8 +59,8 @@ func (c *Client) job(ctx context.Context, env string, asked jobAsked) (ReadDone,
 		now, err = ask[JobState](ctx, c.connection, http.MethodGet, path, nil)
 		switch {
 		case err == nil:
-			state, heard = now, c.Clock.Now()
-		case passes(err) && c.Clock.Now().Sub(heard) < awayFor:
+			state, answered = now, c.Clock.Now()
+		case passes(err) && c.Clock.Now().Sub(answered) < awayFor:
 			err = nil
 		}
 	}

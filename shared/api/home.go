@@ -67,8 +67,8 @@ type Home interface {
 	Prune(ctx context.Context, env string, remove bool) ([]Pruned, error)
 	// Known reports whether inputs of this fingerprint are what is released.
 	Known(ctx context.Context, env, fingerprint string) (deploy.Exported, bool, error)
-	// Export stores and releases a model. told, when not nil, is called while it is sent.
-	Export(ctx context.Context, env string, x deploy.Export, told func(Sent)) (
+	// Export stores and releases a model. progress, when not nil, is called while it is sent.
+	Export(ctx context.Context, env string, x deploy.Export, progress func(Sent)) (
 		deploy.Exported, error)
 	// Release puts a stored version in force, an earlier or a later one; see deploy.Engine.Release.
 	Release(ctx context.Context, env string, number int) (deploy.Exported, error)

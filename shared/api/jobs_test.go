@@ -296,7 +296,7 @@ func TestJobIsTakenOver(t *testing.T) {
 	if len(j.starts) != 1 {
 		t.Fatalf("%d starts", len(j.starts))
 	}
-	j.beats(first) // the first hears that the job is not its own any more
+	j.beats(first) // the first learns that the job is no longer its own
 	if err := <-first; err != nil {
 		t.Errorf("the first: %v", err)
 	}
@@ -316,7 +316,7 @@ func (j *jobs) beats(ended chan error) {
 	}
 }
 
-// TestJobIsGivenUp pins that who takes a job back hears what was not compared, and that the worker
+// TestJobIsGivenUp pins that whoever takes a job back learns what was not compared, and that the worker
 // ends.
 func TestJobIsGivenUp(t *testing.T) {
 	t.Parallel()

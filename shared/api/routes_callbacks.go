@@ -13,7 +13,7 @@ import (
 type CallbackBody struct {
 	nulls
 	URL     string   `json:"callback_url" minLength:"1" maxLength:"2048" doc:"http or https"`
-	ID      *string  `json:"callback_id,omitempty" format:"uuid" pattern:"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" nullable:"true" doc:"the same callback again is no other one"`
+	ID      *string  `json:"callback_id,omitempty" format:"uuid" pattern:"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" nullable:"true" doc:"registering it again adds no second callback"`
 	Service *string  `json:"service_entity,omitempty" maxLength:"255" nullable:"true" doc:"null: all"`
 	Level   *string  `json:"minimal_log_level,omitempty" enum:"TRACE,DEBUG,INFO,WARNING,ERROR,CRITICAL" nullable:"true" doc:"INFO, or ERROR for what went wrong"`
 	Events  []string `json:"event_types,omitempty" maxItems:"50" nullable:"true" doc:"null: all"`

@@ -79,7 +79,7 @@ type OrderBody struct {
 	nulls
 	Items       []OrderItemBody `json:"service_order_items" minItems:"1" maxItems:"12"`
 	Description *string         `json:"description,omitempty" maxLength:"4096" nullable:"true"`
-	ID          *string         `json:"order_id,omitempty" format:"uuid" pattern:"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" nullable:"true" doc:"the same order again is no other one"`
+	ID          *string         `json:"order_id,omitempty" format:"uuid" pattern:"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" nullable:"true" doc:"placing it again is not a second order"`
 }
 
 // OrderItemBody is one of them.

@@ -72,8 +72,8 @@ func (s *jobs) Work(ctx context.Context, env, id string, until time.Time) error 
 // working is a job with its worker.
 type working struct {
 	*heldJob
-	mu   sync.Mutex // guards the job while it beats
-	told bool
+	mu    sync.Mutex // guards the job while it beats
+	named bool       // whether the record has named any agent yet
 	// others are the agents of which runners have not found everything yet.
 	others []string
 }
@@ -106,8 +106,8 @@ func (w *working) left(ctx context.Context, agents []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.rec.Left = agents[:min(len(agents), maxNamedLeft)]
-	if !w.told {
-		w.told = true
+	if !w.named {
+		w.named = true
 		_ = w.write(ctx) // the beat does it otherwise
 	}
 }

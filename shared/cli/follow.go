@@ -89,7 +89,7 @@ type follower struct {
 	env, label string
 	ran        int64     // what this process had run when it looked last
 	again      bool      // something was run shortly before that, and may be recorded since
-	from       time.Time // it told of nothing that was finished before
+	from       time.Time // nothing that was finished before is shown
 	seen       map[string]time.Time
 }
 
@@ -115,7 +115,7 @@ func (f *follower) poll(ctx context.Context) {
 	newest := f.from
 	for i := len(actions) - 1; i >= 0; i-- { // oldest first
 		x := &actions[i]
-		if _, told := f.seen[x.ID]; told {
+		if _, shown := f.seen[x.ID]; shown {
 			continue
 		}
 		f.seen[x.ID] = x.Finished

@@ -77,7 +77,7 @@ type moduleTests struct {
 	flags  testFlags
 	match  *regexp.Regexp // nil: all
 	paths  []string       // modulepath of the project around the module
-	around string         // the folder of that project, or that of the module
+	root   string         // the folder of that project, or that of the module
 	env    string         // the virtual environment; "": there is none
 	counts map[modtest.State]int
 }
@@ -126,22 +126,22 @@ func (t *moduleTests) open() error {
 	m.Code = filepath.Join(m.Dir, strings.TrimPrefix(filepath.ToSlash(m.Code),
 		filepath.ToSlash(t.flags.module)))
 	t.module = m
-	around := ""
-	for dir := m.Dir; around == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+	enclosing := ""
+	for dir := m.Dir; enclosing == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, metadata.ProjectFile)); err == nil {
-			around = dir
+			enclosing = dir
 		}
 	}
 	active := os.Getenv("VIRTUAL_ENV")
-	if around != "" {
-		meta, _, err := project.ReadFile(around)
+	if enclosing != "" {
+		meta, _, err := project.ReadFile(enclosing)
 		if err != nil {
 			return err
 		}
 		t.paths = meta.Paths()
-		active = project.Environment(around, active)
+		active = project.Environment(enclosing, active)
 	}
-	t.around = cmp.Or(around, m.Dir)
+	t.root = cmp.Or(enclosing, m.Dir)
 	if t.env = project.Environment(m.Dir, active); t.env != "" {
 		t.env, err = filepath.Abs(t.env)
 	}

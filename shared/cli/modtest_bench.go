@@ -157,12 +157,12 @@ func (b *bench) DryRun(ctx context.Context, filter []string) (*modtest.Ran, erro
 		}
 		out.Outcomes = append(out.Outcomes, o)
 	}
-	out.Text, err = b.told(func() error { return b.app.showPlan(d.Planned, false) })
+	out.Text, err = b.printed(func() error { return b.app.showPlan(d.Planned, false) })
 	return out, err
 }
 
-// told returns what something tells people.
-func (b *bench) told(do func() error) (string, error) {
+// printed returns what something prints for people.
+func (b *bench) printed(do func() error) (string, error) {
 	var out bytes.Buffer
 	b.app.out = &out
 	defer func() { b.app.out = io.Discard }()
@@ -199,7 +199,7 @@ func (b *bench) Deploy(ctx context.Context, filter []string) (*modtest.Ran, erro
 	if err != nil {
 		return nil, err
 	}
-	out.Text, err = b.told(func() error {
+	out.Text, err = b.printed(func() error {
 		for i := range actions {
 			b.app.actions.action(&actions[i])
 		}

@@ -19,7 +19,7 @@ import (
 // install installs what tests in Python need, and what the module does.
 func (t *moduleTests) install(ctx context.Context) error {
 	tool := (&modules{console: t.console}).tool()
-	tool.Dir = t.around
+	tool.Dir = t.root
 	if err := tool.InstallTests(ctx, t.module, t.env); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (t *moduleTests) pytest(ctx context.Context, files []string) error {
 	return t.python(ctx, host, sub, work, files)
 }
 
-// print tells what pytest prints, unless programs read what is told.
+// print passes on what pytest prints, unless programs read the output.
 func (t *moduleTests) print(text string) {
 	if !t.json {
 		_, _ = io.WriteString(t.output(), text)
@@ -94,7 +94,7 @@ func (t *moduleTests) python(
 	var last *compile.Compiled
 	code, err := host.Pytest(python.Tests{
 		Args: args, Module: t.module.Name, Dir: t.module.Dir, Project: work, Paths: paths,
-		Run: t.flags.run, Done: t.told,
+		Run: t.flags.run, Done: t.report,
 		Compile: func() (*eval.Result, diag.Problems, error) {
 			var err error
 			if last, err = sub.docs.model(ctx, work, false, false); last == nil {
@@ -111,8 +111,8 @@ func (t *moduleTests) python(
 	return err
 }
 
-// told tells what came of a test in Python.
-func (t *moduleTests) told(x python.Test) {
+// report prints what came of a test in Python.
+func (t *moduleTests) report(x python.Test) {
 	r := modtest.Result{
 		File: filepath.Join(t.flags.module, x.File), Name: x.Name, State: modtest.State(x.Outcome),
 		DurationMS: x.Took.Milliseconds(),

@@ -53,13 +53,13 @@ func TestTriedAgain(t *testing.T) {
 	if got := triedAgain(a.waits.of("e", now.Add(time.Minute))); got != "" {
 		t.Errorf("it was a minute ago: %q", got)
 	}
-	var told strings.Builder
-	p := &progress{w: newApp(&console{err: &told}, &location{}, &program{}).waiter, began: now,
+	var printed strings.Builder
+	p := &progress{w: newApp(&console{err: &printed}, &location{}, &program{}).waiter, began: now,
 		moved: now}
 	p.report(api.Progress{Scheduled: 1, Left: map[string]int{},
 		Waiting: map[string]string{"web3": "what a server says"}})
-	if !strings.Contains(told.String(), ", web3 is tried again: what a server says") {
-		t.Errorf("over an API: %q", told.String())
+	if !strings.Contains(printed.String(), ", web3 is tried again: what a server says") {
+		t.Errorf("over an API: %q", printed.String())
 	}
 }
 

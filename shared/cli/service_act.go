@@ -98,11 +98,11 @@ func (oc *orderCommands) serviceCreate() *cobra.Command {
 	cmd.Flags().
 		StringVarP(&f.file, "file", "f", "", "a file with the attributes; - is standard input")
 	cmd.Flags().
-		StringVar(&c.ID, "id", "", "a UUID for the instance; the same order again is no other one")
+		StringVar(&c.ID, "id", "", "a UUID for the instance; placing the order again makes no second one")
 	cmd.Flags().
 		StringVar(&c.State, "state", "", "begin in this one of the alternative initial states")
 	cmd.Flags().
-		IntVar(&version, "service-version", -1, "of the definition; the usual one unless said")
+		IntVar(&version, "service-version", -1, "of the definition; the default one unless given")
 	cmd.Flags().
 		StringToStringVar(&c.Metadata, "metadata", nil, "KEY=VALUE to keep with the instance")
 	f.waits(cmd)

@@ -63,7 +63,7 @@ func (cc *callbackCommands) callbackAdd() *cobra.Command {
 		"only for events of this kind; it can be given several times: "+
 			strings.Join(callback.Kinds(), ", "))
 	cmd.Flags().StringVar(&n.Level, "level", "", "ERROR: only for what went wrong")
-	cmd.Flags().StringVar(&n.ID, "id", "", "a UUID; the same callback again is no other one")
+	cmd.Flags().StringVar(&n.ID, "id", "", "a UUID; registering it again adds no second callback")
 	return cmd
 }
 

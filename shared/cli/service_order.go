@@ -64,7 +64,7 @@ func (oc *orderCommands) serviceOrder() *cobra.Command {
 	})
 	cmd.Flags().StringVarP(&f.file, "file", "f", "", "a file with the order; - is standard input")
 	cmd.Flags().StringVar(&id, "id", "",
-		"a UUID for the order; the same order again is no other one")
+		"a UUID for the order; placing it again is not a second order")
 	f.waits(cmd)
 	cmd.AddCommand(oc.serviceOrderList(), oc.serviceOrderShow())
 	return cmd

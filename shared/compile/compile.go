@@ -48,7 +48,7 @@ type Options struct {
 	Services *lsm.Services
 	// Passwords keeps the passwords that the model has made; nil: a file of the project does.
 	Passwords std.Passwords
-	// Limits bound what the model may take; the zero value: what is usual.
+	// Limits bound what the model may take; the zero value: the defaults.
 	Limits eval.Limits
 }
 

@@ -12,7 +12,7 @@ import (
 // settingSteps is the setting of the environment in project.yml that bounds the steps of a model.
 const settingSteps = "southbound_max_steps"
 
-// limits returns what a model may take: what is usual or given, and what its project says.
+// limits returns what a model may take: the default or what is given, and what its project says.
 func limits(project *metadata.Project, given eval.Limits) (eval.Limits, error) {
 	out := given
 	if out == (eval.Limits{}) {

@@ -12,7 +12,7 @@ import (
 // Block is a part of a text that stands between two lines, its markers. They differ.
 type Block struct{ Begin, End string }
 
-var errUnpaired = errors.New("the markers are no pair")
+var errUnpaired = errors.New("the markers do not form a pair")
 
 // Lines returns the lines of the block without the markers; ok says that there is one. A marker
 // without the other, or more than one pair, is an error that a person has to look at.

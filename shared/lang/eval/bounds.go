@@ -162,7 +162,7 @@ func (e *scheduler) roomier(f *fail) *fail {
 	return f
 }
 
-// RoomierHint says that a bound is less than usual because of whoever compiles.
+// RoomierHint says that a bound is below the default because of whoever compiles.
 const RoomierHint = "the bound is that of whoever compiles the model, and grows with its memory"
 
 // going adds the places of what still went on.

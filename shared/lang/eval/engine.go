@@ -117,7 +117,7 @@ func (e *scheduler) again(u *unit, vars []*variable) {
 
 // freezeOne freezes the first candidate for which somebody waits and nothing is announced.
 func (e *freezer) freezeOne() bool {
-	e.waiting.settle()
+	e.waiting.enqueue()
 	for e.waiting.n > 0 {
 		v := e.waiting.pop()
 		switch {

@@ -93,8 +93,8 @@ func (c *candidates) ask(v *variable) {
 	c.asked = append(c.asked, v)
 }
 
-// settle puts what was asked for where its turn is.
-func (c *candidates) settle() {
+// enqueue puts what was asked for where its turn is.
+func (c *candidates) enqueue() {
 	for _, v := range c.asked {
 		if v.ready {
 			c.n--

@@ -35,7 +35,7 @@ func (e *scheduler) stuck() *fail {
 		return failed(CodeStuck, e.first.task.pos(), text)
 	}
 	chain, circle := longest(statements, makers)
-	f := told(chain, circle)
+	f := explained(chain, circle)
 	const limit = 20
 	for _, u := range statements[:min(len(statements), limit)] {
 		f.with(u.task.pos(), "this waits too")
@@ -66,7 +66,7 @@ func (e *scheduler) why(f *fail, v *variable) {
 	if len(chain) == 0 {
 		return
 	}
-	for _, r := range told(chain, circle).related {
+	for _, r := range explained(chain, circle).related {
 		f.with(r.at, r.message)
 	}
 	f.hint = "a value was given, and waits for another one that never comes; follow the places"
@@ -149,8 +149,8 @@ func (c *compute) title() string {
 	return c.name
 }
 
-// told says a chain in words.
-func told(chain []wait, circle bool) *fail {
+// explained says a chain in words.
+func explained(chain []wait, circle bool) *fail {
 	if len(chain) == 0 {
 		const text = "statements wait for each other, or for values that never come"
 		return failed(CodeStuck, nil, text)

@@ -183,7 +183,7 @@ func (t *Template) Render(host Host) (string, error) {
 	s.blocks = map[string][]*blockNode{}
 	err := s.template(t)
 	if err == nil {
-		err = s.tell()
+		err = s.report()
 	}
 	if err != nil {
 		return "", at(err, t, 0, false)

@@ -16,28 +16,28 @@ type rendering struct {
 
 // work is what a rendering has done so far, and how deep it is.
 type work struct {
-	steps  int
-	told   int    // how many of the steps the host knows of
-	budget Budget // nil if the host does not count
-	depth  int
-	bytes  int64 // of texts and lists that were made
-	room   int64 // how many these may be; 0: any number
+	steps    int
+	reported int    // how many of the steps the host knows of
+	budget   Budget // nil if the host does not count
+	depth    int
+	bytes    int64 // of texts and lists that were made
+	room     int64 // how many these may be; 0: any number
 }
 
 const (
-	tellEach     = 4096 // steps
+	reportEach   = 4096 // steps
 	stepsToPiece = 3    // how many steps take the time of a piece of work of a Budget
 	bytesToStep  = 32   // how many bytes of a text that is made take the time of a step
 	itemBytes    = 16   // of a list
 )
 
-// tell tells the host of the work that was done.
-func (w *work) tell() error {
-	n := (w.steps - w.told) / stepsToPiece
+// report tells the host of the work that was done.
+func (w *work) report() error {
+	n := (w.steps - w.reported) / stepsToPiece
 	if w.budget == nil || n == 0 {
 		return nil
 	}
-	w.told = w.steps
+	w.reported = w.steps
 	return w.budget.Work(n)
 }
 
@@ -110,8 +110,8 @@ func (s *state) spend(n int) error {
 	if s.steps += n + 1; s.steps > maxSteps {
 		return limitf("the template does not end: it made %d steps", maxSteps)
 	}
-	if s.steps-s.told >= tellEach {
-		return s.tell()
+	if s.steps-s.reported >= reportEach {
+		return s.report()
 	}
 	return nil
 }

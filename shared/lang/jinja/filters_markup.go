@@ -102,7 +102,7 @@ func (w *jsonWriter) write(v types.Value, depth int) error {
 		w.text(string(v))
 	case *List, *types.List, *Tuple:
 		items, _ := sequence(v)
-		return w.around("[", "]", len(items), depth,
+		return w.bracketed("[", "]", len(items), depth,
 			func(i int) error { return w.write(items[i], depth+1) })
 	case *Dict, *types.Dict:
 		return w.dict(v, depth)
@@ -133,7 +133,7 @@ func (w *jsonWriter) dict(v types.Value, depth int) error {
 			return err
 		}
 	}
-	return w.around("{", "}", len(pairs), depth, func(i int) error {
+	return w.bracketed("{", "}", len(pairs), depth, func(i int) error {
 		pair := pairs[i].(*Tuple).items
 		if err := w.key(pair[0]); err != nil {
 			return err
@@ -158,8 +158,8 @@ func (w *jsonWriter) key(k types.Value) error {
 	return err
 }
 
-// around writes n parts between brackets.
-func (w *jsonWriter) around(open, end string, n, depth int, part func(int) error) error {
+// bracketed writes n parts between brackets.
+func (w *jsonWriter) bracketed(open, end string, n, depth int, part func(int) error) error {
 	w.b.WriteString(open)
 	for i := range n {
 		switch {

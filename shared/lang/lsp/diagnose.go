@@ -51,11 +51,11 @@ type published struct {
 // diagnoser tells the client what is wrong.
 type diagnoser struct {
 	*server
-	told map[string]published // what the client was told of each file
+	last map[string]published // what the client has of each file
 }
 
 func newDiagnoser(s *server) *diagnoser {
-	return &diagnoser{server: s, told: map[string]published{}}
+	return &diagnoser{server: s, last: map[string]published{}}
 }
 
 // work tells of problems until the context ends: first of those that are found at once, and then,
@@ -198,23 +198,23 @@ func (s *diagnoser) publish(done bool) {
 			files[path] = s.syntaxProblems(path)
 		}
 	}
-	for path := range s.told {
+	for path := range s.last {
 		if _, ok := files[path]; !ok {
-			s.tell(path, nil, true)
-			delete(s.told, path)
+			s.send(path, nil, true)
+			delete(s.last, path)
 		}
 	}
 	for path, found := range files {
-		s.tell(path, found, done)
+		s.send(path, found, done)
 	}
 }
 
-// tell publishes what is wrong with a file.
-func (s *diagnoser) tell(path string, found []diagnostic, done bool) {
+// send publishes what is wrong with a file.
+func (s *diagnoser) send(path string, found []diagnostic, done bool) {
 	if found == nil {
 		found = []diagnostic{}
 	}
-	before, known := s.told[path]
+	before, known := s.last[path]
 	now := published{diagnostics: found}
 	p := publishParams{URI: uriOf(path), Diagnostics: found}
 	doc := s.docs[path]
@@ -229,7 +229,7 @@ func (s *diagnoser) tell(path string, found []diagnostic, done bool) {
 	case known && !done && sameMessages(found, before.diagnostics):
 		return
 	}
-	s.told[path] = now
+	s.last[path] = now
 	if err := s.rpc.Notify(context.Background(), "textDocument/publishDiagnostics", p); err != nil {
 		s.log("tell of problems: %v", err)
 	}

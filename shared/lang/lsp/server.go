@@ -119,31 +119,31 @@ func (s *server) methods() methods {
 	ask := answers{&s.workspace}
 	return methods{
 		"initialize":      s.raw(s.initialize),
-		"initialized":     told(s, s.initialized),
-		"shutdown":        asked(s, s.shutDown),
+		"initialized":     notification(s, s.initialized),
+		"shutdown":        request(s, s.shutDown),
 		"exit":            s.raw(s.exit),
 		"$/cancelRequest": s.raw(s.cancel),
-		"$/setTrace":      told(s, ignored),
+		"$/setTrace":      notification(s, ignored),
 
-		"textDocument/didOpen":                told(s, s.didOpen),
-		"textDocument/didChange":              told(s, s.didChange),
-		"textDocument/didClose":               told(s, s.didClose),
-		"textDocument/didSave":                told(s, s.didSave),
-		"workspace/didChangeWatchedFiles":     told(s, s.filesChanged),
-		"workspace/didChangeConfiguration":    told(s, ignored),
-		"workspace/didChangeWorkspaceFolders": told(s, s.foldersChanged),
+		"textDocument/didOpen":                notification(s, s.didOpen),
+		"textDocument/didChange":              notification(s, s.didChange),
+		"textDocument/didClose":               notification(s, s.didClose),
+		"textDocument/didSave":                notification(s, s.didSave),
+		"workspace/didChangeWatchedFiles":     notification(s, s.filesChanged),
+		"workspace/didChangeConfiguration":    notification(s, ignored),
+		"workspace/didChangeWorkspaceFolders": notification(s, s.foldersChanged),
 
-		"textDocument/formatting":        asked(s, ask.formatting),
-		"textDocument/definition":        asked(s, ask.definition),
-		"textDocument/references":        asked(s, ask.references),
-		"textDocument/documentHighlight": asked(s, ask.highlight),
-		"textDocument/hover":             asked(s, ask.hover),
-		"textDocument/signatureHelp":     asked(s, ask.signatureHelp),
-		"textDocument/documentSymbol":    asked(s, ask.documentSymbol),
-		"textDocument/completion":        asked(s, ask.completion),
-		"textDocument/prepareRename":     asked(s, ask.prepareRename),
-		"textDocument/rename":            asked(s, ask.rename),
-		"workspace/symbol":               asked(s, ask.workspaceSymbol),
+		"textDocument/formatting":        request(s, ask.formatting),
+		"textDocument/definition":        request(s, ask.definition),
+		"textDocument/references":        request(s, ask.references),
+		"textDocument/documentHighlight": request(s, ask.highlight),
+		"textDocument/hover":             request(s, ask.hover),
+		"textDocument/signatureHelp":     request(s, ask.signatureHelp),
+		"textDocument/documentSymbol":    request(s, ask.documentSymbol),
+		"textDocument/completion":        request(s, ask.completion),
+		"textDocument/prepareRename":     request(s, ask.prepareRename),
+		"textDocument/rename":            request(s, ask.rename),
+		"workspace/symbol":               request(s, ask.workspaceSymbol),
 	}
 }
 
@@ -167,8 +167,8 @@ func (s *server) survive(what string, err *error) {
 	}
 }
 
-// asked makes the handler of a request. Only one is worked on at a time.
-func asked[P any](s *server, do func(context.Context, P) (any, error)) jrpc2.Handler {
+// request makes the handler of a request. Only one is worked on at a time.
+func request[P any](s *server, do func(context.Context, P) (any, error)) jrpc2.Handler {
 	return s.raw(func(ctx context.Context, r *jrpc2.Request) (any, error) {
 		var p P
 		if r.HasParams() {
@@ -194,8 +194,8 @@ func asked[P any](s *server, do func(context.Context, P) (any, error)) jrpc2.Han
 	})
 }
 
-// told makes the handler of a notification.
-func told[P any](s *server, do func(P)) jrpc2.Handler {
+// notification makes the handler of a notification.
+func notification[P any](s *server, do func(P)) jrpc2.Handler {
 	return s.raw(func(_ context.Context, r *jrpc2.Request) (any, error) {
 		var p P
 		if r.HasParams() {

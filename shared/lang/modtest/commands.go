@@ -114,11 +114,11 @@ func (s *script) problem(ts *testscript.TestScript, neg bool, args []string) {
 				func(part string) bool { return !strings.Contains(text, part) })
 	})
 	if found == neg {
-		ts.Fatalf("%s; the problems are:\n%s", told(neg, "problem", args[0]), s.all())
+		ts.Fatalf("%s; the problems are:\n%s", mismatch(neg, "problem", args[0]), s.all())
 	}
 }
 
-func told(neg bool, what, of string) string {
+func mismatch(neg bool, what, of string) string {
 	if neg {
 		return "there is such a " + what + " of " + of
 	}

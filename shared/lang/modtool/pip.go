@@ -119,8 +119,8 @@ func (i *installer) runPip(ctx context.Context, env string, args []string) error
 	if err == nil {
 		return nil
 	}
-	told, _ := io.ReadAll(log)
-	missed := unread(string(told))
+	output, _ := io.ReadAll(log)
+	missed := unread(string(output))
 	if refused(out) || refused(err.Error()) || refused(missed) {
 		return fault.New(fault.Denied, "install packages of Python", "the index refuses: %v%s", err,
 			missed).

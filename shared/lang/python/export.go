@@ -42,9 +42,9 @@ type exporting struct {
 	out   *Export
 
 	// instances by their exact types; nil: not asked for yet
-	alike map[*types.Entity][]*eval.Instance
-	place map[*eval.Instance]int  // where they are among these
-	told  map[*eval.Instance]bool // of which all was told
+	alike    map[*types.Entity][]*eval.Instance
+	place    map[*eval.Instance]int  // where they are among these
+	exported map[*eval.Instance]bool // of which all was told
 }
 
 // Export makes resources of what a model has come to, with the classes of its modules. What is
@@ -151,7 +151,7 @@ func (e *exporting) all(b []byte, v []types.Value) ([]byte, bool, error) {
 	b = e.whole(append(b, `["v",[`...), o)
 	alike := e.alike[o.Type()]
 	for i := e.place[o] + 1; i < len(alike) && len(b) < batch; i++ {
-		if next := alike[i]; !e.told[next] {
+		if next := alike[i]; !e.exported[next] {
 			b = e.whole(append(b, ','), next)
 		}
 	}
@@ -161,7 +161,7 @@ func (e *exporting) all(b []byte, v []types.Value) ([]byte, bool, error) {
 // arrange notes which instances are of each type.
 func (e *exporting) arrange() {
 	e.alike = map[*types.Entity][]*eval.Instance{}
-	e.place, e.told = map[*eval.Instance]int{}, map[*eval.Instance]bool{}
+	e.place, e.exported = map[*eval.Instance]int{}, map[*eval.Instance]bool{}
 	for _, o := range e.model.Instances {
 		t := o.Type()
 		e.place[o] = len(e.alike[t])
@@ -171,7 +171,7 @@ func (e *exporting) arrange() {
 
 // whole adds an instance with all that it holds.
 func (e *exporting) whole(b []byte, o *eval.Instance) []byte {
-	e.told[o] = true
+	e.exported[o] = true
 	e.host.seen(o)
 	b = strconv.AppendInt(append(b, '['), int64(o.Number()), 10)
 	b = append(appendText(append(b, ','), o.Type().FullName()), `,{"d":{`...)

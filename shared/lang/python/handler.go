@@ -69,7 +69,7 @@ func (h *handler) Read(
 		return provider.Observation{}, err
 	}
 	if !only {
-		out.tell(ctx)
+		out.report(ctx)
 		return provider.Observation{Exists: !req.Resource.Purged}, nil
 	}
 	return out.observed(req.Resource), nil
@@ -252,9 +252,9 @@ func (e *ended) err() error {
 // maxPlaces is how many places of an exception are told.
 const maxPlaces = 8
 
-// tell tells what a run has changed. A handler that says nothing of what it did, and after which
+// report tells what a run has changed. A handler that says nothing of what it did, and after which
 // everything differs as before, has done nothing.
-func (e *ended) tell(ctx *provider.Context) {
+func (e *ended) report(ctx *provider.Context) {
 	change := diff.Change(e.Change)
 	if e.Idle && !e.Reloaded {
 		ctx.Debug("the handler reports differences, and has left them as they were",

@@ -111,7 +111,7 @@ func (s *session) compile() ([]byte, bool, error) {
 			return nil, false, err
 		default:
 		}
-		b, err := json.Marshal([]any{"problems", result.Output, told(err)})
+		b, err := json.Marshal([]any{"problems", result.Output, problemsOf(err)})
 		return b, true, err
 	}
 	s.after = newExporting(h, result)
@@ -123,8 +123,8 @@ func (s *session) compile() ([]byte, bool, error) {
 	return b, true, err
 }
 
-// told returns what is wrong with a model, with places, as tests get it.
-func told(err error) [][3]any {
+// problemsOf returns what is wrong with a model, with places, as tests get it.
+func problemsOf(err error) [][3]any {
 	none := func(diag.Pos) (string, bool) { return "", false }
 	var out [][3]any
 	problems, _ := diag.Of(err)

@@ -49,10 +49,10 @@ const (
 func Scan(text string) ([]Token, []Problem) { return scan(text, MaxTokens) }
 
 // scan is Scan for texts of at most so many tokens. Nothing of a text that has more is read.
-func scan(text string, most int) ([]Token, []Problem) {
+func scan(text string, maxTokens int) ([]Token, []Problem) {
 	const perToken = 3 // bytes of text, about
 	s := &scanner{
-		text: text, at: Pos{Line: 1, Column: 1}, most: most,
+		text: text, at: Pos{Line: 1, Column: 1}, maxTokens: maxTokens,
 		tokens: make([]Token, 0, min(len(text), sample)/perToken+1),
 	}
 	switch {
@@ -73,11 +73,11 @@ func scan(text string, most int) ([]Token, []Problem) {
 }
 
 type scanner struct {
-	text     string
-	most     int // tokens
-	at       Pos
-	tokens   []Token
-	problems []Problem
+	text      string
+	maxTokens int
+	at        Pos
+	tokens    []Token
+	problems  []Problem
 }
 
 func (s *scanner) rest() string { return s.text[s.at.Offset:] }
@@ -115,9 +115,9 @@ const sample = 16 << 10
 
 func (s *scanner) token(k Kind, n int) {
 	from := s.at
-	if k != EOF && len(s.tokens) == s.most {
+	if k != EOF && len(s.tokens) == s.maxTokens {
 		s.problem(CodeTooLarge, from, from, "divide it into several files",
-			"the file has more than %d words and signs", s.most)
+			"the file has more than %d words and signs", s.maxTokens)
 		s.text, s.tokens = s.text[:from.Offset], nil
 		return
 	}
@@ -132,7 +132,7 @@ func (s *scanner) token(k Kind, n int) {
 		const spare = 16 // the part of what is expected that is added to it
 		left := len(s.text) - int(from.Offset)
 		more := len(s.tokens) * left / max(int(from.Offset), 1)
-		more = min(more+more/spare+spare, left+1, s.most-len(s.tokens)+1)
+		more = min(more+more/spare+spare, left+1, s.maxTokens-len(s.tokens)+1)
 		s.tokens = slices.Grow(s.tokens, more)
 	}
 	s.tokens = append(s.tokens, Token{Kind: k, Text: s.text[from.Offset:s.at.Offset], Pos: from})

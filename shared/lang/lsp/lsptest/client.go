@@ -22,12 +22,12 @@ type Client struct {
 	protocol.Server // what can be asked
 	Conn            jsonrpc2.Conn
 
-	cmd      *exec.Cmd
-	in       io.WriteCloser
-	mu       sync.Mutex
-	changed  chan struct{} // closed when told changes
-	told     map[string]protocol.PublishDiagnosticsParams
-	watching int
+	cmd       *exec.Cmd
+	in        io.WriteCloser
+	mu        sync.Mutex
+	changed   chan struct{} // closed when told changes
+	diagnosed map[string]protocol.PublishDiagnosticsParams
+	watching  int
 }
 
 // pipe is both ends of the server.
@@ -40,7 +40,7 @@ type pipe struct {
 func Start(ctx context.Context, cmd *exec.Cmd) (*Client, error) {
 	c := &Client{
 		cmd: cmd, changed: make(chan struct{}),
-		told: map[string]protocol.PublishDiagnosticsParams{},
+		diagnosed: map[string]protocol.PublishDiagnosticsParams{},
 	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -74,7 +74,7 @@ func (b *callbacks) PublishDiagnostics(
 	c := b.client
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.told[p.URI.FsPath()] = *p
+	c.diagnosed[p.URI.FsPath()] = *p
 	close(c.changed)
 	c.changed = make(chan struct{})
 	return nil
@@ -154,7 +154,7 @@ func (c *Client) Diagnostics(
 ) (protocol.PublishDiagnosticsParams, error) {
 	for {
 		c.mu.Lock()
-		p, ok := c.told[path]
+		p, ok := c.diagnosed[path]
 		changed := c.changed
 		c.mu.Unlock()
 		if ok && want(p) {
@@ -163,7 +163,7 @@ func (c *Client) Diagnostics(
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return p, fmt.Errorf("the last thing that was told of %s is %v: %w",
+			return p, fmt.Errorf("the last diagnostics of %s is %v: %w",
 				filepath.Base(path), Messages(p), ctx.Err())
 		}
 	}
