@@ -64,7 +64,8 @@ func (a *actorState) change(c *state.Commit, have []state.Row, e state.Env) {
 		seen[id] = true
 		row, ok := byID[id]
 		if !ok {
-			row = state.Row{ID: id, Lane: a.lane(id.Agent()), Compliance: state.HasUpdate, LastRun: state.RunNew, Blocked: state.NotBlocked}
+			row = state.Row{ID: id, Lane: a.lane(id.Agent()), Compliance: state.HasUpdate,
+				LastRun: state.RunNew, Blocked: state.NotBlocked}
 		}
 		switch n := a.t.rng.IntN(100); {
 		case ok && n < 10:
@@ -80,7 +81,8 @@ func (a *actorState) change(c *state.Commit, have []state.Row, e state.Env) {
 		}
 		if !ok || a.chance(60) {
 			n := a.number()
-			row.Version, row.Hash, row.Body, row.Compliance = e.Last+1, fmt.Sprintf("%08x", n), fmt.Appendf(nil, `{"n":%d}`, n), state.HasUpdate
+			row.Version, row.Hash, row.Body, row.Compliance = e.Last+1, fmt.Sprintf("%08x", n),
+				fmt.Appendf(nil, `{"n":%d}`, n), state.HasUpdate
 		}
 		if row.Ticket = int64(a.number()); a.chance(20) || a.idles() {
 			row.Ticket = 0
@@ -98,7 +100,8 @@ func (a *actorState) change(c *state.Commit, have []state.Row, e state.Env) {
 // besides puts all else into a commit.
 func (a *actorState) besides(c *state.Commit, e state.Env) {
 	if c.Env == nil && a.chance(20) {
-		c.Version = &state.Version{Number: e.Last + 1 + a.t.rng.IntN(2), Digest: fmt.Sprint(a.number())}
+		c.Version = &state.Version{Number: e.Last + 1 + a.t.rng.IntN(2),
+			Digest: fmt.Sprint(a.number())}
 	}
 	if c.Env != nil && a.chance(60) {
 		c.Env.Last++
@@ -114,10 +117,12 @@ func (a *actorState) besides(c *state.Commit, e state.Env) {
 		c.Agents = []resource.Agent{{Name: a.agent(), Transport: fmt.Sprint(a.number()), Lanes: 2}}
 	}
 	if a.chance(30) {
-		c.Parameters = []state.Parameter{{Name: fmt.Sprintf("p%d", a.t.rng.IntN(3)), Value: fmt.Sprint(a.number()), Source: "user", Updated: a.r.now}}
+		c.Parameters = []state.Parameter{{Name: fmt.Sprintf("p%d", a.t.rng.IntN(3)),
+			Value: fmt.Sprint(a.number()), Source: "user", Updated: a.r.now}}
 	}
 	if a.chance(15) {
-		c.DropParameters = []state.ParameterKey{{Name: fmt.Sprintf("p%d", 3+a.t.rng.IntN(2))}, {Name: fmt.Sprintf("p%d", a.t.rng.IntN(3)), Of: "x"}}
+		c.DropParameters = []state.ParameterKey{{Name: fmt.Sprintf("p%d", 3+a.t.rng.IntN(2))},
+			{Name: fmt.Sprintf("p%d", a.t.rng.IntN(3)), Of: "x"}}
 	}
 	if a.chance(30) && !a.idles() {
 		c.AddOutbox = []state.Outbox{a.newEntry()}
@@ -134,9 +139,10 @@ func (a *actorState) besides(c *state.Commit, e state.Env) {
 	}
 }
 
-func (a *actorState) newEntry() state.Outbox {
-	n := a.number()
-	return state.Outbox{ID: fmt.Sprintf("%016x%04x", a.r.now.UnixNano(), n), Kind: state.OutboxEvent, Of: a.anyID(), At: a.r.now}
+func (d *dice) newEntry() state.Outbox {
+	n := d.number()
+	return state.Outbox{ID: fmt.Sprintf("%016x%04x", d.r.now.UnixNano(), n),
+		Kind: state.OutboxEvent, Of: d.anyID(), At: d.r.now}
 }
 
 // idles reports whether nothing is to become due: now and then, and most of the time in quiet runs.

@@ -60,14 +60,16 @@ func (a *actorState) results(l state.Lease, rows []state.Row, epoch int64) state
 		switch n := a.t.rng.IntN(100); {
 		case n < 35:
 			act := a.newAction(r.ID, r.Version)
-			r.Ticket, r.LastRun, r.LastAt, r.LastAction, r.Checked = 0, state.RunSuccess, a.r.now, act.ID, epoch
+			r.Ticket, r.LastRun, r.LastAt, r.LastAction, r.Checked = 0, state.RunSuccess, a.r.now,
+				act.ID, epoch
 			r.Compliance, r.Deployed, r.NextAt = state.Compliant, r.Hash, time.Time{}
 			r.Body = []byte("a result never changes what is wanted")
 			if a.chance(30) && (!a.idles() || a.chance(50)) {
 				r.NextAt = a.r.now.Add(time.Duration(a.t.rng.IntN(3)) * leaseTime)
 			}
 			if a.chance(20) {
-				r.LastRun, r.Compliance, r.Reason = state.RunFailed, state.NonCompliant, "it did not work"
+				r.LastRun, r.Compliance, r.Reason = state.RunFailed, state.NonCompliant,
+					"it did not work"
 			}
 			if r.Removing || a.chance(3) {
 				r.Gone = true
@@ -96,7 +98,8 @@ func (a *actorState) results(l state.Lease, rows []state.Row, epoch int64) state
 		c.WaveDone = epoch
 	}
 	if a.chance(15) {
-		c.Parameters = []state.Parameter{{Name: "f", Of: a.anyID(), Value: string(rune('a' + a.t.rng.IntN(20))), Source: "fact", Updated: a.r.now}}
+		c.Parameters = []state.Parameter{{Name: "f", Of: a.anyID(),
+			Value: string(rune('a' + a.t.rng.IntN(20))), Source: "fact", Updated: a.r.now}}
 	}
 	if a.chance(30) {
 		c.Until = a.r.now.Add(2 * leaseTime)
@@ -190,7 +193,7 @@ func (a *actorState) read() {
 
 // collect is a round of whoever tidies up and looks for what is left to do.
 func (a *actorState) collect() {
-	if a.r.plan.drops && a.chance(50) && a.r.idle() {
+	if a.r.plan.drops && a.chance(50) && isIdle(a.r) {
 		a.r.land(a.r.now.Add(time.Hour))
 		a.r.now = a.r.now.Add(2 * orphanAge)
 		a.r.happened("hours pass")
@@ -219,9 +222,9 @@ func (a *actorState) collect() {
 	}
 }
 
-// idle reports whether no operation is under way but for the current task's.
-func (r *run) idle() bool {
-	for _, t := range r.tasks {
+// isIdle reports whether no operation is under way but for the current task's.
+func isIdle(r *run) bool {
+	for _, t := range r.open {
 		if t != r.cur && t.op != nil && t.op.ret < 0 {
 			return false
 		}

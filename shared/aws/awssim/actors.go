@@ -55,9 +55,14 @@ type (
 
 // actorState is what a task works with.
 type actorState struct {
+	dice
+	s *deployState
+}
+
+// dice draw for a task what it does, and with what.
+type dice struct {
 	r *run
 	t *task
-	s *deployState
 }
 
 // deployState calls the state of the process as operations.
@@ -69,26 +74,40 @@ type deployState struct {
 }
 
 func (s *deployState) env() (state.Env, error) {
-	return call(s.r, "Env", nil, func(ctx context.Context) (state.Env, error) { return s.p.state.Env(ctx, env) })
+	return call(s.r, "Env", nil,
+		func(ctx context.Context) (state.Env, error) { return s.p.state.Env(ctx, env) })
 }
 
 func (s *deployState) versions(numbers ...int) ([]state.Version, error) {
-	return call(s.r, "Versions", numbers, func(ctx context.Context) ([]state.Version, error) { return s.p.state.Versions(ctx, env, numbers...) })
+	return call(s.r, "Versions", numbers,
+		func(ctx context.Context) ([]state.Version,
+			error) {
+			return s.p.state.Versions(ctx, env, numbers...)
+		})
 }
 
 func (s *deployState) agents() (map[string]state.Agent, error) {
-	return call(s.r, "Agents", nil, func(ctx context.Context) (map[string]state.Agent, error) { return s.p.state.Agents(ctx, env) })
+	return call(s.r, "Agents", nil,
+		func(ctx context.Context) (map[string]state.Agent,
+			error) {
+			return s.p.state.Agents(ctx, env)
+		})
 }
 
 func (s *deployState) pause(paused bool, agent string) error {
-	_, err := call(s.r, "Pause", pauseIn{paused, agent}, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, s.p.state.Pause(ctx, env, paused, agent)
-	})
+	_, err := call(s.r, "Pause", pauseIn{paused, agent},
+		func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, s.p.state.Pause(ctx, env, paused, agent)
+		})
 	return err
 }
 
 func (s *deployState) halt(halted bool) error {
-	_, err := call(s.r, "Halt", halted, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.p.state.Halt(ctx, env, halted) })
+	_, err := call(s.r, "Halt", halted,
+		func(ctx context.Context) (struct{}, error) {
+			return struct{}{},
+				s.p.state.Halt(ctx, env, halted)
+		})
 	return err
 }
 
@@ -100,36 +119,55 @@ func (s *deployState) acquire(key, holder string) (state.Lease, error) {
 }
 
 func (s *deployState) release(l state.Lease) error {
-	_, err := call(s.r, "Release", l, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.p.state.Release(ctx, env, l) })
+	_, err := call(s.r, "Release", l,
+		func(ctx context.Context) (struct{}, error) {
+			return struct{}{},
+				s.p.state.Release(ctx, env, l)
+		})
 	return err
 }
 
 func (s *deployState) leases() ([]state.Lease, error) {
-	return call(s.r, "Leases", nil, func(ctx context.Context) ([]state.Lease, error) { return s.p.state.Leases(ctx, env) })
+	return call(s.r, "Leases", nil,
+		func(ctx context.Context) ([]state.Lease, error) { return s.p.state.Leases(ctx, env) })
 }
 
 func (s *deployState) rows(ids []resource.ID) ([]state.Row, error) {
-	return call(s.r, "Rows", ids, func(ctx context.Context) ([]state.Row, error) { return s.p.state.Rows(ctx, env, ids) })
+	return call(s.r, "Rows", ids,
+		func(ctx context.Context) ([]state.Row, error) { return s.p.state.Rows(ctx, env, ids) })
 }
 
 func (s *deployState) laneRows(lane string, all bool) ([]state.Row, error) {
-	return call(s.r, "LaneRows", laneRowsIn{lane, all}, func(ctx context.Context) ([]state.Row, error) { return s.p.state.LaneRows(ctx, env, lane, all) })
+	return call(s.r, "LaneRows", laneRowsIn{lane, all},
+		func(ctx context.Context) ([]state.Row,
+			error) {
+			return s.p.state.LaneRows(ctx, env, lane, all)
+		})
 }
 
 func (s *deployState) scanRows(after resource.ID, limit int) ([]state.Row, error) {
-	return call(s.r, "ScanRows", scanIn{after, limit}, func(ctx context.Context) ([]state.Row, error) { return s.p.state.ScanRows(ctx, env, after, limit) })
+	return call(s.r, "ScanRows", scanIn{after, limit},
+		func(ctx context.Context) ([]state.Row,
+			error) {
+			return s.p.state.ScanRows(ctx, env, after, limit)
+		})
 }
 
 func (s *deployState) schedule() (state.Schedule, error) {
 	return call(s.r, "Schedule", nil, func(ctx context.Context) (state.Schedule, error) {
 		out, err := s.p.state.Schedule(ctx, env)
-		slices.SortFunc(out.Tickets, func(a, b state.Ticket) int { return compareIDs(a.ID, b.ID) }) // they come in any order
+		// they come in any order
+		slices.SortFunc(out.Tickets, func(a, b state.Ticket) int { return compareIDs(a.ID, b.ID) })
 		return out, err
 	})
 }
 
 func (s *deployState) finished(ids []resource.ID, epoch int64) ([]resource.ID, error) {
-	return call(s.r, "Finished", finishedIn{ids, epoch}, func(ctx context.Context) ([]resource.ID, error) { return s.p.state.Finished(ctx, env, ids, epoch) })
+	return call(s.r, "Finished", finishedIn{ids, epoch},
+		func(ctx context.Context) ([]resource.ID,
+			error) {
+			return s.p.state.Finished(ctx, env, ids, epoch)
+		})
 }
 
 func (s *deployState) due(at time.Time, limit int) (dueOut, error) {
@@ -140,13 +178,18 @@ func (s *deployState) due(at time.Time, limit int) (dueOut, error) {
 }
 
 func (s *deployState) counts() (map[state.Status]int, error) {
-	return call(s.r, "Counts", nil, func(ctx context.Context) (map[state.Status]int, error) { return s.p.state.Counts(ctx, env) })
+	return call(s.r, "Counts", nil,
+		func(ctx context.Context) (map[state.Status]int,
+			error) {
+			return s.p.state.Counts(ctx, env)
+		})
 }
 
 func (s *deployState) commit(c state.Commit) (state.Committed, error) {
 	out, err := s.justCommit(c)
 	if err == nil && c.Plan { // whoever notifies now asks who is to be woken
-		_, _ = call(s.r, "IdleEpoch", s.r.cur.op, func(context.Context) (int64, error) { return s.p.state.IdleEpoch(env), nil })
+		_, _ = call(s.r, "IdleEpoch", s.r.cur.op,
+			func(context.Context) (int64, error) { return s.p.state.IdleEpoch(env), nil })
 	}
 	return out, err
 }
@@ -159,43 +202,62 @@ func (s *deployState) setIdleEpoch(number int64) error {
 }
 
 func (s *deployState) justCommit(c state.Commit) (state.Committed, error) {
-	return call(s.r, "Commit", c, func(ctx context.Context) (state.Committed, error) { return s.p.state.Commit(ctx, env, c) })
+	return call(s.r, "Commit", c,
+		func(ctx context.Context) (state.Committed, error) { return s.p.state.Commit(ctx, env, c) })
 }
 
 func (s *deployState) overview() (deploy.Overview, error) {
 	return call(s.r, "Overview", nil, func(ctx context.Context) (deploy.Overview, error) {
 		out, err := s.p.state.Overview(ctx, env)
-		slices.SortFunc(out.Schedule.Tickets, func(a, b state.Ticket) int { return compareIDs(a.ID, b.ID) }) // as of schedule
+		// as of schedule
+		slices.SortFunc(out.Schedule.Tickets,
+			func(a, b state.Ticket) int { return compareIDs(a.ID, b.ID) })
 		return out, err
 	})
 }
 
 func (s *deployState) outbox() ([]state.Outbox, error) {
-	return call(s.r, "Outbox", nil, func(ctx context.Context) ([]state.Outbox, error) { return s.p.state.Outbox(ctx, env, 1000) })
+	return call(s.r, "Outbox", nil,
+		func(ctx context.Context) ([]state.Outbox,
+			error) {
+			return s.p.state.Outbox(ctx, env, 1000)
+		})
 }
 
 func (s *deployState) parameters(q state.ParameterQuery) ([]state.Parameter, error) {
-	return call(s.r, "Parameters", q, func(ctx context.Context) ([]state.Parameter, error) { return s.p.state.Parameters(ctx, env, q) })
+	return call(s.r, "Parameters", q,
+		func(ctx context.Context) ([]state.Parameter,
+			error) {
+			return s.p.state.Parameters(ctx, env, q)
+		})
 }
 
 func (s *deployState) actions(q state.ActionQuery) ([]state.Action, error) {
-	return call(s.r, "Actions", q, func(ctx context.Context) ([]state.Action, error) { return s.p.state.Actions(ctx, env, q) })
+	return call(s.r, "Actions", q,
+		func(ctx context.Context) ([]state.Action, error) { return s.p.state.Actions(ctx, env, q) })
 }
 
 func (s *deployState) dropActions(before time.Time) (int, error) {
-	return call(s.r, "DropActions", before, func(ctx context.Context) (int, error) { return s.p.state.DropActions(ctx, env, before) })
+	return call(s.r, "DropActions", before,
+		func(ctx context.Context) (int, error) { return s.p.state.DropActions(ctx, env, before) })
 }
 
 func (s *deployState) dropOrphans(before time.Time) (int, error) {
-	return call(s.r, "DropOrphans", before, func(ctx context.Context) (int, error) { return s.p.state.DropOrphans(ctx, before) })
+	return call(s.r, "DropOrphans", before,
+		func(ctx context.Context) (int, error) { return s.p.state.DropOrphans(ctx, before) })
 }
 
 func (s *deployState) rest(until time.Time) (bool, error) {
-	return call(s.r, "MarkQuiet", until, func(ctx context.Context) (bool, error) { return s.p.state.MarkQuiet(ctx, env, until) })
+	return call(s.r, "MarkQuiet", until,
+		func(ctx context.Context) (bool, error) { return s.p.state.MarkQuiet(ctx, env, until) })
 }
 
 func (s *deployState) resting() (map[string]time.Time, error) {
-	return call(s.r, "QuietUntil", nil, func(ctx context.Context) (map[string]time.Time, error) { return s.p.state.QuietUntil(ctx) })
+	return call(s.r, "QuietUntil", nil,
+		func(ctx context.Context) (map[string]time.Time,
+			error) {
+			return s.p.state.QuietUntil(ctx)
+		})
 }
 
 // act plays a role.
@@ -225,32 +287,34 @@ func (a *actorState) act(x actor) {
 	}
 }
 
-func (a *actorState) chance(percent int) bool { return a.t.rng.IntN(100) < percent }
+func (d *dice) chance(percent int) bool { return d.t.rng.IntN(100) < percent }
 
-func (a *actorState) agent() string { return string(rune('a' + a.t.rng.IntN(a.r.plan.agents))) }
+func (d *dice) agent() string { return string(rune('a' + d.t.rng.IntN(d.r.plan.agents))) }
 
 // lane returns a lane of an agent: each has two.
-func (a *actorState) lane(agent string) string { return fmt.Sprintf("%s/%d", agent, a.t.rng.IntN(2)) }
+func (d *dice) lane(agent string) string { return fmt.Sprintf("%s/%d", agent, d.t.rng.IntN(2)) }
 
-func (a *actorState) anyID() resource.ID { return idOf(a.agent(), a.t.rng.IntN(a.r.plan.names)) }
+func (d *dice) anyID() resource.ID { return idOf(d.agent(), d.t.rng.IntN(d.r.plan.names)) }
 
 func idOf(agent string, n int) resource.ID {
-	return resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: fmt.Sprintf("n%d", n)})
+	return resource.NewID("std::Null", agent,
+		resource.Key{Name: "name", Value: fmt.Sprintf("n%d", n)})
 }
 
 // number returns one that nothing in this run has had.
-func (a *actorState) number() int {
-	a.r.made++
-	return a.r.made
+func (d *dice) number() int {
+	d.r.made++
+	return d.r.made
 }
 
-func (a *actorState) holder(round int) string {
-	return fmt.Sprintf("p%d.%d#%s.%d", a.t.proc.index, a.t.life, a.t.name, round)
+func (d *dice) holder(round int) string {
+	return fmt.Sprintf("p%d.%d#%s.%d", d.t.proc.index, d.t.life, d.t.name, round)
 }
 
-func (a *actorState) newAction(of resource.ID, version int) state.Action {
-	now := a.r.now
-	return state.Action{ID: fmt.Sprintf("%016x%04x", now.UnixNano(), a.number()), Resource: of, Version: version, Action: state.ActionDeploy,
+func (d *dice) newAction(of resource.ID, version int) state.Action {
+	now := d.r.now
+	return state.Action{ID: fmt.Sprintf("%016x%04x", now.UnixNano(), d.number()), Resource: of,
+		Version: version, Action: state.ActionDeploy,
 		Outcome: state.StatusDeployed, Started: now, Finished: now}
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // wanted describes what an operation could have returned.
-func (w *witness) wanted(o *op, vs []*version) string {
+func (j *judge) wanted(o *op, vs []*version) string {
 	var out []string
 	for _, v := range vs {
 		l := v.query()

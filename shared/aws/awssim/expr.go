@@ -18,7 +18,8 @@ const (
 )
 
 func invalid(message string) error {
-	return &smithy.GenericAPIError{Code: "ValidationException", Message: message, Fault: smithy.FaultClient}
+	return &smithy.GenericAPIError{Code: "ValidationException", Message: message,
+		Fault: smithy.FaultClient}
 }
 
 var (
@@ -38,7 +39,8 @@ type values struct {
 func (v *values) get(name string) (types.AttributeValue, error) {
 	a, ok := v.given[name]
 	if !ok {
-		return nil, invalid("An expression attribute value used in expression is not defined: " + name)
+		return nil,
+			invalid("An expression attribute value used in expression is not defined: " + name)
 	}
 	v.used[name] = true
 	return a, nil
@@ -59,7 +61,8 @@ func (v *values) text(name string) (string, error) {
 func (v *values) done() error {
 	for name := range v.given {
 		if !v.used[name] {
-			return invalid("Value provided in ExpressionAttributeValues unused in expressions: " + name)
+			return invalid("Value provided in ExpressionAttributeValues unused in expressions: " +
+				name)
 		}
 	}
 	return nil

@@ -39,7 +39,12 @@ func versionsFit(vs []*version, out []state.Version) bool {
 	forgot := vs[0].side.forgot
 	for n, list := range want {
 		x, there := got[n]
-		if !forgot[n] && !slices.ContainsFunc(list, func(v *state.Version) bool { return (v != nil) == there && (v == nil || reflect.DeepEqual(*v, x)) }) {
+		if !forgot[n] &&
+			!slices.ContainsFunc(list,
+				func(v *state.Version) bool {
+					return (v != nil) == there &&
+						(v == nil || reflect.DeepEqual(*v, x))
+				}) {
 			return false
 		}
 	}
@@ -74,7 +79,8 @@ func agentsFit(vs []*version, out map[string]state.Agent) bool {
 					got[name] = a
 				}
 			}
-			return maps.EqualFunc(want, got, func(a, b state.Agent) bool { return reflect.DeepEqual(a, b) })
+			return maps.EqualFunc(want, got,
+				func(a, b state.Agent) bool { return reflect.DeepEqual(a, b) })
 		})
 	})
 }
@@ -94,7 +100,8 @@ func leasesFit(vs []*version, out []state.Lease) bool {
 		l, there := got[key]
 		if !some(vs, func(v *version) bool {
 			have, is := v.query().leases[key]
-			return is == there && (!is || sameLease(have, l) && includes(v.side.running[key].may, l.Running))
+			return is == there &&
+				(!is || sameLease(have, l) && includes(v.side.running[key].may, l.Running))
 		}) {
 			return false
 		}
@@ -102,10 +109,10 @@ func leasesFit(vs []*version, out []state.Lease) bool {
 	return true
 }
 
-func (w *witness) rowsFit(o *op, out []state.Row) bool {
+func (j *judge) rowsFit(o *op, out []state.Row) bool {
 	switch in := o.in.(type) {
 	case []resource.ID:
-		vs := w.whole(o)
+		vs := j.whole(o)
 		for _, id := range in {
 			at := slices.IndexFunc(out, func(r state.Row) bool { return r.ID == id })
 			if !some(vs, func(v *version) bool {
@@ -117,21 +124,23 @@ func (w *witness) rowsFit(o *op, out []state.Row) bool {
 		}
 		return true
 	case laneRowsIn:
-		return some(w.during(o), func(v *version) bool {
+		return some(j.during(o), func(v *version) bool {
 			want := v.query().lanes[in.lane]
 			if !in.all {
-				want = slices.DeleteFunc(slices.Clone(want), func(r state.Row) bool { return r.Ticket == 0 })
+				want = slices.DeleteFunc(slices.Clone(want),
+					func(r state.Row) bool { return r.Ticket == 0 })
 			}
 			return sameRows(want, out)
 		})
 	case scanIn:
-		return scanFits(w.whole(o), in, out)
+		return scanFits(j.whole(o), in, out)
 	}
 	return false
 }
 
 func scanFits(vs []*version, in scanIn, out []state.Row) bool {
-	if len(out) > in.limit || !slices.IsSortedFunc(out, func(a, b state.Row) int { return compareIDs(a.ID, b.ID) }) {
+	if len(out) > in.limit ||
+		!slices.IsSortedFunc(out, func(a, b state.Row) int { return compareIDs(a.ID, b.ID) }) {
 		return false
 	}
 	last := resource.ID("\xff")
@@ -142,7 +151,9 @@ func scanFits(vs []*version, in scanIn, out []state.Row) bool {
 	for _, lane := range lanesOf(vs) {
 		got := only(out, func(r state.Row) bool { return r.Lane == lane })
 		if !some(vs, func(v *version) bool {
-			return sameRows(only(v.query().lanes[lane], func(r state.Row) bool { return in1(r) && (!moved(vs, r.ID) || has(got, r.ID)) }), got)
+			return sameRows(only(v.query().lanes[lane],
+				func(r state.Row) bool { return in1(r) && (!moved(vs, r.ID) || has(got, r.ID)) }),
+				got)
 		}) {
 			return false
 		}
@@ -171,14 +182,20 @@ func compareIDs(a, b resource.ID) int {
 func scheduleFits(vs []*version, out state.Schedule) bool {
 	return some(vs, func(head *version) bool {
 		h := head.query()
-		if h.env.PlanSeq != out.PlanSeq || h.env.Graph != out.Graph || !reflect.DeepEqual(h.env.Wave, out.Wave) || h.env.Halted != out.Halted {
+		if h.env.PlanSeq != out.PlanSeq || h.env.Graph != out.Graph ||
+			!reflect.DeepEqual(h.env.Wave, out.Wave) || h.env.Halted != out.Halted {
 			return false
 		}
-		same := slices.DeleteFunc(slices.Clone(vs), func(v *version) bool { return v.query().env.Rev != h.env.Rev || v.query().env.PlanSeq != h.env.PlanSeq })
+		same := slices.DeleteFunc(slices.Clone(vs),
+			func(v *version) bool {
+				return v.query().env.Rev != h.env.Rev ||
+					v.query().env.PlanSeq != h.env.PlanSeq
+			})
 		if few(out) {
 			// Tickets of one lane may be newer than the head: whoever starts something by it is
 			// refused.
-			same = slices.DeleteFunc(slices.Clone(vs), func(v *version) bool { return v.from < head.from })
+			same = slices.DeleteFunc(slices.Clone(vs),
+				func(v *version) bool { return v.from < head.from })
 		}
 		for _, lane := range lanesOf(same) {
 			if !some(same, func(v *version) bool { return laneScheduled(v.query(), lane, out) }) {
@@ -221,7 +238,9 @@ func laneScheduled(v *view, lane string, out state.Schedule) bool {
 	want, left := v.schedule.Unfinished[lane]
 	got, is := out.Unfinished[lane]
 	if v.env.Wave.Epoch != out.Wave.Epoch { // the lane is newer than the head
-		return len(tickets) == 0 && is == (out.Wave.Epoch > 0 && len(v.lanes[lane]) > 0 && v.leases[lane].Wave < out.Wave.Epoch)
+		return len(tickets) == 0 &&
+			is == (out.Wave.Epoch > 0 && len(v.lanes[lane]) > 0 &&
+				v.leases[lane].Wave < out.Wave.Epoch)
 	}
 	return len(tickets) == 0 && left == is && slices.Equal(want, got)
 }
@@ -288,7 +307,8 @@ func dueFits(vs []*version, in dueIn, out dueOut) bool {
 
 // inOther reports whether a row was in another lane, too.
 func inOther(vs []*version, id resource.ID, lane string) bool {
-	return some(vs, func(v *version) bool { r := v.query().rows[id]; return r != nil && r.Lane != lane })
+	return some(vs,
+		func(v *version) bool { r := v.query().rows[id]; return r != nil && r.Lane != lane })
 }
 
 // countsFit looks for a moment of each lane such that the sums are the answer.
@@ -306,14 +326,16 @@ func countsFit(vs []*version, out map[state.Status]int) bool {
 				for status, n := range counts {
 					sum[status] += n
 				}
-				if !slices.ContainsFunc(more, func(m map[state.Status]int) bool { return maps.Equal(m, sum) }) {
+				if !slices.ContainsFunc(more,
+					func(m map[state.Status]int) bool { return maps.Equal(m, sum) }) {
 					more = append(more, sum)
 				}
 			}
 		}
 		sums = more
 	}
-	return slices.ContainsFunc(sums, func(m map[state.Status]int) bool { return maps.Equal(m, out) })
+	return slices.ContainsFunc(sums,
+		func(m map[state.Status]int) bool { return maps.Equal(m, out) })
 }
 
 func outboxFits(vs []*version, out []state.Outbox) bool {
@@ -332,7 +354,12 @@ func outboxFits(vs []*version, out []state.Outbox) bool {
 	}
 	for id := range all {
 		o, there := got[id]
-		if !slices.ContainsFunc(lists, func(l map[string]state.Outbox) bool { have, is := l[id]; return is == there && (!is || have == o) }) {
+		if !slices.ContainsFunc(lists,
+			func(l map[string]state.Outbox) bool {
+				have, is := l[id]
+				return is == there &&
+					(!is || have == o)
+			}) {
 			return false
 		}
 	}
@@ -367,12 +394,14 @@ func actionsFit(vs []*version, q state.ActionQuery, out []state.Action) bool {
 		}
 		if !slices.ContainsFunc(lists, func(l map[string]state.Action) bool {
 			have, is := l[id]
-			return is == there && (!is || have.Resource == g.Resource && have.Finished.Equal(g.Finished))
+			return is == there &&
+				(!is || have.Resource == g.Resource && have.Finished.Equal(g.Finished))
 		}) {
 			return false
 		}
 	}
-	return len(got) == len(out) && slices.IsSortedFunc(out, func(a, b state.Action) int { return -compareText(a.ID, b.ID) })
+	return len(got) == len(out) &&
+		slices.IsSortedFunc(out, func(a, b state.Action) int { return -compareText(a.ID, b.ID) })
 }
 
 func compareText(a, b string) int { return compareIDs(resource.ID(a), resource.ID(b)) }

@@ -11,8 +11,10 @@ import (
 // the environment of one instant; and where it says that nothing is left to do, nothing was at some
 // moment while nothing else was planned.
 func overviewFits(vs []*version, out deploy.Overview) bool {
-	same := slices.DeleteFunc(slices.Clone(vs), func(v *version) bool { return !reflect.DeepEqual(v.query().env, out.Env) })
-	if len(same) == 0 || !scheduleFits(vs, out.Schedule) || !countsFit(vs, out.Counts) || !leasesFit(vs, out.Leases) {
+	same := slices.DeleteFunc(slices.Clone(vs),
+		func(v *version) bool { return !reflect.DeepEqual(v.query().env, out.Env) })
+	if len(same) == 0 || !scheduleFits(vs, out.Schedule) || !countsFit(vs, out.Counts) ||
+		!leasesFit(vs, out.Leases) {
 		return false
 	}
 	if !some(same, func(v *version) bool { return reflect.DeepEqual(pausedIn(v), out.Paused) }) {

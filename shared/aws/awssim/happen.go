@@ -18,15 +18,16 @@ func (r *run) happenedIf(is bool, kind string) {
 }
 
 // happenedInAll counts what was called, with what, and how that ended, and what was written for it.
-func (r *run) happenedInAll() {
+func happenedInAll(r *run) {
 	for _, o := range r.ops {
 		r.happened(o.name + ": " + ended(o))
 		r.happenedIf(o.total > 1, o.name+" takes effect more than once")
 		if c, is := o.in.(state.Commit); is {
-			r.happenedIn(&c)
+			happenedIn(r, &c)
 			out, _ := o.out.(state.Committed)
 			r.happenedIf(len(out.Conflicts) > 0, "commit finds conflicts")
-			r.happenedIf(len(c.Next) > 0 && o.ret >= 0 && o.err == nil && !out.Started, "claim refused")
+			r.happenedIf(len(c.Next) > 0 && o.ret >= 0 && o.err == nil &&
+				!out.Started, "claim refused")
 			r.happenedIf(out.Started, "claim accepted")
 			r.happenedIf(out.Paused, "agent is paused")
 		}
@@ -49,7 +50,7 @@ func ended(o *op) string {
 }
 
 // happenedIn counts what a commit holds.
-func (r *run) happenedIn(c *state.Commit) {
+func happenedIn(r *run, c *state.Commit) {
 	lanes := map[string]bool{}
 	for i := range c.Rows {
 		row := &c.Rows[i]
@@ -70,7 +71,8 @@ func (r *run) happenedIn(c *state.Commit) {
 		"dropped parameters": len(c.DropParameters) > 0, "the environment": c.Env != nil,
 		"a version": c.Version != nil, "forgotten versions": len(c.Forget) > 0,
 		"agents": len(c.Agents) > 0, "the end of a wave": c.WaveDone > 0, "a longer lease": !c.Until.IsZero(),
-		"another schedule": c.Plan, "nothing but the schedule": c.Plan && len(c.Rows) == 0 && c.Env == nil,
+		"another schedule": c.Plan, "nothing but the schedule": c.Plan && len(c.Rows) == 0 &&
+			c.Env == nil,
 	} {
 		r.happenedIf(is, by+" has "+what)
 	}
@@ -88,6 +90,7 @@ func (w *witness) happenedLate(v *version, c *state.Commit, conflicts []state.Ro
 		}
 	}
 	w.r.happenedIf(late, "conflict comes late")
-	w.r.happenedIf(late && len(c.DropOutbox) > 0, "conflict comes late, and entries are to be dropped")
+	w.r.happenedIf(late &&
+		len(c.DropOutbox) > 0, "conflict comes late, and entries are to be dropped")
 	w.r.happenedIf(late && len(c.Checked) > 0, "conflict comes late, and rows are to be checked")
 }

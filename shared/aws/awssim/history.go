@@ -71,7 +71,7 @@ func call[T any](r *run, name string, in any, f func(ctx context.Context) (T, er
 	r.log = append(r.log, event{kind: returned, op: o})
 	r.say("%s returns %s, %v", o, text(out), errText(err))
 	if r.chance.IntN(4) == 0 {
-		r.audit()
+		audit(r)
 	}
 	return out, err
 }
@@ -134,13 +134,15 @@ func (r *run) wrote(p dynamo.Purpose, items []types.TransactWriteItem) {
 }
 
 // audit checks what is stored, at this instant.
-func (r *run) audit() {
+func audit(r *run) {
 	was, cur := r.still, r.cur
 	r.still, r.cur = true, nil
 	defer func() { r.still, r.cur = was, cur }()
 	limits := r.plan.limits
-	s, err := dynamo.New(dynamo.Config{API: r.table, Table: r.table.Name, Objects: r.objects, Log: r.actionLog(),
-		Host: dynamo.Host{Plain: true, Each: r.each, Random: func() uint64 { return 1 }, Limits: &limits}})
+	s, err := dynamo.New(dynamo.Config{API: r.table, Table: r.table.Name, Objects: r.objects,
+		Log: actionLogOf(r),
+		Host: dynamo.Host{Plain: true, Each: r.each, Random: func() uint64 { return 1 },
+			Limits: &limits}})
 	if err != nil {
 		r.violate("open", "%v", err)
 		return

@@ -11,51 +11,56 @@ import (
 	"southbound/shared/resource"
 )
 
-// judge checks what an operation returned.
-func (w *witness) judge(o *op) {
+// judge compares the answers of operations with what a witness knows of the time while they ran.
+type judge struct{ *witness }
+
+// answer checks what an operation returned.
+func (j *judge) answer(o *op) {
 	if o.err != nil {
-		w.judgeError(o)
+		j.failure(o)
 		return
 	}
-	vs := w.during(o)
+	vs := j.during(o)
 	ok := true
 	switch out := o.out.(type) {
 	case state.Env:
-		ok = some(w.whole(o), func(v *version) bool { return reflect.DeepEqual(v.query().env, out) })
+		ok = some(j.whole(o),
+			func(v *version) bool { return reflect.DeepEqual(v.query().env, out) })
 	case []state.Version:
 		ok = versionsFit(vs, out)
 	case map[string]state.Agent:
 		ok = agentsFit(vs, out)
 	case state.Lease:
-		w.once(o)
+		j.once(o)
 	case []state.Lease:
-		ok = leasesFit(w.whole(o), out)
+		ok = leasesFit(j.whole(o), out)
 	case []state.Row:
-		ok = w.rowsFit(o, out)
+		ok = j.rowsFit(o, out)
 	case state.Schedule:
-		ok = scheduleFits(w.whole(o), out)
+		ok = scheduleFits(j.whole(o), out)
 	case deploy.Overview:
-		ok = overviewFits(w.whole(o), out)
+		ok = overviewFits(j.whole(o), out)
 	case []resource.ID:
-		ok = finishedFits(w.whole(o), o.in.(finishedIn), out)
+		ok = finishedFits(j.whole(o), o.in.(finishedIn), out)
 	case dueOut:
-		ok = dueFits(w.whole(o), o.in.(dueIn), out)
+		ok = dueFits(j.whole(o), o.in.(dueIn), out)
 	case map[state.Status]int:
-		ok = countsFit(w.whole(o), out)
+		ok = countsFit(j.whole(o), out)
 	case state.Committed:
-		w.committed(o, out)
+		j.committed(o, out)
 	case int64:
 		c := o.in.(*op)
-		ok = some(w.window(c.lastEffect, o.ret), func(v *version) bool { return v.side.idleEpoch == out })
+		ok = some(j.window(c.lastEffect, o.ret),
+			func(v *version) bool { return v.side.idleEpoch == out })
 	case []state.Outbox:
-		ok = outboxFits(w.whole(o), out)
+		ok = outboxFits(j.whole(o), out)
 	case []state.Parameter:
 		ok = some(vs, func(v *version) bool {
 			want, _ := v.state.Parameters(bg, env, o.in.(state.ParameterQuery))
 			return slices.EqualFunc(want, out, sameParameter)
 		})
 	case []state.Action:
-		ok = actionsFit(w.whole(o), o.in.(state.ActionQuery), out)
+		ok = actionsFit(j.whole(o), o.in.(state.ActionQuery), out)
 	case struct{}:
 		switch o.in.(type) {
 		case *dynamo.Unlogged:
@@ -64,13 +69,19 @@ func (w *witness) judge(o *op) {
 			return
 		}
 		if l, is := o.in.(state.Lease); !is {
-			w.once(o)
+			j.once(o)
 		} else if o.effects == 0 {
-			ok = some(vs, func(v *version) bool { h := v.query().leases[l.Key]; return h.Fence != l.Fence || h.Holder == "" })
+			ok = some(vs,
+				func(v *version) bool {
+					h := v.query().leases[l.Key]
+					return h.Fence != l.Fence ||
+						h.Holder == ""
+				})
 		}
 	}
 	if !ok {
-		w.violate("read", "%s returned what there never was while it ran: %+v\nwant one of: %s", o, o.out, w.wanted(o, vs))
+		j.violate("read", "%s returned what there never was while it ran: %+v\nwant one of: %s", o,
+			o.out, j.wanted(o, vs))
 	}
 }
 
@@ -81,18 +92,18 @@ func sameParameter(a, b state.Parameter) bool {
 }
 
 // once checks that an operation took effect: once, or more often when an answer was lost.
-func (w *witness) once(o *op) {
+func (j *judge) once(o *op) {
 	if o.effects == 0 || (o.effects > 1 && !o.lost) {
-		w.violate("once", "%s took effect %d times", o, o.effects)
+		j.violate("once", "%s took effect %d times", o, o.effects)
 	}
 }
 
-func (w *witness) judgeError(o *op) {
-	vs := w.during(o)
+func (j *judge) failure(o *op) {
+	vs := j.during(o)
 	ok := false
 	switch fault.KindOf(o.err) {
 	case fault.Unavailable:
-		ok = o.faults > 0 || w.overtaken(o) || takenOver(o, vs)
+		ok = o.faults > 0 || j.overtaken(o) || takenOver(o, vs)
 	case fault.Busy:
 		in, is := o.in.(acquireIn)
 		ok = is && some(vs, func(v *version) bool {
@@ -119,9 +130,9 @@ func (w *witness) judgeError(o *op) {
 		})
 	}
 	if !ok {
-		w.violate("error", "%s failed without a reason: %v", o, o.err)
+		j.violate("error", "%s failed without a reason: %v", o, o.err)
 	} else if o.effects > 0 && !o.lost && !o.unknown() {
-		w.violate("once", "%s was refused and took effect %d times", o, o.effects)
+		j.violate("once", "%s was refused and took effect %d times", o, o.effects)
 	}
 }
 
@@ -139,9 +150,9 @@ func takenOver(o *op, vs []*version) bool {
 
 // overtaken reports whether others have finished a commit, and begun another, before whoever began
 // it came to it.
-func (w *witness) overtaken(o *op) bool {
-	for _, f := range w.forwards {
-		if f.op == o && w.forwards[len(w.forwards)-1].number > f.number {
+func (j *judge) overtaken(o *op) bool {
+	for _, f := range j.forwards {
+		if f.op == o && j.forwards[len(j.forwards)-1].number > f.number {
 			return true
 		}
 	}
@@ -149,10 +160,10 @@ func (w *witness) overtaken(o *op) bool {
 }
 
 // committed checks the answer to a commit.
-func (w *witness) committed(o *op, out state.Committed) {
-	w.once(o)
+func (j *judge) committed(o *op, out state.Committed) {
+	j.once(o)
 	c := o.in.(state.Commit)
-	vs := w.during(o)
+	vs := j.during(o)
 	for _, x := range out.Conflicts {
 		given := slices.IndexFunc(c.Rows, func(r state.Row) bool { return r.ID == x.ID })
 		if given < 0 || !some(vs, func(v *version) bool {
@@ -162,17 +173,19 @@ func (w *witness) committed(o *op, out state.Committed) {
 			}
 			return have.Rev != c.Rows[given].Rev && sameRow(have, &x)
 		}) {
-			w.violate("conflict", "%s says of a row what it never was: %s", o, rowText(x))
+			j.violate("conflict", "%s says of a row what it never was: %s", o, rowText(x))
 		}
 	}
 	agent := state.AgentOf(c.Guard.Key)
-	if !some(w.window(o.lastEffect, o.ret), func(v *version) bool {
+	if !some(j.window(o.lastEffect, o.ret), func(v *version) bool {
 		l := v.query()
-		return l.env.PlanSeq == out.PlanSeq && (l.env.Halted || l.agents[agent].Paused) == out.Paused
+		return l.env.PlanSeq == out.PlanSeq &&
+			(l.env.Halted || l.agents[agent].Paused) == out.Paused
 	}) {
-		w.violate("plan", "%s says plan %d, paused %v: it never was so since it took effect", o, out.PlanSeq, out.Paused)
+		j.violate("plan", "%s says plan %d, paused %v: it never was so since it took effect", o,
+			out.PlanSeq, out.Paused)
 	}
 	if len(c.Next) > 0 && !out.Started && !out.Paused && out.PlanSeq == c.SeenPlan {
-		w.violate("next", "%s was refused to start without a reason", o)
+		j.violate("next", "%s was refused to start without a reason", o)
 	}
 }

@@ -32,9 +32,12 @@ func (l *logModel) write(u *dynamo.Unlogged) error {
 }
 
 // Actions implements dynamo.Log.
-func (l *logModel) Actions(_ context.Context, _ string, q state.ActionQuery, since time.Time) ([]state.Action, error) {
+func (l *logModel) Actions(
+	_ context.Context, _ string, q state.ActionQuery, since time.Time,
+) ([]state.Action, error) {
 	out, err := send(l.r, "search log", reads, func() ([]state.Action, error) {
-		out := slices.DeleteFunc(slices.Collect(maps.Values(l.actions)), func(a state.Action) bool { return a.Finished.Before(since) || !q.Selects(&a) })
+		out := slices.DeleteFunc(slices.Collect(maps.Values(l.actions)),
+			func(a state.Action) bool { return a.Finished.Before(since) || !q.Selects(&a) })
 		slices.SortFunc(out, func(a, b state.Action) int { return cmp.Compare(b.ID, a.ID) })
 		if q.Limit > 0 {
 			out = out[:min(q.Limit, len(out))]
@@ -74,9 +77,14 @@ func (a *actorState) keepLog() {
 	if err != nil || u.Empty() {
 		return
 	}
-	_, err = call(a.r, "Log", u, func(context.Context) (struct{}, error) { return struct{}{}, a.r.logged.write(u) })
+	_, err = call(a.r, "Log", u,
+		func(context.Context) (struct{}, error) { return struct{}{}, a.r.logged.write(u) })
 	if err != nil {
 		return
 	}
-	_, _ = call(a.r, "Logged", u, func(ctx context.Context) (struct{}, error) { return struct{}{}, a.s.p.state.Logged(ctx, u) })
+	_, _ = call(a.r, "Logged", u,
+		func(ctx context.Context) (struct{}, error) {
+			return struct{}{},
+				a.s.p.state.Logged(ctx, u)
+		})
 }

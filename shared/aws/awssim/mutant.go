@@ -13,14 +13,14 @@ type Mutant struct {
 	Table   func(*Table)
 }
 
-func (r *run) mutate(api dynamo.API) dynamo.API {
+func mutate(r *run, api dynamo.API) dynamo.API {
 	if r.mutant != nil && r.mutant.API != nil {
 		return r.mutant.API(api)
 	}
 	return api
 }
 
-func (r *run) mutateObjects(o dynamo.Objects) dynamo.Objects {
+func mutateObjects(r *run, o dynamo.Objects) dynamo.Objects {
 	if r.mutant != nil && r.mutant.Objects != nil {
 		return r.mutant.Objects(o)
 	}

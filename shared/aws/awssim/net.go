@@ -77,14 +77,16 @@ func send[T any](r *run, what string, k kind, do func() (T, error)) (T, error) {
 			err = errNoAnswer
 		case k != reads && r.fate(f.Late):
 			o.lost = true // it may take effect after a later sending was refused
-			r.late = append(r.late, lateEffect{r.now.Add(time.Duration(r.chance.IntN(30000)) * time.Millisecond), func() {
-				cur := r.cur
-				r.cur = &task{name: "late", proc: p, op: o}
-				r.happened("late effect")
-				_, e := do()
-				r.say("late: %s: %v", what, e)
-				r.cur = cur
-			}})
+			r.late = append(r.late,
+				lateEffect{r.now.Add(time.Duration(r.chance.IntN(30000)) * time.Millisecond),
+					func() {
+						cur := r.cur
+						r.cur = &task{name: "late", proc: p, op: o}
+						r.happened("late effect")
+						_, e := do()
+						r.say("late: %s: %v", what, e)
+						r.cur = cur
+					}})
 			err = errNoAnswer
 		default:
 			out, e := do()
@@ -113,48 +115,64 @@ func errText(err error) string {
 type client struct{ r *run }
 
 // GetItem implements dynamo.API.
-func (c *client) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	return send(c.r, "get "+keyText(in.Key), reads, func() (*dynamodb.GetItemOutput, error) { return c.r.table.GetItem(ctx, in) })
+func (c *client) GetItem(
+	ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.GetItemOutput, error) {
+	return send(c.r, "get "+keyText(in.Key), reads,
+		func() (*dynamodb.GetItemOutput, error) { return c.r.table.GetItem(ctx, in) })
 }
 
 // Query implements dynamo.API.
-func (c *client) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+func (c *client) Query(
+	ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.QueryOutput, error) {
 	copied := *in // the port uses it again for the next page
-	return send(c.r, "query "+aws.ToString(in.KeyConditionExpression)+valuesText(in.ExpressionAttributeValues), reads, func() (*dynamodb.QueryOutput, error) {
-		return c.r.table.Query(ctx, &copied)
-	})
+	return send(c.r,
+		"query "+aws.ToString(in.KeyConditionExpression)+valuesText(in.ExpressionAttributeValues), reads, func() (*dynamodb.QueryOutput, error) {
+			return c.r.table.Query(ctx, &copied)
+		})
 }
 
 // BatchGetItem implements dynamo.API.
-func (c *client) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	return send(c.r, "get many", reads, func() (*dynamodb.BatchGetItemOutput, error) { return c.r.table.BatchGetItem(ctx, in) })
+func (c *client) BatchGetItem(
+	ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.BatchGetItemOutput, error) {
+	return send(c.r, "get many", reads,
+		func() (*dynamodb.BatchGetItemOutput, error) { return c.r.table.BatchGetItem(ctx, in) })
 }
 
 // BatchWriteItem implements dynamo.API.
-func (c *client) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
+func (c *client) BatchWriteItem(
+	ctx context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.BatchWriteItemOutput, error) {
 	what := "remove"
 	for _, list := range in.RequestItems {
 		for _, w := range list {
 			what += " " + keyText(w.DeleteRequest.Key)
 		}
 	}
-	return send(c.r, what, writes, func() (*dynamodb.BatchWriteItemOutput, error) { return c.r.table.BatchWriteItem(ctx, in) })
+	return send(c.r, what, writes,
+		func() (*dynamodb.BatchWriteItemOutput, error) { return c.r.table.BatchWriteItem(ctx, in) })
 }
 
 // PutItem implements dynamo.API.
-func (c *client) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+func (c *client) PutItem(
+	ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.PutItemOutput, error) {
 	p := dynamo.PurposeOf(ctx)
-	return send(c.r, "put "+p.Name+" "+keyText(in.Item), puts, func() (*dynamodb.PutItemOutput, error) {
-		if shared(in.Item) && c.r.fate(c.r.plan.Faults.Conflict) {
-			c.r.happened("conflict with a transaction")
-			return nil, &types.TransactionConflictException{Message: aws.String("a transaction is under way")}
-		}
-		out, err := c.r.table.PutItem(ctx, in)
-		if err == nil && in.ConditionExpression != nil {
-			c.r.wrote(p, []types.TransactWriteItem{{Put: &types.Put{Item: in.Item}}})
-		}
-		return out, err
-	})
+	return send(c.r, "put "+p.Name+" "+keyText(in.Item), puts,
+		func() (*dynamodb.PutItemOutput, error) {
+			if shared(in.Item) && c.r.fate(c.r.plan.Faults.Conflict) {
+				c.r.happened("conflict with a transaction")
+				return nil,
+					&types.TransactionConflictException{Message: aws.String("a transaction is under way")}
+			}
+			out, err := c.r.table.PutItem(ctx, in)
+			if err == nil && in.ConditionExpression != nil {
+				c.r.wrote(p, []types.TransactWriteItem{{Put: &types.Put{Item: in.Item}}})
+			}
+			return out, err
+		})
 }
 
 // recordOfForwards is the key of the record that a commit which is rolled forward begins with, as
@@ -168,7 +186,9 @@ func shared(i item) bool {
 }
 
 // TransactWriteItems implements dynamo.API.
-func (c *client) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (c *client) TransactWriteItems(
+	ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.TransactWriteItemsOutput, error) {
 	p := dynamo.PurposeOf(ctx)
 	what := "transact " + p.Name
 	for _, w := range in.TransactItems {
@@ -189,7 +209,9 @@ func (c *client) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 				reasons[i].Code = aws.String("None")
 			}
 			reasons[c.r.chance.IntN(len(reasons))].Code = aws.String("TransactionConflict")
-			return nil, &types.TransactionCanceledException{Message: aws.String("canceled"), CancellationReasons: reasons}
+			return nil,
+				&types.TransactionCanceledException{Message: aws.String("canceled"),
+					CancellationReasons: reasons}
 		}
 		before := c.r.table.writes
 		out, err := c.r.table.TransactWriteItems(ctx, in)
@@ -205,25 +227,31 @@ type bucketClient struct{ r *run }
 
 // Put implements dynamo.Objects.
 func (b *bucketClient) Put(ctx context.Context, name string, data []byte) error {
-	_, err := send(b.r, "store "+name, writes, func() (struct{}, error) { return struct{}{}, b.r.objects.Put(ctx, name, data) })
+	_, err := send(b.r, "store "+name, writes,
+		func() (struct{}, error) { return struct{}{}, b.r.objects.Put(ctx, name, data) })
 	return unanswered(err)
 }
 
 // Get implements dynamo.Objects.
 func (b *bucketClient) Get(ctx context.Context, name string) ([]byte, error) {
-	out, err := send(b.r, "fetch "+name, reads, func() ([]byte, error) { return b.r.objects.Get(ctx, name) })
+	out, err := send(b.r, "fetch "+name, reads,
+		func() ([]byte, error) { return b.r.objects.Get(ctx, name) })
 	return out, unanswered(err)
 }
 
 // Delete implements dynamo.Objects.
 func (b *bucketClient) Delete(ctx context.Context, names ...string) error {
-	_, err := send(b.r, "discard "+strings.Join(names, " "), writes, func() (struct{}, error) { return struct{}{}, b.r.objects.Delete(ctx, names...) })
+	_, err := send(b.r, "discard "+strings.Join(names, " "), writes,
+		func() (struct{}, error) { return struct{}{}, b.r.objects.Delete(ctx, names...) })
 	return unanswered(err)
 }
 
 // List implements dynamo.Objects.
-func (b *bucketClient) List(ctx context.Context, f func(name string, stored time.Time) error) error {
-	_, err := send(b.r, "list", reads, func() (struct{}, error) { return struct{}{}, b.r.objects.List(ctx, f) })
+func (b *bucketClient) List(
+	ctx context.Context, f func(name string, stored time.Time) error,
+) error {
+	_, err := send(b.r, "list", reads,
+		func() (struct{}, error) { return struct{}{}, b.r.objects.List(ctx, f) })
 	return unanswered(err)
 }
 
@@ -251,7 +279,9 @@ func valuesText(i item) string {
 
 // unanswered gives an error of the network the form that package bucket gives it.
 func unanswered(err error) error {
-	if err == nil || !(errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*types.InternalServerError)) || errors.As(err, new(*types.ProvisionedThroughputExceededException))) {
+	if err == nil ||
+		!(errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*types.InternalServerError)) ||
+			errors.As(err, new(*types.ProvisionedThroughputExceededException))) {
 		return err
 	}
 	return awserr.Fault("reach the bucket", err)

@@ -29,7 +29,8 @@ type Faults struct {
 }
 
 func (f *Faults) each() []*int {
-	return []*int{&f.Throttle, &f.Break, &f.Lose, &f.Late, &f.Slow, &f.Conflict, &f.CrashBefore, &f.CrashAfter}
+	return []*int{&f.Throttle, &f.Break, &f.Lose, &f.Late, &f.Slow, &f.Conflict, &f.CrashBefore,
+		&f.CrashAfter}
 }
 
 // actor is a task of a plan.
@@ -65,17 +66,27 @@ type Plan struct {
 func Draw(seed uint64) *Plan {
 	r := rand.New(rand.NewPCG(seed, 1)) // the same every time
 	among := func(list ...int) int { return list[r.IntN(len(list))] }
-	p := &Plan{Seed: seed, page: among(1, 2, 4, 100), sticky: among(0, 30, 60, 90), agents: 1 + r.IntN(3), names: 2 + r.IntN(4),
-		cache: among(1, 2000, 1<<20, 1<<20), pace: time.Duration(among(5, 50, 500)) * time.Millisecond, forgets: r.IntN(2) == 0, drops: r.IntN(2) == 0, quiet: r.IntN(4) == 0, logs: r.IntN(2) == 0}
-	p.limits = dynamo.Limits{Inline: among(1, 150, 4096), Record: among(1, 200, 1000), Refs: among(1, 2, 4, 8), Objects: among(1, 4, 32),
-		Released: among(0, 2), Together: among(1, 1, 2, 16), IDs: among(1, 8<<10), Forget: among(0, 20), Sources: among(1, 90)}
+	p := &Plan{Seed: seed, page: among(1, 2, 4, 100), sticky: among(0, 30, 60, 90), agents: 1 +
+		r.IntN(3), names: 2 + r.IntN(4),
+		cache: among(1, 2000, 1<<20,
+			1<<20), pace: time.Duration(among(5, 50, 500)) * time.Millisecond,
+		forgets: r.IntN(2) == 0, drops: r.IntN(2) == 0, quiet: r.IntN(4) == 0, logs: r.IntN(2) == 0}
+	p.limits = dynamo.Limits{Inline: among(1, 150, 4096), Record: among(1, 200, 1000),
+		Refs: among(1, 2, 4, 8), Objects: among(1, 4, 32),
+		Released: among(0, 2), Together: among(1, 1, 2, 16), IDs: among(1, 8<<10), Forget: among(0,
+			20), Sources: among(1, 90)}
 	processes := 2 + r.IntN(2)
 	for range 2 + r.IntN(3) {
-		p.actors = append(p.actors, actor{role: []role{planner, worker, worker, operator, reader, collector}[r.IntN(6)], process: r.IntN(processes), rounds: 1 + r.IntN(3)})
+		p.actors = append(p.actors,
+			actor{role: []role{planner, worker, worker, operator, reader, collector}[r.IntN(6)],
+				process: r.IntN(processes), rounds: 1 + r.IntN(3)})
 	}
-	p.actors = append(p.actors, actor{role: planner, process: r.IntN(processes), rounds: 1 + r.IntN(3)}, actor{role: worker, process: r.IntN(processes), rounds: 1 + r.IntN(3)})
+	p.actors = append(p.actors,
+		actor{role: planner, process: r.IntN(processes), rounds: 1 + r.IntN(3)}, actor{role: worker,
+			process: r.IntN(processes), rounds: 1 + r.IntN(3)})
 	if p.logs {
-		p.actors = append(p.actors, actor{role: logger, process: r.IntN(processes), rounds: 1 + r.IntN(3)})
+		p.actors = append(p.actors,
+			actor{role: logger, process: r.IntN(processes), rounds: 1 + r.IntN(3)})
 	}
 	if p.quiet {
 		p.actors = append(p.actors, actor{role: collector, process: r.IntN(processes), rounds: 3})
@@ -102,7 +113,9 @@ func (p *Plan) meet(r *rand.Rand) {
 		processes = max(processes, a.process+1)
 	}
 	for range 3 {
-		p.actors = append(p.actors, actor{role: worker, process: r.IntN(processes), rounds: 2 + r.IntN(3)})
+		p.actors = append(p.actors,
+			actor{role: worker, process: r.IntN(processes), rounds: 2 + r.IntN(3)})
 	}
-	p.actors = append(p.actors, actor{role: planner, process: r.IntN(processes), rounds: 2 + r.IntN(3)})
+	p.actors = append(p.actors,
+		actor{role: planner, process: r.IntN(processes), rounds: 2 + r.IntN(3)})
 }

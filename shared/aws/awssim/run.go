@@ -20,11 +20,16 @@ type Result struct {
 
 // Run runs a plan; mutant may be nil, and so may trace.
 func Run(p *Plan, m *Mutant, trace func(format string, args ...any)) Result {
-	source := func(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.Seed<<8|of, p.Salt)) } // the same every time
-	r := &run{plan: p, mutant: m, chance: source(0), names: source(1), now: start, table: NewTable("t"), objects: NewObjects(), trace: trace,
-		kinds: map[string]int{}}
+	// the same every time
+	source := func(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.Seed<<8|of, p.Salt)) }
+	r := &run{
+		plan: p, mutant: m, chance: source(0), names: source(1), now: start, trace: trace,
+		services: services{table: NewTable("t"), objects: NewObjects()},
+		record:   record{kinds: map[string]int{}},
+	}
 	r.logged = &logModel{r, map[string]state.Action{}}
-	r.table.Now, r.objects.Now = func() time.Time { return r.now }, func() time.Time { return r.now }
+	r.table.Now, r.objects.Now = func() time.Time { return r.now },
+		func() time.Time { return r.now }
 	r.table.Page = func() int {
 		if r.still {
 			return 1 << 30
@@ -42,18 +47,21 @@ func Run(p *Plan, m *Mutant, trace func(format string, args ...any)) Result {
 			r.procs = append(r.procs, proc)
 		}
 	}
-	r.first()
+	playFirst(r)
 	for i, x := range p.actors {
-		r.begin(fmt.Sprintf("%s%d", x.role, i), r.procs[x.process], source(uint64(2+i)), func(a *actorState) { a.act(x) }) // a few
+		// a few
+		r.begin(fmt.Sprintf("%s%d", x.role, i), r.procs[x.process], source(uint64(2+i)),
+			func(a *actorState) { a.act(x) })
 	}
 	r.play()
-	r.last(source(99))
+	playLast(r, source(99))
 	r.stopAll()
 	if r.failed == nil {
 		newWitness(r).check()
 	}
-	r.happenedInAll()
-	res := Result{Violation: r.failed, Operations: len(r.ops), Requests: r.steps, Crashes: r.crashes, Kinds: r.kinds}
+	happenedInAll(r)
+	res := Result{Violation: r.failed, Operations: len(r.ops), Requests: r.steps,
+		Crashes: r.crashes, Kinds: r.kinds}
 	for _, e := range r.log {
 		if e.begins > 0 {
 			res.Forwards++
@@ -63,13 +71,15 @@ func Run(p *Plan, m *Mutant, trace func(format string, args ...any)) Result {
 }
 
 func (r *run) begin(name string, p *process, chance *rand.Rand, f func(a *actorState)) {
-	r.spawn(name, p, chance, func(t *task) { f(&actorState{r: r, t: t, s: &deployState{r, t.proc}}) })
+	r.spawn(name, p, chance,
+		func(t *task) { f(&actorState{dice: dice{r, t}, s: &deployState{r, t.proc}}) })
 }
 
-// first makes the environment, so that most of what follows finds something.
-func (r *run) first() {
+// playFirst makes the environment, so that most of what follows finds something.
+func playFirst(r *run) {
 	r.calm = true
-	r.begin("first", r.procs[0], rand.New(rand.NewPCG(r.plan.Seed, 7)), func(a *actorState) { // the same every time
+	// the same every time
+	r.begin("first", r.procs[0], rand.New(rand.NewPCG(r.plan.Seed, 7)), func(a *actorState) {
 		a.plan(0)
 		if r.plan.quiet {
 			_, _ = a.s.rest(r.now.Add(time.Hour))
@@ -79,9 +89,9 @@ func (r *run) first() {
 	r.calm = false
 }
 
-// last reads everything when all are done, in a process that knows nothing: with the rest of the
-// log it must come to what the model has.
-func (r *run) last(chance *rand.Rand) {
+// playLast reads everything when all are done, in a process that knows nothing: with the rest of
+// the log it must come to what the model has.
+func playLast(r *run, chance *rand.Rand) {
 	if r.failed != nil {
 		return
 	}
@@ -102,7 +112,7 @@ func (r *run) last(chance *rand.Rand) {
 		_, _ = a.s.agents()
 		_, _ = a.s.versions()
 		_, _ = a.s.actions(state.ActionQuery{})
-		r.audit()
+		audit(r)
 	})
 	r.play()
 }

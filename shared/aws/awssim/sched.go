@@ -22,28 +22,44 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // run is one run of a plan.
 type run struct {
-	plan    *Plan
-	mutant  *Mutant
-	chance  *rand.Rand // of the scheduler and the services
-	names   *rand.Rand // of the port
-	now     time.Time
+	plan   *Plan
+	mutant *Mutant
+	chance *rand.Rand // of the scheduler and the services
+	names  *rand.Rand // of the port
+	now    time.Time
+	calm   bool // nothing fails any more
+
+	services
+	tasks
+	record
+	trace func(format string, args ...any)
+}
+
+// services are those of AWS that processes share.
+type services struct {
 	table   *Table
 	objects *Objects
 	logged  *logModel
-	procs   []*process
-	tasks   []*task
-	cur     *task
-	late    []lateEffect
-	calm    bool // nothing fails any more
-	still   bool // somebody looks: services answer whole and at once
-	steps   int
-	crashes int
+	still   bool // a check reads: services answer whole and at once
+}
+
+// tasks are what the scheduler chooses from.
+type tasks struct {
+	procs []*process
+	open  []*task
+	cur   *task
+	late  []lateEffect
+	steps int
+}
+
+// record is what a run leaves for the witness, and for whoever asked for the run.
+type record struct {
 	log     []event
 	ops     []*op
 	made    int // ids of actions, entries and bodies so far
+	crashes int
 	failed  *Violation
 	kinds   map[string]int // see happened
-	trace   func(format string, args ...any)
 }
 
 // process is one program with its own memory. When it crashes another takes its place.
@@ -89,7 +105,7 @@ func (r *run) spawn(name string, p *process, chance *rand.Rand, f func(t *task))
 		}()
 		f(t)
 	})
-	r.tasks = append(r.tasks, t)
+	r.open = append(r.open, t)
 }
 
 // pause lets others go on, for at least d.
@@ -107,7 +123,7 @@ func (r *run) pause(d time.Duration) {
 // play runs tasks until none is left.
 func (r *run) play() {
 	var last *task
-	for len(r.tasks) > 0 && r.failed == nil {
+	for len(r.open) > 0 && r.failed == nil {
 		if r.steps++; r.steps > maxSteps {
 			r.violate("end", "no end after %d steps", maxSteps)
 			return
@@ -123,8 +139,8 @@ func (r *run) play() {
 // pick chooses who goes on, and moves the clock when nobody can yet.
 func (r *run) pick(last *task) *task {
 	ready := 0
-	first := r.tasks[0]
-	for _, t := range r.tasks {
+	first := r.open[0]
+	for _, t := range r.open {
 		if !t.wake.After(r.now) {
 			if t == last && r.chance.IntN(100) < r.plan.sticky {
 				return t
@@ -141,7 +157,7 @@ func (r *run) pick(last *task) *task {
 		return first
 	}
 	n := r.chance.IntN(ready)
-	for _, t := range r.tasks {
+	for _, t := range r.open {
 		if !t.wake.After(r.now) {
 			if n == 0 {
 				return t
@@ -179,9 +195,9 @@ func (r *run) resume(t *task) {
 }
 
 func (r *run) remove(t *task) {
-	for i, o := range r.tasks {
+	for i, o := range r.open {
 		if o == t {
-			r.tasks = append(r.tasks[:i], r.tasks[i+1:]...)
+			r.open = append(r.open[:i], r.open[i+1:]...)
 			return
 		}
 	}
@@ -195,7 +211,7 @@ func (r *run) crash(p *process) {
 	p.open()
 	cur := r.cur
 	var dead []*task
-	for _, t := range r.tasks {
+	for _, t := range r.open {
 		if t.proc == p && t != cur {
 			dead = append(dead, t)
 		}
@@ -215,17 +231,19 @@ func (r *run) crash(p *process) {
 
 // stopAll ends what is left.
 func (r *run) stopAll() {
-	for _, t := range r.tasks {
+	for _, t := range r.open {
 		r.cur = t
 		t.stop()
 	}
-	r.cur, r.tasks = nil, nil
+	r.cur, r.open = nil, nil
 }
 
 // open gives a process a state that knows nothing.
 func (p *process) open() {
 	limits := p.r.plan.limits
-	s, err := dynamo.New(dynamo.Config{API: p.r.mutate(&client{p.r}), Table: p.r.table.Name, Log: p.r.actionLog(), Objects: p.r.mutateObjects(&bucketClient{p.r}), CacheBytes: p.r.plan.cache,
+	s, err := dynamo.New(dynamo.Config{API: mutate(p.r, &client{p.r}), Table: p.r.table.Name,
+		Log: actionLogOf(p.r), Objects: mutateObjects(p.r,
+			&bucketClient{p.r}), CacheBytes: p.r.plan.cache,
 		Host: dynamo.Host{
 			Sleep:  func(_ context.Context, d time.Duration) error { p.r.pause(d); return nil },
 			Random: p.r.names.Uint64, Each: p.r.each, Lock: func() sync.Locker { return &lock{r: p.r} }, Plain: true, Limits: &limits,
@@ -287,12 +305,13 @@ func (r *run) say(format string, args ...any) {
 		if r.cur != nil {
 			who = r.cur.name
 		}
-		r.trace("%5d %9s %-14s %s", len(r.log), r.now.Sub(start).Round(time.Millisecond), who, fmt.Sprintf(format, args...))
+		r.trace("%5d %9s %-14s %s", len(r.log), r.now.Sub(start).Round(time.Millisecond), who,
+			fmt.Sprintf(format, args...))
 	}
 }
 
-// actionLog returns the log, or nil when there is none.
-func (r *run) actionLog() dynamo.Log {
+// actionLogOf returns the log, or nil when there is none.
+func actionLogOf(r *run) dynamo.Log {
 	if !r.plan.logs {
 		return nil
 	}

@@ -76,7 +76,8 @@ func (t *Table) now() time.Time {
 
 func (t *Table) check(table *string) error {
 	if aws.ToString(table) != t.Name {
-		return &types.ResourceNotFoundException{Message: aws.String("there is no table " + aws.ToString(table))}
+		return &types.ResourceNotFoundException{Message: aws.String("there is no table " +
+			aws.ToString(table))}
 	}
 	return nil
 }
@@ -89,7 +90,8 @@ func keyOf(i item, only bool) (part, sort string, err error) {
 		return "", "", invalid("The provided key element does not match the schema")
 	}
 	if len(p.Value) > 2048 || len(s.Value) > 1024 {
-		return "", "", invalid("One or more parameter values were invalid: Size of key is too large")
+		return "", "",
+			invalid("One or more parameter values were invalid: Size of key is too large")
 	}
 	return p.Value, s.Value, nil
 }
@@ -131,7 +133,9 @@ func (t *Table) sees(consistent *bool) int {
 }
 
 // GetItem implements dynamo.API.
-func (t *Table) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+func (t *Table) GetItem(
+	_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.GetItemOutput, error) {
 	if err := t.check(in.TableName); err != nil {
 		return nil, err
 	}
@@ -143,7 +147,9 @@ func (t *Table) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(
 }
 
 // PutItem implements dynamo.API.
-func (t *Table) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+func (t *Table) PutItem(
+	_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.PutItemOutput, error) {
 	if err := t.check(in.TableName); err != nil {
 		return nil, err
 	}
@@ -204,7 +210,8 @@ func (t *Table) step(w *types.TransactWriteItem) (step, error) {
 	case w.Put != nil && w.Delete == nil && w.Update == nil && w.ConditionCheck == nil:
 		p := w.Put
 		table = p.TableName
-		out = step{item: p.Item, expression: p.ConditionExpression, values: p.ExpressionAttributeValues}
+		out = step{item: p.Item, expression: p.ConditionExpression,
+			values: p.ExpressionAttributeValues}
 		out.returnOld = p.ReturnValuesOnConditionCheckFailure == types.ReturnValuesOnConditionCheckFailureAllOld
 		out.part, out.sort, err = keyOf(p.Item, false)
 		if err == nil && sizeOf(p.Item) > maxItem {
@@ -232,7 +239,9 @@ func (t *Table) knows(in *dynamodb.TransactWriteItemsInput) bool {
 }
 
 // TransactWriteItems implements dynamo.API.
-func (t *Table) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (t *Table) TransactWriteItems(
+	_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.TransactWriteItemsOutput, error) {
 	if n := len(in.TransactItems); n == 0 || n > maxOfTransaction {
 		return nil, invalid(fmt.Sprintf("a transaction has %d items", n))
 	}
@@ -242,7 +251,8 @@ func (t *Table) TransactWriteItems(_ context.Context, in *dynamodb.TransactWrite
 	}
 	if t.knows(in) {
 		if !reflect.DeepEqual(t.tokens[token].in.TransactItems, in.TransactItems) {
-			return nil, &types.IdempotentParameterMismatchException{Message: aws.String("another transaction had this token")}
+			return nil,
+				&types.IdempotentParameterMismatchException{Message: aws.String("another transaction had this token")}
 		}
 		return &dynamodb.TransactWriteItemsOutput{}, nil
 	}
@@ -256,7 +266,8 @@ func (t *Table) TransactWriteItems(_ context.Context, in *dynamodb.TransactWrite
 			return nil, err
 		}
 		if seen[[2]string{s.part, s.sort}] {
-			return nil, invalid("Transaction request cannot include multiple operations on one item")
+			return nil,
+				invalid("Transaction request cannot include multiple operations on one item")
 		}
 		seen[[2]string{s.part, s.sort}] = true
 		steps[i] = s
@@ -268,14 +279,17 @@ func (t *Table) TransactWriteItems(_ context.Context, in *dynamodb.TransactWrite
 		reasons[i].Code = aws.String("None")
 		if !ok {
 			failed = true
-			reasons[i].Code, reasons[i].Message = aws.String("ConditionalCheckFailed"), aws.String("The conditional request failed")
+			reasons[i].Code, reasons[i].Message = aws.String("ConditionalCheckFailed"),
+				aws.String("The conditional request failed")
 			if s.returnOld {
 				reasons[i].Item = have
 			}
 		}
 	}
 	if failed {
-		return nil, &types.TransactionCanceledException{Message: aws.String("Transaction cancelled"), CancellationReasons: reasons}
+		return nil,
+			&types.TransactionCanceledException{Message: aws.String("Transaction cancelled"),
+				CancellationReasons: reasons}
 	}
 	t.writes++
 	for _, s := range steps {

@@ -19,11 +19,14 @@ func (t *Table) page(n int) int {
 }
 
 // Query implements dynamo.API.
-func (t *Table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+func (t *Table) Query(
+	_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.QueryOutput, error) {
 	if err := t.check(in.TableName); err != nil {
 		return nil, err
 	}
-	if in.FilterExpression != nil || in.ProjectionExpression != nil || in.IndexName != nil || len(in.ExpressionAttributeNames) > 0 || in.Select != "" {
+	if in.FilterExpression != nil || in.ProjectionExpression != nil || in.IndexName != nil ||
+		len(in.ExpressionAttributeNames) > 0 || in.Select != "" {
 		return nil, invalid("the model knows no such query")
 	}
 	part, wanted, err := keyCondition(in.KeyConditionExpression, in.ExpressionAttributeValues)
@@ -83,10 +86,13 @@ func (t *Table) from(in *dynamodb.QueryInput, part string) ([]string, error) {
 }
 
 // BatchGetItem implements dynamo.API.
-func (t *Table) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+func (t *Table) BatchGetItem(
+	_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.BatchGetItemOutput, error) {
 	ask, ok := in.RequestItems[t.Name]
 	if !ok || len(in.RequestItems) != 1 {
-		return nil, &types.ResourceNotFoundException{Message: aws.String("a batch asks for another table")}
+		return nil,
+			&types.ResourceNotFoundException{Message: aws.String("a batch asks for another table")}
 	}
 	if n := len(ask.Keys); n == 0 || n > maxOfBatchGet {
 		return nil, invalid(fmt.Sprintf("a batch has %d keys", n))
@@ -102,7 +108,8 @@ func (t *Table) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, 
 		}
 		seen[[2]string{part, sort}] = true
 	}
-	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]item{t.Name: {}}, UnprocessedKeys: map[string]types.KeysAndAttributes{}}
+	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]item{t.Name: {}},
+		UnprocessedKeys: map[string]types.KeysAndAttributes{}}
 	n, writes := t.page(len(ask.Keys)), t.sees(ask.ConsistentRead)
 	for _, k := range ask.Keys[:n] {
 		part, sort, _ := keyOf(k, true)
@@ -119,10 +126,13 @@ func (t *Table) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, 
 }
 
 // BatchWriteItem implements dynamo.API.
-func (t *Table) BatchWriteItem(_ context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
+func (t *Table) BatchWriteItem(
+	_ context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.BatchWriteItemOutput, error) {
 	ask, ok := in.RequestItems[t.Name]
 	if !ok || len(in.RequestItems) != 1 {
-		return nil, &types.ResourceNotFoundException{Message: aws.String("a batch asks for another table")}
+		return nil,
+			&types.ResourceNotFoundException{Message: aws.String("a batch asks for another table")}
 	}
 	if n := len(ask); n == 0 || n > maxOfBatchWrite {
 		return nil, invalid(fmt.Sprintf("a batch has %d requests", n))

@@ -26,7 +26,8 @@ func (v *version) query() *view {
 	if v.view != nil {
 		return v.view
 	}
-	out := &view{rows: map[resource.ID]*state.Row{}, lanes: map[string][]state.Row{}, leases: map[string]state.Lease{}}
+	out := &view{rows: map[resource.ID]*state.Row{}, lanes: map[string][]state.Row{},
+		leases: map[string]state.Lease{}}
 	out.env, _ = v.state.Env(bg, env)
 	all, _ := v.state.ScanRows(bg, env, "", 1<<30)
 	for i := range all {

@@ -14,8 +14,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// witness goes through the log of a run, applies what took effect to the sequential model, and
-// judges every answer.
+// witness goes through the log of a run, applies what took effect to the sequential model, and has
+// every answer judged.
 type witness struct {
 	r        *run
 	versions []*version
@@ -61,7 +61,10 @@ type forward struct {
 }
 
 func newWitness(r *run) *witness {
-	return &witness{r: r, versions: []*version{{state: sim.NewState(), side: side{running: map[string]running{}, entries: map[string]string{}, forgot: map[int]bool{}}}}}
+	return &witness{r: r,
+		versions: []*version{{state: sim.NewState(),
+			side: side{running: map[string]running{}, entries: map[string]string{},
+				forgot: map[int]bool{}}}}}
 }
 
 func (w *witness) now() *version { return w.versions[len(w.versions)-1] }
@@ -79,6 +82,7 @@ func (w *witness) violate(check, format string, args ...any) { w.r.violate(check
 
 // check goes through the log.
 func (w *witness) check() {
+	j := &judge{w}
 	for _, e := range w.r.log {
 		if e.kind == wrote && e.purpose.Name == "" {
 			e.op.total++
@@ -93,7 +97,7 @@ func (w *witness) check() {
 		case wrote:
 			w.write(at, e)
 		case returned:
-			w.judge(e.op)
+			j.answer(e.op)
 		case queried:
 			w.rest(at, e)
 		}
@@ -115,7 +119,8 @@ func (w *witness) write(at int, e event) {
 	case "refuse":
 		if c, is := e.op.in.(state.Commit); is {
 			w.next(at, func(v *version) {
-				v.side.running = with(v.side.running, c.Guard.Key, running{must: e.op.ran.must, may: v.side.running[c.Guard.Key].may})
+				v.side.running = with(v.side.running, c.Guard.Key,
+					running{must: e.op.ran.must, may: v.side.running[c.Guard.Key].may})
 			})
 		}
 	case "ran":
@@ -123,7 +128,8 @@ func (w *witness) write(at int, e event) {
 			w.next(at, func(v *version) {
 				run := v.side.running[c.Guard.Key]
 				run.must = nil // which conflict is not known, unless it is told
-				if out, told := e.op.out.(state.Committed); told && e.op.err == nil && !e.op.unknown() {
+				if out, told := e.op.out.(state.Committed); told && e.op.err == nil &&
+					!e.op.unknown() {
 					run = e.op.ran.ended(out.Conflicts)
 				}
 				v.side.running = with(v.side.running, c.Guard.Key, run)
@@ -206,17 +212,20 @@ func (w *witness) acquired(o *op, want state.Lease, run running) {
 		w.violate("lease", "%s got %+v, want %+v", o, got, want)
 	}
 	if !includes(ran, run.must) || !includes(run.may, ran) {
-		w.violate("running", "%s was told that %v ran; want at least %v and at most %v", o, ran, run.must, run.may)
+		w.violate("running", "%s was told that %v ran; want at least %v and at most %v", o, ran,
+			run.must, run.may)
 	}
 }
 
 func sameLease(a, b state.Lease) bool {
-	return a.Key == b.Key && a.Holder == b.Holder && a.Fence == b.Fence && a.Until.Equal(b.Until) && a.Wave == b.Wave
+	return a.Key == b.Key && a.Holder == b.Holder && a.Fence == b.Fence && a.Until.Equal(b.Until) &&
+		a.Wave == b.Wave
 }
 
 // includes reports whether all of the second list are in the first.
 func includes(all, some []resource.ID) bool {
-	return !slices.ContainsFunc(some, func(id resource.ID) bool { return !slices.Contains(all, id) })
+	return !slices.ContainsFunc(some,
+		func(id resource.ID) bool { return !slices.Contains(all, id) })
 }
 
 // commit applies a commit: whole, or, when it is rolled forward, all but what its lanes do.
@@ -234,7 +243,8 @@ func (w *witness) commit(at int, e event, v *version, c state.Commit, final bool
 	}
 	whole := c
 	if e.begins > 0 {
-		f := &forward{op: o, number: e.begins, begun: at, lastPart: at, commit: whole, known: final, applied: map[resource.ID]bool{}, dropped: map[string]bool{}}
+		f := &forward{op: o, number: e.begins, begun: at, lastPart: at, commit: whole, known: final,
+			applied: map[resource.ID]bool{}, dropped: map[string]bool{}}
 		if final {
 			f.conflicts = out.Conflicts
 		}
@@ -252,9 +262,11 @@ func (w *witness) commit(at int, e event, v *version, c state.Commit, final bool
 	case err != nil:
 		w.violate("commit", "%s took effect, and should not: %v", o, err)
 	case final && len(got.Conflicts) > 0:
-		w.violate("commit", "%s wrote a row that had changed; it was %s", o, rowText(got.Conflicts[0]))
+		w.violate("commit", "%s wrote a row that had changed; it was %s", o,
+			rowText(got.Conflicts[0]))
 	case final && out.Started && !got.Started:
-		w.violate("next", "%s started %v; paused %v, plan %d, seen %d", o, c.Next, got.Paused, got.PlanSeq, c.SeenPlan)
+		w.violate("next", "%s started %v; paused %v, plan %d, seen %d", o, c.Next, got.Paused,
+			got.PlanSeq, c.SeenPlan)
 	}
 	for _, entry := range c.AddOutbox {
 		v.side.entries = with(v.side.entries, entry.ID, c.Guard.Key)
@@ -267,7 +279,8 @@ func (w *witness) commit(at int, e event, v *version, c state.Commit, final bool
 			open = append(open, out.Conflicts...)
 		}
 		if e.begins > 0 {
-			open = o.in.(state.Commit).Rows // which of them conflict is known when all lanes have done their part
+			// which of them conflict is known when all lanes have done their part
+			open = o.in.(state.Commit).Rows
 		}
 		run = o.ran.ended(open)
 	}
@@ -280,7 +293,8 @@ func (r running) ended(conflicts []state.Row) running {
 	if r.known {
 		ran = r.must
 	}
-	return running{must: state.StillRunning(r.must, conflicts), may: state.StillRunning(ran, conflicts), known: true}
+	return running{must: state.StillRunning(r.must, conflicts),
+		may: state.StillRunning(ran, conflicts), known: true}
 }
 
 // after returns what may run after a commit with Next.
@@ -338,9 +352,11 @@ func (w *witness) part(at int, e event) {
 		for _, r := range f.commit.Rows {
 			have := rows[r.ID]
 			switch {
-			case f.applied[r.ID], !r.Gone && r.Lane != lane, r.Gone && (have == nil || have.Lane != lane):
+			case f.applied[r.ID], !r.Gone && r.Lane != lane, r.Gone &&
+				(have == nil || have.Lane != lane):
 				continue
-			case !r.Gone && have != nil && have.Lane != lane && have.Rev == r.Rev && !slices.Contains(e.keys, have.Lane):
+			case !r.Gone && have != nil && have.Lane != lane && have.Rev == r.Rev &&
+				!slices.Contains(e.keys, have.Lane):
 				more = true
 				continue
 			case have != nil && have.Lane != lane:
@@ -372,7 +388,8 @@ func (w *witness) completed(at int, e event) {
 		w.violate("roll", "%s completes a commit %d that was not begun", e.op, e.purpose.Number)
 		return
 	}
-	w.next(at, func(v *version) { w.complete(f, v, strings.TrimPrefix(e.purpose.Tablet, lanePrefix)) })
+	w.next(at,
+		func(v *version) { w.complete(f, v, strings.TrimPrefix(e.purpose.Tablet, lanePrefix)) })
 	f.seen(at)
 }
 
@@ -433,10 +450,10 @@ func (w *witness) rolled(at int, e event) {
 }
 
 // window returns the versions between two places in the log, both included.
-func (w *witness) window(from, to int) []*version {
+func (j *judge) window(from, to int) []*version {
 	var out []*version
-	for i := len(w.versions) - 1; i >= 0; i-- {
-		v := w.versions[i]
+	for i := len(j.versions) - 1; i >= 0; i-- {
+		v := j.versions[i]
 		if v.from > to {
 			continue
 		}
@@ -449,24 +466,26 @@ func (w *witness) window(from, to int) []*version {
 }
 
 // during returns the versions during an operation.
-func (w *witness) during(o *op) []*version { return w.window(o.call, o.ret) }
+func (j *judge) during(o *op) []*version { return j.window(o.call, o.ret) }
 
 // whole returns the versions that an operation may see that looks at the environment: of a commit
 // that was begun before it was called it sees all.
-func (w *witness) whole(o *op) []*version {
+func (j *judge) whole(o *op) []*version {
 	from := o.call
-	for _, f := range w.forwards {
+	for _, f := range j.forwards {
 		if f.begun >= o.call {
 			continue
 		}
 		if f.done == 0 {
-			w.violate("roll", "%s returned, and commit %d (%s), which was begun before, is not done", o, f.number, f.op)
+			j.violate("roll",
+				"%s returned, and commit %d (%s), which was begun before, is not done", o, f.number, f.op)
 		}
 		from = max(from, f.lastPart)
 	}
-	return w.window(from, o.ret)
+	return j.window(from, o.ret)
 }
 
 func rowText(r state.Row) string {
-	return fmt.Sprintf("%s in %s at %d (version %d, ticket %d, body %s)", r.ID, r.Lane, r.Rev, r.Version, r.Ticket, r.Body)
+	return fmt.Sprintf("%s in %s at %d (version %d, ticket %d, body %s)", r.ID, r.Lane, r.Rev,
+		r.Version, r.Ticket, r.Body)
 }
