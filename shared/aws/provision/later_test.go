@@ -25,11 +25,12 @@ import (
 
 type records = state.Jobs
 
-// simulated is a state of the engine in memory, as the provisioner wants it: no agent ever sleeps.
+// simulated is a state of the engine in memory, as the provisioner wants it.
 type simulated struct {
 	*sim.State
 	records // there are none
 	mu      *sync.Mutex
+	idle    int64 // since when agents are idle; 0: none is
 }
 
 func (s simulated) Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error) {
@@ -38,7 +39,7 @@ func (s simulated) Agents(ctx context.Context, env string, names ...string) (map
 	return s.State.Agents(ctx, env, names...)
 }
 
-func (simulated) IdleEpoch(string) int64 { return 0 }
+func (s simulated) IdleEpoch(string) int64 { return s.idle }
 
 func (simulated) SetIdleEpoch(context.Context, string, int64) error { return nil }
 
@@ -139,6 +140,21 @@ func TestManyNewAgents(t *testing.T) {
 	})
 }
 
+// chain returns a model of one resource an agent, each of which waits for the one before.
+func chain(value string, agents ...string) *model.Model {
+	m := &model.Model{}
+	for i, agent := range agents {
+		r := resource.Resource{ID: resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: "n"}), Type: "std::Null",
+			Agent: agent, Attributes: map[string]any{"name": "n", "value": value}}
+		if i > 0 {
+			r.Requires = []resource.ID{m.Resources[i-1].ID}
+		}
+		m.Agents = append(m.Agents, resource.Agent{Name: agent, Transport: "aws", Lanes: 1})
+		m.Resources = append(m.Resources, r)
+	}
+	return m
+}
+
 // TestNewAgentsThatWait pins that a new agent whose work waits for another's is put off with the
 // export, to be made: who notifies it later may make no queue. One that is known is left alone.
 func TestNewAgentsThatWait(t *testing.T) {
@@ -151,21 +167,43 @@ func TestNewAgentsThatWait(t *testing.T) {
 		{[]string{"a", "b", "c"}, []provision.Job{}},
 		{[]string{"a", "b", "c", "d"}, []provision.Job{{Env: "prod", Agent: "d", Lanes: []string{"d/0"}}}},
 	} {
-		m := &model.Model{}
-		for i, agent := range c.agents {
-			r := resource.Resource{ID: resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: "n"}), Type: "std::Null",
-				Agent: agent, Attributes: map[string]any{"name": "n"}}
-			if i > 0 {
-				r.Requires = []resource.ID{m.Resources[i-1].ID}
-			}
-			m.Agents = append(m.Agents, resource.Agent{Name: agent, Transport: "aws", Lanes: 1})
-			m.Resources = append(m.Resources, r)
-		}
-		if _, err := engine.Export(t.Context(), "prod", deploy.Export{Model: m}); err != nil {
+		if _, err := engine.Export(t.Context(), "prod", deploy.Export{Model: chain("v", c.agents...)}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(c.want, p.Take(), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%v: put off (-want +got):\n%s", c.agents, diff)
 		}
+	}
+}
+
+// TestIdleAgentsThatWait pins the same of agents that may be idle: who notifies them later may not
+// wake them. Those that get no work are left alone.
+func TestIdleAgentsThatWait(t *testing.T) {
+	state := simulated{State: sim.NewState(), mu: &sync.Mutex{}}
+	p, engine := prepared(t, newAccount(0), state)
+	export := func(value string, agents ...string) []provision.Job {
+		t.Helper()
+		if _, err := engine.Export(t.Context(), "prod", deploy.Export{Model: chain(value, agents...)}); err != nil {
+			t.Fatal(err)
+		}
+		return p.Take()
+	}
+	left, err := p.Prepare(t.Context(), export("1", "a", "b", "c"), time.Now().Add(time.Hour))
+	if err != nil || len(left) > 0 {
+		t.Fatal(left, err)
+	}
+	if jobs := export("2", "a", "b", "c"); len(jobs) > 0 {
+		t.Errorf("while none is idle, %v are put off", jobs)
+	}
+	state.idle = time.Now().Unix()
+	if p, engine = prepared(t, newAccount(0), state); len(export("2", "a", "b", "c")) > 0 {
+		t.Error("without work they are put off")
+	}
+	var names []string
+	for _, j := range export("3", "a", "b", "c") {
+		names = append(names, j.Agent)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, names); diff != "" {
+		t.Errorf("put off (-want +got):\n%s", diff)
 	}
 }

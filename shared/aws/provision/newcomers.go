@@ -8,8 +8,9 @@ import (
 )
 
 // Preparing returns a state that puts off, with each commit, the agents that the environment did
-// not have before. A planner notifies who has something to do at once; an agent whose work waits
-// for another's is notified by the handler, which may make no queue.
+// not have before, and those that may be idle and get work. A planner notifies who has something to
+// do at once; an agent whose work waits for another's is notified by the handler, which may make no
+// queue and enable no mapping.
 func (p *Provisioner) Preparing(s state.State) state.State { return preparing{s, p} }
 
 type preparing struct {
@@ -20,7 +21,11 @@ type preparing struct {
 // Commit implements state.State.
 func (s preparing) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
 	if len(c.Agents) == 0 {
-		return s.State.Commit(ctx, env, c)
+		out, err := s.State.Commit(ctx, env, c)
+		if err == nil {
+			s.wake(env, c.Rows)
+		}
+		return out, err
 	}
 	before, err := s.Agents(ctx, env)
 	if err != nil {
@@ -35,5 +40,15 @@ func (s preparing) Commit(ctx context.Context, env string, c state.Commit) (stat
 			s.p.PutOff(env, a.Name, nil)
 		}
 	}
+	s.wake(env, c.Rows)
 	return out, nil
+}
+
+// wake puts off agents that may be idle and for which something was scheduled.
+func (s preparing) wake(env string, rows []state.Row) {
+	for i := range rows {
+		if agent := state.AgentOf(rows[i].Lane); rows[i].Ticket != 0 && s.p.mayBeIdle(owner{env, agent}) {
+			s.p.PutOff(env, agent, nil)
+		}
+	}
 }
