@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	unserved     = time.Minute      // after the last lease of an agent with work, before somebody looks why nobody serves it
+	// after the last lease of an agent with work, before somebody looks why nobody serves it
+	unserved     = time.Minute
 	recheckEvery = 10 * time.Minute // at such an agent
 	maxChecked   = 500              // of these at once
 	idleEvery    = 50 * time.Minute // at most, agents that may be idle are looked for
@@ -30,7 +31,7 @@ type life struct {
 }
 
 // lives returns the agents that have lanes, or work.
-func (p *Provisioner) lives(ctx context.Context, env string) (map[string]*life, state.Schedule, error) {
+func (p *agents) lives(ctx context.Context, env string) (map[string]*life, state.Schedule, error) {
 	out := map[string]*life{}
 	of := func(lane string) *life {
 		agent := state.AgentOf(lane)
@@ -87,7 +88,7 @@ func (p *Provisioner) Check(ctx context.Context, env string) (checked int, err e
 }
 
 // putOffUnserved finds the agents that have to be looked at.
-func (p *Provisioner) putOffUnserved(ctx context.Context, env string) (checked int, err error) {
+func (p *agents) putOffUnserved(ctx context.Context, env string) (checked int, err error) {
 	lives, s, err := p.lives(ctx, env)
 	if err != nil || s.Halted {
 		return 0, err
@@ -99,7 +100,8 @@ func (p *Provisioner) putOffUnserved(ctx context.Context, env string) (checked i
 	now := p.Clock.Now()
 	for _, agent := range slices.Sorted(maps.Keys(lives)) {
 		a, o := lives[agent], owner{env, agent}
-		if !a.work || a.held || now.Before(a.last.Add(unserved)) || agents[agent].Paused || !p.dueForCheck(o, now) {
+		if !a.work || a.held || now.Before(a.last.Add(unserved)) || agents[agent].Paused ||
+			!p.dueForCheck(o, now) {
 			continue
 		}
 		if checked++; checked > maxChecked || ctx.Err() != nil {
@@ -111,7 +113,7 @@ func (p *Provisioner) putOffUnserved(ctx context.Context, env string) (checked i
 }
 
 // dueForCheck reports whether it is time to look at an agent, and notes that it is being done.
-func (p *Provisioner) dueForCheck(o owner, now time.Time) bool {
+func (p *agents) dueForCheck(o owner, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if last, ok := p.checkedAt[o]; ok && now.Before(last.Add(recheckEvery)) {
@@ -121,7 +123,7 @@ func (p *Provisioner) dueForCheck(o owner, now time.Time) bool {
 	return true
 }
 
-func (p *Provisioner) recheckSoon(o owner) {
+func (p *agents) recheckSoon(o owner) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.checkedAt, o)
@@ -130,7 +132,7 @@ func (p *Provisioner) recheckSoon(o owner) {
 // Idle disables the mappings of agents on which nothing has run for a long time and nothing is
 // scheduled, and those of agents that functions do not reach any more. It may be called every
 // minute: most calls do nothing at all. It returns how many mappings it disabled.
-func (p *Provisioner) Idle(ctx context.Context) (disabled int, err error) {
+func (p *agents) Idle(ctx context.Context) (disabled int, err error) {
 	now := p.Clock.Now()
 	p.mu.Lock()
 	due := p.IdleAfter > 0 && !now.Before(p.nextIdle)
@@ -159,13 +161,15 @@ func (p *Provisioner) Idle(ctx context.Context) (disabled int, err error) {
 // told that agents may be idle, then mappings are disabled, then what was scheduled meanwhile is
 // checkedAt at. Who schedules after the first knows that it has to wake; what was scheduled before
 // is seen in the end. Should this process die in between, Check finds what waits.
-func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (disabled int, err error) {
+func (p *agents) idle(ctx context.Context, env string, now time.Time) (disabled int, err error) {
 	agents, anyIdle, err := p.idleAgents(ctx, env, now)
 	if err != nil {
 		return 0, err
 	}
 	if !anyIdle && p.State.IdleEpoch(env) != 0 { // every agent has been served lately: none is idle
-		return 0, fault.Wrap(fault.Unknown, "note that no agent is idle", p.State.SetIdleEpoch(ctx, env, 0))
+		return 0,
+			fault.Wrap(fault.Unknown, "note that no agent is idle",
+				p.State.SetIdleEpoch(ctx, env, 0))
 	}
 	if len(agents) == 0 {
 		return 0, nil
@@ -204,7 +208,7 @@ func (p *Provisioner) idle(ctx context.Context, env string, now time.Time) (disa
 
 // idleAgents returns idle agents whose mappings are not known to be disabled, at most maxDisabled
 // of them, and whether there are idle agents at all.
-func (p *Provisioner) idleAgents(ctx context.Context, env string, now time.Time) (
+func (p *agents) idleAgents(ctx context.Context, env string, now time.Time) (
 	found []string, anyIdle bool, err error,
 ) {
 	lives, _, err := p.lives(ctx, env)
@@ -234,7 +238,7 @@ func (p *Provisioner) idleAgents(ctx context.Context, env string, now time.Time)
 }
 
 // disable disables the mapping of an agent, and reports whether it was enabled.
-func (p *Provisioner) disable(ctx context.Context, o owner) (bool, error) {
+func (p *agents) disable(ctx context.Context, o owner) (bool, error) {
 	url, err := p.queues.Lookup(ctx, o.env, o.agent)
 	did := false
 	if err == nil {

@@ -29,25 +29,32 @@ const (
 // Notifier returns one that sends what can be sent at once, and puts off agents whose queue is
 // not there or that may be disabled. Prepare has to be called after it was used.
 func (p *Provisioner) Notifier() *queue.Notifier {
-	known := &queue.Queues{API: p.SQS, Prefix: p.Prefix, Base: p.Base, Fixed: true, OnNotified: func(_ context.Context, env, agent string) error {
-		if p.mayBeIdle(owner{env, agent}) {
-			p.PutOff(env, agent, nil)
-		}
-		return nil
-	}}
+	known := &queue.Queues{API: p.SQS, Prefix: p.Prefix, Base: p.Base, Fixed: true,
+		OnNotified: func(_ context.Context, env, agent string) error {
+			if p.mayBeIdle(owner{env, agent}) {
+				p.PutOff(env, agent, nil)
+			}
+			return nil
+		}}
 	b := queue.NewNotifier(p.SQS, known)
 	b.PutOff = p.PutOff
 	return b
 }
 
+// deferred are agents that were put off.
+type deferred struct {
+	mu      sync.Mutex
+	waiting map[owner]map[string]bool // the lanes that are to be notified; guarded by mu
+}
+
 // PutOff notes that an agent has to be prepared, and which of its lanes are to be notified then.
-func (p *Provisioner) PutOff(env, agent string, notices []state.Notice) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	lanes := p.waiting[owner{env, agent}]
+func (d *deferred) PutOff(env, agent string, notices []state.Notice) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	lanes := d.waiting[owner{env, agent}]
 	if lanes == nil {
 		lanes = map[string]bool{}
-		p.waiting[owner{env, agent}] = lanes
+		d.waiting[owner{env, agent}] = lanes
 	}
 	for _, r := range notices {
 		lanes[r.Lane] = true
@@ -63,22 +70,28 @@ type Job struct {
 }
 
 // Take returns what was put off, in order, and forgets it: whoever takes it prepares it.
-func (p *Provisioner) Take() []Job {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	out := make([]Job, 0, len(p.waiting))
-	for o, lanes := range p.waiting {
+func (d *deferred) Take() []Job {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make([]Job, 0, len(d.waiting))
+	for o, lanes := range d.waiting {
 		out = append(out, Job{o.env, o.agent, slices.Sorted(maps.Keys(lanes))})
 	}
-	clear(p.waiting)
-	slices.SortFunc(out, func(a, b Job) int { return cmp.Or(cmp.Compare(a.Env, b.Env), cmp.Compare(a.Agent, b.Agent)) })
+	clear(d.waiting)
+	slices.SortFunc(out,
+		func(a, b Job) int {
+			return cmp.Or(cmp.Compare(a.Env, b.Env),
+				cmp.Compare(a.Agent, b.Agent))
+		})
 	return out
 }
 
 // Prepare prepares agents, several side by side and no more than six in a second, and begins none
 // after a time. It returns those that it did not begin. What failed is left to the sweep: it looks
 // at agents with work that nobody serves. Preparing an agent twice does no harm.
-func (p *Provisioner) Prepare(ctx context.Context, jobs []Job, until time.Time) (left []Job, err error) {
+func (p *Provisioner) Prepare(
+	ctx context.Context, jobs []Job, until time.Time,
+) (left []Job, err error) {
 	notifier := queue.NewNotifier(p.SQS, p.queues)
 	errs := make([]error, len(jobs))
 	var group errgroup.Group
@@ -101,7 +114,8 @@ func (p *Provisioner) Prepare(ctx context.Context, jobs []Job, until time.Time) 
 
 func (p *Provisioner) prepare(ctx context.Context, notifier *queue.Notifier, j *Job) error {
 	if len(j.Lanes) > 0 {
-		p.queues.Missing(j.Env, j.Agent) // or they would have been notified: it is not asked for before it is made
+		// or they would have been notified: it is not asked for before it is made
+		p.queues.Missing(j.Env, j.Agent)
 	}
 	if err := p.Wake(ctx, j.Env, j.Agent); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -29,27 +30,38 @@ const (
 )
 
 const (
-	batchSize      = 10                     // the most that Lambda takes from a FIFO queue at once
-	transitionWait = 5 * time.Second        // that is waited for a mapping in the middle of a change; then it is left to the next sweep
+	batchSize = 10 // the most that Lambda takes from a FIFO queue at once
+	// that is waited for a mapping in the middle of a change; then it is left to the next sweep
+	transitionWait = 5 * time.Second
 	firstPause     = 100 * time.Millisecond // between two looks at it
 	maxPause       = 2 * time.Second
 )
 
+// mappings makes, enables and disables the event source mappings of queues.
+type mappings struct {
+	*base
+
+	mu    sync.Mutex
+	uuids map[owner]string // of mappings that are known; guarded by mu
+}
+
 // connect brings the mapping of a queue to where Lambda polls it.
-func (p *Provisioner) connect(ctx context.Context, o owner, url string) error {
+func (p *mappings) connect(ctx context.Context, o owner, url string) error {
 	_, err := p.bring(ctx, o, url, true)
 	return err
 }
 
 // disconnect brings the mapping of a queue, if it has one, to where nobody polls it, and reports
 // whether somebody did.
-func (p *Provisioner) disconnect(ctx context.Context, o owner, url string) (bool, error) {
+func (p *mappings) disconnect(ctx context.Context, o owner, url string) (bool, error) {
 	return p.bring(ctx, o, url, false)
 }
 
 // bring steps until the mapping is, or is going to be, as wanted. It reports whether it changed
 // anything. Every step begins with what there is, so it does not matter who made the steps before.
-func (p *Provisioner) bring(ctx context.Context, o owner, url string, want bool) (changed bool, err error) {
+func (p *mappings) bring(
+	ctx context.Context, o owner, url string, want bool,
+) (changed bool, err error) {
 	deadline := p.Clock.Now().Add(transitionWait)
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		there, did, err := p.step(ctx, o, url, want)
@@ -58,8 +70,10 @@ func (p *Provisioner) bring(ctx context.Context, o owner, url string, want bool)
 			return changed, err
 		}
 		if p.Clock.Now().Add(pause).After(deadline) {
-			return changed, fault.New(fault.Unavailable, "prepare agent "+o.agent, "its event source mapping is in the middle of a change").
-				WithHint("the next sweep goes on with it")
+			return changed,
+				fault.New(fault.Unavailable, "prepare agent "+o.agent,
+					"its event source mapping is in the middle of a change").
+					WithHint("the next sweep goes on with it")
 		}
 		if err := p.Clock.Sleep(ctx, pause); err != nil {
 			return changed, fault.Wrap(fault.KindOf(err), "prepare agent "+o.agent, err)
@@ -68,7 +82,9 @@ func (p *Provisioner) bring(ctx context.Context, o owner, url string, want bool)
 }
 
 // step looks at the mapping and does the next thing. There: nothing is left to do.
-func (p *Provisioner) step(ctx context.Context, o owner, url string, want bool) (there, changed bool, err error) {
+func (p *mappings) step(
+	ctx context.Context, o owner, url string, want bool,
+) (there, changed bool, err error) {
 	uuid, err := p.mappingOf(ctx, o, url)
 	if err != nil {
 		return false, false, err
@@ -85,7 +101,9 @@ func (p *Provisioner) step(ctx context.Context, o owner, url string, want bool) 
 		return there, true, err
 	case state == "":
 		return true, false, nil
-	case want && (state == stateEnabled || state == stateEnabling || state == stateCreating || state == stateUpdating):
+	case want &&
+		(state == stateEnabled || state == stateEnabling || state == stateCreating ||
+			state == stateUpdating):
 		return true, false, nil
 	case !want && (state == stateDisabled || state == stateDisabling || state == stateDeleting):
 		return true, false, nil
@@ -98,9 +116,9 @@ func (p *Provisioner) step(ctx context.Context, o owner, url string, want bool) 
 
 // mappingOf returns the UUID of the mapping that was made for a queue, from memory or from the tag
 // of the queue; "" when neither knows.
-func (p *Provisioner) mappingOf(ctx context.Context, o owner, url string) (string, error) {
+func (p *mappings) mappingOf(ctx context.Context, o owner, url string) (string, error) {
 	p.mu.Lock()
-	uuid := p.mappings[o]
+	uuid := p.uuids[o]
 	p.mu.Unlock()
 	if uuid != "" {
 		return uuid, nil
@@ -115,18 +133,18 @@ func (p *Provisioner) mappingOf(ctx context.Context, o owner, url string) (strin
 	return uuid, nil
 }
 
-func (p *Provisioner) remember(o owner, uuid string) {
+func (p *mappings) remember(o owner, uuid string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if uuid == "" {
-		delete(p.mappings, o)
+		delete(p.uuids, o)
 		return
 	}
-	p.mappings[o] = uuid
+	p.uuids[o] = uuid
 }
 
 // stateOf returns the state of a mapping; "" when it is gone, or is of another function.
-func (p *Provisioner) stateOf(ctx context.Context, uuid string) (string, error) {
+func (p *mappings) stateOf(ctx context.Context, uuid string) (string, error) {
 	out, err := p.Lambda.GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: &uuid})
 	switch {
 	case err != nil && awserr.Kind(err) == fault.NotFound:
@@ -140,7 +158,7 @@ func (p *Provisioner) stateOf(ctx context.Context, uuid string) (string, error) 
 }
 
 // ours reports whether an ARN is that of the handler function, or of a version of it.
-func (p *Provisioner) ours(arn string) bool {
+func (p *base) ours(arn string) bool {
 	if strings.HasPrefix(p.Function, "arn:") {
 		return arn == p.Function || strings.HasPrefix(arn, p.Function+":")
 	}
@@ -150,11 +168,12 @@ func (p *Provisioner) ours(arn string) bool {
 
 // create makes the mapping and notes it at the queue. Two who do it at once get one mapping: Lambda
 // names the one that is there to the second.
-func (p *Provisioner) create(ctx context.Context, o owner, url string) (there bool, err error) {
+func (p *mappings) create(ctx context.Context, o owner, url string) (there bool, err error) {
 	tags := queue.AgentTags(o.env, o.agent)
 	maps.Copy(tags, p.tags())
 	out, err := p.Lambda.CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{
-		EventSourceArn: aws.String(p.arn(queue.Name(p.Prefix, o.env, o.agent))), FunctionName: &p.Function, BatchSize: aws.Int32(batchSize),
+		EventSourceArn: aws.String(p.arn(queue.Name(p.Prefix, o.env,
+			o.agent))), FunctionName: &p.Function, BatchSize: aws.Int32(batchSize),
 		Enabled: aws.Bool(true), FunctionResponseTypes: []types.FunctionResponseType{types.FunctionResponseTypeReportBatchItemFailures}, Tags: tags})
 	switch uuid := existing(err); {
 	case err == nil:
@@ -168,15 +187,19 @@ func (p *Provisioner) create(ctx context.Context, o owner, url string) (there bo
 }
 
 // note tells everybody which mapping a queue has.
-func (p *Provisioner) note(ctx context.Context, o owner, url, uuid string) error {
+func (p *mappings) note(ctx context.Context, o owner, url, uuid string) error {
 	p.remember(o, uuid)
-	_, err := p.SQS.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &url, Tags: map[string]string{tagMapping: uuid}})
+	_, err := p.SQS.TagQueue(ctx,
+		&sqs.TagQueueInput{QueueUrl: &url, Tags: map[string]string{tagMapping: uuid}})
 	return awserr.Fault("tag queue", err)
 }
 
 // switchTo enables or disables a mapping. There: it was accepted.
-func (p *Provisioner) switchTo(ctx context.Context, uuid string, enabled bool) (there bool, err error) {
-	_, err = p.Lambda.UpdateEventSourceMapping(ctx, &lambda.UpdateEventSourceMappingInput{UUID: &uuid, Enabled: &enabled})
+func (p *mappings) switchTo(
+	ctx context.Context, uuid string, enabled bool,
+) (there bool, err error) {
+	_, err = p.Lambda.UpdateEventSourceMapping(ctx,
+		&lambda.UpdateEventSourceMappingInput{UUID: &uuid, Enabled: &enabled})
 	if awserr.Is(err, awserr.ResourceConflict, awserr.ResourceInUse) {
 		return false, nil // somebody else changes it: look again
 	}
@@ -202,7 +225,9 @@ func existing(err error) string {
 
 // queueUnseen reports whether Lambda does not see a queue that was just made.
 func queueUnseen(err error) bool {
-	return awserr.Is(err, awserr.InvalidParameter) && (strings.Contains(err.Error(), "NonExistentQueue") || strings.Contains(err.Error(), "queue does not exist"))
+	return awserr.Is(err, awserr.InvalidParameter) &&
+		(strings.Contains(err.Error(), "NonExistentQueue") ||
+			strings.Contains(err.Error(), "queue does not exist"))
 }
 
 // explain returns the fault of a mapping that could not be made, and what to do about what people

@@ -19,7 +19,9 @@ type preparing struct {
 }
 
 // Commit implements state.State.
-func (s preparing) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
+func (s preparing) Commit(
+	ctx context.Context, env string, c state.Commit,
+) (state.Committed, error) {
 	if len(c.Agents) == 0 {
 		out, err := s.State.Commit(ctx, env, c)
 		if err == nil {

@@ -32,6 +32,7 @@ func Open(ctx context.Context, t Target) (*Provisioner, error) {
 	if t.Endpoint != "" {
 		c.BaseEndpoint = aws.String(t.Endpoint)
 	}
-	return New(Config{SQS: sqs.NewFromConfig(c), Lambda: lambda.NewFromConfig(c), Clock: platform.Clock{}, Prefix: t.Prefix, Function: t.Function,
+	return New(Config{SQS: sqs.NewFromConfig(c), Lambda: lambda.NewFromConfig(c),
+		Clock: platform.Clock{}, Prefix: t.Prefix, Function: t.Function,
 		DeadLetters: t.DeadLetters})
 }

@@ -24,20 +24,29 @@ import (
 type SQS interface {
 	queue.Maker
 	queue.Sender
-	ListQueueTags(ctx context.Context, in *sqs.ListQueueTagsInput, opts ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error)
-	TagQueue(ctx context.Context, in *sqs.TagQueueInput, opts ...func(*sqs.Options)) (*sqs.TagQueueOutput, error)
-	DeleteQueue(ctx context.Context, in *sqs.DeleteQueueInput, opts ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error)
-	ListQueues(ctx context.Context, in *sqs.ListQueuesInput, opts ...func(*sqs.Options)) (*sqs.ListQueuesOutput, error)
+	ListQueueTags(ctx context.Context, in *sqs.ListQueueTagsInput,
+		opts ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error)
+	TagQueue(ctx context.Context, in *sqs.TagQueueInput,
+		opts ...func(*sqs.Options)) (*sqs.TagQueueOutput, error)
+	DeleteQueue(ctx context.Context, in *sqs.DeleteQueueInput,
+		opts ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error)
+	ListQueues(ctx context.Context, in *sqs.ListQueuesInput,
+		opts ...func(*sqs.Options)) (*sqs.ListQueuesOutput, error)
 }
 
 // Lambda is what is needed of it; *lambda.Client has it. ListEventSourceMappings is for Destroy
 // only.
 type Lambda interface {
-	CreateEventSourceMapping(ctx context.Context, in *lambda.CreateEventSourceMappingInput, opts ...func(*lambda.Options)) (*lambda.CreateEventSourceMappingOutput, error)
-	GetEventSourceMapping(ctx context.Context, in *lambda.GetEventSourceMappingInput, opts ...func(*lambda.Options)) (*lambda.GetEventSourceMappingOutput, error)
-	UpdateEventSourceMapping(ctx context.Context, in *lambda.UpdateEventSourceMappingInput, opts ...func(*lambda.Options)) (*lambda.UpdateEventSourceMappingOutput, error)
-	DeleteEventSourceMapping(ctx context.Context, in *lambda.DeleteEventSourceMappingInput, opts ...func(*lambda.Options)) (*lambda.DeleteEventSourceMappingOutput, error)
-	ListEventSourceMappings(ctx context.Context, in *lambda.ListEventSourceMappingsInput, opts ...func(*lambda.Options)) (*lambda.ListEventSourceMappingsOutput, error)
+	CreateEventSourceMapping(ctx context.Context, in *lambda.CreateEventSourceMappingInput,
+		opts ...func(*lambda.Options)) (*lambda.CreateEventSourceMappingOutput, error)
+	GetEventSourceMapping(ctx context.Context, in *lambda.GetEventSourceMappingInput,
+		opts ...func(*lambda.Options)) (*lambda.GetEventSourceMappingOutput, error)
+	UpdateEventSourceMapping(ctx context.Context, in *lambda.UpdateEventSourceMappingInput,
+		opts ...func(*lambda.Options)) (*lambda.UpdateEventSourceMappingOutput, error)
+	DeleteEventSourceMapping(ctx context.Context, in *lambda.DeleteEventSourceMappingInput,
+		opts ...func(*lambda.Options)) (*lambda.DeleteEventSourceMappingOutput, error)
+	ListEventSourceMappings(ctx context.Context, in *lambda.ListEventSourceMappingsInput,
+		opts ...func(*lambda.Options)) (*lambda.ListEventSourceMappingsOutput, error)
 }
 
 // State is what is needed of the state; *dynamo.State has it.
@@ -97,25 +106,46 @@ const (
 const (
 	hiddenTimes = 6              // of the function's timeout, as AWS asks for
 	retention   = 24 * time.Hour // of messages: the sweep notifies again for what is left
-	receives    = 20             // before a message is a dead letter: every failure of one costs its neighbours a receive
-	keyReuse    = 1 * time.Hour  // of a data key of KMS
+	// before a message is a dead letter: every failure of one costs its neighbours a receive
+	receives = 20
+	keyReuse = 1 * time.Hour // of a data key of KMS
 )
 
 // Provisioner makes and removes queues and mappings. It may be used by any number of goroutines and
-// processes.
+// processes. Each of its parts uses those it embeds: agents and what was put off, upon mappings,
+// upon queues.
 type Provisioner struct {
+	*agents
+	pace pace // of Prepare
+
+	mu    sync.Mutex
+	fresh bool // queues have the attributes that they should have; guarded by mu
+}
+
+// base names and describes the queues.
+type base struct {
 	Config
 	queues *queue.Queues
+}
+
+// agents knows for which agents queues are polled, and begins and ends that.
+type agents struct {
+	*mappings
+	deferred
 
 	mu        sync.Mutex
-	mappings  map[owner]string    // their UUIDs
 	enabled   map[owner]int64     // the number of State.IdleEpoch at which it was seen to be enabled
-	checkedAt map[owner]time.Time // when it was last looked at because it has work that nobody does
+	checkedAt map[owner]time.Time // when it was last checked because it has work that nobody does
 	disabled  map[owner]bool      // seen to be disabled
 	nextIdle  time.Time
-	fresh     bool                      // queues have the attributes that they should have
-	waiting   map[owner]map[string]bool // put off: the lanes that are to be notified, see PutOff
-	pace      pace
+}
+
+// forget forgets what was seen of an agent whose queue is removed.
+func (p *agents) forget(o owner) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.disabled, o)
+	delete(p.enabled, o)
 }
 
 // owner is whose a queue is.
@@ -124,7 +154,9 @@ type owner struct{ env, agent string }
 // New returns a provisioner. Nothing is asked of AWS.
 func New(c Config) (*Provisioner, error) {
 	if c.Prefix == "" || c.Function == "" || strings.Count(c.DeadLetters, ":") != 5 {
-		return nil, fault.New(fault.Usage, "prepare queues", "a prefix, a function and the ARN of the dead letters are needed; they are %q, %q and %q", c.Prefix, c.Function, c.DeadLetters)
+		return nil,
+			fault.New(fault.Usage, "prepare queues",
+				"a prefix, a function and the ARN of the dead letters are needed; they are %q, %q and %q", c.Prefix, c.Function, c.DeadLetters)
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
@@ -133,22 +165,31 @@ func New(c Config) (*Provisioner, error) {
 		c.IdleAfter = DefaultIdle
 	}
 	if c.Reaches == nil {
-		c.Reaches = func(a resource.Agent) bool { return a.Transport != "local" && a.Transport != "" }
+		c.Reaches = func(a resource.Agent) bool {
+			return a.Transport != "local" &&
+				a.Transport != ""
+		}
 	}
-	p := &Provisioner{Config: c, mappings: map[owner]string{}, enabled: map[owner]int64{}, checkedAt: map[owner]time.Time{}, disabled: map[owner]bool{}, waiting: map[owner]map[string]bool{}}
-	p.queues = &queue.Queues{API: c.SQS, Prefix: c.Prefix, Base: c.Base, Attributes: p.attributes(), Tags: p.tags(), Made: p.Made, OnNotified: p.Notified}
+	m := &mappings{base: &base{Config: c}, uuids: map[owner]string{}}
+	p := &Provisioner{agents: &agents{
+		mappings: m, deferred: deferred{waiting: map[owner]map[string]bool{}},
+		enabled: map[owner]int64{}, checkedAt: map[owner]time.Time{}, disabled: map[owner]bool{},
+	}}
+	p.queues = &queue.Queues{API: c.SQS, Prefix: c.Prefix, Base: c.Base, Attributes: p.attributes(),
+		Tags: p.tags(), Made: p.Made, OnNotified: p.Notified}
 	return p, nil
 }
 
 // Queues returns the finder that makes queues and wakes agents by p.
-func (p *Provisioner) Queues() *queue.Queues { return p.queues }
+func (p *base) Queues() *queue.Queues { return p.queues }
 
-func (p *Provisioner) attributes() map[string]string {
+func (p *base) attributes() map[string]string {
 	policy, _ := json.Marshal(struct { // it never fails
 		Target string `json:"deadLetterTargetArn"`
 		Most   string `json:"maxReceiveCount"`
 	}{p.DeadLetters, strconv.Itoa(receives)})
-	out := map[string]string{"VisibilityTimeout": seconds(hiddenTimes * p.Timeout), "MessageRetentionPeriod": seconds(retention), "RedrivePolicy": string(policy)}
+	out := map[string]string{"VisibilityTimeout": seconds(hiddenTimes * p.Timeout),
+		"MessageRetentionPeriod": seconds(retention), "RedrivePolicy": string(policy)}
 	if p.Key == "" {
 		out["SqsManagedSseEnabled"] = "true"
 	} else {
@@ -159,18 +200,18 @@ func (p *Provisioner) attributes() map[string]string {
 
 func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
 
-func (p *Provisioner) tags() map[string]string {
+func (p *base) tags() map[string]string {
 	return map[string]string{TagPrefix: p.Prefix, TagManaged: managed}
 }
 
 // arn returns the ARN of a queue: it is in the account and the region of the dead letters.
-func (p *Provisioner) arn(name string) string {
+func (p *base) arn(name string) string {
 	return p.DeadLetters[:strings.LastIndexByte(p.DeadLetters, ':')+1] + name
 }
 
 // reached reports whether a function serves an agent. One that the state does not know is on the
 // machine of whoever serves it.
-func (p *Provisioner) reached(ctx context.Context, o owner) (bool, error) {
+func (p *base) reached(ctx context.Context, o owner) (bool, error) {
 	agents, err := p.State.Agents(ctx, o.env, o.agent)
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read agents", err)
@@ -180,7 +221,7 @@ func (p *Provisioner) reached(ctx context.Context, o owner) (bool, error) {
 }
 
 // Made makes the mapping of a queue that may have been made. It is what queue.Queues calls.
-func (p *Provisioner) Made(ctx context.Context, env, agent, url string) error {
+func (p *agents) Made(ctx context.Context, env, agent, url string) error {
 	o := owner{env, agent}
 	reached, err := p.reached(ctx, o)
 	if err != nil || !reached {
@@ -191,7 +232,7 @@ func (p *Provisioner) Made(ctx context.Context, env, agent, url string) error {
 
 // Notified enables an agent's mapping when it may be disabled; mostly it asks nobody. It is what
 // queue.Queues calls.
-func (p *Provisioner) Notified(ctx context.Context, env, agent string) error {
+func (p *agents) Notified(ctx context.Context, env, agent string) error {
 	if !p.mayBeIdle(owner{env, agent}) {
 		return nil
 	}
@@ -199,7 +240,7 @@ func (p *Provisioner) Notified(ctx context.Context, env, agent string) error {
 }
 
 // mayBeIdle reports whether an agent was put to sleep, for all that this process knows.
-func (p *Provisioner) mayBeIdle(o owner) bool {
+func (p *agents) mayBeIdle(o owner) bool {
 	number := p.State.IdleEpoch(o.env)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,9 +249,10 @@ func (p *Provisioner) mayBeIdle(o owner) bool {
 
 // Wake makes Lambda poll the queue of an agent again, and makes what is missing for that. An agent
 // that functions do not reach is left alone.
-func (p *Provisioner) Wake(ctx context.Context, env, agent string) error {
+func (p *agents) Wake(ctx context.Context, env, agent string) error {
 	o := owner{env, agent}
-	number := p.State.IdleEpoch(env) // before it is looked at: a number that comes later makes this worthless
+	// before it is looked at: a number that comes later makes this worthless
+	number := p.State.IdleEpoch(env)
 	reached, err := p.reached(ctx, o)
 	if err != nil {
 		return err

@@ -94,7 +94,9 @@ func (p *Provisioner) adaptAll(ctx context.Context) (changed int, err error) {
 }
 
 // adapt sets the attributes of the queues of agents, several side by side.
-func (p *Provisioner) adapt(ctx context.Context, env string, agents []string) (changed int, err error) {
+func (p *Provisioner) adapt(
+	ctx context.Context, env string, agents []string,
+) (changed int, err error) {
 	errs, is := make([]error, len(agents)), make([]bool, len(agents))
 	var group errgroup.Group
 	group.SetLimit(sideBySide)

@@ -74,7 +74,7 @@ func (p *Provisioner) Prune(ctx context.Context, env string, remove bool) ([]Que
 }
 
 // named returns the agents of all versions that are kept, described or not.
-func (p *Provisioner) named(ctx context.Context, env string) (map[string]bool, error) {
+func (p *base) named(ctx context.Context, env string) (map[string]bool, error) {
 	out := map[string]bool{}
 	versions, err := p.State.Versions(ctx, env)
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *Provisioner) named(ctx context.Context, env string) (map[string]bool, e
 }
 
 // find returns the queue of an agent, when it exists and was made for this stack.
-func (p *Provisioner) find(ctx context.Context, o owner) (Queue, bool, error) {
+func (p *mappings) find(ctx context.Context, o owner) (Queue, bool, error) {
 	url, err := p.queues.Lookup(ctx, o.env, o.agent)
 	if err == nil {
 		var q Queue
@@ -105,7 +105,7 @@ func (p *Provisioner) find(ctx context.Context, o owner) (Queue, bool, error) {
 }
 
 // describe reads whose a queue is from its tags; false: it was not made here.
-func (p *Provisioner) describe(ctx context.Context, url string) (Queue, bool, error) {
+func (p *mappings) describe(ctx context.Context, url string) (Queue, bool, error) {
 	out, err := p.SQS.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
 	if err != nil {
 		return Queue{}, false, awserr.Fault("read tags of queue", err)
@@ -114,7 +114,8 @@ func (p *Provisioner) describe(ctx context.Context, url string) (Queue, bool, er
 	if !ok || out.Tags[TagPrefix] != p.Prefix || out.Tags[TagManaged] != managed {
 		return Queue{}, false, nil
 	}
-	q := Queue{Env: env, Agent: agent, Name: url[strings.LastIndexByte(url, '/')+1:], Mapping: out.Tags[tagMapping], url: url}
+	q := Queue{Env: env, Agent: agent, Name: url[strings.LastIndexByte(url, '/')+1:],
+		Mapping: out.Tags[tagMapping], url: url}
 	if q.Mapping != "" {
 		if q.State, err = p.stateOf(ctx, q.Mapping); err != nil {
 			return Queue{}, false, err
@@ -138,22 +139,21 @@ func (p *Provisioner) remove(ctx context.Context, q Queue) error {
 	o := owner{q.Env, q.Agent}
 	p.queues.Missing(q.Env, q.Agent)
 	p.remember(o, "")
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.disabled, o)
-	delete(p.enabled, o)
+	p.forget(o)
 	return nil
 }
 
 // unmap deletes a mapping, and waits while it is in the middle of a change.
-func (p *Provisioner) unmap(ctx context.Context, uuid string) error {
+func (p *mappings) unmap(ctx context.Context, uuid string) error {
 	deadline := p.Clock.Now().Add(deleting)
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		_, err := p.Lambda.DeleteEventSourceMapping(ctx, &lambda.DeleteEventSourceMappingInput{UUID: &uuid})
+		_, err := p.Lambda.DeleteEventSourceMapping(ctx,
+			&lambda.DeleteEventSourceMappingInput{UUID: &uuid})
 		switch {
 		case err == nil || awserr.Kind(err) == fault.NotFound:
 			return nil
-		case !awserr.Is(err, awserr.ResourceInUse, awserr.ResourceConflict) || p.Clock.Now().After(deadline):
+		case !awserr.Is(err, awserr.ResourceInUse, awserr.ResourceConflict) ||
+			p.Clock.Now().After(deadline):
 			return awserr.Fault("delete event source mapping "+uuid, err)
 		}
 		if err := p.Clock.Sleep(ctx, pause); err != nil {
@@ -166,7 +166,8 @@ func (p *Provisioner) unmap(ctx context.Context, uuid string) error {
 // queues.
 func (p *Provisioner) List(ctx context.Context) ([]Queue, error) {
 	var out []Queue
-	in := &sqs.ListQueuesInput{QueueNamePrefix: aws.String(queue.NamePrefix(p.Prefix)), MaxResults: aws.Int32(1000)}
+	in := &sqs.ListQueuesInput{QueueNamePrefix: aws.String(queue.NamePrefix(p.Prefix)),
+		MaxResults: aws.Int32(1000)}
 	for {
 		page, err := p.SQS.ListQueues(ctx, in)
 		if err != nil {
@@ -174,7 +175,8 @@ func (p *Provisioner) List(ctx context.Context) ([]Queue, error) {
 		}
 		for _, url := range page.QueueUrls {
 			q, ok, err := p.describe(ctx, url)
-			if err != nil && !fault.Is(err, fault.NotFound) { // not found: a queue that was deleted is listed for a while
+			// not found: a queue that was deleted is listed for a while
+			if err != nil && !fault.Is(err, fault.NotFound) {
 				return nil, err
 			}
 			if ok {
@@ -227,13 +229,15 @@ func (p *Provisioner) strays(ctx context.Context, queues []Queue) ([]string, err
 	for {
 		page, err := p.Lambda.ListEventSourceMappings(ctx, in)
 		if err != nil {
-			if awserr.Kind(err) == fault.NotFound { // the function is gone, and with it its mappings
+			// the function is gone, and with it its mappings
+			if awserr.Kind(err) == fault.NotFound {
 				return out, nil
 			}
 			return nil, awserr.Fault("list event source mappings", err)
 		}
 		for _, m := range page.EventSourceMappings {
-			if uuid := aws.ToString(m.UUID); strings.HasPrefix(aws.ToString(m.EventSourceArn), start) && !known[uuid] {
+			if uuid := aws.ToString(m.UUID); strings.HasPrefix(aws.ToString(m.EventSourceArn),
+				start) && !known[uuid] {
 				out = append(out, uuid)
 			}
 		}
