@@ -10,12 +10,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/smithy-go"
+	"golang.org/x/sync/errgroup"
 
 	"southbound/shared/aws/awserr"
 	"southbound/shared/diff"
@@ -175,16 +175,12 @@ const atOnce = 16
 // each calls f for 0 to n-1, some at a time, and waits. When ctx is over the rest is called all the
 // same: f says so for each.
 func each(n int, f func(i int)) {
-	slots := make(chan struct{}, atOnce)
-	var wg sync.WaitGroup
+	var g errgroup.Group
+	g.SetLimit(atOnce)
 	for i := range n {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			f(i)
-		})
+		g.Go(func() error { f(i); return nil })
 	}
-	wg.Wait()
+	_ = g.Wait() // f keeps errors by itself
 }
 
 // stopped is the error of what was not begun because the caller has given up; nil when it has not.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -42,25 +44,29 @@ const atOnce = 8
 func (o object) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	shared := &lists{keep: true}
-	slots := make(chan struct{}, atOnce)
-	var wg sync.WaitGroup
+	var g errgroup.Group
+	g.SetLimit(atOnce)
 	for i := range items {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if err := ctx.Err(); err != nil {
-				out[i].Err = provider.Errorf(provider.Retryable, "not begun: %w", err)
-				return
-			}
-			a, err := newAPI(items[i].Context.With(ctx), items[i].Resource)
-			if err == nil {
-				out[i].Observation, err = a.read(shared)
-			}
-			out[i].Err = err
+		g.Go(func() error {
+			out[i].Observation, out[i].Err = readItem(ctx, &items[i], shared)
+			return nil // each reading has its own error
 		})
 	}
-	wg.Wait()
+	_ = g.Wait()
 	return out
+}
+
+func readItem(
+	ctx context.Context, item *provider.BatchRead, shared *lists,
+) (provider.Observation, error) {
+	if err := ctx.Err(); err != nil {
+		return provider.Observation{}, provider.Errorf(provider.Retryable, "not begun: %w", err)
+	}
+	a, err := newAPI(item.Context.With(ctx), item.Resource)
+	if err != nil {
+		return provider.Observation{}, err
+	}
+	return a.read(shared)
 }
 
 // read observes the object.

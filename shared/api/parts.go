@@ -10,8 +10,9 @@ import (
 	"io"
 	"net/url"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
@@ -145,25 +146,23 @@ func (w *working) askOthers(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	out, errs := make([]deploy.Elsewhere, len(errands)), make([]error, len(errands))
-	slots := make(chan struct{}, partsAtOnce)
-	var wg sync.WaitGroup
+	out := make([]deploy.Elsewhere, len(errands))
+	var g errgroup.Group
+	g.SetLimit(partsAtOnce)
 	for i := range errands {
 		e := &errands[i]
 		if !w.s.ByRunner(e.Agent) {
 			continue
 		}
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			out[i], errs[i] = w.errand(ctx, have[partID(w.id, e.Agent.Name)], e)
+		g.Go(func() (err error) {
+			out[i], err = w.errand(ctx, have[partID(w.id, e.Agent.Name)], e)
+			return err
 		})
 	}
-	wg.Wait()
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
 	for i := range errands {
-		if errs[i] != nil {
-			return nil, errs[i]
-		}
 		if out[i].Taken && !out[i].Whole {
 			w.others = append(w.others, errands[i].Agent.Name)
 		}

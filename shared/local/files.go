@@ -13,8 +13,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -79,24 +80,15 @@ func (f *Files) Put(ctx context.Context, blobs []state.Blob) error {
 // returns one of the errors.
 func sideBySide[T any](ctx context.Context, all []T, f func(T) error) error {
 	const workers = 8
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range min(workers, len(all)) {
-		wg.Go(func() {
-			for i := range next {
-				errs[i] = f(all[i])
-			}
-		})
-	}
-	for i := range all {
-		if ctx.Err() == nil {
-			next <- i
+	var g errgroup.Group
+	g.SetLimit(workers)
+	for _, one := range all {
+		if ctx.Err() != nil {
+			break
 		}
+		g.Go(func() error { return f(one) })
 	}
-	close(next)
-	wg.Wait()
-	return cmp.Or(append(errs, ctx.Err())...)
+	return cmp.Or(g.Wait(), ctx.Err())
 }
 
 func (f *Files) put(b state.Blob) error {
