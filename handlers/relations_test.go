@@ -29,7 +29,7 @@ func TestRelations(t *testing.T) {
 			[]string{"fs::Directory[a,path=/etc/app]", "fs::Symlink[a,path=/etc/app]"}},
 		{"fs::Directory", map[string]any{"path": "/srv"},
 			[]string{"fs::Directory[a,path=/]", "fs::Symlink[a,path=/]"}},
-		{"fs::Directory", map[string]any{"path": "/"}, // itself, which is no requirement
+		{"fs::Directory", map[string]any{"path": "/"}, // itself, which is not a requirement
 			[]string{"fs::Directory[a,path=/]", "fs::Symlink[a,path=/]"}},
 		{"fs::File", map[string]any{"path": "/a,b/c]d"},
 			[]string{`fs::Directory[a,path=/a\,b]`, `fs::Symlink[a,path=/a\,b]`}},

@@ -124,7 +124,7 @@ func tagList(tags map[string]string) []types.Tag {
 }
 
 // retag sets the tags that are wanted and removes others. What is wanted comes first, so that there
-// is no time without it.
+// is not a time without it.
 func retag(
 	ctx *provider.Context, api *ssm.Client, r provider.Resource, have provider.Observation,
 ) error {

@@ -148,7 +148,7 @@ func TestOutput(t *testing.T) {
 		{"arguments pass the umask as they are",
 			map[string]any{"command": []any{"printf", "%s|", "a b", "$c", "-d"}, "umask": "0027"},
 			"a b|$c|-d|"},
-		{"the user that this runs as is no other",
+		{"the user that this runs as is not another",
 			map[string]any{"command": "id -u", "user": strconv.Itoa(os.Getuid())},
 			strconv.Itoa(os.Getuid())},
 		{"what goes on in the background does not hold it up",

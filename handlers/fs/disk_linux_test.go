@@ -126,7 +126,7 @@ func TestReadOnlyTargets(t *testing.T) {
 			case mounted:
 				g.do(unix.Mount("", g.path("disk"), "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 			default:
-				// then this process is not the superuser, for whom permissions are no hindrance
+				// then this process is not the superuser, for whom permissions are not an obstacle
 				g.do(os.Chmod(g.path("disk"), 0o500))
 				t.Cleanup(func() { g.do(os.Chmod(g.path("disk"), 0o700)) })
 				text = "run it as a user that may"

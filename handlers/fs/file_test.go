@@ -53,7 +53,7 @@ func TestShownContent(t *testing.T) {
 		{"the same hash", "hash me", hashed, hashed},
 		{"another text than that of a file", "else", hashed, "else"},
 		{"another text of the same length", "hash m3", hashed, "hash m3"},
-		{"bytes that are no text", "hash\x00me", hashed, host.AddFile([]byte("hash\x00me"))},
+		{"bytes that are not text", "hash\x00me", hashed, host.AddFile([]byte("hash\x00me"))},
 		{"a long one", long, hashed, host.AddFile([]byte(long))},
 		{"a large file that its size tells apart is not hashed", strings.Repeat("x", maxHashed+1),
 			hashed, resource.File{Size: maxHashed + 1}},

@@ -42,7 +42,7 @@ func TestOddNames(t *testing.T) {
 			resource := func(name string, attrs map[string]any) provider.Resource {
 				attrs["path"] = "/x"
 				r := g.resource(attrs)
-				// no document can have those that are no text
+				// no document can have those that are not text
 				r.Attributes["path"] = g.dir + "/" + name
 				return r
 			}

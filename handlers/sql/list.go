@@ -10,7 +10,7 @@ import (
 	conn "southbound/shared/transport/postgresql"
 )
 
-// List implements provider.Lister: all databases that are no templates, without their extensions.
+// List implements provider.Lister: all databases that are not templates, without their extensions.
 // What is being dropped is left out.
 func (database) List(ctx *provider.Context, found func(provider.Found) error) error {
 	read := func(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn,

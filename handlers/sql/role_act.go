@@ -86,7 +86,7 @@ func groupsOf(ctx context.Context, pg *pgconn.PgConn, name string) ([]string, er
 	return out, err
 }
 
-// until returns a time as the attribute has it; none is no end.
+// until returns a time as the attribute has it; none: it has no end.
 func until(text []byte) string {
 	t, err := time.Parse(time.RFC3339Nano, string(text))
 	if err != nil {

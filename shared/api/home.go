@@ -43,7 +43,7 @@ type Home interface {
 	ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error)
 	// SetParameter sets a parameter and returns it as stored.
 	SetParameter(ctx context.Context, env, name, value string) (state.Parameter, error)
-	// DeleteParameter removes a parameter; absent ones are no error.
+	// DeleteParameter removes a parameter; that it is absent is not an error.
 	DeleteParameter(ctx context.Context, env, name string) error
 	// Types returns the resource types, by name.
 	Types(ctx context.Context) ([]Type, error)

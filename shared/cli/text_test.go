@@ -83,7 +83,7 @@ func TestHarmless(t *testing.T) {
 		{"what clears the screen", "\x1b[2J\r\a", `\x1b[2J\r\a`},
 		{"the same in one character", "\u009b2J\x7f", `\u009b2J\x7f`},
 		{"what turns the text round", "a\u202eb", `a\u202eb`},
-		{"bytes that are no text", "a\x9b2J", "a\uFFFD2J"},
+		{"bytes that are not text", "a\x9b2J", "a\uFFFD2J"},
 		{"a status of ours", a.paint(state.StatusFailed, 0), "failed"},
 	} {
 		for _, write := range []func(string, ...any){a.printf, a.complain} {

@@ -40,7 +40,7 @@ func TestCompare(t *testing.T) {
 		"Differs": {"a property and an init_only attribute",
 			attrs{"size": int64(5), "zone": "a"}, attrs{"size": int64(6), "zone": "b"},
 			map[string][2]any{"size": {int64(6), int64(5)}, "zone": {"b", "a"}}},
-		"NotWanted": {"nil and absent are no wish", attrs{"size": nil},
+		"NotWanted": {"nil and absent wish for nothing", attrs{"size": nil},
 			attrs{"size": int64(6), "zone": "b"}, nil},
 		"NotReported": {"what is wanted and not reported differs", attrs{"size": int64(5)}, attrs{},
 			map[string][2]any{"size": {nil, int64(5)}}},

@@ -34,7 +34,7 @@ const (
 // secret, parameter, fact, value) stands in {"value": ...}. DecodeValue inverts it.
 //
 // NaN, infinities, text that is not UTF-8, more than MaxDepth levels, incomplete references and Go
-// types that are no value are fault.Invalid.
+// types that are not values are fault.Invalid.
 func CanonicalValue(v any) ([]byte, error) { return AppendValue(nil, v) }
 
 // AppendValue appends what CanonicalValue returns.
@@ -388,7 +388,7 @@ const maxHashRoom = 64 << 10
 
 // Hash returns the identity of the intent: the SHA-256, in lower-case hex, of the id, the
 // attributes, whether it is purged, report-only or may not be destroyed, and how its agent is
-// reached. What it requires, its set and its other flags are no part of it, nor is the number of
+// reached. What it requires, its set and its other flags are not part of it, nor is the number of
 // lanes. Numbers are hashed by value, so 5.0 and 5 have the same hash, as all Equal values do.
 func (r *Resource) Hash(a Agent) (string, error) {
 	room := hashRooms.Get().(*[]byte) // nothing else is in the pool

@@ -79,7 +79,7 @@ func chownLink(dir int, name string, uid, gid int) error {
 }
 
 // readLink returns where a symbolic link leads and whose it is, both of the same link even when
-// somebody exchanges it meanwhile. What is no link is ENOTDIR.
+// somebody exchanges it meanwhile. What is not a link is ENOTDIR.
 func readLink(dir int, name string) (target string, uid uint32, err error) {
 	fd, err := OpenAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {

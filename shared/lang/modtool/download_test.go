@@ -158,7 +158,7 @@ func TestDownloadAll(t *testing.T) {
 	}
 }
 
-// TestDownloadHostile refuses archives that lead elsewhere or are no module, and leaves nothing.
+// TestDownloadHostile refuses archives that lead elsewhere or are not modules, and leaves nothing.
 func TestDownloadHostile(t *testing.T) {
 	t.Parallel()
 	pack := func(headers ...tar.Header) []byte {

@@ -187,7 +187,7 @@ func (t *Tool) move(
 	d *module.Demands,
 ) (bool, error) {
 	if _, err := os.Stat(filepath.Join(m.Dir, ".git")); err != nil {
-		return false, nil // it is no clone of its own
+		return false, nil // it is not a clone of its own
 	}
 	if text, err := changed(ctx, m.Dir); err != nil || text != "" {
 		t.stays(m, "it has changes that are not committed")

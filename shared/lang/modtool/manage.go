@@ -296,8 +296,8 @@ func addToYAML(file string, asked []metadata.Requirement, r metadata.Requirement
 }
 
 // EachClone calls do for each module of the project that is a git repository of its own; of one
-// module if name is not empty. In the folder of a module that is no project it is called for that
-// one.
+// module if name is not empty. In the folder of a module that is not a project it is called for
+// that one.
 func (t *Tool) EachClone(
 	ctx context.Context, name string, do func(ctx context.Context, m *module.Module) error,
 ) error {

@@ -85,7 +85,7 @@ type classes struct {
 	column []int // in which lines begin
 	names  dataclassNames
 	types  typeNames
-	known  map[string]*Class // all classes; those that are no dataclass have no name
+	known  map[string]*Class // all classes; those that are not dataclasses have no name
 	found  []*Class
 }
 
@@ -222,7 +222,7 @@ func isKeyword(name string) bool {
 	return slices.Contains([]string{"else", "try", "finally"}, name)
 }
 
-// pseudo reports whether an annotation says that a name is no field.
+// pseudo reports whether an annotation says that a name is not a field.
 func pseudo(annotation []token) bool {
 	name := ""
 	for _, t := range annotation {

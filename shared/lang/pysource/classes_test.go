@@ -52,7 +52,7 @@ func TestDataclasses(t *testing.T) {
 		"a docstring": {
 			use + "class P:\n    \"\"\"A point.\n\n    In space.\n    \"\"\"\n    x: int",
 			"P(x:int) frozen \"A point.\\n\\nIn space.\""},
-		"what is no field": {
+		"what is not a field": {
 			use +
 				"class P:\n  a: ClassVar[int] = 1\n  b: dataclasses.InitVar[int]\n  _: KW_ONLY\n" +
 				"  c: 'ClassVar[str]'\n  def f(self):\n    x: int = 1\n  @property\n" +

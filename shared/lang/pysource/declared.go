@@ -181,7 +181,7 @@ func declaration(
 	return p, true
 }
 
-// params reads parameters. The context of a call is no argument of models.
+// params reads parameters. The context of a call is not an argument in models.
 func (p *Plugin) params(list [][]token, types typeNames) {
 	byName := false
 	for _, one := range list {

@@ -231,7 +231,7 @@ func TestProblems(t *testing.T) {
 			"3:1 syntax this `if` is not ended | write `end` behind the last statement of " +
 				"the block",
 		}},
-		{"words of the language are no names", "for end in x:\nend\nimport = 3\n", []string{
+		{"words of the language are not names", "for end in x:\nend\nimport = 3\n", []string{
 			"1:5 reserved_word expected the name of a variable, and end is a word of the " +
 				"language | choose another name",
 			"2:1 syntax there is no block that `end` could belong to | remove it, or look for " +

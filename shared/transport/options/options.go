@@ -53,7 +53,7 @@ type found struct {
 type problem struct {
 	diag.Problem
 	// literal is set for a secret that stands in a document. Once references are resolved, every
-	// secret looks like that, and it is no problem any more.
+	// secret looks like that, and it is not a problem any more.
 	literal bool
 }
 
