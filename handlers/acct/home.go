@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"southbound/handlers/internal/textfile"
-
 	"southbound/shared/provider"
 )
 
@@ -43,12 +42,7 @@ func (h user) makeHome(ctx *provider.Context, r provider.Resource, a *account) e
 		}
 	}
 	if err == nil {
-		err = filepath.WalkDir(aside, func(p string, _ fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			return os.Lchown(p, uid, gid)
-		})
+		err = inward(aside, func(p string) error { return os.Lchown(p, uid, gid) })
 	}
 	if err == nil {
 		err = os.Rename(aside, home)
@@ -61,6 +55,25 @@ func (h user) makeHome(ctx *provider.Context, r provider.Resource, a *account) e
 	return nil
 }
 
+// inward calls f for all that is in a directory, and for the directory itself at the end: as long
+// as that is closed to the user, nobody puts a link in the place of what f is called for next.
+func inward(dir string, f func(path string) error) error {
+	var paths []string
+	err := filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
+		paths = append(paths, p)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range slices.Backward(paths) {
+		if err := f(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (a *account) ids() (uid, gid int, err error) {
 	uid, err = strconv.Atoi(a.uid)
 	if err == nil {
@@ -68,7 +81,7 @@ func (a *account) ids() (uid, gid int, err error) {
 	}
 	if err != nil {
 		return 0, 0, provider.Errorf(provider.Terminal,
-			"the numbers of the user in /etc/passwd are none: %w", err)
+			"the ids of the user in /etc/passwd are not numbers: %w", err)
 	}
 	return uid, gid, nil
 }
