@@ -97,6 +97,8 @@ type Worker struct {
 	// not known.
 	following map[string]inventory.Following
 	models    map[string]bundle.Opened // that are unpacked, by digest
+	// byKey are definitions that were read, of which the rules never change.
+	byKey map[keptKey]*definition.Service
 }
 
 // New returns a worker.
@@ -107,7 +109,7 @@ func New(c Config) *Worker {
 	w := &Worker{
 		Config: c, clock: c.Engine.Clock, sets: map[string][]resource.ID{},
 		later: map[string]time.Time{}, told: map[string]int64{}, awaited: map[string]bool{},
-		models: map[string]bundle.Opened{},
+		models: map[string]bundle.Opened{}, byKey: map[keptKey]*definition.Service{},
 	}
 	if c.Alone == nil {
 		w.turn = c.Engine.NewID()

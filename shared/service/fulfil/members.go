@@ -87,7 +87,7 @@ func (m *members) follow(ctx context.Context, one *member) error {
 			return err
 		}
 	}
-	if !one.mine {
+	if !one.mine || len(k.Service.OwnedEntities) == 0 { // nobody belongs to it
 		return nil
 	}
 	owned, err := m.Instances.ReferredBy(ctx, m.Env, one.rec.ID)

@@ -32,8 +32,32 @@ func (r *round) definition(
 	k, err := r.Definitions.Of(ctx, r.Env, key.service, key.version, digest)
 	if err == nil {
 		r.kept[key] = k
+		r.remember(key, &k.Service)
 	}
 	return k, err
+}
+
+// maxRules is of how many definitions a worker remembers the rules.
+const maxRules = 100
+
+// remember remembers a definition that was read. Few are in use at a time, so the memory is simply
+// emptied when it is full.
+func (w *Worker) remember(key keptKey, s *definition.Service) {
+	if len(w.byKey) >= maxRules {
+		clear(w.byKey)
+	}
+	w.byKey[key] = s
+}
+
+// rules returns the definition whose rules hold for an instance. It never changes, other than the
+// model that belongs to it, so one that was read in an earlier visit is not asked for again.
+func (r *round) rules(ctx context.Context, rec *inventory.Record) (*definition.Service, error) {
+	if s := r.byKey[keptKey{rec.Service, rec.ServiceVersion, rec.Definition}]; s != nil &&
+		rec.Definition != "" {
+		return s, nil
+	}
+	k, err := r.definition(ctx, rec, rec.Definition)
+	return &k.Service, err
 }
 
 // advance returns the change that an event makes of an instance. A promotion that modifiers forbid
@@ -41,11 +65,11 @@ func (r *round) definition(
 func (r *round) advance(
 	ctx context.Context, rec inventory.Record, e lifecycle.Event,
 ) (inventory.Change, error) {
-	k, err := r.definition(ctx, &rec, rec.Definition)
+	s, err := r.rules(ctx, &rec)
 	if err != nil {
 		return inventory.Change{}, err
 	}
-	c, err := inventory.Advance(&k.Service, rec, e, r.now())
+	c, err := inventory.Advance(s, rec, e, r.now())
 	problems, _ := diag.Of(err)
 	v, validated := e.(lifecycle.Validated)
 	if err == nil || len(problems) == 0 || !validated || v.Failed {
@@ -53,7 +77,7 @@ func (r *round) advance(
 	}
 	v.Failed = true
 	rec.Problems = said(problems)
-	if c, err = inventory.Advance(&k.Service, rec, v, r.now()); err == nil {
+	if c, err = inventory.Advance(s, rec, v, r.now()); err == nil {
 		explain(&c, problems)
 	}
 	return c, err
