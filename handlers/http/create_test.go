@@ -160,8 +160,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestCreateOutcomeUnknown pins what is said about creates that may have happened: what is certain, what can be
-// repeated, and what a person has to decide.
+// TestCreateOutcomeUnknown pins what is said about creates that may have happened: what is certain,
+// what can be repeated, and what a person has to decide.
 func TestCreateOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	status := func(n int, body string) func(http.ResponseWriter, string) {

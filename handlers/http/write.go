@@ -269,8 +269,8 @@ func overlay(under, over any) any {
 	return out
 }
 
-// overtaken decides about an update that was refused because the object is not what it was: by an earlier
-// try of the same update, or by someone else.
+// overtaken decides about an update that was refused because the object is not what it was: by an
+// earlier try of the same update, or by someone else.
 func (a *api) overtaken(r *answer) (provider.Result, error) {
 	t, err := a.observe(&lists{})
 	if err != nil {

@@ -316,8 +316,8 @@ func (j *jobs) beats(ended chan error) {
 	}
 }
 
-// TestJobIsGivenUp pins that whoever takes a job back learns what was not compared, and that the worker
-// ends.
+// TestJobIsGivenUp pins that whoever takes a job back learns what was not compared, and that the
+// worker ends.
 func TestJobIsGivenUp(t *testing.T) {
 	t.Parallel()
 	m := runs(2)

@@ -16,8 +16,8 @@ func segment(name string) string {
 	return strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 }
 
-// oneSegment lets ids of resources and names of parameters have slashes in a path: people write them
-// as they are, and gateways hand on a path in which %2F has become a slash.
+// oneSegment lets ids of resources and names of parameters have slashes in a path: people write
+// them as they are, and gateways hand on a path in which %2F has become a slash.
 func oneSegment(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u := joined(r.URL); u != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzSegment holds that every name comes out of a path as it went in, also where the slashes of the
-// path were no longer escaped when it came.
+// FuzzSegment holds that every name comes out of a path as it went in, also where the slashes of
+// the path were no longer escaped when it came.
 func FuzzSegment(f *testing.F) {
 	for _, name := range []string{"a", ".", "..", "a/b", "//", "a/history", "fs::File[a,path=/x y]", "%2F", "a+b", "ö?#"} {
 		f.Add(name)
