@@ -35,8 +35,6 @@ var largeToday = map[string]size{
 	"shared/deploy/lane.finder":                    {fields: 20},
 	"shared/deploy/planner.planning":               {methods: 30},
 	"shared/deploy/planner.releaser":               {fields: 20},
-	"shared/lang/metadata.Project":                 {fields: 20},
-	"shared/lang/metadata.reader":                  {methods: 40},
 	"shared/lang/modtool.Tool":                     {methods: 40},
 	"shared/lang/python.Host":                      {methods: 50, fields: 30},
 	"shared/lang/resources.collector":              {methods: 30},

@@ -27,7 +27,8 @@ const (
 func Operators() []string { return []string{"~=", "==", ">="} }
 
 // Project is a project.yml.
-// There is a field for each key of the file.
+//
+// Large: there is a field for each key of the file.
 type Project struct {
 	File        string
 	Name        string

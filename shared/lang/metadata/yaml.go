@@ -27,6 +27,9 @@ const (
 const MaxText = 1 << 20
 
 // reader gathers what is wrong with a file.
+//
+// Large: it has a method for each section of the files and for each form of value in them, and all
+// of these only say where something is wrong.
 type reader struct {
 	file     string
 	code     string
