@@ -67,7 +67,8 @@ func (d *Definitions) checkLive(ctx context.Context, env string, now, next *offe
 		for shard := range shards {
 			err := d.query(ctx, nil, listPart(env, shard, false), listSort(name, ""), name+"0",
 				func(i item) bool {
-					if service, _, _ := listed(attributevalue.TextOf(i, attrSort)); service == name {
+					if service, _,
+						_ := listed(attributevalue.TextOf(i, attrSort)); service == name {
 						live[int(attributevalue.NumberOf(i, attrVer))]++
 					}
 					return true
@@ -121,7 +122,8 @@ func (d *Definitions) write(ctx context.Context, items []item) error {
 	for len(items) > 0 {
 		var reqs []types.WriteRequest
 		for size := 0; len(items) > 0 && len(reqs) < limit; items = items[1:] {
-			if size += len(attributevalue.BytesOf(items[0], attrBody)); size > bytes && len(reqs) > 0 {
+			if size += len(attributevalue.BytesOf(items[0], attrBody)); size > bytes &&
+				len(reqs) > 0 {
 				break
 			}
 			reqs = append(reqs, types.WriteRequest{PutRequest: &types.PutRequest{Item: items[0]}})

@@ -16,7 +16,7 @@ import (
 )
 
 // Instances implements inventory.Store.
-func (n *Instances) Instances(
+func (n *lists) Instances(
 	ctx context.Context, env string, q inventory.Query,
 ) ([]inventory.Record, error) {
 	want := inventory.Page(q.Limit)
@@ -68,7 +68,7 @@ type entry struct {
 }
 
 // entries returns what a query is for behind a place, at most limit.
-func (n *Instances) entries(
+func (n *lists) entries(
 	ctx context.Context, env string, q *inventory.Query, from string, limit int,
 ) ([]entry, error) {
 	var parts []string
@@ -97,7 +97,7 @@ func (n *Instances) entries(
 // listed returns what stands in a partition, at most limit. Those of one service are in order;
 // those
 // of all have to be read to the end.
-func (n *Instances) listed(
+func (n *lists) listed(
 	ctx context.Context, part string, q *inventory.Query, from string, limit int,
 ) ([]entry, error) {
 	in := &dynamodb.QueryInput{ScanIndexForward: aws.Bool(!q.NewestFirst)}
@@ -127,7 +127,7 @@ func (n *Instances) listed(
 }
 
 // Due implements inventory.Store.
-func (n *Instances) Due(
+func (n *lists) Due(
 	ctx context.Context, env string, now time.Time, limit int,
 ) ([]inventory.Record, error) {
 	var parts []string
@@ -162,7 +162,7 @@ func (n *Instances) Due(
 }
 
 // Waits reports whether instances of an environment have tasks, due or not.
-func (n *Instances) Waits(ctx context.Context, env string) (bool, error) {
+func (n *lists) Waits(ctx context.Context, env string) (bool, error) {
 	var parts []string
 	for shard := range shards {
 		parts = append(parts, duePart(env, shard))
@@ -180,14 +180,15 @@ func (n *Instances) Waits(ctx context.Context, env string) (bool, error) {
 }
 
 // waiting returns the instances of a partition whose tasks have waited until now.
-func (n *Instances) waiting(ctx context.Context, part string, now time.Time) ([]entry, error) {
+func (n *lists) waiting(ctx context.Context, part string, now time.Time) ([]entry, error) {
 	in := &dynamodb.QueryInput{
 		FilterExpression:          aws.String("d <= :now"),
 		ExpressionAttributeValues: item{":now": attributevalue.Number(now.UnixMicro())},
 	}
 	var out []entry
 	err := n.query(ctx, in, part, "", "", func(i item) bool {
-		out = append(out, entry{id: attributevalue.TextOf(i, attrSort), due: attributevalue.NumberOf(i, attrDue)})
+		out = append(out,
+			entry{id: attributevalue.TextOf(i, attrSort), due: attributevalue.NumberOf(i, attrDue)})
 		return true
 	})
 	return out, err

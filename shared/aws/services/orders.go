@@ -25,7 +25,7 @@ func ordersPart(env string) string { return "B/" + env }
 func orderPlace(o *inventory.Order) string { return place(o.Created.UnixMicro(), o.ID) }
 
 // Place implements inventory.OrderBook: the order is two more items of the transaction.
-func (n *Instances) Place(
+func (n *orderList) Place(
 	ctx context.Context, env string, o inventory.Order, changes []inventory.Change,
 ) ([]int64, error) {
 	if err := inventory.CheckOrder(&o); err != nil {
@@ -48,24 +48,25 @@ func (p *plan) orderItems() error {
 	return nil
 }
 
-func (n *Instances) orderItem(env string, o *inventory.Order, rev int64) (item, error) {
+func (n *recordItems) orderItem(env string, o *inventory.Order, rev int64) (item, error) {
 	i, err := n.pack(o)
 	if err != nil {
 		return nil, err
 	}
-	i[attrPart], i[attrSort] = attributevalue.Text(orderPart(env, o.ID)), attributevalue.Text(recordSort)
+	i[attrPart], i[attrSort] = attributevalue.Text(orderPart(env, o.ID)),
+		attributevalue.Text(recordSort)
 	i[attrSeq] = attributevalue.Number(rev)
 	return i, nil
 }
 
 // Order implements inventory.OrderBook.
-func (n *Instances) Order(ctx context.Context, env, id string) (inventory.Order, error) {
+func (n *orderList) Order(ctx context.Context, env, id string) (inventory.Order, error) {
 	o, _, err := n.readOrder(ctx, env, id)
 	return o, err
 }
 
 // readOrder returns an order with its revision.
-func (n *Instances) readOrder(
+func (n *orderList) readOrder(
 	ctx context.Context, env, id string,
 ) (o inventory.Order, rev int64, err error) {
 	i, err := n.get(ctx, orderPart(env, id), recordSort)
@@ -79,7 +80,7 @@ func (n *Instances) readOrder(
 }
 
 // Orders implements inventory.OrderBook.
-func (n *Instances) Orders(
+func (n *orderList) Orders(
 	ctx context.Context, env string, q inventory.OrderQuery,
 ) ([]inventory.Order, error) {
 	limit := inventory.OrderPage(q.Limit)
@@ -117,7 +118,7 @@ func (n *Instances) Orders(
 }
 
 // placed returns the ids of orders behind a place.
-func (n *Instances) placed(
+func (n *orderList) placed(
 	ctx context.Context, env string, newest bool, from string, limit int,
 ) ([]string, error) {
 	in := &dynamodb.QueryInput{
@@ -146,7 +147,7 @@ func (n *Instances) placed(
 }
 
 // Note implements inventory.OrderBook.
-func (n *Instances) Note(
+func (n *orderList) Note(
 	ctx context.Context, env, id string, number int, outcome inventory.Outcome,
 ) error {
 	for try := 0; ; try++ {
@@ -160,7 +161,7 @@ func (n *Instances) Note(
 		if err != nil {
 			return err
 		}
-		p := &plan{Instances: n, env: env}
+		p := &plan{recordItems: n.recordItems, env: env}
 		i, err := n.orderItem(env, &o, rev+1)
 		if err != nil {
 			return err
@@ -180,7 +181,7 @@ func (n *Instances) Note(
 const forgetAtOnce = 12
 
 // Forget implements inventory.OrderBook.
-func (n *Instances) Forget(ctx context.Context, env string, before time.Time) error {
+func (n *orderList) Forget(ctx context.Context, env string, before time.Time) error {
 	var old []string
 	in := &dynamodb.QueryInput{Limit: aws.Int32(forgetAtOnce)}
 	err := n.query(ctx, in, ordersPart(env), "!", place(before.UnixMicro(), ""), func(i item) bool {
@@ -201,7 +202,7 @@ func (n *Instances) Forget(ctx context.Context, env string, before time.Time) er
 }
 
 // Records implements inventory.OrderBook.
-func (n *Instances) Records(
+func (n *orderList) Records(
 	ctx context.Context, env string, ids []string,
 ) (map[string]inventory.Record, error) {
 	ids = slices.Clone(ids)

@@ -47,7 +47,8 @@ func (p *plan) pending(ctx context.Context) error {
 		}
 		r, last := &p.changes[i].Record, p.after[i].events
 		it := key(pendingPart(p.env), pendingSort(r.ID, last))
-		it[attrService], it[attrSeq] = attributevalue.Text(r.Service), attributevalue.Number(p.before[i].events)
+		it[attrService], it[attrSeq] = attributevalue.Text(r.Service),
+			attributevalue.Number(p.before[i].events)
 		p.put(it, role{}, "", nil)
 		p.noted = true
 	}
@@ -86,7 +87,8 @@ func (w *waiting) add(t *table, i item) error {
 			WithHint("the table was changed by something else; restore it to a point in time")
 	}
 	if len(w.rows) == 0 {
-		w.From, w.Service = attributevalue.NumberOf(i, attrSeq), attributevalue.TextOf(i, attrService)
+		w.From, w.Service = attributevalue.NumberOf(i, attrSeq),
+			attributevalue.TextOf(i, attrService)
 	}
 	w.Last, w.rows = last, append(w.rows, last) // they come in their order
 	return nil
@@ -146,8 +148,8 @@ func (b *Callbacks) pending(
 	return out, err
 }
 
-// Delivered implements callback.Store. Items of events that all were told go, and the one of what was
-// told with the last of them.
+// Delivered implements callback.Store. Items of events that all were told go, and the one of what
+// was told with the last of them.
 func (b *Callbacks) Delivered(
 	ctx context.Context, env, instance, id string, seq int64, all []string,
 ) error {
@@ -175,7 +177,8 @@ func (b *Callbacks) Delivered(
 	}
 }
 
-// deliveredItems returns what becomes of the items of an instance, when callbacks were told some of it.
+// deliveredItems returns what becomes of the items of an instance, when callbacks were told some of
+// it.
 func (b *Callbacks) deliveredItems(
 	env string, w *waiting, all []string,
 ) ([]types.TransactWriteItem, error) {

@@ -14,7 +14,7 @@ import (
 // plan is what a Write changes: items of one transaction, which say what was wrong when their
 // condition fails.
 type plan struct {
-	*Instances
+	*recordItems
 
 	env     string
 	order   *inventory.Order // that is placed with the changes; nil: none
@@ -171,7 +171,8 @@ func (p *plan) instance(i int) error {
 	if was.rev == 0 {
 		p.put(record, role{kind: isRecord, change: i}, "attribute_not_exists(k)", nil)
 	} else {
-		p.put(record, role{kind: isRecord, change: i}, "n = :n", item{":n": attributevalue.Number(was.rev)})
+		p.put(record, role{kind: isRecord, change: i}, "n = :n",
+			item{":n": attributevalue.Number(was.rev)})
 	}
 	if len(c.Events) > 0 {
 		events, err := p.eventsItem(p.env, id, c.Events, is.events)
@@ -193,7 +194,8 @@ func (p *plan) lists(id string, was, is *facets) {
 	}
 	if moved || was.rev == 0 || was.state != is.state || was.version != is.version {
 		entry := key(listPart(p.env, shard, is.deleted), sort)
-		entry[attrState], entry[attrVer] = attributevalue.Text(is.state), attributevalue.Number(is.version)
+		entry[attrState], entry[attrVer] = attributevalue.Text(is.state),
+			attributevalue.Number(is.version)
 		p.put(entry, role{}, "", nil)
 	}
 	switch {
@@ -232,7 +234,8 @@ func (p *plan) identities() error {
 		by, ok := freed[part]
 		if ok {
 			delete(freed, part)
-			p.put(it, role{kind: isIdentity, change: i}, "i = :i", item{":i": attributevalue.Text(by)})
+			p.put(it, role{kind: isIdentity, change: i}, "i = :i",
+				item{":i": attributevalue.Text(by)})
 			continue
 		}
 		p.put(it, role{kind: isIdentity, change: i}, "attribute_not_exists(k)", nil)

@@ -44,7 +44,8 @@ func facetsOf(r *inventory.Record, events int64) facets {
 		f.identity = r.Identity
 	}
 	if of, some := r.Following(); some {
-		sum := sha256.Sum256([]byte(string(of.Outcome) + "\x00" + strings.Join(of.Resources, "\x00")))
+		sum := sha256.Sum256([]byte(string(of.Outcome) + "\x00" +
+			strings.Join(of.Resources, "\x00")))
 		f.follows = string(sum[:8])
 	}
 	if len(r.Tasks) > 0 {
@@ -57,7 +58,7 @@ const maxKnown = 4096
 
 // remember keeps what was read or written. It is used only while it has the revision that somebody
 // else has read, or for what never changes.
-func (n *Instances) remember(env, id string, f facets) {
+func (n *recordItems) remember(env, id string, f facets) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.known) >= maxKnown {
@@ -66,7 +67,7 @@ func (n *Instances) remember(env, id string, f facets) {
 	n.known[instanceKey{env, id}] = f
 }
 
-func (n *Instances) remembered(env, id string) (facets, bool) {
+func (n *recordItems) remembered(env, id string) (facets, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	f, ok := n.known[instanceKey{env, id}]
@@ -80,7 +81,7 @@ type stored struct {
 }
 
 // decode reads the record of an item, and remembers it.
-func (n *Instances) decode(env string, i item) (stored, error) {
+func (n *recordItems) decode(env string, i item) (stored, error) {
 	var out stored
 	if err := n.unpack(i, &out.Record); err != nil {
 		return out, err
@@ -94,7 +95,7 @@ func (n *Instances) decode(env string, i item) (stored, error) {
 
 // records reads records, by their ids; those that do not exist are left out. With them it reads
 // whether the environment has callbacks.
-func (n *Instances) records(
+func (n *recordItems) records(
 	ctx context.Context, env string, ids []string,
 ) (map[string]stored, error) {
 	var keys []item
@@ -120,7 +121,7 @@ func (n *Instances) records(
 }
 
 // recordItem returns the item of a record.
-func (n *Instances) recordItem(env string, r *inventory.Record, f *facets) (item, error) {
+func (n *recordItems) recordItem(env string, r *inventory.Record, f *facets) (item, error) {
 	body, err := n.pack(r)
 	if err != nil {
 		return nil, err
@@ -132,7 +133,9 @@ func (n *Instances) recordItem(env string, r *inventory.Record, f *facets) (item
 }
 
 // versionItem returns the item of what a record is at its version, and a hash of it.
-func (n *Instances) versionItem(env string, r *inventory.Record) (i item, hash string, err error) {
+func (n *recordItems) versionItem(
+	env string, r *inventory.Record,
+) (i item, hash string, err error) {
 	raw, err := json.Marshal(r.Was())
 	if err != nil {
 		return nil, "", fault.Wrap(fault.Invalid, opWrite, err)
@@ -144,7 +147,7 @@ func (n *Instances) versionItem(env string, r *inventory.Record) (i item, hash s
 }
 
 // eventsItem returns the item of events, the last of which has a number.
-func (n *Instances) eventsItem(
+func (n *recordItems) eventsItem(
 	env, id string, events []inventory.Event, last int64,
 ) (item, error) {
 	numbered := slices.Clone(events)

@@ -70,10 +70,24 @@ type Config struct {
 // used by any number of goroutines and processes.
 type Instances struct {
 	table
+	*recordItems
+	*lists
+	*orderList
+}
+
+// recordItems reads and writes the items of instances.
+type recordItems struct {
+	table
 
 	mu    sync.Mutex
-	known map[instanceKey]facets // what this process has read or written last
+	known map[instanceKey]facets // what this process has read or written last; guarded by mu
 }
+
+// lists finds instances by what the items of lists say of them.
+type lists struct{ *recordItems }
+
+// orderList keeps the orders.
+type orderList struct{ *recordItems }
 
 var (
 	_ inventory.Store     = (*Instances)(nil)
@@ -86,7 +100,8 @@ type instanceKey struct{ env, id string }
 // New returns the instances in a table that exists.
 func New(c Config) (*Instances, error) {
 	t, err := newTable(c)
-	return &Instances{table: t, known: map[instanceKey]facets{}}, err
+	r := &recordItems{table: t, known: map[instanceKey]facets{}}
+	return &Instances{table: t, recordItems: r, lists: &lists{r}, orderList: &orderList{r}}, err
 }
 
 func newTable(c Config) (table, error) {

@@ -77,7 +77,8 @@ func (t *table) getWithCallbacks(ctx context.Context, env string, keys []item) (
 	if err != nil {
 		return nil, err
 	}
-	n := slices.IndexFunc(items, func(i item) bool { return attributevalue.TextOf(i, attrPart) == callbacksPart })
+	n := slices.IndexFunc(items,
+		func(i item) bool { return attributevalue.TextOf(i, attrPart) == callbacksPart })
 	if n < 0 {
 		t.Cache.note(env, nil)
 		return items, nil

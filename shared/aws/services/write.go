@@ -19,7 +19,7 @@ func (n *Instances) Write(
 }
 
 // write makes changes, together with an order if there is one.
-func (n *Instances) write(
+func (n *recordItems) write(
 	ctx context.Context, env string, o *inventory.Order, changes []inventory.Change,
 ) ([]int64, error) {
 	if err := inventory.CheckChanges(changes); err != nil {
@@ -29,7 +29,7 @@ func (n *Instances) write(
 		if err := n.pause(ctx, opWrite, try); err != nil {
 			return nil, err
 		}
-		p := &plan{Instances: n, env: env, order: o, changes: changes}
+		p := &plan{recordItems: n, env: env, order: o, changes: changes}
 		if err := p.prepare(ctx); err != nil {
 			return nil, err
 		}
