@@ -51,6 +51,9 @@ var epoch = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 func at(d time.Duration) time.Time { return epoch.Add(d) }
 
 // fixture is what most subtests start with.
+//
+// Large: it has a method for each step that subtests share, and for each thing they compare; they
+// are written as a list of these.
 type fixture struct {
 	StateHarness
 	t     *testing.T
