@@ -116,7 +116,7 @@ type loader struct {
 
 // pieceSize is the approximate size of a piece of a document, in bytes: enough for some hundred
 // resources, and small enough to keep all cores busy.
-const pieceSize = 64 << 10
+const pieceSize = 32 << 10
 
 // parallel calls f for 0 to n-1 on all cores and waits.
 func parallel(n int, f func(i int)) { parallelOn(runtime.GOMAXPROCS(0), n, f) }
