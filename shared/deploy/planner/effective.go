@@ -22,18 +22,15 @@ func (p *releasing) effectiveGraph(ctx context.Context, r *releaser) (*version.G
 	if err != nil {
 		return nil, err
 	}
-	for _, res := range resources {
+	for i, res := range resources {
+		// The graph stays, and so it does not take its ids from what was decoded: each of these is
+		// a part of all that is stored of its resource.
+		id := all[i].ID
 		if res.Purged {
-			purged[res.ID] = true
+			purged[id] = true
 		}
-		nodes = append(
-			nodes,
-			version.Node{
-				ID:       res.ID,
-				Lane:     state.LaneOf(res.ID, res.Agent, r.lanes[res.Agent]),
-				Requires: res.Requires,
-			},
-		)
+		lane := state.LaneOf(id, res.Agent, r.lanes[res.Agent])
+		nodes = append(nodes, version.Node{ID: id, Lane: lane, Requires: res.Requires})
 	}
 	nodes = version.ReversePurged(nodes, purged)
 	removing, rows, err := p.removing(ctx, r, nodes)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"hash/fnv"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -40,22 +41,36 @@ func ChunkOf(id resource.ID, of int) int {
 }
 
 // Chunks splits entries, which are sorted by id, into blobs of about size resources and returns
-// these with the sums of their texts.
+// these with the sums of their texts. Of the texts, which are as large as all that is wanted, few
+// are held at a time.
 func Chunks(entries []Entry, size int) ([]state.Blob, [][sha256.Size]byte) {
 	of := Buckets(len(entries), size)
-	parts := make([]bytes.Buffer, of)
+	parts := make([][]*Entry, of)
 	for i := range entries {
-		e := &entries[i]
-		p := &parts[ChunkOf(e.ID, of)]
-		e.write(p)
+		b := ChunkOf(entries[i].ID, of)
+		parts[b] = append(parts[b], &entries[i])
 	}
 	blobs := make([]state.Blob, of)
 	sums := make([][sha256.Size]byte, of)
 	parallel.For(of, func(i int) {
-		sums[i] = sha256.Sum256(parts[i].Bytes())
-		blobs[i] = ChunkFile(parts[i].Bytes())
+		text := textOf(parts[i])
+		sums[i], blobs[i] = sha256.Sum256(text), ChunkFile(text)
 	})
 	return blobs, sums
+}
+
+// textOf returns the text of a chunk.
+func textOf(entries []*Entry) []byte {
+	n := 0
+	for _, en := range entries {
+		n += len(en.Hash) + len(en.Body) + len("\t\n")
+	}
+	var b bytes.Buffer
+	b.Grow(n)
+	for _, en := range entries {
+		en.write(&b)
+	}
+	return b.Bytes()
 }
 
 // ChunkText returns the text of a chunk with entries, which are sorted by id.
@@ -119,7 +134,9 @@ func parseLine(line []byte, hash string) (Entry, error) {
 	if err != nil {
 		return Entry{}, DamagedChunk(hash)
 	}
-	return Entry{ID: r.ID, Hash: string(intent), Body: body}, nil
+	// The id alone: what it is a part of is as large as the body.
+	id := resource.ID(strings.Clone(string(r.ID)))
+	return Entry{ID: id, Hash: string(intent), Body: body}, nil
 }
 
 // DamagedChunk is the error of a chunk that does not decode.
