@@ -27,6 +27,7 @@ func (e *exporter) limited(
 		x.Limits = &deploy.Limits{Delete: f.allowDelete, Leave: -1}
 	}
 	if _, sits := terminal(e.stdin); x.NoRelease || f.yes || !f.asks || !sits {
+		x.LetGo = true
 		return e.home.Export(ctx, e.env, x, sent)
 	}
 	bound := x.Limits

@@ -15,6 +15,9 @@ import (
 )
 
 // Export asks for a model to be stored as a version and, unless told otherwise, released.
+//
+// Large: it is what an export may be asked for, all of it optional but the model; whoever asks says
+// little of it, by name.
 type Export struct {
 	Model *model.Model
 	// Partial replaces only the resource sets that the model has, and merges the shared set.
@@ -51,6 +54,10 @@ type Export struct {
 	// Limits, when not nil, bounds what may leave: an export that goes beyond is Refused, with the
 	// resources as problems, and nothing is done.
 	Limits *Limits
+	// LetGo says that whoever asks needs the resources of the model no more: they are let go of
+	// once they are encoded, as there may be very many. An export that may be tried again with
+	// other terms (Expect, Limits) keeps them all the same.
+	LetGo bool
 }
 
 // Exported is what came of an export.
@@ -83,9 +90,12 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 	if err != nil {
 		return out, err
 	}
+	var gone []version.Entry // the resources that were let go of
 	store := func(mending bool) error {
 		return pl.planMending(ctx, env, mending, func(p *planning) (err error) {
-			out, err = (&exporting{planning: p}).export(ctx, x)
+			e := &exporting{planning: p}
+			out, err = e.export(ctx, x)
+			gone = e.gone
 			return err
 		})
 	}
@@ -95,7 +105,9 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 	}
 	if err = store(mending); state.Unreadable(err) && !mending {
 		x.Model.Fingerprint = "" // values stand in it by now, where parameters stood
-		err = store(true)
+		if err = getBack(x.Model, gone); err == nil {
+			err = store(true)
+		}
 	}
 	out.FilesUploaded = uploaded
 	return out, err
@@ -217,10 +229,11 @@ type next struct {
 // exporting is the part of an export that is serialised with other exports.
 type exporting struct {
 	*planning
-	retry   bool     // what failed is asked for, too
-	targets *targets // what the export is about; nil: everything
-	all     bool     // all entries of the version are wanted
-	check   bool     // only what is wrong is wanted, and no version
+	retry   bool            // what failed is asked for, too
+	targets *targets        // what the export is about; nil: everything
+	gone    []version.Entry // the resources of the model, if that was let go of
+	all     bool            // all entries of the version are wanted
+	check   bool            // only what is wrong is wanted, and no version
 }
 
 // next makes the version that follows from an export, and stores nothing.
@@ -246,6 +259,12 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	if x.Settings != nil && (x.Target.Empty() || p.env.Released == 0) {
 		p.env.Settings = *x.Settings
 	}
+	if x.LetGo && base == 0 && !x.Partial && x.Target.Empty() && !p.dry && x.Expect == "" &&
+		x.Limits == nil {
+		p.gone, set.resources = set.entries, nil
+		clear(x.Model.Resources) // others may hold the list
+		x.Model.Resources, x.Model.Where = nil, nil
+	}
 	blobs, sums := version.Chunks(set.entries, p.pl.ChunkSize)
 	v := state.Version{Number: p.env.Last + 1, At: p.pl.Clock.Now(), Resources: len(set.entries),
 		Digest: version.Digest(version.SumsDigest(sums), set.agents), Agents: set.agents, Sets: sets, Base: base,
@@ -264,6 +283,18 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 		out.contents = contentsOf(p.pl.Checker, set.resources, sums, p.pl.Contents.get(last.Digest))
 	}
 	return out, nil
+}
+
+// getBack gives a model the resources that were let go of.
+func getBack(m *model.Model, gone []version.Entry) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	resources, err := version.DecodeAll(gone)
+	for _, r := range resources {
+		m.Resources = append(m.Resources, *r)
+	}
+	return err
 }
 
 // content returns what the version after last holds, its sets, and the version that the rest was
