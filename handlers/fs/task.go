@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"southbound/handlers/internal/disk"
 
@@ -292,18 +293,28 @@ func (rd *reader) read(
 func readAll(ctx context.Context, l observer, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	parts := (len(items) + part - 1) / part
-	spread(parts, workers, func(n int) {
+	var next atomic.Int64
+	spread(min(workers, parts), workers, func(int) {
 		readers(l.system(), func(rd *reader) {
-			for i := n * part; i < min((n+1)*part, len(items)); i++ {
-				item := &items[i]
-				if out[i].Err = ctx.Err(); out[i].Err == nil {
-					out[i].Observation, out[i].Err = rd.read(item.Context.With(ctx), l,
-						item.Resource)
-				}
+			for n := int(next.Add(1)) - 1; n < parts; n = int(next.Add(1)) - 1 {
+				from, to := n*part, min((n+1)*part, len(items))
+				rd.readPart(ctx, l, items[from:to], out[from:to])
 			}
 		})
 	})
 	return out
+}
+
+// readPart reads some of many things.
+func (rd *reader) readPart(
+	ctx context.Context, l observer, items []provider.BatchRead, out []provider.Reading,
+) {
+	for i := range items {
+		item := &items[i]
+		if out[i].Err = ctx.Err(); out[i].Err == nil {
+			out[i].Observation, out[i].Err = rd.read(item.Context.With(ctx), l, item.Resource)
+		}
+	}
 }
 
 // part is how many things one worker reads at a time.
