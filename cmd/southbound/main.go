@@ -18,16 +18,18 @@ func main() {
 	os.Exit(cli.Main(handlers.All(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// spare is how much garbage may at least pile up between two collections. To collect it sooner
-// costs a small heap more time; later, the memory itself does, as every page of it has to be made
-// first. A heap of twice that is small still, in which garbage as much as what lives would only
-// take memory.
-const spare = 24 << 20
+// room is what the heap may take before garbage is collected at all, and spare how much garbage may
+// at least pile up between two collections. To collect it sooner costs a small heap more time;
+// later, the memory itself does, as every page of it has to be made first.
+const (
+	room  = 36 << 20
+	spare = 12 << 20
+)
 
 // minHeap is what the collector counts as live before it has run for the first time.
 const minHeap = 4 << 20
 
-// collectSeldom has the collector wait for spare, or until a large heap has nearly doubled. It
+// collectSeldom has the collector wait for room and spare, or until a large heap has nearly doubled. It
 // looks at the size of the heap after each collection.
 func collectSeldom() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -62,5 +64,6 @@ func (p *pace) set(percent int, setPercent func(int) int) {
 
 // percentFor returns by how much a heap may grow before it is collected.
 func percentFor(live uint64) int {
-	return int(max(spare, int64(live)-spare) * 100 / max(int64(live), minHeap)) // spare bounds it
+	grow := max(room-int64(live), spare, int64(live)-spare) // heaps are far smaller than 2^63
+	return int(grow * 100 / max(int64(live), minHeap))      // room bounds it
 }

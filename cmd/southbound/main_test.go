@@ -11,7 +11,7 @@ func TestPercentFor(t *testing.T) {
 		live uint64
 		want int
 	}{
-		{0, 600}, {1 << 20, 600}, {minHeap, 600}, {12 << 20, 200}, {spare, 100}, {2 * spare, 50},
+		{0, 900}, {1 << 20, 875}, {minHeap, 800}, {spare, 200}, {2 * spare, 50}, {3 * spare, 66},
 		{4 * spare, 75}, {1 << 40, 99},
 	} {
 		if got := percentFor(c.live); got != c.want {

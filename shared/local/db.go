@@ -24,7 +24,7 @@ type db struct {
 	path    string
 	writes  chan *write
 	done    chan struct{}
-	readers chan *sqlite.Conn
+	readers readers
 	once    sync.Once
 	file    os.FileInfo // as it was when it was opened
 }
@@ -34,6 +34,39 @@ type write struct {
 	f    func(c *sqlite.Conn) error
 	err  error
 	done chan struct{}
+}
+
+// readers are the connections for reading: at most as many at a time as there is room in free. The
+// one that was used last is used next, as it has in memory what most read, and a connection that
+// nobody needs is not opened.
+type readers struct {
+	free chan struct{} // holds one for each that is in use
+	mu   sync.Mutex
+	idle []*sqlite.Conn
+}
+
+// take returns a connection, or nil for one that is to be opened.
+func (r *readers) take() *sqlite.Conn {
+	r.free <- struct{}{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.idle)
+	if n == 0 {
+		return nil
+	}
+	c := r.idle[n-1]
+	r.idle = r.idle[:n-1]
+	return c
+}
+
+// put gives back what take has returned, or what was opened then; nil: it could not be opened.
+func (r *readers) put(c *sqlite.Conn) {
+	if c != nil {
+		r.mu.Lock()
+		r.idle = append(r.idle, c)
+		r.mu.Unlock()
+	}
+	<-r.free
 }
 
 // openDB opens the database, or makes it. A file that is not ours, or that a newer program made, is
@@ -59,10 +92,8 @@ func openDB(path string) (*db, error) {
 		return nil, err
 	}
 	keepPrivate(path)
-	d := &db{path: path, writes: make(chan *write, maxGroup), done: make(chan struct{}), readers: make(chan *sqlite.Conn, max(4, runtime.GOMAXPROCS(0)))}
-	for range cap(d.readers) {
-		d.readers <- nil // opened when it is used
-	}
+	d := &db{path: path, writes: make(chan *write, maxGroup), done: make(chan struct{})}
+	d.readers.free = make(chan struct{}, max(4, runtime.GOMAXPROCS(0)))
 	if d.file, err = os.Stat(path); err != nil {
 		_ = conn.Close()
 		return nil, storeError("open "+path, err)
@@ -114,7 +145,7 @@ func prepareDB(conn *sqlite.Conn, path string, steps []step) error {
 
 // configure makes commits durable (full sync) and cheap (write-ahead log).
 func configure(conn *sqlite.Conn) error {
-	return pragmas(conn, "journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "cache_size=-32000")
+	return pragmas(conn, "journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "cache_size=-4000")
 }
 
 func pragmas(conn *sqlite.Conn, settings ...string) error {
@@ -226,15 +257,15 @@ func (d *db) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	conn := <-d.readers
-	defer func() { d.readers <- conn }()
+	conn := d.readers.take()
+	defer func() { d.readers.put(conn) }()
 	if conn == nil {
 		c, err := sqlite.OpenConn(d.path, sqlite.OpenReadWrite)
 		if err != nil {
 			return storeError(op, err)
 		}
 		c.SetBusyTimeout(busyTimeout)
-		if err := pragmas(c, "query_only=1", "cache_size=-16000"); err != nil {
+		if err := pragmas(c, "query_only=1", "cache_size=-2000"); err != nil {
 			_ = c.Close()
 			return storeError(op, err)
 		}
@@ -249,8 +280,8 @@ func (d *db) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) 
 // close waits for writes under way and closes all connections.
 func (d *db) close() {
 	d.once.Do(func() {
-		for range cap(d.readers) {
-			if c := <-d.readers; c != nil {
+		for range cap(d.readers.free) {
+			if c := d.readers.take(); c != nil {
 				_ = c.Close()
 			}
 		}
