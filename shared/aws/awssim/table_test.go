@@ -1,11 +1,15 @@
 package awssim
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/deploy/deploytest"
+	"southbound/shared/deploy/state"
+	"southbound/shared/resource"
 )
 
 // TestConformance pins that the port keeps its contract on the models: as it is, and with limits so
@@ -44,5 +48,34 @@ func TestConformance(t *testing.T) {
 func oneByOne(n, _ int, f func(i int)) {
 	for i := range n {
 		f(i)
+	}
+}
+
+// TestMissingItemsAreProgress wants many items that do not exist to be asked for to the end, though
+// every answer leaves most of them unprocessed: DynamoDB does so when it is busy.
+func TestMissingItemsAreProgress(t *testing.T) {
+	t.Parallel()
+	table := NewTable("t")
+	table.Page = func() int { return 1 }
+	atOnce := func(context.Context, time.Duration) error { return nil }
+	s := stateOn(t, table, NewObjects(), atOnce)
+	var numbers []int
+	for n := range 30 {
+		numbers = append(numbers, n+1)
+	}
+	if got, err := s.Versions(t.Context(), "e", numbers...); err != nil || len(got) > 0 {
+		t.Errorf("%d versions, %v", len(got), err)
+	}
+}
+
+// TestUncertainStaysUncertain pins that a commit does not make the model sure of what runs, if it
+// was not before: what its holder learned from the lease may be more than the model knows of.
+func TestUncertainStaysUncertain(t *testing.T) {
+	t.Parallel()
+	row := rowIn("a/0", "n0")
+	r := running{may: []resource.ID{row.ID}}
+	after := r.ended([]state.Row{row}).after([]resource.ID{"next"}, true, false)
+	if !includes(after.may, []resource.ID{row.ID}) {
+		t.Errorf("what conflicted may not run any more: %+v", after)
 	}
 }

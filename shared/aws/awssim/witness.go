@@ -287,14 +287,15 @@ func (w *witness) commit(at int, e event, v *version, c state.Commit, final bool
 	v.side.running = with(v.side.running, c.Guard.Key, run)
 }
 
-// ended returns what runs after a commit without Next.
+// ended returns what runs after a commit without Next. It leaves no more certain what that is than
+// it was before.
 func (r running) ended(conflicts []state.Row) running {
 	ran := r.may
 	if r.known {
 		ran = r.must
 	}
 	return running{must: state.StillRunning(r.must, conflicts),
-		may: state.StillRunning(ran, conflicts), known: true}
+		may: state.StillRunning(ran, conflicts), known: r.known}
 }
 
 // after returns what may run after a commit with Next.

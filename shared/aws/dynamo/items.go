@@ -133,8 +133,8 @@ func (s *items) getMany(ctx context.Context, keys []item) ([]item, error) {
 				return nil, awserr.Fault("read state", err)
 			}
 			out = append(out, got.Responses[s.table]...)
-			if len(got.Responses[s.table]) > 0 {
-				try = 0 // there was progress
+			if len(got.UnprocessedKeys[s.table].Keys) < len(ask[s.table].Keys) {
+				try = 0 // there was progress, though none of those keys may have an item
 			}
 			ask = got.UnprocessedKeys
 		}
