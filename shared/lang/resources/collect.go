@@ -57,8 +57,6 @@ type Entry struct {
 	Members map[string]any
 	At      diag.Pos
 	Places  map[string]diag.Pos // of members and attributes
-
-	foreign bool // a class of a module has made it
 }
 
 // Collect returns the agents and resources of a model, in the order in which they were made: those

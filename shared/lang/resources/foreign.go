@@ -39,6 +39,10 @@ func (c *collector) foreign(more []python.Resource) {
 	for _, a := range c.out.Agents {
 		known[a.Name] = true
 	}
+	ours := map[any]bool{} // types
+	for _, e := range c.out.Resources {
+		ours[e.Members["type"]] = true
+	}
 	for i := range more {
 		r := &more[i]
 		if c.ours(r.Instance) {
@@ -51,7 +55,10 @@ func (c *collector) foreign(more []python.Resource) {
 				Members: map[string]any{"transport": "local"},
 			})
 		}
-		c.clash(r)
+		if ours[r.Type] { // whoever has both cannot be told which is meant
+			c.bad(r.Instance.Pos(), "", "use one of the two in a model",
+				"%s of a module and southbound::%s have the same name", r.Type, r.Type)
+		}
 		e := c.made(r, ids)
 		c.out.Resources = append(c.out.Resources, e)
 		attributes, _ := e.Members["attributes"].(map[string]any)
@@ -61,35 +68,20 @@ func (c *collector) foreign(more []python.Resource) {
 	}
 }
 
-// clash refuses a model that has resources of two types of one name.
-func (c *collector) clash(r *python.Resource) {
-	for _, e := range c.out.Resources {
-		if e.Members["type"] == r.Type && !e.foreign {
-			c.bad(r.Instance.Pos(), "", "use one of the two in a model",
-				"%s of a module and southbound::%s have the same name", r.Type, r.Type)
-			return
-		}
-	}
-}
-
 // made returns the entry of a resource that a class of a module has made.
 func (c *collector) made(r *python.Resource, ids map[string]resource.ID) Entry {
 	o := r.Instance
 	attributes := map[string]any{}
 	e := Entry{
-		At: o.Pos(), Places: map[string]diag.Pos{}, foreign: true,
+		At: o.Pos(), Places: map[string]diag.Pos{},
 		Members: map[string]any{"type": r.Type, "agent": r.Agent, "attributes": attributes},
-	}
-	fallback := map[string]bool{}
-	for _, f := range flags() {
-		fallback[f.name] = f.initial
 	}
 	for _, name := range r.Fields.Keys() {
 		v, _ := r.Fields.Get(name)
 		if o.Type().Attribute(name) != nil {
 			e.Places[name] = o.Place(name)
 		}
-		if normal, flag := fallback[name]; flag {
+		if normal, is := initial(name); is {
 			c.flag(&e, name, v, normal)
 			continue
 		}
@@ -114,6 +106,16 @@ func (c *collector) made(r *python.Resource, ids map[string]resource.ID) Entry {
 		e.Members["requires"] = requires
 	}
 	return e
+}
+
+// initial returns what a member of resources is that is true or false; is is false for all others.
+func initial(name string) (value, is bool) {
+	for _, f := range flags() {
+		if f.name == name {
+			return f.initial, true
+		}
+	}
+	return false, false
 }
 
 // factsOf returns the facts of other resources that references of a resource stand for, as the code
