@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"southbound/localstack/server"
 )
 
 // The reference compiler that models are measured against, as it is installed.
@@ -62,8 +65,12 @@ func installReference() (string, error) {
 		return python, nil
 	}
 	fmt.Fprintln(os.Stderr, "bench: installing the reference compiler in", venv)
+	base, err := server.Python(context.Background(), referencePython)
+	if err != nil {
+		return "", err
+	}
 	for _, c := range []*exec.Cmd{
-		exec.Command("python"+referencePython, "-m", "venv", "--clear", venv),
+		exec.Command(base, "-m", "venv", "--clear", venv),
 		exec.Command(python, "-m", "pip", "install", "--quiet", referenceCore, referenceStd),
 	} {
 		if out, err := c.CombinedOutput(); err != nil {

@@ -155,7 +155,7 @@ func mavenInto(ctx context.Context, dir string, pom []byte) error {
 
 // pipInto makes a virtual environment in dir and installs exactly what the lock lists, by hash.
 func pipInto(ctx context.Context, version, dir string, lock []byte) error {
-	interpreter, err := python(ctx, version)
+	interpreter, err := Python(ctx, version)
 	if err != nil {
 		return err
 	}

@@ -63,10 +63,10 @@ func aptGet(ctx context.Context, packages ...string) error {
 			"--no-install-recommends"}, packages...)...)
 }
 
-// python returns a Python of a version: "3.13" is exactly that one, "3.11+" that one or a newer
+// Python returns a Python of a version: "3.13" is exactly that one, "3.11+" that one or a newer
 // one. It is the one that SOUTHBOUND_PYTHON names, one on the path, one of pyenv, or else one of
 // Debian.
-func python(ctx context.Context, version string) (string, error) {
+func Python(ctx context.Context, version string) (string, error) {
 	if p := findPython(ctx, version); p != "" {
 		return p, nil
 	}
