@@ -187,7 +187,7 @@ func TestLineRefused(t *testing.T) {
 		{"a begin without an end", "# BEGIN n\n1\n", map[string]any{"block": "x"},
 			provider.Terminal, "begin at line 1, end at no line"},
 		{"the end stands first", "# END n\n# BEGIN n\n", map[string]any{"block": "x"},
-			provider.Terminal, "no pair"},
+			provider.Terminal, "do not form a pair"},
 		{"two blocks", "# BEGIN n\n# END n\n# BEGIN n\n# END n\n", map[string]any{"block": "x"},
 			provider.Terminal, "line 1, 3"},
 		{"no text", "a\x00b", map[string]any{"line": "x"}, provider.NeedsChange, "zero byte"},
