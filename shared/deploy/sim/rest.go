@@ -70,7 +70,9 @@ func checkRow(r *run, row *state.Row, i int) {
 	if done := row.Status() == state.StatusDeployed; done != (row.Reason == "") {
 		r.violate("D4", "%s is %s and says why: %q", row.ID, row.Status(), row.Reason)
 	}
-	if asWanted(row) && row.Creating != "" {
+	// What is blocked may have been being created when a process crashed: nobody looks for it before
+	// it may run again.
+	if asWanted(row) && row.Creating != "" && row.Blocked != state.BlockedYes {
 		r.violate("D8", "%s is deployed, and it is still noted that a create of it was begun",
 			row.ID)
 	}
