@@ -281,3 +281,43 @@ func TestAddedReadsLittle(t *testing.T) {
 		r.want(set+".0", state.StatusDeployed)
 	}
 }
+
+// TestKeepShared holds that a partial export which keeps what is shared does not change it, whatever
+// its model has of it, and brings it where it is not there (any more).
+func TestKeepShared(t *testing.T) {
+	t.Parallel()
+	r := newSetsRig(t)
+	export := func(x deploy.Export) {
+		t.Helper()
+		if _, err := r.e.Export(t.Context(), "e", x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shared := func(value string) resource.Resource {
+		out := res("top")
+		out.Attributes["value"] = value
+		return out
+	}
+	one := func() resource.Resource {
+		out := res("one<top")
+		out.Set, out.Purged = "one", true
+		return out
+	}
+	value := func(want string) {
+		t.Helper()
+		rows, err := r.home.Rows(t.Context(), "e", []resource.ID{id("top")})
+		if err != nil || len(rows) != 1 || rows[0].Orphaned {
+			t.Fatalf("what is shared is not wanted: %+v, %v", rows, err)
+		}
+		is, err := resource.Decode(rows[0].Body)
+		if err != nil || is.Attributes["value"] != want {
+			t.Errorf("what is shared has the value %v, not %s: %v", is.Attributes["value"], want, err)
+		}
+	}
+	export(deploy.Export{Model: modelOf(shared("old"))})
+	export(deploy.Export{Partial: true, KeepShared: true, Model: modelOf(shared("new"), one())})
+	value("old")
+	export(deploy.Export{Model: modelOf()})
+	export(deploy.Export{Partial: true, KeepShared: true, Model: modelOf(shared("new"), one())})
+	value("new")
+}

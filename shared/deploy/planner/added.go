@@ -22,7 +22,7 @@ import (
 // told without the version before.
 func (p *exporting) addable(x Export, last state.Version) bool {
 	inForce := p.env.Released == last.Number && p.env.Releasing == 0 && p.env.Base == 0
-	if !x.Partial || len(x.DeleteSets) > 0 || x.NoRelease || x.Expect != "" || x.Limits != nil ||
+	if !x.Partial || x.KeepShared || len(x.DeleteSets) > 0 || x.NoRelease || x.Expect != "" || x.Limits != nil ||
 		x.Settings != nil || p.mending || p.all || last.Number == 0 || !inForce {
 		return false
 	}

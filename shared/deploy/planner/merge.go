@@ -28,6 +28,11 @@ func (p *exporting) merge(ctx context.Context, x Export, base state.Version) (*m
 	for _, s := range x.DeleteSets {
 		replaced[s] = true
 	}
+	if x.KeepShared {
+		if x.Model, err = withoutShared(x.Model, entries, replaced); err != nil {
+			return nil, err
+		}
+	}
 	mg := merger{pl: p.pl, x: x, entries: entries, replaced: replaced, index: map[resource.ID]int{}}
 	for i := range x.Model.Resources {
 		mg.index[x.Model.Resources[i].ID] = i
@@ -63,6 +68,30 @@ func (p *exporting) merge(ctx context.Context, x Export, base state.Version) (*m
 	mg.problems = append(mg.problems, p.pl.Checker.CheckThere(out.Resources, at)...)
 	mg.problems = append(mg.problems, p.pl.Checker.CheckCycles(out.Resources, at)...)
 	return out, mg.problems.Err()
+}
+
+// withoutShared returns a model without the resources of no set that the base has already, unless in
+// a set that is replaced.
+func withoutShared(
+	m *model.Model, entries map[resource.ID]version.Entry, replaced map[string]bool,
+) (*model.Model, error) {
+	out, at := *m, []int{}
+	out.Resources = nil
+	for i := range m.Resources {
+		r := &m.Resources[i]
+		if en, there := entries[r.ID]; there && r.Set == "" {
+			old, err := resource.Decode(en.Body)
+			if err != nil {
+				return nil, fault.Wrap(fault.Damaged, "read version", err)
+			}
+			if !replaced[old.Set] {
+				continue
+			}
+		}
+		out.Resources, at = append(out.Resources, *r), append(at, i)
+	}
+	out.Where = func(i int, attribute string) diag.Pos { return m.At(at[i], attribute) }
+	return &out, nil
 }
 
 // merger is what one call of merge works on.

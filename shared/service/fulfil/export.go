@@ -58,14 +58,10 @@ func (r *round) exportAll(ctx context.Context, digest string, jobs []job) error 
 	if err != nil {
 		return c.placed(err)
 	}
-	if jobs[0].task.Purge { // of all
-		if m, err = r.withoutShared(ctx, m); err != nil {
-			return err
-		}
-	}
 	x := deploy.Export{
 		Model: m, Partial: true, Turn: r.turn,
-		Origin: state.Origin{Message: "orders of services"},
+		KeepShared: jobs[0].task.Purge, // of all: whoever goes does not change what others have
+		Origin:     state.Origin{Message: "orders of services"},
 	}
 	sets := map[string][]resource.ID{}
 	for i := range m.Resources {
@@ -184,31 +180,6 @@ func (r *round) deployable(ctx context.Context, c *compiled) (*model.Model, erro
 		}
 		return m.At(i, attribute)
 	}
-	return &out, nil
-}
-
-// withoutShared returns a model without the resources of no set that are deployed already, however
-// they are by now: whoever goes does not change them.
-func (r *round) withoutShared(ctx context.Context, m *model.Model) (*model.Model, error) {
-	var shared []resource.ID
-	for i := range m.Resources {
-		if m.Resources[i].Set == "" {
-			shared = append(shared, m.Resources[i].ID)
-		}
-	}
-	rows, err := r.Engine.State.Rows(ctx, r.Env, shared)
-	if err != nil {
-		return nil, err
-	}
-	out, at := *m, []int{}
-	out.Resources = nil
-	for i := range m.Resources {
-		there := func(row state.Row) bool { return row.ID == m.Resources[i].ID && !row.Orphaned }
-		if m.Resources[i].Set != "" || !slices.ContainsFunc(rows, there) {
-			out.Resources, at = append(out.Resources, m.Resources[i]), append(at, i)
-		}
-	}
-	out.Where = func(i int, attribute string) diag.Pos { return m.At(at[i], attribute) }
 	return &out, nil
 }
 

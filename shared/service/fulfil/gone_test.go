@@ -2,10 +2,17 @@ package fulfil_test
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/resource"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
 )
@@ -78,6 +85,60 @@ func (s *hurried) Write(ctx context.Context, env string, changes []inventory.Cha
 		s.first = nil
 	}
 	return s.Store.Write(ctx, env, changes)
+}
+
+// crowded is a state in which somebody plans, once, just before a worker does.
+type crowded struct {
+	state.State
+	first func()
+}
+
+func (s *crowded) Acquire(
+	ctx context.Context, env, key, holder string, now, until time.Time,
+) (state.Lease, error) {
+	if first := s.first; first != nil && key == state.PlanKey {
+		s.first = nil
+		first()
+	}
+	return s.State.Acquire(ctx, env, key, holder, now, until)
+}
+
+// TestSharedLeaves holds that an instance that goes is not kept by an export of the whole model that
+// lets go of what it requires at the same moment.
+func TestSharedLeaves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	whole := func(names ...string) {
+		t.Helper()
+		m := &model.Model{}
+		for _, name := range names {
+			path := filepath.Join(w.srv, name)
+			m.Resources = append(m.Resources, resource.Resource{
+				ID:   resource.NewID("fs::File", "here", resource.Key{Name: "path", Value: path}),
+				Type: "fs::File", Agent: "here", Attributes: map[string]any{"path": path, "content": name},
+			})
+		}
+		if _, err := w.engine.Export(t.Context(), env, deploy.Export{Model: m}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole("top")
+	w.order("site", "one", map[string]any{"host_name": "a"})
+	worker := w.running()
+	for exporting := false; !exporting; {
+		if _, err := worker.Round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		exporting = slices.ContainsFunc(w.read("one").Tasks, func(t inventory.Task) bool {
+			return t.Kind == inventory.TaskExport
+		})
+	}
+	w.remove("one")
+	late := w.running()
+	late.Engine = w.over(&crowded{w.home, func() { whole("other") }}, new(atomic.Int64))
+	w.rounds(late)
+	w.state("one", "terminated")
+	w.file("other", "other")
 }
 
 // TestExportUnknown holds that an instance which is deleted while it is deployed is not taken for

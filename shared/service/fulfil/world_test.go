@@ -36,6 +36,7 @@ type world struct {
 	home   *local.Home
 	engine *deploy.Engine
 	types  *schema.Registry
+	all    map[string]provider.Handler
 	runner *local.Runner
 	store  inventory.Store
 	srv    string // where files are deployed
@@ -60,25 +61,31 @@ func (w *world) open(dir string) {
 	}
 	w.Cleanup(func() { _ = w.home.Close() })
 	var types []schema.Type
-	all := map[string]provider.Handler{}
+	w.all = map[string]provider.Handler{}
 	for _, d := range handlers.All() {
 		types = append(types, d.Type)
-		all[d.Type.Name] = d.Handler
+		w.all[d.Type.Name] = d.Handler
 	}
 	if w.types, err = schema.NewRegistry(types...); err != nil {
 		w.Fatal(err)
 	}
 	ran := new(atomic.Int64)
-	w.engine = deploy.New(deploy.Config{
-		State: w.home, Files: w.home.Files(), Notifier: w.home.Notifier, Clock: local.Clock{},
+	w.engine = w.over(w.home, ran)
+	w.runner = &local.Runner{Engine: w.engine, Notifier: w.home.Notifier, Ran: ran}
+	w.store = w.home.Instances()
+}
+
+// over returns an engine over a state, which counts what it has run.
+func (w *world) over(s state.State, ran *atomic.Int64) *deploy.Engine {
+	e := deploy.New(deploy.Config{
+		State: s, Files: w.home.Files(), Notifier: w.home.Notifier, Clock: local.Clock{},
 		Caller: local.Caller{}, Connector: &transport.Connector{Local: true}, Types: w.types,
-		Handlers: all, Holder: w.home.Holder(), NewID: w.home.NewID, Jitter: rand.Float64,
+		Handlers: w.all, Holder: w.home.Holder(), NewID: w.home.NewID, Jitter: rand.Float64,
 		Ran: func(n int) { ran.Add(int64(n)) }, Sizes: local.Sizes(), Pack: "test",
 		Keep: w.home.Definitions().Bundles, Owned: w.home.Instances().Live,
 	})
-	w.Cleanup(w.engine.Close)
-	w.runner = &local.Runner{Engine: w.engine, Notifier: w.home.Notifier, Ran: ran}
-	w.store = w.home.Instances()
+	w.Cleanup(e.Close)
+	return e
 }
 
 // begin closes the home, and opens it as another process would.
