@@ -2,7 +2,11 @@ package awssim
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
+
+	"southbound/shared/deploy/state"
 )
 
 // wanted describes what an operation could have returned.
@@ -13,8 +17,9 @@ func (j *judge) wanted(o *op, vs []*version) string {
 		text := fmt.Sprintf("from %d: plan %d rev %d", v.from, l.env.PlanSeq, l.env.Rev)
 		switch o.name {
 		case "Rows", "LaneRows", "ScanRows", "Finished", "Due", "Counts", "Schedule":
+			got, _ := o.out.([]state.Row)
 			for _, r := range l.rows {
-				text += "\n    " + rowText(*r)
+				text += "\n    " + rowText(*r) + differs(got, r)
 			}
 			text += fmt.Sprintf("\n    %+v", l.schedule)
 		case "Leases":
@@ -30,4 +35,21 @@ func (j *judge) wanted(o *op, vs []*version) string {
 		out = append(out, text)
 	}
 	return "\n" + strings.Join(out, "\n")
+}
+
+// differs says in what a row differs from that of an answer.
+func differs(answer []state.Row, want *state.Row) string {
+	i := slices.IndexFunc(answer, func(r state.Row) bool { return r.ID == want.ID })
+	if i < 0 {
+		return ", not in the answer"
+	}
+	var out strings.Builder
+	got, have := reflect.ValueOf(answer[i]), reflect.ValueOf(*want)
+	for _, f := range reflect.VisibleFields(got.Type()) {
+		a, b := got.FieldByIndex(f.Index).Interface(), have.FieldByIndex(f.Index).Interface()
+		if !reflect.DeepEqual(a, b) {
+			fmt.Fprintf(&out, ", %s %+v and not %+v", f.Name, b, a)
+		}
+	}
+	return out.String()
 }

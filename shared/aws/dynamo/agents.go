@@ -19,10 +19,11 @@ func (s *environments) Agents(
 	env string,
 	names ...string,
 ) (map[string]state.Agent, error) {
-	out, err := s.agents(ctx, env)
-	if fault.Is(err, fault.NotFound) { // replaced while it was read
-		out, err = s.agents(ctx, env)
-	}
+	var out map[string]state.Agent
+	err := s.reread(ctx, func() (docs []entry, err error) { // they may be replaced meanwhile
+		out, docs, err = s.agents(ctx, env)
+		return docs, err
+	})
 	maps.DeleteFunc(
 		out,
 		func(name string, _ state.Agent) bool { return len(names) > 0 && !slices.Contains(names, name) },
@@ -30,13 +31,17 @@ func (s *environments) Agents(
 	return out, err
 }
 
-func (s *environments) agents(ctx context.Context, env string) (map[string]state.Agent, error) {
+// agents also returns the document that is to hold them, where that is not there.
+func (s *environments) agents(
+	ctx context.Context,
+	env string,
+) (map[string]state.Agent, []entry, error) {
 	items, err := s.getMany(
 		ctx,
 		[]item{keyItem(headPart, headPrefix+env), keyItem(recordPart(env), agentsSort)},
 	)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out := map[string]state.Agent{}
 	var paused []string
@@ -44,14 +49,14 @@ func (s *environments) agents(ctx context.Context, env string) (map[string]state
 		if attributevalue.TextOf(i, attrPart) == headPart {
 			h, err := headOf(env, i)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			paused = h.paused
 			continue
 		}
-		list, _, err := s.agentsIn(ctx, i)
+		list, doc, err := s.agentsIn(ctx, i)
 		if err != nil {
-			return nil, err
+			return nil, []entry{doc}, err
 		}
 		for _, a := range list {
 			out[a.Name] = state.Agent{Agent: a}
@@ -62,7 +67,7 @@ func (s *environments) agents(ctx context.Context, env string) (map[string]state
 		a.Name, a.Paused = name, true
 		out[name] = a
 	}
-	return out, nil
+	return out, nil, nil
 }
 
 // agentsIn decodes the item of the agents.

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"slices"
 	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy/state"
@@ -89,6 +90,30 @@ func (s *storage) fetch(ctx context.Context, entries []entry) error {
 		}
 	}
 	return nil
+}
+
+// reread calls read until all that it names is there: others may have removed an object after it was
+// named. When the same is named once more, it is missing. read returns what it has named where one
+// of these is NotFound.
+func (s *storage) reread(ctx context.Context, read func() ([]entry, error)) error {
+	var before []string
+	return s.contend(ctx, func() error {
+		named, err := read()
+		if !fault.Is(err, fault.NotFound) {
+			return err
+		}
+		var names []string
+		for i := range named {
+			if named[i].object != nil {
+				names = append(names, named[i].name)
+			}
+		}
+		if slices.Equal(names, before) {
+			return err
+		}
+		before = names
+		return errLost
+	})
 }
 
 // pieces returns, in order, what brings an image from a change to rec: compressed deltas with the

@@ -100,45 +100,50 @@ func (s *versions) Versions(
 	env string,
 	numbers ...int,
 ) ([]state.Version, error) {
-	out, err := s.versions(ctx, env, numbers)
-	if fault.Is(err, fault.NotFound) { // one was forgotten while it was read
-		out, err = s.versions(ctx, env, numbers)
-	}
+	var out []state.Version
+	err := s.reread(ctx, func() (docs []entry, err error) {
+		out, docs, err = s.versions(ctx, env, numbers)
+		if fault.Is(err, fault.NotFound) { // one was forgotten while it was read
+			s.forgetLast()
+		}
+		return docs, err
+	})
 	return out, err
 }
 
+// versions also returns the documents that are to hold them, where one of these is not there.
 func (s *versions) versions(
 	ctx context.Context,
 	env string,
 	numbers []int,
-) ([]state.Version, error) {
+) ([]state.Version, []entry, error) {
 	items, err := s.versionItems(ctx, env, numbers)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	docs := make([]entry, len(items))
 	for i := range items {
 		if docs[i], err = documentIn(items[i]); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if err := s.fetchKept(ctx, docs); err != nil {
-		return nil, err
+		return nil, docs, err
 	}
 	var out []state.Version
 	for _, d := range docs {
 		raw, err := s.pack.unpack(d.data)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		var v state.Version
 		if err := json.Unmarshal(raw, &v); err != nil {
-			return nil, damaged("a version does not decode: %v", err)
+			return nil, nil, damaged("a version does not decode: %v", err)
 		}
 		out = append(out, v)
 	}
 	slices.SortFunc(out, func(a, b state.Version) int { return a.Number - b.Number })
-	return out, nil
+	return out, nil, nil
 }
 
 // maxKeptDocs is how many large documents are kept in memory: a planner reads the last version more
