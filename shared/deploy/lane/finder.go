@@ -9,28 +9,52 @@ import (
 	"southbound/shared/resource"
 )
 
-// finder finds the part of a graph that a lane needs: what is scheduled in it; what that requires,
-// through what is not scheduled and up to what is; and in the other direction, in the same way,
-// what requires it. What stands behind something that is scheduled does not matter here: that waits
-// for it itself. Where a wave may ask for any of them, it is all the resources of the agent, too.
+// A lane needs of the graph: what is scheduled in it; what that requires, through what is not
+// scheduled and up to what is; and in the other direction, in the same way, what requires it. What
+// stands behind something that is scheduled does not matter here: that waits for it itself. Where a
+// wave may ask for any of them, it is all the resources of the agent, too.
+//
+// A search goes through the graph once, with what is known. What it meets and does not know, the
+// finder reads; then it searches again.
+
+// finder reads what the searches of a lane do not know.
 type finder struct {
 	*Config
 	env       string
 	epoch     int64 // of the wave
 	releasing bool  // rows may not be where the graph says
+	search    search
+}
 
-	v      *view
-	name   string          // of the own agent
-	all    bool            // all its resources matter
+// search goes through the graph from what a lane works on. Nothing of it is read meanwhile.
+type search struct {
+	from  scope
+	v     *view
+	fresh fresh
+	past  int // how many agents of which nothing is known may be looked past
+
+	seen []byte // by node
+	found
+}
+
+// scope is where a search starts: in a lane, and with what is known of its agent.
+type scope struct {
+	name   string          // of the agent
 	agent  int32           // its number; none, if all its resources have left
+	all    bool            // all its resources matter
+	own    map[int32]owned // what is scheduled of it
 	starts []int32         // scheduled in this lane
 	ends   []int32         // of this lane, and not to be waited for any more: others have to hear of it
-	own    map[int32]owned // what is scheduled of the agent of the lane
-	read   map[int32]bool  // agents of which all was read just now
-	asked  map[int32]bool  // nodes of which it is known just now whether they are scheduled
-	past   int             // how many agents of which nothing is known may be looked past
+}
 
-	seen     []byte // by node
+// fresh is what was read since the lane was: a view may be older.
+type fresh struct {
+	agents map[int32]bool // all that is scheduled of them
+	nodes  map[int32]bool // whether they are scheduled
+}
+
+// found is what one search has come to.
+type found struct {
 	nodes    []int32
 	expanded []int32        // nodes of which all that they require is among nodes
 	unknown  map[int32]bool // agents of which nothing is known
@@ -45,63 +69,64 @@ const (
 )
 
 // run searches once. If something is not known, it says what, and wants to be run again.
-func (f *finder) run() {
-	f.v.mu.Lock()
-	defer f.v.mu.Unlock()
-	g := f.v.graph
-	f.seen, f.unknown = make([]byte, len(g.IDs)), map[int32]bool{}
-	f.nodes, f.ask, f.expanded = f.nodes[:0], f.ask[:0], f.expanded[:0]
-	if f.all {
-		for _, n := range g.NodesOf(f.name) {
-			f.find(n, seenAtAll)
+func (s *search) run() {
+	s.v.mu.Lock()
+	defer s.v.mu.Unlock()
+	g := s.v.graph
+	s.seen, s.unknown = make([]byte, len(g.IDs)), map[int32]bool{}
+	s.nodes, s.ask, s.expanded = s.nodes[:0], s.ask[:0], s.expanded[:0]
+	if s.from.all {
+		for _, n := range g.NodesOf(s.from.name) {
+			s.find(n, seenAtAll)
 		}
 	}
-	for _, n := range slices.Concat(f.starts, f.ends) {
-		f.find(n, seenBehind)
+	starts := s.from.starts
+	for _, n := range slices.Concat(starts, s.from.ends) {
+		s.find(n, seenBehind)
 	}
-	for _, n := range f.starts {
-		f.find(n, seenBefore|start)
+	for _, n := range starts {
+		s.find(n, seenBefore|start)
 	}
 	var first, later []int32
-	for _, n := range f.starts {
-		if f.waitsHere(n) {
+	for _, n := range starts {
+		if s.waitsHere(n) {
 			later = append(later, n)
 		} else {
 			first = append(first, n)
 		}
 	}
-	f.before(first, true)
-	f.before(later, false)
-	f.behind(slices.Concat(f.starts, f.ends))
+	s.before(first, true)
+	s.before(later, false)
+	s.behind(slices.Concat(starts, s.from.ends))
 }
 
 // find notes a node, and reports whether it is new in that direction.
-func (f *finder) find(n int32, direction byte) bool {
-	if f.seen[n]&seenAtAll == 0 {
-		f.seen[n] |= seenAtAll
-		f.nodes = append(f.nodes, n)
+func (s *search) find(n int32, direction byte) bool {
+	if s.seen[n]&seenAtAll == 0 {
+		s.seen[n] |= seenAtAll
+		s.nodes = append(s.nodes, n)
 	}
-	isNew := f.seen[n]&direction == 0
-	f.seen[n] |= direction
+	isNew := s.seen[n]&direction == 0
+	s.seen[n] |= direction
 	return isNew
 }
 
 // waitsHere reports whether a node requires something that is scheduled in this lane. What else it
 // waits for then need not be known exactly yet.
-func (f *finder) waitsHere(n int32) bool {
-	starts := func(q int32) bool { return f.seen[q]&start != 0 }
-	return slices.ContainsFunc(f.v.graph.Requires(n), starts)
+func (s *search) waitsHere(n int32) bool {
+	starts := func(q int32) bool { return s.seen[q]&start != 0 }
+	return slices.ContainsFunc(s.v.graph.Requires(n), starts)
 }
 
 // before finds what the nodes on a stack wait for.
-func (f *finder) before(stack []int32, exactly bool) {
-	g := f.v.graph
+func (s *search) before(stack []int32, exactly bool) {
+	g := s.v.graph
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		f.expanded = append(f.expanded, n)
+		s.expanded = append(s.expanded, n)
 		for _, q := range g.Requires(n) {
-			if !f.find(q, seenBefore) || f.v.clear[q] || f.stops(q, exactly) {
+			if !s.find(q, seenBefore) || s.v.clear[q] || s.stops(q, exactly) {
 				continue
 			}
 			stack = append(stack, q)
@@ -111,35 +136,35 @@ func (f *finder) before(stack []int32, exactly bool) {
 
 // stops reports whether what stands behind a node, seen from this lane, need not be known. In a
 // search for what this lane waits for, it has to be known exactly whether the node is scheduled.
-func (f *finder) stops(n int32, exactly bool) bool {
-	v, a := f.v, f.v.graph.AgentOf(n)
-	if a != f.agent && !v.read[a] {
-		stop := len(f.unknown) >= f.past
-		f.unknown[a] = true
+func (s *search) stops(n int32, exactly bool) bool {
+	v, a := s.v, s.v.graph.AgentOf(n)
+	if a != s.from.agent && !v.read[a] {
+		stop := len(s.unknown) >= s.past
+		s.unknown[a] = true
 		return stop
 	}
 	needs, assumed := v.needs[n], v.assumed[n]
-	if a == f.agent {
-		needs, assumed = f.own[n].needs, f.own[n].assumed
+	if a == s.from.agent {
+		needs, assumed = s.from.own[n].needs, s.from.own[n].assumed
 	}
-	if exactly && needs && !f.asked[n] {
-		if fresh := a == f.agent || f.read[a]; fresh && !assumed {
-			f.asked[n] = true
+	if exactly && needs && !s.fresh.nodes[n] {
+		if isFresh := a == s.from.agent || s.fresh.agents[a]; isFresh && !assumed {
+			s.fresh.nodes[n] = true
 		} else {
-			f.ask = append(f.ask, n)
+			s.ask = append(s.ask, n)
 		}
 	}
 	return needs
 }
 
 // behind finds what waits for the nodes on a stack.
-func (f *finder) behind(stack []int32) {
-	g := f.v.graph
+func (s *search) behind(stack []int32) {
+	g := s.v.graph
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		for _, d := range g.Dependants(n) {
-			if f.find(d, seenBehind) && !f.stops(d, false) {
+			if s.find(d, seenBehind) && !s.stops(d, false) {
 				stack = append(stack, d)
 			}
 		}
@@ -158,85 +183,97 @@ func (w *worker) findPart(
 	ctx context.Context, own map[int32]owned, starts, ends []int32,
 ) (bool, error) {
 	name := state.AgentOf(w.lane)
+	from := scope{name: name, agent: w.view.graph.Agents().Number[name],
+		all: len(w.sched.Unfinished) > 0 || w.stored.Releasing != 0,
+		own: own, starts: starts, ends: ends}
 	f := &finder{Config: &w.Config, env: w.env, epoch: w.sched.Wave.Epoch,
-		releasing: w.stored.Releasing != 0, v: w.view, name: name, agent: w.view.graph.Agents().Number[name],
-		all:    len(w.sched.Unfinished) > 0 || w.stored.Releasing != 0,
-		starts: starts, ends: ends, own: own,
-		read: map[int32]bool{}, asked: map[int32]bool{}}
-	for {
-		f.run()
-		if len(f.unknown) > 0 {
+		releasing: w.stored.Releasing != 0,
+		search: search{from: from, v: w.view,
+			fresh: fresh{agents: map[int32]bool{}, nodes: map[int32]bool{}}}}
+	if same, err := f.find(ctx); !same || err != nil {
+		return false, err
+	}
+	w.narrow(&f.search)
+	w.asked = f.search.fresh.nodes
+	return true, nil
+}
+
+// find searches until everything is known that the search meets. It returns false if the schedule
+// has changed meanwhile.
+func (f *finder) find(ctx context.Context) (bool, error) {
+	for s := &f.search; ; {
+		s.run()
+		switch {
+		case len(s.unknown) > 0:
 			if same, err := f.learn(ctx); !same || err != nil {
 				return false, err
 			}
-			f.past = max(8*f.past, 8) // else agents with nothing to do would be read one by one
-			continue
-		}
-		if len(f.ask) == 0 {
-			break
-		}
-		if err := f.askFinished(ctx); err != nil {
-			return false, err
+			s.past = max(8*s.past, 8) // else agents with nothing to do would be read one by one
+		case len(s.ask) > 0:
+			if err := f.askFinished(ctx); err != nil {
+				return false, err
+			}
+		default:
+			return true, nil
 		}
 	}
-	w.narrow(f)
-	w.asked = f.asked
-	return true, nil
 }
 
 // learn reads what is scheduled for agents of which nothing is known.
 func (f *finder) learn(ctx context.Context) (bool, error) {
-	names := make([]string, 0, len(f.unknown))
-	for a := range f.unknown {
-		f.read[a] = true
-		names = append(names, f.v.graph.Agents().Names[a])
+	search := &f.search
+	names := make([]string, 0, len(search.unknown))
+	for a := range search.unknown {
+		search.fresh.agents[a] = true
+		names = append(names, search.v.graph.Agents().Names[a])
 	}
 	slices.Sort(names)
 	s, err := f.State.Schedule(ctx, f.env, names...)
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
-	return f.v.learn(s, names, f.releasing), nil
+	return search.v.learn(s, names, f.releasing), nil
 }
 
 // askFinished looks up which nodes have finished.
 func (f *finder) askFinished(ctx context.Context) error {
-	g := f.v.graph
-	for part := range slices.Chunk(f.ask, f.Asked) {
+	s := &f.search
+	g := s.v.graph
+	for part := range slices.Chunk(s.ask, f.Asked) {
 		ids := make([]resource.ID, len(part))
 		for i, n := range part {
-			f.asked[n], ids[i] = true, g.IDs[n]
+			s.fresh.nodes[n], ids[i] = true, g.IDs[n]
 		}
 		done, err := f.State.Finished(ctx, f.env, ids, f.epoch)
 		if err != nil {
 			return fault.Wrap(fault.Unknown, "read schedule", err)
 		}
 		for _, n := range g.Nodes(done) {
-			if own, is := f.own[n]; is {
+			if own, is := s.from.own[n]; is {
 				own.needs = false
-				f.own[n] = own
+				s.from.own[n] = own
 			}
 		}
-		f.v.finished(g.Nodes(done))
+		s.v.finished(g.Nodes(done))
 	}
 	return nil
 }
 
 // narrow makes the graph of what was found, and the frontier in it.
-func (p *part) narrow(f *finder) {
+func (p *part) narrow(s *search) {
 	v := p.view
-	slices.Sort(f.nodes)
-	p.graph, p.full = v.graph, f.nodes
-	if len(f.nodes) < len(v.graph.IDs) {
-		p.graph = v.graph.Part(f.nodes)
+	slices.Sort(s.nodes)
+	p.graph, p.full = v.graph, s.nodes
+	if len(s.nodes) < len(v.graph.IDs) {
+		p.graph = v.graph.Part(s.nodes)
 	}
-	scheduled := make([]bool, len(f.nodes))
-	p.tickets, p.assumed = make([]int64, len(f.nodes)), map[int32]bool{}
+	scheduled := make([]bool, len(s.nodes))
+	p.tickets, p.assumed = make([]int64, len(s.nodes)), map[int32]bool{}
 	v.mu.Lock()
-	for i, n := range f.nodes {
+	for i, n := range s.nodes {
 		needs, assumed, ticket := v.needs[n] && !v.clear[n], v.assumed[n], v.tickets[n]
-		if a := v.graph.AgentOf(n); a == f.agent {
-			own := f.own[n]
+		if a := v.graph.AgentOf(n); a == s.from.agent {
+			own := s.from.own[n]
 			needs, assumed, ticket = own.needs, own.assumed, own.ticket
 		}
 		scheduled[i], p.tickets[i] = needs, ticket
@@ -246,5 +283,5 @@ func (p *part) narrow(f *finder) {
 	}
 	v.mu.Unlock()
 	p.frontier = newFrontier(p.graph, scheduled)
-	v.agree(p.frontier, f.nodes, f.expanded)
+	v.agree(p.frontier, s.nodes, s.expanded)
 }
