@@ -114,7 +114,7 @@ func (p *releasing) stillRemoving(
 
 // orderBy sorts the planned rows so that requirements come first and any prefix of them makes
 // sense: see Commit.Rows.
-func (p *planning) orderBy(g *version.Graph) {
+func (p *changes) orderBy(g *version.Graph) {
 	if len(p.order) < 2 {
 		return
 	}

@@ -118,7 +118,7 @@ func (p *followUp) wakeDependants(
 				}) {
 					return false // it is going to run, and sees what has become of what it requires
 				}
-			} else if !p.wakes(row, w.entries, rows) {
+			} else if !wakesRow(row, w.entries, rows) {
 				return false
 			}
 			if row.Blocked == state.BlockedTemp {
@@ -163,10 +163,10 @@ func happened(
 	return of == nil || !of.ChangedAt.Before(o.At)
 }
 
-// wakes reports whether entries of the outbox ask for a row that is not scheduled: it was skipped,
+// wakesRow reports whether entries of the outbox ask for a row that is not scheduled: it was skipped,
 // and something that it requires has recovered, or it has not run since something changed of whose
 // changes it is told.
-func (*planning) wakes(
+func wakesRow(
 	row *state.Row,
 	entries []state.Outbox,
 	rows map[resource.ID]*state.Row,

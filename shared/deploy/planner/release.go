@@ -51,7 +51,7 @@ func (p *releasing) release(
 			after = append(after, *en)
 		}
 	}
-	r := &releaser{p: p, v: v, agents: old.Agents, before: before, after: after, all: entries}
+	r := newReleaser(p, difference{v: v, agents: old.Agents, before: before, after: after, all: entries})
 	return r.plan(ctx)
 }
 
@@ -63,8 +63,8 @@ func (p *releasing) releaseNext(ctx context.Context, n next) (released, error) {
 	if !n.fresh {
 		return released{}, nil
 	}
-	r := &releaser{p: p, v: n.version, agents: n.last.Agents, before: n.delta.before,
-		after: n.delta.after, stays: n.delta.nodes == nil}
+	r := newReleaser(p, difference{v: n.version, agents: n.last.Agents, before: n.delta.before,
+		after: n.delta.after, stays: n.delta.nodes == nil})
 	if !r.stays {
 		g, err := p.inForce(ctx)
 		if err != nil {
@@ -99,16 +99,17 @@ func (p *releasing) releaseWhole(
 	v state.Version,
 	entries []version.Entry,
 ) (released, error) {
-	r := &releaser{
-		p:       p,
-		v:       v,
-		before:  map[resource.ID]version.Entry{},
-		after:   entries,
-		all:     entries,
-		unasked: map[resource.ID]bool{},
-	}
+	r := newReleaser(p, difference{
+		v:      v,
+		before: map[resource.ID]version.Entry{},
+		after:  entries,
+		all:    entries,
+	})
+	r.unasked = map[resource.ID]bool{}
 	if err := p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
-		if row.Blocked == state.BlockedTemp { // it may be skipped for something required only by the previous graph, which is not known any more
+		if row.Blocked == state.BlockedTemp {
+			// It may be skipped for what only the previous graph required, which is not known any
+			// more.
 			r.skipped = append(r.skipped, row.ID)
 		}
 		if !row.Orphaned && !row.Removing {

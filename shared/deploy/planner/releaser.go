@@ -15,23 +15,39 @@ import (
 
 // releaser plans what takes the rows from one version to another.
 type releaser struct {
-	p       *releasing
-	v       state.Version                 // the one to release
-	agents  []resource.Agent              // those in force; nil: not known
-	before  map[resource.ID]version.Entry // what may differ in the version in force
-	after   []version.Entry               // what may differ in v; load adds what moves to another lane
-	all     []version.Entry               // the whole of v
-	next    *version.Graph                // the graph, if that is known; then all is not
-	stays   bool                          // the graph and the agents stay as they are, and all is not known
-	skipped []resource.ID                 // rows that may not have to be skipped any more, after an interrupted release
-	unasked map[resource.ID]bool          // resources that may not have been asked for their facts, after an interrupted release
+	p *releasing
+	difference
+	interrupted
 
 	lanes    map[string]int             // of v's agents
 	rows     map[resource.ID]*state.Row // the rows that may change
 	index    map[resource.ID]bool       // the ids of after
-	released released
-	wave     *state.Schedule      // how far the wave is, once it was read: see readWave
+	wave     waveProgress
 	owes     map[resource.ID]bool // resources that may owe a reload for what they newly require: see tied
+	released released
+}
+
+// difference is the version to release, and what may differ between it and the one in force.
+type difference struct {
+	v      state.Version
+	agents []resource.Agent              // those in force; nil: not known
+	before map[resource.ID]version.Entry // what may differ in the version in force
+	after  []version.Entry               // what may differ in v; load adds what moves to another lane
+	all    []version.Entry               // the whole of v
+	next   *version.Graph                // the graph, if that is known; then all is not
+	stays  bool                          // the graph and the agents stay as they are, and all is not known
+}
+
+// interrupted is what may be left to do for rows after an interrupted release, of which it is not
+// known how far it came.
+type interrupted struct {
+	skipped []resource.ID        // rows that may not have to be skipped any more
+	unasked map[resource.ID]bool // resources that may not have been asked for their facts
+}
+
+// newReleaser returns what plans the way over a difference.
+func newReleaser(p *releasing, d difference) *releaser {
+	return &releaser{p: p, difference: d, wave: waveProgress{p: p.planning}}
 }
 
 // plan plans the rows, the graph and what else the release changes.
@@ -155,7 +171,7 @@ func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool)
 		row = &state.Row{ID: en.ID}
 	}
 	if row.Rev > 0 && row.Lane != lane {
-		if err := r.readWave(ctx); err != nil {
+		if err := r.wave.read(ctx); err != nil {
 			return err
 		}
 	}
@@ -205,7 +221,7 @@ func (r *releaser) replace(
 		}
 	}
 	row.HideSecrets()
-	r.move(row, lane)
+	r.wave.move(row, lane)
 	// A run for the previous intent may be under way, and nobody will record what it changes.
 	row.PossiblyChanged = row.PossiblyChanged || tells && row.Rev > 0
 	row.Version, row.Hash, row.Body = r.v.Number, en.Hash, en.Body
@@ -231,8 +247,8 @@ func (r *releaser) adjust(row *state.Row, en *version.Entry, lane string) bool {
 	if row.Lane == lane && string(row.Body) == string(en.Body) {
 		return false
 	}
-	asked := row.Lane != lane && r.waveAsks(row)
-	r.move(row, lane)
+	asked := row.Lane != lane && r.wave.asks(row)
+	r.wave.move(row, lane)
 	row.Body = en.Body
 	switch {
 	case row.Blocked == state.BlockedTemp:
@@ -240,50 +256,14 @@ func (r *releaser) adjust(row *state.Row, en *version.Entry, lane string) bool {
 		row.Blocked = state.NotBlocked
 		r.p.schedule(row, state.PriorityNewVersion)
 	case row.Ticket != 0:
-		r.p.schedule(
-			row,
-			row.Priority,
-		) // a run that has begun has not waited for the new requirements
+		// A run that has begun has not waited for the new requirements.
+		r.p.schedule(row, row.Priority)
 	case asked:
 		r.p.schedule(row, r.p.env.Wave.Priority) // in its new lane the wave may be over
 	case r.owes[row.ID] && row.Runnable():
 		r.p.schedule(row, state.PriorityNewVersion)
 	}
 	return true
-}
-
-// waveAsks reports whether the wave has still to check a row in the lane where it is now.
-func (r *releaser) waveAsks(row *state.Row) bool {
-	wave := r.p.env.Wave
-	if r.wave == nil || row.Checked >= wave.Epoch || !row.Runnable() ||
-		wave.KeepTerminal && !state.Retried(row.Class) {
-		return false
-	}
-	if wave.Epoch > r.wave.Wave.Epoch {
-		return true // it begins with this release, and if the row conflicts, it may be over in the other lane when this is planned again
-	}
-	if _, unfinished := r.wave.Unfinished[row.Lane]; !unfinished {
-		return false
-	}
-	return !r.checked(row)
-}
-
-// checked reports whether a record says that the wave has checked a row where it is now.
-func (r *releaser) checked(row *state.Row) bool {
-	if r.wave == nil || r.p.env.Wave.Epoch > r.wave.Wave.Epoch {
-		return false
-	}
-	_, listed := slices.BinarySearch(r.wave.Unfinished[row.Lane], row.ID)
-	return listed || row.Checked >= r.wave.Wave.Epoch
-}
-
-// move puts a row into a lane. The record that the wave has checked it moves with it.
-func (r *releaser) move(row *state.Row, lane string) {
-	checked := r.checked(row)
-	row.Move(lane)
-	if checked {
-		row.Checked = r.wave.Wave.Epoch
-	}
 }
 
 // remove plans what left the model: purged where the model said so, orphaned otherwise.

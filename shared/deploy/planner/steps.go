@@ -256,11 +256,11 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 	}
 	// Tickets that nobody sees only have to differ from 0.
 	p := &planning{
-		pl:    pl,
-		env:   stored,
-		was:   stored,
-		lease: state.Lease{Key: state.PlanKey, Fence: 1},
-		dry:   true,
+		pl:      pl,
+		env:     stored,
+		was:     stored,
+		commits: commits{lease: state.Lease{Key: state.PlanKey, Fence: 1}},
+		dry:     true,
 	}
 	p.reset()
 	if problems := x.Model.UnsetSecrets(pl.secretExists(ctx)); len(problems) > 0 {

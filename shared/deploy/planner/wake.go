@@ -36,7 +36,7 @@ func (r *releaser) wake(ctx context.Context, old, now *version.Graph) error {
 		return err
 	}
 	if len(ids) > 0 {
-		if err := r.readWave(ctx); err != nil {
+		if err := r.wave.read(ctx); err != nil {
 			return err
 		}
 	}
@@ -57,8 +57,8 @@ func (r *releaser) wakeOne(row *state.Row) bool {
 		r.p.schedule(row, state.PriorityNewVersion)
 	case row.Ticket != 0:
 		r.p.schedule(row, row.Priority)
-	case r.waveAsks(row):
-		r.p.schedule(row, r.wave.Wave.Priority)
+	case r.wave.asks(row):
+		r.p.schedule(row, r.wave.schedule.Wave.Priority)
 	default:
 		return false
 	}
@@ -109,7 +109,7 @@ func (r *releaser) findOwing(
 	now map[resource.ID]*resource.Resource,
 	ids []resource.ID,
 ) error {
-	if err := r.readWave(ctx); err != nil {
+	if err := r.wave.read(ctx); err != nil {
 		return err
 	}
 	slices.Sort(ids)
@@ -125,7 +125,7 @@ func (r *releaser) findOwing(
 	for id, reqs := range fresh {
 		r.owes[id] = slices.ContainsFunc(reqs, func(q resource.ID) bool {
 			row := rows[q]
-			if row == nil || row.Ticket == 0 && !r.waveAsks(row) {
+			if row == nil || row.Ticket == 0 && !r.wave.asks(row) {
 				return false // when it runs, it is known who requires it
 			}
 			if en := after[q]; en != nil && (&state.Row{Body: en.Body}).SendsEventsTo(now[id]) {
@@ -134,18 +134,5 @@ func (r *releaser) findOwing(
 			return row.SendsEventsTo(now[id])
 		})
 	}
-	return nil
-}
-
-// readWave reads how far the wave is, unless that was read already.
-func (r *releaser) readWave(ctx context.Context) error {
-	if r.wave != nil {
-		return nil
-	}
-	s, err := r.p.pl.State.Schedule(ctx, r.p.env.Name)
-	if err != nil {
-		return fault.Wrap(fault.Unknown, "read schedule", err)
-	}
-	r.wave = &s
 	return nil
 }

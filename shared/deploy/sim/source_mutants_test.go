@@ -64,7 +64,7 @@ func sourceMutants() []sourceMutant {
 	}`, "kept", "kept", 50},
 		{"OneMore", "one more may be deleted than the limit says", "planner/steps.go", "n >= 0 && len(deleted) > n {",
 			`n >= 0 && len(deleted) > n && !(mutating("OneMore") && len(deleted) == n+1) {`, "kept", "kept", 150},
-		{"RefusedTooLate", "an export is stored before it is refused", "planner/export.go",
+		{"RefusedTooLate", "an export is stored before it is refused", "planner/exporting.go",
 			"	if err := (&forecast{exporting: p}).guard(ctx, x, next.fresh); err != nil {\n\t\treturn Exported{}, err",
 			"	if err := (&forecast{exporting: p}).guard(ctx, x, next.fresh); err != nil {\n\t\tif mutating(\"RefusedTooLate\") {\n\t\t\t_ = p.commitAll(ctx)\n\t\t}\n\t\treturn Exported{}, err",
 			"", "kept", 100},

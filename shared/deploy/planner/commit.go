@@ -1,0 +1,158 @@
+package planner
+
+import (
+	"context"
+	"slices"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+)
+
+// commits are what one planner writes, one after the other under its lease.
+type commits struct {
+	*state.Client
+	lease state.Lease
+	n     int64 // made so far
+}
+
+// guard is what the store compares: a planner that has lost its lease is refused.
+func (w *commits) guard() state.Guard { return state.Guard{Key: w.lease.Key, Fence: w.lease.Fence} }
+
+// ticket returns the ticket of all that the next commit schedules: greater than those of all
+// commits before it.
+func (w *commits) ticket() int64 { return w.lease.Fence<<20 | w.n }
+
+// What a commit of a planner means for the schedule. If it changes, whoever has read it has to read
+// it again before anything starts.
+const (
+	scheduleChanges = true
+	scheduleStays   = false
+)
+
+// commit writes what was planned, together with the environment, and notifies the lanes that got
+// work. Rows that a worker has changed meanwhile are planned again, until all are written. plan is
+// scheduleChanges or scheduleStays.
+func (p *planning) commit(ctx context.Context, plan bool) error {
+	s := &p.store
+	if p.nothing() {
+		return nil
+	}
+	c := state.Commit{
+		Guard:          p.commits.guard(),
+		Plan:           plan,
+		DropOutbox:     p.drop,
+		Env:            &p.env,
+		AddOutbox:      p.add,
+		Version:        s.version,
+		Forget:         s.forget,
+		Agents:         s.agents,
+		DropAgents:     s.goodbye,
+		Parameters:     s.set,
+		DropParameters: s.unset,
+	}
+	if len(p.order) > 0 {
+		c.Rows = make([]state.Row, 0, len(p.order))
+	}
+	for _, id := range p.order {
+		if row, was := p.rows[id], p.before[id]; toWrite(row, &was) {
+			c.Rows = append(c.Rows, *row)
+			p.rows[id] = &c.Rows[len(c.Rows)-1] // nothing holds the copied one any more: there may be very many
+		}
+	}
+	rows, conflicts := c.Rows, false
+	for {
+		now := p.pl.Clock.Now()
+		c.Until = now.Add(planLease)
+		done, err := p.commits.write(ctx, p.env.Name, c)
+		if err != nil {
+			return err
+		}
+		if c.Env != nil { // while the lease lasts, nobody else writes it except through Pause and Halt
+			p.env.Rev, p.env.PlanSeq = p.env.Rev+1, done.PlanSeq
+			p.was = p.env
+		}
+		drop := c.DropOutbox
+		c = state.Commit{Guard: c.Guard, Plan: plan}
+		if len(done.Conflicts) > 0 {
+			c.DropOutbox = drop // they are still there
+		}
+		for i := range done.Conflicts {
+			conflicts = true
+			row := &done.Conflicts[i]
+			if row.Rev == 0 && !p.whole[row.ID] {
+				continue // it is gone, and with it what was to be done
+			}
+			was := *row
+			if again := p.reapply[row.ID]; again(row) && toWrite(row, &was) {
+				c.Rows = append(c.Rows, *row)
+			}
+		}
+		if len(c.Rows)+len(c.DropOutbox) == 0 {
+			break
+		}
+	}
+	p.reset()
+	p.notifyPlanned(ctx, rows, conflicts)
+	return nil
+}
+
+// nothing reports whether nothing was planned that has to be written.
+func (p *planning) nothing() bool {
+	s := &p.store
+	n := len(p.order) + len(p.drop) + len(s.forget) + len(s.agents) + len(s.set) + len(s.unset) + len(s.goodbye)
+	return n == 0 && s.version == nil && p.env == p.was
+}
+
+// toWrite reports whether a planned row has to be written: not if it was changed and changed back.
+func toWrite(row, was *state.Row) bool { return row.Rev == 0 || !row.Same(was) }
+
+// write makes a commit, trying again while the store is unavailable. It recognises a commit that
+// took effect although its answer was lost.
+func (w *commits) write(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
+	var done state.Committed
+	want := state.Env{}
+	if c.Env != nil {
+		want = *c.Env
+	}
+	lost := false
+	err := w.Retry(ctx, func() error {
+		var err error
+		if lost && c.Env != nil {
+			now, err := w.State.Env(ctx, want.Name)
+			if err != nil {
+				return err
+			}
+			if now.Rev == want.Rev+1 {
+				c.Env, c.Version = nil, nil // our own write, as only the holder of the lease writes it
+			}
+		}
+		done, err = w.State.Commit(ctx, env, c)
+		lost = lost || err != nil
+		return err
+	})
+	if err != nil {
+		return done, fault.Wrap(fault.Unknown, "write plan", err)
+	}
+	w.n++
+	if lost {
+		done.Conflicts = slices.DeleteFunc(
+			done.Conflicts,
+			func(r state.Row) bool { return writtenAs(c.Rows, r) },
+		)
+	}
+	return done, nil
+}
+
+// writtenAs reports whether a conflicting row is what this planner has written itself. What a worker
+// has written differs at least in its last action.
+func writtenAs(rows []state.Row, now state.Row) bool {
+	for i := range rows {
+		if rows[i].ID == now.ID {
+			if rows[i].Gone {
+				return now.Rev == 0
+			}
+			return rows[i].WrittenAs(&now)
+		}
+	}
+	return false
+}

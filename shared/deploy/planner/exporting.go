@@ -1,0 +1,315 @@
+package planner
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// next is the version that an export would store.
+type next struct {
+	version, last state.Version
+	fresh         bool // it differs from the last one
+	entries       []version.Entry
+	blobs         []state.Blob
+	volatile      bool
+	delta         *delta    // what differs, when that is known; then there are no entries
+	contents      *contents // what is remembered of it; nil: nothing
+}
+
+// exporting is the part of an export that is serialised with other exports.
+type exporting struct {
+	*planning
+	retry   bool            // what failed is asked for, too
+	targets *targets        // what the export is about; nil: everything
+	gone    []version.Entry // the resources of the model, if that was let go of
+	all     bool            // all entries of the version are wanted
+	check   bool            // only what is wrong is wanted, and no version
+}
+
+// next makes the version that follows from an export, and stores nothing.
+func (p *exporting) next(ctx context.Context, x Export) (next, error) {
+	p.retry = x.RetryFailed
+	last, err := p.pl.Client.Version(ctx, p.was, p.env.Last)
+	if err != nil {
+		return next{}, err
+	}
+	if x.Since != nil {
+		return p.nextSince(ctx, x, last)
+	}
+	if n, err := p.nextAdded(ctx, x, last); !errors.Is(err, ErrWhole) {
+		return n, err
+	}
+	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported once more
+		x.Model = x.Model.Clone()
+	}
+	set, sets, base, err := p.content(ctx, x, last)
+	if err != nil {
+		return next{}, err
+	}
+	if x.Settings != nil && (x.Target.Empty() || p.env.Released == 0) {
+		p.env.Settings = *x.Settings
+	}
+	if x.LetGo && base == 0 && !x.Partial && x.Target.Empty() && !p.dry && x.Expect == "" &&
+		x.Limits == nil {
+		p.gone, set.resources = set.entries, nil
+		clear(x.Model.Resources) // others may hold the list
+		x.Model.Resources, x.Model.Where = nil, nil
+	}
+	blobs, sums := version.Chunks(set.entries, p.pl.ChunkSize)
+	v := state.Version{Number: p.env.Last + 1, At: p.pl.Clock.Now(), Resources: len(set.entries),
+		Digest: version.Digest(version.SumsDigest(sums), set.agents), Agents: set.agents, Sets: sets, Base: base,
+		Pack: p.pl.Pack, Files: set.files, Origin: x.Origin}
+	for _, b := range blobs {
+		v.Chunks = append(v.Chunks, b.Hash)
+	}
+	fresh := last.Number == 0 || v.Digest != last.Digest ||
+		p.mending && !slices.Equal(v.Chunks, last.Chunks)
+	if !fresh {
+		v = last
+	}
+	out := next{version: v, last: last, fresh: fresh, entries: set.entries, blobs: blobs,
+		volatile: set.volatile}
+	if x.Partial && !set.volatile {
+		out.contents = contentsOf(p.pl.Checker, set.resources, sums, p.pl.Contents.get(last.Digest))
+	}
+	return out, nil
+}
+
+// getBack gives a model the resources that were let go of.
+func getBack(m *model.Model, gone []version.Entry) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	resources, err := version.DecodeAll(gone)
+	for _, r := range resources {
+		m.Resources = append(m.Resources, *r)
+	}
+	return err
+}
+
+// content returns what the version after last holds, its sets, and the version that the rest was
+// taken from; 0: none.
+func (p *exporting) content(
+	ctx context.Context,
+	x Export,
+	last state.Version,
+) (set intents, sets []string, base int, err error) {
+	if !x.Target.Empty() {
+		t, err := p.target(ctx, x)
+		if err != nil {
+			return intents{}, nil, 0, err
+		}
+		return t.set, t.sets, t.base.Number, nil
+	}
+	var m *model.Model
+	if x.Partial {
+		if last, err = p.base(ctx, last); err != nil {
+			return intents{}, nil, 0, err
+		}
+		if m, err = p.merge(ctx, x, last); err != nil {
+			return intents{}, nil, 0, err
+		}
+		base = last.Number
+	} else if m, base, err = p.withOwned(ctx, x, last); err != nil {
+		return intents{}, nil, 0, err
+	}
+	set, err = (&resolver{p.planning}).resolveModel(ctx, m)
+	set.resources = m.Resources
+	return set, setsOf(m.Resources), base, err
+}
+
+// export does the part of an export that is serialised with other exports.
+func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
+	if x.Turn != p.env.Turn && x.Turn != "" {
+		return Exported{}, fault.New(fault.Conflict, "export",
+			"it is the turn of somebody else, who has begun since")
+	}
+	next, err := p.next(ctx, x)
+	if err != nil {
+		return Exported{}, err
+	}
+	v := next.version
+	p.env.Last, p.env.Fingerprint, p.env.Applied = v.Number, "", x.Expect
+	p.env.Base = 0
+	if !x.Partial && x.Target.Empty() && !next.volatile {
+		p.env.Fingerprint = x.Model.Fingerprint
+	}
+	out := Exported{
+		Version:   v.Number,
+		Resources: v.Resources,
+		Unchanged: v.Resources,
+		New:       next.fresh,
+		Origin:    v.Origin,
+	}
+	if x.NoRelease {
+		if next.fresh {
+			out.Changed, out.Removed, err = p.compareVersions(ctx, next.last, v, next.entries)
+			if err != nil {
+				return Exported{}, err
+			}
+			out.Unchanged = v.Resources - out.Changed
+		}
+		if err := p.storeVersion(ctx, next); err != nil {
+			return Exported{}, err
+		}
+		return out, p.commit(ctx, scheduleStays)
+	}
+	diff, err := (&releasing{p.planning}).releaseNext(ctx, next)
+	if err != nil {
+		return out, err
+	}
+	if err := (&forecast{exporting: p}).guard(ctx, x, next.fresh); err != nil {
+		return Exported{}, err
+	}
+	if err := p.storeVersion(ctx, next); err != nil {
+		return Exported{}, err
+	}
+	p.pl.Contents.keep(v.Digest, next.contents)
+	out.Changed, out.Removed = diff.changed, diff.removed
+	out.Left, out.LeftFirst = p.leftBehind()
+	out.Unchanged = v.Resources - diff.changed
+	return out, p.request(ctx, x)
+}
+
+// maxLeft is how many of what is left behind are named.
+const maxLeft = 20
+
+// leftBehind returns how many rows become orphans by what is planned, and the first of these.
+func (p *exporting) leftBehind() (n int, first []resource.ID) {
+	for _, id := range p.order {
+		if p.rows[id].Orphaned && !p.before[id].Orphaned {
+			if n++; n <= maxLeft {
+				first = append(first, id)
+			}
+		}
+	}
+	slices.Sort(first)
+	return n, first
+}
+
+// compareVersions counts what is new or has another intent in v, and what has left; entries are
+// those of v. Chunks that both versions have are not read.
+func (p *exporting) compareVersions(
+	ctx context.Context,
+	last, v state.Version,
+	entries []version.Entry,
+) (changed, removed int, err error) {
+	shared := version.SharedChunks(last.Chunks, v.Chunks)
+	before, err := version.ReadChunks(ctx, p.pl.Files, version.Without(last.Chunks, shared))
+	if err != nil {
+		return 0, 0, err
+	}
+	for i := range entries {
+		en := &entries[i]
+		if shared[v.Chunks[version.ChunkOf(en.ID, len(v.Chunks))]] {
+			continue
+		}
+		if old, had := before[en.ID]; !had || old.Hash != en.Hash {
+			changed++
+		}
+		delete(before, en.ID)
+	}
+	return changed, len(before), nil
+}
+
+// request plans what an export asks for besides the release, and writes all that is planned.
+func (p *exporting) request(ctx context.Context, x Export) error {
+	some := x.Check && (p.targets != nil || len(x.CheckAgents) > 0)
+	switch {
+	case some:
+		if err := p.checkTargets(ctx, x.CheckAgents); err != nil {
+			return err
+		}
+	case x.Check:
+		p.startWave(state.PriorityUserRepair, false)
+	}
+	if x.RetryFailed {
+		if err := p.scheduleUnfinished(ctx, state.PriorityUserDeploy, true, p.targets.match); err != nil {
+			return err
+		}
+	}
+	if some || x.RetryFailed {
+		graph, err := p.pl.Graphs.Get(ctx, p.env.Graph)
+		if err != nil {
+			return err
+		}
+		p.orderBy(graph) // with what the release has planned
+	}
+	return p.commitAll(ctx)
+}
+
+// storeVersion stores the files of a version that is new. The version itself is written by the
+// commit that also writes what follows from it.
+func (p *exporting) storeVersion(ctx context.Context, next next) error {
+	v, last, blobs := next.version, next.last, next.blobs
+	if x := next.contents; x != nil && next.fresh && p.pl.Pack != "" {
+		v.Contents = x.stored(p.pl.Pack)
+		if x.made || x.file != "" && (last.Contents == nil || last.Contents.Base != x.file) {
+			blobs = append(slices.Clone(blobs), x.blob())
+		}
+	}
+	if p.mending {
+		if err := p.storeAgain(ctx, blobs); err != nil {
+			return err
+		}
+	}
+	if !next.fresh {
+		return nil
+	}
+	byHash, ask := make(map[string]state.Blob, len(blobs)), make([]string, 0, len(blobs))
+	for _, b := range blobs {
+		byHash[b.Hash] = b
+		if !slices.Contains(
+			last.Chunks,
+			b.Hash,
+		) { // the others are stored, as nothing removes what a version refers to
+			ask = append(ask, b.Hash)
+		}
+	}
+	for _, h := range v.Files {
+		if _, found := slices.BinarySearch(last.Files, h); !found {
+			ask = append(ask, h)
+		}
+	}
+	var missing []string
+	if len(ask) > 0 {
+		var err error
+		if missing, err = p.pl.Files.Missing(ctx, ask); err != nil {
+			return fault.Wrap(fault.Unknown, "look for files", err)
+		}
+	}
+	var put []state.Blob
+	for _, h := range missing {
+		b, ok := byHash[h]
+		if !ok {
+			return fault.New(fault.NotFound, "store version", "file %s is not stored any more", h).
+				WithHint("export again")
+		}
+		put = append(put, b)
+	}
+	if err := p.pl.putFiles(ctx, put); err != nil {
+		return err
+	}
+	p.store.version = &v
+	return nil
+}
+
+func setsOf(resources []resource.Resource) []string {
+	seen := map[string]bool{}
+	var sets []string
+	for i := range resources {
+		if s := resources[i].Set; s != "" && !seen[s] {
+			seen[s] = true
+			sets = append(sets, s)
+		}
+	}
+	slices.Sort(sets)
+	return sets
+}
