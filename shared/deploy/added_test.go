@@ -223,6 +223,43 @@ func TestAddedAsWhole(t *testing.T) {
 	}
 }
 
+// TestAddedByOtherTypes pins that what is known of a version is not used where types relate its
+// resources otherwise, though the program is the same one.
+func TestAddedByOtherTypes(t *testing.T) {
+	t.Parallel()
+	r := newSetsRig(t)
+	export := func(set, in string) {
+		t.Helper()
+		one := res(set + ".0")
+		one.Set, one.Attributes["value"], one.Attributes["in"] = set, "thing of "+set, in
+		x := deploy.Export{Partial: true, Model: modelOf(one)}
+		if _, err := r.e.Export(t.Context(), "e", x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	relatedBy := func(attribute string) {
+		t.Helper()
+		r.types = must(schema.NewRegistry(schema.Type{Name: "t::T",
+			Attributes: []schema.Attribute{
+				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar},
+				{Name: "value", Type: "String"}, {Name: "in", Type: "String"},
+			},
+			Relations: []schema.Relation{{Kind: schema.Require, Type: "t::T",
+				Keys: map[string]string{"name": "$" + attribute}}},
+		}))(t)
+		r.fresh()
+	}
+	relatedBy("value")
+	export("s1", "s2.0")
+	relatedBy("in")
+	export("s2", "s0.0")
+	env := must(r.home.Env(t.Context(), "e"))(t)
+	g := must(version.NewGraphs(r.home.Files()).Get(t.Context(), env.Graph))(t)
+	if !g.DirectlyRequires(id("s1.0"), id("s2.0")) {
+		t.Error("s1.0 does not require s2.0, as its type has it")
+	}
+}
+
 // TestAddedReadsLittle pins that what is added to a large version costs little: one chunk is read
 // of many, and the graph is not stored anew. A process that has just begun reads the graph and what
 // is known of the version besides, which outlive a collection, or the whole once, if that is lost.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -15,8 +16,12 @@ import (
 
 // Registry is an immutable set of compiled types.
 type Registry struct {
-	types map[string]*Compiled
-	names []string
+	types  map[string]*Compiled
+	names  []string
+	digest struct { // see Digest
+		once sync.Once
+		text string
+	}
 }
 
 // NewRegistry compiles types. All problems of their definitions are returned at once, as

@@ -170,14 +170,23 @@ func bytesOf(sums [][sha256.Size]byte) []byte {
 	return out
 }
 
+// relates says by which program and which types resources are related here; "": that is not known.
+// What others have stored of a version is not used.
+func (pl *Config) relates() string {
+	if pl.Pack == "" {
+		return ""
+	}
+	return pl.Pack + "-" + pl.Types.Digest()
+}
+
 // readContents returns what is known of a version, from memory or as it is stored with it; nil if
-// that is nothing. What another program has stored is not used: it may relate resources otherwise.
+// that is nothing.
 func (pl *Config) readContents(ctx context.Context, v *state.Version) (*contents, error) {
 	if x := pl.Contents.get(v.Digest); x != nil {
 		return x, nil
 	}
 	of := v.Contents
-	if of == nil || of.By != pl.Pack || len(of.Sums) != len(v.Chunks)*sha256.Size {
+	if of == nil || of.By == "" || of.By != pl.relates() || len(of.Sums) != len(v.Chunks)*sha256.Size {
 		return nil, nil
 	}
 	x := &contents{file: of.Base, sums: make([][sha256.Size]byte, len(v.Chunks))}

@@ -249,8 +249,8 @@ func (p *exporting) request(ctx context.Context, x Export) error {
 // commit that also writes what follows from it.
 func (p *exporting) storeVersion(ctx context.Context, next next) error {
 	v, last, blobs := next.version, next.last, next.blobs
-	if x := next.contents; x != nil && next.fresh && p.pl.Pack != "" {
-		v.Contents = x.stored(p.pl.Pack)
+	if x := next.contents; x != nil && next.fresh && p.pl.relates() != "" {
+		v.Contents = x.stored(p.pl.relates())
 		if x.made || x.file != "" && (last.Contents == nil || last.Contents.Base != x.file) {
 			blobs = append(slices.Clone(blobs), x.blob())
 		}

@@ -64,7 +64,7 @@ type Version struct {
 
 // Contents is what a version is to resources that are added to it: see docs/design/export.md.
 type Contents struct {
-	By   string // Pack of the program that has made it; another one makes its own
+	By   string // the program that has made it, and its types; others make their own
 	Sums []byte // of the texts of the chunks, one after the other
 	Base string `json:",omitempty"` // the file with sums of what resources stand for and relate to
 	More []byte `json:",omitempty"` // such sums beside these
