@@ -3,8 +3,9 @@ package schema
 import (
 	"math"
 	"math/big"
-	"slices"
 	"strings"
+
+	"southbound/shared/schema/puppet"
 )
 
 // builder turns nodes into data types. It reports errors through the parser, which knows the text.
@@ -92,7 +93,7 @@ func (b *builder) named(n *node) *DataType {
 	case kindTimestamp, kindTimespan:
 		b.times(d, n)
 	default:
-		if !slices.Contains(foreignKinds(), d.kind) {
+		if !isUnvalued(d.kind) {
 			return b.alias(n)
 		}
 		b.foreign(d, n)
@@ -285,7 +286,7 @@ func (b *builder) pattern(d *DataType, n *node) {
 			b.fail(p, "", "expected a /regular expression/")
 			return
 		}
-		re, err := compileRuby(source)
+		re, err := puppet.Compile(source)
 		if err != nil {
 			b.fail(p, "", "the regular expression cannot be used: %s;", err)
 			return

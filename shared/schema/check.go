@@ -3,13 +3,13 @@ package schema
 import (
 	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"southbound/shared/fault"
 	"southbound/shared/resource"
+	"southbound/shared/schema/puppet"
 )
 
 // origin says where a value comes from.
@@ -75,7 +75,9 @@ func (d *DataType) acceptsFile() bool {
 
 func acceptsLiteral(d *DataType, v any, from origin) bool {
 	if d.kind == kindIterable {
-		return acceptsIterable(d, v, from)
+		items, can := puppet.Items(v, len(d.of) > 0)
+		refused := func(item any) bool { return !d.of[0].accepts(item, from) }
+		return can && (len(d.of) == 0 || !slices.ContainsFunc(items, refused))
 	}
 	switch v := v.(type) {
 	case nil:
@@ -143,7 +145,12 @@ func acceptsText(d *DataType, s string) bool {
 		n, ok := secondsOf(d.kind, s)
 		return ok && d.low <= n && n <= d.high
 	}
-	return acceptsForm(d, s)
+	if len(d.ranges) > 0 {
+		in := func(r puppet.VersionRange) bool { return r.Has(s) }
+		return slices.ContainsFunc(d.ranges, in)
+	}
+	form, is := puppet.FormOf(string(d.kind))
+	return is && form.Accepts(s)
 }
 
 func acceptsList(d *DataType, list []any, from origin) bool {
@@ -220,51 +227,11 @@ func acceptsStruct(d *DataType, m map[string]any, from origin) bool {
 // secondsOf reads the text of a time (since 1970) or of a duration.
 func secondsOf(k kind, s string) (float64, bool) {
 	if k == kindTimespan {
-		return spanSeconds(s)
+		return puppet.Timespan(s)
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
 		return 0, false
 	}
 	return float64(t.Unix()) + float64(t.Nanosecond())/1e9, true
-}
-
-// spanSeconds reads [-][days-][[hours:]minutes:]seconds[.fraction]; days are followed by all of
-// hours, minutes and seconds.
-func spanSeconds(s string) (float64, bool) {
-	sign := 1.0
-	if rest, ok := strings.CutPrefix(s, "-"); ok {
-		sign, s = -1, rest
-	}
-	total := 0.0
-	if days, rest, ok := strings.Cut(s, "-"); ok {
-		n, ok := decimal(days, false)
-		if !ok || strings.Count(rest, ":") != 2 {
-			return 0, false
-		}
-		total, s = n*24, rest
-	}
-	parts := strings.Split(s, ":")
-	for i, part := range parts {
-		n, ok := decimal(part, i == len(parts)-1)
-		if !ok || len(parts) > 3 {
-			return 0, false
-		}
-		if i > 0 {
-			total *= 60
-		}
-		total += n
-	}
-	return sign * total, true
-}
-
-// decimal reads digits, with a fraction where that is allowed.
-func decimal(s string, fraction bool) (float64, bool) {
-	whole, rest, point := strings.Cut(s, ".")
-	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
-	if !digits(whole) || point && (!fraction || !digits(rest)) {
-		return 0, false
-	}
-	n, err := strconv.ParseFloat(s, 64)
-	return n, err == nil
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"southbound/shared/schema/puppet"
 )
 
 // wrapper builds a type around one other.
@@ -192,11 +194,9 @@ func endOf(k kind, s string) (float64, bool) {
 
 // unitsOf reads {days => 1, hours => 12} as seconds.
 func unitsOf(pairs []node) (float64, bool) {
-	units := map[string]float64{"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1,
-		"milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
 	total := 0.0
 	for i := 0; i+1 < len(pairs); i += 2 {
-		unit, known := units[pairs[i].text]
+		unit, known := puppet.Unit(pairs[i].text)
 		if !known || pairs[i+1].kind != nodeInt {
 			return 0, false
 		}

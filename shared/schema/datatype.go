@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
-
 	"southbound/shared/fault"
+	"southbound/shared/schema/puppet"
 )
 
 // DataType is a parsed data type expression, such as Optional[Integer[0, 65535]]. It is immutable.
@@ -35,7 +34,7 @@ type DataType struct {
 	fold     bool        // Enum: upper and lower case are the same, words are lower case
 	literal  bool        // an Enum that was written as one quoted word
 	patterns []oneForm
-	ranges   []*semver.Constraints // of a SemVer
+	ranges   []puppet.VersionRange // of a SemVer
 	members  []member
 	foreign  bool // no document has values of it
 	undef    bool // accepts undef
@@ -70,30 +69,33 @@ const (
 	kindSensitive  kind = "Sensitive"
 	kindTimestamp  kind = "Timestamp"
 	kindTimespan   kind = "Timespan"
-	kindRuntime    kind = "Runtime"
+	kindRichData   kind = "RichData"
+	kindIterable   kind = "Iterable"
 
-	kindRichData    kind = "RichData"
-	kindIterable    kind = "Iterable"
-	kindSemVer      kind = "SemVer"
-	kindSemVerRange kind = "SemVerRange"
-	kindURI         kind = "URI"
-	kindBinary      kind = "Binary"
+	kindRuntime     kind = puppet.Runtime
+	kindSemVer      kind = puppet.SemVer
+	kindSemVerRange kind = puppet.SemVerRange
+	kindURI         kind = puppet.URI
+	kindBinary      kind = puppet.Binary
 )
 
 func kinds() []kind {
-	return append(foreignKinds(),
+	out := []kind{
 		kindAny, kindUndef, kindNotUndef, kindOptional, kindVariant, kindString, kindEnum,
 		kindPattern, kindInteger, kindFloat, kindNumeric, kindBoolean, kindScalar, kindScalarData,
 		kindData, kindCollection, kindArray, kindTuple, kindHash, kindStruct, kindSensitive,
-		kindTimestamp, kindTimespan, kindRichData, kindIterable, kindSemVer, kindSemVerRange,
-		kindURI, kindBinary,
-	)
+		kindTimestamp, kindTimespan, kindRichData, kindIterable,
+	}
+	for _, name := range slices.Concat(puppet.Forms(), puppet.Unvalued()) {
+		out = append(out, kind(name))
+	}
+	return out
 }
 
 // oneForm is one regular expression of a Pattern.
 type oneForm struct {
 	source string // between slashes, as written
-	re     *rubyRegexp
+	re     *puppet.Regexp
 }
 
 // member is one key of a Struct.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"southbound/shared/schema/puppet"
 )
 
 // maxWords bounds how many words of an Enum a message lists.
@@ -55,19 +57,14 @@ func (d *DataType) Describe() string {
 		return "data"
 	case kindRichData:
 		return "any value"
-	case kindSemVer:
-		return "a version such as 1.2.3" + describeVersions(d)
-	case kindSemVerRange:
-		return "a range of versions such as >=1.2.0 <2.0.0"
-	case kindURI:
-		return "a URI"
-	case kindBinary:
-		return "base64"
 	case kindIterable:
 		if len(d.of) == 1 {
 			return "what can be gone through, with items of " + d.of[0].String()
 		}
 		return "a list, a map, a text or a number of items"
+	}
+	if form, is := puppet.FormOf(string(d.kind)); is {
+		return form.Describe + describeVersions(d)
 	}
 	if d.foreign {
 		return "what no document can hold (" + d.String() + ")"
@@ -167,7 +164,7 @@ func describeSize(d *DataType, unit, link string) string {
 }
 
 func describeVersions(d *DataType) string {
-	if len(d.words) == 0 {
+	if len(d.ranges) == 0 {
 		return ""
 	}
 	return ", in " + strings.Join(d.words, " or ")

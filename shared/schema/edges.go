@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"southbound/shared/resource"
+	"southbound/shared/schema/puppet"
 )
 
 // The bounds of generated values where a type has none.
@@ -58,14 +59,6 @@ func edgesOf(d *DataType, depth int) []any {
 		return floatEdges(d)
 	case kindBoolean:
 		return []any{false, true}
-	case kindSemVer:
-		return []any{"0.0.0", "1.2.3", "1.0.0-rc.1+build.5", "999.999.999"}
-	case kindSemVerRange:
-		return []any{"*", "1.2.3", ">=1.0.0 <2.0.0", "1.x || >=3.0.0"}
-	case kindURI:
-		return []any{"", "/a/b", "https://user@[::1]:8443/a%20b?c=d&e#f", "urn:x:y"}
-	case kindBinary:
-		return []any{"", "AA==", "/+8="}
 	case kindTimestamp:
 		return []any{"2000-02-29T23:59:59Z", "1969-12-31T23:59:59.999999999+14:00"}
 	case kindArray, kindTuple, kindCollection, kindHash, kindStruct:
@@ -73,7 +66,8 @@ func edgesOf(d *DataType, depth int) []any {
 	case kindAny, kindScalar, kindScalarData, kindData, kindRichData, kindIterable:
 		return append([]any{false, int64(0), int64(math.MaxInt64), -1.5}, oddTexts()...)
 	}
-	return nil
+	form, _ := puppet.FormOf(string(d.kind))
+	return form.Edges
 }
 
 // oddTexts returns texts that programs often handle wrongly.

@@ -1,27 +1,16 @@
 package schema
 
 import (
-	"encoding/base64"
-	"math/big"
-	"net/url"
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
+	"southbound/shared/schema/puppet"
 )
 
-// foreignKinds are the types of the language without values in documents: code, classes, resources
-// of a catalogue. They are parsed, so that Variant[String, Callable] means String here, and accept
-// nothing.
-func foreignKinds() []kind {
-	return []kind{
-		"Callable", "CatalogEntry", "Class", "Default", "Deferred", "Error", "Iterator", "Object",
-		"Regexp", "Resource", kindRuntime, "Type",
-		"TypeAlias", "TypeReference", "TypeSet", "Unit",
-	}
-}
+// isUnvalued reports whether no document has values of a kind.
+func isUnvalued(k kind) bool { return slices.Contains(puppet.Unvalued(), string(k)) }
 
-// foreign builds one of them. Types among its parameters are checked where all of them have to be
+// foreign builds a type of which no document has values. Types among its parameters are checked where all of them have to be
 // types.
 func (b *builder) foreign(d *DataType, n *node) {
 	d.foreign = true
@@ -93,7 +82,7 @@ func (b *builder) typesIn(params []node) {
 	for i := range params {
 		switch p := &params[i]; p.kind {
 		case nodeType:
-			if p.open || slices.Contains(foreignKinds(), kind(p.text)) ||
+			if p.open || isUnvalued(kind(p.text)) ||
 				!slices.Contains(kinds(), kind(p.text)) {
 				b.typ(p) // Type[Enum] is any Enum
 			}
@@ -138,67 +127,14 @@ func (n *node) normal() string {
 func (b *builder) versions(d *DataType, n *node) {
 	for i := range n.params {
 		p := &n.params[i]
-		c, err := semver.NewConstraint(p.text)
-		if p.kind != nodeString || err != nil {
+		r, ok := puppet.ReadVersionRange(p.text)
+		if p.kind != nodeString || !ok {
 			b.fail(p, "", "expected a range of versions in quotes, such as '>=1.2.0 <2.0.0'")
 			return
 		}
 		d.words = append(d.words, quote(p.text))
-		d.ranges = append(d.ranges, c)
+		d.ranges = append(d.ranges, r)
 	}
-}
-
-// acceptsForm reports whether a text has the form that the type stands for.
-func acceptsForm(d *DataType, s string) bool {
-	var err error
-	switch d.kind {
-	case kindSemVer:
-		var v *semver.Version
-		if v, err = semver.StrictNewVersion(s); err == nil && len(d.ranges) > 0 {
-			return slices.ContainsFunc(d.ranges,
-				func(c *semver.Constraints) bool { return c.Check(v) })
-		}
-	case kindSemVerRange:
-		_, err = semver.NewConstraint(s)
-	case kindURI:
-		_, err = url.Parse(s)
-	case kindBinary:
-		_, err = base64.StdEncoding.DecodeString(s)
-	default:
-		return false
-	}
-	return err == nil
-}
-
-// acceptsIterable reports whether a value can be gone through, item by item, with every item of the
-// type: a list, the pairs of a map, the characters of a text, the numbers below a number.
-func acceptsIterable(d *DataType, v any, from origin) bool {
-	var items []any
-	switch v := v.(type) {
-	case []any:
-		items = v
-	case map[string]any:
-		for k, e := range v {
-			items = append(items, []any{k, e})
-		}
-	case string:
-		for _, r := range v {
-			items = append(items, string(r))
-		}
-	case *big.Int:
-		return v != nil && v.Sign() > 0 && len(d.of) == 0
-	case int64:
-		if items = []any{int64(0), v - 1}; v <= 0 {
-			items = nil
-		}
-		if v < 0 {
-			return false
-		}
-	default:
-		return false
-	}
-	return len(d.of) == 0 ||
-		!slices.ContainsFunc(items, func(e any) bool { return !d.of[0].accepts(e, from) })
 }
 
 // isEmpty reports whether no value but null is of the type, so that nobody can set it.

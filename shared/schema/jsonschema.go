@@ -2,6 +2,8 @@ package schema
 
 import (
 	"math"
+
+	"southbound/shared/schema/puppet"
 )
 
 // JSONSchema returns a JSON Schema (draft 2020-12) for literal values of this type in documents,
@@ -38,10 +40,6 @@ func (d *DataType) JSONSchema() map[string]any {
 		return map[string]any{"type": []any{"string", "number"}}
 	case kindSensitive:
 		return referenceSchema(false, nil)
-	case kindSemVer, kindSemVerRange, kindURI:
-		return map[string]any{"type": "string"}
-	case kindBinary:
-		return map[string]any{"type": "string", "contentEncoding": "base64"}
 	case kindIterable:
 		return map[string]any{"type": []any{"array", "object", "string", "integer"}}
 	case kindArray, kindTuple, kindHash, kindStruct, kindCollection:
@@ -57,6 +55,9 @@ func (d *DataType) JSONSchema() map[string]any {
 			out[i] = o.JSONSchema()
 		}
 		return anyOf(out...)
+	}
+	if form, is := puppet.FormOf(string(d.kind)); is {
+		return form.Schema
 	}
 	if d.foreign {
 		return map[string]any{"not": map[string]any{}}
@@ -165,7 +166,7 @@ func addSizes(d *DataType, s map[string]any, least, limit string) map[string]any
 
 func enumSchema(d *DataType) map[string]any {
 	if d.fold {
-		return map[string]any{"type": "string", "pattern": foldedWords(d.words)}
+		return map[string]any{"type": "string", "pattern": puppet.FoldedWords(d.words)}
 	}
 	words := make([]any, len(d.words))
 	for i, w := range d.words {
@@ -174,34 +175,12 @@ func enumSchema(d *DataType) map[string]any {
 	return map[string]any{"enum": words}
 }
 
-// foldedWords writes words as a pattern for which upper and lower case are the same.
-func foldedWords(words []string) string {
-	w := &ecmaWriter{}
-	w.b.WriteString("^(")
-	for i, word := range words {
-		w.when(i > 0, "|")
-		for _, r := range word {
-			all := cases(r)
-			if r == 'i' { // İ is its upper case where text is made lower
-				all = append(all, 'İ', 'İ')
-			}
-			if len(all) > 2 {
-				w.class(all)
-			} else {
-				w.literal(r, false)
-			}
-		}
-	}
-	w.b.WriteString(")$")
-	return w.b.String()
-}
-
 // patternSchema gives the expressions as ECMAScript has them, where they are not too long for a
 // schema.
 func patternSchema(d *DataType) map[string]any {
 	alternatives := make([]map[string]any, len(d.patterns))
 	for i, p := range d.patterns {
-		text, ok := ecma(p.re)
+		text, ok := p.re.ECMA()
 		if !ok {
 			return map[string]any{"type": "string"}
 		}

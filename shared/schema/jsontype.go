@@ -72,7 +72,7 @@ func (c *Compiled) TitleSchema() (title map[string]any, gives []string) {
 	var patterns []map[string]any
 	for _, p := range c.titles {
 		gives = append(gives, p.re.SubexpNames()...)
-		if text, ok := ecma(p.re); ok {
+		if text, ok := p.re.ECMA(); ok {
 			patterns = append(patterns, map[string]any{"pattern": text})
 		}
 	}

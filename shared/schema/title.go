@@ -6,6 +6,7 @@ import (
 
 	"southbound/shared/fault"
 	"southbound/shared/resource"
+	"southbound/shared/schema/puppet"
 )
 
 // TitlePattern reads titles: a regular expression as in Ruby, whose named groups are naming
@@ -18,7 +19,7 @@ type TitlePattern struct {
 // titlePattern is a TitlePattern that has been read.
 type titlePattern struct {
 	TitlePattern
-	re *rubyRegexp
+	re *puppet.Regexp
 }
 
 // ReadTitle returns the naming attributes that a title gives: those of the first pattern that
@@ -107,7 +108,7 @@ func (c *compiler) titlePatterns(t *Compiled) {
 	for i, p := range t.Titles {
 		at := sprintf("title pattern %d: ", []any{i + 1})
 		c.part = Part(TitlePart, i)
-		re, err := compileRuby(p.Pattern)
+		re, err := puppet.Compile(p.Pattern)
 		switch {
 		case p.Pattern == "":
 			c.bad("", `write one such as \A(?<name>.+)\z`, "%sit is empty", at)

@@ -1,4 +1,4 @@
-package schema
+package puppet
 
 import (
 	"fmt"
@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// rubyRegexp is a Go regular expression that means what a Ruby one does.
-type rubyRegexp struct {
+// Regexp is a Go regular expression that means what a Ruby one does.
+type Regexp struct {
 	*regexp.Regexp
 	strict *regexp.Regexp // the same with ^ at the start of the text alone; nil when there is no ^
 }
 
 // MatchString reports whether the expression matches somewhere in s. In Ruby no line starts behind
 // the last line break of a text.
-func (r *rubyRegexp) MatchString(s string) bool {
+func (r *Regexp) MatchString(s string) bool {
 	if r.strict == nil || !strings.HasSuffix(s, "\n") {
 		return r.Regexp.MatchString(s)
 	}
@@ -25,19 +25,19 @@ func (r *rubyRegexp) MatchString(s string) bool {
 	return at != nil && (at[0] < len(s) || r.strict.MatchString(s))
 }
 
-// compileRuby makes a Go regular expression that means what the Ruby one does: ^ and $ stand at
+// Compile makes a Go regular expression that means what the Ruby one does: ^ and $ stand at
 // lines, \Z before a last line break, \h is a hex digit, (?m) makes the dot match line breaks, (?x)
 // allows white space and comments. What cannot be run in time that grows with the text (looking
 // around, back references, atomic and possessive groups) is refused and named. Differences that
 // stay: \b knows ASCII only, (?i) folds characters one by one, \R gives back half of a \r\n, and a
 // ^ in the middle of an expression also matches behind the last line break of a text.
-func compileRuby(source string) (*rubyRegexp, error) {
+func Compile(source string) (*Regexp, error) {
 	t := &translator{s: source}
 	text, err := t.translate("^")
 	if err != nil {
 		return nil, err
 	}
-	out := &rubyRegexp{}
+	out := &Regexp{}
 	if out.Regexp, err = compileGo(text); err == nil && t.lineStart {
 		t = &translator{s: source}
 		text, _ = t.translate(`\A`)
@@ -243,6 +243,11 @@ func (t *translator) number(rest string, limit, base int) {
 	if t.i += 1 + n; base == 16 {
 		t.i++
 	}
+}
+
+// isWord reports whether a byte is what \w stands for.
+func isWord(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
 }
 
 func isOctal(c byte) bool { return c >= '0' && c <= '7' }

@@ -1,4 +1,4 @@
-package schema
+package puppet
 
 import (
 	"fmt"
@@ -14,11 +14,11 @@ const (
 	maxRanges  = 80
 )
 
-// ecma writes a regular expression so that it means the same in ECMAScript (with the flag u) and in
+// ECMA writes a regular expression so that it means the same in ECMAScript (with the flag u) and in
 // Go without flags, or matches more: what stands at lines in the middle of an expression is left
 // out, and long classes of Unicode have all of it. It returns false for what would be too long.
-func ecma(re *rubyRegexp) (string, bool) {
-	parsed, err := syntax.Parse(re.String(), syntax.Perl)
+func (r *Regexp) ECMA() (string, bool) {
+	parsed, err := syntax.Parse(r.String(), syntax.Perl)
 	if err != nil {
 		return "", false
 	}
@@ -216,4 +216,26 @@ func character(r rune, special string) string {
 		return `\` + string(r)
 	}
 	return string(r)
+}
+
+// FoldedWords writes the words of an Enum as a pattern of ECMAScript for which upper and lower case are the same.
+func FoldedWords(words []string) string {
+	w := &ecmaWriter{}
+	w.b.WriteString("^(")
+	for i, word := range words {
+		w.when(i > 0, "|")
+		for _, r := range word {
+			all := cases(r)
+			if r == 'i' { // İ is its upper case where text is made lower
+				all = append(all, 'İ', 'İ')
+			}
+			if len(all) > 2 {
+				w.class(all)
+			} else {
+				w.literal(r, false)
+			}
+		}
+	}
+	w.b.WriteString(")$")
+	return w.b.String()
 }

@@ -1,4 +1,4 @@
-package schema
+package puppet
 
 import (
 	"fmt"
@@ -79,7 +79,7 @@ func (t *translator) posix(rest string) {
 	plain, negated := strings.CutPrefix(name, "^")
 	text := classOf(plain)
 	if !ok || text == "" {
-		t.refuse("[:%s:] cannot be run", shorten(name, 20))
+		t.refuse("[:%.20s:] cannot be run", name)
 		return
 	}
 	if negated {
