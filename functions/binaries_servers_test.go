@@ -35,16 +35,10 @@ import (
 	"southbound/shared/resource"
 )
 
-var (
-	url string // of the server
-	bin string // where the binaries are
-)
+var bin string // where the binaries are
 
 func TestMain(m *testing.M) {
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		url = s[server.MiniStack].URL
-		return build(m.Run)
-	}, server.MiniStack))
+	os.Exit(server.Tests(func() int { return build(m.Run) }, server.MiniStack))
 }
 
 // build builds the programs, calls run, and removes them.
@@ -118,7 +112,7 @@ func environment(c home.Config) []string {
 		"SOUTHBOUND_LOG_LEVEL=debug",
 		home.EnvTable + "=" + c.Table, home.EnvBucket + "=" + c.Bucket,
 		home.EnvPrefix + "=" + c.Prefix, home.EnvLogQueue + "=" + c.LogQueue,
-		home.EnvEndpoint + "=" + url,
+		home.EnvEndpoint + "=" + server.URL(server.MiniStack),
 		home.EnvHandler + "=" + c.Prefix + "-handler",
 		home.EnvDeadLetters + "=arn:aws:sqs:us-east-1:000000000000:" + c.Prefix + "-dead.fifo"}
 }
@@ -230,7 +224,7 @@ const done = `{"batchItemFailures":[]}`
 // TestHandler pins that a cold function serves a queue, tells how long that took, and that one that
 // is killed in the middle loses nothing.
 func TestHandler(t *testing.T) {
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	h := stack.Open(t, nil)
 	export(t, h, modelOf("web1", "aws", 30, 0))
 	began := time.Now()
@@ -276,7 +270,7 @@ func TestHandler(t *testing.T) {
 
 // TestSweep pins that the sweep notifies lanes of what is scheduled, and sends to rest what is not.
 func TestSweep(t *testing.T) {
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	h := stack.Open(t, nil)
 	export(t, h, modelOf("host1", "local", 3, 0))
 	u, err := h.Queues.URL(t.Context(), "prod", "host1")
@@ -316,7 +310,7 @@ func get(path string) string {
 
 // TestURLs pins that the functions behind URLs answer as an HTTP server does.
 func TestURLs(t *testing.T) {
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	h := stack.Open(t, nil)
 	export(t, h, modelOf("host1", "local", 3, 0))
 	for name, paths := range map[string]map[string]int{"api": {"/": 200, "/openapi.json": 200,
@@ -336,7 +330,7 @@ func TestURLs(t *testing.T) {
 // TestExportAsksNoHandler pins that the export function, which may not ask the handler function,
 // says who may.
 func TestExportAsksNoHandler(t *testing.T) {
-	f := start(t, hometest.New(t, url, handlers.All()), "export")
+	f := start(t, hometest.New(t, handlers.All()), "export")
 	event := strings.Replace(get("/v1/environments/prod/plans"), `"GET"`, `"POST"`, 1)
 	a := f.invoke(strings.Replace(event, `"headers":{`,
 		`"body":"{\"chunks\":[],\"read\":true}","headers":{"content-type":"application/json",`, 1))
@@ -348,7 +342,7 @@ func TestExportAsksNoHandler(t *testing.T) {
 // TestAgentRun pins that the command serves an agent of this machine, and that a signal ends it in
 // order: what runs is recorded, the lease is given up, and the message is there for the next.
 func TestAgentRun(t *testing.T) {
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	h := stack.Open(t, nil)
 	const n = 40
 	export(t, h, modelOf("host1", "local", n, 50))

@@ -40,7 +40,7 @@ type shop struct {
 // newShop offers the services of a model.
 func newShop(t *testing.T, text string) *shop {
 	t.Helper()
-	s := &shop{T: t, stack: hometest.New(t, url, handlers.All())}
+	s := &shop{T: t, stack: hometest.New(t, handlers.All())}
 	s.home = s.stack.Open(t, nil)
 	s.offer(text)
 	return s

@@ -19,7 +19,7 @@ import (
 // TestAgentRunElsewhere pins that the command serves an agent that it reaches by ssh, with a key
 // that is in a file: it puts itself there.
 func TestAgentRunElsewhere(t *testing.T) {
-	stack, dir := hometest.New(t, url, handlers.All()), t.TempDir()
+	stack, dir := hometest.New(t, handlers.All()), t.TempDir()
 	h, machine := stack.Open(t, nil), sshtest.Start(t, sshtest.Self(t), "")
 	path := filepath.Join(dir, "motd")
 	export(t, h, &model.Model{

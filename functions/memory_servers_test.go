@@ -143,7 +143,7 @@ func (r *bounded) peak() int {
 // function that exports them, and of the one that deploys them.
 func TestManyOnOneAgent(t *testing.T) {
 	const n = 100000
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	m := &model.Model{Agents: []resource.Agent{{Name: "web1", Transport: "aws", Lanes: 1,
 		Options: map[string]any{"region": "us-east-1"}}}}
 	for i := range n {

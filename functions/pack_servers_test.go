@@ -79,7 +79,7 @@ func packed(t *testing.T, document string) []byte {
 func TestPack(t *testing.T) {
 	program := buildPack(t)
 	api := apitest.New(t)
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	h := stack.Open(t, nil)
 	key := "archives/site.tar.gz"
 	document := fmt.Sprintf(

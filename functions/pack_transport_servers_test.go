@@ -31,7 +31,7 @@ func TestPackTransport(t *testing.T) {
 	}
 	program := buildFrom(t, dir)
 	store := keystest.New(t, nil)
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	h := stack.Open(t, nil)
 	secret, password := "/"+stack.Config.Prefix+"/store", keystest.Password
 	if _, err := ssm.NewFromConfig(*stack.Config.AWS).PutParameter(t.Context(),

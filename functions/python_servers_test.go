@@ -38,7 +38,7 @@ func TestAgentRunPython(t *testing.T) {
 	sum := sha256.Sum256(code)
 	blob := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(code)), Data: code}
 	path := filepath.Join(t.TempDir(), "note")
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	h := stack.Open(t, nil)
 	export(t, h, &model.Model{Files: map[string]state.Blob{blob.Hash: blob},
 		Resources: []resource.Resource{{Type: "disk::Note", Agent: "here",

@@ -27,6 +27,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"southbound/handlers"
+	"southbound/localstack/server"
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/home/hometest"
 	"southbound/shared/aws/queue"
@@ -60,7 +61,7 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{t: t, stack: hometest.New(t, url, handlers.All()), recorder: newRecorder(t, url),
+	s := &site{t: t, stack: hometest.New(t, handlers.All()), recorder: newRecorder(t, server.URL(server.MiniStack)),
 		running: map[string]*lambda{}, dir: t.TempDir(), models: t.TempDir()}
 	s.home = s.stack.Open(t, nil)
 	through, urls := httptest.NewServer(s.recorder), httptest.NewServer(s)
@@ -239,7 +240,7 @@ func (s *site) serve(function, name string) (invoked int) {
 // receive returns an event with what is in a queue, which is not there any more; "" if nothing is.
 func (s *site) receive(name string) string {
 	s.t.Helper()
-	u := url + "/" + account + "/" + name
+	u := server.URL(server.MiniStack) + "/" + account + "/" + name
 	out, err := s.home.SQS.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{
 		QueueUrl: &u, MaxNumberOfMessages: 10,
 	})

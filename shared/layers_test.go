@@ -16,7 +16,7 @@ import (
 // layers only, and of its own tree. A tree is named by the start of its path; where two fit, the
 // longer one counts, as for the rooms of the engine.
 var layers = [][]string{
-	{"shared/parallel", "shared/fault", "shared/diag", "shared/dag", "shared/binform", "shared/redact", "shared/pattern"},
+	{"shared/parallel", "shared/fault", "shared/diag", "shared/dag", "shared/binform", "shared/redact", "shared/pattern", "localstack/server"},
 	{"shared/resource", "shared/platform", "shared/aws/awserr", "shared/schema/puppet"},
 	{"shared/schema", "shared/service/lifecycle"},
 	{"shared/service/definition"},

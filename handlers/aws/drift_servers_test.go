@@ -60,7 +60,7 @@ func apply(
 // and that what is not said stays.
 func TestObjectDrift(t *testing.T) {
 	t.Parallel()
-	for kind := range servers {
+	for _, kind := range server.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			api, bucket, key := s3Of(kind), newBucket(t, kind), sdk.String("k")
@@ -162,7 +162,7 @@ func TestObjectDrift(t *testing.T) {
 // TestObjectKeeps pins that a change of the content keeps what the resource says nothing about.
 func TestObjectKeeps(t *testing.T) {
 	t.Parallel()
-	for kind := range servers {
+	for _, kind := range server.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			api, bucket, key := s3Of(kind), newBucket(t, kind), sdk.String("k")
@@ -199,7 +199,7 @@ func TestObjectKeeps(t *testing.T) {
 // then.
 func TestObjectFaults(t *testing.T) {
 	t.Parallel()
-	for kind := range servers {
+	for _, kind := range server.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			bucket := newBucket(t, kind)
@@ -261,7 +261,7 @@ func TestObjectRefused(t *testing.T) {
 	}
 	sessions := &conn.Sessions{Reserved: []string{bucket}}
 	own, err := sessions.Connect(t.Context(), "a",
-		map[string]any{"region": "us-east-1", "endpoint": servers[kind].URL})
+		map[string]any{"region": "us-east-1", "endpoint": server.URL(kind)})
 	if err != nil {
 		t.Fatal(err)
 	}

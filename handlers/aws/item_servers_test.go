@@ -28,7 +28,7 @@ import (
 // newTable makes a table with a key of a text and a number, and returns its name.
 func newTable(t *testing.T) (*dynamodb.Client, string) {
 	t.Helper()
-	api := dynamodb.NewFromConfig(awstest.Config(servers[server.MiniStack].URL, nil))
+	api := dynamodb.NewFromConfig(awstest.Config(server.URL(server.MiniStack), nil))
 	name := "items-" + awstest.Unique(t)
 	_, err := api.CreateTable(t.Context(), &dynamodb.CreateTableInput{TableName: &name,
 		BillingMode: types.BillingModePayPerRequest,
@@ -226,7 +226,7 @@ func TestItemDrift(t *testing.T) {
 	sessions := &conn.Sessions{Reserved: []string{table}}
 	t.Cleanup(func() { _ = sessions.Close() })
 	own, err := sessions.Connect(t.Context(), "a",
-		map[string]any{"region": "us-east-1", "endpoint": servers[server.MiniStack].URL})
+		map[string]any{"region": "us-east-1", "endpoint": server.URL(server.MiniStack)})
 	if err == nil {
 		_, _, err = apply(t, Item(), own, r)
 	}

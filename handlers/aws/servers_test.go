@@ -19,24 +19,18 @@ import (
 	conn "southbound/shared/transport/aws"
 )
 
-// servers are those of this package's tests.
-var servers map[server.Kind]*server.Server
-
 func TestMain(m *testing.M) {
 	server.Load("s3")
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		servers = s
-		return m.Run()
-	}, server.LocalStack, server.MiniStack))
+	os.Exit(server.Tests(m.Run, server.LocalStack, server.MiniStack))
 }
 
 func s3Of(kind server.Kind) *s3.Client {
-	return s3.NewFromConfig(awstest.Config(servers[kind].URL, nil),
+	return s3.NewFromConfig(awstest.Config(server.URL(kind), nil),
 		func(o *s3.Options) { o.UsePathStyle = true })
 }
 
 func ssmOf(kind server.Kind) *ssm.Client {
-	return ssm.NewFromConfig(awstest.Config(servers[kind].URL, nil))
+	return ssm.NewFromConfig(awstest.Config(server.URL(kind), nil))
 }
 
 // newBucket makes a bucket and returns its name.
@@ -67,7 +61,7 @@ func (c *cutter) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // via returns a connection whose requests go through rt.
 func via(kind server.Kind, rt http.RoundTripper) *conn.Conn {
-	return conn.NewConn(awstest.Config(servers[kind].URL, rt))
+	return conn.NewConn(awstest.Config(server.URL(kind), rt))
 }
 
 func str(s *string) string { return sdk.ToString(s) }

@@ -16,15 +16,7 @@ import (
 	conn "southbound/shared/transport/http"
 )
 
-// servers are those of this package's tests.
-var servers map[server.Kind]*server.Server
-
-func TestMain(m *testing.M) {
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		servers = s
-		return m.Run()
-	}, server.MiniStack))
-}
+func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.MiniStack)) }
 
 // TestGateway runs the suite against a REST API of someone else: that of API Gateway, which chooses
 // ids, keeps no names unique and lists what there is.
@@ -34,7 +26,7 @@ func TestGateway(t *testing.T) {
 	defer sessions.Close()
 	const who = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/apigateway/aws4_request, " +
 		"SignedHeaders=host, Signature=0"
-	options := m{"url": servers[server.MiniStack].URL, "headers": m{"Authorization": who},
+	options := m{"url": server.URL(server.MiniStack), "headers": m{"Authorization": who},
 		"retry": int64(2)}
 	c, err := sessions.Connect(t.Context(), options, options)
 	if err != nil {
@@ -65,7 +57,7 @@ func TestGateway(t *testing.T) {
 					"body": "it has the name by which the object is found"}}, nil
 		}})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-		servers[server.MiniStack].URL+"/v2/apis", nil)
+		server.URL(server.MiniStack)+"/v2/apis", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

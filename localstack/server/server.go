@@ -10,11 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,11 +84,15 @@ var services = []string{"s3", "sqs", "sts", "ssm", "secretsmanager", "kms"}
 // that nobody asks takes its time, too.
 func Load(names ...string) { services = names }
 
-// Tests starts servers, calls run with them and stops them. It returns what run returns, or 1 when
-// a server does not start, and says why on standard error: it is what TestMain does around its
-// tests.
-func Tests(run func(servers map[Kind]*Server) int, kinds ...Kind) int {
-	servers := map[Kind]*Server{}
+// tested are the servers of Tests.
+var tested = map[Kind]*Server{}
+
+// Tests starts servers, calls run, in which Tested, Kinds and URL return them, and stops them. It returns
+// what run returns, or 1 when a server does not start, and says why on standard error. It is what
+// TestMain does:
+//
+//	func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.MiniStack)) }
+func Tests(run func() int, kinds ...Kind) int {
 	for _, kind := range kinds {
 		s, err := Start(context.Background(), kind)
 		if err != nil {
@@ -94,10 +100,25 @@ func Tests(run func(servers map[Kind]*Server) int, kinds ...Kind) int {
 			return 1
 		}
 		defer s.Stop()
-		servers[kind] = s
+		tested[kind] = s
 	}
-	return run(servers)
+	return run()
 }
+
+// Tested returns the server of a kind that Tests has started.
+func Tested(kind Kind) *Server {
+	s := tested[kind]
+	if s == nil {
+		panic("the tests of this package have no server of the kind " + string(kind))
+	}
+	return s
+}
+
+// Kinds returns the kinds of the servers that Tests has started.
+func Kinds() []Kind { return slices.Sorted(maps.Keys(tested)) }
+
+// URL returns the endpoint of the server of a kind that Tests has started.
+func URL(kind Kind) string { return Tested(kind).URL }
 
 // StartOn does the same on a port that is given.
 func StartOn(ctx context.Context, kind Kind, port int) (*Server, error) {

@@ -36,14 +36,7 @@ import (
 	"southbound/shared/service/orders"
 )
 
-var url string // of the server
-
-func TestMain(m *testing.M) {
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		url = s[server.MiniStack].URL
-		return m.Run()
-	}, server.MiniStack))
-}
+func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.MiniStack)) }
 
 // sites is a service without resources.
 const sites = `
@@ -77,7 +70,7 @@ func newStand(t *testing.T) *stand {
 // counting returns a stand whose requests are counted.
 func counting(t *testing.T, m *meter.Meter) *stand {
 	t.Helper()
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	m.Install(&stack.AWS)
 	h := stack.Open(t, nil)
 	mapper, err := provider.Mapper(h.Types, handlers.All())

@@ -21,14 +21,7 @@ import (
 	"southbound/shared/aws/home/hometest"
 )
 
-var url string // of the server
-
-func TestMain(m *testing.M) {
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		url = s[server.MiniStack].URL
-		return m.Run()
-	}, server.MiniStack))
-}
+func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.MiniStack)) }
 
 func zipped(t *testing.T, files map[string]string) []byte {
 	t.Helper()
@@ -52,7 +45,7 @@ func zipped(t *testing.T, files map[string]string) []byte {
 // TestFunction pins what the function answers to a plain invoke with an archive, to a request
 // through its URL, and to what is neither.
 func TestFunction(t *testing.T) {
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	f := &run.Function{Home: stack.Open(t, nil), Log: stack.Config.Log, Metrics: emf.NewSet("test")}
 	put := func(key string, body []byte) {
 		t.Helper()

@@ -41,8 +41,6 @@ import (
 	"southbound/shared/transport"
 )
 
-var url string // of the server
-
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == transport.MachineArgument { // put on a machine
 		Main(handlers.All())
@@ -51,10 +49,7 @@ func TestMain(m *testing.M) {
 	if at := os.Getenv("HANDLER_TEST_VICTIM"); at != "" {
 		os.Exit(victim(at))
 	}
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		url = s[server.MiniStack].URL
-		return m.Run()
-	}, server.MiniStack))
+	os.Exit(server.Tests(m.Run, server.MiniStack))
 }
 
 // stack is a stack, and how to be its functions.
@@ -70,7 +65,7 @@ type stack struct {
 
 func newStack(t *testing.T) *stack {
 	t.Helper()
-	s := &stack{Stack: hometest.New(t, url, handlers.All()), t: t}
+	s := &stack{Stack: hometest.New(t, handlers.All()), t: t}
 	s.admin = s.Open(t, nil)
 	return s
 }
@@ -311,7 +306,7 @@ func TestTimeIsUp(t *testing.T) {
 func TestStoreIsAway(t *testing.T) {
 	s := newStack(t)
 	s.export(chain("web1", 1, 5))
-	away := awstest.Config(url,
+	away := awstest.Config(server.URL(server.MiniStack),
 		&awstest.Faults{Decide: func(operation string, _ []byte) awstest.Fault {
 			if operation == "Query" || operation == "GetItem" || operation == "PutItem" ||
 				operation == "TransactWriteItems" || operation == "BatchGetItem" {
@@ -476,10 +471,10 @@ func TestKilled(t *testing.T) {
 	s.export(m)
 	records := s.receive("web1")
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "HANDLER_TEST_VICTIM="+url, home.EnvTable+"="+s.Config.Table,
+	cmd.Env = append(os.Environ(), "HANDLER_TEST_VICTIM="+server.URL(server.MiniStack), home.EnvTable+"="+s.Config.Table,
 		home.EnvBucket+"="+s.Config.Bucket,
 		home.EnvPrefix+"="+s.Config.Prefix, home.EnvLogQueue+"="+s.Config.LogQueue,
-		home.EnvEndpoint+"="+url)
+		home.EnvEndpoint+"="+server.URL(server.MiniStack))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

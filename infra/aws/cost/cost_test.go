@@ -40,15 +40,7 @@ import (
 	"southbound/shared/transport"
 )
 
-// servers are those of this package's tests.
-var servers map[server.Kind]*server.Server
-
-func TestMain(m *testing.M) {
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		servers = s
-		return m.Run()
-	}, server.DynamoDB, server.MiniStack))
-}
+func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.DynamoDB, server.MiniStack)) }
 
 // home is a place where engines can be: a table and a bucket.
 type home struct {
@@ -74,7 +66,7 @@ func newHome(t *testing.T) *home {
 	t.Helper()
 	h := &home{t: t, table: awstest.Unique(t), bucket: strings.ToLower(awstest.Unique(t)),
 		meter: &meter.Meter{}, clock: local.Clock{}}
-	d := dynamodb.NewFromConfig(awstest.Config(servers[server.DynamoDB].URL, nil))
+	d := dynamodb.NewFromConfig(awstest.Config(server.URL(server.DynamoDB), nil))
 	if _, err := d.CreateTable(t.Context(), dynamo.Table(h.table)); err != nil &&
 		!awserr.Is(err, awserr.TableInUse) {
 		t.Fatal(err)
@@ -89,7 +81,7 @@ func newHome(t *testing.T) *home {
 }
 
 func (h *home) s3() *s3.Client {
-	c := awstest.Config(servers[server.MiniStack].URL, nil)
+	c := awstest.Config(server.URL(server.MiniStack), nil)
 	h.meter.Install(&c)
 	return s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = true })
 }
@@ -101,7 +93,7 @@ func (h *home) restart() {
 	if h.faults != nil {
 		via = h.faults
 	}
-	c := awstest.Config(servers[server.DynamoDB].URL, via)
+	c := awstest.Config(server.URL(server.DynamoDB), via)
 	h.meter.Install(&c)
 	objects := h.s3()
 	state, err := dynamo.New(dynamo.Config{API: dynamodb.NewFromConfig(c), Table: h.table,
@@ -110,11 +102,11 @@ func (h *home) restart() {
 		h.t.Fatal(err)
 	}
 	h.state = state
-	q := awstest.Config(servers[server.MiniStack].URL, nil)
+	q := awstest.Config(server.URL(server.MiniStack), nil)
 	h.meter.Install(&q)
 	h.sqs = sqs.NewFromConfig(q)
 	h.queues = &queue.Queues{API: h.sqs, Prefix: h.bucket,
-		Base: servers[server.MiniStack].URL + "/000000000000/"}
+		Base: server.URL(server.MiniStack) + "/000000000000/"}
 	var types []schema.Type
 	byType := map[string]provider.Handler{}
 	for _, d := range handlers.All() {

@@ -92,8 +92,8 @@ func (l *lines) Write(b []byte) (int, error) {
 
 func newStack(t *testing.T) *stack {
 	t.Helper()
-	mini := servers[server.MiniStack].URL
-	to, err := url.Parse(servers[server.DynamoDB].URL)
+	mini := server.URL(server.MiniStack)
+	to, err := url.Parse(server.URL(server.DynamoDB))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
+	"southbound/localstack/server"
 	"southbound/shared/aws/bucket"
 	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
@@ -172,7 +173,7 @@ func TestFaultsOfDelete(t *testing.T) {
 // TestStoredFileIsNotSentAgain pins that storing what is there costs no bytes and replaces nothing.
 func TestStoredFileIsNotSentAgain(t *testing.T) {
 	t.Parallel()
-	for kind := range servers {
+	for _, kind := range server.Kinds() {
 		api, name := client(t, kind, nil)
 		files := bucket.NewFiles(api, name)
 		blob := state.Blob{Hash: deploytest.HashOf([]byte("x")), Size: 1, Data: []byte("x")}

@@ -47,7 +47,7 @@ func send(ctx context.Context, t *testing.T, u bucket.Upload, data []byte, chang
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	api, name := client(t, server.LocalStack, nil)
-	signer := &bucket.Signer{URL: servers[server.LocalStack].URL + "/" + name, Region: "us-east-1",
+	signer := &bucket.Signer{URL: server.URL(server.LocalStack) + "/" + name, Region: "us-east-1",
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""), Now: time.Now}
 	for _, c := range []struct {
 		reason  string

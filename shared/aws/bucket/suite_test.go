@@ -18,22 +18,16 @@ import (
 	"southbound/shared/deploy/deploytest"
 )
 
-// servers are those of this package's tests.
-var servers map[server.Kind]*server.Server
-
 func TestMain(m *testing.M) {
 	server.Load("s3")
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		servers = s
-		return m.Run()
-	}, server.LocalStack, server.MiniStack))
+	os.Exit(server.Tests(m.Run, server.LocalStack, server.MiniStack))
 }
 
 // client returns a client of a server and a new bucket there.
 func client(t *testing.T, kind server.Kind, faults *awstest.Faults) (*s3.Client, string) {
 	t.Helper()
 	path := func(o *s3.Options) { o.UsePathStyle = true }
-	plain := s3.NewFromConfig(awstest.Config(servers[kind].URL, nil), path)
+	plain := s3.NewFromConfig(awstest.Config(server.URL(kind), nil), path)
 	name := strings.ToLower(awstest.Unique(t))
 	if _, err := plain.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil && !awserr.Is(err, "BucketAlreadyOwnedByYou") {
 		t.Fatal(err)
@@ -41,7 +35,7 @@ func client(t *testing.T, kind server.Kind, faults *awstest.Faults) (*s3.Client,
 	if faults == nil {
 		return plain, name
 	}
-	return s3.NewFromConfig(awstest.Config(servers[kind].URL, faults), path), name
+	return s3.NewFromConfig(awstest.Config(server.URL(kind), faults), path), name
 }
 
 // fileKey is where a file is; it is part of the format.
@@ -50,7 +44,7 @@ func fileKey(hash string) *string { return aws.String("files/" + hash[:2] + "/" 
 // TestConformance runs the suite of the port on each server.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for kind := range servers {
+	for _, kind := range server.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			deploytest.TestFiles(t, func(t *testing.T) deploytest.FilesHarness {

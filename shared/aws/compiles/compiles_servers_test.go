@@ -23,14 +23,7 @@ import (
 	"southbound/shared/service/orders"
 )
 
-var url string // of the server
-
-func TestMain(m *testing.M) {
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		url = s[server.MiniStack].URL
-		return m.Run()
-	}, server.MiniStack))
-}
+func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.MiniStack)) }
 
 // notified takes the notices sent so far, and returns the instances that they name; none: all.
 func notified(t *testing.T, h *home.Home) [][]string {
@@ -89,7 +82,7 @@ func customer(t *testing.T) definition.Service {
 // by the sweep and by what has run resources, and the environment not to rest before the order is
 // done.
 func TestNotices(t *testing.T) {
-	h := hometest.New(t, url, handlers.All()).Open(t, nil)
+	h := hometest.New(t, handlers.All()).Open(t, nil)
 	finder := h.OrderFinder()
 	ran := func(want ...[]string) {
 		t.Helper()
@@ -156,7 +149,7 @@ func TestNotices(t *testing.T) {
 // TestCheckInterval wants the sweep to have all instances of an environment looked at each half hour,
 // whatever was begun when, though nothing is due in it.
 func TestCheckInterval(t *testing.T) {
-	h := hometest.New(t, url, handlers.All()).Open(t, nil)
+	h := hometest.New(t, handlers.All()).Open(t, nil)
 	if err := h.Definitions.Put(t.Context(), "prod", "bundle", []definition.Service{customer(t)}); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +178,7 @@ func TestCheckInterval(t *testing.T) {
 
 // TestLost pins that an order whose notice is lost is accepted, as the sweep sends another.
 func TestLost(t *testing.T) {
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	h := stack.Open(t, func(c *home.Config) { c.CompileQueue += "-gone" })
 	if err := h.Definitions.Put(t.Context(), "prod", "bundle", []definition.Service{customer(t)}); err != nil {
 		t.Fatal(err)
@@ -203,7 +196,7 @@ func TestLost(t *testing.T) {
 // TestCalls pins who sends notices of calls: whoever takes an order, and the sweep, when a callback
 // may be called; and that an environment does not rest before all is told.
 func TestCalls(t *testing.T) {
-	h := hometest.New(t, url, handlers.All()).Open(t, nil)
+	h := hometest.New(t, handlers.All()).Open(t, nil)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

@@ -29,7 +29,7 @@ func TestRequestsOfOperations(t *testing.T) {
 	_, table := client(t, server.DynamoDB, nil)
 	m, objects := &meter.Meter{}, &awstest.Objects{}
 	process := func() *dynamo.State {
-		c := awstest.Config(servers[server.DynamoDB].URL, nil)
+		c := awstest.Config(server.URL(server.DynamoDB), nil)
 		m.Install(&c)
 		return open(t, dynamo.Config{API: dynamodb.NewFromConfig(c), Table: table, Objects: objects})
 	}

@@ -201,7 +201,7 @@ func (c *crash) run() (whole, reached bool) {
 		return s
 	}
 	through := c.config
-	through.API = dynamodb.NewFromConfig(awstest.Config(servers[server.DynamoDB].URL, faults))
+	through.API = dynamodb.NewFromConfig(awstest.Config(server.URL(server.DynamoDB), faults))
 	a := open(t, through)
 	c.prepare(a)
 	g := before(t, a, c.env)

@@ -20,20 +20,12 @@ import (
 	"southbound/shared/deploy/deploytest"
 )
 
-// servers are those of this package's tests.
-var servers map[server.Kind]*server.Server
-
-func TestMain(m *testing.M) {
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		servers = s
-		return m.Run()
-	}, server.DynamoDB, server.MiniStack))
-}
+func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.DynamoDB, server.MiniStack)) }
 
 // client returns a client of a server and a new table there.
 func client(t *testing.T, kind server.Kind, faults *awstest.Faults) (*dynamodb.Client, string) {
 	t.Helper()
-	plain := dynamodb.NewFromConfig(awstest.Config(servers[kind].URL, nil))
+	plain := dynamodb.NewFromConfig(awstest.Config(server.URL(kind), nil))
 	table := awstest.Unique(t)
 	if _, err := plain.CreateTable(t.Context(), dynamo.Table(table)); err != nil && !awserr.Is(err, awserr.TableInUse) { // in use: the SDK asked twice
 		t.Fatal(err)
@@ -41,7 +33,7 @@ func client(t *testing.T, kind server.Kind, faults *awstest.Faults) (*dynamodb.C
 	if faults == nil {
 		return plain, table
 	}
-	return dynamodb.NewFromConfig(awstest.Config(servers[kind].URL, faults)), table
+	return dynamodb.NewFromConfig(awstest.Config(server.URL(kind), faults)), table
 }
 
 func open(t *testing.T, c dynamo.Config) *dynamo.State {
@@ -130,7 +122,7 @@ func TestJobs(t *testing.T) {
 // objects returns real objects in a new bucket.
 func objects(t *testing.T, name string) dynamo.Objects {
 	t.Helper()
-	api := s3.NewFromConfig(awstest.Config(servers[server.MiniStack].URL, nil), func(o *s3.Options) { o.UsePathStyle = true })
+	api := s3.NewFromConfig(awstest.Config(server.URL(server.MiniStack), nil), func(o *s3.Options) { o.UsePathStyle = true })
 	if _, err := api.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil && !awserr.Is(err, "BucketAlreadyOwnedByYou") {
 		t.Fatal(err)
 	}

@@ -192,7 +192,7 @@ func TestDamagedLaneIsAlone(t *testing.T) {
 // TestNotifier sends to a real queue, and pins that what arrives says no more than where to look.
 func TestNotifier(t *testing.T) {
 	t.Parallel()
-	api := sqs.NewFromConfig(awstest.Config(servers[server.MiniStack].URL, nil))
+	api := sqs.NewFromConfig(awstest.Config(server.URL(server.MiniStack), nil))
 	made, err := api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(awstest.Unique(t))})
 	if err != nil {
 		t.Fatal(err)

@@ -75,7 +75,7 @@ func TestExpires(t *testing.T) {
 // items returns all items of the table by their partition.
 func (w *world) items() map[string][]map[string]any {
 	w.t.Helper()
-	api := dynamodb.NewFromConfig(awstest.Config(servers[w.kind].URL, nil))
+	api := dynamodb.NewFromConfig(awstest.Config(server.URL(w.kind), nil))
 	out := map[string][]map[string]any{}
 	pages := dynamodb.NewScanPaginator(api, &dynamodb.ScanInput{TableName: &w.table})
 	for pages.HasMorePages() {

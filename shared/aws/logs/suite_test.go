@@ -30,15 +30,7 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// servers are those of this package's tests.
-var servers map[server.Kind]*server.Server
-
-func TestMain(m *testing.M) {
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		servers = s
-		return m.Run()
-	}, server.DynamoDB, server.MiniStack))
-}
+func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.DynamoDB, server.MiniStack)) }
 
 // world is a table and two places for objects, in which processes log.
 type world struct {
@@ -75,7 +67,7 @@ func (o *output) String() string {
 func newWorld(t *testing.T, kind server.Kind) *world {
 	t.Helper()
 	w := &world{t: t, kind: kind, table: awstest.Unique(t), meter: &meter.Meter{}, printed: &output{}}
-	plain := dynamodb.NewFromConfig(awstest.Config(servers[kind].URL, nil))
+	plain := dynamodb.NewFromConfig(awstest.Config(server.URL(kind), nil))
 	if _, err := plain.CreateTable(t.Context(), dynamo.Table(w.table)); err != nil && !awserr.Is(err, awserr.TableInUse) {
 		t.Fatal(err)
 	}
@@ -83,7 +75,7 @@ func newWorld(t *testing.T, kind server.Kind) *world {
 		w.state, w.log = &awstest.Objects{}, &objects{}
 		return w
 	}
-	c := awstest.Config(servers[server.MiniStack].URL, nil)
+	c := awstest.Config(server.URL(server.MiniStack), nil)
 	w.meter.Install(&c)
 	api := s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = true })
 	if _, err := api.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &w.table}); err != nil && !awserr.Is(err, "BucketAlreadyOwnedByYou") {
@@ -96,9 +88,9 @@ func newWorld(t *testing.T, kind server.Kind) *world {
 // process begins a process that knows nothing.
 func (w *world) process() *logs.Log {
 	w.t.Helper()
-	var c = awstest.Config(servers[w.kind].URL, nil)
+	var c = awstest.Config(server.URL(w.kind), nil)
 	if w.faults != nil {
-		c = awstest.Config(servers[w.kind].URL, w.faults)
+		c = awstest.Config(server.URL(w.kind), w.faults)
 	}
 	w.meter.Install(&c)
 	api := dynamodb.NewFromConfig(c)

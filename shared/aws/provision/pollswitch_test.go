@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"southbound/infra/aws/meter"
+	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/provision"
 )
@@ -27,7 +28,7 @@ func TestMappingFollowsTheWork(t *testing.T) {
 	}
 	arn := w.attributes(*made.QueueUrl)["QueueArn"]
 	var m meter.Meter
-	c := awstest.Config(mini.URL, w.rules)
+	c := awstest.Config(server.URL(server.MiniStack), w.rules)
 	m.Install(&c)
 	api := lambda.NewFromConfig(c)
 	mapping, err := api.CreateEventSourceMapping(t.Context(), &lambda.CreateEventSourceMappingInput{EventSourceArn: &arn, FunctionName: &w.name})

@@ -39,14 +39,7 @@ import (
 	"southbound/shared/schema"
 )
 
-var mini *server.Server
-
-func TestMain(m *testing.M) {
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		mini = s[server.MiniStack]
-		return m.Run()
-	}, server.MiniStack))
-}
+func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.MiniStack)) }
 
 // clock is the time of the machine, moved.
 type clock struct {
@@ -73,7 +66,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, name: strings.ToLower(awstest.Unique(t)), rules: &awstest.Mappings{Slow: 1, Unseen: 1}, ids: platform.NewIDs()}
 	w.name = w.name[:17] // what is unique of it, without the name of the test
-	c := awstest.Config(mini.URL, nil)
+	c := awstest.Config(server.URL(server.MiniStack), nil)
 	w.plain, w.lambda = sqs.NewFromConfig(c), lambda.NewFromConfig(c)
 	if _, err := dynamodb.NewFromConfig(c).CreateTable(t.Context(), dynamo.Table(w.name)); err != nil {
 		t.Fatal(err)
@@ -148,7 +141,7 @@ type process struct {
 func (w *world) start(faults *awstest.Faults, change ...func(c *provision.Config)) *process {
 	w.t.Helper()
 	p := &process{w: w}
-	plain := awstest.Config(mini.URL, nil)
+	plain := awstest.Config(server.URL(server.MiniStack), nil)
 	p.meter.Install(&plain)
 	objects := w.s3(plain)
 	var err error
@@ -160,10 +153,10 @@ func (w *world) start(faults *awstest.Faults, change ...func(c *provision.Config
 		faults.Next = w.rules
 		via = faults
 	}
-	c := awstest.Config(mini.URL, via)
+	c := awstest.Config(server.URL(server.MiniStack), via)
 	p.meter.Install(&c)
 	queues := sqs.NewFromConfig(c)
-	config := provision.Config{SQS: queues, Lambda: lambda.NewFromConfig(c), State: p.state, Clock: clock{ahead: &w.ahead}, Prefix: w.name, Base: mini.URL + "/000000000000/",
+	config := provision.Config{SQS: queues, Lambda: lambda.NewFromConfig(c), State: p.state, Clock: clock{ahead: &w.ahead}, Prefix: w.name, Base: server.URL(server.MiniStack) + "/000000000000/",
 		Function: w.name, Timeout: time.Minute, DeadLetters: w.deadLetters, IdleAfter: 14 * 24 * time.Hour}
 	for _, f := range change {
 		f(&config)
@@ -241,7 +234,7 @@ func (w *world) later(d time.Duration) { w.ahead.Add(int64(d)) }
 
 // url returns the URL of the queue of an agent.
 func (w *world) url(agent string) string {
-	return mini.URL + "/000000000000/" + queue.Name(w.name, "prod", agent)
+	return server.URL(server.MiniStack) + "/000000000000/" + queue.Name(w.name, "prod", agent)
 }
 
 // mappings returns the states of all mappings of the queue of an agent, as the server has them.
@@ -302,7 +295,7 @@ func (w *world) disable(agent string) {
 // finishMapping lets a change of the mapping of an agent come to its end.
 func (w *world) finishMapping(agent string) {
 	w.t.Helper()
-	api := lambda.NewFromConfig(awstest.Config(mini.URL, w.rules))
+	api := lambda.NewFromConfig(awstest.Config(server.URL(server.MiniStack), w.rules))
 	for _, m := range w.mappings(agent) {
 		for range w.rules.Slow + 1 {
 			if _, err := api.GetEventSourceMapping(w.t.Context(), &lambda.GetEventSourceMappingInput{UUID: m.UUID}); err != nil {

@@ -285,7 +285,7 @@ func TestLaterIsDeliveredAgain(t *testing.T) {
 // one with other attributes gets those that it should have.
 func TestQueueIsMadeAsAsked(t *testing.T) {
 	t.Parallel()
-	for kind := range servers {
+	for _, kind := range server.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			api, prefix := client(kind), awstest.Unique(t)[:17]

@@ -17,19 +17,13 @@ import (
 	"southbound/shared/resource"
 )
 
-// servers are those of this package's tests.
-var servers map[server.Kind]*server.Server
-
 func TestMain(m *testing.M) {
 	server.Load("sqs")
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		servers = s
-		return m.Run()
-	}, server.LocalStack, server.MiniStack))
+	os.Exit(server.Tests(m.Run, server.LocalStack, server.MiniStack))
 }
 
 func client(kind server.Kind) *sqs.Client {
-	return sqs.NewFromConfig(awstest.Config(servers[kind].URL, nil))
+	return sqs.NewFromConfig(awstest.Config(server.URL(kind), nil))
 }
 
 // consumer reads all queues and keeps what it received by lane.
@@ -92,7 +86,7 @@ func (e *consumer) answer(ctx context.Context, env, lane string) ([]resource.ID,
 // TestConformance runs the suite of the port on each server.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for kind := range servers {
+	for _, kind := range server.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			deploytest.TestNotifier(t, func(t *testing.T) deploytest.NotifierHarness {

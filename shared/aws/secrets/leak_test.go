@@ -75,7 +75,7 @@ resources:
 // behind its back, and looks for the secrets in all that the program says and keeps.
 func TestLeaks(t *testing.T) {
 	t.Parallel()
-	url := servers[server.MiniStack].URL
+	url := server.URL(server.MiniStack)
 	cfg := awstest.Config(url, nil)
 	name := strings.ToLower(awstest.Unique(t))
 	p := newPlace(t, server.MiniStack)
@@ -97,7 +97,7 @@ func TestLeaks(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), fmt.Appendf(nil, documents, url, name, file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sb := &program{t: t, bin: bin, dir: dir, env: append(append(os.Environ(), servers[server.MiniStack].Environment()...), "LEAK_TEST=s3cr3t of the environment")}
+	sb := &program{t: t, bin: bin, dir: dir, env: append(append(os.Environ(), server.Tested(server.MiniStack).Environment()...), "LEAK_TEST=s3cr3t of the environment")}
 	sb.run("plan", ".", "--read")
 	if n := sb.changed(); n != 3 {
 		t.Errorf("%d changed, expected 3", n)

@@ -25,15 +25,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// servers are those of this package's tests.
-var servers map[server.Kind]*server.Server
-
 func TestMain(m *testing.M) {
 	server.Load("ssm", "secretsmanager", "kms")
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		servers = s
-		return m.Run()
-	}, server.LocalStack, server.MiniStack))
+	os.Exit(server.Tests(m.Run, server.LocalStack, server.MiniStack))
 }
 
 // counter counts requests by operation.
@@ -74,10 +68,10 @@ type place struct {
 
 func newPlace(t *testing.T, kind server.Kind) *place {
 	t.Helper()
-	cfg := awstest.Config(servers[kind].URL, nil)
+	cfg := awstest.Config(server.URL(kind), nil)
 	p := &place{ssm: ssm.NewFromConfig(cfg), manager: secretsmanager.NewFromConfig(cfg), name: awstest.Unique(t), calls: &counter{}, now: time.Unix(1_000_000, 0)}
 	p.secrets = secrets.New(secrets.Config{Now: func() time.Time { return p.now }, Load: func(context.Context) (aws.Config, error) {
-		return awstest.Config(servers[kind].URL, p.calls), nil
+		return awstest.Config(server.URL(kind), p.calls), nil
 	}})
 	return p
 }
@@ -129,7 +123,7 @@ func (p *place) refused(t *testing.T, why string, ref resource.Secret, kind faul
 // TestParameters resolves references to Parameter Store.
 func TestParameters(t *testing.T) {
 	t.Parallel()
-	for kind := range servers {
+	for _, kind := range server.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t, kind)
@@ -164,7 +158,7 @@ func TestParameters(t *testing.T) {
 // TestBatches fetches many parameters in few requests.
 func TestBatches(t *testing.T) {
 	t.Parallel()
-	for kind := range servers {
+	for _, kind := range server.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t, kind)
@@ -196,7 +190,7 @@ func TestBatches(t *testing.T) {
 // TestManaged resolves references to Secrets Manager.
 func TestManaged(t *testing.T) {
 	t.Parallel()
-	for kind := range servers {
+	for _, kind := range server.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t, kind)

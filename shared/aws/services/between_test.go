@@ -92,7 +92,7 @@ func TestSomebodyBetween(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			table, url := newTable(t, server.DynamoDB), servers[server.DynamoDB].URL
+			table, url := newTable(t, server.DynamoDB), server.URL(server.DynamoDB)
 			other, now := process(t, awstest.Config(url, nil), table), atomic.Pointer[func()]{}
 			via := awstest.Config(url, &awstest.Faults{
 				Decide: func(operation string, _ []byte) awstest.Fault {
@@ -120,7 +120,7 @@ func TestSomebodyBetween(t *testing.T) {
 // TestAnswersAreLost loses every answer to a transaction once, and one until the process gives up.
 func TestAnswersAreLost(t *testing.T) {
 	t.Parallel()
-	table, url := newTable(t, server.DynamoDB), servers[server.DynamoDB].URL
+	table, url := newTable(t, server.DynamoDB), server.URL(server.DynamoDB)
 	lost, forever := map[string]bool{}, false
 	faults := &awstest.Faults{Decide: func(operation string, body []byte) awstest.Fault {
 		first := !lost[string(body)]

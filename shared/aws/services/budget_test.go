@@ -34,7 +34,7 @@ func TestRequestsOfInstances(t *testing.T) {
 		return awstest.None
 	}}
 	knowing := func() *services.Instances {
-		c := awstest.Config(servers[server.DynamoDB].URL, count)
+		c := awstest.Config(server.URL(server.DynamoDB), count)
 		m.Install(&c)
 		return process(t, c, table)
 	}

@@ -54,9 +54,9 @@ func TestCallbacks(t *testing.T) {
 			t.Parallel()
 			callbacktest.Test(t, func(t *testing.T) callbacktest.Harness {
 				t.Helper()
-				table, via := newTable(t, c.kind), awstest.Config(servers[c.kind].URL, nil)
+				table, via := newTable(t, c.kind), awstest.Config(server.URL(c.kind), nil)
 				if c.faults {
-					via = awstest.Config(servers[c.kind].URL, &awstest.Faults{
+					via = awstest.Config(server.URL(c.kind), &awstest.Faults{
 						Decide: awstest.NowAndThen(4), Rewrite: awstest.Unprocessed,
 					})
 				}
@@ -85,7 +85,7 @@ func happens(r inventory.Record) inventory.Change {
 // instance that they have read since, and of one that is made by a definition read since.
 func TestHeard(t *testing.T) {
 	t.Parallel()
-	table, c := newTable(t, server.DynamoDB), awstest.Config(servers[server.DynamoDB].URL, nil)
+	table, c := newTable(t, server.DynamoDB), awstest.Config(server.URL(server.DynamoDB), nil)
 	here, _ := stores(t, c, table)
 	cache := &services.CallbackCache{}
 	config := services.Config{API: dynamodb.NewFromConfig(c), Table: table, Cache: cache}
@@ -130,7 +130,7 @@ func TestHeard(t *testing.T) {
 // what callbacks are to be told.
 func TestTooMuchToTell(t *testing.T) {
 	t.Parallel()
-	table, c := newTable(t, server.DynamoDB), awstest.Config(servers[server.DynamoDB].URL, nil)
+	table, c := newTable(t, server.DynamoDB), awstest.Config(server.URL(server.DynamoDB), nil)
 	here, instances := stores(t, c, table)
 	registered(t, here, "a")
 	var changes []inventory.Change
@@ -164,7 +164,7 @@ func TestTooMuchToTell(t *testing.T) {
 func TestRequestsOfCallbacks(t *testing.T) {
 	t.Parallel()
 	table, m := newTable(t, server.DynamoDB), &meter.Meter{}
-	c := awstest.Config(servers[server.DynamoDB].URL, nil)
+	c := awstest.Config(server.URL(server.DynamoDB), nil)
 	m.Install(&c)
 	b, n := stores(t, c, table)
 	registered(t, b, "a")

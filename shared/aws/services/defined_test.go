@@ -50,9 +50,9 @@ func TestDefinitions(t *testing.T) {
 			t.Parallel()
 			definitiontest.Test(t, func(t *testing.T) definitiontest.Harness {
 				t.Helper()
-				table, via := newTable(t, c.kind), awstest.Config(servers[c.kind].URL, nil)
+				table, via := newTable(t, c.kind), awstest.Config(server.URL(c.kind), nil)
 				if c.faults != nil {
-					via = awstest.Config(servers[c.kind].URL, c.faults)
+					via = awstest.Config(server.URL(c.kind), c.faults)
 				}
 				n := process(t, via, table)
 				write := func(t *testing.T, env string, r inventory.Record) {
@@ -93,7 +93,7 @@ func TestRequestsOfDefinitions(t *testing.T) {
 		all = append(all, definition.Service{Name: fmt.Sprintf("service%d", i), Default: true})
 	}
 	fresh := func() *services.Definitions {
-		c := awstest.Config(servers[server.DynamoDB].URL, nil)
+		c := awstest.Config(server.URL(server.DynamoDB), nil)
 		m.Install(&c)
 		return defined(t, c, table)
 	}
@@ -152,7 +152,7 @@ func TestRequestsOfDefinitions(t *testing.T) {
 // definition belongs to is that of the last export that had it.
 func TestAnotherExportBetween(t *testing.T) {
 	t.Parallel()
-	table, url := newTable(t, server.DynamoDB), servers[server.DynamoDB].URL
+	table, url := newTable(t, server.DynamoDB), server.URL(server.DynamoDB)
 	other, now := defined(t, awstest.Config(url, nil), table), atomic.Pointer[func()]{}
 	d := defined(t, awstest.Config(url, &awstest.Faults{
 		Decide: func(operation string, _ []byte) awstest.Fault {

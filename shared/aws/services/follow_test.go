@@ -17,7 +17,7 @@ import (
 // written last, by whichever process.
 func TestFollowers(t *testing.T) {
 	t.Parallel()
-	table, via := newTable(t, server.DynamoDB), awstest.Config(servers[server.DynamoDB].URL, nil)
+	table, via := newTable(t, server.DynamoDB), awstest.Config(server.URL(server.DynamoDB), nil)
 	one, two := process(t, via, table), process(t, via, table)
 	holds := func(why string, want map[string]inventory.Following) {
 		t.Helper()

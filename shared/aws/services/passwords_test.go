@@ -17,7 +17,7 @@ import (
 func TestPasswords(t *testing.T) {
 	t.Parallel()
 	table := newTable(t, server.DynamoDB)
-	c := awstest.Config(servers[server.DynamoDB].URL, &awstest.Faults{Decide: awstest.NowAndThen(4)})
+	c := awstest.Config(server.URL(server.DynamoDB), &awstest.Faults{Decide: awstest.NowAndThen(4)})
 	long := strings.Repeat("a long name ", 200)
 	for _, name := range []string{"db", "", long} {
 		const many = 5

@@ -17,20 +17,12 @@ import (
 	"southbound/shared/service/inventory/inventorytest"
 )
 
-// servers are those of this package's tests.
-var servers map[server.Kind]*server.Server
-
-func TestMain(m *testing.M) {
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		servers = s
-		return m.Run()
-	}, server.DynamoDB, server.MiniStack))
-}
+func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.DynamoDB, server.MiniStack)) }
 
 // newTable makes a table on a server and returns its name.
 func newTable(t *testing.T, kind server.Kind) string {
 	t.Helper()
-	plain := dynamodb.NewFromConfig(awstest.Config(servers[kind].URL, nil))
+	plain := dynamodb.NewFromConfig(awstest.Config(server.URL(kind), nil))
 	table := awstest.Unique(t)
 	_, err := plain.CreateTable(t.Context(), dynamo.Table(table))
 	if err != nil && !awserr.Is(err, awserr.TableInUse) { // in use: the SDK asked twice
@@ -67,9 +59,9 @@ func TestInstances(t *testing.T) {
 			t.Parallel()
 			inventorytest.Test(t, func(t *testing.T) inventorytest.Harness {
 				t.Helper()
-				table, via := newTable(t, c.kind), awstest.Config(servers[c.kind].URL, nil)
+				table, via := newTable(t, c.kind), awstest.Config(server.URL(c.kind), nil)
 				if c.faults != nil {
-					via = awstest.Config(servers[c.kind].URL, c.faults)
+					via = awstest.Config(server.URL(c.kind), c.faults)
 				}
 				return inventorytest.Harness{A: process(t, via, table), B: process(t, via, table)}
 			})
@@ -95,9 +87,9 @@ func TestOrders(t *testing.T) {
 			t.Parallel()
 			inventorytest.TestOrders(t, func(t *testing.T) inventorytest.OrdersHarness {
 				t.Helper()
-				table, via := newTable(t, c.kind), awstest.Config(servers[c.kind].URL, nil)
+				table, via := newTable(t, c.kind), awstest.Config(server.URL(c.kind), nil)
 				if c.faults != nil {
-					via = awstest.Config(servers[c.kind].URL, c.faults)
+					via = awstest.Config(server.URL(c.kind), c.faults)
 				}
 				return inventorytest.OrdersHarness{
 					A: process(t, via, table), B: process(t, via, table),

@@ -26,14 +26,7 @@ import (
 	"southbound/shared/resource"
 )
 
-var url string // of the server
-
-func TestMain(m *testing.M) {
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		url = s[server.MiniStack].URL
-		return m.Run()
-	}, server.MiniStack))
-}
+func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.MiniStack)) }
 
 func sweeperOf(h *home.Home) *Sweeper {
 	return &Sweeper{Engine: h.Engine, State: h.State, Catch: &logs.Log{Store: h.LogStore, State: h.State, Logger: slog.New(slog.DiscardHandler)}, Clock: platform.Clock{},
@@ -88,7 +81,7 @@ func serve(t *testing.T, h *home.Home, env string) int {
 // TestIdleCostsOneRequest pins the cost of a minute in which nothing is to be done, in a process
 // that knows nothing and for any number of environments.
 func TestIdleCostsOneRequest(t *testing.T) {
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	h := stack.Open(t, nil)
 	envs := []string{"one", "two", "three"}
 	for _, env := range envs {
@@ -121,7 +114,7 @@ func TestIdleCostsOneRequest(t *testing.T) {
 // TestQueuePurged pins that a queue emptied behind everybody's back costs a minute and nothing
 // else.
 func TestQueuePurged(t *testing.T) {
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	h := stack.Open(t, nil)
 	export(t, h, "prod", modelOf(5))
 	u, err := h.Queues.URL(t.Context(), "prod", "web1")
@@ -152,7 +145,7 @@ func TestQueuePurged(t *testing.T) {
 // TestChores pins that old things are removed in their minutes, and that this does not wake who
 // rests.
 func TestChores(t *testing.T) {
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	h := stack.Open(t, nil)
 	export(t, h, "prod", modelOf(2))
 	serve(t, h, "prod")

@@ -26,14 +26,7 @@ import (
 	"southbound/shared/resource"
 )
 
-var url string // of the server
-
-func TestMain(m *testing.M) {
-	os.Exit(server.Tests(func(s map[server.Kind]*server.Server) int {
-		url = s[server.MiniStack].URL
-		return m.Run()
-	}, server.MiniStack))
-}
+func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.MiniStack)) }
 
 // modelOf is n resources on an agent of this machine; each takes delay ms and requires the one
 // before.
@@ -111,7 +104,7 @@ func waiting(t *testing.T, h *home.Home) (visible, hidden string) {
 // TestRunner pins that a runner does what is scheduled when it comes, what it is notified of later,
 // and leaves an empty queue.
 func TestRunner(t *testing.T) {
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	admin := stack.Open(t, nil)
 	export(t, admin, modelOf(20, 3, 0))
 	stop := start(t, runner(stack.Open(t, nil), slog.New(slog.DiscardHandler)))
@@ -131,7 +124,7 @@ func TestRunner(t *testing.T) {
 
 // TestRunnerComesFirst pins that a runner waits for an agent that nothing was ever to be done on.
 func TestRunnerComesFirst(t *testing.T) {
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	var said hometest.Lines
 	h := stack.Open(t, nil)
 	h.Queues.Fixed = true
@@ -147,7 +140,7 @@ func TestRunnerComesFirst(t *testing.T) {
 // more, and gives its messages back at once: another goes on without waiting for anything to
 // expire.
 func TestRunnerStops(t *testing.T) {
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	admin := stack.Open(t, nil)
 	const n, delay = 20, 100
 	export(t, admin, modelOf(n, 1, delay))
@@ -175,7 +168,7 @@ func TestRunnerStops(t *testing.T) {
 
 // TestTwoRunners pins that two that serve one agent do no harm.
 func TestTwoRunners(t *testing.T) {
-	stack := hometest.New(t, url, handlers.All())
+	stack := hometest.New(t, handlers.All())
 	admin := stack.Open(t, nil)
 	export(t, admin, modelOf(40, 4, 0))
 	for range 2 {

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"southbound/localstack/server"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/dynamo"
@@ -30,9 +31,11 @@ type Stack struct {
 	AWS aws.Config
 }
 
-// New makes a table, a bucket, a log queue and a compile queue on the server at url.
-func New(t *testing.T, url string, definitions []provider.Definition) *Stack {
+// New makes a table, a bucket, a log queue and a compile queue on the MiniStack of the package's
+// tests; see server.Tests.
+func New(t *testing.T, definitions []provider.Definition) *Stack {
 	t.Helper()
+	url := server.URL(server.MiniStack)
 	s := &Stack{AWS: awstest.Config(url, nil)}
 	name := awstest.Unique(t)
 	// That it exists means that an answer was lost, and the request repeated: nobody else has the
