@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
 	"southbound/shared/service/orders"
@@ -73,18 +74,21 @@ func (s *services) Orders() (Orders, error) {
 type Diagnosis struct {
 	// Failures are resources that are not well: those of the instance, and those that it follows.
 	Failures []InstanceResource `json:"failures"`
-	// Rejections are compiles that failed, the newest first.
+	// Rejections are compiles that failed, and deploys that have before the last transfer, the
+	// newest first.
 	Rejections []Rejection `json:"rejections"`
 }
 
-// InstanceResource is a resource of an instance.
+// InstanceResource is a resource of an instance, with the place where the model makes it, as far as
+// that is known.
 type InstanceResource struct {
 	ID     string       `json:"resource_id"`
 	State  state.Status `json:"resource_state"`
 	Reason string       `json:"reason"`
+	diag.Pos
 }
 
-// Rejection is a compile for an instance that failed.
+// Rejection is a compile or a deploy of an instance that failed.
 type Rejection struct {
 	At      time.Time `json:"timestamp"`
 	Version int64     `json:"service_instance_version"`
@@ -106,7 +110,9 @@ func InstanceResources(
 		filter = nil // they are in no set, or in those of others
 	}
 	err := h.Resources(ctx, env, filter, func(r *Resource) error {
-		one := InstanceResource{string(r.ID), r.Status, r.Reason}
+		one := InstanceResource{
+			string(r.ID), r.Status, r.Reason, instance.Places[string(r.ID)],
+		}
 		switch {
 		case r.Set == instance.ID:
 			own = append(own, one)
@@ -182,7 +188,7 @@ func Diagnose(
 		if !e.Error && len(e.More) == 0 {
 			return
 		}
-		if e.Kind == string(lifecycle.ByResources) {
+		if e.Kind == string(lifecycle.ByResources) && e.Version == instance.Version {
 			return // the resources themselves say more
 		}
 		r := Rejection{e.At, e.Version, e.From, e.To, e.Message, e.More}

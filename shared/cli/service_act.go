@@ -336,7 +336,11 @@ func (oc *orderCommands) failedBecause(ctx context.Context, o api.Orders, i *ord
 		return
 	}
 	for _, r := range d.Failures {
-		oc.complain("%s: %s %s: %s", called(i), r.ID, r.State, r.Reason)
+		at := r.Pos.String()
+		if at != "" {
+			at += ": "
+		}
+		oc.complain("%s: %s%s %s: %s", called(i), at, r.ID, r.State, r.Reason)
 	}
 	if len(d.Rejections) > 0 && d.Rejections[0].Message != "" {
 		oc.complain("%s: %s", called(i), d.Rejections[0].Message)

@@ -233,8 +233,12 @@ func (ic *instanceCommands) instanceResources(ctx context.Context, i *orders.Ins
 
 func (ic *instanceCommands) instanceResource(r *api.InstanceResource) {
 	ic.printf("%s  %s\n", ic.paint(r.State, 13), oneLine(r.ID)) // the longest status
+	reason := oneLine(r.Reason)
+	if at := r.Pos.String(); at != "" {
+		reason = oneLine(at) + ": " + reason
+	}
 	if r.Reason != "" && r.State != state.StatusDeployed {
-		ic.printf("%15s%s\n", "", oneLine(r.Reason))
+		ic.printf("%15s%s\n", "", reason)
 	}
 }
 

@@ -144,7 +144,7 @@ func worst(s *orders.Summary) string {
 type cell struct{ text, label string }
 
 // table writes rows in columns. With cuts, what is too long for the terminal is cut in the last
-// one.
+// one of the columns.
 func (v *serviceViews) table(rows [][]cell, cuts bool) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -161,7 +161,7 @@ func (v *serviceViews) table(rows [][]cell, cuts bool) {
 		for i, c := range row[:last+1] {
 			text := oneLine(c.text)
 			if i == last {
-				if cuts && room > 0 {
+				if cuts && room > 0 && last == len(row)-1 {
 					text = fitted(text, max(room-used, 1))
 				}
 				v.printf("%s\n", v.labelled(text, c.label))
@@ -373,14 +373,16 @@ func (sv *services) listInstances(
 	case listed == 0:
 		sv.say("there are no instances; `southbound service create %s …` orders one", s.Name)
 	default:
-		sv.views.table(rows, false)
+		sv.views.table(rows, true)
 	}
 	return nil
 }
 
 // heads returns the first row of a table of instances.
 func heads(identity bool) []cell {
-	out := []cell{{text: "STATE"}, {text: "VERSION"}, {text: "UPDATED"}, {text: "ID"}}
+	out := []cell{
+		{text: "STATE"}, {text: "VERSION"}, {text: "UPDATED"}, {text: "ID"}, {text: "PROBLEM"},
+	}
 	if identity {
 		return append([]cell{{text: "IDENTITY"}}, out...)
 	}
@@ -391,7 +393,7 @@ func heads(identity bool) []cell {
 func row(i *orders.Instance, identity bool) []cell {
 	out := []cell{
 		{text: stateOf(i), label: i.Label}, {text: fmt.Sprint(i.Version)},
-		{text: i.Updated.UTC().Format(time.DateTime)}, {text: i.ID},
+		{text: i.Updated.UTC().Format(time.DateTime)}, {text: i.ID}, {text: i.Problem()},
 	}
 	if !identity {
 		return out

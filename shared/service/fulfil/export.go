@@ -63,13 +63,9 @@ func (r *round) exportAll(ctx context.Context, digest string, jobs []job) error 
 		KeepShared: jobs[0].task.Purge, // of all: whoever goes does not change what others have
 		Origin:     state.Origin{Message: "orders of services"},
 	}
-	sets := map[string][]resource.ID{}
-	for i := range m.Resources {
-		set := m.Resources[i].Set
-		sets[set] = append(sets[set], m.Resources[i].ID)
-	}
+	sets := setsOf(m, c.model)
 	for _, one := range c.members.all {
-		if one.mine && attributes(one.rec, one.set) != nil && sets[one.rec.ID] == nil {
+		if one.mine && attributes(one.rec, one.set) != nil && sets[one.rec.ID].ids == nil {
 			x.DeleteSets = append(x.DeleteSets, one.rec.ID)
 		}
 	}
@@ -87,13 +83,14 @@ func (r *round) exportAll(ctx context.Context, digest string, jobs []job) error 
 // exported writes that the resources of instances are in the model: what becomes of them is
 // watched. Of those of the same owner it writes which they are, if these are others.
 func (r *round) exported(
-	ctx context.Context, c *compiled, jobs []job, sets map[string][]resource.ID,
+	ctx context.Context, c *compiled, jobs []job, sets map[string]became,
 ) error {
 	var changes []inventory.Change
 	for _, j := range jobs {
 		rec := j.rec.Finish(j.task)
 		rec.Problems, rec.Exported = nil, j.task.Number
-		rec.Resources, rec.Follows = noted(sets[rec.ID]), c.follows(rec.ID)
+		sets[rec.ID].note(&rec)
+		rec.Follows = c.follows(rec.ID)
 		rec.Tasks = append(slices.Clone(rec.Tasks), inventory.Task{
 			Kind: inventory.TaskWatch, Number: j.task.Number,
 		})
@@ -106,16 +103,15 @@ func (r *round) exported(
 		if !one.mine {
 			continue
 		}
-		id, now := one.rec.ID, noted(sets[one.rec.ID])
-		r.sets[id] = sets[id]
+		id, rec := one.rec.ID, *one.rec
+		sets[id].note(&rec)
+		r.sets[id] = sets[id].ids
 		is := func(j job) bool { return j.rec.ID == id }
-		follows := c.follows(id)
-		if slices.ContainsFunc(jobs, is) ||
-			slices.Equal(now, one.rec.Resources) && slices.Equal(follows, one.rec.Follows) {
+		rec.Follows = c.follows(id)
+		if slices.ContainsFunc(jobs, is) || slices.Equal(rec.Resources, one.rec.Resources) &&
+			slices.Equal(rec.Follows, one.rec.Follows) {
 			continue
 		}
-		rec := *one.rec
-		rec.Resources, rec.Follows = now, follows
 		changes = append(changes, inventory.Change{Record: rec})
 	}
 	return r.write(ctx, changes)
@@ -222,7 +218,7 @@ func (r *round) remove(ctx context.Context, jobs []job) error {
 		var changes []inventory.Change
 		for _, j := range jobs {
 			rec := j.rec.Finish(j.task)
-			rec.Problems, rec.Resources, rec.Follows = nil, nil, nil
+			rec.Problems, rec.Resources, rec.Places, rec.Follows = nil, nil, nil, nil
 			delete(r.sets, rec.ID)
 			changes = append(changes, inventory.Change{Record: rec})
 		}

@@ -8,6 +8,7 @@
 //	compile.go  one compile for several instances, and its failures
 //	export.go   from a compile to the resources of instances
 //	watch.go    what became of resources
+//	why.go      which resources those are, and what is wrong with them
 //	visit.go    instances that are named, and what follows
 package fulfil
 

@@ -3,11 +3,15 @@ package fulfil_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"southbound/shared/deploy"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
@@ -125,6 +129,65 @@ func TestWrong(t *testing.T) {
 	w.state("two", "update_rejected")
 	w.file("b", "right 8002")
 	w.state("one", "up")
+}
+
+// TestNotDeployed holds that an instance whose resources cannot be deployed says which one that is,
+// why, and where the model makes it; also when a repair has failed later, and that nothing of it is
+// left when all is well again.
+func TestNotDeployed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	in := filepath.Join(w.srv, "in")
+	if err := os.WriteFile(in, nil, 0o600); err != nil { // where a directory is to be
+		t.Fatal(err)
+	}
+	w.order("site", "one", map[string]any{"host_name": "in/a"})
+	w.work()
+	says := func(state string) {
+		t.Helper()
+		r := w.state("one", state)
+		var problems []diag.Problem
+		if err := json.Unmarshal(r.Problems, &problems); err != nil || len(problems) != 1 {
+			t.Fatalf("%s: %v", r.Problems, err)
+		}
+		p := problems[0]
+		if p.Pos != (diag.Pos{File: "main.cf", Line: 18, Column: 29}) ||
+			p.Resource != "fs::File[here,path="+in+"/a]" || !strings.Contains(p.Message, in) {
+			t.Errorf("%+v", p)
+		}
+		events, err := w.store.Events(t.Context(), env, "one", 0, 100)
+		if err != nil || len(events) == 0 {
+			t.Fatal(err)
+		}
+		last := events[len(events)-1]
+		if !last.Error || !strings.HasPrefix(last.Message, "main.cf:18:29: fs::File[") {
+			t.Errorf("%+v", last)
+		}
+	}
+	says("failed")
+	repaired := func() {
+		t.Helper()
+		_, err := w.engine.Repair(t.Context(), env, deploy.Request{RetryFailed: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.runner.Drain(t.Context(), env, nil); err != nil {
+			t.Fatal(err)
+		}
+		w.rounds(w.running())
+	}
+	if err := errors.Join(os.Remove(in), os.Mkdir(in, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	repaired()
+	if r := w.state("one", "up"); len(r.Problems) > 0 {
+		t.Errorf("it is well, and says %s", r.Problems)
+	}
+	if err := errors.Join(os.RemoveAll(in), os.WriteFile(in, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	repaired()
+	says("failed")
 }
 
 // TestConflict rejects the second of two orders that want the same thing, also when both are there

@@ -149,6 +149,7 @@ func (w *Worker) tellOutcomes(
 			all = errors.Join(all, r.postpone(&rec, err))
 			continue
 		}
+		w.explained(&c, outcome, byID)
 		changes = append(changes, c)
 	}
 	all = errors.Join(all, r.write(ctx, changes))

@@ -67,6 +67,7 @@ func (r *round) watch(ctx context.Context) error {
 			all = errors.Join(all, r.postpone(j.rec, err)) // it keeps no other from going on
 			continue
 		}
+		r.explained(&c, outcome, byID)
 		if outcome == lifecycle.Failed {
 			r.counts = nil // it may be well before the counts are read again
 		}
@@ -147,22 +148,6 @@ func (w *Worker) resources(ctx context.Context, rec *inventory.Record) ([]resour
 		w.sets[id] = nil
 	}
 	return w.sets[id], nil
-}
-
-// maxNoted bounds the ids of resources that a record names: where there are more, they are looked
-// for.
-const maxNoted = 32 << 10
-
-// noted returns ids of resources as a record names them.
-func noted(ids []resource.ID) []string {
-	out, n := make([]string, len(ids)), 0
-	for i, id := range ids {
-		out[i], n = string(id), n+len(id)+3
-	}
-	if n > maxNoted {
-		return nil
-	}
-	return out
 }
 
 func idsOf(names []string) []resource.ID {

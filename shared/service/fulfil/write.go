@@ -115,11 +115,7 @@ func explain(c *inventory.Change, problems []diag.Problem) {
 		}}
 	}
 	e := &c.Events[0]
-	p := problems[0]
-	e.Message = p.Message
-	if at := p.Pos.String(); at != "" {
-		e.Message = at + ": " + p.Message
-	}
+	e.Message = problems[0].String()
 	if m := []rune(e.Message); len(m) > maxMessage {
 		e.Message = string(m[:maxMessage]) + "…"
 	}

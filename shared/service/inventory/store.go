@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"southbound/shared/diag"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/lifecycle"
 )
@@ -38,6 +39,9 @@ type Record struct {
 	Exported int64 `json:"exported,omitempty"`
 	// Resources are the ids of its resources, as they were exported last; nil: that is not known.
 	Resources []string `json:"resources"`
+	// Places are where the model makes Resources, in their order; a place without a file is that of
+	// the one before, or not known; none: they are not known.
+	Places []diag.Pos `json:"places,omitempty"`
 	// Follows are the ids of resources that are not its own, and count for its lifecycle as these
 	// do. They are nobody's, or another instance's: nothing is done to them for the instance.
 	Follows []string `json:"follows,omitempty"`
@@ -61,8 +65,24 @@ type Made struct {
 
 // Was returns what is kept of a record for its history: all but what is to be done about it.
 func (r Record) Was() Record {
-	r.Tasks, r.Due, r.Resources, r.Follows, r.Orders, r.Rev = nil, time.Time{}, nil, nil, nil, 0
+	r.Tasks, r.Due, r.Resources, r.Places, r.Follows, r.Orders = nil, time.Time{}, nil, nil, nil, nil
+	r.Rev = 0
 	return r
+}
+
+// Placed returns where the model makes the resources of the instance, by their ids, as far as that
+// is known.
+func (r *Record) Placed() map[string]diag.Pos {
+	out, at := map[string]diag.Pos{}, diag.Pos{}
+	for i := range min(len(r.Places), len(r.Resources)) {
+		if r.Places[i].File != "" {
+			at = r.Places[i]
+		}
+		if at.File != "" {
+			out[r.Resources[i]] = at
+		}
+	}
+	return out
 }
 
 // NotExported is Record.Exported where an export has failed of which nobody knows what is in the

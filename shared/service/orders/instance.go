@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"southbound/shared/diag"
 )
 
 // Attributes are attributes of an instance. They are read with their numbers as they were written.
@@ -53,6 +55,8 @@ type Instance struct {
 	Problems json.RawMessage `json:"problems"`
 	// Follows are the ids of resources that are not its own, and count for its lifecycle.
 	Follows []string `json:"follows,omitempty"`
+	// Places are where the model makes its own resources, by their ids; nil in lists.
+	Places map[string]diag.Pos `json:"places,omitempty"`
 	// Settled: no transfer is under way, and none follows by itself.
 	Settled bool `json:"settled"`
 	// Failed: its state is labelled warning or danger, or its resources could not be deployed.
@@ -65,6 +69,16 @@ type Progress struct {
 	Failed   int `json:"failed"`
 	Deployed int `json:"deployed"`
 	Waiting  int `json:"waiting"`
+}
+
+// Problem returns what is wrong with the instance first, on a line, with its place; "" where nothing
+// is known to be.
+func (i *Instance) Problem() string {
+	var problems []diag.Problem
+	if json.Unmarshal(i.Problems, &problems) != nil || len(problems) == 0 {
+		return ""
+	}
+	return problems[0].String()
 }
 
 // orNil returns no text as nil.
@@ -111,6 +125,7 @@ func (s *Service) Instance(ctx context.Context, env string, ref Ref) (Instance, 
 // whole returns an instance with those that lead to it.
 func (s *Service) whole(ctx context.Context, env string, f *found) (Instance, error) {
 	out := shown(env, f)
+	out.Places = f.record.Placed()
 	by, err := s.Instances.ReferredBy(ctx, env, out.ID)
 	if out.ReferredBy = by; by == nil {
 		out.ReferredBy = []string{}

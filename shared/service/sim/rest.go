@@ -155,8 +155,15 @@ func (r *run) checkPages(rec *inventory.Record, m *lifecycle.Machine) {
 		}
 		return
 	}
-	if len(rec.Problems) > 0 && rec.Outcome != lifecycle.Deployed || to.PurgeResources {
-		return // it says why it is not as it is to be
+	if to.PurgeResources {
+		return
+	}
+	if len(rec.Problems) > 0 && rec.Outcome != lifecycle.Deployed { // it says why
+		if rec.Outcome == lifecycle.Failed && rec.Exported == rec.Desired && deployed(rec, rows) {
+			r.bench.Violate("rest", "%s is in the state %s, and all of its resources are well: %s",
+				rec.ID, rec.State, rec.Problems)
+		}
+		return
 	}
 	if rec.Outcome != lifecycle.Deployed {
 		r.bench.Violate("rest", "%s is in the state %s, and nothing is wrong: %q", rec.ID, rec.State,
@@ -176,6 +183,22 @@ func (r *run) checkPages(rec *inventory.Record, m *lifecycle.Machine) {
 		!r.world.late[page("top")] {
 		r.bench.Violate("I5", "%s needs what is shared, and it is not there", rec.ID)
 	}
+}
+
+// deployed reports whether what an instance has, and all that it follows, is deployed.
+func deployed(rec *inventory.Record, rows map[resource.ID]row) bool {
+	for _, id := range rec.Resources {
+		if rows[resource.ID(id)].Row == nil {
+			return false
+		}
+	}
+	for _, id := range slices.Concat(rec.Resources, rec.Follows) {
+		row := rows[resource.ID(id)]
+		if row.Row != nil && !row.Orphaned && row.Status() != state.StatusDeployed {
+			return false
+		}
+	}
+	return true
 }
 
 // shows reports whether a page shows what an instance has.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
@@ -146,6 +147,7 @@ func (s *suite) back() {
 	})
 	r.Due = began.Add(time.Minute)
 	r.Resources, r.Follows = []string{"fs::File[a,path=/a]"}, []string{"fs::File[a,path=/top]"}
+	r.Places = []diag.Pos{{File: "main.cf", Line: 1, Column: 2}}
 	r = s.put(r)
 	s.same("the record", r, s.read(r.ID))
 	r.State, r.Tasks, r.Due, r.Candidate = "failed", nil, time.Time{}, nil

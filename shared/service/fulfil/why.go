@@ -1,0 +1,129 @@
+package fulfil
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
+	"southbound/shared/resource"
+	"southbound/shared/service/bundle"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+)
+
+// became are the resources that an instance became in a compile, and where the model makes them.
+type became struct {
+	ids    []resource.ID
+	places []diag.Pos // as inventory.Record has them
+}
+
+// setsOf returns the resources of a model, by their sets.
+func setsOf(m *model.Model, of bundle.Opened) map[string]became {
+	out, last := map[string]became{}, map[string]diag.Pos{}
+	for i := range m.Resources {
+		r := &m.Resources[i]
+		at, one := m.At(i, ""), out[r.Set]
+		at.File = of.Shown(at.File)
+		if one.ids = append(one.ids, r.ID); at == last[r.Set] {
+			at = diag.Pos{}
+		} else {
+			last[r.Set] = at
+		}
+		one.places = append(one.places, at)
+		out[r.Set] = one
+	}
+	return out
+}
+
+// maxNoted bounds the ids of resources that a record names, and the places of these: where there
+// are more, ids are looked for, and places are not known.
+const maxNoted = 32 << 10
+
+// note has a record name the resources of its instance.
+func (b became) note(r *inventory.Record) {
+	r.Resources, r.Places = noted(b.ids), nil
+	text, err := json.Marshal(b.places)
+	known := slices.ContainsFunc(b.places, func(at diag.Pos) bool { return at.File != "" })
+	if r.Resources != nil && known && err == nil && len(text) <= maxNoted {
+		r.Places = b.places
+	}
+}
+
+// noted returns ids of resources as a record names them; nil where they are too many.
+func noted(ids []resource.ID) []string {
+	out, n := make([]string, len(ids)), 0
+	for i, id := range ids {
+		out[i], n = string(id), n+len(id)+3
+	}
+	if n > maxNoted {
+		return nil
+	}
+	return out
+}
+
+// explained says in a record, and in the event of its change, which resources keep the instance from
+// being as wanted; if none does, that nothing is wrong.
+func (w *Worker) explained(
+	c *inventory.Change, outcome lifecycle.Outcome, rows map[resource.ID]*state.Row,
+) {
+	if c.Record.Problems = nil; outcome != lifecycle.Failed {
+		return
+	}
+	problems := w.unwell(&c.Record, rows)
+	c.Record.Problems = said(problems)
+	explain(c, problems)
+}
+
+// unwell returns what is wrong with the resources of an instance and with those that it follows,
+// with their places in the model: first what has failed itself.
+func (w *Worker) unwell(rec *inventory.Record, rows map[resource.ID]*state.Row) []diag.Problem {
+	type one struct {
+		diag.Problem
+		rank int
+	}
+	var all []one
+	places := rec.Placed()
+	own := w.sets[rec.ID]
+	for i, id := range slices.Concat(own, idsOf(rec.Follows)) {
+		row := rows[id]
+		if i >= len(own) && (row == nil || row.Orphaned) {
+			continue // nobody wants it any more
+		}
+		p, rank := failureOf(row)
+		if p.Message == "" {
+			continue
+		}
+		p.Pos, p.Resource = places[string(id)], string(id)
+		all = append(all, one{p, rank})
+	}
+	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(a.rank, b.rank) })
+	var out []diag.Problem
+	for i := range all {
+		out = append(out, all[i].Problem)
+	}
+	return out
+}
+
+// failureOf says why a resource is not as wanted, and how far that is from what is wrong itself;
+// without a message it is as wanted.
+func failureOf(row *state.Row) (diag.Problem, int) {
+	if row == nil {
+		return diag.Problem{
+			Message: "it has left the model", Hint: "update the instance, so that it is exported again",
+		}, 1
+	}
+	status, rank := row.Status(), 0
+	switch status {
+	case state.StatusDeployed, state.StatusNonCompliant, state.StatusAvailable,
+		state.StatusDeploying:
+		return diag.Problem{}, 0
+	case state.StatusSkipped:
+		rank = 2
+	case state.StatusBlocked, state.StatusUndefined:
+		rank = 1
+	}
+	return diag.Problem{Message: string(status) + ": " + cmp.Or(row.Reason, "nobody has said why")}, rank
+}
