@@ -15,6 +15,7 @@ import (
 
 	"southbound/handlers"
 	"southbound/shared/cli"
+	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
 
@@ -104,11 +105,7 @@ func TestSchemaAcceptsWhatIsShown(t *testing.T) {
 // TestTypesHaveSchemas pins that the schema of each type is one.
 func TestTypesHaveSchemas(t *testing.T) {
 	t.Parallel()
-	var types []schema.Type
-	for _, d := range handlers.All() {
-		types = append(types, d.Type)
-	}
-	r, err := schema.NewRegistry(types...)
+	r, err := schema.NewRegistry(provider.Types(handlers.All())...)
 	if err != nil {
 		t.Fatal(err)
 	}

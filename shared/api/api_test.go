@@ -40,19 +40,13 @@ func start(t *testing.T, wrap func(http.Handler) http.Handler) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.home.Close() })
-	var types []schema.Type
-	byType := map[string]provider.Handler{}
-	for _, d := range handlers.All() {
-		types = append(types, d.Type)
-		byType[d.Type.Name] = d.Handler
-	}
-	if w.types, err = schema.NewRegistry(types...); err != nil {
+	if w.types, err = schema.NewRegistry(provider.Types(handlers.All())...); err != nil {
 		t.Fatal(err)
 	}
 	engine := deploy.New(deploy.Config{State: w.home, Files: w.home.Files(),
 		Notifier: w.home.Notifier, Clock: local.Clock{}, Caller: local.Caller{},
 		Secrets: w.home.Secrets(), Connector: &transport.Connector{Local: true}, Types: w.types,
-		Handlers: byType, Pack: "p", Holder: w.home.Holder(),
+		Handlers: provider.Handlers(handlers.All()), Pack: "p", Holder: w.home.Holder(),
 		NewID: w.home.NewID, Jitter: rand.Float64})
 	services := orders.New(orders.Config{
 		Definitions: w.home.Definitions(), Instances: w.home.Instances(), Book: w.home.Instances(),

@@ -17,6 +17,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 	"southbound/shared/transport"
@@ -24,11 +25,7 @@ import (
 
 func registry(t testing.TB) *schema.Registry {
 	t.Helper()
-	var types []schema.Type
-	for _, d := range handlers.All() {
-		types = append(types, d.Type)
-	}
-	r, err := schema.NewRegistry(types...)
+	r, err := schema.NewRegistry(provider.Types(handlers.All())...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -216,33 +216,23 @@ func looksLikeReference(v any) bool {
 
 // written returns a value as the encoders write it. References are written in their own forms.
 func written(v any) any {
-	switch v := v.(type) {
-	case *big.Int:
-		return json.Number(v.String())
-	case resource.File:
-		return map[string]any{"file": FilesDir + "/" + v.Hash}
-	case resource.Secret:
-		out := map[string]any{"secret": v.Source}
-		if v.Version != "" {
-			out["version"] = v.Version
+	return resource.Map(v, func(v any) any {
+		switch v := v.(type) {
+		case *big.Int:
+			return json.Number(v.String())
+		case resource.File:
+			return map[string]any{"file": FilesDir + "/" + v.Hash}
+		case resource.Secret:
+			out := map[string]any{"secret": v.Source}
+			if v.Version != "" {
+				out["version"] = v.Version
+			}
+			return out
+		case resource.Parameter:
+			return map[string]any{"parameter": v.Name}
+		case resource.Fact:
+			return map[string]any{"fact": v.Name, "of": string(v.Of)}
 		}
-		return out
-	case resource.Parameter:
-		return map[string]any{"parameter": v.Name}
-	case resource.Fact:
-		return map[string]any{"fact": v.Name, "of": string(v.Of)}
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = written(v[i])
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k := range v {
-			out[k] = written(v[k])
-		}
-		return out
-	}
-	return v
+		return v
+	})
 }

@@ -221,19 +221,13 @@ func exporter(t *testing.T, packed []byte, err error) *archive.Exporter {
 		t.Fatal(openErr)
 	}
 	t.Cleanup(func() { _ = h.Close() })
-	var types []schema.Type
-	byType := map[string]provider.Handler{}
-	for _, d := range handlers.All() {
-		types = append(types, d.Type)
-		byType[d.Type.Name] = d.Handler
-	}
-	registry, regErr := schema.NewRegistry(types...)
+	registry, regErr := schema.NewRegistry(provider.Types(handlers.All())...)
 	if regErr != nil {
 		t.Fatal(regErr)
 	}
 	e := deploy.New(deploy.Config{State: h, Files: h.Files(), Notifier: h.Notifier,
 		Clock: platform.Clock{}, Caller: platform.Caller{}, Secrets: h.Secrets(),
-		Connector: &transport.Connector{Local: true}, Types: registry, Handlers: byType,
+		Connector: &transport.Connector{Local: true}, Types: registry, Handlers: provider.Handlers(handlers.All()),
 		Pack: "test", Holder: h.Holder(), NewID: h.NewID, Jitter: rand.Float64})
 	return &archive.Exporter{Service: api.New(api.Config{Engine: e}), Dir: t.TempDir(),
 		Open: func(context.Context, string, string) (io.ReadCloser, int64, error) {

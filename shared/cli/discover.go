@@ -10,6 +10,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 // discovery is discover: it lists things that exist.
@@ -108,27 +109,17 @@ func (ds *discovery) discover(ctx context.Context, args []string, agent string) 
 // numbered returns a value with every json.Number replaced by a node, since the YAML encoder would
 // write it as text.
 func numbered(v any) any {
-	switch v := v.(type) {
-	case json.Number:
+	return resource.Map(v, func(v any) any {
+		n, is := v.(json.Number)
+		if !is {
+			return v
+		}
 		tag := "!!int"
-		if strings.ContainsAny(string(v), ".eE") {
+		if strings.ContainsAny(string(n), ".eE") {
 			tag = "!!float"
 		}
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: string(v)}
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = numbered(v[i])
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k := range v {
-			out[k] = numbered(v[k])
-		}
-		return out
-	}
-	return v
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: string(n)}
+	})
 }
 
 // maxLeft bounds how many of the things that are left out are named.

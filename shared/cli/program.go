@@ -18,11 +18,7 @@ type program struct {
 
 // handlers returns the handlers by type.
 func (p *program) handlers() map[string]provider.Handler {
-	out := map[string]provider.Handler{}
-	for _, d := range p.definitions {
-		out[d.Type.Name] = d.Handler
-	}
-	return out
+	return provider.Handlers(p.definitions)
 }
 
 // registry returns the known types.
@@ -30,11 +26,7 @@ func (p *program) registry() (*schema.Registry, error) {
 	if p.types != nil {
 		return p.types, nil
 	}
-	var types []schema.Type
-	for _, d := range p.definitions {
-		types = append(types, d.Type)
-	}
-	known, err := schema.NewRegistry(types...)
+	known, err := schema.NewRegistry(provider.Types(p.definitions)...)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"southbound/handlers"
 	"southbound/shared/compile"
 	"southbound/shared/lang/project"
+	"southbound/shared/provider"
 	"southbound/shared/schema"
 	"southbound/shared/source"
 )
@@ -33,10 +34,7 @@ func registry(t *testing.T) *schema.Registry {
 			{Name: "ratio", Type: "Float", Default: 0.5},
 		},
 	}}
-	for _, d := range handlers.All() {
-		all = append(all, d.Type)
-	}
-	r, err := schema.NewRegistry(all...)
+	r, err := schema.NewRegistry(append(all, provider.Types(handlers.All())...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,24 @@ type Definition struct {
 	Entities []entity.Mapping
 }
 
+// Types returns the types of definitions.
+func Types(of []Definition) []schema.Type {
+	types := make([]schema.Type, len(of))
+	for i := range of {
+		types[i] = of[i].Type
+	}
+	return types
+}
+
+// Handlers returns the handlers of definitions by the names of their types.
+func Handlers(of []Definition) map[string]Handler {
+	byType := make(map[string]Handler, len(of))
+	for i := range of {
+		byType[of[i].Type.Name] = of[i].Handler
+	}
+	return byType
+}
+
 // Handler manages the things of one resource type. Every call is idempotent and may be repeated
 // after a crash at any instant. A handler keeps no state between calls: it may be called for
 // different agents at the same time.

@@ -116,6 +116,26 @@ func Walk(v any, f func(any) (any, error)) (any, error) {
 	return v, nil
 }
 
+// Map returns v with everything in it that is neither a list nor a map replaced by what f makes of
+// it; v itself is not changed, and lists and maps in the result are new.
+func Map(v any, f func(any) any) any {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = Map(v[i], f)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[k] = Map(v[k], f)
+		}
+		return out
+	}
+	return f(v)
+}
+
 // FromGo converts a Go value to a value: integers of every size, float32, json.Number, named types,
 // and slices and maps of any of these. What is a value already is returned unchanged. The error for
 // anything else is fault.Invalid.

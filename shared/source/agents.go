@@ -106,24 +106,12 @@ func requiresOn(ids []resource.ID, agent string) []resource.ID {
 }
 
 // valueOn returns a value in which facts of ids without an agent are those of resources on agent.
-// What has no such fact is shared with the given value.
 func valueOn(v any, agent string) any {
-	switch v := v.(type) {
-	case resource.Fact:
-		v.Of = resource.On(string(v.Of), agent)
+	return resource.Map(v, func(v any) any {
+		if fact, is := v.(resource.Fact); is {
+			fact.Of = resource.On(string(fact.Of), agent)
+			return fact
+		}
 		return v
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = valueOn(v[i], agent)
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for name, item := range v {
-			out[name] = valueOn(item, agent)
-		}
-		return out
-	}
-	return v
+	})
 }

@@ -107,16 +107,13 @@ func (h *home) restart() {
 	h.sqs = sqs.NewFromConfig(q)
 	h.queues = &queue.Queues{API: h.sqs, Prefix: h.bucket,
 		Base: server.URL(server.MiniStack) + "/000000000000/"}
-	var types []schema.Type
-	byType := map[string]provider.Handler{}
-	for _, d := range handlers.All() {
-		types = append(types, d.Type)
-		byType[d.Type.Name] = d.Handler
-		if h.plain {
-			byType[d.Type.Name] = oneByOne{d.Handler}
+	byType := provider.Handlers(handlers.All())
+	if h.plain {
+		for name, of := range byType {
+			byType[name] = oneByOne{of}
 		}
 	}
-	registry, err := schema.NewRegistry(types...)
+	registry, err := schema.NewRegistry(provider.Types(handlers.All())...)
 	if err != nil {
 		h.t.Fatal(err)
 	}

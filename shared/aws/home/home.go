@@ -196,14 +196,8 @@ func loadAWS(ctx context.Context, c Config) (aws.Config, error) {
 }
 
 func (h *Home) engine() error {
-	var types []schema.Type
-	byType := map[string]provider.Handler{}
-	for _, d := range h.Config.Definitions {
-		types = append(types, d.Type)
-		byType[d.Type.Name] = d.Handler
-	}
 	var err error
-	if h.Types, err = schema.NewRegistry(types...); err != nil {
+	if h.Types, err = schema.NewRegistry(provider.Types(h.Config.Definitions)...); err != nil {
 		return err
 	}
 	known := secrets.New(secrets.Config{Machine: h.Config.Machine, Load: func(context.Context) (aws.Config, error) { return h.AWS, nil }})
@@ -222,7 +216,7 @@ func (h *Home) engine() error {
 		st = h.Provisioner.Preparing(view)
 	}
 	h.Engine = deploy.New(deploy.Config{State: st, Files: h.Files, Notifier: notifier, Clock: h.clock, Caller: platform.Caller{},
-		Secrets: known, Connector: connector, Types: h.Types, Handlers: byType, Code: h.Config.Code,
+		Secrets: known, Connector: connector, Types: h.Types, Handlers: provider.Handlers(h.Config.Definitions), Code: h.Config.Code,
 		Pack: platform.Build(), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
 		Jitter: rand.Float64, Await: h.Notifier.Await,
 		Keep: h.Definitions.Bundles, Owned: h.Instances.Live})

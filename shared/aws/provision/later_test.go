@@ -60,13 +60,7 @@ func prepared(t *testing.T, a *account, state simulated) (*provision.Provisioner
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []schema.Type
-	byType := map[string]provider.Handler{}
-	for _, d := range handlers.All() {
-		all = append(all, d.Type)
-		byType[d.Type.Name] = d.Handler
-	}
-	types, err := schema.NewRegistry(all...)
+	types, err := schema.NewRegistry(provider.Types(handlers.All())...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +68,7 @@ func prepared(t *testing.T, a *account, state simulated) (*provision.Provisioner
 	files := sim.NewFiles()
 	files.Now = time.Now
 	return p, deploy.New(deploy.Config{State: p.Preparing(state), Files: files, Notifier: p.Notifier(), Clock: platform.Clock{}, Caller: platform.Caller{}, Secrets: unresolved{},
-		Connector: unresolved{}, Types: types, Handlers: byType, Pack: "test", Holder: ids.Holder, NewID: ids.NewID, Jitter: func() float64 { return 0.5 }})
+		Connector: unresolved{}, Types: types, Handlers: provider.Handlers(handlers.All()), Pack: "test", Holder: ids.Holder, NewID: ids.NewID, Jitter: func() float64 { return 0.5 }})
 }
 
 // TestManyNewAgents pins that a first export to 300 agents, each of which takes two seconds to be

@@ -164,18 +164,12 @@ func (w *world) start(faults *awstest.Faults, change ...func(c *provision.Config
 	if p.Provisioner, err = provision.New(config); err != nil {
 		w.t.Fatal(err)
 	}
-	var all []schema.Type
-	byType := map[string]provider.Handler{}
-	for _, d := range handlers.All() {
-		all = append(all, d.Type)
-		byType[d.Type.Name] = d.Handler
-	}
-	registry, err := schema.NewRegistry(all...)
+	registry, err := schema.NewRegistry(provider.Types(handlers.All())...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	p.engine = deploy.New(deploy.Config{State: p.state, Files: bucket.NewFiles(objects, w.name), Notifier: queue.NewNotifier(queues, p.Queues()), Clock: clock{ahead: &w.ahead},
-		Caller: platform.Caller{}, Secrets: nothing{}, Connector: nothing{}, Types: registry, Handlers: byType, Pack: "test", Holder: w.ids.Holder + fmt.Sprint(time.Now().UnixNano()),
+		Caller: platform.Caller{}, Secrets: nothing{}, Connector: nothing{}, Types: registry, Handlers: provider.Handlers(handlers.All()), Pack: "test", Holder: w.ids.Holder + fmt.Sprint(time.Now().UnixNano()),
 		NewID: w.ids.NewID, Jitter: func() float64 { return 0.5 }})
 	return p
 }

@@ -138,19 +138,31 @@ func (f *forwarder) ReadBatch(ctx context.Context, items []provider.BatchRead) [
 	for i, b := range items {
 		send[i], ctxs[i] = itemOf(b.Context, b.Resource), b.Context
 	}
-	answers, err := f.do(ctx, callReadBatch, send, ctxs)
-	out := make([]provider.Reading, len(items))
-	switch {
-	case apart(err) || err == nil && len(answers) != len(items):
-		return nil
-	case err != nil:
-		for i := range out {
-			out[i].Err = err
+	return batch(ctx, f, callReadBatch, send, ctxs, func(a *answer, err error) provider.Reading {
+		if err != nil {
+			return provider.Reading{Err: err}
 		}
-		return out
+		return provider.Reading{Observation: a.Observed.observation(), Err: a.Err.err()}
+	})
+}
+
+// batch makes a call for several items, and returns what one makes of the answer for each, or of
+// the error for all.
+func batch[T any](
+	ctx context.Context, f *forwarder, call method, items []item, ctxs []*provider.Context,
+	one func(a *answer, err error) T,
+) []T {
+	answers, err := f.do(ctx, call, items, ctxs)
+	if apart(err) || err == nil && len(answers) != len(items) {
+		return nil
 	}
-	for i, a := range answers {
-		out[i] = provider.Reading{Observation: a.Observed.observation(), Err: a.Err.err()}
+	out := make([]T, len(items))
+	for i := range out {
+		if err != nil {
+			out[i] = one(nil, err)
+		} else {
+			out[i] = one(answers[i], nil)
+		}
 	}
 	return out
 }
@@ -165,21 +177,14 @@ func (f *forwarder) ApplyBatch(ctx context.Context, items []provider.BatchChange
 	for i, b := range items {
 		send[i], ctxs[i] = changeOf(b), b.Context
 	}
-	answers, err := f.do(ctx, callApplyBatch, send, ctxs)
-	out := make([]provider.Applied, len(items))
-	switch {
-	case apart(err) || err == nil && len(answers) != len(items):
-		return nil
-	case err != nil:
-		for i := range out {
-			out[i].Err = err
+	return batch(ctx, f, callApplyBatch, send, ctxs, func(a *answer, err error) provider.Applied {
+		if err != nil {
+			return provider.Applied{Err: err}
 		}
+		var out provider.Applied
+		out.Result, out.Err = result(a, a.Err.err())
 		return out
-	}
-	for i, a := range answers {
-		out[i].Result, out[i].Err = result(a, a.Err.err())
-	}
-	return out
+	})
 }
 
 // Reload implements provider.Reloader.
