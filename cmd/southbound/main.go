@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
+	"time"
 
 	"southbound/handlers"
 	"southbound/shared/cli"
@@ -32,16 +34,63 @@ const minHeap = 4 << 20
 // collectSeldom has the collector wait for room and spare, or until a large heap has nearly doubled. It
 // looks at the size of the heap after each collection.
 func collectSeldom() {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	p := pace{-1}
-	debug.SetGCPercent(p.percent)
+	w := watch{pace: pace{-1}, after: func(d time.Duration, f func()) { time.AfterFunc(d, f) }}
+	debug.SetGCPercent(w.pace.percent)
 	var look func(struct{})
 	look = func(struct{}) {
-		metrics.Read(live)
-		p.set(percentFor(live[0].Value.Uint64()), debug.SetGCPercent)
+		w.look()
 		runtime.AddCleanup(new([64]byte), look, struct{}{}) // called after the next collection
 	}
 	look(struct{}{})
+}
+
+// watch follows the size of the heap from collection to collection. If one has begun before look
+// was called for the one before, nobody calls it after that: what is allocated while a heap is
+// marked outlives it. What was right for a small heap would then let a large one grow to several
+// times its size. So watch also looks again by itself for a while.
+type watch struct {
+	mu    sync.Mutex
+	pace  pace
+	seen  uint64 // collections, when it looked last
+	after func(d time.Duration, f func())
+}
+
+// It looks again after firstLook, then after twice as long each time, up to lastLook.
+const (
+	firstLook = 2 * time.Millisecond
+	lastLook  = time.Second
+)
+
+// look sets the pace.
+func (w *watch) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/live:bytes"}}
+	metrics.Read(now)
+	w.seen = now[0].Value.Uint64()
+	if percent := percentFor(now[1].Value.Uint64()); percent != w.pace.percent {
+		w.pace.set(percent, debug.SetGCPercent) // stops everything for a moment
+	}
+	w.again(w.seen, firstLook)
+}
+
+// again looks once more after d, and then less and less often, until it looks for a collection
+// that came after those seen.
+func (w *watch) again(seen uint64, d time.Duration) {
+	w.after(d, func() {
+		now := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
+		metrics.Read(now)
+		w.mu.Lock()
+		looked := w.seen != seen
+		w.mu.Unlock()
+		switch {
+		case looked: // and so began anew
+		case now[0].Value.Uint64() != seen:
+			w.look()
+		case d < lastLook:
+			w.again(seen, 2*d)
+		}
+	})
 }
 
 // pace is how seldom garbage is collected, as it was set last.

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"testing"
+	"time"
 )
 
 func TestPercentFor(t *testing.T) {
@@ -58,5 +61,53 @@ func TestPaceMeanwhile(t *testing.T) {
 	p.set(300, debug.SetGCPercent)
 	if is := debug.SetGCPercent(100); is != 300 {
 		t.Errorf("the pace is %d%% after the compile, want 300%%", is)
+	}
+}
+
+// TestWatchMissed holds that the pace follows a collection after which nobody was called, because
+// it had begun before the watch looked: 68 MB of heap were made where 36 were to be.
+func TestWatchMissed(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	var later []func()
+	w := watch{pace: pace{100}, after: func(_ time.Duration, f func()) { later = append(later, f) }}
+	runtime.GC()
+	w.look()
+	small := w.pace.percent
+	large := make([]byte, room)
+	for len(later) > 0 && w.pace.percent == small {
+		f := later[0]
+		later = later[1:]
+		runtime.GC() // of which w.look is not told
+		f()
+	}
+	if is := w.pace.percent; is >= small/2 {
+		t.Errorf("with %d more bytes the heap may grow by %d %%, before by %d %%", len(large), is,
+			small)
+	}
+	if is := debug.SetGCPercent(100); is != w.pace.percent {
+		t.Errorf("the collector waits for %d %%, want %d %%", is, w.pace.percent)
+	}
+	runtime.KeepAlive(large)
+}
+
+// TestWatchEnds holds that it does not look for ever where nothing is collected.
+func TestWatchEnds(t *testing.T) {
+	before := debug.SetGCPercent(-1)
+	defer debug.SetGCPercent(before)
+	var later []func()
+	w := watch{pace: pace{-1}, after: func(_ time.Duration, f func()) { later = append(later, f) }}
+	now := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
+	metrics.Read(now)
+	w.seen = now[0].Value.Uint64()
+	w.again(w.seen, firstLook)
+	n := 0
+	for ; len(later) > 0 && n < 100; n++ {
+		f := later[0]
+		later = later[1:]
+		f()
+	}
+	if n == 0 || n > 12 {
+		t.Errorf("looked %d times", n)
 	}
 }
