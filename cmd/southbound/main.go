@@ -25,7 +25,7 @@ func main() {
 // later, the memory itself does, as every page of it has to be made first.
 const (
 	room  = 36 << 20
-	spare = 12 << 20
+	spare = 10 << 20
 )
 
 // minHeap is what the collector counts as live before it has run for the first time.
@@ -51,7 +51,7 @@ func collectSeldom() {
 type watch struct {
 	mu    sync.Mutex
 	pace  pace
-	seen  uint64 // collections, when it looked last
+	looks int // begun, each with what it does again
 	after func(d time.Duration, f func())
 }
 
@@ -61,34 +61,34 @@ const (
 	lastLook  = time.Second
 )
 
-// look sets the pace.
+// look sets the pace now and, as long as it is not called once more, some times later.
 func (w *watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/live:bytes"}}
-	metrics.Read(now)
-	w.seen = now[0].Value.Uint64()
-	if percent := percentFor(now[1].Value.Uint64()); percent != w.pace.percent {
-		w.pace.set(percent, debug.SetGCPercent) // stops everything for a moment
-	}
-	w.again(w.seen, firstLook)
+	w.looks++
+	w.fit()
+	w.again(w.looks, firstLook)
 }
 
-// again looks once more after d, and then less and less often, until it looks for a collection
-// that came after those seen.
-func (w *watch) again(seen uint64, d time.Duration) {
+// fit sets the pace by the size of the heap.
+func (w *watch) fit() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	if percent := percentFor(live[0].Value.Uint64()); percent != w.pace.percent {
+		w.pace.set(percent, debug.SetGCPercent) // stops everything for a moment
+	}
+}
+
+// again fits the pace once more after d, and then less and less often.
+func (w *watch) again(look int, d time.Duration) {
 	w.after(d, func() {
-		now := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
-		metrics.Read(now)
 		w.mu.Lock()
-		looked := w.seen != seen
-		w.mu.Unlock()
-		switch {
-		case looked: // and so began anew
-		case now[0].Value.Uint64() != seen:
-			w.look()
-		case d < lastLook:
-			w.again(seen, 2*d)
+		defer w.mu.Unlock()
+		if w.looks != look {
+			return
+		}
+		if w.fit(); d < lastLook {
+			w.again(look, 2*d)
 		}
 	})
 }
@@ -113,6 +113,7 @@ func (p *pace) set(percent int, setPercent func(int) int) {
 
 // percentFor returns by how much a heap may grow before it is collected.
 func percentFor(live uint64) int {
-	grow := max(room-int64(live), spare, int64(live)-spare) // heaps are far smaller than 2^63
-	return int(grow * 100 / max(int64(live), minHeap))      // room bounds it
+	have := int64(live) // heaps are far smaller than 2^63
+	grow := max(room-have, spare, have-have/8-room/2)
+	return int(grow * 100 / max(have, minHeap)) // room bounds it
 }

@@ -104,11 +104,17 @@ func (s *session) reach() error {
 }
 
 func (s *session) openAt(dir string) error {
+	opened := make(chan error, 1)
+	go func() { // meanwhile the types are compiled, which takes as long
+		var err error
+		s.own, err = local.Open(dir)
+		opened <- err
+	}()
 	types, err := s.program.registry()
-	if err != nil {
-		return err
+	if failed := <-opened; err == nil {
+		err = failed
 	}
-	if s.own, err = local.Open(dir); err != nil {
+	if err != nil {
 		return err
 	}
 	calls := platform.NewCalls()

@@ -145,7 +145,7 @@ func prepareDB(conn *sqlite.Conn, path string, steps []step) error {
 
 // configure makes commits durable (full sync) and cheap (write-ahead log).
 func configure(conn *sqlite.Conn) error {
-	return pragmas(conn, "journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "cache_size=-4000")
+	return pragmas(conn, "journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "cache_size=-2000")
 }
 
 func pragmas(conn *sqlite.Conn, settings ...string) error {
@@ -265,7 +265,7 @@ func (d *db) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) 
 			return storeError(op, err)
 		}
 		c.SetBusyTimeout(busyTimeout)
-		if err := pragmas(c, "query_only=1", "cache_size=-2000"); err != nil {
+		if err := pragmas(c, "query_only=1", "cache_size=-1000"); err != nil {
 			_ = c.Close()
 			return storeError(op, err)
 		}

@@ -72,7 +72,7 @@ type Options struct {
 type Context struct {
 	context.Context
 	host  Host
-	opts  Options
+	opts  *Options // shared by copies
 	block *block
 	run   *runState
 }
@@ -87,7 +87,7 @@ type runState struct {
 
 // NewContext returns a context for one run.
 func NewContext(ctx context.Context, host Host, opts Options) *Context {
-	return &Context{Context: ctx, host: host, opts: opts,
+	return &Context{Context: ctx, host: host, opts: &opts,
 		run: &runState{known: maps.Clone(opts.Known)}}
 }
 
@@ -101,7 +101,9 @@ func (c *Context) With(ctx context.Context) *Context {
 // WithState returns a copy with another state, see State.
 func (c *Context) WithState(state []byte) *Context {
 	d := *c
-	d.opts.State = state
+	opts := *c.opts
+	opts.State = state
+	d.opts = &opts
 	return &d
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"reflect"
@@ -47,9 +48,13 @@ func ObservedAll(attributes map[string]any) map[string]any {
 	if attributes == nil {
 		return nil
 	}
-	out := make(map[string]any, len(attributes))
+	out := maps.Clone(attributes) // most are as they have to be
 	for name, v := range attributes {
-		out[name] = Observed(v)
+		switch v.(type) {
+		case nil, bool, string, int64:
+		default:
+			out[name] = Observed(v)
+		}
 	}
 	return out
 }

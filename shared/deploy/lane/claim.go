@@ -61,12 +61,15 @@ type claim struct {
 	generation int                // 0: ready; n: waits for something of generation n-1 in the same batch
 	at         time.Time          // when it was claimed
 	waved      bool               // a wave asked for it
+	coded      bool               // it comes with its handler
+	secrets    bool               // it may refer to secrets
 	result     *run.Result
 	wrote      state.Row // the row as the result leaves it
 }
 
 // decode reads what the row wants. What cannot be read is told of when it is to run.
 func (c *claim) decode() {
+	c.coded, c.secrets = run.Coded(c.row), run.MayHaveSecrets(c.row)
 	if res, err := resource.Decode(c.row.Body); err == nil {
 		c.res = res
 	}
@@ -75,6 +78,17 @@ func (c *claim) decode() {
 // begin claims a batch and prolongs the lease for as long as the batch may take. It returns false
 // when the claim is refused, because the agent was paused or the schedule changed.
 func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
+	var c state.Commit
+	w.claimWith(&c, batch)
+	done, err := w.commit(ctx, c)
+	if done.Started {
+		w.claimed = c.Next
+	}
+	return done.Started, err
+}
+
+// claimWith lets a commit claim a batch and prolong the lease for as long as the batch may take.
+func (w *worker) claimWith(to *state.Commit, batch []*claim) {
 	now := w.Clock.Now()
 	ids := make([]resource.ID, len(batch))
 	longest := time.Duration(0)
@@ -90,16 +104,35 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 	if w.session.ForgetFailure(now); !w.session.Tried() {
 		longest += w.Runs.ConnectLimit(w.agent.Agent)
 	}
-	done, err := w.commit(
-		ctx,
-		state.Commit{
-			Next:     ids,
-			SeenPlan: w.sched.PlanSeq,
-			Until:    w.Clock.Now().Add(longest + commitAfter + state.LeaseMargin),
-		},
-	)
-	if done.Started {
-		w.claimed = ids
+	to.Next, to.SeenPlan = ids, w.sched.PlanSeq
+	to.Until = w.Clock.Now().Add(longest + commitAfter + state.LeaseMargin)
+}
+
+// ahead picks what is to run after a batch whose commit is c, so that the same commit claims it.
+// That is done where nothing follows from the batch: what does has to be planned before anything
+// else begins, and what conflicts has to be looked at before. It returns nothing where there is
+// more to look at before the next claim.
+func (r *recording) ahead(ctx context.Context, c *state.Commit) []*claim {
+	writes := len(c.Rows) + len(c.AddOutbox) + len(c.Parameters) + len(c.DropParameters)
+	now := r.Clock.Now()
+	if writes > 0 || bool(r.stale) || ctx.Err() != nil || !now.Before(r.until) {
+		return nil
 	}
-	return done.Started, err
+	next := r.pick(now, r.claimSize)
+	if slices.ContainsFunc(next, func(c *claim) bool { return len(c.row.Left) > 0 }) {
+		r.putBack(next) // see withoutMoved
+		return nil
+	}
+	return next
+}
+
+// putBack lets claims that do not run now be picked again.
+func (w *worker) putBack(claims []*claim) {
+	for _, c := range claims {
+		if c.node < 0 {
+			w.loose = append(w.loose, c.row)
+		} else if w.frontier.ready(c.node) {
+			w.push(c.node)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package lane
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
@@ -14,25 +15,16 @@ func (b *batch) runGroup(ctx context.Context, group []*claim) error {
 	if err := b.fetchDeps(ctx, group); err != nil {
 		return err
 	}
-	rows := make([]*state.Row, len(group))
-	for i, c := range group {
-		rows[i] = c.row
+	var rows []*state.Row
+	for _, c := range group {
+		if c.secrets {
+			rows = append(rows, c.row)
+		}
 	}
 	b.Runs.PrefetchSecrets(ctx, rows)
-	runs, claims := make([]*run.Run, 0, len(group)), make(map[*run.Run]*claim, len(group))
-	for _, c := range group {
-		if ctx.Err() != nil {
-			break
-		}
-		if b.superseded(c) {
-			b.stale.mark()
-			continue
-		}
-		r := b.prepare(ctx, c)
-		runs, claims[r] = append(runs, r), c
-	}
+	group, runs := b.prepareAll(ctx, group)
 	mark := func(ctx context.Context, r *run.Run) (bool, error) {
-		return b.markCreating(ctx, claims[r], r)
+		return b.markCreating(ctx, group[slices.Index(runs, r)], r)
 	}
 	x := &run.Executor{Runner: b.Runs, Runs: runs, Mark: mark, Cover: b.cover,
 		Strict: b.stored.Settings.Strict, Scheduled: b.scheduledOf}
@@ -41,18 +33,38 @@ func (b *batch) runGroup(ctx context.Context, group []*claim) error {
 		b.unrecorded = true
 		return err
 	}
-	for _, r := range runs {
+	for i, r := range runs {
 		if r.Over() {
-			claims[r].result = r.Finish()
+			group[i].result = r.Finish()
 		}
 	}
 	return err
 }
 
-// prepare makes a run and does all that needs no call of the handler. The run is over if it turns
-// out that it cannot be carried out.
-func (b *batch) prepare(ctx context.Context, c *claim) *run.Run {
-	r := b.Runs.NewRun(b.env, c.row, c.res, &b.session)
+// prepareAll makes the runs of claims, and returns them with the claims that run.
+func (b *batch) prepareAll(ctx context.Context, group []*claim) ([]*claim, []*run.Run) {
+	wanted := make([]run.Wanted, 0, len(group))
+	claims := make([]*claim, 0, len(group))
+	for _, c := range group {
+		if ctx.Err() != nil {
+			break
+		}
+		if b.superseded(c) {
+			b.stale.mark()
+			continue
+		}
+		claims, wanted = append(claims, c), append(wanted, run.Wanted{Row: c.row, Known: c.res})
+	}
+	runs := b.Runs.NewRuns(b.env, wanted, &b.session)
+	for i, c := range claims {
+		b.prepare(ctx, c, runs[i])
+	}
+	return claims, runs
+}
+
+// prepare does all that a run needs before the handler is called. The run is over if it turns out
+// that it cannot be carried out.
+func (b *batch) prepare(ctx context.Context, c *claim, r *run.Run) {
 	r.Follows = c.at
 	if c.generation > 0 {
 		r.Follows = r.Started
@@ -63,20 +75,19 @@ func (b *batch) prepare(ctx context.Context, c *claim) *run.Run {
 		r.Action.Action = state.ActionRepair
 	}
 	if r.Over() {
-		return r
+		return
 	}
 	if causes := b.unready(c); len(causes) > 0 && !r.ReportOnly {
 		r.Causes = causes
 		r.End(state.StatusSkipped, "", "requires "+joinIDs(causes, 3)+", which is not deployed")
-		return r
+		return
 	}
 	b.Runs.Connect(ctx, r, b.agent.Agent)
 	if r.Over() {
-		return r
+		return
 	}
 	b.Runs.Resolve(ctx, r, run.Inputs{Reload: b.changedSince(c, r.Intent()), Need: b.needOf(c),
 		First: c.row.SucceededAt.IsZero(), Facts: c.row.WantFacts})
-	return r
 }
 
 // markCreating records the token of a create before it begins, as its outcome could not be told

@@ -1,7 +1,6 @@
 package lane
 
 import (
-	"container/heap"
 	"time"
 
 	"southbound/shared/deploy/state"
@@ -13,9 +12,35 @@ type queue struct {
 	schedule
 	part
 	ready readyHeap
+	made  claims
 	later []int32      // ready, but with a NotBefore that has not come yet
 	next  time.Time    // when the first of these is due; zero: none is
 	loose []*state.Row // scheduled rows that are not in the graph
+}
+
+// claims makes claims. Each is used until the batch after its own is picked twice, so that the
+// memory of two batches serves all of a lane.
+type claims struct {
+	now, before []claim
+}
+
+// begin makes room for n claims that are picked together.
+func (c *claims) begin(n int) {
+	c.now, c.before = c.before[:0], c.now
+	if cap(c.now) < n {
+		c.now = make([]claim, 0, n)
+	}
+}
+
+// of returns a claim that stays where it is.
+func (c *claims) of(one claim) *claim {
+	if len(c.now) == cap(c.now) {
+		alone := new(claim)
+		*alone = one
+		return alone
+	}
+	c.now = append(c.now, one)
+	return &c.now[len(c.now)-1]
 }
 
 // push puts a row among those that may start.
@@ -31,22 +56,23 @@ func (q *queue) push(n int32) {
 	if r.Ticket == 0 {
 		p = q.sched.Wave.Priority
 	}
-	heap.Push(&q.ready, readyNode{node: n, priority: p, ticket: t})
+	q.ready.push(readyNode{node: n, priority: p, ticket: t})
 }
 
 // pick returns at most size rows to claim next, in an order in which they can run: those that are
 // ready, by priority, and then those of this lane that wait only for rows picked before them.
 func (q *queue) pick(now time.Time, size int) []*claim {
 	q.requeue(now)
-	var batch []*claim
-	waiting, picked := map[int32]int32{}, map[int32]bool{}
+	q.made.begin(min(size, len(q.rows)+len(q.loose)))
+	batch := make([]*claim, 0, min(size, len(q.ready)+len(q.loose)))
+	waiting, picked := map[int32]int32{}, make([]bool, len(q.rows))
 	for len(batch) < size && (len(q.ready) > 0 || len(q.loose) > 0) {
 		if len(q.loose) > 0 {
-			batch = append(batch, &claim{row: q.loose[0], node: -1})
+			batch = append(batch, q.made.of(claim{row: q.loose[0], node: -1}))
 			q.loose = q.loose[1:]
 			continue
 		}
-		n := heap.Pop(&q.ready).(readyNode).node
+		n := q.ready.pop().node
 		r := q.rows.of(n)
 		if r == nil || picked[n] || !q.frontier.ready(n) {
 			continue
@@ -56,7 +82,7 @@ func (q *queue) pick(now time.Time, size int) []*claim {
 			q.later = append(q.later, n)
 			continue
 		}
-		batch = append(batch, &claim{row: r, node: n})
+		batch = append(batch, q.made.of(claim{row: r, node: n}))
 	}
 	for i := 0; i < len(batch) && len(batch) < size; i++ {
 		if batch[i].node >= 0 {
@@ -80,7 +106,8 @@ func (q *queue) follow(batch []*claim, i int, waiting map[int32]int32, now time.
 		}
 		waiting[d]--
 		if waiting[d] == 0 && len(batch) < size {
-			batch = append(batch, &claim{row: r, node: d, generation: batch[i].generation + 1})
+			batch = append(batch,
+				q.made.of(claim{row: r, node: d, generation: batch[i].generation + 1}))
 		}
 	}
 	return batch
@@ -150,7 +177,8 @@ func (q *queue) waveLeft() bool {
 	return false
 }
 
-// readyHeap orders nodes by priority, then by ticket.
+// readyHeap orders nodes by priority, then by ticket: a heap as of container/heap, whose functions
+// would allocate each node twice.
 type readyHeap []readyNode
 
 type readyNode struct {
@@ -159,12 +187,8 @@ type readyNode struct {
 	ticket   int64
 }
 
-func (h readyHeap) Len() int { return len(h) }
-
-func (h readyHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-func (h readyHeap) Less(i, j int) bool {
-	a, b := h[i], h[j]
+// before reports whether a is to run before b.
+func (a readyNode) before(b readyNode) bool {
 	if a.priority != b.priority {
 		return a.priority < b.priority
 	}
@@ -174,13 +198,46 @@ func (h readyHeap) Less(i, j int) bool {
 	return a.node < b.node
 }
 
-// Push implements heap.Interface.
-func (h *readyHeap) Push(x any) { *h = append(*h, x.(readyNode)) }
+// push adds a node.
+func (h *readyHeap) push(x readyNode) {
+	l := append(*h, x)
+	i := len(l) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if !x.before(l[up]) {
+			break
+		}
+		l[i] = l[up]
+		i = up
+	}
+	l[i] = x
+	*h = l
+}
 
-// Pop implements heap.Interface.
-func (h *readyHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
+// pop takes out the node that is to run first; there must be one.
+func (h *readyHeap) pop() readyNode {
+	l := *h
+	first, x := l[0], l[len(l)-1]
+	l = l[:len(l)-1]
+	*h = l
+	if len(l) == 0 {
+		return first
+	}
+	i := 0
+	for {
+		down := 2*i + 1
+		if down >= len(l) {
+			break
+		}
+		if down+1 < len(l) && l[down+1].before(l[down]) {
+			down++
+		}
+		if !l[down].before(x) {
+			break
+		}
+		l[i] = l[down]
+		i = down
+	}
+	l[i] = x
+	return first
 }

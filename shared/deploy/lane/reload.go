@@ -57,7 +57,7 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 	}
 	w.view.learn(w.sched, []string{agent}, w.stored.Releasing != 0)
 	same, err := w.index(ctx, rows, waving)
-	if same && err == nil && waving {
+	if w.most = len(rows); same && err == nil && waving {
 		_, same, err = w.skipInWave(ctx)
 	}
 	return same, err

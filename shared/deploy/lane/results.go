@@ -14,46 +14,64 @@ import (
 type recording struct {
 	*worker
 	done   []*claim
-	byID   map[resource.ID]*claim
-	waving bool // a wave asks for rows of this lane
+	byID   map[resource.ID]*claim // nil: see claims
+	waving bool                   // a wave asks for rows of this lane
 }
 
 // record commits what was run of a batch: rows, actions, facts, and what follows from them.
 func (b *batch) record(ctx context.Context) error {
-	r := &recording{worker: b.worker, done: b.done, byID: make(map[resource.ID]*claim, len(b.done))}
+	r := &recording{worker: b.worker, done: b.done}
 	if len(b.done) == 0 {
 		// What was left out because of what others have written is looked at again.
 		return r.propagate(ctx, nil)
 	}
 	_, r.waving = b.sched.Unfinished[b.lane]
-	for _, c := range b.done {
-		r.byID[c.row.ID] = c
-	}
 	return r.record(ctx)
+}
+
+// claims returns what was done, by id. Most batches of a wave, in which all is as it was, do not
+// need it.
+func (r *recording) claims() map[resource.ID]*claim {
+	if r.byID == nil {
+		r.byID = make(map[resource.ID]*claim, len(r.done))
+		for _, c := range r.done {
+			r.byID[c.row.ID] = c
+		}
+	}
+	return r.byID
 }
 
 func (r *recording) record(ctx context.Context) error {
 	c := r.first(ctx)
 	defer func() {
 		for i := range c.Rows { // the store has raised their revisions
-			if cl := r.byID[c.Rows[i].ID]; cl.result.Outcome == state.StatusDeploying {
+			if cl := r.claims()[c.Rows[i].ID]; cl.result.Outcome == state.StatusDeploying {
 				cl.row.Rev++
 			} else {
 				cl.wrote.Rev++
 			}
 		}
 	}()
+	next := r.ahead(ctx, &c)
+	if len(next) > 0 {
+		r.claimWith(&c, next)
+	}
 	// What follows has to be stored before other lanes hear that these are done.
 	r.unrecorded = true
 	committed, err := r.commit(ctx, c)
 	if err != nil {
 		return err
 	}
+	if committed.Started {
+		r.begun, r.claimed = next, c.Next
+	} else if len(next) > 0 {
+		r.stale.mark() // the schedule has changed, or the agent is paused
+	}
 	r.noteCleared(committed.Conflicts)
 	conflicts := committed.Conflicts
 	follows := c.AddOutbox
 	for len(conflicts) > 0 {
-		follows = withoutVoid(follows, conflicts, r.byID)
+		follows = withoutVoid(follows, conflicts, r.claims())
 		var more []state.Outbox
 		if conflicts, more, err = r.resolveConflicts(ctx, conflicts); err != nil {
 			return err
@@ -193,7 +211,7 @@ func (r *recording) resolveConflicts(ctx context.Context, conflicts []state.Row)
 	r.stale.mark()
 	for i := range conflicts {
 		now := &conflicts[i]
-		cl := r.byID[now.ID]
+		cl := r.claims()[now.ID]
 		if cl.wrote.Checked == c.Epoch &&
 			c.Epoch > 0 { // only now: if this commit never comes, the wave still asks for it
 			c.Checked = append(c.Checked, now.ID)

@@ -16,6 +16,7 @@ type schedule struct {
 	agent    state.Agent
 	sched    state.Schedule
 	seen     map[resource.ID]bool // what the wave has checked in this lane: see checkedHere
+	most     int                  // how many it may come to be
 	laneDone bool                 // the wave is marked as finished in this lane
 }
 
@@ -78,8 +79,9 @@ func (s *schedule) leftOut(r *state.Row) bool {
 // checked that moved here meanwhile does not count: its record goes when the wave is done there.
 func (s *schedule) checkedHere() map[resource.ID]bool {
 	if s.seen == nil {
-		s.seen = map[resource.ID]bool{}
-		for _, id := range s.sched.Unfinished[s.lane] {
+		checked := s.sched.Unfinished[s.lane]
+		s.seen = make(map[resource.ID]bool, max(len(checked), s.most))
+		for _, id := range checked {
 			s.seen[id] = true
 		}
 	}

@@ -25,13 +25,7 @@ func (b *batch) work(ctx context.Context) error {
 	if !cut {
 		b.adapt(b.Clock.Now().Sub(began), len(rest) == 0)
 	}
-	for _, c := range rest {
-		if c.node < 0 {
-			b.loose = append(b.loose, c.row)
-		} else if b.frontier.ready(c.node) {
-			b.push(c.node)
-		}
-	}
+	b.putBack(rest)
 	b.out.Ran += len(b.done)
 	err := b.record(ctx)
 	b.letGo()
@@ -120,7 +114,7 @@ func (b *batch) group(rest []*claim) []*claim {
 	}
 	n := 1
 	for n < min(len(rest), run.MaxGroup) && rest[n].generation == rest[0].generation && rest[n].row.ID.Type() == typ &&
-		!run.Coded(rest[n].row) {
+		!rest[n].coded {
 		n++
 	}
 	return rest[:n]
@@ -151,5 +145,6 @@ func (b *batch) letGo() {
 			*c.row = c.wrote
 			b.rows[c.node] = c.row
 		}
+		*c = claim{}
 	}
 }

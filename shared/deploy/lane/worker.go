@@ -124,6 +124,7 @@ type worker struct {
 	stale     staleness
 	recorded  []resource.ID // for what others may wait that are not known here: see tell
 	lookup    lookup
+	begun     []*claim // what the commit of the last batch has claimed; none: nothing
 }
 
 // lookup is what was found out about other lanes when this one was given up: see missed.
@@ -162,46 +163,53 @@ func (w *worker) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return nil // stopping is not a failure: what is left stays scheduled
 		}
-		claims := w.pick(w.Clock.Now(), w.claimSize)
-		if len(claims) == 0 {
-			again, err := w.idle(ctx)
-			if err != nil || !again {
+		claims := w.begun
+		if w.begun = nil; len(claims) == 0 {
+			var ends bool
+			var err error
+			if claims, ends, err = w.claimNext(ctx); ends || err != nil {
 				return err
 			}
-			continue
-		}
-		claims, err := w.withoutMoved(ctx, claims)
-		if err != nil {
-			return err
 		}
 		if len(claims) == 0 {
-			continue
-		}
-		if !w.Clock.Now().Before(w.until) {
-			w.out.More = true
-			return nil
-		}
-		if w.sched.Halted || w.agent.Paused {
-			w.paused = true
-			return nil
-		}
-		started, err := w.begin(ctx, claims)
-		if err != nil {
-			return err
-		}
-		if !started {
-			if w.paused {
-				return nil
-			}
-			if err := w.reload(ctx); err != nil {
-				return err
-			}
 			continue
 		}
 		if err := (&batch{worker: w, claims: claims}).work(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// claimNext claims what is to run next. It returns none if it has to be looked for once more, and
+// whether the run of the lane ends here.
+func (w *worker) claimNext(ctx context.Context) (claims []*claim, ends bool, err error) {
+	claims = w.pick(w.Clock.Now(), w.claimSize)
+	if len(claims) == 0 {
+		again, err := w.idle(ctx)
+		return nil, !again, err
+	}
+	claims, err = w.withoutMoved(ctx, claims)
+	if err != nil || len(claims) == 0 {
+		return nil, false, err
+	}
+	if !w.Clock.Now().Before(w.until) {
+		w.out.More = true
+		return nil, true, nil
+	}
+	if w.sched.Halted || w.agent.Paused {
+		w.paused = true
+		return nil, true, nil
+	}
+	started, err := w.begin(ctx, claims)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case started:
+		return claims, false, nil
+	case w.paused:
+		return nil, true, nil
+	}
+	return nil, false, w.reload(ctx)
 }
 
 // idle decides what to do when nothing is ready: finish the wave, wait for a notice, or end.

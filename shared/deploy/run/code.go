@@ -39,6 +39,15 @@ func Coded(row *state.Row) bool {
 	return bytes.Contains(row.Body, []byte(`"`+model.CodeAttribute+`":{"file":"`))
 }
 
+// coded is Coded of a row that wants res, or nil if that is not known.
+func coded(row *state.Row, res *resource.Resource) bool {
+	if res == nil {
+		return Coded(row)
+	}
+	_, is := model.CodeOf(res)
+	return is
+}
+
 // ownHandler returns the handler of this program for a row; nil for one that comes with its
 // handler.
 func (n *Runner) ownHandler(row *state.Row) provider.Handler {

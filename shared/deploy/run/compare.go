@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
 	"southbound/shared/diff"
+	"southbound/shared/parallel"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -14,14 +16,26 @@ import (
 
 // accept takes what was read: secrets in it are known from now on, and it is held to what the
 // handler declares, or else the run has failed.
-func (x comparer) accept(r *Run) {
-	r.act = diff.NoChange
-	for name := range r.host.hidden {
-		r.host.secretsIn(r.seen.Attributes[name]) // it may still hold an earlier secret
+func (x comparer) accept(runs []*Run) {
+	for _, r := range runs {
+		r.act = diff.NoChange
+		for name := range r.host.hidden {
+			r.host.secretsIn(r.seen.Attributes[name]) // it may still hold an earlier secret
+		}
+		r.host.redactLines()
 	}
-	r.host.redactLines()
-	if r.seen.Exists && !r.want.Purged {
-		x.declared(r)
+	if x.Strict == provider.StrictOff {
+		return
+	}
+	odd := make([][]diag.Problem, len(runs))
+	parallel.For(len(runs), func(i int) {
+		if r := runs[i]; r.seen.Exists && !r.want.Purged {
+			odd[i] = r.typ.CheckObserved(r.seen.Attributes,
+				func(name string) bool { return r.host.hidden[name] })
+		}
+	})
+	for i, r := range runs {
+		x.declared(r, odd[i])
 	}
 }
 

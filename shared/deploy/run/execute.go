@@ -63,9 +63,7 @@ func (x *Executor) Execute(ctx context.Context) error {
 		return err
 	}
 	compare, apply := comparer{x}, applier{x}
-	for _, r := range x.open() {
-		compare.accept(r)
-	}
+	compare.accept(x.open())
 	compare.diffAll(ctx, x.open())
 	for _, r := range x.open() {
 		compare.decide(r)

@@ -74,9 +74,6 @@ type said struct {
 	overrides             int // how often override was set to something else
 }
 
-// newHost returns the host of a run.
-func newHost(of origin) *host { return &host{origin: of, Redactor: NewRedactor()} }
-
 // detach returns a copy of the host that a call left behind with the old one cannot reach.
 func (h *host) detach() *host {
 	h.mu.Lock()

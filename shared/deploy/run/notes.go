@@ -31,6 +31,9 @@ func (r *Run) identityOf(observed map[string]any) map[string]any {
 // old returns the things that are still to be deleted: those that the notes name and that is not
 // what was read.
 func (r *Run) old() []map[string]any {
+	if len(r.notes.Old) == 0 {
+		return nil
+	}
 	seen := r.identityOf(r.seen.Attributes)
 	return slices.DeleteFunc(
 		slices.Clone(r.notes.Old),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
@@ -13,26 +14,24 @@ const maxOdd = 10
 
 // observe takes in what a handler has read, as values that can be compared, stored and shown.
 func (x reader) observe(r *Run, reading provider.Reading) {
-	r.seen = provider.Observation{
-		Exists:     reading.Observation.Exists,
-		Attributes: provider.ObservedAll(reading.Observation.Attributes),
-	}
+	r.sees(reading.Observation)
 	if reading.Err != nil {
 		x.fail(r, reading.Err)
 	}
 }
 
-// declared holds what was read to the type that the handler declares, as the setting strict asks
-// for: a value that can never be as wanted would make a repair of every run. It returns false if
-// the run failed. Secrets in what was read are known by then.
-func (x comparer) declared(r *Run) bool {
-	if x.Strict == provider.StrictOff {
-		return true
+// sees takes in what a handler has read.
+func (r *Run) sees(o provider.Observation) {
+	r.seen = provider.Observation{
+		Exists:     o.Exists,
+		Attributes: provider.ObservedAll(o.Attributes),
 	}
-	odd := r.typ.CheckObserved(
-		r.seen.Attributes,
-		func(name string) bool { return r.host.hidden[name] },
-	)
+}
+
+// declared holds what was read to the type that the handler declares, as the setting strict asks
+// for: a value that can never be as wanted would make a repair of every run. odd is what is not as
+// declared. The run may have failed then. Secrets in what was read are known by then.
+func (x comparer) declared(r *Run, odd []diag.Problem) {
 	for i, p := range odd {
 		kw := map[string]any{"attribute": p.Attribute}
 		if a, declared := r.typ.Attribute(p.Attribute); declared {
@@ -47,7 +46,7 @@ func (x comparer) declared(r *Run) bool {
 		)
 		if x.Strict == provider.StrictError {
 			r.End(state.StatusFailed, provider.Terminal, text)
-			return false
+			return
 		}
 		if i == maxOdd {
 			text, kw = fmt.Sprintf(
@@ -67,11 +66,13 @@ func (x comparer) declared(r *Run) bool {
 			break
 		}
 	}
-	return true
 }
 
 // observedDiffs makes differences that a handler has found fit to be stored and shown.
 func observedDiffs(diffs map[string]diff.Diff) map[string]diff.Diff {
+	if len(diffs) == 0 {
+		return nil
+	}
 	out := make(map[string]diff.Diff, len(diffs))
 	for name, d := range diffs {
 		d.Current, d.Desired = provider.Observed(d.Current), provider.Observed(d.Desired)

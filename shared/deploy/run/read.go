@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"southbound/shared/diff"
+	"southbound/shared/parallel"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -39,8 +40,11 @@ func (x reader) read(ctx context.Context, runs []*Run) {
 		x.apart(ctx, runs, x.readOne) // one of them may hang or panic: find out which
 		return
 	}
+	parallel.For(len(runs), func(i int) { runs[i].sees(readings[i].Observation) })
 	for i, r := range runs {
-		x.observe(r, readings[i])
+		if readings[i].Err != nil {
+			x.fail(r, readings[i].Err)
+		}
 	}
 }
 

@@ -69,6 +69,9 @@ func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 	}
 }
 
+// MayHaveSecrets reports whether a row may refer to secrets, without decoding it.
+func MayHaveSecrets(row *state.Row) bool { return bytes.Contains(row.Body, []byte(`"secret"`)) }
+
 // PrefetchSecrets fetches ahead what resolveSecrets will ask for, for rows that run together.
 func (n *Runner) PrefetchSecrets(ctx context.Context, rows []*state.Row) {
 	b, ok := n.Secrets.(state.SecretBatches)
@@ -77,7 +80,7 @@ func (n *Runner) PrefetchSecrets(ctx context.Context, rows []*state.Row) {
 	}
 	var secrets []resource.Secret
 	for _, row := range rows {
-		if !bytes.Contains(row.Body, []byte(`"secret"`)) {
+		if !MayHaveSecrets(row) {
 			continue // most have none, and need not be decoded twice
 		}
 		if r, err := resource.Decode(row.Body); err == nil {

@@ -3,10 +3,12 @@ package run
 import (
 	"context"
 	"maps"
+	"time"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
+	"southbound/shared/parallel"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -96,12 +98,48 @@ func (r *Run) End(outcome state.Status, class provider.Class, reason string) {
 // NewRun makes a run of what a row wants, which is known if it was decoded already, and nil
 // otherwise. The run ends at once if this program cannot run it.
 func (n *Runner) NewRun(env string, row *state.Row, known *resource.Resource, s *Session) *Run {
-	r := &Run{
-		Result: &Result{Action: state.Action{ID: n.NewID(), Resource: row.ID, Version: row.Version,
-			Started: n.Clock.Now(), Change: diff.NoChange, Pack: n.Pack}},
+	return n.newRun(begun{n.NewID(), n.Clock.Now()}, env, Wanted{row, known}, s)
+}
+
+// Wanted is a row that is to be run, and what it wants if it was decoded already.
+type Wanted struct {
+	Row   *state.Row
+	Known *resource.Resource // nil: not decoded
+}
+
+// NewRuns is NewRun for many rows, in their order, on all processors.
+func (n *Runner) NewRuns(env string, rows []Wanted, s *Session) []*Run {
+	s.Lists()
+	ids := make([]begun, len(rows))
+	for i := range ids {
+		ids[i] = begun{n.NewID(), n.Clock.Now()}
 	}
-	r.host = newHost(origin{runner: n, env: env, session: s, lists: s.Lists(), id: row.ID})
-	res, err := known, error(nil)
+	out := make([]*Run, len(rows))
+	parallel.For(len(rows), func(i int) { out[i] = n.newRun(ids[i], env, rows[i], s) })
+	return out
+}
+
+// begun says which run it is, and when it began.
+type begun struct {
+	id string
+	at time.Time
+}
+
+// made is what is made for a run: in one piece, as most have little more.
+type made struct {
+	run   Run
+	host  host
+	hides Redactor
+}
+
+func (n *Runner) newRun(b begun, env string, of Wanted, s *Session) *Run {
+	row, m := of.Row, &made{}
+	r := &m.run
+	r.Result, r.host, m.host.Redactor = &Result{}, &m.host, &m.hides // results are kept longer
+	r.Action = state.Action{ID: b.id, Resource: row.ID, Version: row.Version,
+		Started: b.at, Change: diff.NoChange, Pack: n.Pack}
+	m.host.origin = origin{runner: n, env: env, session: s, lists: s.Lists(), id: row.ID}
+	res, err := of.Known, error(nil)
 	if res == nil {
 		res, err = resource.Decode(row.Body)
 	}
@@ -112,7 +150,7 @@ func (n *Runner) NewRun(env string, row *state.Row, known *resource.Resource, s 
 		return r
 	}
 	r.res = res
-	typ, ok := model.NewChecker(n.Types, n.Handlers).Type(res)
+	typ, ok := n.types.Type(res)
 	handler, why := n.handlerOf(env, res)
 	if !ok || handler == nil {
 		text := "this program has no handler for " + res.Type

@@ -34,11 +34,14 @@ type facts interface {
 // Runner makes runs of handlers. It may be used by several goroutines at once.
 type Runner struct {
 	Config
+	types  *model.Checker
 	caches *Caches
 }
 
 // New returns a runner, whose handlers keep between runs what is in caches.
-func New(c Config, caches *Caches) *Runner { return &Runner{Config: c, caches: caches} }
+func New(c Config, caches *Caches) *Runner {
+	return &Runner{Config: c, types: model.NewChecker(c.Types, c.Handlers), caches: caches}
+}
 
 // MaxGroup is how many resources a handler is given at once.
 const MaxGroup = 512
@@ -57,7 +60,7 @@ func (n *Runner) Batches(row *state.Row) bool {
 // is what the row wants; nil: it cannot be read.
 func (n *Runner) CallLimit(row *state.Row, res *resource.Resource) time.Duration {
 	typ := row.ID.Type()
-	if Coded(row) {
+	if coded(row, res) {
 		return model.CodeTimeout
 	}
 	if h, ok := provider.As[provider.Timeouter](n.Handlers[typ]); ok && res != nil {

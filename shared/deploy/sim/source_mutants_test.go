@@ -36,6 +36,9 @@ func sourceMutants() []sourceMutant {
 			"\tr.unrecorded = true\n\tcommitted, err :=",
 			"\tif mutating(\"NotifiesFirst\") {\n\t\tr.notices.send(ctx, r.Client, r.env)\n\t}\n" +
 				"\tr.unrecorded = true\n\tcommitted, err :=", "late", "chains", 600},
+		{"ClaimsTooSoon", "what is next is claimed before what follows from the batch before it is planned",
+			"lane/claim.go", "if writes > 0 || bool(r.stale)", `if writes > 0 && !mutating("ClaimsTooSoon") || bool(r.stale)`,
+			"", "", 300},
 		{"NoRoom", "what takes the place of something does not wait until that is gone", "planner/room.go",
 			"if id, ok := left[of]; ok {", `if id, ok := left[of]; ok && !mutating("NoRoom") {`, "", "rooms", 100},
 		{"NeverSuperseded", "what is scheduled once more counts as failed for what requires it",

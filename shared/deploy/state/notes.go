@@ -22,6 +22,9 @@ const (
 
 // Encode returns what a row stores; nil: nothing.
 func (n *Notes) Encode() []byte {
+	if len(n.Written) == 0 && len(n.Old) == 0 && !n.Deleting {
+		return nil
+	}
 	m := map[string]any{}
 	if len(n.Written) > 0 {
 		written := make(map[string]any, len(n.Written))
@@ -41,7 +44,7 @@ func (n *Notes) Encode() []byte {
 		m[noteDeleting] = true
 	}
 	b, err := resource.CanonicalValue(m)
-	if err != nil || len(m) == 0 {
+	if err != nil {
 		return nil // there is no error: they hold values of attributes
 	}
 	return b
