@@ -163,7 +163,7 @@ func (r *run) checkFailure(c *change) {
 		return
 	}
 	wrong := len(c.events) > 0 && c.events[0].Error
-	validation := wrong && c.was.Validating != ""
+	validation := wrong && c.was.Validating != "" && c.is.Validating == ""
 	fails := validation || wrong && len(c.is.Problems) > 0 && exports(c.was) && !exports(c.is) &&
 		c.is.Desired == c.was.Desired
 	if validation && len(c.is.Problems) == 0 {
