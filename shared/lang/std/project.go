@@ -99,6 +99,12 @@ func listFiles(c *eval.Context, a eval.Args) (types.Value, error) {
 	return out, nil
 }
 
+// PasswordsIn returns the passwords that a folder data keeps, in a file for its owner alone. They are
+// for one compile at a time.
+func PasswordsIn(data string) Passwords {
+	return &passwords{path: filepath.Join(data, "std", "passwordfile.txt")}
+}
+
 // passwords are the names and passwords of a file, a line each.
 type passwords struct {
 	path  string
@@ -135,7 +141,7 @@ func (e *Env) passwords(ctx context.Context, id string) (Passwords, string, erro
 	}
 	p := e.Passwords
 	if p == nil {
-		p = &passwords{path: filepath.Join(e.Dir, "data", "std", "passwordfile.txt")}
+		p = PasswordsIn(filepath.Join(e.Dir, "data"))
 	}
 	found, err := p.Password(ctx, id)
 	return p, found, err

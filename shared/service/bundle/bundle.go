@@ -184,8 +184,8 @@ type Opened struct {
 const opUnpack = "unpack the model"
 
 // Unpack writes a bundle to the folder dir, unless it is there with all its files as they were, and
-// returns what to compile. What the model keeps between compiles is in data, unless its project had
-// a folder for that. What is not whole is replaced: a file that is missing, or empty after the
+// returns what to compile. What the model keeps between compiles is in data, unless its project has
+// a folder for that on this machine. What is not whole is replaced: a file that is missing, or empty after the
 // machine has lost its power, would have the model say less than it does, and so remove what is
 // deployed.
 func Unpack(packed []byte, dir, data string) (Opened, error) {
@@ -216,10 +216,11 @@ func Unpack(packed []byte, dir, data string) (Opened, error) {
 // Whole reports whether the folder dir has all files of a bundle as they were. It may have others:
 // what was compiled of Python.
 func Whole(packed []byte, dir string) bool {
-	if _, err := os.Readlink(filepath.Join(dir, projectDir, dataDir)); err != nil {
+	info, err := os.Stat(filepath.Join(dir, projectDir, dataDir)) // where the link leads
+	if err != nil || !info.IsDir() {
 		return false
 	}
-	err := each(packed, func(name string, text []byte) error {
+	err = each(packed, func(name string, text []byte) error {
 		is, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
 		if err == nil && !bytes.Equal(is, text) {
 			err = fs.ErrInvalid
@@ -309,9 +310,9 @@ func write(root *os.Root, name string, text []byte) error {
 	return root.WriteFile(name, text, 0o600)
 }
 
-// link gives a model the folder in which it keeps data.
+// link gives a model the folder in which it keeps data: that of its project, where this is.
 func link(dir, own, fallback string) error {
-	if own == "" {
+	if info, err := os.Stat(own); own == "" || err != nil || !info.IsDir() {
 		own = fallback
 		if err := os.MkdirAll(own, 0o700); err != nil {
 			return err

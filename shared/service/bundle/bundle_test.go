@@ -159,18 +159,27 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// TestUnpackData gives a model without data a folder that stays when the next one is unpacked.
+// TestUnpackData gives a model without data a folder that stays when the next one is unpacked; also
+// one whose project has data elsewhere, as it was uploaded, or is not there any more.
 func TestUnpackData(t *testing.T) {
 	t.Parallel()
-	p := packed(t, model(t, files(t, t.TempDir(), map[string]string{"main.cf": ""})))
-	at := t.TempDir()
-	o, err := Unpack(p.Data, filepath.Join(at, "m"), filepath.Join(at, "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	files(t, filepath.Dir(o.Main), map[string]string{"data/kept": "word"})
-	if _, err := os.Stat(filepath.Join(at, "data/kept")); err != nil {
-		t.Error(err)
+	away := files(t, t.TempDir(), map[string]string{"main.cf": "", "data/kept": "theirs"})
+	for _, p := range []*Packed{
+		packed(t, model(t, files(t, t.TempDir(), map[string]string{"main.cf": ""}))),
+		packed(t, model(t, away)),
+	} {
+		if err := os.RemoveAll(filepath.Join(away, "data")); err != nil {
+			t.Fatal(err)
+		}
+		at := t.TempDir()
+		o, err := Unpack(p.Data, filepath.Join(at, "m"), filepath.Join(at, "data"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files(t, filepath.Dir(o.Main), map[string]string{"data/kept": "word"})
+		if _, err := os.Stat(filepath.Join(at, "data/kept")); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -101,7 +101,7 @@ func (r *round) compileOnce(
 	}
 	within, cancel := r.limited(ctx)
 	defer cancel()
-	passwords, lost := r.passwords()
+	passwords, lost := r.passwords(out.model)
 	out.Compiled, err = compile.Model(within, compile.Options{
 		Path: out.model.Main, Environment: r.Env, Types: r.Types, Mapper: r.Mapper, Print: r.Print,
 		VirtualEnv: out.model.Env, Beside: out.model.Beside, Services: out.services,

@@ -1,20 +1,67 @@
 package fulfil
 
 import (
+	"cmp"
 	"context"
+	"path/filepath"
 	"sync"
 
+	"southbound/shared/fault"
 	"southbound/shared/lang/std"
+	"southbound/shared/service/bundle"
 )
 
-// passwords returns who keeps the passwords of one compile, and where it says what was in its way:
-// a model could not go on, and there is nothing wrong with it.
-func (r *round) passwords() (p std.Passwords, lost *error) {
+// passwords returns who keeps the passwords of one compile of a model, and where it says what was in
+// its way: a model could not go on, and there is nothing wrong with it.
+func (r *round) passwords(m bundle.Opened) (p std.Passwords, lost *error) {
 	lost = new(error)
-	if r.Passwords == nil {
-		return nil, lost
+	keeps := r.Passwords
+	if keeps == nil {
+		keeps = r.ownPasswords(m)
 	}
-	return &watched{Passwords: r.Passwords, lost: lost}, lost
+	return &watched{Passwords: keeps, lost: lost}, lost
+}
+
+// ownPasswords returns the passwords of a model in the data of its project, which those of this
+// environment stand in for.
+func (r *round) ownPasswords(m bundle.Opened) std.Passwords {
+	own := filepath.Join(filepath.Dir(m.Main), dataDir)
+	here := filepath.Join(r.Dir, r.Env, dataDir)
+	if to, err := filepath.EvalSymlinks(own); err == nil {
+		if is, err := filepath.EvalSymlinks(here); err == nil && is == to {
+			return std.PasswordsIn(here)
+		}
+	}
+	return &both{Passwords: std.PasswordsIn(own), here: std.PasswordsIn(here)}
+}
+
+// both are the passwords of a project, and those of this environment. What orders have come to use
+// is in both, so that it stays the same when the project has moved, or gets data only later.
+type both struct {
+	std.Passwords
+	here std.Passwords
+}
+
+// Password implements std.Passwords.
+func (b *both) Password(ctx context.Context, name string) (string, error) {
+	found, err := b.Passwords.Password(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	kept, err := b.here.Password(ctx, name)
+	if err != nil || found == "" || kept != "" {
+		return cmp.Or(found, kept), err
+	}
+	return b.here.Make(ctx, name, found)
+}
+
+// Make implements std.Passwords.
+func (b *both) Make(ctx context.Context, name, password string) (string, error) {
+	made, err := b.Passwords.Make(ctx, name, password)
+	if err != nil {
+		return "", err
+	}
+	return b.here.Make(ctx, name, made)
 }
 
 // watched are passwords of which an error is kept.
@@ -25,24 +72,27 @@ type watched struct {
 	lost *error
 }
 
-func (w *watched) note(err error) {
+// note keeps an error, which it returns.
+func (w *watched) note(err error) error {
+	if err != nil && fault.KindOf(err) == fault.Unknown { // of the operating system
+		err = fault.Wrap(fault.Unavailable, "keep passwords", err)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if *w.lost == nil {
 		*w.lost = err
 	}
+	return err
 }
 
 // Password implements std.Passwords.
 func (w *watched) Password(ctx context.Context, name string) (string, error) {
 	out, err := w.Passwords.Password(ctx, name)
-	w.note(err)
-	return out, err
+	return out, w.note(err)
 }
 
 // Make implements std.Passwords.
 func (w *watched) Make(ctx context.Context, name, password string) (string, error) {
 	out, err := w.Passwords.Make(ctx, name, password)
-	w.note(err)
-	return out, err
+	return out, w.note(err)
 }

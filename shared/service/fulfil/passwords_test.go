@@ -2,6 +2,10 @@ package fulfil_test
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,4 +41,90 @@ func TestPasswordsAway(t *testing.T) {
 		t.Error("it does not go on")
 	}
 	w.state("i", "up")
+}
+
+// TestPasswordsStay holds that a password that an order has got stays the same when the project comes
+// to have data of its own, and when it has moved.
+func TestPasswordsStay(t *testing.T) {
+	t.Parallel()
+	project := t.TempDir()
+	w := newWorld(t, site)
+	secret := strings.Replace(site, `content="{{ self.text }} {{ port }}"`,
+		`content="{{ self.text }} " + std::generate_password(self.host_name)`, 1)
+	offer := func(more string) {
+		w.offerIn(project, secret+more)
+	}
+	text := func(name string) string {
+		t.Helper()
+		w.state(name, "up")
+		text, err := os.ReadFile(filepath.Join(w.srv, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, password, _ := strings.Cut(string(text), " ")
+		return password
+	}
+	own := func(name, password string) {
+		t.Helper()
+		dir := filepath.Join(project, "data", "std")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		line := []byte(name + "=" + password + "\n")
+		if err := os.WriteFile(filepath.Join(dir, "passwordfile.txt"), line, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	offer("")
+	w.order("site", "a", map[string]any{"host_name": "a"})
+	w.work()
+	first := text("a")
+	own("b", "of-the-project")
+	offer("# with data\n")
+	w.order("site", "b", map[string]any{"host_name": "b"})
+	w.update("a", map[string]any{"text": "more"})
+	w.work()
+	if got := text("a"); got != first || len(got) != 20 {
+		t.Errorf("the password was %q, and is %q", first, got)
+	}
+	if got := text("b"); got != "of-the-project" {
+		t.Errorf("the password of the project is %q", got)
+	}
+	if err := os.RemoveAll(filepath.Join(project, "data")); err != nil {
+		t.Fatal(err)
+	}
+	w.update("a", map[string]any{"text": "again"})
+	w.update("b", map[string]any{"text": "again"})
+	w.work()
+	if a, b := text("a"), text("b"); a != first || b != "of-the-project" {
+		t.Errorf("the passwords are %q and %q when the project has moved", a, b)
+	}
+	info, err := os.Stat(filepath.Join(w.home.Dir, "models", env, "data", "std", "passwordfile.txt"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v: who may read it: %v", err, info)
+	}
+}
+
+// TestPasswordsDisk has the file of passwords not be read: the order waits, and is not rejected.
+func TestPasswordsDisk(t *testing.T) {
+	t.Parallel()
+	project := t.TempDir()
+	w := newWorld(t, site)
+	w.offerIn(project, site+"\nx = std::generate_password(\"db\")\n")
+	data := filepath.Join(project, "data")
+	if err := errors.Join(os.RemoveAll(data+"/std"), os.WriteFile(data+"/std", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	w.order("site", "i", map[string]any{"host_name": "f"})
+	worker := w.running()
+	var failed error
+	for worked := true; worked && failed == nil; {
+		worked, failed = worker.Round(t.Context())
+	}
+	if !fault.Is(failed, fault.Unavailable) || !strings.Contains(failed.Error(), "passwordfile.txt") {
+		t.Errorf("the round ends with %v", failed)
+	}
+	if r := w.read("i"); len(r.Tasks) == 0 || r.State == "rejected" {
+		t.Errorf("the order is %s with %v", r.State, r.Tasks)
+	}
 }

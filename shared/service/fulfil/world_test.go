@@ -101,7 +101,12 @@ func (w *world) begin() {
 // offer exports the services of a model.
 func (w *world) offer(model string) {
 	w.Helper()
-	dir := w.TempDir()
+	w.offerIn(w.TempDir(), model)
+}
+
+// offerIn exports the services of a model that stands in a folder.
+func (w *world) offerIn(dir, model string) {
+	w.Helper()
 	main := filepath.Join(dir, "main.cf")
 	text := strings.ReplaceAll(model, "SRV", w.srv)
 	if err := os.WriteFile(main, []byte(text), 0o600); err != nil {
