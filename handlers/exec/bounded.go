@@ -10,7 +10,7 @@ const (
 	keepHead = 32 << 10 // bytes kept of the beginning of an output
 	keepTail = 32 << 10 // and of its end
 	pieceMax = 12 << 10 // bytes of one piece
-	lastMost = 400      // bytes of a line that an error may end with
+	maxLast  = 400      // bytes of a line that an error may end with
 )
 
 // bounded keeps the beginning and the end of what is written to it.
@@ -84,7 +84,7 @@ func wholeLines(s string) int {
 // lastLine returns ": " and the last line of an output, nothing when it is too long for an error.
 func lastLine(output string) string {
 	last := output[strings.LastIndexByte(output, '\n')+1:]
-	if last = strings.TrimSpace(last); last == "" || len(last) > lastMost {
+	if last = strings.TrimSpace(last); last == "" || len(last) > maxLast {
 		return ""
 	}
 	return ": " + last

@@ -32,7 +32,7 @@ type ended struct {
 func (e ended) why() string {
 	for _, piece := range e.output {
 		for line := range strings.Lines(piece) {
-			if line = strings.TrimSpace(line); len(line) <= lastMost && readsLikeError(line) {
+			if line = strings.TrimSpace(line); len(line) <= maxLast && readsLikeError(line) {
 				return ": " + line
 			}
 		}

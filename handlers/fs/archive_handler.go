@@ -40,7 +40,7 @@ func (h archive) Read(
 				Attributes: map[string]any{"source": r.Attributes["source"]}}, nil
 		}
 		if !disk.Gone(err) {
-			return provider.Observation{}, disk.Explain("look for what it creates", err)
+			return provider.Observation{}, disk.Explain("find what it creates", err)
 		}
 	}
 	obs, err := h.observe(ctx, r)

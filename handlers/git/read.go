@@ -39,14 +39,14 @@ func (g *checkout) there() (exists bool, err error) {
 	case os.IsNotExist(err):
 		return false, nil
 	case err != nil:
-		return false, provider.Errorf(provider.Retryable, "look at %s: %w", g.path, err)
+		return false, provider.Errorf(provider.Retryable, "read %s: %w", g.path, err)
 	case !info.IsDir():
 		return false, provider.Errorf(provider.NeedsChange,
 			"what is at %s is not a directory; remove it, or describe it as what it is", g.path)
 	}
 	names, err := os.ReadDir(g.path)
 	if err != nil {
-		return false, provider.Errorf(provider.Terminal, "look into %s: %w", g.path, err)
+		return false, provider.Errorf(provider.Terminal, "read %s: %w", g.path, err)
 	}
 	if len(names) == 0 {
 		return false, nil
@@ -73,7 +73,7 @@ func (g *checkout) owned() error {
 	}
 	info, err := os.Lstat(at)
 	if err != nil {
-		return provider.Errorf(provider.Retryable, "look at %s: %w", at, err)
+		return provider.Errorf(provider.Retryable, "read %s: %w", at, err)
 	}
 	uid := os.Geteuid()
 	if g.who != nil {

@@ -221,7 +221,7 @@ func (a *api) watch(p *progress) (provider.Result, error) {
 // The wait for a create that may have happened: lists may show it late.
 const (
 	findEvery = 250 * time.Millisecond
-	findMost  = 20 * time.Second
+	maxFind   = 20 * time.Second
 )
 
 // FindCreated implements provider.Finder.
@@ -233,7 +233,7 @@ func (o object) FindCreated(ctx *provider.Context, req provider.CreateRequest) (
 	if p := a.progress(); p != nil && p.Did == didCreate {
 		return true, nil
 	}
-	end := time.Now().Add(min(a.settle(), findMost))
+	end := time.Now().Add(min(a.settle(), maxFind))
 	known := !remembers(a.want.Attributes) || ctx.Known(idFact) != ""
 	for known {
 		t, err := a.observe(&lists{})
@@ -260,7 +260,7 @@ func (o object) FindCreated(ctx *provider.Context, req provider.CreateRequest) (
 // pause waits.
 func pause(ctx *provider.Context, d time.Duration) error {
 	if err := (platform.Clock{}).Sleep(ctx, d); err != nil {
-		return provider.Errorf(provider.Retryable, "look for the object: %w", err)
+		return provider.Errorf(provider.Retryable, "find the object: %w", err)
 	}
 	return nil
 }

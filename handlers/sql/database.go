@@ -44,7 +44,7 @@ func Database() provider.Definition {
 				{Name: "extensions", Type: "Optional[Array[String[1]]]",
 					Description: "extensions that are there; others stay"},
 				{Name: "connection_limit", Type: "Optional[Integer[-1, 2147483647]]",
-					Description: "the most connections; -1 for no limit"},
+					Description: "how many connections at most; -1 for no limit"},
 				{Name: "comment", Type: "Optional[String]", Description: "what it is for"},
 				{Name: "force", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
 					Description: "true: purging it ends the connections to it"},
@@ -183,7 +183,7 @@ func knownEncoding(ctx context.Context, c *conn.Conn, name string) error {
 		if err == nil && len(rows) == 1 && string(rows[0][0]) == "-1" {
 			return provider.Errorf(provider.NeedsChange, "the server has no encoding %s", name)
 		}
-		return failure("look for the encoding "+name, err)
+		return failure("find the encoding "+name, err)
 	})
 }
 

@@ -64,7 +64,7 @@ func Role() provider.Definition {
 				{Name: "bypassrls", Type: "Optional[Boolean]",
 					Description: "whether policies of rows do not count for it"},
 				{Name: "connection_limit", Type: "Optional[Integer[-1, 2147483647]]",
-					Description: "the most connections; -1 for no limit"},
+					Description: "how many connections at most; -1 for no limit"},
 				{Name: "valid_until", Type: "Optional[Variant[Enum['infinity'], Timestamp]]",
 					Description: "when the password ends to be valid, or infinity"},
 				{Name: "member_of", Type: "Optional[Array[" + nameType + "]]",

@@ -208,7 +208,7 @@ func begun(before []byte, now state) (int, error) {
 // became of it.
 const maxStarts = 2
 
-// askAgain is when a service that takes long is looked at again.
+// askAgain is when a service that takes long is checked again.
 const askAgain = 2 * time.Second
 
 // Delete implements provider.Handler.

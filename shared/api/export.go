@@ -228,7 +228,7 @@ func (s *exports) Uploads(ctx context.Context, files []FileSize) ([]Upload, erro
 	}
 	missing, err := s.Engine.Files.Missing(ctx, hashes)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "look for files", err)
+		return nil, fault.Wrap(fault.Unknown, "find files", err)
 	}
 	out := make([]Upload, len(missing))
 	for i, h := range missing {

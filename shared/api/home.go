@@ -72,7 +72,7 @@ type Home interface {
 		deploy.Exported, error)
 	// Release puts a stored version in force, an earlier or a later one; see deploy.Engine.Release.
 	Release(ctx context.Context, env string, number int) (deploy.Exported, error)
-	// Compare says what going from one stored version to another would do, without a look at
+	// Compare says what going from one stored version to another would do, without reading
 	// reality.
 	Compare(ctx context.Context, env string, from, to int, whole bool) (deploy.DryRun, error)
 	// Described returns a version with its agents as documents have them.

@@ -145,7 +145,7 @@ func (s *services) offerUploaded(
 	}
 	missing, err := s.Engine.Files.Missing(ctx, []string{asked.Bundle, asked.Definitions})
 	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "look for files", err)
+		return nil, fault.Wrap(fault.Unknown, "find files", err)
 	}
 	if len(missing) > 0 {
 		return nil, fault.New(fault.NotFound, opOffer, "the file %.12s was not uploaded",

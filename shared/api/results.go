@@ -121,7 +121,7 @@ func resultPart[T any](
 	return part, err
 }
 
-// planned says what an export of an upload would do, without looking at reality.
+// planned says what an export of an upload would do, without reading reality.
 func (s *comparisons) planned(ctx context.Context, env string, asked planAsked) (ReadDone, error) {
 	x, err := s.exports.unpack(ctx, asked.Bundle)
 	if err != nil {

@@ -164,7 +164,7 @@ func (r *routes) store(c huma.Context) error {
 	}
 	missing, err := r.s.Engine.Files.Missing(c.Context(), []string{hash})
 	if err != nil {
-		return fault.Wrap(fault.Unknown, "look for file", err)
+		return fault.Wrap(fault.Unknown, "find file", err)
 	}
 	if len(missing) == 0 {
 		return nil

@@ -281,12 +281,12 @@ func (t *Health) bound() {
 	}
 }
 
-// UnknownType is the error for a type that is not known; near is a name like it, or "".
-func UnknownType(name, near string) error {
+// UnknownType is the error for a type that is not known; similar is a name like it, or "".
+func UnknownType(name, similar string) error {
 	e := fault.New(fault.NotFound, "", "unknown type %q", name).
 		WithHint("`southbound types` lists them")
-	if near != "" {
-		e = e.WithHint("did you mean %q?", near)
+	if similar != "" {
+		e = e.WithHint("did you mean %q?", similar)
 	}
 	return e
 }

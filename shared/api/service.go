@@ -288,7 +288,7 @@ func (s *agents) Agents(ctx context.Context, env string) ([]Agent, error) {
 	var unserved map[string]time.Duration
 	if s.Unserved != nil {
 		if unserved, err = s.Unserved(ctx, env); err != nil {
-			return nil, fault.Wrap(fault.Unknown, "look for agents that nobody serves", err)
+			return nil, fault.Wrap(fault.Unknown, "list agents that nobody serves", err)
 		}
 	}
 	out := make([]Agent, 0, len(agents))

@@ -50,7 +50,7 @@ func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row,
 		}
 	}
 	if row.NotBefore.After(s.Engine.Clock.Now()) {
-		return "it is in progress, and looked at again at " +
+		return "it is in progress, and checked again at " +
 			row.NotBefore.UTC().Format(time.RFC3339), nil
 	}
 	return s.waitsForOthers(ctx, env, row, requires, running)

@@ -82,9 +82,9 @@ func suggestion(cmd *cobra.Command, word string) string {
 			}
 		}
 	}
-	near := cmd.SuggestionsFor(word)
-	if best := schema.Nearest(word, near); best != "" || len(near) == 0 {
+	similar := cmd.SuggestionsFor(word)
+	if best := schema.Nearest(word, similar); best != "" || len(similar) == 0 {
 		return best
 	}
-	return near[0]
+	return similar[0]
 }

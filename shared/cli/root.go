@@ -50,7 +50,7 @@ func (a *app) root() *cobra.Command {
 	f.BoolVar(&a.noColor, "no-color", false, "no colours")
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(&cobra.Group{ID: groupEveryday, Title: "Describe and deploy:"},
-		&cobra.Group{ID: groupShow, Title: "Look:"},
+		&cobra.Group{ID: groupShow, Title: "Inspect:"},
 		&cobra.Group{ID: groupAct, Title: "Act on what is released:"},
 		&cobra.Group{ID: groupOther, Title: "More:"})
 	root.SetHelpCommandGroupID(groupOther)
@@ -161,8 +161,8 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	e := fault.New(fault.Usage, "", "%q is not a command of %s", args[0], cmd.CommandPath()).
 		WithHint("`%s --help` lists them", cmd.CommandPath())
 	cmd.SuggestionsMinimumDistance = 2
-	if near := suggestion(cmd, args[0]); near != "" {
-		e = e.WithHint("did you mean `%s %s`?", cmd.CommandPath(), near)
+	if similar := suggestion(cmd, args[0]); similar != "" {
+		e = e.WithHint("did you mean `%s %s`?", cmd.CommandPath(), similar)
 	}
 	return e
 }
@@ -176,8 +176,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown):
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := schema.Nearest(unknown.GetSpecifiedName(), names); near != "" {
-			hint = "did you mean --" + near + "?"
+		if similar := schema.Nearest(unknown.GetSpecifiedName(), names); similar != "" {
+			hint = "did you mean --" + similar + "?"
 		}
 	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration":
 		hint = "write a number with its unit, such as 30s or 5m"

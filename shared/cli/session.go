@@ -191,8 +191,8 @@ func (s *session) there(ctx context.Context) error {
 		where = s.location.api
 	}
 	e := fault.New(fault.NotFound, "", "there is no environment %q in %s", s.location.env, where)
-	if near := schema.Nearest(s.location.env, names); near != "" {
-		return e.WithHint("did you mean %q?", near)
+	if similar := schema.Nearest(s.location.env, names); similar != "" {
+		return e.WithHint("did you mean %q?", similar)
 	}
 	return e.WithHint("`southbound environments` lists them; `southbound apply PATH` makes it")
 }

@@ -125,7 +125,7 @@ func (c *typeCommands) writePages(types []api.Type, dir string) error {
 	}
 	there, err := filepath.Glob(filepath.Join(dir, "*.md"))
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, "look for pages", err)
+		return fault.Wrap(fault.Unavailable, "list pages", err)
 	}
 	for _, file := range there {
 		text, err := os.ReadFile(file)
@@ -247,8 +247,8 @@ func (c *typeCommands) showType(t *schema.Compiled, format string) error {
 		text, err = typefile.JSON(&t.Type)
 	default:
 		hint := "there are " + strings.Join(formats, ", ")
-		if near := schema.Nearest(format, formats); near != "" {
-			hint = "did you mean " + near + "?"
+		if similar := schema.Nearest(format, formats); similar != "" {
+			hint = "did you mean " + similar + "?"
 		}
 		return fault.New(fault.Usage, "type", "there is no format %q", format).WithHint("%s", hint)
 	}

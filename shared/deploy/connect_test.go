@@ -69,7 +69,7 @@ func TestConnectionFollowsTheAgent(t *testing.T) {
 	export("old")
 	r.drain()
 	if at["a"] != "new" || at["b"] != "new" {
-		t.Errorf("they were last looked at in %v", at)
+		t.Errorf("they were last checked in %v", at)
 	}
 }
 

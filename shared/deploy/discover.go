@@ -51,8 +51,8 @@ func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (D
 	typ, ok := e.Types.Type(typeName)
 	if !ok {
 		err := fault.New(fault.NotFound, "discover", "there is no type %q", typeName).WithHint("`southbound types` lists them")
-		if near := e.Types.Nearest(typeName); near != "" {
-			err = err.WithHint("did you mean %s?", near)
+		if similar := e.Types.Nearest(typeName); similar != "" {
+			err = err.WithHint("did you mean %s?", similar)
 		}
 		return Discovery{}, err
 	}

@@ -57,7 +57,7 @@ type Config struct {
 	Keep func(ctx context.Context) ([]string, error)
 }
 
-// Sizes says how much is read or done at a time; for what is 0, New puts in the usual number.
+// Sizes says how much is read or done at a time; for what is 0, New uses the default.
 type Sizes struct {
 	Page  int // rows of an environment that are read at a time
 	Chunk int // about how many resources are in a chunk of a version
@@ -66,7 +66,7 @@ type Sizes struct {
 	Claim int // rows that a worker claims at a time, and records in one commit, at most
 }
 
-// defaultSizes returns s with the usual numbers for what is 0.
+// defaultSizes returns s with defaults for what is 0.
 func defaultSizes(s Sizes) Sizes {
 	return Sizes{
 		Page: cmp.Or(s.Page, 5000), Chunk: cmp.Or(s.Chunk, 256), Sweep: cmp.Or(s.Sweep, 500),

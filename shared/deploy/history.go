@@ -24,7 +24,7 @@ func (e *Engine) VersionOf(ctx context.Context, env string, number int) (state.V
 }
 
 // Compare says for each resource of two versions what going from the one to the other would do to
-// it. It does not look at reality; of opts, only whether values are to be whole matters.
+// it. It does not read reality; of opts, only whether values are to be whole matters.
 func (e *Engine) Compare(
 	ctx context.Context,
 	env string,

@@ -10,7 +10,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// CompareOptions says what a comparison looks at.
+// CompareOptions says what a comparison covers.
 type CompareOptions struct {
 	// Read compares with reality too, which tells what has drifted.
 	Read bool

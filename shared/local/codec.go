@@ -21,13 +21,13 @@ const (
 
 // encodeState encodes the part of a row that its record in a block does not show.
 func encodeState(r *state.Row) []byte {
-	w := &binform.Writer{B: make([]byte, 0, usualState)}
+	w := &binform.Writer{B: make([]byte, 0, typicalState)}
 	putState(w, r)
 	return w.B
 }
 
-// usualState is the room that most encoded states fit in.
-const usualState = 96
+// typicalState is the room that most encoded states fit in.
+const typicalState = 96
 
 // putState writes what encodeState returns.
 func putState(w *binform.Writer, r *state.Row) {

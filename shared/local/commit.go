@@ -51,7 +51,7 @@ func encodeStates(rows []state.Row) [][]byte {
 	out := make([][]byte, len(rows))
 	parallel.For((len(rows)+encodedTogether-1)/encodedTogether, func(i int) {
 		from, to := i*encodedTogether, min((i+1)*encodedTogether, len(rows))
-		w := &binform.Writer{B: make([]byte, 0, usualState*(to-from))}
+		w := &binform.Writer{B: make([]byte, 0, typicalState*(to-from))}
 		for j := from; j < to; j++ {
 			begin := len(w.B)
 			putState(w, &rows[j])

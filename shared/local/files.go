@@ -44,14 +44,14 @@ func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
 	var out []string
 	for _, h := range hashes {
 		if !hashPattern().MatchString(h) {
-			return nil, fault.New(fault.Invalid, "look for file", "%q is not a SHA-256", h)
+			return nil, fault.New(fault.Invalid, "find file", "%q is not a SHA-256", h)
 		}
 		_, err := os.Lstat(f.path(h))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			out = append(out, h)
 		case err != nil:
-			return nil, fileError("look for file", err)
+			return nil, fileError("find file", err)
 		}
 	}
 	return out, nil

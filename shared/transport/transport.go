@@ -210,8 +210,8 @@ func check(a resource.Agent, names []string) []diag.Problem {
 		problems = postgresql.Check(a.Options)
 	default:
 		hint := "there are " + strings.Join(names, ", ")
-		if near := schema.Nearest(a.Transport, names); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
+		if similar := schema.Nearest(a.Transport, names); similar != "" {
+			hint = fmt.Sprintf("did you mean %q?", similar)
 		}
 		problems = []diag.Problem{{Attribute: "transport", Message: fmt.Sprintf("there is no transport %q", a.Transport), Hint: hint}}
 	}

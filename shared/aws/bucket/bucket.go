@@ -93,7 +93,7 @@ func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) 
 // thousand stored files.
 func (f *Files) Missing(ctx context.Context, hashes []string) ([]string, error) {
 	for _, h := range hashes {
-		if err := checkHash("look for file", h); err != nil {
+		if err := checkHash("find file", h); err != nil {
 			return nil, err
 		}
 	}
@@ -143,7 +143,7 @@ func (f *Files) missingFew(ctx context.Context, want []string) ([]string, error)
 			gone[i] = true
 			return nil
 		}
-		return awserr.Fault("look for file", err)
+		return awserr.Fault("find file", err)
 	})
 	var out []string
 	for i, h := range want {
@@ -161,7 +161,7 @@ func (f *Files) page(ctx context.Context, from string) (have map[string]bool, la
 	after = after[:len(after)-1] // just before it
 	res, err := f.api.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &f.bucket, Prefix: aws.String(filePrefix), StartAfter: &after})
 	if err != nil {
-		return nil, "", awserr.Fault("look for file", err)
+		return nil, "", awserr.Fault("find file", err)
 	}
 	have = make(map[string]bool, len(res.Contents))
 	for _, o := range res.Contents {

@@ -59,7 +59,7 @@ const (
 const opNotify = "notify the compile function"
 
 // Notify says that instances of an environment may have something to do; none: that some may. That
-// it fails loses nothing: the sweep looks.
+// it fails loses nothing: the sweep checks.
 func (b *Notifier) Notify(ctx context.Context, env string, instances ...string) error {
 	var ids []string
 	size := 0
@@ -76,7 +76,7 @@ func (b *Notifier) Notify(ctx context.Context, env string, instances ...string) 
 }
 
 // NotifyCalls says that callbacks of an environment are to be told something, which was put off
-// some times. That it fails loses nothing: the sweep looks.
+// some times. That it fails loses nothing: the sweep checks.
 func (b *Notifier) NotifyCalls(ctx context.Context, env string, late int) error {
 	return b.send(ctx, env+callsGroup, Message{Env: env, Calls: true, Late: late})
 }

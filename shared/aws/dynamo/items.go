@@ -142,7 +142,7 @@ func (s *items) getMany(ctx context.Context, keys []item) ([]item, error) {
 	return out, nil
 }
 
-// deleteMany removes items; absent ones are no error.
+// deleteMany removes items; absent ones are not an error.
 func (s *items) deleteMany(ctx context.Context, keys []item) error {
 	const limit = 25
 	for len(keys) > 0 {

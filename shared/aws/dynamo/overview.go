@@ -12,7 +12,7 @@ import (
 // outbox or scheduled by a planner, who changes the head: it is in what was read, or that is read
 // anew.
 //
-// A query is no snapshot, though: a commit may move an entry of the outbox from a record that is
+// A query is not a snapshot, though: a commit may move an entry of the outbox from a record that is
 // read after it to one that was read before, and a piece may be newer than the record that named
 // it. Both make something vanish that is still to be done. So where nothing seems to be left, the
 // records are read once more: if none has changed, all of them were so at the moment between.

@@ -57,7 +57,7 @@ type Objects interface {
 	Put(ctx context.Context, name string, data []byte) error
 	// Get returns NotFound when there is no such object.
 	Get(ctx context.Context, name string) ([]byte, error)
-	// Delete removes objects; absent ones are no error.
+	// Delete removes objects; absent ones are not an error.
 	Delete(ctx context.Context, names ...string) error
 	// List calls f for every object, until f returns an error.
 	List(ctx context.Context, f func(name string, stored time.Time) error) error

@@ -28,7 +28,7 @@ type Objects interface {
 	// Get returns NotFound when there is no such object, and so does GetPart.
 	Get(ctx context.Context, name string) ([]byte, error)
 	GetPart(ctx context.Context, name string, offset, size int) ([]byte, error)
-	// Delete removes objects; absent ones are no error.
+	// Delete removes objects; absent ones are not an error.
 	Delete(ctx context.Context, names ...string) error
 	// ListPrefix calls f for every object whose name begins with a text, in the order of their
 	// names, until f returns an error.

@@ -81,7 +81,7 @@ func (p *Provisioner) Check(ctx context.Context, env string) (checked int, err e
 		until = end.Add(-checkSpare)
 	}
 	left, failed := p.Prepare(ctx, p.Take(), until)
-	for _, j := range left { // there was no time: they are looked at again soon
+	for _, j := range left { // there was no time: they are checked again soon
 		p.recheckSoon(owner{j.Env, j.Agent})
 	}
 	return checked, errors.Join(err, failed)

@@ -25,7 +25,7 @@ const maxBody = 64 << 20
 type Transport struct {
 	Region      string
 	Credentials aws.CredentialsProvider
-	// Next makes the requests; nil: the usual transport.
+	// Next makes the requests; nil: the default transport.
 	Next http.RoundTripper
 	// Now returns the time of signing.
 	Now func() time.Time

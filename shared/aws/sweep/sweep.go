@@ -89,7 +89,7 @@ const (
 func (s *Sweeper) Run(ctx context.Context, at time.Time) error {
 	quietUntil, err := s.State.QuietUntil(ctx)
 	if err != nil {
-		return fault.Wrap(fault.Unknown, "look which environments rest", err)
+		return fault.Wrap(fault.Unknown, "list quiet environments", err)
 	}
 	envs := slices.Sorted(maps.Keys(quietUntil))
 	now := s.Clock.Now()
@@ -144,9 +144,9 @@ func (s *Sweeper) sweep(ctx context.Context, env string, busy *atomic.Bool) erro
 	}
 	if swept.Notified+swept.Due > 0 { // a metric costs as much whether it says 0 or 1,000, but nothing in an hour in which it says nothing
 		busy.Store(true)
-		s.Metrics.Add("Rung", emf.Count, float64(swept.Notified))
+		s.Metrics.Add("Notified", emf.Count, float64(swept.Notified))
 		s.Metrics.Add("Due", emf.Count, float64(swept.Due))
-		s.Log.DebugContext(ctx, "swept", "environment", env, "rung", swept.Notified, "due", swept.Due)
+		s.Log.DebugContext(ctx, "swept", "environment", env, "notified", swept.Notified, "due", swept.Due)
 		return errors.Join(s.measure(ctx, env), s.check(ctx, env))
 	}
 	if s.Catch != nil { // what is not logged yet keeps it from resting

@@ -181,9 +181,9 @@ func TestMetrics(t *testing.T) {
 	}
 	var got struct {
 		OldestReadyAge, OutboxAge []float64
-		Rung, Due, Unserved       float64
+		Notified, Due, Unserved   float64
 	}
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Rung != 2 || got.Due != 1 || got.Unserved != 1 ||
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Notified != 2 || got.Due != 1 || got.Unserved != 1 ||
 		!slices.Equal(got.OldestReadyAge, []float64{300}) || !slices.Equal(got.OutboxAge, []float64{3600}) {
 		t.Errorf("%v: %s", err, out.String())
 	}

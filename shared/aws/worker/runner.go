@@ -120,7 +120,7 @@ func (r *Runner) trouble(ctx context.Context, err error) {
 		r.Server.Log.InfoContext(ctx, "the agent has no queue yet: nothing was ever to be done on it", "environment", r.Env, "agent", r.Agent)
 		return
 	}
-	r.Server.Log.WarnContext(ctx, "the queue cannot be heard", "environment", r.Env, "agent", r.Agent, "error", err.Error())
+	r.Server.Log.WarnContext(ctx, "the queue cannot be read", "environment", r.Env, "agent", r.Agent, "error", err.Error())
 }
 
 // begin looks at once at what is scheduled: messages may have been lost while nobody listened, and

@@ -13,11 +13,11 @@ import (
 )
 
 // moveWait is how long a row that is still being run in the lane it was moved from waits until it
-// is looked at again.
+// is checked again.
 const moveWait = time.Second
 
 // withoutMoved drops from a batch the rows that were moved to this lane while a run of them is
-// under way in another, to be looked at again after moveWait, and the rows that wait for these.
+// under way in another, to be checked again after moveWait, and the rows that wait for these.
 func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, error) {
 	if !slices.ContainsFunc(batch, func(c *claim) bool { return len(c.row.Left) > 0 }) {
 		return batch, nil

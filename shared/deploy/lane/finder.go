@@ -31,7 +31,7 @@ type search struct {
 	from  scope
 	v     *view
 	fresh fresh
-	past  int // how many agents of which nothing is known may be looked past
+	past  int // how many agents of which nothing is known may be passed over
 
 	seen []byte // by node
 	found
@@ -44,7 +44,7 @@ type scope struct {
 	all    bool            // all its resources matter
 	own    map[int32]owned // what is scheduled of it
 	starts []int32         // scheduled in this lane
-	ends   []int32         // of this lane, and not to be waited for any more: others have to hear of it
+	ends   []int32         // of this lane, and over, of which others have to be told
 }
 
 // fresh is what was read since the lane was: a view may be older.

@@ -14,7 +14,7 @@ import (
 // something waits for it.
 type notices map[string][]resource.ID
 
-// add notes that a lane has to hear that a resource has finished.
+// add notes that a lane has to be told that a resource has finished.
 func (n *notices) add(lane string, id resource.ID) {
 	if *n == nil {
 		*n = notices{}

@@ -22,7 +22,7 @@ type recording struct {
 func (b *batch) record(ctx context.Context) error {
 	r := &recording{worker: b.worker, done: b.done}
 	if len(b.done) == 0 {
-		// What was left out because of what others have written is looked at again.
+		// What was left out because of what others have written is checked again.
 		return r.propagate(ctx, nil)
 	}
 	_, r.waving = b.sched.Unfinished[b.lane]
@@ -56,7 +56,7 @@ func (r *recording) record(ctx context.Context) error {
 	if len(next) > 0 {
 		r.claimWith(&c, next)
 	}
-	// What follows has to be stored before other lanes hear that these are done.
+	// What follows has to be stored before other lanes are told that these are done.
 	r.unrecorded = true
 	committed, err := r.commit(ctx, c)
 	if err != nil {
@@ -368,8 +368,8 @@ func (r *recording) allFollow(c *claim) bool {
 }
 
 // doubt finds dependants in other lanes for which a wave only seems to ask: they were checked where
-// they were before, and have taken that record along to a lane that has yet to hear of it. Of what
-// was found as it was they need not hear, so that most checks read nothing.
+// they were before, and have taken that record along to a lane that has yet to be told of it. Of
+// what was found as it was they need not be told, so that most checks read nothing.
 func (r *recording) doubt(ctx context.Context) {
 	var nodes []int32
 	for _, c := range r.done {

@@ -18,10 +18,10 @@ type view struct {
 
 	mu      sync.Mutex
 	read    []bool          // by agent: the rest says what is scheduled of it
-	needs   []bool          // by node: scheduled, when somebody looked last
+	needs   []bool          // by node: scheduled, when it was last read
 	assumed []bool          // by node: taken to be scheduled, perhaps wrongly
 	tickets map[int32]int64 // by node; none: 0
-	listed  [][]int32       // by agent: what was scheduled when somebody looked first
+	listed  [][]int32       // by agent: what was scheduled when it was first read
 	// clear is by node: it is known that neither it nor anything that it requires, directly or not,
 	// is scheduled. That is so of what was claimed in this schedule and has finished.
 	clear []bool

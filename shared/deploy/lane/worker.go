@@ -104,7 +104,7 @@ func (w *worker) serve(ctx context.Context) error {
 
 // mayHaveMissed reports whether the lane was given up with rows that wait for others. Whoever
 // finished what they wait for while the lease was held may have notified a process that found the
-// lane busy, and that notice is gone. So whoever gives the lane up looks once more.
+// lane busy, and that notice is gone. So whoever gives the lane up checks once more.
 func (w *worker) mayHaveMissed(ctx context.Context) bool {
 	o := &w.out
 	return o.Waits && !o.Busy && !o.More && !w.paused && !w.fenced && !w.unrecorded &&

@@ -11,9 +11,9 @@ import (
 
 // Relate adds the relations that follow from the types of resources, as far as both ends are among
 // them, and sorts requirements. byID holds their indexes. Through such a relation one resource
-// hears the changes of that one other; whether anybody else hears them is for authors to say
-// (send_event), as is whether a resource hears any at all (receive_events). Who hears whom is found
-// anew each time, since resources may come from an earlier version.
+// is told of the changes of that one other; whether anybody else is told of them is for authors to
+// say (send_event), as is whether a resource is told of any at all (receive_events). Who is told of
+// whose changes is found anew each time, since resources may come from an earlier version.
 func (c *Checker) Relate(resources []resource.Resource, byID map[resource.ID]int) {
 	for i := range resources {
 		resources[i].Subscribed, resources[i].Subscriptions = false, nil

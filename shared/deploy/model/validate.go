@@ -74,8 +74,8 @@ func (v *validator) attributes() {
 		t, ok := v.c.Type(r)
 		if !ok {
 			p := diag.Problem{Pos: v.m.At(i, "type"), Resource: string(r.ID), Message: fmt.Sprintf("unknown type %q", r.Type)}
-			if near := v.c.types.Nearest(r.Type); near != "" {
-				p.Hint = fmt.Sprintf("did you mean %q? `southbound types` lists them", near)
+			if similar := v.c.types.Nearest(r.Type); similar != "" {
+				p.Hint = fmt.Sprintf("did you mean %q? `southbound types` lists them", similar)
 			}
 			v.problems.Add(p)
 			v.refuse(i)
@@ -191,8 +191,8 @@ func (c *Checker) CheckThere(resources []resource.Resource, at func(i int, attri
 				continue
 			}
 			p := diag.Problem{Pos: at(i, "requires"), Resource: string(r.ID), Message: fmt.Sprintf("requires %s, which does not exist", id)}
-			if near := nearestID(id, resources); near != "" {
-				p.Hint = fmt.Sprintf("did you mean %s?", near)
+			if similar := nearestID(id, resources); similar != "" {
+				p.Hint = fmt.Sprintf("did you mean %s?", similar)
 			} else {
 				p.Hint = "describe it, or remove the requirement"
 			}

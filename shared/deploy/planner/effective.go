@@ -167,7 +167,7 @@ type blocker struct {
 	g     *version.Graph
 	rows  map[resource.ID]*state.Row
 	kept  map[resource.ID]state.Row // rows as they were before this reblock blocked them
-	queue []int32                   // nodes to look at next
+	queue []int32                   // nodes to visit next
 }
 
 // begin queues the planned rows, their dependants, and the nodes whose requirements in the graph
@@ -203,7 +203,7 @@ func (b *blocker) row(id resource.ID) *state.Row {
 	return b.rows[id]
 }
 
-// run looks at the queued nodes, and at the dependants of those that change, until nothing changes
+// run visits the queued nodes, and at the dependants of those that change, until nothing changes
 // any more.
 func (b *blocker) run(ctx context.Context) error {
 	for len(b.queue) > 0 {
@@ -285,7 +285,7 @@ func (b *blocker) unblock(row *state.Row) {
 	}
 }
 
-// apply blocks or unblocks a row and reports whether dependants have to be looked at: they name
+// apply blocks or unblocks a row and reports whether dependants have to be visited: they name
 // what it is blocked because of.
 func (b *blocker) apply(row *state.Row, cause resource.ID) bool {
 	was, named := row.Blocked == state.BlockedYes, row.Causes

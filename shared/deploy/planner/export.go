@@ -197,7 +197,7 @@ func (pl *Config) upload(ctx context.Context, env string, m *model.Model) (int, 
 	slices.Sort(hashes)
 	missing, err := pl.Files.Missing(ctx, hashes)
 	if err != nil {
-		return 0, fault.Wrap(fault.Unknown, "look for files", err)
+		return 0, fault.Wrap(fault.Unknown, "find files", err)
 	}
 	blobs := make([]state.Blob, len(missing))
 	for i, h := range missing {

@@ -282,7 +282,7 @@ func (p *exporting) storeVersion(ctx context.Context, next next) error {
 	if len(ask) > 0 {
 		var err error
 		if missing, err = p.pl.Files.Missing(ctx, ask); err != nil {
-			return fault.Wrap(fault.Unknown, "look for files", err)
+			return fault.Wrap(fault.Unknown, "find files", err)
 		}
 	}
 	var put []state.Blob

@@ -50,7 +50,7 @@ func (pl *Config) lostOf(ctx context.Context, blobs []state.Blob) ([]state.Blob,
 		if state.Unreadable(err) {
 			out = append(out, blobs[i])
 		} else if err != nil {
-			return nil, fault.Wrap(fault.Unknown, "look for files", err)
+			return nil, fault.Wrap(fault.Unknown, "find files", err)
 		}
 	}
 	return out, nil

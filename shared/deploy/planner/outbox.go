@@ -51,7 +51,7 @@ func (pl *Planner) FollowUp(ctx context.Context, env string, entries []state.Out
 type followUp struct{ *planning }
 
 // wakeDependants schedules direct dependants: skipped ones if what they require has recovered, and
-// those that hear its changes if it has sent an event.
+// those that receive its changes if it has sent an event.
 func (p *followUp) wakeDependants(
 	ctx context.Context,
 	g *version.Graph,
@@ -139,8 +139,8 @@ func (p *followUp) waveChecks(row *state.Row) bool {
 		!(wave.KeepTerminal && !state.Retried(row.Class))
 }
 
-// concerns reports whether an entry tells a row anything: an event is only for those that hear it
-// and have not run since.
+// concerns reports whether an entry tells a row anything: an event is only for those that receive
+// it and have not run since.
 func concerns(o *state.Outbox, row *state.Row, rows map[resource.ID]*state.Row) bool {
 	return o.Kind != state.OutboxEvent ||
 		!ranSince(row, o) && happened(o, rows[o.Of]) && row.ReceivesEventsOf(rows[o.Of])
@@ -163,9 +163,9 @@ func happened(
 	return of == nil || !of.ChangedAt.Before(o.At)
 }
 
-// wakesRow reports whether entries of the outbox ask for a row that is not scheduled: it was skipped,
-// and something that it requires has recovered, or it has not run since something changed of whose
-// changes it is told.
+// wakesRow reports whether entries of the outbox ask for a row that is not scheduled: it was
+// skipped, and something that it requires has recovered, or it has not run since something changed
+// of whose changes it is told.
 func wakesRow(
 	row *state.Row,
 	entries []state.Outbox,

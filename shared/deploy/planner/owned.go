@@ -35,7 +35,7 @@ func (p *exporting) withOwned(
 	}
 	owned, err := p.pl.Owned(ctx, p.env.Name, sets)
 	if err != nil || len(owned) == 0 {
-		return x.Model, 0, fault.Wrap(fault.Unknown, "look whose resource sets there are", err)
+		return x.Model, 0, fault.Wrap(fault.Unknown, "list owned resource sets", err)
 	}
 	m, err := p.carryOwned(ctx, x.Model, base, owned)
 	return m, base.Number, err

@@ -242,7 +242,7 @@ func (r *releaser) replace(
 	r.p.schedule(row, state.PriorityNewVersion)
 }
 
-// adjust takes over changes that are no change of intent: requirements, set, flags, lane.
+// adjust takes over what changes without a change of intent: requirements, set, flags, lane.
 func (r *releaser) adjust(row *state.Row, en *version.Entry, lane string) bool {
 	if row.Lane == lane && string(row.Body) == string(en.Body) {
 		return false

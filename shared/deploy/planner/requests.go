@@ -151,7 +151,7 @@ func (pl *Planner) changeParameters(
 		change(p)
 		p.env.Fingerprint, p.env.Applied = "", "" // the same may mean something else now
 		// Stored only if a row conflicts, and until that is planned again: the values are, and what
-		// waits for them must hear of it even after a crash.
+		// waits for them must be told of it even after a crash.
 		resolve := state.Outbox{ID: pl.NewID(), Kind: state.OutboxFact, At: pl.Clock.Now()}
 		p.add, p.drop = []state.Outbox{resolve}, []string{resolve.ID}
 		if err := (&resolver{p}).resolveAgain(ctx); err != nil {

@@ -35,7 +35,7 @@ type PlannedChange struct {
 // steps is what would become of every resource by what a planner has planned.
 type steps struct {
 	planned []PlannedChange
-	rows    map[resource.ID]*state.Row // those that a worker would look at
+	rows    map[resource.ID]*state.Row // those that a worker would check
 	marks   []string                   // what the state is in which that is so
 }
 
@@ -229,7 +229,7 @@ type Draft struct {
 	State string // identifies it and the state that it was made from; see Export.Expect
 	// Planned is what would become of every resource, in order of id, what leaves last.
 	Planned []PlannedChange
-	Rows    map[resource.ID]*state.Row // those that a worker would look at
+	Rows    map[resource.ID]*state.Row // those that a worker would check
 	Graph   *version.Graph             // that would be in force
 	Agents  []resource.Agent           // of the version
 	Strict  provider.Strictness

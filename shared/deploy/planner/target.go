@@ -240,8 +240,9 @@ func (t *targeted) check(m *model.Model) diag.Problems {
 	return problems
 }
 
-// restoreKept restores at the end of all what stays as it is, and has whatever something hears by its type
-// tell of its changes: also if only one of the two is targeted. That is no intent of its own.
+// restoreKept restores at the end of all what stays as it is, and has whatever something hears by
+// its type tell of its changes: also if only one of the two is targeted. That is not an intent of
+// its own.
 func (t *targeted) restoreKept(all []resource.Resource, byID map[resource.ID]int) {
 	for i, r := range t.kept {
 		all[len(all)-len(t.kept)+i] = *r

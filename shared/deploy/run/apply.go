@@ -137,7 +137,7 @@ func (x applier) applied(r *Run, out provider.Result, err error) {
 			r,
 			provider.Errorf(
 				provider.Terminal,
-				"the handler asks to be given back %d bytes, and %d is the most; "+
+				"the handler asks to be given back %d bytes, and %d is the maximum; "+
 					"that is a fault in it",
 				len(out.Again.State),
 				maxState,

@@ -60,9 +60,9 @@ type departures struct {
 
 // owed is a reload that is to come, for a change of something required.
 type owed struct {
-	at    time.Duration
-	by    resource.ID
-	heard bool // by the types that receive events, not because it notifies all
+	at     time.Duration
+	by     resource.ID
+	byType bool // by the types that receive events, not because it notifies all
 }
 
 // held is a lease as its taker got it.
@@ -437,7 +437,7 @@ func (b *books) changed(r *run, id resource.ID, what string) {
 
 // subscribed reports whether d is told of the changes of id because of a type, as what is released
 // says. That this is so where the types say so is for checkContent and checkTargeted: what a
-// targeted export is not about stays as it was, and hears nothing new.
+// targeted export is not about stays as it was, and receives nothing new.
 func (b *books) subscribed(d, id resource.ID) bool {
 	one, other := b.released.entries[d], b.released.entries[id]
 	return one != nil && other != nil && slices.Contains(one.res.Subscriptions, id)

@@ -373,7 +373,7 @@ func noteReleased(r *run, t *task, number int) {
 	for id, o := range b.events { // what it does not require or hear any more it owes nothing
 		i, known := b.effect.index[id]
 		j, there := b.effect.index[o.by]
-		if !known || !there || b.effect.needs[i]&(1<<j) == 0 || o.heard && !b.subscribed(id, o.by) {
+		if !known || !there || b.effect.needs[i]&(1<<j) == 0 || o.byType && !b.subscribed(id, o.by) {
 			delete(b.events, id)
 		}
 	}

@@ -234,7 +234,7 @@ func unreadyFor(r *run, e *environment, i int, claimed uint64) string {
 	return ""
 }
 
-// asWanted reports whether a row was deployed as wanted when it was last looked at.
+// asWanted reports whether a row was deployed as wanted when it was last checked.
 func asWanted(row *state.Row) bool {
 	return row.LastRun == state.RunSuccess && row.Compliance == state.Compliant &&
 		row.Deployed == row.Hash

@@ -106,7 +106,7 @@ func focusKept() *Focus {
 func focusWoken() *Focus {
 	return &Focus{
 		Name: "woken",
-		Why:  "a process is lost when it has recorded a change, and before who hears it is asked for",
+		Why:  "a process is lost when it has recorded a change, and before who receives it is asked for",
 		plan: func(p *Plan, _ *rand.Rand) {
 			calmly(p)
 			p.hasty, p.touches = false, 0

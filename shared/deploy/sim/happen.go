@@ -67,7 +67,7 @@ func happenedOf(r *run, res *resource.Resource) {
 		r.happenedIf(id.Agent() == res.Agent, "requires on the agent")
 		r.happenedIf(id.Agent() != res.Agent, "requires on another agent")
 	}
-	r.happenedIf(len(res.Subscriptions) > 0, "hears by its type")
+	r.happenedIf(len(res.Subscriptions) > 0, "subscribes by its type")
 	r.happenedIf(res.Set != "", "set")
 	r.happenedIf(res.Attributes["key"] != nil, "write-only attribute")
 	for flag, is := range flagsOf(res) {

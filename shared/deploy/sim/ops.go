@@ -374,14 +374,14 @@ func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resour
 
 // tied returns what a resource requires as its author says, and because of the types.
 func (c *content) tied(w *resource.Resource) []resource.ID {
-	out := append(slices.Clone(w.Requires), c.heard(w)...)
+	out := append(slices.Clone(w.Requires), c.subscribed(w)...)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// heard returns whose changes a resource hears because of the types: of what it subscribes to, and
-// of what notifies it, of what an export of a part has left as it was.
-func (c *content) heard(w *resource.Resource) []resource.ID {
+// subscribed returns whose changes a resource hears because of the types: of what it subscribes to,
+// and of what notifies it, of what an export of a part has left as it was.
+func (c *content) subscribed(w *resource.Resource) []resource.ID {
 	var out []resource.ID
 	if id := tie(w.Attributes, "ear"); c.entries[id] != nil {
 		out = append(out, id)
@@ -474,7 +474,7 @@ func checkContent(r *run, t *task, book *exportBook, c *content) {
 		case o.partial != nil && w.Set == "": // merged with what was there
 		case have.res.Attributes["v"] != w.Attributes["v"] || have.res.Flags != w.Flags,
 			!slices.Equal(have.res.Requires, c.tied(w)) ||
-				!slices.Equal(have.res.Subscriptions, c.heard(w)):
+				!slices.Equal(have.res.Subscriptions, c.subscribed(w)):
 			r.violate("V1", "%s: version %d has %s as %s, which is not what was exported", t.name,
 				c.number, id, have.body)
 		}

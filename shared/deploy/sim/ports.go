@@ -170,7 +170,7 @@ func (r *run) serve(p *process, lane string) {
 	})
 }
 
-// busy lets a lane that was found busy be looked at again, as each home does: whoever serves it may
+// busy lets a lane that was found busy be checked again, as each home does: whoever serves it may
 // be about to end without having seen its notice.
 func (r *run) busy(lane string) {
 	if r.busyLanes[lane] {

@@ -150,7 +150,7 @@ func checkTargeted(r *run, t *task, o *op, number int, c *content) {
 			r.violate("target", "%s: version %d lacks %s", t.name, c.number, w.ID)
 		case have.res.Attributes["v"] != w.Attributes["v"] || have.res.Flags != w.Flags,
 			!slices.Equal(ours(have.res.Requires), ours(c.tied(w))),
-			!slices.Equal(ours(have.res.Subscriptions), ours(c.heard(w))):
+			!slices.Equal(ours(have.res.Subscriptions), ours(c.subscribed(w))):
 			r.violate("target", "%s: version %d has %s as %s, which is not what was exported",
 				t.name, c.number, w.ID, have.body)
 		}

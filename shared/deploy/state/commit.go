@@ -40,7 +40,7 @@ type Commit struct {
 	AddOutbox  []Outbox
 	DropOutbox []string
 	// Parameters are parameters and facts to write, each whole; DropParameters are removed, and
-	// absent ones are no error.
+	// absent ones are not an error.
 	Parameters     []Parameter
 	DropParameters []ParameterKey
 	// Plan says that the schedule changes: PlanSeq grows.
@@ -53,11 +53,11 @@ type Commit struct {
 	// applied, otherwise. Versions
 	// are never changed.
 	Version *Version
-	// Forget are numbers of versions to remove; unknown ones are no error.
+	// Forget are numbers of versions to remove; unknown ones are not an error.
 	Forget []int
 	// Agents are written, each whole but for its pause, which goes through Pause. DropAgents are
 	// removed before; a pause stays, and unknown ones
-	// are no error.
+	// are not an error.
 	Agents     []resource.Agent
 	DropAgents []string
 	// Until prolongs the lease; zero leaves it.

@@ -99,7 +99,7 @@ type Files interface {
 	Open(ctx context.Context, hash string) (io.ReadCloser, error)
 	// List calls f for every hash with the time it was stored, until f returns an error.
 	List(ctx context.Context, f func(hash string, stored time.Time) error) error
-	// Delete removes files; absent ones are no error.
+	// Delete removes files; absent ones are not an error.
 	Delete(ctx context.Context, hashes []string) error
 }
 
@@ -121,7 +121,7 @@ type Notifier interface {
 // Notice is one message of a Notifier.
 type Notice struct {
 	Lane string
-	// Done names resources of other lanes that may have finished: a hint on what to look at.
+	// Done names resources of other lanes that may have finished: a hint on what to check.
 	Done []resource.ID
 	// Size is how many resources were scheduled in the lane with this notice; 0: that is not known.
 	Size int

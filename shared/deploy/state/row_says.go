@@ -11,7 +11,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// AsWanted reports whether a row was deployed as its intent wants when it was last looked at.
+// AsWanted reports whether a row was deployed as its intent wants when it was last checked.
 func (r *Row) AsWanted() bool {
 	return r.LastRun == RunSuccess && r.Compliance == Compliant && r.Deployed == r.Hash
 }
@@ -76,8 +76,8 @@ func (r *Row) SendsEventsTo(res *resource.Resource) bool {
 	return err == nil && res.ReceivesEventsOf(other)
 }
 
-// ReceivesEventsOf reports whether a resource is notified of the changes of a requirement; of is nil
-// if the row of that is gone.
+// ReceivesEventsOf reports whether a resource is notified of the changes of a requirement; of is
+// nil if the row of that is gone.
 func (r *Row) ReceivesEventsOf(of *Row) bool {
 	res, err := resource.Decode(r.Body)
 	return err == nil && res.ReceiveEvents && (of == nil || of.SendsEventsTo(res))

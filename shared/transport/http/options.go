@@ -41,9 +41,9 @@ func declared() []options.Option {
 		{Name: "retry", Type: "Integer[0, 30]", Default: int64(30), Description: "seconds within which a request that failed is made again; 0: never"},
 		{Name: "idempotency_header", Type: "Optional[String[1]]",
 			Description: "the header in which the API takes a key that makes repeating a POST harmless, such as Idempotency-Key; without one only what is harmless by itself is repeated"},
-		{Name: "rate", Type: "Optional[Numeric]", Description: "the most requests a second"},
+		{Name: "rate", Type: "Optional[Numeric]", Description: "how many requests a second at most"},
 		{Name: "burst", Type: "Integer[1, 10000]", Default: int64(1), Description: "how many may be made at once before rate counts"},
-		{Name: "max_body", Type: "Integer[1, 67108864]", Default: int64(4 << 20), Description: "the most bytes of an answer"},
+		{Name: "max_body", Type: "Integer[1, 67108864]", Default: int64(4 << 20), Description: "how many bytes of an answer at most"},
 		{Name: "probe", Type: `Optional[Pattern[/\A\//]]`,
 			Description: "the path under url that is read before anything else, to see whether the API is in order and takes the credentials; without one / is read, and any answer will do"},
 	}
@@ -225,7 +225,7 @@ func (r *reader) together(headers map[string]any) {
 		r.Bad("", "keep one of user with password, token, token_url, and the header Authorization", "the agent has %d ways to authenticate, and there is room for one", n)
 	}
 	if given("burst") && !given("rate") {
-		r.Bad("burst", "add rate, the most requests a second", "burst is of no use without rate")
+		r.Bad("burst", "add rate, how many requests a second at most", "burst is of no use without rate")
 	}
 	s := r.out
 	if s.base == nil || s.base.Scheme == "https" {

@@ -234,8 +234,8 @@ func Unknown(transport string, given map[string]any, known []string) []diag.Prob
 		}
 		known := append(slices.Clip(known), "transport", "lanes") // what all agents have
 		hint := "there are " + strings.Join(known, ", ")
-		if near := schema.Nearest(name, known); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
+		if similar := schema.Nearest(name, known); similar != "" {
+			hint = fmt.Sprintf("did you mean %q?", similar)
 		}
 		out = append(out, diag.Problem{Attribute: name, Message: fmt.Sprintf("the transport %s has no option %q", transport, name), Hint: hint})
 	}

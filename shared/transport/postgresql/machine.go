@@ -35,7 +35,7 @@ func Here(directories []string) (*Conn, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, "look for the server of this machine", err)
+		return nil, fault.Wrap(fault.Unavailable, "find the server of this machine", err)
 	}
 	as := os.Geteuid()
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && as == 0 {
@@ -43,7 +43,7 @@ func Here(directories []string) (*Conn, error) {
 	}
 	account, err := user.LookupId(strconv.Itoa(as))
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, "look for who runs the server of this machine", err)
+		return nil, fault.Wrap(fault.Unavailable, "find who runs the server of this machine", err)
 	}
 	port, _ := strconv.ParseInt(strings.TrimPrefix(filepath.Base(path), socketName), 10, 64) // socket has looked
 	in := &session{

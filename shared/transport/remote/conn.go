@@ -59,8 +59,8 @@ func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duratio
 	c := &Conn{w: newFrameWriter(out), calls: map[uint64]*pending{}, streams: map[uint64]*sender{}}
 	c.close = sync.OnceFunc(hangUp)
 	c.ctx, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
-	heard := NewPulse(in, beat)
-	r := newFrameReader(heard)
+	pulse := NewPulse(in, beat)
+	r := newFrameReader(pulse)
 	unwatch := context.AfterFunc(ctx, c.close) // who gives up does not wait for a peer that hangs
 	defer unwatch()
 	err := c.greet(r)
@@ -76,10 +76,10 @@ func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duratio
 		return nil, fault.Wrap(orUnavailable(err), "start the program on the machine", err)
 	}
 	go func() { c.fail(c.read(r)) }()
-	go beats(c.ctx, c.w, heard)
+	go beats(c.ctx, c.w, pulse)
 	go func() {
-		<-heard.Silent(c.ctx)
-		c.fail(fault.New(fault.Unavailable, "", "nothing was heard from it for %s", 3*beat))
+		<-pulse.Silent(c.ctx)
+		c.fail(fault.New(fault.Unavailable, "", "nothing was received from it for %s", 3*beat))
 	}()
 	return c, nil
 }

@@ -202,7 +202,7 @@ func (f *forwarder) Facts(ctx *provider.Context, req provider.ReadRequest) (map[
 	return a.Facts, err
 }
 
-// Remembers implements provider.Rememberer: here, as it does not look at the machine.
+// Remembers implements provider.Rememberer: here, as it does not read the machine.
 func (f *forwarder) Remembers(r provider.Resource) []string {
 	m, ok := provider.As[provider.Rememberer](f.h)
 	if !ok {
@@ -219,7 +219,7 @@ func (f *forwarder) FindCreated(ctx *provider.Context, req provider.CreateReques
 	return a != nil && a.Found, err
 }
 
-// Canonicalise implements provider.Canonicaliser: here, as it does not look at the machine.
+// Canonicalise implements provider.Canonicaliser: here, as it does not read the machine.
 func (f *forwarder) Canonicalise(attributes map[string]any) (map[string]any, error) {
 	if c, ok := provider.As[provider.Canonicaliser](f.h); ok {
 		return c.Canonicalise(attributes)
@@ -227,7 +227,7 @@ func (f *forwarder) Canonicalise(attributes map[string]any) (map[string]any, err
 	return attributes, nil
 }
 
-// CallTimeout implements provider.Timeouter: here, as it does not look at the machine.
+// CallTimeout implements provider.Timeouter: here, as it does not read the machine.
 func (f *forwarder) CallTimeout(r provider.Resource) time.Duration {
 	if t, ok := provider.As[provider.Timeouter](f.h); ok {
 		return t.CallTimeout(r)

@@ -13,7 +13,7 @@ func (f *forwarder) chooses() bool {
 	return ok
 }
 
-// Diff implements provider.Differ: here, as it does not look at the machine; there, when the
+// Diff implements provider.Differ: here, as it does not read the machine; there, when the
 // machine decides which provider compares.
 func (f *forwarder) Diff(ctx *provider.Context, desired provider.Resource, seen provider.Observation) (map[string]diff.Diff, error) {
 	if f.chooses() {

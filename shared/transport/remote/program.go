@@ -53,7 +53,7 @@ func (p *Programs) find() ([]program, error) {
 	if p.Dir != "" {
 		names, err := filepath.Glob(filepath.Join(p.Dir, "southbound-*-*"))
 		if err != nil {
-			return nil, fault.Wrap(fault.Invalid, "look for programs", err)
+			return nil, fault.Wrap(fault.Invalid, "find programs", err)
 		}
 		slices.Sort(names)
 		for _, name := range names {

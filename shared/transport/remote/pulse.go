@@ -14,8 +14,8 @@ const (
 	defaultBeat  = 15 * time.Second
 )
 
-// Pulse reads from the other end and knows when it was heard last: each byte counts, so a slow line
-// is not a dead one.
+// Pulse reads from the other end and knows when something was last received: each byte counts, so a
+// slow line is not a dead one.
 type Pulse struct {
 	r     io.Reader
 	last  atomic.Int64 // since began
@@ -49,7 +49,7 @@ func (p *Pulse) Read(b []byte) (int, error) {
 
 func (p *Pulse) beat() time.Duration { return time.Duration(p.every.Load()) }
 
-// once sets how often the ends are heard, the first time.
+// once sets how often the ends send, the first time.
 func (p *Pulse) once(d time.Duration) bool {
 	if p.set.Swap(true) {
 		return false
@@ -58,7 +58,8 @@ func (p *Pulse) once(d time.Duration) bool {
 	return true
 }
 
-// Silent returns a channel that is closed when nothing was heard for three beats, or ctx is done.
+// Silent returns a channel that is closed when nothing was received for three beats, or ctx is
+// done.
 func (p *Pulse) Silent(ctx context.Context) <-chan struct{} {
 	out := make(chan struct{})
 	go func() {

@@ -249,8 +249,8 @@ func TestOtherProgram(t *testing.T) {
 	}
 }
 
-// TestSilence pins that an end that is not heard any more counts as dead, and that calls end when
-// the connection does.
+// TestSilence pins that an end from which nothing is received any more counts as dead, and that
+// calls end when the connection does.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	var hi bytes.Buffer
@@ -264,7 +264,7 @@ func TestSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = forward(t, c, echoType()).Read(providertest.NewHost(nil).Context(t.Context(), provider.Options{}), asks(""))
-	if !fault.Is(err, fault.Unavailable) || !wasLost(err) || !strings.Contains(err.Error(), "nothing was heard") {
+	if !fault.Is(err, fault.Unavailable) || !wasLost(err) || !strings.Contains(err.Error(), "nothing was received") {
 		t.Errorf("a machine that is silent: %v", err)
 	}
 	in, engine := io.Pipe()
@@ -278,7 +278,7 @@ func TestSilence(t *testing.T) {
 }
 
 // TestWaiting pins that a connection on which a call takes long is not taken for dead. Its time is
-// that of the test alone: on a machine that is busy, what is heard late would be a failure else.
+// that of the test alone: on a machine that is busy, what is received late would be a failure else.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

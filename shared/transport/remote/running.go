@@ -13,7 +13,7 @@ import (
 )
 
 // Running is a program that was started on a machine. The connection that follows names the one
-// before, which is ended then: it may not have noticed yet that nobody hears it, and what it still
+// before, which is ended then: it may not have noticed yet that nobody reads it, and what it still
 // does must not meet what is called next.
 type Running struct {
 	PID   int    `cbor:"1,keyasint,omitempty"`

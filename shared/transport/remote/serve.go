@@ -52,11 +52,11 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := c.w.send(frame{kindHello, h}); err != nil {
 		return fault.Wrap(fault.Unavailable, "answer", err)
 	}
-	heard := NewPulse(in, 0)
-	go func() { stop(c.read(newFrameReader(heard), heard)) }()
+	pulse := NewPulse(in, 0)
+	go func() { stop(c.read(newFrameReader(pulse), pulse)) }()
 	go func() {
-		<-heard.Silent(ctx)
-		stop(fault.New(fault.Unavailable, "serve", "nothing was heard from the engine for %s", 3*heard.beat()))
+		<-pulse.Silent(ctx)
+		stop(fault.New(fault.Unavailable, "serve", "nothing was received from the engine for %s", 3*pulse.beat()))
 	}()
 	<-ctx.Done()
 	c.closeStreams()

@@ -49,7 +49,7 @@ func weigh(body []byte) int64 {
 func weighed(k kind, body []byte) (int64, error) {
 	n := weigh(body)
 	if k == kindHello && len(body) > maxHello || n > maxHeld {
-		return n, fault.New(fault.Damaged, "read frame", "the machine sends a frame of %d bytes, which would take %d MB, and the most is %d MB",
+		return n, fault.New(fault.Damaged, "read frame", "the machine sends a frame of %d bytes, which would take %d MB, and the maximum is %d MB",
 			len(body), n>>20, int64(maxHeld>>20)).WithHint("%s", hintHostile)
 	}
 	return n, nil

@@ -42,17 +42,17 @@ func wrapClass(err error, words string) error {
 // chain is logins, each through the one before.
 type chain struct {
 	clients []*ssh.Client
-	heard   *remote.Pulse // of the last
+	pulse   *remote.Pulse // of the last
 }
 
-// heardConn knows when it was read from last.
-type heardConn struct {
+// activeConn knows when it was read from last.
+type activeConn struct {
 	net.Conn
-	heard *remote.Pulse
+	pulse *remote.Pulse
 }
 
 // Read implements net.Conn.
-func (c *heardConn) Read(b []byte) (int, error) { return c.heard.Read(b) }
+func (c *activeConn) Read(b []byte) (int, error) { return c.pulse.Read(b) }
 
 func (c *chain) last() *ssh.Client { return c.clients[len(c.clients)-1] }
 
@@ -99,9 +99,9 @@ func (c *chain) extend(ctx context.Context, h *hop, limit time.Duration, guarded
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "connect to "+address, err)
 	}
-	heard := remote.NewPulse(raw, 0)
+	pulse := remote.NewPulse(raw, 0)
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
-	conn, channels, requests, err := ssh.NewClientConn(&heardConn{raw, heard}, address, conf)
+	conn, channels, requests, err := ssh.NewClientConn(&activeConn{raw, pulse}, address, conf)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -109,7 +109,7 @@ func (c *chain) extend(ctx context.Context, h *hop, limit time.Duration, guarded
 		_ = raw.Close()
 		return h.loginError(ctx, address, name, err, keys)
 	}
-	c.clients, c.heard = append(c.clients, ssh.NewClient(conn, channels, requests)), heard
+	c.clients, c.pulse = append(c.clients, ssh.NewClient(conn, channels, requests)), pulse
 	return nil
 }
 

@@ -159,12 +159,12 @@ func (s *settings) opener(programs *remote.Programs) func(ctx context.Context) (
 	}
 }
 
-// watch closes the logins when nothing was heard of the last machine for three beats: also while a
-// program is uploaded, which may take long. A server answers a request that it does not know, so
-// there is always something to hear.
+// watch closes the logins when nothing was received from the last machine for three beats: also
+// while a program is uploaded, which may take long. A server answers a request that it does not
+// know, so there is always something to receive.
 func (c *chain) watch(ctx context.Context, beat time.Duration) {
-	last, heard := c.last(), c.heard
-	heard.Every(beat)
+	last, pulse := c.last(), c.pulse
+	pulse.Every(beat)
 	go func() {
 		t := time.NewTicker(beat)
 		defer t.Stop()
@@ -180,7 +180,7 @@ func (c *chain) watch(ctx context.Context, beat time.Duration) {
 		}
 	}()
 	go func() {
-		<-heard.Silent(ctx)
+		<-pulse.Silent(ctx)
 		if ctx.Err() == nil {
 			c.close()
 		}

@@ -1,10 +1,10 @@
 // Package rowcodec is the stored form of a row. Every home stores this form, and beside it what the
 // home itself looks for: an index, a condition, the key.
 //
-// A row is a number whose bits say what follows, then the values, the rare ones first. What is unset
-// takes no room, and times are differences from the end of the last run, which most are close to.
-// The form is as old as the first stored row and has no version: a bit may be added at the end, with
-// its value, and none changes its meaning.
+// A row is a number whose bits say what follows, then the values, the rare ones first. What is
+// unset takes no room, and times are differences from the end of the last run, which most are close
+// to. The form is as old as the first stored row and has no version: a bit may be added at the end,
+// with its value, and none changes its meaning.
 package rowcodec
 
 import (
@@ -146,16 +146,16 @@ func Write(w *binform.Writer, r *state.Row, intent bool) {
 	}
 	last := binform.Nanos(r.LastAt)
 	number(hasLastAt, last)
-	near := func(bit bits, t time.Time) {
+	relative := func(bit bits, t time.Time) {
 		if has&bit != 0 {
 			w.Int(binform.Nanos(t) - last)
 		}
 	}
-	near(hasNotBefore, r.NotBefore)
-	near(hasNextAt, r.NextAt)
-	near(hasChangedAt, r.ChangedAt)
-	near(hasSucceededAt, r.SucceededAt)
-	near(hasTriedAt, r.TriedAt)
+	relative(hasNotBefore, r.NotBefore)
+	relative(hasNextAt, r.NextAt)
+	relative(hasChangedAt, r.ChangedAt)
+	relative(hasSucceededAt, r.SucceededAt)
+	relative(hasTriedAt, r.TriedAt)
 }
 
 // writeRare writes what few rows have.
@@ -214,8 +214,8 @@ func (r *Stored) After(before *state.Row) state.Row {
 	return out
 }
 
-// Read reads what Write wrote into r, which has nothing but an id. Body, Waiting and Notes stay part
-// of the array of d.
+// Read reads what Write wrote into r, which has nothing but an id. Body, Waiting and Notes stay
+// part of the array of d.
 func Read(d *binform.Reader, r *Stored) { r.has = read(d, &r.Row) }
 
 // ReadWhole is Read of a row that was written with its intent.
