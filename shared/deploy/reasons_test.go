@@ -119,6 +119,29 @@ func TestDeployWhileItRuns(t *testing.T) {
 	}
 }
 
+// TestFactsWhileItRuns pins that facts that were asked for, and not learned since the run failed, are
+// not asked for once more while they are about to be: by somebody else who wants them.
+func TestFactsWhileItRuns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.e.Handlers["t::T"] = factual{handler{r.w}}
+	fact := resource.Fact{Name: "address", Of: id("a")}
+	r.w.fail["a"] = errors.New("broken")
+	r.release(res("a"), valued("b<a", fact))
+	delete(r.w.fail, "a")
+	if _, err := r.e.Repair(context.Background(), "e", deploy.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	r.runs()
+	r.w.hook = func(string, string) {
+		r.w.hook = nil
+		r.export(deploy.Export{
+			Model: modelOf(res("a"), valued("b<a", fact), valued("c<a", fact))})
+	}
+	r.drain()
+	r.same("runs", r.runs(), "read a", "read b", "read c")
+}
+
 // TestWaitsForTheNewIntent pins that a failure for an intent that was replaced meanwhile skips
 // nothing: what requires it waits for the new one.
 func TestWaitsForTheNewIntent(t *testing.T) {

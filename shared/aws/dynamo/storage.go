@@ -92,9 +92,9 @@ func (s *storage) fetch(ctx context.Context, entries []entry) error {
 	return nil
 }
 
-// reread calls read until all that it names is there: others may have removed an object after it was
-// named. When the same is named once more, it is missing. read returns what it has named where one
-// of these is NotFound.
+// reread calls read until all that it names is there: others may have removed an object after it
+// was named. When the same is named once more, it is missing. read returns what it has named where
+// one of these is NotFound.
 func (s *storage) reread(ctx context.Context, read func() ([]entry, error)) error {
 	var before []string
 	return s.contend(ctx, func() error {

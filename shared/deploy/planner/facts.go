@@ -36,6 +36,10 @@ func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error 
 	if err != nil {
 		return err
 	}
+	running, err := p.askedBefore(ctx, stored)
+	if err != nil {
+		return err
+	}
 	for id := range want {
 		row := p.rows[id]
 		if row == nil {
@@ -45,7 +49,7 @@ func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error 
 			continue // it does not exist yet; once it does, awaitedFacts finds who waits
 		}
 		p.set(row, func(row *state.Row) bool {
-			if row.WantFacts && (row.Ticket != 0 || !row.Runnable()) {
+			if row.WantFacts && (row.Ticket != 0 || !row.Runnable() || running[row.ID] == row.Lane) {
 				return false
 			}
 			row.WantFacts = true
@@ -56,6 +60,20 @@ func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error 
 		})
 	}
 	return nil
+}
+
+// askedBefore returns in which lanes those of some rows are being run that have no ticket, and whose
+// facts were asked for before: that was before they were claimed, so they are read.
+func (p *resolver) askedBefore(
+	ctx context.Context,
+	rows map[resource.ID]*state.Row,
+) (map[resource.ID]string, error) {
+	for _, row := range rows {
+		if row.WantFacts && row.Ticket == 0 && row.Runnable() {
+			return p.claims(ctx)
+		}
+	}
+	return nil, nil
 }
 
 // awaitedFacts adds to want the planned resources that are new and whose facts an older row has

@@ -194,6 +194,23 @@ func (p *planning) startWave(priority state.Priority, keepTerminal bool) {
 	}
 }
 
+// claims returns in which lanes what is being run was claimed.
+func (p *planning) claims(ctx context.Context) (map[resource.ID]string, error) {
+	leases, err := p.pl.State.Leases(ctx, p.env.Name)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read leases", err)
+	}
+	running, now := map[resource.ID]string{}, p.pl.Clock.Now()
+	for i := range leases {
+		for _, id := range leases[i].Running {
+			if now.Before(leases[i].Until) {
+				running[id] = leases[i].Key
+			}
+		}
+	}
+	return running, nil
+}
+
 // scheduleUnfinished schedules the rows that are not deployed as wanted, may run, and match (nil:
 // all). retry includes those that wait for their backoff, and those whose failure waits for a
 // person or a new intent.
@@ -203,17 +220,9 @@ func (p *planning) scheduleUnfinished(
 	retry bool,
 	match func(*state.Row) bool,
 ) error {
-	leases, err := p.pl.State.Leases(ctx, p.env.Name)
+	running, err := p.claims(ctx)
 	if err != nil {
-		return fault.Wrap(fault.Unknown, "read leases", err)
-	}
-	running, now := map[resource.ID]string{}, p.pl.Clock.Now()
-	for i := range leases {
-		for _, id := range leases[i].Running {
-			if now.Before(leases[i].Until) {
-				running[id] = leases[i].Key
-			}
-		}
+		return err
 	}
 	ask := func(r *state.Row) bool {
 		if !r.Runnable() || !r.Unfinished() || (match != nil && !match(r)) ||

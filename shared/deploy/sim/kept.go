@@ -168,8 +168,8 @@ func checkListed(r *run, t *task, book *exportBook, row, was *state.Row, had boo
 	deletes, leaves := row.Removing && !was.Removing, row.Orphaned && !was.Orphaned
 	switch {
 	case !changed:
-	case purges(row.Body) && purges(was.Body) && asWanted(was) && (listed || book.op.target != ""):
-		// It is gone, and stays so. What is not targeted, but required by that, is listed only if
+	case purges(row.Body) && purged(was.Body) && asWanted(was) && (listed || book.op.target != ""):
+		// It is gone, also if that was only compared, and stays so. What is not targeted, but required by that, is listed only if
 		// it is to change.
 	case was.Orphaned && was.Deployed == row.Hash && listed: // it was let alone, and comes back as it was
 	case !listed, !book.op.reads && w.Action == "none" && !w.Failed && w.Reason == "" &&
