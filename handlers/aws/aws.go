@@ -8,13 +8,11 @@ package aws
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
-	"github.com/aws/smithy-go"
 	"golang.org/x/sync/errgroup"
 
 	"southbound/shared/aws/awserr"
@@ -58,7 +56,7 @@ func failure(doing string, err error, secrets ...string) error {
 	if err == nil {
 		return nil
 	}
-	text := errorText(err)
+	text := awserr.Text(err)
 	var hidden redact.Set
 	for _, s := range secrets {
 		hidden.Add(s)
@@ -72,23 +70,6 @@ func failure(doing string, err error, secrets ...string) error {
 		text += "; " + hint
 	}
 	return provider.Errorf(class, "%s: %s", doing, text)
-}
-
-// errorText says what AWS said, with the number of the request that its support asks for.
-func errorText(err error) string {
-	var api smithy.APIError
-	if !errors.As(err, &api) {
-		return err.Error()
-	}
-	out := api.ErrorCode()
-	if m := api.ErrorMessage(); m != "" && m != out {
-		out += ": " + m
-	}
-	var numbered interface{ ServiceRequestID() string }
-	if errors.As(err, &numbered) && numbered.ServiceRequestID() != "" {
-		out += " (request " + numbered.ServiceRequestID() + ")"
-	}
-	return out
 }
 
 // classOf says what follows from an error, and what to do about it.

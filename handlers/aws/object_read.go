@@ -67,7 +67,7 @@ func (t *target) head() (*s3.HeadObjectOutput, error) {
 		return nil, provider.Errorf(provider.Terminal,
 			"read s3://%s/%s: %s; reading needs s3:GetObject and, as S3 denies what is missing "+
 				"to others, s3:ListBucket",
-			t.bucket, t.key, errorText(err))
+			t.bucket, t.key, awserr.Text(err))
 	}
 	return nil, t.fail("read", err)
 }

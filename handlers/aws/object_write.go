@@ -154,7 +154,7 @@ func (t *target) headers(head *s3.HeadObjectOutput) (headers, error) {
 		var err error
 		tags, err = t.tags()
 		if awserr.Kind(err) == fault.Denied { // who may not see tags cannot keep them either
-			t.ctx.Debug("tags that the object may have are not kept", "error", errorText(err))
+			t.ctx.Debug("tags that the object may have are not kept", "error", awserr.Text(err))
 			err = nil
 		}
 		if err != nil {

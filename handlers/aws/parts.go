@@ -179,7 +179,7 @@ func (m *multipart) complete(u upload, done []types.CompletedPart) error {
 	list := &s3.ListMultipartUploadsInput{Bucket: &m.bucket, Prefix: &m.key}
 	page, err := m.api.ListMultipartUploads(m.ctx, list)
 	if err != nil {
-		m.ctx.Debug("uploads that were cut off are not looked for", "error", errorText(err))
+		m.ctx.Debug("uploads that were cut off are not looked for", "error", awserr.Text(err))
 		return nil
 	}
 	for i := range page.Uploads {
@@ -197,6 +197,6 @@ func (m *multipart) abort(id string) {
 	defer cancel()
 	if _, err := m.api.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &m.bucket,
 		Key: &m.key, UploadId: &id}); err != nil {
-		m.ctx.Debug("an upload could not be given up", "error", errorText(err))
+		m.ctx.Debug("an upload could not be given up", "error", awserr.Text(err))
 	}
 }

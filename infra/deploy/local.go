@@ -59,7 +59,7 @@ func local(ctx context.Context, o *options, out, progress io.Writer) error {
 	}
 	o.parameters["Architecture"] = stack.Architecture()
 	fmt.Fprintln(progress,
-		"2 of 3: building five functions; the first time takes a minute or two, later a "+
+		"2 of 3: building the functions; the first time takes a minute or two, later a "+
 			"few seconds")
 	if err := o.Build(ctx, stack.Architecture()); err != nil {
 		return err

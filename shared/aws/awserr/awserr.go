@@ -69,6 +69,24 @@ var hints = map[fault.Kind]string{
 	fault.Full:   "a quota of the account is used up; ask for more, or remove what is not needed",
 }
 
+// Text says what AWS said, with the number of the request that its support asks for. Of other errors
+// it is their text.
+func Text(err error) string {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return err.Error()
+	}
+	out := api.ErrorCode()
+	if m := api.ErrorMessage(); m != "" && m != out {
+		out += ": " + m
+	}
+	var numbered interface{ ServiceRequestID() string }
+	if errors.As(err, &numbered) && numbered.ServiceRequestID() != "" {
+		out += " (request " + numbered.ServiceRequestID() + ")"
+	}
+	return out
+}
+
 // Fault returns err with a kind and an operation, or nil when err is nil. What already has a kind
 // is returned as it is.
 func Fault(op string, err error) error {

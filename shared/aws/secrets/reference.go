@@ -126,7 +126,7 @@ func (r *reference) shown() string {
 // fault gives an error of AWS a kind and says which secret it is about.
 func (r *reference) fault(err error) error {
 	kind := awserr.Kind(err)
-	e := &fault.Error{Kind: kind, Op: "resolve secret " + r.shown(), Err: err}
+	e := &fault.Error{Kind: kind, Op: "resolve secret " + r.shown(), Err: said{err}}
 	switch {
 	case fault.HintOf(err) != "":
 	case kind == fault.NotFound:
@@ -136,6 +136,13 @@ func (r *reference) fault(err error) error {
 	}
 	return e
 }
+
+// said is an error of AWS with no more text than what AWS said.
+type said struct{ error }
+
+func (e said) Error() string { return awserr.Text(e.error) }
+
+func (e said) Unwrap() error { return e.error }
 
 // member takes the wanted member out of a JSON object.
 func (r *reference) member(value string) (string, error) {

@@ -2,8 +2,12 @@ package secrets
 
 import (
 	"context"
+	"strings"
 	"testing"
 
+	"github.com/aws/smithy-go"
+
+	"southbound/shared/aws/awserr"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -65,5 +69,24 @@ func TestMachine(t *testing.T) {
 	_, _, err = New(Config{}).Resolve(t.Context(), resource.Secret{Source: "env:X"})
 	if !fault.Is(err, fault.Unsupported) || fault.HintOf(err) == "" {
 		t.Errorf("%v, hint %q", err, fault.HintOf(err))
+	}
+}
+
+// TestWhatAWSSaid pins that an error of a secret tells what AWS said, and nothing of how it was
+// asked.
+func TestWhatAWSSaid(t *testing.T) {
+	t.Parallel()
+	r, err := parse(resource.Secret{Source: "secretsmanager:site/database"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const code = "ResourceNotFoundException"
+	got := r.fault(&smithy.OperationError{ServiceID: "Secrets Manager", OperationName: "GetSecretValue",
+		Err: &smithy.GenericAPIError{Code: code, Message: "no such secret"}})
+	if text := got.Error(); strings.Contains(text, "GetSecretValue") || !strings.Contains(text, code) {
+		t.Error(text)
+	}
+	if !fault.Is(got, fault.NotFound) || !awserr.Is(got, code) {
+		t.Errorf("%v is of the kind %s", got, fault.KindOf(got))
 	}
 }

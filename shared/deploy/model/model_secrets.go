@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -30,7 +31,7 @@ func (m *Model) UnsetSecrets(lookup func(resource.Secret) error) diag.Problems {
 		for _, name := range slices.Sorted(maps.Keys(r.Attributes)) {
 			for _, ref := range SecretsAmong(resource.References(r.Attributes[name])) {
 				if err := find(ref); err != nil {
-					problems.Add(unset(err, m.At(i, name), string(r.ID), name))
+					problems.Add(unset(ref, err, m.At(i, name), string(r.ID), name))
 				}
 			}
 		}
@@ -38,14 +39,17 @@ func (m *Model) UnsetSecrets(lookup func(resource.Secret) error) diag.Problems {
 	for _, a := range m.Agents {
 		for _, ref := range SecretsAmong(resource.References(a.Options)) {
 			if err := find(ref); err != nil {
-				problems.Add(unset(fmt.Errorf("agent %q: %w", a.Name, err), diag.Pos{}, "", ""))
+				problems.Add(unset(ref, fmt.Errorf("agent %q: %w", a.Name, err), diag.Pos{}, "", ""))
 			}
 		}
 	}
 	return problems
 }
 
-func unset(err error, at diag.Pos, id, attribute string) diag.Problem {
-	return diag.Problem{Pos: at, Resource: id, Attribute: attribute, Message: err.Error(),
-		Hint: "set the secret where this command runs, or name another"}
+func unset(ref resource.Secret, err error, at diag.Pos, id, attribute string) diag.Problem {
+	hint := "set the secret where this command runs, or name another"
+	if scheme, _, _ := strings.Cut(ref.Source, ":"); scheme != "env" && scheme != "file" {
+		hint = "make the secret where this command looks for it, or name another"
+	}
+	return diag.Problem{Pos: at, Resource: id, Attribute: attribute, Message: err.Error(), Hint: hint}
 }
