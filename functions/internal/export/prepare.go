@@ -72,7 +72,7 @@ func (p *preparer) handed(ctx context.Context, w work) {
 // is done by the sweep.
 func (p *preparer) prepare(ctx context.Context, jobs []provision.Job, until time.Time) {
 	began := p.Home.Engine.Clock.Now()
-	left, err := p.Home.Provisioner.Prepare(ctx, jobs, until)
+	left, err := p.Home.Prepare(ctx, jobs, until)
 	p.Log.InfoContext(ctx, "prepared agents", "agents", len(jobs)-len(left), "left", len(left),
 		"ms", p.Home.Engine.Clock.Now().Sub(began).Milliseconds())
 	if err != nil {

@@ -2,7 +2,9 @@ package home
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -133,6 +135,25 @@ func (h *Home) notifier() state.Notifier {
 	}
 	b.Together = h.together
 	return b
+}
+
+// Prepare prepares agents that were put off (see provision.Provisioner.Prepare), and has what may
+// start by then at those that nobody could notify before be notified.
+func (h *Home) Prepare(ctx context.Context, jobs []provision.Job, until time.Time) (
+	left []provision.Job, err error,
+) {
+	left, err = h.Provisioner.Prepare(ctx, jobs, until)
+	for env, agents := range provision.Late(jobs) {
+		lanes, failed := h.Engine.WorkLanes(ctx, env)
+		lanes = slices.DeleteFunc(lanes, func(lane string) bool {
+			return !slices.Contains(agents, state.AgentOf(lane))
+		})
+		if failed == nil && len(lanes) > 0 {
+			failed = h.Engine.Notifier.Notify(ctx, env, state.NoticesOf(lanes))
+		}
+		err = errors.Join(err, failed)
+	}
+	return left, err
 }
 
 // NotifyRunner tells the runner of an agent of a part of a job.

@@ -67,6 +67,21 @@ type Job struct {
 	Env   string   `json:"environment"`
 	Agent string   `json:"agent"`
 	Lanes []string `json:"lanes,omitempty"`
+
+	made bool // Prepare has made the queue
+}
+
+// Late returns, by environment, the agents of jobs that were prepared whose queue was made, and of
+// which no lane was to be notified: what they wait for may have ended before, and then the notice
+// of that is lost. What may start there is to be notified.
+func Late(jobs []Job) map[string][]string {
+	out := map[string][]string{}
+	for i := range jobs {
+		if j := &jobs[i]; j.made && len(j.Lanes) == 0 {
+			out[j.Env] = append(out[j.Env], j.Agent)
+		}
+	}
+	return out
 }
 
 // Take returns what was put off, in order, and forgets it: whoever takes it prepares it.
@@ -75,7 +90,8 @@ func (d *deferred) Take() []Job {
 	defer d.mu.Unlock()
 	out := make([]Job, 0, len(d.waiting))
 	for o, lanes := range d.waiting {
-		out = append(out, Job{o.env, o.agent, slices.Sorted(maps.Keys(lanes))})
+		out = append(out,
+			Job{Env: o.env, Agent: o.agent, Lanes: slices.Sorted(maps.Keys(lanes))})
 	}
 	clear(d.waiting)
 	slices.SortFunc(out,
@@ -88,7 +104,8 @@ func (d *deferred) Take() []Job {
 
 // Prepare prepares agents, several side by side and no more than six in a second, and begins none
 // after a time. It returns those that it did not begin. What failed is left to the sweep: it looks
-// at agents with work that nobody serves. Preparing an agent twice does no harm.
+// at agents with work that nobody serves. Preparing an agent twice does no harm. See Late for what
+// is to be done afterwards.
 func (p *Provisioner) Prepare(
 	ctx context.Context, jobs []Job, until time.Time,
 ) (left []Job, err error) {
@@ -117,7 +134,8 @@ func (p *Provisioner) prepare(ctx context.Context, notifier *queue.Notifier, j *
 		// or they would have been notified: it is not asked for before it is made
 		p.queues.Missing(j.Env, j.Agent)
 	}
-	if err := p.Wake(ctx, j.Env, j.Agent); err != nil {
+	var err error
+	if j.made, err = p.wake(ctx, j.Env, j.Agent); err != nil {
 		return err
 	}
 	if len(j.Lanes) == 0 {

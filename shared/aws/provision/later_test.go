@@ -164,9 +164,42 @@ func TestNewAgentsThatWait(t *testing.T) {
 		if _, err := engine.Export(t.Context(), "prod", deploy.Export{Model: chain("v", c.agents...)}); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(c.want, p.Take(), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(c.want, p.Take(), cmpopts.EquateEmpty(),
+			cmpopts.IgnoreUnexported(provision.Job{})); diff != "" {
 			t.Errorf("%v: put off (-want +got):\n%s", c.agents, diff)
 		}
+	}
+}
+
+// TestWorkThatEndsBeforeTheNextAgentIsMade has the first agent of a chain be done before the second
+// has a queue: nobody could notify that, so it is to be notified once its queue is made.
+func TestWorkThatEndsBeforeTheNextAgentIsMade(t *testing.T) {
+	a := newAccount(0)
+	p, engine := prepared(t, a, simulated{State: sim.NewState(), mu: &sync.Mutex{}})
+	ctx := t.Context()
+	if _, err := engine.Export(ctx, "prod", deploy.Export{Model: chain("v", "a", "b", "c")}); err != nil {
+		t.Fatal(err)
+	}
+	jobs, until := p.Take(), time.Now().Add(time.Hour)
+	if _, err := p.Prepare(ctx, jobs[:1], until); err != nil || len(provision.Late(jobs)) > 0 {
+		t.Fatal(err, provision.Late(jobs))
+	}
+	if _, err := engine.RunLane(ctx, "prod", "a/0", until); err != nil {
+		t.Fatal(err)
+	}
+	p.Take() // the handler function, which ran it, makes no queue
+	if _, err := p.Prepare(ctx, jobs[1:], until); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string][]string{"prod": {"b", "c"}}, provision.Late(jobs)); diff != "" {
+		t.Errorf("late (-want +got):\n%s", diff)
+	}
+	lanes, err := engine.WorkLanes(ctx, "prod")
+	if diff := cmp.Diff([]string{"b/0"}, lanes); diff != "" || err != nil {
+		t.Errorf("%v: what may start (-want +got):\n%s", err, diff)
+	}
+	if len(a.messages) != 1 {
+		t.Errorf("messages were sent to %v, want a's queue alone", a.messages)
 	}
 }
 

@@ -250,12 +250,18 @@ func (p *agents) mayBeIdle(o owner) bool {
 // Wake makes Lambda poll the queue of an agent again, and makes what is missing for that. An agent
 // that functions do not reach is left alone.
 func (p *agents) Wake(ctx context.Context, env, agent string) error {
+	_, err := p.wake(ctx, env, agent)
+	return err
+}
+
+// wake is Wake; made says that there was no queue before.
+func (p *agents) wake(ctx context.Context, env, agent string) (made bool, err error) {
 	o := owner{env, agent}
 	// before it is looked at: a number that comes later makes this worthless
 	number := p.State.IdleEpoch(env)
 	reached, err := p.reached(ctx, o)
 	if err != nil {
-		return err
+		return false, err
 	}
 	url, err := p.queues.Lookup(ctx, env, agent)
 	switch {
@@ -267,11 +273,12 @@ func (p *agents) Wake(ctx context.Context, env, agent string) error {
 	if fault.Is(err, fault.NotFound) {
 		p.queues.Missing(env, agent)
 		_, err = p.queues.Make(ctx, env, agent)
+		made = err == nil
 	}
 	if err == nil {
 		p.mu.Lock()
 		p.enabled[o] = number
 		p.mu.Unlock()
 	}
-	return err
+	return made, err
 }
