@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"southbound/shared/fault"
-	"southbound/shared/lang/metadata"
 	"southbound/shared/lang/modtest"
 	"southbound/shared/lang/module"
 	"southbound/shared/lang/project"
@@ -126,11 +125,9 @@ func (t *moduleTests) open() error {
 	m.Code = filepath.Join(m.Dir, strings.TrimPrefix(filepath.ToSlash(m.Code),
 		filepath.ToSlash(t.flags.module)))
 	t.module = m
-	enclosing := ""
-	for dir := m.Dir; enclosing == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, metadata.ProjectFile)); err == nil {
-			enclosing = dir
-		}
+	enclosing, err := project.Around(m.Dir)
+	if err != nil {
+		return fault.Wrap(fault.Usage, "module test", err)
 	}
 	active := os.Getenv("VIRTUAL_ENV")
 	if enclosing != "" {

@@ -72,7 +72,7 @@ func (ms *modules) moduleCommand(test *cobra.Command) *cobra.Command {
 }
 
 func (ms *modules) moduleCreate() *cobra.Command {
-	var v1 bool
+	var v1, v2 bool
 	var template string
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Begin a module in a folder of its name",
@@ -91,6 +91,8 @@ func (ms *modules) moduleCreate() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&v1, "v1", false, "of the first kind, in the modulepath of the project")
+	cmd.Flags().BoolVar(&v2, "v2", false, "a package, which it is unless --v1 says otherwise")
+	cmd.MarkFlagsMutuallyExclusive("v1", "v2")
 	cmd.Flags().
 		StringVar(&template, "template", "", "a git repository with the files to begin with")
 	return cmd
@@ -127,7 +129,7 @@ func (ms *modules) moduleAdd() *cobra.Command {
 
 func (ms *modules) moduleList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the modules that the project imports, with their versions",
+		Use: "list", Short: "List the modules that the project, or the module here, imports",
 		Example: "  southbound module list --json",
 		Args:    exactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
 			all, err := ms.tool().List()

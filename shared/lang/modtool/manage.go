@@ -24,13 +24,10 @@ type Listed struct {
 	Path      string `json:"path"`
 }
 
-// List returns the modules of the project, sorted by name.
+// List returns the modules of the project, or the module of the folder with those that it needs,
+// sorted by name.
 func (t *Tool) List() ([]Listed, error) {
-	meta, err := t.open()
-	if err != nil {
-		return nil, err
-	}
-	s, err := t.load(meta)
+	s, _, err := t.here()
 	if err != nil {
 		return nil, err
 	}
@@ -60,22 +57,28 @@ func (t *Tool) List() ([]Listed, error) {
 	return out, nil
 }
 
-// Verify checks that all modules are there, and what they ask of each other.
+// Verify checks that all modules are there that the project, or the module of the folder, needs,
+// and what they ask of each other.
 func (t *Tool) Verify() error {
-	meta, err := t.open()
+	s, own, err := t.here()
 	if err != nil {
 		return err
 	}
-	s, err := t.load(meta)
-	if err != nil {
-		return err
+	d := s.demands()
+	install := "southbound project install"
+	if own != nil {
+		install = "southbound module install -e ."
+		d.Remedy = install
 	}
 	if len(s.missing) > 0 {
+		hint := "run `" + install + "`"
+		if own != nil && own.Generation == 1 {
+			hint = "put it beside this module, or into a project with it"
+		}
 		return fault.New(fault.Invalid, "verify the modules", "there is no module %s",
-			strings.Join(s.missing, ", ")).
-			WithHint("run `southbound project install`")
+			strings.Join(s.missing, ", ")).WithHint("%s", hint)
 	}
-	wrong, warnings := s.demands().Check(meta.StrictDeps)
+	wrong, warnings := d.Check(s.meta.StrictDeps)
 	t.warn(warnings)
 	if err := wrong.Err(); err != nil {
 		return err
@@ -135,25 +138,20 @@ func (t *Tool) Freeze(
 }
 
 // frozen returns what is frozen: the project, the module of a name in it, or the module of the
-// working directory if that is one and no project.
+// working directory if that is one of V1, or no project.
 func (t *Tool) frozen(name string) (*state, metadata.Freeze, string, []string, error) {
-	own := name == "" && fileThere(filepath.Join(t.Dir, metadata.FileV1))
-	meta, err := metadata.NoProject(t.Dir), error(nil)
-	if !own {
-		if meta, err = t.open(); err != nil {
-			return nil, metadata.Freeze{}, "", nil, err
-		}
+	var s *state
+	var m *module.Module
+	var err error
+	if name == "" && fileThere(filepath.Join(t.Dir, metadata.FileV1)) {
+		s, m, err = t.alone()
 	} else {
-		meta.ModulePath = []string{".."}
+		s, m, err = t.here()
 	}
-	s, err := t.load(meta)
-	if err != nil || name == "" && !own {
-		return s, meta.Freeze, meta.File, directOf(s), err
+	if err == nil && m == nil && name == "" {
+		return s, s.meta.Freeze, s.meta.File, s.direct, nil
 	}
-	m := &module.Module{}
-	if own {
-		m, _, err = module.Open(t.Dir)
-	} else {
+	if err == nil && name != "" && (m == nil || m.Name != name) {
 		var found *module.Found
 		if found, err = s.finder.Find(name); err == nil {
 			m = found.Module
@@ -176,13 +174,6 @@ func (t *Tool) frozen(name string) (*state, metadata.Freeze, string, []string, e
 	}
 	direct, err := moduleImports(m)
 	return s, m.Meta.Freeze, m.Meta.File, direct, err
-}
-
-func directOf(s *state) []string {
-	if s == nil {
-		return nil
-	}
-	return s.direct
 }
 
 // Add adds a requirement of a module to the project or module in the folder. It says whether that

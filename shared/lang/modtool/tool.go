@@ -40,19 +40,21 @@ type state struct {
 	finder  *module.Finder
 	modules []*module.Module // that were found, in the order of imports
 	missing []string         // that were not
-	direct  []string         // those that main.cf imports
+	direct  []string         // those that main.cf, or the module of the folder, imports
+}
+
+// isProject reports whether the folder is a project.
+func (t *Tool) isProject() bool {
+	return fileThere(filepath.Join(t.Dir, metadata.ProjectFile)) ||
+		fileThere(filepath.Join(t.Dir, project.MainFile))
 }
 
 // open reads the project in the folder.
 func (t *Tool) open() (*metadata.Project, error) {
-	if _, err := os.Stat(filepath.Join(t.Dir, metadata.ProjectFile)); err != nil {
-		if _, err := os.Stat(filepath.Join(t.Dir, project.MainFile)); err != nil {
-			return nil, fault.New(fault.Invalid, "open the project", "%s has neither %s nor %s",
-				t.Dir,
-				metadata.ProjectFile, project.MainFile).
-				WithHint(
-					"go into the folder of a project, or make one with `southbound project init`")
-		}
+	if !t.isProject() {
+		return nil, fault.New(fault.Invalid, "open the project", "%s has neither %s nor %s",
+			t.Dir, metadata.ProjectFile, project.MainFile).
+			WithHint("go into the folder of a project, or make one with `southbound project init`")
 	}
 	p, warnings, err := project.ReadFile(t.Dir)
 	t.warn(warnings)
@@ -65,6 +67,59 @@ func (t *Tool) warn(warnings diag.Problems) {
 	}
 }
 
+// here returns the project in the folder, or the module, if that is what the folder is.
+func (t *Tool) here() (*state, *module.Module, error) {
+	isModule := fileThere(filepath.Join(t.Dir, metadata.FileV1)) ||
+		fileThere(filepath.Join(t.Dir, metadata.FileV2))
+	if isModule && !t.isProject() {
+		return t.alone()
+	}
+	meta, err := t.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := t.load(meta)
+	return s, nil, err
+}
+
+// alone returns the module in the folder, and what it needs. That is looked for where `module test`
+// looks for it, and beside the module.
+func (t *Tool) alone() (*state, *module.Module, error) {
+	m, warnings, err := module.Open(t.Dir)
+	t.warn(warnings)
+	if err != nil {
+		return nil, nil, err
+	}
+	meta, active := metadata.NoProject(t.Dir), os.Getenv("VIRTUAL_ENV")
+	meta.ModulePath = []string{".."}
+	around, err := project.Around(t.Dir)
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.Invalid, "find the project around the module", err)
+	}
+	if around != "" {
+		outer, _, err := project.ReadFile(around)
+		if err != nil {
+			return nil, nil, err
+		}
+		meta.ModulePath = append(outer.Paths(), "..")
+		active = project.Environment(around, active)
+	}
+	s := &state{meta: meta, modules: []*module.Module{m}}
+	if s.direct, err = moduleImports(m); err != nil {
+		return nil, nil, err
+	}
+	if err := t.find(s, active); err != nil {
+		return nil, nil, err
+	}
+	direct := s.direct
+	for _, r := range m.Meta.Requires {
+		if r.Module != "" && r.Holds(module.MarkerEnvironment()) {
+			direct = append(direct, r.Module)
+		}
+	}
+	return s, m, t.follow(s, direct)
+}
+
 // load reads the project and follows its imports as far as there are modules.
 func (t *Tool) load(meta *metadata.Project) (*state, error) {
 	s := &state{meta: meta}
@@ -72,24 +127,36 @@ func (t *Tool) load(meta *metadata.Project) (*state, error) {
 	if s.asked, err = module.ProjectRequirements(meta); err != nil {
 		return nil, err
 	}
-	env, err := module.OpenEnvironment(project.Environment(t.Dir, os.Getenv("VIRTUAL_ENV")))
-	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, "read the environment", err)
+	if err := t.find(s, os.Getenv("VIRTUAL_ENV")); err != nil {
+		return nil, err
 	}
-	s.finder = module.NewFinder(meta.Paths(), env)
 	main := filepath.Join(t.Dir, project.MainFile)
 	if _, err := os.Stat(main); err == nil {
 		if s.direct, err = importsOf(main); err != nil {
 			return nil, err
 		}
 	}
-	return s, t.follow(s)
+	return s, t.follow(s, s.direct)
 }
 
-// follow finds the modules that are imported, and those that they import.
-func (t *Tool) follow(s *state) error {
+// find says where modules are looked for. active is the virtual environment that is used if the
+// folder has none.
+func (t *Tool) find(s *state, active string) error {
+	env, err := module.OpenEnvironment(project.Environment(t.Dir, active))
+	if err != nil {
+		return fault.Wrap(fault.Invalid, "read the environment", err)
+	}
+	s.finder = module.NewFinder(s.meta.Paths(), env)
+	return nil
+}
+
+// follow finds the modules of some names, and those that they import.
+func (t *Tool) follow(s *state, names []string) error {
 	var wrong diag.Problems
-	open, seen := slices.Clone(s.direct), map[string]bool{}
+	open, seen := slices.Clone(names), map[string]bool{}
+	for _, m := range s.modules {
+		seen[m.Name] = true
+	}
 	for len(open) > 0 {
 		name := open[0]
 		open = open[1:]

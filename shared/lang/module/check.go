@@ -16,6 +16,8 @@ type Asked struct {
 
 // Demands are what a project and its modules ask of modules.
 type Demands struct {
+	// Remedy is what to run for other versions.
+	Remedy  string
 	modules map[string]*Module
 	asked   map[string][]Asked // by the module that is asked for
 	order   []string
@@ -23,7 +25,10 @@ type Demands struct {
 
 // NewDemands gathers what a project and its modules ask.
 func NewDemands(project []metadata.Requirement, modules []*Module) *Demands {
-	d := &Demands{modules: map[string]*Module{}, asked: map[string][]Asked{}}
+	d := &Demands{
+		Remedy:  "southbound project update",
+		modules: map[string]*Module{}, asked: map[string][]Asked{},
+	}
 	d.add("", project)
 	for _, m := range modules {
 		d.modules[m.Name] = m
@@ -115,10 +120,11 @@ func (d *Demands) hint(m *Module, a Asked) string {
 	for _, other := range d.asked[m.Name] {
 		if len(other.Set) > 0 && other.At != a.At && other.Set.Contains(m.Version()) {
 			return fmt.Sprintf(
-				"%s for %s (%s); change one of the two, or run `southbound project update`",
+				"%s for %s (%s); change one of the two, or run `%s`",
 				asks(other.By),
 				other.Spec(),
 				other.At,
+				d.Remedy,
 			)
 		}
 	}
@@ -126,7 +132,7 @@ func (d *Demands) hint(m *Module, a Asked) string {
 		return "it is installed in editable form from " + m.Dir +
 			"; check out another version there"
 	}
-	return "run `southbound project update`"
+	return "run `" + d.Remedy + "`"
 }
 
 // Chain returns the steps from the project to a module, as far as requirements lead there.

@@ -70,6 +70,20 @@ func Environment(dir, active string) string {
 	return active
 }
 
+// Around returns the folder of the project that a folder is in; "" if it is in none.
+func Around(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	for ; err == nil; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, metadata.ProjectFile)); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return "", err
+}
+
 // module finds a module and notes what is to be said of it, once. It is nil if it is part of the
 // program or nowhere; known is false if it is there and cannot be used.
 func (l *loader) module(name string) (m *module.Module, known bool, err error) {
