@@ -7,6 +7,8 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
+	"reflect"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -48,7 +50,7 @@ func (c Caller) Call(ctx context.Context, limit time.Duration, f func(ctx contex
 		defer ended()
 		defer func() {
 			if p := recover(); p != nil {
-				done <- fault.New(fault.Internal, "", "%v\n%s", p, debug.Stack())
+				done <- fault.New(fault.Internal, "", "%s\n%s", panicText(p), debug.Stack())
 			}
 		}()
 		f(ctx)
@@ -69,6 +71,20 @@ func (c Caller) Call(ctx context.Context, limit time.Duration, f func(ctx contex
 	case <-time.After(time.Second):
 		return fault.New(fault.Timeout, "call handler", "no answer within %s", limit)
 	}
+}
+
+// panicText says what a call panicked with. Maps, lists and structs are told by their type alone:
+// one may hold itself, and printing it would not end.
+func panicText(p any) string {
+	switch p.(type) {
+	case error, fmt.Stringer:
+		return fmt.Sprintf("%v", p)
+	}
+	switch v := reflect.ValueOf(p); v.Kind() {
+	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer, reflect.Interface:
+		return fmt.Sprintf("a value of the type %T", p)
+	}
+	return fmt.Sprintf("%v", p)
 }
 
 // IDs makes identifiers. It may be used by any number of goroutines.

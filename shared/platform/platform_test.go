@@ -47,6 +47,8 @@ func TestIDs(t *testing.T) {
 func TestCaller(t *testing.T) {
 	t.Parallel()
 	hang := func(context.Context) { select {} }
+	itself := map[string]any{}
+	itself["itself"] = itself
 	for _, c := range []struct {
 		reason string
 		f      func(ctx context.Context)
@@ -54,6 +56,7 @@ func TestCaller(t *testing.T) {
 	}{
 		{"what ends in time is not an error", func(context.Context) {}, fault.Unknown},
 		{"a panic is an error", func(context.Context) { panic("broken") }, fault.Internal},
+		{"what holds itself, too", func(context.Context) { panic(itself) }, fault.Internal},
 		{"what minds its context has time to say so", func(ctx context.Context) { <-ctx.Done() },
 			fault.Unknown},
 		{"what hangs is left behind", hang, fault.Timeout},
