@@ -280,7 +280,7 @@ def call(message):
         value = called.call(args, kwargs, space, file, line)
         t = type(value)
         if not (t is str or t is int or value is None or t is bool):
-            value = wire.encode(DynamicProxy.unwrap(value, dynamic_context=_context))
+            value = wire.encode(_unwrapped(value))
         wire.send(["ok", value])
     except (UnsetException, MultiUnsetException) as e:
         wire.send(["unset", model.unset(e)])
@@ -295,6 +295,13 @@ def call(message):
         failure = e
         e.__traceback__ = e.__traceback__.tb_next if e.__traceback__ else None
         wire.send(["failed", said(e), frames(e)])
+
+def _unwrapped(value):
+    """Returns what a plugin has returned with instances in place of their proxies."""
+    try:
+        return DynamicProxy.unwrap(value, dynamic_context=_context)
+    except RecursionError:
+        raise wire.too_deep(value) from None
 
 def finish():
     """Runs the finalizers of modules."""

@@ -144,7 +144,7 @@ def encode(v, depth=0):
     if t is float:
         return v if math.isfinite(v) else {"f": repr(v)}
     if depth > MAX_DEPTH:
-        raise Unfit(f"a value that is more than {MAX_DEPTH} levels deep, or holds itself")
+        raise too_deep(v)
     if t is list or t is tuple:
         return [encode(x, depth + 1) for x in v]
     if t is dict:
@@ -165,6 +165,23 @@ def encode(v, depth=0):
     if isinstance(v, dict):
         return {"d": {_key(k): encode(x, depth + 1) for k, x in v.items()}}
     raise Unfit(f"{_kind(v)}, which a model cannot hold")
+
+def too_deep(v):
+    """Returns what is wrong with a value that has no end, or too many levels."""
+    todo, within = [(v, True)], {}
+    while todo:
+        v, begins = todo.pop()
+        if not isinstance(v, (list, tuple, dict)):
+            continue
+        if not begins:
+            within[id(v)] = False  # it was looked through, and may stand elsewhere as well
+        elif within.get(id(v)):
+            return Unfit(f"a {'dict' if isinstance(v, dict) else 'list'} that holds itself, which a model cannot hold")
+        elif id(v) not in within:
+            within[id(v)] = True
+            todo.append((v, False))
+            todo.extend((x, True) for x in (v.values() if isinstance(v, dict) else v))
+    return Unfit(f"a value that is more than {MAX_DEPTH} levels deep")
 
 def _kind(v):
     import types

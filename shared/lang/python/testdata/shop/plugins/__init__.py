@@ -192,6 +192,26 @@ def circle() -> "any":
 
 
 @plugin
+def ring() -> "any":
+    inner = [1, {}]
+    inner[1]["of"] = inner[1]
+    return {"same": [inner[0], inner[0]], "in": inner}
+
+
+@plugin
+def deep() -> "any":
+    out = []
+    for _ in range(300):
+        out = [out]
+    return out
+
+
+@plugin
+def endless() -> "any":
+    return endless()
+
+
+@plugin
 def keys() -> dict:
     return {1: "a"}
 
