@@ -17,7 +17,7 @@ import (
 
 // uses is a module that uses parts of the library that are run when they are used.
 const uses = `
-import sys, threading, types
+import re, sys, threading, types
 import inmanta.agent.handler
 import inmanta.data
 import inmanta.protocol
@@ -25,6 +25,16 @@ from inmanta import env
 from inmanta.agent import config as options
 from inmanta.data import model
 from inmanta.plugins import plugin
+
+WORDS = re.compile(r"(?P<key>\w+) \s* = \s* (?P<value>[^;\n]*)", re.VERBOSE | re.IGNORECASE)
+BYTES = re.compile(b"^[\\x80-\\xff]+$")
+
+@plugin
+def expressions() -> "string":
+    """Compares expressions of the module, which an earlier process may have compiled, with what Python makes of them."""
+    made = [re._compiler.compile(p.pattern, p.flags & ~re.UNICODE.value) == p for p in (WORDS, BYTES)]
+    found = WORDS.search("a Key=some value;")
+    return f"{made} {found.groupdict()} {WORDS.flags} {BYTES.fullmatch(bytes([200, 255])) is not None}"
 
 @plugin
 def idle() -> "string[]":
@@ -92,6 +102,25 @@ def packages() -> "string":
            f"{ssl.create_default_context().check_hostname} {zipfile.is_zipfile(__file__)}"
 
 @plugin
+def loops() -> "string":
+    """Imports a module of a package that waits, and another way, and runs what the library only mentions."""
+    import asyncio.subprocess, importlib, types
+    import asyncio.events as events
+    again = importlib.import_module("asyncio.events")
+    async def one():
+        return 1
+    from inmanta import util
+    return f"{asyncio.run(one())} {asyncio.subprocess.PIPE} {events is again is sys.modules['asyncio.events']} " \
+           f"{events.__spec__.origin.endswith('events.py')} {events.AbstractEventLoop is asyncio.AbstractEventLoop} " \
+           f"{util.Task is asyncio.Task} {type(asyncio) is types.ModuleType}"
+
+@plugin
+def waits() -> "string[]":
+    """Returns what has not been run."""
+    return [n for n in ("asyncio", "pydantic._internal._generate_schema")
+            if type(sys.modules[n]) is types.ModuleType]
+
+@plugin
 def threads() -> "int":
     """Uses a part in several threads at once."""
     out, begin = [], threading.Barrier(8)
@@ -149,6 +178,8 @@ func TestPartsOfTheLibraryAreRunLater(t *testing.T) {
 	code := startUses(t)
 	for _, test := range []struct{ plugin, want string }{
 		{"uses::idle", "[]"},
+		{"uses::waits", "[]"},
+		{"uses::loops", `'1 -1 True True True True True'`},
 		{"uses::packages", `'(True, True) True 2 True False'`},
 		{"uses::set_first", "7"},
 		{"uses::idle", `['sqlalchemy']`},
@@ -182,7 +213,10 @@ func TestKept(t *testing.T) {
 	}
 	file := func() string {
 		t.Helper()
-		startUses(t)
+		const want = `"[True, True] {'key': 'Key', 'value': 'some value'} 98 True"`
+		if v, err := call(t, startUses(t), "uses::expressions"); types.Repr(v) != want {
+			t.Error(types.Repr(v), err)
+		}
 		found, err := filepath.Glob(filepath.Join(above, "*", "cpython-*"))
 		if err != nil || len(found) != 1 {
 			t.Fatal(found, err)
@@ -195,6 +229,13 @@ func TestKept(t *testing.T) {
 	}
 	whole, err := os.ReadFile(path)
 	if err != nil {
+		t.Fatal(err)
+	}
+	expressions, err := filepath.Glob(filepath.Join(filepath.Dir(path), "expressions-*"))
+	if err != nil || len(expressions) != 1 {
+		t.Fatal(expressions, err)
+	}
+	if err := os.Chtimes(expressions[0], long, long); err != nil {
 		t.Fatal(err)
 	}
 	// What the code is taken from is seen by a file that is written anew only if it was not used.
@@ -225,6 +266,9 @@ func TestKept(t *testing.T) {
 		if err != nil || !bytes.Equal(text, whole) {
 			t.Errorf("%s: it is not what it was: %v", test.name, err)
 		}
+	}
+	if info, err := os.Stat(expressions[0]); err != nil || !info.ModTime().Equal(long) {
+		t.Errorf("all expressions were kept, and are compiled again: %v", err)
 	}
 }
 

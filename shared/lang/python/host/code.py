@@ -98,13 +98,14 @@ class Parts:
                 used |= uses(name, package, source, self.files)
         return self.uses[module]
 
-# A source without any of these uses no other module.
-_OUTSIDE = re.compile(PACKAGE + r"|PLUGINS_PACKAGE|\bfrom[\s\\]*\.\s*\.|[\"']\.\.")
+# A source without any of these uses no other module, nor does one without a relative import of that kind.
+_OUTSIDE = PACKAGE, "PLUGINS_PACKAGE", "\"..", "'.."
+_ABOVE = re.compile(r"from[\s\\]*\.\s*\.")
 _NAMED = re.compile(PACKAGE + r"\.(\w+)")
 
 def uses(name, package, source, known):
     """Returns which of the known modules of models a module of Python names, however it imports them."""
-    if not _OUTSIDE.search(source):
+    if not any(text in source for text in _OUTSIDE) and not _ABOVE.search(source):
         return set()
     package = name if package else name.rpartition(".")[0]
     if not southbound_host.folder:

@@ -8,6 +8,7 @@ from inmanta import protocol
 from inmanta.execute.util import Unknown
 from inmanta.export import Exporter
 from inmanta.references import MutatorMissingError, ReferenceMissingError, mutator, reference
+from inmanta.resources import Resource
 
 from southbound_host import code, model, plugins, quick, wire
 
@@ -120,9 +121,9 @@ def _instance(e):
 
 def _resource(exporter, res):
     fields = {}
-    plain = res.serialize()
+    plain = None if type(res).serialize is Resource.serialize else res.serialize()
     for name in res.fields:
-        value = plain[name]
+        value = getattr(res, name) if plain is None else plain[name]
         if type(value) in quick.PLAIN and type(value) is not float:
             fields[name] = value
             continue

@@ -5,7 +5,7 @@ To import all of the library takes several times as long as to import what model
 its API and its own compiler. A module that stands here is in its place at once, as ever, but its code is run when
 an attribute is read or set for the first time, by whomever. So code finds the same, only later.
 """
-import collections, contextlib, importlib, importlib.machinery, importlib.util, sys, threading, types
+import collections, contextlib, importlib, importlib.machinery, importlib.util, sys, threading, types, typing
 
 # What nothing else relies on having been run: other modules of the library use it in functions only, but for the
 # names below. Of what is not part of the library it holds for everybody.
@@ -14,12 +14,12 @@ _PARTS = {
     "inmanta.file_parser", "inmanta.module", "inmanta.parser.plyInmantaParser", "inmanta.protocol.auth.auth",
     "inmanta.protocol.endpoints", "inmanta.protocol.exceptions", "inmanta.protocol.methods",
     "inmanta.protocol.methods_v2", "inmanta.protocol.openapi.model", "inmanta.protocol.websocket",
-    "asyncio.sslproto", "asyncpg", "cProfile", "click", "cryptography.hazmat.backends",
+    "asyncio", "asyncio.sslproto", "asyncpg", "cProfile", "click", "cryptography.hazmat.backends",
     "cryptography.hazmat.primitives.asymmetric.rsa", "cryptography.hazmat.primitives.serialization",
     "docstring_parser", "email_validator", "hmac", "jinja2", "jsonpath_ng", "jwt", "packaging._manylinux",
     "packaging._musllinux", "packaging.requirements", "profile", "pstats",
-    "pydantic._internal._discriminated_union", "pydantic._internal._known_annotated_metadata", "pydantic.plugin",
-    "ruamel.yaml", "ruamel.yaml.comments", "secrets", "ssl", "tornado.concurrent", "tornado.gen", "tornado.web",
+    "pydantic._internal._discriminated_union", "pydantic._internal._generate_schema",
+    "pydantic._internal._known_annotated_metadata", "pydantic.plugin", "ruamel.yaml", "ruamel.yaml.comments", "secrets", "ssl", "tornado.concurrent", "tornado.gen", "tornado.web",
     "urllib.request", "yaml", "zipfile",
 }
 # Names that the code of a module reads when it is imported, but only mentions, such as in an annotation.
@@ -51,13 +51,19 @@ _MENTIONED = {
         "cryptography.hazmat.primitives.asymmetric.rsa": "RSAPublicNumbers",
     },
     "inmanta.protocol.common": {
+        "asyncio": "AbstractEventLoop",
         "inmanta.protocol.auth.auth": "claim_type",
         "inmanta.protocol.exceptions": "BaseHttpException",
         "inmanta.protocol.openapi.model": "ParameterType",
     },
     "inmanta_plugins": {"inmanta.module": "Project"},
     "inmanta_plugins.std": {"jinja2": "Environment FileSystemLoader PrefixLoader Template"},
-    "inmanta.util": {"asyncpg": "pool", "click": "Group", "packaging.requirements": "Requirement"},
+    "pydantic._internal._dataclasses": {"pydantic._internal._generate_schema": "GenerateSchema InvalidSchemaError"},
+    "pydantic._internal._model_construction": {"pydantic._internal._generate_schema": "GenerateSchema InvalidSchemaError"},
+    "inmanta.util": {
+        "asyncio": "AbstractEventLoop CancelledError Event Future Lock Task ensure_future gather", "asyncpg": "pool",
+        "click": "Group", "packaging.requirements": "Requirement",
+    },
 }
 # What modules that register the methods of the server's API stand for: it is whole when it is looked at.
 _METHODS = ("inmanta.protocol.methods", "inmanta.protocol.methods_v2")
@@ -100,10 +106,13 @@ def _is_inside(module, name, value):
     """Reports whether a value is the module of that name in a package."""
     return isinstance(value, types.ModuleType) and value.__name__ == module.__name__ + "." + name
 
+def _is_known(package):
+    """Reports whether the modules of a package are known not to need that itself was run first."""
+    return package == "jinja2" or package.startswith(("inmanta.", "pydantic."))
+
 def _inside(module, held, name):
     """Returns the module of a name in a package that is known well, for which the package needs not be run."""
-    known = module.__name__ == "jinja2" or module.__name__.startswith("inmanta.")
-    if "__path__" not in held or name.startswith("_") or not known:
+    if "__path__" not in held or name.startswith("_") or not _is_known(module.__name__):
         return None
     whole = module.__name__ + "." + name
     if name in held:
@@ -116,9 +125,13 @@ def _reader(frame):
         frame = frame.f_back
     return frame
 
+def _works(frame):
+    """Reports whether code is that of a function, and not of a module, a class, or of annotations between brackets."""
+    return frame.f_code.co_flags & _IN_FUNCTION and not frame.f_code.co_name.startswith("<generic parameters of ")
+
 def _only_mentions(frame, module, name):
     """Reports whether code that is running now only mentions a name of a module."""
-    if frame.f_code.co_flags & _IN_FUNCTION:
+    if _works(frame):
         return False
     reader = frame.f_globals.get("__name__", "")
     readers = [reader, "inmanta_plugins"] if reader.startswith("inmanta_plugins.") else [reader]
@@ -141,11 +154,11 @@ class Mentioned:
 
     def _found(self):
         of = self._of
-        return getattr(of._found() if type(of) is Mentioned else of, self._as)
+        return getattr(of._found() if isinstance(of, Mentioned) else of, self._as)
 
     def __getattr__(self, name):
         frame = sys._getframe(1)
-        if not frame.f_code.co_flags & _IN_FUNCTION and frame.f_globals.get("__name__") in _MENTIONED:
+        if not _works(frame) and frame.f_globals.get("__name__") in _MENTIONED:
             return Mentioned(self, name)
         if name in _ASKED:
             raise AttributeError(name)
@@ -153,6 +166,9 @@ class Mentioned:
 
     def __call__(self, *args, **kwargs):
         return self._found()(*args, **kwargs)
+
+    def __getitem__(self, item):
+        return self._found()[item] if _works(sys._getframe(1)) else Item(self, item)
 
     def __mro_entries__(self, bases):
         return (self._found(),)
@@ -164,10 +180,16 @@ class Mentioned:
         return issubclass(value, self._found())
 
     def __or__(self, other):
-        return self._found() | other
+        return self._found() | other if _works(sys._getframe(1)) else typing.Union[self, other]
 
     def __ror__(self, other):
-        return other | self._found()
+        return other | self._found() if _works(sys._getframe(1)) else typing.Union[other, self]
+
+class Item(Mentioned):
+    """Stands for a generic type with its arguments until it is more than mentioned."""
+
+    def _found(self):
+        return self._of._found()[self._as]
 
 _readers = {}  # modules that hold what is mentioned of a module, by its name
 
@@ -176,10 +198,10 @@ class Reader(types.ModuleType):
 
     def __getattribute__(self, name):
         value = super().__getattribute__(name)
-        if type(value) is Mentioned and not _only_mentions(_reader(sys._getframe(1)), self.__name__, name):
+        if isinstance(value, Mentioned) and not _only_mentions(_reader(sys._getframe(1)), self.__name__, name):
             found = value._found()
             value = super().__getattribute__(name)  # by now it is there, unless it is part of something else
-            return found if type(value) is Mentioned else value
+            return found if isinstance(value, Mentioned) else value
         return value
 
 def _replace(module):
@@ -187,9 +209,9 @@ def _replace(module):
     for reader in _readers.pop(module.__name__, ()):
         held = vars(reader)
         for name, value in list(held.items()):
-            if type(value) is Mentioned and value._of is module:
+            if isinstance(value, Mentioned) and value._of is module:
                 held[name] = value._found()
-        if type(reader) is Reader and not any(type(v) is Mentioned for v in held.values()):
+        if type(reader) is Reader and not any(isinstance(v, Mentioned) for v in held.values()):
             reader.__class__ = types.ModuleType
 
 class Loader:
@@ -236,7 +258,7 @@ class Finder:
 
     def find_spec(self, name, path=None, target=None):
         if name not in _PARTS:
-            return None
+            return _in_package(name) if "." in name else None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None:
@@ -244,6 +266,27 @@ class Finder:
                     spec.loader = Loader(spec.loader)
                 return spec
         return None
+
+def _in_package(name):
+    """Runs the package of a module that waits, as packages expect that. Returns how the module is had if that imports it."""
+    package = sys.modules.get(name.rpartition(".")[0])
+    if type(package) is not Module or _is_known(package.__name__):
+        return None
+    package.__dict__  # runs it, unless that goes on
+    found = sys.modules.get(name)
+    return found and importlib.machinery.ModuleSpec(name, Again(found))
+
+class Again:
+    """Loads a module that is there."""
+
+    def __init__(self, module):
+        self.module, self.spec = module, module.__spec__
+
+    def create_module(self, spec):
+        return self.module
+
+    def exec_module(self, module):
+        module.__spec__ = self.spec
 
 _finder = Finder()
 

@@ -1,7 +1,7 @@
 """The loop of the host: one question after the other."""
 import faulthandler, fcntl, gc, importlib, json, os, signal, sys, threading
 
-from southbound_host import later, wire
+from southbound_host import again, later, wire
 
 def _watch():
     """Ends all that was started here as soon as whoever started this process is gone."""
@@ -25,6 +25,7 @@ def serve(source):
     faulthandler.register(signal.SIGUSR1, all_threads=False)
     faulthandler.enable(all_threads=False)  # a crash says where it was
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started the host ends it
+    again.begin()
     later.begin()
     gc.disable()  # what is loaded stays: looking through it again and again takes a sixth of the time
     import logging
@@ -80,8 +81,9 @@ def _installed():
     except Exception:
         return python
 
-def _collect():
-    """Has garbage collected from now on, and what was loaded left out of that."""
+def _loaded():
+    """Ends what holds while modules are loaded. Garbage is collected from now on, but what was loaded left out."""
+    again.end()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)  # most of what a model makes stays: looking through it finds nothing
     gc.enable()
@@ -91,7 +93,7 @@ def _load(message):
     plugins = _part("plugins")
     if plugins is not None:
         loaded = plugins.load(*message[1:])
-        _collect()
+        _loaded()
         wire.send(["ok", *loaded])
 
 def _pytest(message):
@@ -99,6 +101,7 @@ def _pytest(message):
     plugins = _part("plugins")
     kit = plugins and _part("kit")
     if kit:
+        again.end()
         kit.run(message)
 
 def _code(message):
@@ -106,5 +109,5 @@ def _code(message):
     handlers = _part("handlers")
     if handlers is not None:
         handlers.load(json.loads(message[1])["modules"])
-        _collect()
+        _loaded()
         wire.send(["ok"])

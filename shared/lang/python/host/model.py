@@ -97,6 +97,10 @@ def entity(name):
         found = _define(name, answer[1]["d"])
     return found
 
+def has_none(name, attribute):
+    """Reports whether an entity has no attribute of a name."""
+    return entity(name).get_attribute(attribute) is None
+
 def _define(name, d):
     space, last = name.rsplit("::", 1)
     out = Entity(last, namespace(space), d["doc"])
