@@ -108,6 +108,20 @@ func (s *parameters) setParameters(ctx context.Context, env string, ps ...state.
 	return err
 }
 
+// Suggest implements Home.
+func (s *parameters) Suggest(ctx context.Context, env, name string, values []any) error {
+	p, err := suggesting(name, values)
+	if err != nil {
+		return err
+	}
+	have, err := s.Engine.State.Parameters(ctx, env,
+		state.ParameterQuery{Keys: []state.ParameterKey{{Name: name}}})
+	if err != nil || len(have) > 0 && have[0].Value == p.Value && have[0].Source == p.Source {
+		return fault.Wrap(fault.Unknown, "read parameter", err)
+	}
+	return s.setParameters(ctx, env, p)
+}
+
 // DeleteParameter implements Home.
 func (s *parameters) DeleteParameter(ctx context.Context, env, name string) error {
 	return s.Engine.DeleteParameters(ctx, env, state.ParameterKey{Name: name})

@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -90,6 +91,24 @@ func (c *Client) Agents(ctx context.Context, env string) ([]Agent, error) {
 // Types implements Home.
 func (c *Client) Types(ctx context.Context) ([]Type, error) {
 	return all[Type](ctx, c.connection, "/v1/types")
+}
+
+// Suggest implements Home.
+func (c *Client) Suggest(ctx context.Context, env, name string, values []any) error {
+	want, err := suggesting(name, values)
+	if err != nil {
+		return err
+	}
+	have, err := c.Parameter(ctx, env, name)
+	switch {
+	case fault.Is(err, fault.NotFound):
+	case err != nil || have.Value == want.Value && have.Source == want.Source:
+		return err
+	}
+	path := "/api/v1/parameter/" + url.PathEscape(name)
+	body := map[string]any{"value": "", "metadata": map[string]any{"values": values}}
+	_, err = get[OneParameter](ctx, c.connection, env, http.MethodPut, path, nil, body)
+	return err
 }
 
 // Parameters implements Home.

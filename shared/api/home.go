@@ -43,6 +43,9 @@ type Home interface {
 	ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error)
 	// SetParameter sets a parameter and returns it as stored.
 	SetParameter(ctx context.Context, env, name, value string) (state.Parameter, error)
+	// Suggest has a parameter be values that forms suggest, as models give them. Nothing is stored
+	// if it has them already.
+	Suggest(ctx context.Context, env, name string, values []any) error
 	// DeleteParameter removes a parameter; that it is absent is not an error.
 	DeleteParameter(ctx context.Context, env, name string) error
 	// Types returns the resource types, by name.

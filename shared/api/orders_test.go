@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -216,7 +217,7 @@ func TestOrdersOverHTTP(t *testing.T) {
 		{"PUT", "/api/v1/parameter/mine", `{"value": "", "resource_id": "",
 			"metadata": {"values": ["a", null, {"label": "B", "value": 9007199254740993}]}}`, 200,
 			`"metadata":{"values":["a",null,{"label":"B","value":`},
-		{"GET", "/api/v2/parameters?filter.name=mine", "", 200, `"source":"model"`},
+		{"GET", "/api/v2/parameters?filter.name=mine", "", 200, `"source":"user","updated":`},
 		{"PUT", "/api/v1/parameter/mine", `{"value": "x", "metadata": {"values": null}}`, 200,
 			`"metadata":{},"name":"mine","source":"user"`},
 		{"PUT", "/api/v1/parameter/mine", `{"metadata": {}}`, 422, `value`},
@@ -426,5 +427,68 @@ func TestNoServices(t *testing.T) {
 	if code != http.StatusNotImplemented ||
 		!strings.Contains(mustJSON(t, v), "keeps no services") {
 		t.Errorf("%d %v", code, v)
+	}
+}
+
+// ofTheSeed is what the API returns of suggested values, as the seed of services shows it.
+const ofTheSeed = `[
+    {
+        "id": "1b0b1d37-abef-4e5f-8100-84ebf4c65f93",
+        "name": "topology_files",
+        "value": "metadata",
+        "environment": "f81be80b-8582-499f-b002-7cdd2f2df98a",
+        "source": "user",
+        "updated": "2025-03-14T13:23:11.475925+00:00",
+        "metadata": {
+            "values": [
+                "source://labs/docker-compose.irrd.yml",
+                "source://labs/docker-compose.iso-dev.yml",
+                "source://labs/docker-compose.iso7-dev.yml",
+                "source://labs/docker-compose.iso8-dev.yml",
+                "source://labs/docker-compose.iso9-dev.yml",
+                "source://labs/docker-compose.netbox-3.7.yml",
+                "source://labs/docker-compose.netbox-4.1.yml",
+            ]
+        }
+    }
+]`
+
+// TestSuggestedValues holds the structure that the seed of services shows: with a name for an id,
+// and of this environment. A comma behind the last value there is none of JSON, and is left out.
+func TestSuggestedValues(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	var want []map[string]any
+	text := strings.Replace(ofTheSeed, "yml\",\n            ]", "yml\"]", 1)
+	if err := json.Unmarshal([]byte(text), &want); err != nil {
+		t.Fatal(err)
+	}
+	metadata, _ := want[0]["metadata"].(map[string]any)
+	values, _ := metadata["values"].([]any)
+	for _, h := range []api.Home{w.service, w.client(t)} {
+		for range 2 { // the second time nothing is stored
+			if err := h.Suggest(t.Context(), "default", "topology_files", values); err != nil {
+				t.Fatal(err)
+			}
+		}
+		past, err := h.ParameterHistory(t.Context(), "default", "topology_files")
+		if err != nil || len(past) != 1 {
+			t.Errorf("it was set %d times: %v", len(past), err)
+		}
+	}
+	code, v := w.order(t, http.MethodGet, "/api/v2/parameters?filter.name=topology_files", "")
+	got, _ := v["data"].([]any)
+	if code != http.StatusOK || len(got) != 1 {
+		t.Fatalf("%d: %v", code, v)
+	}
+	one, _ := got[0].(map[string]any)
+	want[0]["id"], want[0]["environment"] = "topology_files", "default"
+	at, _ := one["updated"].(string)
+	if _, err := time.Parse(time.RFC3339Nano, at); err != nil {
+		t.Error(err)
+	}
+	want[0]["updated"] = at
+	if d := cmp.Diff(want[0], one); d != "" {
+		t.Error(d)
 	}
 }

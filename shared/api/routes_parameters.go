@@ -39,6 +39,8 @@ func knownParameter(env string, p *state.Parameter) KnownParameter {
 		Updated: p.Updated.UTC(),
 	}
 	if p.Source == sourceModel {
+		// As clients know suggested values, whoever has set them.
+		out.Value, out.Source = "metadata", sourceUser
 		d := json.NewDecoder(strings.NewReader(p.Value))
 		d.UseNumber()
 		if d.Decode(&out.Metadata.Values) != nil {
@@ -48,8 +50,12 @@ func knownParameter(env string, p *state.Parameter) KnownParameter {
 	return out
 }
 
-// sourceModel is the source of parameters that a model has set.
-const sourceModel = "model"
+// Sources of parameters: that of suggested values, which a model has set or somebody in its place,
+// and that of all others.
+const (
+	sourceModel = "model"
+	sourceUser  = "user"
+)
 
 // KnownParameters is a page of parameters.
 type KnownParameters struct {
@@ -64,7 +70,7 @@ type parametersIn struct {
 	Limit int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"of parameters in a page"`
 	After string   `query:"after" minLength:"1" maxLength:"9" pattern:"^[0-9]+$" doc:"metadata.next of the page before"`
 	Names []string `query:"filter.name,explode" maxItems:"50" nullable:"false" minLength:"1" doc:"a part of any of these"`
-	From  []string `query:"filter.source,explode" maxItems:"10" nullable:"false" minLength:"1" doc:"any of these: user, model"`
+	From  []string `query:"filter.source,explode" maxItems:"10" nullable:"false" minLength:"1" doc:"user: all; model: those with suggested values"`
 }
 
 // wants reports whether a filter leaves a parameter.
@@ -72,7 +78,8 @@ func (i *parametersIn) wants(p *state.Parameter) bool {
 	named := len(i.Names) == 0 || slices.ContainsFunc(i.Names, func(part string) bool {
 		return strings.Contains(p.Name, part)
 	})
-	return named && (len(i.From) == 0 || slices.Contains(i.From, p.Source))
+	return named && (len(i.From) == 0 || slices.Contains(i.From, p.Source) ||
+		slices.Contains(i.From, sourceUser))
 }
 
 // knownParameters serves parameters as the public clients read them.
@@ -169,9 +176,14 @@ type SuggestedBody struct {
 // as those do that a model suggests.
 func setting(name, value string, m *SuggestedBody) (state.Parameter, error) {
 	if m == nil || m.Values == nil {
-		return state.Parameter{Name: name, Value: value, Source: "user"}, nil
+		return state.Parameter{Name: name, Value: value, Source: sourceUser}, nil
 	}
-	list, err := json.Marshal(m.Values)
+	return suggesting(name, m.Values)
+}
+
+// suggesting returns a parameter that suggests values.
+func suggesting[T any](name string, values []T) (state.Parameter, error) {
+	list, err := json.Marshal(values)
 	return state.Parameter{Name: name, Value: string(list), Source: sourceModel},
 		fault.Wrap(fault.Invalid, "set parameter", err)
 }

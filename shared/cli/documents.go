@@ -15,6 +15,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/lang/lsm"
 	"southbound/shared/lang/module"
 	"southbound/shared/lang/project"
 	"southbound/shared/lang/python"
@@ -52,6 +53,19 @@ type loaded struct {
 func (d *documents) model(
 	ctx context.Context, path string, noStd, say bool,
 ) (*compile.Compiled, error) {
+	return d.compiled(ctx, path, noStd, say, nil)
+}
+
+// modelFor compiles a model that says what it prints, for services that it tells of.
+func (d *documents) modelFor(
+	ctx context.Context, path string, s *lsm.Services,
+) (*compile.Compiled, error) {
+	return d.compiled(ctx, path, false, true, s)
+}
+
+func (d *documents) compiled(
+	ctx context.Context, path string, noStd, say bool, s *lsm.Services,
+) (*compile.Compiled, error) {
 	types, err := d.registry()
 	if err != nil {
 		return nil, err
@@ -62,7 +76,7 @@ func (d *documents) model(
 	}
 	o := compile.Options{
 		Path: path, NoStd: noStd, Types: types, VirtualEnv: os.Getenv("VIRTUAL_ENV"),
-		Mapper: d.mapper, Modules: d.modules, Host: d.host,
+		Mapper: d.mapper, Modules: d.modules, Host: d.host, Services: s,
 		Environment: pick(d.env, "SOUTHBOUND_ENVIRONMENT", p.Environment, "default"),
 	}
 	if say {

@@ -11,6 +11,7 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/compile"
 	"southbound/shared/deploy/state"
+	"southbound/shared/lang/lsm"
 	"southbound/shared/lang/module"
 	"southbound/shared/lang/project"
 	"southbound/shared/service/bundle"
@@ -32,7 +33,7 @@ func (se *serviceExporter) serviceExport() *cobra.Command {
 			"those of the environment: what can be ordered from then on. The model is stored " +
 			"with them, and orders are compiled with it. Nothing is deployed. A service that the " +
 			"model no longer offers goes, unless there are instances of it: then nothing is " +
-			"done. Instances that are there keep a definition that has changed until they are " +
+			"done. Values that the model suggests are stored, too. Instances that are there keep a definition that has changed until they are " +
 			"updated. PATH is a directory with a main.cf or a .cf file.",
 		Example: "  southbound service export .\n  southbound service export main.cf --json",
 		Args:    exactArgs(1, "one path"),
@@ -55,7 +56,8 @@ func (se *serviceExporter) exportServices(ctx context.Context, path string) erro
 	if err := se.locate(path); err != nil {
 		return err
 	}
-	c, err := se.docs.model(ctx, path, false, true)
+	suggested := lsm.NewServices(nil)
+	c, err := se.docs.modelFor(ctx, path, suggested)
 	if err != nil {
 		return err
 	}
@@ -76,6 +78,11 @@ func (se *serviceExporter) exportServices(ctx context.Context, path string) erro
 	}, services)
 	if err != nil {
 		return err
+	}
+	for _, s := range suggested.Suggestions {
+		if err := se.home.Suggest(ctx, se.env, s.Parameter, s.Values); err != nil {
+			return err
+		}
 	}
 	if !se.remote() && slices.ContainsFunc(c.Project.Modules, (*module.Module).HasCode) {
 		// what it becomes may have handlers in Python, which are run as from here

@@ -269,6 +269,44 @@ end
 	}
 }
 
+// TestDocumentationText holds the documentation that is shown under "Documentation tabs", with its
+// diagram: as a template it is stored as it stands there.
+func TestDocumentationText(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("testdata", "documentation.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, services, err := compiled(t, files{
+		"templates/documentation.md.j2": string(text),
+		"": begin + `
+entity Service extends lsm::ServiceBase:
+    string documentation = "# Lab documentation"
+    lsm::attribute_modifier documentation__modifier = "r"
+end
+implement Service using parents
+binding = lsm::ServiceEntityBinding(
+    service_entity="__config__::Service", lifecycle=lsm::fsm::simple, service_entity_name="lab",
+)
+for one in lsm::all(binding):
+    instance = Service(instance_id=one["id"], entity_binding=binding)
+    lsm::update_read_only_attribute(
+        instance, "documentation", value=std::template("/documentation.md.j2", instance=instance),
+    )
+end
+`,
+	}, lsm.Instance{ID: "1", Service: "lab", Attributes: map[string]any{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := []lsm.Update{{
+		Instance: "1", Path: "documentation", Value: strings.TrimSuffix(string(text), "\n"),
+	}}
+	if d := cmp.Diff(told, services.Updates); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestSuggestedValues holds the entities under "Suggested values". The one with a parameter has no
 // end there, and the type of the other one is not shown: both are added here.
 func TestSuggestedValues(t *testing.T) {
@@ -340,8 +378,9 @@ end
 	}
 }
 
-// TestSuggestedValuesFromTheModel holds the call under "Suggested values" that stores them. The
-// plugin of a module that it calls there is a variable here.
+// TestSuggestedValuesFromTheModel holds the call under "Suggested values" that stores them, with a
+// variable in the place of the plugin. The script suggest.txtar of shared/cli has the call with the
+// plugin, and package api what is answered then.
 func TestSuggestedValuesFromTheModel(t *testing.T) {
 	t.Parallel()
 	_, services, err := compiled(t, files{"": `import lsm
