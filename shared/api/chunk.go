@@ -11,10 +11,10 @@ import (
 	"hash/fnv"
 	"io"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sync/errgroup"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -157,30 +157,23 @@ const unpackers = 4
 
 // resources returns those of all chunks, in order.
 func (u *unpacker) resources(ctx context.Context, hashes []string) ([]resource.Resource, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	parts := make([][]resource.Resource, len(hashes))
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range min(unpackers, len(hashes)) {
-		wg.Go(func() {
-			for i := range next {
-				var err error
-				if parts[i], err = u.chunk(ctx, hashes[i]); err != nil {
-					cancel(err) // the first is the cause
-				}
+	reads, within := errgroup.WithContext(ctx)
+	reads.SetLimit(unpackers)
+	for i := range hashes {
+		reads.Go(func() (err error) {
+			if within.Err() == nil {
+				parts[i], err = u.chunk(within, hashes[i])
 			}
+			return err
 		})
 	}
-	for i := range hashes {
-		if ctx.Err() == nil {
-			next <- i
-		}
+	err := reads.Wait()
+	if err == nil {
+		err = context.Cause(ctx)
 	}
-	close(next)
-	wg.Wait()
-	if ctx.Err() != nil {
-		return nil, fault.Wrap(fault.Unknown, "", context.Cause(ctx))
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "", err)
 	}
 	return slices.Concat(parts...), nil
 }

@@ -3,6 +3,15 @@
 //
 // Service answers from the engine, Handler serves it over HTTP with OpenAPI 3.1 made from the code,
 // and Client asks such a server. What they return is the same, also the kinds and hints of errors.
+//
+//	command ── Home ──┬── Service ─────────────────────────────── deploy.Engine, orders.Service
+//	                  └── Client ──HTTP── Handler ── routes ── Service
+//
+// An export travels as a bundle: files by hash, of which only those are sent that the server has
+// not, and resources in chunks (chunk). A comparison with reality may take longer than a request:
+// it is a job (jobs), whose parts for machines that only runners reach are theirs (parts, work). A
+// plan that is kept (kept) is a file that Service made and takes back. Every answer of a route is
+// declared once, as a type here; commands with --json write the same types.
 package api
 
 import (

@@ -1,6 +1,17 @@
 // Package local is the embedded home: it implements the engine's ports on one machine. State is in
 // an SQLite database, files are in a folder, by their hash, and notices are in memory. Any number
 // of processes may use one data directory at once.
+//
+//	Home       state.State: a commit is one transaction, which first compares the lease's fence
+//	  db         one connection writes, and commits what waits for it together; others read
+//	  tx         one commit: its steps in their order, over blocks of rows (block, blocks)
+//	Files      state.Files: written beside, synced, renamed; a commit that refers to them comes later
+//	Notifier   lanes with work, in this process; for others, that the database has changed
+//	Runner     serves the lanes that it is notified of, with the engine's Run
+//	Secrets    values from the environment and from files
+//
+// Instances, Definitions and Callbacks store services in the same database. A layout that an older
+// program has made is moved on when it is opened (layout). See docs/design/embedded.md.
 package local
 
 import (

@@ -2,6 +2,19 @@
 //
 // YAML and JSON become the same tree of nodes with places, so that both are interpreted by the same
 // code. The problems of all documents are reported at once.
+//
+// Load goes this way, with documents, and pieces of long ones, side by side:
+//
+//	tree       which documents there are; nothing outside of the directory is read
+//	split      a long list of resources is cut into pieces, JSON by the library that reads it
+//	yaml, json a text becomes nodes, within a budget of memory; text that cannot be read as a whole
+//	           is read once more for its other problems (salvage)
+//	document   nodes become agents, defaults and resources; values, titles and files are read
+//	agents     a resource with a list of agents becomes one for each
+//	join       all documents become one model, whose Where finds the place of anything in it
+//
+// What was read is noted (Inputs), so that the next export may read only what has changed
+// (Changes); see docs/design/export.md.
 package source
 
 import (

@@ -1,5 +1,14 @@
 // Package transport connects agents with the places where their resources are: by the name of their
 // transport.
+//
+//	agent's options ── options (as declared) ── Secrets ── Connector.Connect ─┬─ Local
+//	                                                                          ├─ ssh, over remote
+//	                                                                          ├─ http, postgresql, aws
+//	                                                                          └─ one of a pack (Packs)
+//
+// Agents with the same options share a session, which outlives their runs (package pool); Close of
+// a connection gives it back. Handlers of things on a machine run there: package remote starts this
+// program on it, which answers as ServeMachine, and forwards the calls of the engine.
 package transport
 
 import (

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Host is what State takes from the machine that it runs on. What is nil is the machine's own; a
@@ -18,6 +20,7 @@ type Host struct {
 	// Random returns what nobody has had before, for all that matters.
 	Random func() uint64
 	// Each calls f for 0 to n-1, at most width at a time, and returns when all calls have.
+	// A simulator has its own, which says in which order they go on.
 	Each func(n, width int, f func(i int))
 	// Lock returns a lock that is held across requests.
 	Lock func() sync.Locker
@@ -98,16 +101,15 @@ func secret() uint64 {
 }
 
 func sideBySide(n, width int, f func(i int)) {
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, width)
+	var calls errgroup.Group
+	calls.SetLimit(width)
 	for i := range n {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
+		calls.Go(func() error {
 			f(i)
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = calls.Wait()
 }
 
 // purposeKey is the key of a Purpose in a context.

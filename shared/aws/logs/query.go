@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
 
 	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/awserr"
@@ -40,17 +41,13 @@ type walk struct {
 
 func (w *walk) run(ctx context.Context) error {
 	streams := make([]*stream, len(w.parts))
-	errs := make([]error, len(w.parts))
-	var wg sync.WaitGroup
+	var fills errgroup.Group
 	for i, part := range w.parts {
 		streams[i] = &stream{w: w, part: part, ranges: w.ranges()}
-		wg.Go(func() { errs[i] = streams[i].fill(ctx) })
+		fills.Go(func() error { return streams[i].fill(ctx) })
 	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+	if err := fills.Wait(); err != nil {
+		return err
 	}
 	for at := 1; ; at = min(2*at, 8) { // a few at once: more and more, because most searches end soon
 		var some []*header

@@ -3,10 +3,10 @@ package queue
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"golang.org/x/sync/errgroup"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -35,16 +35,15 @@ func (m Message) Each() []Message {
 func (n *Notifier) notifyTogether(ctx context.Context, env string, notices []state.Notice) (alone []state.Notice) {
 	groups, alone := n.groups(ctx, env, notices)
 	failed := make([]bool, len(groups))
-	slots := make(chan struct{}, workers)
-	var wg sync.WaitGroup
+	var sending errgroup.Group // one that fails keeps no other from being sent
+	sending.SetLimit(workers)
 	for i, g := range groups {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
+		sending.Go(func() error {
 			failed[i] = n.notifyGroup(ctx, env, g) != nil
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = sending.Wait()
 	for i, g := range groups {
 		if failed[i] {
 			alone = append(alone, g...)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"golang.org/x/sync/errgroup"
 
 	"southbound/shared/aws/awserr"
 	"southbound/shared/fault"
@@ -163,23 +163,22 @@ func (s *Secrets) Prefetch(ctx context.Context, refs []resource.Secret, values b
 			s.fetchVersions(ctx, c, part)
 		}
 	}
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
+	var reads errgroup.Group
+	reads.SetLimit(atOnce)
 	for _, ref := range rest {
 		if r, err := parse(ref); err != nil || s.kept(&r, values) {
 			continue
 		}
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
+		reads.Go(func() error {
 			if values {
 				_, _, _ = s.Resolve(ctx, ref) // what is wrong is said when it is asked for
 			} else {
 				_, _ = s.Version(ctx, ref)
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = reads.Wait()
 }
 
 func (s *Secrets) kept(r *reference, values bool) bool {

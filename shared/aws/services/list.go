@@ -3,13 +3,12 @@ package services
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
 
 	"southbound/shared/aws/attributevalue"
 	"southbound/shared/service/inventory"
@@ -196,11 +195,16 @@ func (n *lists) waiting(ctx context.Context, part string, now time.Time) ([]entr
 
 // together asks partitions at once.
 func together(parts []string, ask func(part string) ([]entry, error)) ([]entry, error) {
-	found, errs := make([][]entry, len(parts)), make([]error, len(parts))
-	var wg sync.WaitGroup
+	found := make([][]entry, len(parts))
+	var asks errgroup.Group
 	for i, part := range parts {
-		wg.Go(func() { found[i], errs[i] = ask(part) })
+		asks.Go(func() (err error) {
+			found[i], err = ask(part)
+			return err
+		})
 	}
-	wg.Wait()
-	return slices.Concat(found...), errors.Join(errs...)
+	if err := asks.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.Concat(found...), nil
 }

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"southbound/shared/aws/emf"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
@@ -107,16 +109,19 @@ func (s *Sweeper) Run(ctx context.Context, at time.Time) error {
 func (s *Sweeper) each(ctx context.Context, envs []string, f func(ctx context.Context, env string) error) []error {
 	var mu sync.Mutex
 	var errs []error
-	slots := make(chan struct{}, sideBySide)
-	var wg sync.WaitGroup
+	var late sync.Once
+	var sweeps errgroup.Group // one that fails keeps no other from being swept
+	sweeps.SetLimit(sideBySide)
 	for _, env := range envs {
-		slots <- struct{}{}
-		if deadline, ok := ctx.Deadline(); ok && !s.Clock.Now().Add(spare).Before(deadline) {
-			s.Log.WarnContext(ctx, "the time is up; the next minute goes on", "environment", env)
-			break
-		}
-		wg.Go(func() {
-			defer func() { <-slots }()
+		sweeps.Go(func() error {
+			// By now, not when the sweep began: it may have waited for others.
+			if deadline, ok := ctx.Deadline(); ok && !s.Clock.Now().Add(spare).Before(deadline) {
+				late.Do(func() {
+					s.Log.WarnContext(ctx, "the time is up; the next minute goes on",
+						"environment", env)
+				})
+				return nil
+			}
 			if err := f(ctx, env); err != nil {
 				s.Log.ErrorContext(ctx, "sweep failed", "environment", env, "error", err.Error())
 				s.Metrics.Add("SweepFaults", emf.Count, 1)
@@ -124,9 +129,10 @@ func (s *Sweeper) each(ctx context.Context, envs []string, f func(ctx context.Co
 				defer mu.Unlock()
 				errs = append(errs, err)
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = sweeps.Wait()
 	return errs
 }
 

@@ -122,7 +122,8 @@ func (p *releasing) releaseWhole(
 	return r.plan(ctx)
 }
 
-// storeGraph stores the graph that will be in force.
+// storeGraph stores the graph that will be in force: before the commit that names it, as workers
+// read it by the name. A crash in between leaves a file that nothing refers to.
 func (p *planning) storeGraph(ctx context.Context) error {
 	name, file := p.graph.Stored()
 	if (name != p.env.Graph || p.mending) && !p.dry {
@@ -151,7 +152,10 @@ func (r *releaser) begin(ctx context.Context) error {
 }
 
 // commitAll writes what was planned, notes that a release, if there was one, is complete, and
-// notifies all lanes if a wave was started.
+// notifies all lanes if a wave was started. The first commit says that the release is under way,
+// with the rows that are written; that it is complete is another commit, after all of them are,
+// those too that others had changed. Whoever holds the lease next after a crash in between compares
+// all rows; see resumeRelease.
 func (p *planning) commitAll(ctx context.Context) error {
 	wave := p.env.Wave.Epoch != p.was.Wave.Epoch
 	if err := p.commit(ctx, scheduleChanges); err != nil {

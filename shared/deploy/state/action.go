@@ -24,17 +24,17 @@ const (
 //
 // Large: it is a stored record. Its fields are those of the log.
 type Action struct {
-	ID       string               `json:"id"`
+	ID       string               `json:"id"` // unique; ids grow with time, and order actions
 	Resource resource.ID          `json:"resource"`
-	Version  int                  `json:"version"`
+	Version  int                  `json:"version"` // that brought the intent
 	Action   ActionKind           `json:"action"`
-	Outcome  Status               `json:"outcome"`
-	Change   diff.Change          `json:"change"`
-	Started  time.Time            `json:"started"`
+	Outcome  Status               `json:"outcome"` // that the run came to, also if it is stale
+	Change   diff.Change          `json:"change"`  // what was done, or of a dry run would be
+	Started  time.Time            `json:"started"` // after whatever it waited for in its batch
 	Finished time.Time            `json:"finished"`
-	Changes  map[string]diff.Diff `json:"changes,omitempty"`
-	Messages []provider.Line      `json:"messages,omitempty"`
-	Reason   string               `json:"reason,omitempty"`
+	Changes  map[string]diff.Diff `json:"changes,omitempty"`  // by attribute; no secrets, and cut where long
+	Messages []provider.Line      `json:"messages,omitempty"` // in the order of the run; no secrets
+	Reason   string               `json:"reason,omitempty"`   // why it did not go well, for people; no secrets
 	Replaced bool                 `json:"replaced,omitempty"` // the thing was deleted and created anew
 	Stale    bool                 `json:"stale,omitempty"`    // the intent was replaced, or another run recorded, while it ran
 	Pack     string               `json:"pack"`               // the program that called the handler

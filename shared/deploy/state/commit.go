@@ -24,19 +24,18 @@ type Commit struct {
 	Guard Guard
 	// Rows to write, in an order in which a prefix makes sense. Rev is the revision read; 0: the
 	// row must not exist, and gets FirstRev. Other rows that are written get Rev+1. The Body of a
-	// row that
-	// exists is written only with Plan: results never change what is wanted.
+	// row that exists is written only with Plan: results never change what is wanted.
 	Rows []Row
 	// Checked are rows that were checked in wave Epoch. They count as checked even if their Rev has
-	// changed since, but for those among Rows that
-	// conflict (see Counted): nothing is recorded of these yet.
+	// changed since, but for those among Rows that conflict (see Counted): nothing is recorded of
+	// these yet.
 	Checked []resource.ID
 	Epoch   int64
 	// Actions of rows that conflict are stored too: they did happen.
 	Actions []Action
 	// AddOutbox are entries to add to the outbox. DropOutbox are removed, unless a row conflicts:
-	// what they ask for is then not all written. An
-	// entry that is in both is there only as long as that.
+	// what they ask for is then not all written. An entry that is in both is there only as long as
+	// that.
 	AddOutbox  []Outbox
 	DropOutbox []string
 	// Parameters are parameters and facts to write, each whole; DropParameters are removed, and
@@ -46,18 +45,15 @@ type Commit struct {
 	// Plan says that the schedule changes: PlanSeq grows.
 	Plan bool
 	// Env, when not nil, replaces the environment when its Rev still fits; Conflict, and nothing
-	// applied, otherwise. Its
-	// PlanSeq and Halted are not written.
+	// applied, otherwise. Its PlanSeq and Halted are not written.
 	Env *Env
 	// Version, when not nil, is stored when no version of that number exists; Conflict, and nothing
-	// applied, otherwise. Versions
-	// are never changed.
+	// applied, otherwise. Versions are never changed.
 	Version *Version
 	// Forget are numbers of versions to remove; unknown ones are not an error.
 	Forget []int
 	// Agents are written, each whole but for its pause, which goes through Pause. DropAgents are
-	// removed before; a pause stays, and unknown ones
-	// are not an error.
+	// removed before; a pause stays, and unknown ones are not an error.
 	Agents     []resource.Agent
 	DropAgents []string
 	// Until prolongs the lease; zero leaves it.
@@ -123,11 +119,10 @@ type Outbox struct {
 	Kind OutboxKind
 	// Of is the resource it is about.
 	Of       resource.ID
-	At       time.Time
-	Priority Priority
+	At       time.Time // when the change or the recovery was; a row that has run since is not concerned
+	Priority Priority  // of what is scheduled because of it
 	// Ticket is the one with which its resource ran, 0 for one that a wave asked for. What was
-	// scheduled no earlier was
-	// claimed by somebody who knew of that, and so runs after it.
+	// scheduled no earlier was claimed by somebody who knew of that, and so runs after it.
 	Ticket int64
 }
 
@@ -139,6 +134,6 @@ const (
 	OutboxRecovered OutboxKind = "recovered" // wake those that were skipped because of it
 	OutboxEvent     OutboxKind = "event"     // tell direct dependants
 	OutboxFact      OutboxKind = "fact"      // a fact or parameter is known now: resolve what waits for it
-	OutboxAgain     OutboxKind = "again"     // a run that another had overtaken did something: look at the resource once more
+	OutboxAgain     OutboxKind = "again"     // a run that another had overtaken did something: check the resource once more
 	OutboxDamaged   OutboxKind = "damaged"   // what is stored of it cannot be read: take it from the version once more
 )

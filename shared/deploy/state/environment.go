@@ -20,10 +20,10 @@ type Env struct {
 	Releasing   int
 	Halted      bool // written by Halt only
 	Settings    Settings
-	Fingerprint string // of the inputs of the last export, to recognise an export of the same
-	Applied     string // the plan that the last export has carried out, see Export.Expect
-	Wave        Wave
-	LastDeploy  time.Time
+	Fingerprint string    // of the inputs of the last export, to recognise an export of the same; "": not known, or it depends on more
+	Applied     string    // the plan that the last export has carried out, see Export.Expect
+	Wave        Wave      // the last one; whether it is over, lanes say: see Lease.Wave
+	LastDeploy  time.Time // when the deploy timer last scheduled something, or the first release
 	LastRepair  time.Time // end of the last repair of everything
 	// Base is the version that a partial export is merged into, after an earlier version was put in
 	// force again; 0: Last.
@@ -35,27 +35,27 @@ type Env struct {
 // Wave asks every resource of the environment to be checked once: a row with Checked < Epoch is
 // scheduled.
 type Wave struct {
-	Epoch    int64 // 0: there was none
-	Priority Priority
-	At       time.Time
+	Epoch    int64     // grows by one with each; 0: there was none
+	Priority Priority  // of rows that are checked for it and have no ticket
+	At       time.Time // when it was started
 	// KeepTerminal leaves out resources whose failure waits for a person or a new intent.
 	KeepTerminal bool
 }
 
 // Version is one immutable export: its resources stand in chunks, which are files.
 type Version struct {
-	Number    int
-	At        time.Time
-	Resources int
+	Number    int       // one more than that of the version stored before; never given again
+	At        time.Time // when it was stored
+	Resources int       // how many
 	// Digest identifies the whole content: equal digests, equal desired state.
 	Digest string
-	Chunks []string // hashes, by bucket of resource ids
-	Graph  string   // hash of its graph
-	Agents []resource.Agent
-	Sets   []string
-	Base   int    // of a partial export: the version it was merged into
-	Pack   string // digest of the handler pack it was exported with
-	Files  []string
+	Chunks []string         // hashes, by bucket of resource ids
+	Graph  string           // hash of its graph
+	Agents []resource.Agent // by name; each has at least one lane
+	Sets   []string         // by name, without the shared one
+	Base   int              // of a partial export: the version it was merged into
+	Pack   string           // digest of the handler pack it was exported with
+	Files  []string         // hashes of what its resources refer to, ascending; kept as long as the version
 	// Contents, when not nil, is what an export that only adds sets to the version has to know of
 	// it.
 	Contents *Contents `json:",omitempty"`

@@ -37,12 +37,12 @@ type Row struct {
 	Priority  Priority  // of what asked for it last, or more urgently; means nothing without a ticket
 	NotBefore time.Time // in progress: not before then
 
-	// State vector.
+	// State vector. The status follows from it, and from Orphaned, Hash, Deployed and Class.
 
-	Compliance Compliance
-	LastRun    LastRun
-	Blocked    Blocked
-	Missing    []string // what is not known of the intent, for people; none unless it is Undefined
+	Compliance Compliance // with the intent, as the last run has found or left the thing; HasUpdate with a new intent
+	LastRun    LastRun    // RunNew: none ended since the row was made
+	Blocked    Blocked    // BlockedYes is a planner's word, and takes the ticket; the others are a run's
+	Missing    []string   // what is not known of the intent, for people; none unless it is Undefined
 
 	// Outcome of the last run.
 
@@ -63,8 +63,7 @@ type Row struct {
 	ChangedAt time.Time
 	// SucceededAt is when the last run that ended well was claimed, or began if it waited for
 	// something of its batch. A dependant reloads unless its SucceededAt is later than the
-	// ChangedAt
-	// of what it requires.
+	// ChangedAt of what it requires.
 	SucceededAt time.Time
 	// TriedAt is the same of the last run if that did not end well, or only compared; else zero.
 	TriedAt time.Time

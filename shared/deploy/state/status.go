@@ -1,8 +1,7 @@
 package state
 
 // Status returns the one word for the state of a row: that of the first case that fits. It is never
-// StatusDeploying, as leases say what
-// runs, and not rows.
+// StatusDeploying, as leases say what runs, and not rows.
 func (r *Row) Status() Status {
 	switch {
 	case r.Orphaned:

@@ -1,5 +1,9 @@
 // Package aws is the transport aws: agents that stand for an AWS account and a region. Handlers get
 // a Conn with a configuration for clients.
+//
+// A session has the credentials of the process, or those of the role that the agent names, and is
+// shared by agents with the same options. The buckets and tables of Southbound itself are reserved:
+// no handler may touch them.
 package aws
 
 import (

@@ -1,5 +1,10 @@
 // Package http is the transport http: agents that stand for an API behind a base URL. Handlers get
 // a Conn, which authenticates, waits, retries and limits for them.
+//
+// A request of a handler waits for the rate of the agent, gets its credentials (options, or tokens
+// of OAuth 2), and goes to the base URL and nowhere else (target). While that is harmless and may
+// help it is made again, with growing pauses (Do). Objects is a handler for APIs that have a JSON
+// object at each path.
 package http
 
 import (

@@ -1,5 +1,10 @@
 // Package postgresql is the transport postgresql: agents that stand for a PostgreSQL server.
 // Handlers get a Conn with connections to its databases.
+//
+// A session keeps a few connections to the agent's database, for agents with the same options. To
+// any other database one is opened for each use, since a kept one would be in the way of dropping
+// it. On the server's own machine all go over its socket (machine), whose server is told by the
+// system who connects (peer).
 package postgresql
 
 import (

@@ -1,5 +1,12 @@
 // Package ssh is the transport ssh: agents that are machines with an ssh server. Handlers of things
 // on a machine run there, see package remote.
+//
+//	Sessions ── one login for agents with the same options, through bastions (dial)
+//	   └── remote.Machine ── puts this program there if it is missing, and starts it (by sudo)
+//	          └── Conn ── forwards a handler's calls, several at once, over one channel
+//
+// The machine has to prove one of the keys that it is known by (hostkeys), and is logged in to with
+// the keys that the options name or, for people, those of their agent (keys).
 package ssh
 
 import (
