@@ -36,7 +36,7 @@ func reasons() map[string]string {
 		{"HandlerRole/ServeAgents",
 			"sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes",
 			"Lambda polls queues, and removes what was served, with the function's role"},
-		{"CompileRole/RingCompiles", "sqs:SendMessage",
+		{"CompileRole/NotifyCompiles", "sqs:SendMessage",
 			"when there is no time for all that is left"},
 		{"CompileRole/TakeOrders",
 			"sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes", "the same"},
