@@ -16,12 +16,17 @@ import (
 	"southbound/shared/fault"
 )
 
+// packWindow is how far back an encoder looks for what repeats in the actions of a commit, and
+// about what stays in memory of it.
+const packWindow = 256 << 10
+
 // The actions of one commit are stored as one row, with hashes of the ids of their resources beside
 // them for searching. The codecs are costly to make, so they are made once, on first use.
 var (
 	packer = sync.OnceValue(func() *zstd.Encoder {
 		e, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
-			zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20)) // twice that stays in memory
+			zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packWindow),
+			zstd.WithLowerEncoderMem(true))
 		return e
 	})
 	unpacker = sync.OnceValue(func() *zstd.Decoder {

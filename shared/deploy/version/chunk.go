@@ -166,7 +166,8 @@ func Without(hashes []string, drop map[string]bool) []string {
 	return slices.DeleteFunc(slices.Clone(hashes), func(h string) bool { return drop[h] })
 }
 
-// packWindow is how far back an encoder looks for what repeats. Twice as much stays in memory.
+// packWindow is how far back an encoder looks for what repeats. Little more than that stays in
+// memory.
 const packWindow = 1 << 20
 
 // The codecs are safe for concurrent use of EncodeAll and DecodeAll and are costly to make, so they
@@ -174,7 +175,8 @@ const packWindow = 1 << 20
 var (
 	encoder = sync.OnceValue(func() *zstd.Encoder {
 		enc, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
-			zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packWindow))
+			zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packWindow),
+			zstd.WithLowerEncoderMem(true))
 		return enc
 	})
 	decoder = sync.OnceValue(func() *zstd.Decoder {
