@@ -24,7 +24,7 @@ func main() {
 // at least pile up between two collections. To collect it sooner costs a small heap more time;
 // later, the memory itself does, as every page of it has to be made first.
 const (
-	room  = 36 << 20
+	room  = 40 << 20
 	spare = 10 << 20
 )
 

@@ -13,8 +13,8 @@ func TestPercentFor(t *testing.T) {
 		live uint64
 		want int
 	}{
-		{0, 900}, {1 << 20, 875}, {minHeap, 800}, {spare, 260}, {2 * spare, 80}, {3 * spare, 33},
-		{4 * spare, 42}, {10 * spare, 69}, {1 << 40, 87},
+		{0, 1000}, {1 << 20, 975}, {minHeap, 900}, {spare, 300}, {2 * spare, 100}, {3 * spare, 33},
+		{4 * spare, 37}, {10 * spare, 67}, {1 << 40, 87},
 	} {
 		if got := percentFor(c.live); got != c.want {
 			t.Errorf("a heap of %d bytes may grow by %d %%, want %d", c.live, got, c.want)

@@ -71,9 +71,12 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 	here := make(map[int32]*state.Row, len(rows))
 	var starts, ends []int32
 	w.loose = nil
+	n := int32(-1)
 	for i := range rows {
 		r := &rows[i]
-		n := g.Node(r.ID)
+		if n++; int(n) >= len(g.IDs) || g.IDs[n] != r.ID { // they mostly come in the order of nodes
+			n = g.Node(r.ID)
+		}
 		if n < 0 {
 			if r.Ticket != 0 && !r.NotBefore.After(w.Clock.Now()) {
 				w.loose = append(w.loose, r)
