@@ -291,3 +291,49 @@ func TestPythonAfterAll(t *testing.T) {
 		}
 	}
 }
+
+// TestConflict holds that packages which do not go together are told with all who ask for them,
+// that nothing is half installed then, and that the next run installs what goes together.
+func TestConflict(t *testing.T) {
+	withoutUV(t) // whose own words are shown
+	s := &shelf{wheels: map[string][]byte{}}
+	s.add(t, "net", "1.0", "one = 1\n")
+	s.add(t, "net", "2.0", "two = 2\n")
+	s.add(t, "low", "1.0", "", "inmanta-module-net <2")
+	s.add(t, "mid", "1.0", "", "inmanta-module-low")
+	s.add(t, "app", "1.0", "x = 1\n", "inmanta-module-net >=2")
+	dir := tree(
+		t, "main.cf", "import mid\n", "requirements.txt", "inmanta-module-app\n",
+		"project.yml", "name: p\nrequires:\n  - net >=1.5\npip: {index-url: '"+
+			serve(t, s, "ann:"+secret+"@")+"'}\n",
+	)
+	t.Setenv("VIRTUAL_ENV", "")
+	tool, said := newTool(t, dir)
+	err := tool.Install(t.Context(), modtool.InstallOptions{})
+	want := "requirements.txt:1:1: no version of inmanta-module-net is allowed by all who ask " +
+		"for it\n" +
+		"requirements.txt:1:1 asks for inmanta-module-app\n" +
+		"inmanta-module-app 1.0 asks for inmanta-module-net>=2\n" +
+		"the module mid is imported: inmanta-module-mid\n" +
+		"inmanta-module-mid asks for inmanta-module-low\n" +
+		"inmanta-module-low 1.0 asks for inmanta-module-net<2\n" +
+		"project.yml:3:5 asks for inmanta-module-net>=1.5"
+	if err == nil || !strings.Contains(strings.ReplaceAll(everything(err), dir+"/", ""), want) {
+		t.Errorf("they go together: %v", everything(err))
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".env", ".southbound-installing")); err == nil {
+		t.Error("it is taken to be half installed")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "requirements.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.cf"), []byte("import app\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := tool.Install(t.Context(), modtool.InstallOptions{}); err != nil {
+		t.Fatal(everything(err))
+	}
+	if strings.Contains(said.String(), "interrupted") {
+		t.Errorf("it was installed again: %s", said)
+	}
+}

@@ -220,7 +220,7 @@ func (i *installer) packages(ctx context.Context, s *state) (bool, error) {
 			return true, err
 		}
 	}
-	return true, i.pip(ctx, env, texts, constraints)
+	return true, i.pip(ctx, env, texts, needs, constraints)
 }
 
 // unpacked reports whether all that is needed are modules that are there, in versions that all

@@ -36,9 +36,10 @@ func fileThere(path string) bool {
 
 func hasPython(env string) bool { return fileThere(python(env)) }
 
-// pip installs packages into an environment, which is made if it is not there.
+// pip installs packages into an environment, which is made if it is not there. The texts are the
+// requirements, of which wanted have the places, if they are known.
 func (i *installer) pip(
-	ctx context.Context, env string, needs []string, constraints []metadata.Requirement,
+	ctx context.Context, env string, needs []string, wanted, constraints []metadata.Requirement,
 ) error {
 	interrupted := fileThere(filepath.Join(env, mark))
 	if err := i.environment(ctx, env); err != nil {
@@ -74,25 +75,35 @@ func (i *installer) pip(
 	}
 	i.Say("installing %s", strings.Join(needs, ", "))
 	if interrupted {
-		if err := i.again(ctx, env, args); err != nil {
-			return err
-		}
+		i.Say("an installation was interrupted; installing again")
+		args = append(args, "--force-reinstall")
 	}
-	if err := i.runPip(ctx, env, args); err != nil {
+	if out, err := i.runPip(ctx, env, args); err != nil {
+		if !interrupted && untouched(out, err) {
+			_ = os.Remove(filepath.Join(env, mark)) // the error is that of pip
+		}
+		if p, ok := quarrel(out, needs, wanted, constraints); ok {
+			return oneProblem(p)
+		}
 		return err
 	}
 	_ = os.RemoveAll(module.Pure(env)) // pip has installed what was unpacked
 	return fault.Wrap(fault.Unavailable, "install packages", os.Remove(filepath.Join(env, mark)))
 }
 
-// again removes modules of which an installation that was interrupted has left a part.
-func (i *installer) again(ctx context.Context, env string, args []string) error {
-	i.Say("an installation was interrupted; installing again")
-	return i.runPip(ctx, env, append(slices.Clone(args), "--force-reinstall"))
+// unsolved is how uv says that there are no versions that go together.
+const unsolved = "No solution found"
+
+// untouched reports whether pip or uv has ended by itself before it began to install anything.
+func untouched(out string, err error) bool {
+	said := err.Error()
+	return strings.Contains(said, unsolved) ||
+		strings.Contains(said, "ERROR: ") && !strings.Contains(out, "Installing collected packages")
 }
 
-// runPip runs pip, or uv where it is installed and pip's own configuration does not matter.
-func (i *installer) runPip(ctx context.Context, env string, args []string) error {
+// runPip runs pip, or uv where it is installed and pip's own configuration does not matter. It
+// returns what that wrote to standard output.
+func (i *installer) runPip(ctx context.Context, env string, args []string) (string, error) {
 	variables, system := i.pipEnvironment()
 	name, full := python(
 		env,
@@ -108,7 +119,7 @@ func (i *installer) runPip(ctx context.Context, env string, args []string) error
 	}
 	log, err := os.CreateTemp("", "southbound-pip-")
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, "install packages of Python", err)
+		return "", fault.Wrap(fault.Unavailable, "install packages of Python", err)
 	}
 	defer os.Remove(log.Name())
 	defer log.Close()
@@ -117,20 +128,20 @@ func (i *installer) runPip(ctx context.Context, env string, args []string) error
 	}
 	out, err := run(ctx, i.Dir, variables, name, full...)
 	if err == nil {
-		return nil
+		return out, nil
 	}
 	output, _ := io.ReadAll(log)
 	missed := unread(string(output))
 	if refused(out) || refused(err.Error()) || refused(missed) {
-		return fault.New(fault.Denied, "install packages of Python", "the index refuses: %v%s", err,
+		return out, fault.New(fault.Denied, "install packages of Python", "the index refuses: %v%s", err,
 			missed).
 			WithHint("put a name and password for it into the file .netrc of your home " +
 				"directory, and see that they may read its packages")
 	}
 	if missed != "" {
-		return fault.New(fault.KindOf(err), "install packages of Python", "%v%s", err, missed)
+		return out, fault.New(fault.KindOf(err), "install packages of Python", "%v%s", err, missed)
 	}
-	return fault.Wrap(fault.KindOf(err), "install packages of Python", err)
+	return out, fault.Wrap(fault.KindOf(err), "install packages of Python", err)
 }
 
 // unfetched is how the log of pip says which page of an index it did not get, and why.
@@ -325,7 +336,7 @@ func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) er
 	}
 	i := &installer{Tool: t, meta: meta}
 	if editable {
-		if err := i.runPip(ctx, env, []string{"install", "-e", full}); err != nil {
+		if _, err := i.runPip(ctx, env, []string{"install", "-e", full}); err != nil {
 			return err
 		}
 		t.Say("%s is installed in editable form", m.Name)
@@ -340,7 +351,8 @@ func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) er
 	if err != nil {
 		return err
 	}
-	return i.runPip(ctx, env, append([]string{"install", "--force-reinstall"}, files...))
+	_, err = i.runPip(ctx, env, append([]string{"install", "--force-reinstall"}, files...))
+	return err
 }
 
 // linkPure installs a module without Python code in editable form, without Python.
@@ -379,5 +391,5 @@ func (t *Tool) InstallTests(ctx context.Context, m *module.Module, env string) e
 		}
 	}
 	i := &installer{Tool: t, meta: meta}
-	return i.pip(ctx, env, needs, nil)
+	return i.pip(ctx, env, needs, nil, nil)
 }
