@@ -75,7 +75,10 @@ func (m *Machine) Conn(ctx context.Context) (*Conn, error) {
 	case <-ctx.Done():
 		return nil, fault.Wrap(fault.Unavailable, "connect", ctx.Err())
 	case <-long.C:
-		return nil, fault.New(fault.Unavailable, "connect", "it takes long, and goes on").WithHint("the program is being uploaded, maybe; the next run finds it there")
+		return nil, fault.New(fault.Unavailable, "connect",
+			"logging in, or uploading the program, takes longer than %s, and goes on", maxWait).
+			WithHint("the next run finds what is there by then; a login that never ends, as " +
+				"`ssh HOST true` shows, is often due to what the login shell runs there")
 	}
 }
 
