@@ -110,14 +110,21 @@ def loops() -> "string":
     async def one():
         return 1
     from inmanta import util
-    return f"{asyncio.run(one())} {asyncio.subprocess.PIPE} {events is again is sys.modules['asyncio.events']} " \
+    from pydantic._internal import _validators
+    import crontab, subprocess
+    told = subprocess.run(["printf", "x"], capture_output=True).stdout, _validators.validate_str_is_valid_iana_tz("UTC").key
+    try:
+        _validators.validate_str_is_valid_iana_tz("no/zone")
+    except Exception as e:
+        told += (type(e).__name__, util.CronTab is crontab.CronTab, util.CronSchedule("0 0 * * *").cron)
+    return f"{told} {asyncio.run(one())} {asyncio.subprocess.PIPE} {events is again is sys.modules['asyncio.events']} " \
            f"{events.__spec__.origin.endswith('events.py')} {events.AbstractEventLoop is asyncio.AbstractEventLoop} " \
            f"{util.Task is asyncio.Task} {type(asyncio) is types.ModuleType}"
 
 @plugin
 def waits() -> "string[]":
     """Returns what has not been run."""
-    return [n for n in ("asyncio", "pydantic._internal._generate_schema")
+    return [n for n in ("asyncio", "pydantic._internal._generate_schema", "subprocess", "zoneinfo")
             if type(sys.modules[n]) is types.ModuleType]
 
 @plugin
@@ -179,7 +186,8 @@ func TestPartsOfTheLibraryAreRunLater(t *testing.T) {
 	for _, test := range []struct{ plugin, want string }{
 		{"uses::idle", "[]"},
 		{"uses::waits", "[]"},
-		{"uses::loops", `'1 -1 True True True True True'`},
+		{"uses::loops", `"(b'x', 'UTC', 'PydanticCustomError', True, '0 0 * * *') ` +
+			`1 -1 True True True True True"`},
 		{"uses::packages", `'(True, True) True 2 True False'`},
 		{"uses::set_first", "7"},
 		{"uses::idle", `['sqlalchemy']`},

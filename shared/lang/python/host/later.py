@@ -14,13 +14,15 @@ _PARTS = {
     "inmanta.file_parser", "inmanta.module", "inmanta.parser.plyInmantaParser", "inmanta.protocol.auth.auth",
     "inmanta.protocol.endpoints", "inmanta.protocol.exceptions", "inmanta.protocol.methods",
     "inmanta.protocol.methods_v2", "inmanta.protocol.openapi.model", "inmanta.protocol.websocket",
-    "asyncio", "asyncio.sslproto", "asyncpg", "cProfile", "click", "cryptography.hazmat.backends",
-    "cryptography.hazmat.primitives.asymmetric.rsa", "cryptography.hazmat.primitives.serialization",
-    "docstring_parser", "email_validator", "hmac", "jinja2", "jsonpath_ng", "jwt", "packaging._manylinux",
-    "packaging._musllinux", "packaging.requirements", "profile", "pstats",
+    "asyncio", "asyncio.sslproto", "asyncpg", "cProfile", "click", "concurrent.futures", "crontab",
+    "cryptography.hazmat.backends", "cryptography.hazmat.primitives.asymmetric.rsa",
+    "cryptography.hazmat.primitives.serialization", "docstring_parser", "email_validator", "gzip", "hmac",
+    "importlib.metadata", "jinja2", "jsonpath_ng", "jwt", "packaging._manylinux", "packaging._musllinux",
+    "packaging.requirements", "packaging.utils", "profile", "pstats",
     "pydantic._internal._discriminated_union", "pydantic._internal._generate_schema",
-    "pydantic._internal._known_annotated_metadata", "pydantic.plugin", "ruamel.yaml", "ruamel.yaml.comments", "secrets", "ssl", "tornado.concurrent", "tornado.gen", "tornado.web",
-    "urllib.request", "yaml", "zipfile",
+    "pydantic._internal._known_annotated_metadata", "pydantic.plugin", "ruamel.yaml", "ruamel.yaml.comments",
+    "secrets", "ssl", "subprocess", "tornado.concurrent", "tornado.gen", "tornado.web", "typing_inspect",
+    "urllib.request", "yaml", "zipfile", "zoneinfo",
 }
 # Names that the code of a module reads when it is imported, but only mentions, such as in an annotation.
 _MENTIONED = {
@@ -60,9 +62,11 @@ _MENTIONED = {
     "inmanta_plugins.std": {"jinja2": "Environment FileSystemLoader PrefixLoader Template"},
     "pydantic._internal._dataclasses": {"pydantic._internal._generate_schema": "GenerateSchema InvalidSchemaError"},
     "pydantic._internal._model_construction": {"pydantic._internal._generate_schema": "GenerateSchema InvalidSchemaError"},
+    "pydantic._internal._validators": {"zoneinfo": "ZoneInfo ZoneInfoNotFoundError"},
     "inmanta.util": {
         "asyncio": "AbstractEventLoop CancelledError Event Future Lock Task ensure_future gather", "asyncpg": "pool",
-        "click": "Group", "packaging.requirements": "Requirement",
+        "click": "Group", "concurrent.futures": "ThreadPoolExecutor", "crontab": "CronTab",
+        "importlib.metadata": "EntryPoint", "packaging.requirements": "Requirement", "packaging.utils": "NormalizedName",
     },
 }
 # What modules that register the methods of the server's API stand for: it is whole when it is looked at.
@@ -268,7 +272,7 @@ class Finder:
         return None
 
 def _in_package(name):
-    """Runs the package of a module that waits, as packages expect that. Returns how the module is had if that imports it."""
+    """Runs the package of a module that waits, as packages expect that. Returns how the module is had if that has it."""
     package = sys.modules.get(name.rpartition(".")[0])
     if type(package) is not Module or _is_known(package.__name__):
         return None

@@ -305,9 +305,10 @@ def _unwrapped(value):
 
 def finish():
     """Runs the finalizers of modules."""
-    import inmanta.compiler
+    compiler = sys.modules.get("inmanta.compiler")  # whoever has a finalizer has imported it
     try:
-        inmanta.compiler.Finalizers.call_finalizers()
+        if compiler is not None:
+            compiler.Finalizers.call_finalizers()
     except BaseException as e:
         wire.send(["failed", said(e), frames(e)])
         return
