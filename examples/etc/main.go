@@ -66,7 +66,15 @@ func describe(from, to, out string) (int, int, error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	doc, err := json.MarshalIndent(map[string]any{"southbound": 1, "defaults": map[string]any{"agent": "etc"}, "resources": entries}, "", " ")
+	doc, err := json.MarshalIndent(
+		map[string]any{
+			"southbound": 1,
+			"defaults":   map[string]any{"agent": "etc"},
+			"resources":  entries,
+		},
+		"",
+		" ",
+	)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -82,7 +90,11 @@ func one(path, target string, d fs.DirEntry, out string) (entry, bool) {
 	if !ok {
 		return entry{}, false
 	}
-	attrs := map[string]any{"path": target, "owner": strconv.Itoa(int(st.Uid)), "group": strconv.Itoa(int(st.Gid))}
+	attrs := map[string]any{
+		"path":  target,
+		"owner": strconv.Itoa(int(st.Uid)),
+		"group": strconv.Itoa(int(st.Gid)),
+	}
 	mode := fmt.Sprintf("%04o", st.Mode&0o7777)
 	switch info.Mode().Type() {
 	case fs.ModeDir:

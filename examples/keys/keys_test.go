@@ -34,7 +34,8 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"holds": func(ts *testscript.TestScript, _ bool, args []string) {
-				if got, _ := store(ts).World(""); strings.TrimSpace(got) != strings.Join(args, "\n") {
+				got, _ := store(ts).World("")
+				if strings.TrimSpace(got) != strings.Join(args, "\n") {
 					ts.Fatalf("the store holds %s", got)
 				}
 			},

@@ -26,10 +26,13 @@ func Start(t testing.TB) string {
 	admin := listener.Addr().String()
 	_ = listener.Close() // Caddy takes it
 	config := filepath.Join(dir, "caddy.json")
-	if err := os.WriteFile(config, fmt.Appendf(nil, `{"admin": {"listen": %q, "config": {"persist": false}}, "apps": {"http": {"servers": {}}}}`, admin), 0o600); err != nil {
+	text := fmt.Appendf(nil, `{"admin": {"listen": %q, "config": {"persist": false}},
+"apps": {"http": {"servers": {}}}}`, admin)
+	if err := os.WriteFile(config, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program(t), "run", "--config", config)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program(t), "run",
+		"--config", config)
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

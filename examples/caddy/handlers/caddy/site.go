@@ -20,10 +20,13 @@ func Site() provider.Definition {
 			Description: "A site of Caddy that answers every request with the same text.",
 			Transports:  []string{"http"},
 			Attributes: []schema.Attribute{
-				{Name: "name", Type: `Pattern[/\A[a-z][a-z0-9-]*\z/]`, Behaviour: schema.Namevar, Description: "its name in Caddy's configuration"},
-				{Name: "port", Type: "Integer[1024, 65535]", Description: "the port of this machine on which it listens"},
+				{Name: "name", Type: `Pattern[/\A[a-z][a-z0-9-]*\z/]`, Behaviour: schema.Namevar,
+					Description: "its name in Caddy's configuration"},
+				{Name: "port", Type: "Integer[1024, 65535]",
+					Description: "the port of this machine on which it listens"},
 				{Name: "text", Type: "String", Default: "", Description: "what it answers"},
-				{Name: "code", Type: "Integer[200, 599]", Default: 200, Description: "the HTTP status of its answers"},
+				{Name: "code", Type: "Integer[200, 599]", Default: 200,
+					Description: "the HTTP status of its answers"},
 			},
 		},
 		Handler: handler{},
@@ -55,10 +58,12 @@ func path(r provider.Resource) string {
 // Read implements provider.Handler.
 func (handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
 	var got *server // stays nil where there is none: Caddy answers null
-	if _, err := api.Call(ctx, http.MethodGet, path(req.Resource), nil, &got); err != nil || got == nil {
+	_, err := api.Call(ctx, http.MethodGet, path(req.Resource), nil, &got)
+	if err != nil || got == nil {
 		return provider.Observation{}, err
 	}
-	out := map[string]any{"port": nil, "text": nil, "code": nil} // what somebody else made of it differs, and is set right
+	// What somebody else made of it differs, and is set right.
+	out := map[string]any{"port": nil, "text": nil, "code": nil}
 	var port int64
 	if _, err := fmt.Sscanf(fmt.Sprint(got.Listen), "[127.0.0.1:%d]", &port); err == nil {
 		out["port"] = port
@@ -74,13 +79,18 @@ func (handler) Create(ctx *provider.Context, req provider.CreateRequest) (provid
 	a := req.Resource.Attributes
 	code, _ := a["code"].(int64)
 	text, _ := a["text"].(string)
-	body := server{Listen: []string{fmt.Sprintf("127.0.0.1:%d", a["port"])}, Routes: []route{{[]answer{{"static_response", code, text}}}}}
+	body := server{
+		Listen: []string{fmt.Sprintf("127.0.0.1:%d", a["port"])},
+		Routes: []route{{[]answer{{"static_response", code, text}}}},
+	}
 	_, err := api.Call(ctx, http.MethodPost, path(req.Resource), body, nil)
 	return provider.Result{}, err
 }
 
 // Update implements provider.Handler.
-func (h handler) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (h handler) Update(
+	ctx *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	return h.Create(ctx, provider.CreateRequest{Resource: req.Resource})
 }
 
