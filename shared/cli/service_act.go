@@ -342,7 +342,7 @@ func (oc *orderCommands) failedBecause(ctx context.Context, o api.Orders, i *ord
 		}
 		oc.complain("%s: %s%s %s: %s", called(i), at, r.ID, r.State, r.Reason)
 	}
-	if len(d.Rejections) > 0 && d.Rejections[0].Message != "" {
+	if len(d.Failures) == 0 && len(d.Rejections) > 0 && d.Rejections[0].Message != "" {
 		oc.complain("%s: %s", called(i), d.Rejections[0].Message)
 	}
 	name := i.ID

@@ -185,7 +185,11 @@ func (c *checker) list(e *definition.Embedded, at Path, v, was any) any {
 
 func (c *checker) limits(l definition.Limits, at Path, n int) {
 	if n < l.Lower || l.Upper != nil && n > *l.Upper {
-		c.bad(at, CodeMembers, "it takes "+members(l), "it has %d members", n)
+		has := fmt.Sprintf("it has %d members", n)
+		if n == 1 {
+			has = "it has 1 member"
+		}
+		c.bad(at, CodeMembers, "it takes "+members(l), "%s", has)
 	}
 }
 
