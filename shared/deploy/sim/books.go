@@ -171,7 +171,8 @@ type claimBook struct {
 	state   []byte
 	facts   bool // its facts were asked for
 	ticket  int64
-	asked   int // when it was asked for, and when it was claimed: see checkList
+	asked   int  // when it was asked for, and when it was claimed: see checkList
+	waved   bool // the wave had still to check it
 	stamp   int
 	rev     int64
 	body    string

@@ -130,7 +130,7 @@ func bookClaim(r *run, t *task, e *environment, id resource.ID) {
 		if row.Ticket != 0 {
 			asked = r.asked[id]
 		}
-		t.books.claims[id] = claimBook{asked: asked, stamp: r.stamp, version: row.Version,
+		t.books.claims[id] = claimBook{asked: asked, waved: !r.checkedInWave(e, row), stamp: r.stamp, version: row.Version,
 			kind: kind, state: row.Waiting, facts: row.WantFacts, ticket: row.Ticket, rev: row.Rev,
 			body: string(row.Body), at: r.time()}
 	}

@@ -123,22 +123,26 @@ func checkShelf(r *run, t *task, agent string) {
 func isOutdated(r *run, t *task, list *shelf, id resource.ID) bool {
 	c, known := t.books.claims[id]
 	eff := t.books.effect
-	if !known || eff == nil || max(c.asked, r.waved) > list.seen ||
-		t.books.changes[id] > list.stamp ||
-		len(r.books.inForce) != list.forces {
+	asked := c.asked
+	if c.waved {
+		asked = max(asked, r.waved)
+	}
+	if !known || eff == nil || asked > list.seen || t.books.changes[id] > list.stamp {
 		return true
 	}
 	i, known := eff.index[id]
 	if !known {
 		return true
 	}
-	e := r.state.read(env)
+	// By another graph, what it requires may have come from a lane where somebody else has changed
+	// it.
+	e, released := r.state.read(env), len(r.books.inForce) != list.forces
 	for j, q := range eff.ids {
 		if eff.needs[i]&(1<<j) == 0 {
 			continue
 		}
 		row, run := e.rows[q], t.books.runs[q]
-		if row == nil || run != nil && run.acted || r.changedAt[q] > list.stamp ||
+		if released || row == nil || run != nil && run.acted || r.changedAt[q] > list.stamp ||
 			r.since(row.LastAt) >= list.at {
 			return true
 		}
