@@ -56,11 +56,12 @@ func (t *Tool) Convert(_ context.Context, dir string) error {
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "convert the module", err)
 	}
-	return fault.Wrap(
-		fault.Unavailable,
-		"convert the module",
-		os.Remove(filepath.Join(dir, metadata.FileV1)),
-	)
+	if err := os.Remove(filepath.Join(dir, metadata.FileV1)); err != nil {
+		return fault.Wrap(fault.Unavailable, "convert the module", err)
+	}
+	t.Say("%s is a module V2 now: %s is instead of %s, and its code is in %s/%s; nothing is "+
+		"committed", m.Name, metadata.FileV2, metadata.FileV1, module.PluginsPackage, m.Name)
+	return nil
 }
 
 // setupOf returns the setup.cfg of a module V1: what its module.yml says, what it imports, and its

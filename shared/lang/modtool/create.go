@@ -109,7 +109,11 @@ func (t *Tool) CreateModule(
 		return "", err
 	}
 	if template != "" {
-		return dir, t.fromTemplate(ctx, dir, name, template)
+		if err := t.fromTemplate(ctx, in, name, template); err != nil {
+			_ = os.Remove(dir) // the error is that of the template
+			return "", err
+		}
+		return dir, t.begin(ctx, dir)
 	}
 	files := filesV2(name)
 	if v1 {
@@ -163,22 +167,41 @@ func (t *Tool) begin(ctx context.Context, dir string) error {
 	return err
 }
 
-// fromTemplate copies the files of a git repository; {{ name }} in their names and texts is the
-// name of the module.
-func (t *Tool) fromTemplate(ctx context.Context, dir, name, template string) error {
-	if _, err := git(ctx, "", "clone", "-q", "--depth", "1", "--", template, dir); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(filepath.Join(dir, ".git")); err != nil {
+// fromTemplate copies the files of a git repository into the folder of a module, which is empty;
+// {{ name }} in their names and texts is the name of the module. The folder has all of them or none.
+func (t *Tool) fromTemplate(ctx context.Context, in, name, template string) error {
+	temporary, err := os.MkdirTemp(in, "."+name+".create-")
+	if err != nil {
 		return fault.Wrap(fault.Unavailable, "make the module", err)
 	}
-	if err := fill(dir, name); err != nil {
-		return fault.Wrap(fault.Unavailable, "make the module", err)
-	}
-	if _, _, err := module.Open(dir); err != nil {
+	defer os.RemoveAll(temporary)
+	if _, err := git(ctx, "", "clone", "-q", "--depth", "1", "--", template,
+		temporary); err != nil {
 		return err
 	}
-	return t.begin(ctx, dir)
+	err = os.RemoveAll(filepath.Join(temporary, ".git"))
+	if err == nil {
+		err = fill(temporary, name)
+	}
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, "make the module", err)
+	}
+	if !fileThere(filepath.Join(temporary, metadata.FileV1)) &&
+		!fileThere(filepath.Join(temporary, metadata.FileV2)) {
+		return fault.New(fault.Invalid, "make the module", "the template %s has neither %s nor %s",
+			hide(template), metadata.FileV2, metadata.FileV1).
+			WithHint("name a git repository with the files of a module")
+	}
+	if _, _, err := module.Open(temporary); err != nil {
+		return err
+	}
+	dir := filepath.Join(in, name)
+	if err = os.Chmod(temporary, 0o755); err == nil { // for all, as folders of git are
+		if err = os.Remove(dir); err == nil {
+			err = os.Rename(temporary, dir)
+		}
+	}
+	return fault.Wrap(fault.Unavailable, "make the module", err)
 }
 
 // fill puts the name of the module where a template has {{ name }}.
@@ -199,8 +222,10 @@ func fill(dir, name string) error {
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, names.Replace(e.Name()))
-		if err := os.Rename(filepath.Join(dir, e.Name()), path); err != nil {
-			return err
+		if before := filepath.Join(dir, e.Name()); path != before {
+			if err := os.Rename(before, path); err != nil {
+				return err
+			}
 		}
 		switch {
 		case e.IsDir():

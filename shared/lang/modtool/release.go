@@ -133,18 +133,8 @@ func (t *Tool) toRelease(ctx context.Context, all bool) (*module.Module, []pep44
 			"%s is not a git repository", m.Dir).
 			WithHint("run git init there, and commit the module")
 	}
-	left, err := git(ctx, m.Dir, "status", "--porcelain", "--untracked-files=no", "--", ".")
-	if err != nil {
+	if err := t.uncommitted(ctx, m.Dir, all); err != nil {
 		return nil, nil, err
-	}
-	own := map[string]bool{metadata.FileV1: true, metadata.FileV2: true, "CHANGELOG.md": true}
-	for _, line := range strings.Split(left, "\n") {
-		staged := len(line) > 3 && line[0] != ' '
-		if len(line) > 3 && !all && !staged && !own[filepath.Base(line[3:])] {
-			return nil, nil, fault.New(fault.Conflict, "release the module",
-				"%s is changed and not committed", line[3:]).
-				WithHint("commit it first, or use --all to commit all that is changed")
-		}
 	}
 	if remote, err := git(ctx, m.Dir, "remote"); err == nil && remote != "" {
 		if _, err := git(ctx, m.Dir, "fetch", "-q", "--tags"); err != nil {
@@ -154,6 +144,40 @@ func (t *Tool) toRelease(ctx context.Context, all bool) (*module.Module, []pep44
 	versions, _, err := tags(ctx, m.Dir)
 	versions = slices.DeleteFunc(versions, pep440.Version.IsPrerelease)
 	return m, versions, err
+}
+
+// uncommitted refuses a release while files are changed that would not be part of it, unless all of
+// them are committed. It says which files are not in git, and which are committed with the version
+// that is written into them.
+func (t *Tool) uncommitted(ctx context.Context, dir string, all bool) error {
+	left, err := git(ctx, dir, "status", "--porcelain", "--", ".")
+	if err != nil {
+		return err
+	}
+	own := map[string]bool{metadata.FileV1: true, metadata.FileV2: true, "CHANGELOG.md": true}
+	var strange []string
+	for _, line := range strings.Split(left, "\n") {
+		if len(line) < 4 {
+			continue
+		}
+		file := line[3:]
+		switch {
+		case line[0] == '?':
+			strange = append(strange, file)
+		case line[0] != ' ':
+		case own[filepath.Base(file)]:
+			t.Say("%s is changed: all of that is committed with the version", file)
+		case !all:
+			return fault.New(fault.Conflict, "release the module",
+				"%s is changed and not committed", file).
+				WithHint("commit it first, or use --all to commit all that is changed")
+		}
+	}
+	if len(strange) > 0 {
+		t.Say("not in git, and not committed: %s; `git add` makes it a part",
+			strings.Join(strange, ", "))
+	}
+	return nil
 }
 
 // number returns which number of a version a change raises, from the left.
