@@ -13,8 +13,24 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
+// imported is a module that a text imports, and where.
+type imported struct {
+	name string
+	at   diag.Pos
+}
+
 // importsOf returns the modules that a text imports, in order.
 func importsOf(path string) ([]string, error) {
+	all, err := importsIn(path)
+	out := make([]string, 0, len(all))
+	for _, i := range all {
+		out = append(out, i.name)
+	}
+	return out, err
+}
+
+// importsIn returns the imports of a text, in order.
+func importsIn(path string) ([]imported, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > syntax.MaxText {
 		err = fault.New(fault.Invalid, "read the model", "%s is too large for a model", path)
@@ -39,14 +55,40 @@ func importsOf(path string) ([]string, error) {
 	if len(wrong) > 0 {
 		return nil, wrong.Err()
 	}
-	var out []string
+	var out []imported
 	for _, st := range f.Body {
 		if i, ok := st.(*syntax.Import); ok {
 			name, _, _ := strings.Cut(i.Module.Text, "::")
-			out = append(out, name)
+			at := f.Pos(i)
+			out = append(out, imported{
+				name, diag.Pos{File: path, Line: int(at.Line), Column: int(at.Column)},
+			})
 		}
 	}
 	return out, nil
+}
+
+// importedAt returns where a module is imported first: in main.cf, or in a module.
+func importedAt(main string, modules []*module.Module, name string) diag.Pos {
+	texts := []string{main}
+	for _, m := range modules {
+		_ = filepath.WalkDir(filepath.Join(m.Dir, "model"),
+			func(path string, d fs.DirEntry, err error) error {
+				if err == nil && !d.IsDir() && filepath.Ext(path) == ".cf" {
+					texts = append(texts, path)
+				}
+				return nil // all that can be read was read before
+			})
+	}
+	for _, path := range texts {
+		all, _ := importsIn(path)
+		for _, i := range all {
+			if i.name == name {
+				return i.at
+			}
+		}
+	}
+	return diag.Pos{}
 }
 
 // moduleImports returns the other modules that all texts of a module import, sorted.

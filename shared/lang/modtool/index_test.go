@@ -290,7 +290,7 @@ func TestIndexFaults(t *testing.T) {
 		},
 		"nowhere": {
 			&shelf{wheels: map[string][]byte{}}, "ann:" + secret + "@", "[]", fault.Unknown,
-			"there is no module app",
+			"main.cf:1:1: there is no module app",
 		},
 	} {
 		dir := tree(t, "main.cf", "import app\n", "project.yml", "name: p\nrequires: "+c.requires+

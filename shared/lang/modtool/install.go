@@ -113,7 +113,7 @@ func (i *installer) obtain(ctx context.Context, s *state, name string) (bool, er
 		i.moved[name] = true
 		return ok, err
 	}
-	return false, i.nowhere(name, d)
+	return false, i.nowhere(s, name, d)
 }
 
 // renew wants modules V2 anew that do not meet what is asked, or all with an update. Those that
@@ -165,9 +165,13 @@ func (i *installer) move1(ctx context.Context, s *state) (bool, error) {
 }
 
 // nowhere says that a module is in none of the places where it was looked for.
-func (i *installer) nowhere(name string, d *module.Demands) error {
+func (i *installer) nowhere(s *state, name string, d *module.Demands) error {
+	at := importedAt(filepath.Join(i.Dir, project.MainFile), s.modules, name)
+	if at.File == "" {
+		at.File = i.meta.File
+	}
 	p := diag.Problem{
-		Pos: diag.Pos{File: i.meta.File}, Code: metadata.CodeModule,
+		Pos: at, Code: metadata.CodeModule,
 		Message: "there is no module " + name + " on the modulepath, in git or in an index",
 		Hint: "say in repo or pip of project.yml where modules come from, or put " +
 			metadata.PackageOf(name) + " into requirements.txt",

@@ -78,8 +78,8 @@ func (i *installer) pip(
 		i.Say("an installation was interrupted; installing again")
 		args = append(args, "--force-reinstall")
 	}
-	if out, err := i.runPip(ctx, env, args); err != nil {
-		if !interrupted && untouched(out, err) {
+	if out, begun, err := i.runPip(ctx, env, args); err != nil {
+		if !interrupted && !begun {
 			_ = os.Remove(filepath.Join(env, mark)) // the error is that of pip
 		}
 		if p, ok := quarrel(out, needs, wanted, constraints); ok {
@@ -102,8 +102,10 @@ func untouched(out string, err error) bool {
 }
 
 // runPip runs pip, or uv where it is installed and pip's own configuration does not matter. It
-// returns what that wrote to standard output.
-func (i *installer) runPip(ctx context.Context, env string, args []string) (string, error) {
+// returns what that wrote to standard output, and whether it may have begun to install something.
+func (i *installer) runPip(
+	ctx context.Context, env string, args []string,
+) (out string, begun bool, err error) {
 	variables, system := i.pipEnvironment()
 	name, full := python(
 		env,
@@ -119,30 +121,47 @@ func (i *installer) runPip(ctx context.Context, env string, args []string) (stri
 	}
 	log, err := os.CreateTemp("", "southbound-pip-")
 	if err != nil {
-		return "", fault.Wrap(fault.Unavailable, "install packages of Python", err)
+		return "", false, fault.Wrap(fault.Unavailable, "install packages of Python", err)
 	}
 	defer os.Remove(log.Name())
 	defer log.Close()
 	if name == python(env) {
 		full = append(full, "--log", log.Name())
 	}
-	out, err := run(ctx, i.Dir, variables, name, full...)
+	out, err = run(ctx, i.Dir, variables, name, full...)
 	if err == nil {
-		return out, nil
+		return out, true, nil
 	}
 	output, _ := io.ReadAll(log)
-	missed := unread(string(output))
-	if refused(out) || refused(err.Error()) || refused(missed) {
-		return out, fault.New(fault.Denied, "install packages of Python", "the index refuses: %v%s", err,
-			missed).
+	return out, !untouched(out, err), pipError(out, string(output), err)
+}
+
+// pipError returns an error of pip or uv for people, with the pages of an index that a log of pip
+// says it did not get.
+func pipError(out, log string, err error) error {
+	const doing = "install packages of Python"
+	missed := unread(log)
+	said := repeated().ReplaceAllString(err.Error(), "")
+	switch {
+	case refused(out) || refused(said) || refused(missed):
+		return fault.New(fault.Denied, doing, "the index refuses: %s%s", said, missed).
 			WithHint("put a name and password for it into the file .netrc of your home " +
 				"directory, and see that they may read its packages")
+	case unreached(missed):
+		return fault.New(fault.KindOf(err), doing, "the index cannot be reached%s", missed).
+			WithHint("see that this machine reaches the index, or name another in pip of " +
+				"project.yml; --no-python installs models only")
+	case missed != "":
+		return fault.New(fault.KindOf(err), doing, "%s%s", said, missed)
 	}
-	if missed != "" {
-		return out, fault.New(fault.KindOf(err), "install packages of Python", "%v%s", err, missed)
-	}
-	return out, fault.Wrap(fault.KindOf(err), "install packages of Python", err)
+	return fault.New(fault.KindOf(err), doing, "%s", said)
 }
+
+// repeated are the lines of pip that say that it asks once more.
+var repeated = pattern.Lazy(`WARNING: Retrying \(.*\n?`)
+
+// unreached reports whether pages were not got because the index could not be reached at all.
+func unreached(missed string) bool { return strings.Contains(missed, ": connection error: ") }
 
 // unfetched is how the log of pip says which page of an index it did not get, and why.
 var unfetched = pattern.Lazy(`Could not fetch URL (\S+): (.+?)(?: - skipping)?(?:\n|$)`)
@@ -155,12 +174,27 @@ const maxUnread = 5
 func unread(log string) string {
 	var out []string
 	for _, m := range unfetched().FindAllStringSubmatch(log, -1) {
-		line := "\n" + hide(m[1]) + ": " + hide(m[2])
+		line := "\n" + hide(m[1]) + ": " + because(hide(m[2]))
 		if !slices.Contains(out, line) && len(out) < maxUnread {
 			out = append(out, line)
 		}
 	}
 	return strings.Join(out, "")
+}
+
+// because takes the names of what is in pip out of what it says of a connection, and keeps why there
+// is none.
+func because(text string) string {
+	before, _, found := strings.Cut(text, "HTTP")
+	if !found || !strings.Contains(text, "Max retries exceeded") {
+		return text
+	}
+	for _, sep := range []string{">: ", "): "} {
+		if i := strings.LastIndex(text, sep); i >= 0 {
+			return before + strings.TrimRight(text[i+len(sep):], `'")`)
+		}
+	}
+	return text
 }
 
 // refusal is how pip and uv say that an index wants other credentials, or does not allow something.
@@ -336,7 +370,7 @@ func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) er
 	}
 	i := &installer{Tool: t, meta: meta}
 	if editable {
-		if _, err := i.runPip(ctx, env, []string{"install", "-e", full}); err != nil {
+		if _, _, err := i.runPip(ctx, env, []string{"install", "-e", full}); err != nil {
 			return err
 		}
 		t.Say("%s is installed in editable form", m.Name)
@@ -351,7 +385,7 @@ func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) er
 	if err != nil {
 		return err
 	}
-	_, err = i.runPip(ctx, env, append([]string{"install", "--force-reinstall"}, files...))
+	_, _, err = i.runPip(ctx, env, append([]string{"install", "--force-reinstall"}, files...))
 	return err
 }
 

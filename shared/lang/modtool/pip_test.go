@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"southbound/shared/fault"
 )
 
 // TestBasePython holds which Python environments are made of: python3, unless the library is not
@@ -48,6 +51,34 @@ func TestBasePython(t *testing.T) {
 		if path, version := tool.basePython(t.Context()); path != want || version != test.is {
 			t.Errorf("%s: %s, 3.%d", test.why, path, version)
 		}
+	}
+}
+
+// TestUnreached holds that an index that cannot be reached is told in a line, with the reason, and
+// without what pip says of each time that it asks.
+func TestUnreached(t *testing.T) {
+	t.Parallel()
+	const page = "http://127.0.0.1:9/simple/x/"
+	for _, connection := range []string{
+		"<pip._vendor.urllib3.connection.HTTPConnection object at 0x7fcd31398b90>",
+		"HTTPConnection(host='127.0.0.1', port=9)",
+	} {
+		log := "2026-01-01T10:00:00,000 Could not fetch URL " + page + ": connection error: " +
+			"HTTPConnectionPool(host='127.0.0.1', port=9): Max retries exceeded with url: " +
+			"/simple/x/ (Caused by NewConnectionError('" + connection +
+			": Failed to establish a new connection: [Errno 111] Connection refused')) - skipping\n"
+		err := pipError("", log, fault.New(fault.Unavailable, "run python -m pip", "%s",
+			"WARNING: Retrying (Retry(total=4)) after it\nERROR: No matching distribution found"))
+		want := "the index cannot be reached\n" + page + ": connection error: Failed to establish " +
+			"a new connection: [Errno 111] Connection refused"
+		if !strings.HasSuffix(err.Error(), want) || fault.HintOf(err) == "" {
+			t.Errorf("%v", err)
+		}
+	}
+	err := pipError("", "", fault.New(fault.Unavailable, "run python -m pip", "%s",
+		"WARNING: Retrying (Retry(total=4)) after it\nERROR: the disk is full"))
+	if !strings.HasSuffix(err.Error(), "run python -m pip: ERROR: the disk is full") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -221,7 +221,7 @@ func run(
 	if err == nil {
 		return out.String(), nil
 	}
-	doing := "run " + filepath.Base(name) + " " + strings.Join(args[:min(1, len(args))], "")
+	doing := strings.TrimSpace("run " + filepath.Base(name) + " " + first(args))
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return "", fault.Wrap(fault.Unavailable, doing, err)
@@ -231,6 +231,14 @@ func run(
 		text = strings.TrimSpace(hide(out.String()))
 	}
 	return out.String(), fault.New(fault.Unavailable, doing, "%s", last(text))
+}
+
+// first returns the first argument of a program, or the module of Python that is run.
+func first(args []string) string {
+	if len(args) > 1 && args[0] == "-m" {
+		return "-m " + args[1]
+	}
+	return strings.Join(args[:min(1, len(args))], "")
 }
 
 // limited keeps the first MiB.
