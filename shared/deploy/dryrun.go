@@ -19,35 +19,6 @@ import (
 	"southbound/shared/resource"
 )
 
-// DryRun is the report of a dry run, or of a preview.
-type DryRun struct {
-	Version int
-	// State identifies a preview and the state that it was made from; see Export.Expect.
-	State   string
-	Planned []planner.PlannedChange // in the order in which they would run
-	Covered int                     // how many were compared with reality
-	// Left names the agents that were not compared, or not wholly, when an error or the time of a
-	// Reading ended it. If there are any, Planned does not tell of everything.
-	Left []string
-	// Found is what this call has read, for the Reading of a later one.
-	Found []planner.PlannedChange
-}
-
-// Reading is how a comparison with reality goes on where earlier calls have stopped.
-type Reading struct {
-	// Until is when nothing more is begun to be read; zero: everything is read.
-	Until time.Time
-	// Known is what earlier calls have found in the same version, or in the plan that State
-	// identifies.
-	Known []planner.PlannedChange
-	State string
-	// Others, when not nil, is handed all that is still to be read before anything is, one errand
-	// an agent, and says of each whether somebody else reads that.
-	Others func(ctx context.Context, errands []Errand) ([]Elsewhere, error)
-	// Progress, when not nil, is called repeatedly with the agents that are still to be compared.
-	Progress func(agents []string)
-}
-
 // DryRun compares a version with reality and changes nothing. Number 0 stands for the released
 // version. A lane is held while its resources are read, so nothing runs in it meanwhile. Each
 // comparison is recorded as an action.
@@ -427,4 +398,63 @@ func actionWord(c diff.Change) string {
 		return "delete"
 	}
 	return "none"
+}
+
+// others has the errands of agents read by others. It returns the agents that this call leaves
+// alone.
+func (d *dryRunner) others(ctx context.Context, lanes []string,
+	byLane map[string][]*state.Row) (map[string]bool, error) {
+	if d.from.Others == nil || len(lanes) == 0 {
+		return nil, nil
+	}
+	var errands []Errand
+	at := map[string]int{} // by agent
+	for _, lane := range lanes {
+		i, known := at[state.AgentOf(lane)]
+		if !known {
+			i = len(errands)
+			at[state.AgentOf(lane)] = i
+			errands = append(
+				errands,
+				Errand{Agent: d.agent(lane), Record: d.record, Whole: d.whole},
+			)
+		}
+		for _, r := range byLane[lane] {
+			errands[i].Wanted = append(errands[i].Wanted, Wanted{ID: r.ID, Lane: r.Lane,
+				Version: r.Version, Hash: r.Hash, Body: r.Body})
+		}
+	}
+	answers, err := d.from.Others(ctx, errands)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for i, a := range answers {
+		if !a.Taken {
+			continue
+		}
+		out[errands[i].Agent.Name] = true
+		if a.Whole {
+			d.take(errands[i], a.Found)
+		}
+	}
+	return out, nil
+}
+
+// take takes what was found elsewhere, and of that only what was asked for.
+func (d *dryRunner) take(e Errand, found []planner.PlannedChange) {
+	asked := make(map[resource.ID]bool, len(e.Wanted))
+	for i := range e.Wanted {
+		asked[e.Wanted[i].ID] = true
+	}
+	for _, w := range found {
+		if asked[w.ID] {
+			d.results[w.ID] = w
+			delete(asked, w.ID)
+		}
+	}
+	for id := range asked {
+		d.results[id] = planner.PlannedChange{ID: id, Action: actionWord(""), Failed: true,
+			Reason: "who read agent " + e.Agent.Name + " does not say what it found"}
+	}
 }

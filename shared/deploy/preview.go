@@ -10,16 +10,6 @@ import (
 	"southbound/shared/resource"
 )
 
-// CompareOptions says what a comparison covers.
-type CompareOptions struct {
-	// Read compares with reality too, which tells what has drifted.
-	Read bool
-	// Whole keeps values as long as they are.
-	Whole bool
-	// From is how it goes on with reading.
-	From Reading
-}
-
 // Preview says all that an apply of a model would do, and, with opts.Read, what of reality it
 // would set right. It makes the plan that an export makes and stores nothing of it; see
 // docs/design/preview.md.
