@@ -76,8 +76,8 @@ func (l *lastSets) putSets(c *sqlite.Conn, env string, v *state.Version, last in
 	return nil
 }
 
-// lacking returns what is in a and not in b; both are sorted. Most are in both, and the same text in
-// memory, which is not read to be found equal; to be found less it would be.
+// lacking returns what is in a and not in b; both are sorted. Most are in both, and the same text
+// in memory, which is not read to be found equal; to be found less it would be.
 func lacking(a, b []string) []string {
 	var out []string
 	for _, s := range a {

@@ -10,8 +10,8 @@ import (
 // isUnvalued reports whether no document has values of a kind.
 func isUnvalued(k kind) bool { return slices.Contains(puppet.Unvalued(), string(k)) }
 
-// foreign builds a type of which no document has values. Types among its parameters are checked where all of them have to be
-// types.
+// foreign builds a type of which no document has values. Types among its parameters are checked
+// where all of them have to be types.
 func (b *builder) foreign(d *DataType, n *node) {
 	d.foreign = true
 	switch n.text {

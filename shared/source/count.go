@@ -78,7 +78,8 @@ func valuesOutside(text []byte) int64 {
 	return n
 }
 
-// deeper returns where the first line stands that is not blank and not indented by more than indent spaces.
+// deeper returns where the first line stands that is not blank and not indented by more than indent
+// spaces.
 func deeper(text []byte, indent int) int {
 	at := 0
 	for at < len(text) {

@@ -218,7 +218,8 @@ func character(r rune, special string) string {
 	return string(r)
 }
 
-// FoldedWords writes the words of an Enum as a pattern of ECMAScript for which upper and lower case are the same.
+// FoldedWords writes the words of an Enum as a pattern of ECMAScript for which upper and lower case
+// are the same.
 func FoldedWords(words []string) string {
 	w := &ecmaWriter{}
 	w.b.WriteString("^(")

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Timespan returns the seconds of a duration. It reads [-][days-][[hours:]minutes:]seconds[.fraction]; days are followed by all of
-// hours, minutes and seconds.
+// Timespan returns the seconds of a duration. It reads
+// [-][days-][[hours:]minutes:]seconds[.fraction]; days are followed by all of hours, minutes and
+// seconds.
 func Timespan(s string) (float64, bool) {
 	sign := 1.0
 	if rest, ok := strings.CutPrefix(s, "-"); ok {
