@@ -50,7 +50,8 @@ func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (D
 	typeName, agentName := of.Type, of.Agent
 	typ, ok := e.Types.Type(typeName)
 	if !ok {
-		err := fault.New(fault.NotFound, "discover", "there is no type %q", typeName).WithHint("`southbound types` lists them")
+		err := fault.New(fault.NotFound, "discover", "there is no type %q", typeName).
+			WithHint("`southbound types` lists them")
 		if similar := e.Types.Nearest(typeName); similar != "" {
 			err = err.WithHint("did you mean %s?", similar)
 		}
@@ -79,7 +80,10 @@ func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (D
 			return Discovery{}, err
 		}
 	}
-	slices.SortFunc(d.out.Resources, func(a, b resource.Resource) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(
+		d.out.Resources,
+		func(a, b resource.Resource) int { return cmp.Compare(a.ID, b.ID) },
+	)
 	slices.SortFunc(d.out.Left, func(a, b LeftOut) int { return cmp.Compare(a.ID, b.ID) })
 	return d.out, nil
 }
@@ -90,7 +94,8 @@ func parseLike(typ *schema.Compiled, texts map[string]string) (map[string]any, e
 	for name, text := range texts {
 		a, ok := typ.Attribute(name)
 		if !ok {
-			return nil, fault.New(fault.Usage, "discover", "%s has no attribute %q", typ.Name, name).WithHint("`southbound type %s` lists them", typ.Name)
+			return nil, fault.New(fault.Usage, "discover", "%s has no attribute %q", typ.Name, name).
+				WithHint("`southbound type %s` lists them", typ.Name)
 		}
 		v, err := a.DataType.Coerce(text)
 		if err != nil {
@@ -132,7 +137,8 @@ func (d *discoverer) take(f provider.Found) {
 	for i := range d.typ.Attributes {
 		a, _ := d.typ.Attribute(d.typ.Attributes[i].Name)
 		v, err := resource.FromGo(f.Attributes[a.Name])
-		if err != nil || v == nil || a.Behaviour == schema.ReadOnly || a.Sensitive || a.Behaviour != schema.Namevar && resource.Equal(v, a.Default) {
+		if err != nil || v == nil || a.Behaviour == schema.ReadOnly || a.Sensitive ||
+			a.Behaviour != schema.Namevar && resource.Equal(v, a.Default) {
 			continue
 		}
 		attrs[a.Name] = v
@@ -140,7 +146,13 @@ func (d *discoverer) take(f provider.Found) {
 	id, ok := model.FoundID(d.typ, d.agent.Name, attrs)
 	switch {
 	case !ok:
-		d.out.Left = append(d.out.Left, LeftOut{ID: resource.NewID(d.typ.Name, d.agent.Name), Why: "it has no name that a resource can have"})
+		d.out.Left = append(
+			d.out.Left,
+			LeftOut{
+				ID:  resource.NewID(d.typ.Name, d.agent.Name),
+				Why: "it has no name that a resource can have",
+			},
+		)
 		return
 	case d.seen[id]:
 		d.out.Left = append(d.out.Left, LeftOut{ID: id, Why: "another thing has the same name"})
@@ -149,10 +161,19 @@ func (d *discoverer) take(f provider.Found) {
 	d.seen[id] = true
 	note := d.standIns(id, attrs)
 	if _, problems := d.typ.Check(attrs); len(problems) > 0 {
-		d.out.Left = append(d.out.Left, LeftOut{ID: id, Why: problems[0].Attribute + ": " + problems[0].Message})
+		d.out.Left = append(
+			d.out.Left,
+			LeftOut{ID: id, Why: problems[0].Attribute + ": " + problems[0].Message},
+		)
 		return
 	}
-	r := resource.Resource{ID: id, Type: d.typ.Name, Agent: d.agent.Name, Attributes: attrs, Flags: resource.Flags{ReceiveEvents: true}}
+	r := resource.Resource{
+		ID:         id,
+		Type:       d.typ.Name,
+		Agent:      d.agent.Name,
+		Attributes: attrs,
+		Flags:      resource.Flags{ReceiveEvents: true},
+	}
 	if note == "" {
 		d.found = append(d.found, r)
 		return

@@ -48,7 +48,8 @@ func (e *Engine) Compare(
 	if err != nil {
 		return nil, err
 	}
-	return e.planner().CompareEntries(before, version.SortedEntries(after), opts.Whole, run.FewTexts(run.TextsOf(ctx, e.Files)))
+	texts := run.FewTexts(run.TextsOf(ctx, e.Files))
+	return e.planner().CompareEntries(before, version.SortedEntries(after), opts.Whole, texts)
 }
 
 // Part is a part of the resources of a version, in order of id.
@@ -83,7 +84,11 @@ func (e *Engine) VersionPart(ctx context.Context, v *state.Version, n int) (Part
 
 // VersionResource returns a resource as a version describes it; NotFound when the version has none
 // of that id.
-func (e *Engine) VersionResource(ctx context.Context, v *state.Version, id resource.ID) (resource.Resource, error) {
+func (e *Engine) VersionResource(
+	ctx context.Context,
+	v *state.Version,
+	id resource.ID,
+) (resource.Resource, error) {
 	var part Part
 	var err error
 	if len(v.Chunks) > 0 {

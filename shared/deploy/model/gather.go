@@ -22,7 +22,10 @@ func (c *Checker) Gather(m *Model) {
 		r := &m.Resources[i]
 		for _, to := range c.Related(r) {
 			if list, ok := dependents[to.ID]; ok && to.ID != r.ID && to.Kind == schema.Require {
-				dependents[to.ID] = append(list, schema.Dependent{Type: r.Type, Attributes: r.Attributes})
+				dependents[to.ID] = append(
+					list,
+					schema.Dependent{Type: r.Type, Attributes: r.Attributes},
+				)
 			}
 		}
 	}

@@ -34,9 +34,23 @@ func (v *validator) generateFrom(i, depth int) {
 		return
 	}
 	bad := func(format string, args ...any) {
-		v.problems.Add(diag.Problem{Pos: v.m.At(i, ""), Resource: string(r.ID), Message: fmt.Sprintf(format, args...)})
+		v.problems.Add(
+			diag.Problem{
+				Pos:      v.m.At(i, ""),
+				Resource: string(r.ID),
+				Message:  fmt.Sprintf(format, args...),
+			},
+		)
 	}
-	list, err := g.Generate(provider.Resource{ID: r.ID, Type: r.Type, Agent: r.Agent, Attributes: maps.Clone(r.Attributes), Purged: r.Purged})
+	list, err := g.Generate(
+		provider.Resource{
+			ID:         r.ID,
+			Type:       r.Type,
+			Agent:      r.Agent,
+			Attributes: maps.Clone(r.Attributes),
+			Purged:     r.Purged,
+		},
+	)
 	if err != nil {
 		bad("what follows from it cannot be told: %v", err)
 		return
@@ -57,7 +71,15 @@ func (v *validator) generateFrom(i, depth int) {
 				return
 			}
 			v.byID[id] = len(v.m.Resources)
-			made := resource.Resource{ID: id, Type: one.Type, Agent: r.Agent, Attributes: attrs, Set: r.Set, Requires: []resource.ID{r.ID}, Flags: r.Flags}
+			made := resource.Resource{
+				ID:         id,
+				Type:       one.Type,
+				Agent:      r.Agent,
+				Attributes: attrs,
+				Set:        r.Set,
+				Requires:   []resource.ID{r.ID},
+				Flags:      r.Flags,
+			}
 			made.Purged = one.Purged || r.Purged
 			v.place(i)
 			v.m.Resources = append(v.m.Resources, made)

@@ -39,7 +39,9 @@ func (m *Model) UnsetSecrets(lookup func(resource.Secret) error) diag.Problems {
 	for _, a := range m.Agents {
 		for _, ref := range SecretsAmong(resource.References(a.Options)) {
 			if err := find(ref); err != nil {
-				problems.Add(unset(ref, fmt.Errorf("agent %q: %w", a.Name, err), diag.Pos{}, "", ""))
+				problems.Add(
+					unset(ref, fmt.Errorf("agent %q: %w", a.Name, err), diag.Pos{}, "", ""),
+				)
 			}
 		}
 	}
@@ -51,5 +53,11 @@ func unset(ref resource.Secret, err error, at diag.Pos, id, attribute string) di
 	if scheme, _, _ := strings.Cut(ref.Source, ":"); scheme != "env" && scheme != "file" {
 		hint = "make the secret where this command looks for it, or name another"
 	}
-	return diag.Problem{Pos: at, Resource: id, Attribute: attribute, Message: err.Error(), Hint: hint}
+	return diag.Problem{
+		Pos:       at,
+		Resource:  id,
+		Attribute: attribute,
+		Message:   err.Error(),
+		Hint:      hint,
+	}
 }

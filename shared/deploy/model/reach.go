@@ -25,8 +25,14 @@ func (c *Checker) CheckReach(m *Model, closed bool) diag.Problems {
 		if !known || r.Agent == "" || !described && !closed || t.Reached(transport) {
 			continue
 		}
-		problems.Add(diag.Problem{Pos: m.At(i, "agent"), Resource: string(r.ID), Message: UnreachedText(t, r.Agent, transport),
-			Hint: reachHint(r, t)})
+		problems.Add(
+			diag.Problem{
+				Pos:      m.At(i, "agent"),
+				Resource: string(r.ID),
+				Message:  UnreachedText(t, r.Agent, transport),
+				Hint:     reachHint(r, t),
+			},
+		)
 	}
 	return problems
 }
@@ -34,10 +40,12 @@ func (c *Checker) CheckReach(m *Model, closed bool) diag.Problems {
 // reachHint says what to do about a resource that is not reached over the transport of its agent.
 func reachHint(r *resource.Resource, t *schema.Compiled) string {
 	if _, is := CodeOf(r); is {
-		return fmt.Sprintf("its handler is Python code, which runs where Southbound does and reaches "+
-			"things by its own means, such as `via=mitogen::...`: do not describe the agent %q, or give it "+
-			"the transport local, and give resources of Southbound's own types an agent of another name",
-			r.Agent)
+		return fmt.Sprintf(
+			"its handler is Python code, which runs where Southbound does and reaches "+
+				"things by its own means, such as `via=mitogen::...`: do not describe the agent %q, or give it "+
+				"the transport local, and give resources of Southbound's own types an agent of another name",
+			r.Agent,
+		)
 	}
 	return fmt.Sprintf("give the resource an agent with the transport %s; `southbound type %s` "+
 		"describes the type", TransportsText(t), t.Name)
@@ -48,7 +56,8 @@ func UnreachedText(t *schema.Compiled, agent, transport string) string {
 	if transport == "" {
 		transport = localTransport
 	}
-	return fmt.Sprintf("%s is not reached over the transport %s of the agent %q", t.Name, transport, agent)
+	return fmt.Sprintf("%s is not reached over the transport %s of the agent %q", t.Name,
+		transport, agent)
 }
 
 // TransportsText lists the transports over which things of a type are reached.

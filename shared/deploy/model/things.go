@@ -25,7 +25,11 @@ func (c *Checker) ThingOf(r *resource.Resource) (Thing, bool) {
 // and a directory of one path: each would undo what the other does. Whether one of them is purged
 // makes no difference, as its handler meets the other one's thing, or removes it, at every check.
 // At least one of two is among the first mine resources; the others come from a version.
-func (c *Checker) CheckThings(resources []resource.Resource, mine int, at func(i int, attribute string) diag.Pos) diag.Problems {
+func (c *Checker) CheckThings(
+	resources []resource.Resource,
+	mine int,
+	at func(i int, attribute string) diag.Pos,
+) diag.Problems {
 	var problems diag.Problems
 	first := map[Thing]int{}
 	for i := range resources {
@@ -52,10 +56,20 @@ func (c *Checker) CheckThings(resources []resource.Resource, mine int, at func(i
 }
 
 // sameThing says that resource i stands for the same thing as another.
-func sameThing(resources []resource.Resource, i, other int, name string, at func(i int, attribute string) diag.Pos) diag.Problem {
+func sameThing(
+	resources []resource.Resource,
+	i, other int,
+	name string,
+	at func(i int, attribute string) diag.Pos,
+) diag.Problem {
 	a, b := &resources[i], &resources[other]
-	p := diag.Problem{Pos: at(i, ""), Resource: string(a.ID), Related: diag.At(at(other, "")),
-		Message: fmt.Sprintf("it is the same thing as %s: %s", b.ID, name), Hint: "describe a thing once"}
+	p := diag.Problem{
+		Pos:      at(i, ""),
+		Resource: string(a.ID),
+		Related:  diag.At(at(other, "")),
+		Message:  fmt.Sprintf("it is the same thing as %s: %s", b.ID, name),
+		Hint:     "describe a thing once",
+	}
 	if a.Type != b.Type {
 		p.Hint = "describe what is to be there, and leave the other one out; " +
 			"if it has purge_on_delete in the version in force, it makes room"

@@ -73,7 +73,11 @@ func (v *validator) attributes() {
 		r := &v.m.Resources[i]
 		t, ok := v.c.Type(r)
 		if !ok {
-			p := diag.Problem{Pos: v.m.At(i, "type"), Resource: string(r.ID), Message: fmt.Sprintf("unknown type %q", r.Type)}
+			p := diag.Problem{
+				Pos:      v.m.At(i, "type"),
+				Resource: string(r.ID),
+				Message:  fmt.Sprintf("unknown type %q", r.Type),
+			}
 			if similar := v.c.types.Nearest(r.Type); similar != "" {
 				p.Hint = fmt.Sprintf("did you mean %q? `southbound types` lists them", similar)
 			}
@@ -85,7 +89,8 @@ func (v *validator) attributes() {
 		problems = append(problems, openSecrets(t, r.Attributes)...)
 		problems = append(problems, destroyed(r)...)
 		for _, p := range problems {
-			p.Pos, p.Resource, p.Hint = v.m.At(i, p.Attribute), string(r.ID), cmp.Or(p.Hint, t.Hint(p.Attribute))
+			p.Pos, p.Resource = v.m.At(i, p.Attribute), string(r.ID)
+			p.Hint = cmp.Or(p.Hint, t.Hint(p.Attribute))
 			v.problems.Add(p)
 			v.refuse(i)
 			delete(attrs, p.Attribute) // so that no relation follows from it
@@ -103,12 +108,21 @@ func destroyed(r *resource.Resource) []diag.Problem {
 	if !r.PreventDestroy || !r.Purged && !r.PurgeOnDelete {
 		return nil
 	}
-	return []diag.Problem{{Attribute: "prevent_destroy", Message: "prevent_destroy and " + flag + " contradict each other",
-		Hint: "leave one of them out; one that `defaults` says is taken back with false"}}
+	return []diag.Problem{
+		{
+			Attribute: "prevent_destroy",
+			Message:   "prevent_destroy and " + flag + " contradict each other",
+			Hint:      "leave one of them out; one that `defaults` says is taken back with false",
+		},
+	}
 }
 
 // CheckAttributes checks attributes by their type; a purged resource needs only what names it.
-func CheckAttributes(t *schema.Compiled, attributes map[string]any, purged bool) (map[string]any, []diag.Problem) {
+func CheckAttributes(
+	t *schema.Compiled,
+	attributes map[string]any,
+	purged bool,
+) (map[string]any, []diag.Problem) {
 	if purged {
 		return t.CheckPurged(attributes)
 	}
@@ -122,9 +136,16 @@ func openSecrets(t *schema.Compiled, attributes map[string]any) []diag.Problem {
 	for i := range t.Attributes {
 		a := &t.Attributes[i]
 		value := attributes[a.Name]
-		if _, isSecret := value.(resource.Secret); a.Sensitive && value != nil && !isSecret && !holdsSecrets(t, a.Name, value) {
-			problems = append(problems, diag.Problem{Attribute: a.Name, Message: "the attribute is sensitive and its value stands in the document",
-				Hint: "write {secret: \"env:NAME\"} or {secret: \"file:PATH\"}"})
+		if _, isSecret := value.(resource.Secret); a.Sensitive && value != nil && !isSecret &&
+			!holdsSecrets(t, a.Name, value) {
+			problems = append(
+				problems,
+				diag.Problem{
+					Attribute: a.Name,
+					Message:   "the attribute is sensitive and its value stands in the document",
+					Hint:      "write {secret: \"env:NAME\"} or {secret: \"file:PATH\"}",
+				},
+			)
 		}
 	}
 	return problems
@@ -153,13 +174,22 @@ func (v *validator) identities() {
 			v.byID[r.ID] = i
 			continue
 		}
-		p := diag.Problem{Pos: v.m.At(i, ""), Resource: string(r.ID), Related: diag.At(v.m.At(first, ""))}
+		p := diag.Problem{
+			Pos:      v.m.At(i, ""),
+			Resource: string(r.ID),
+			Related:  diag.At(v.m.At(first, "")),
+		}
 		where := ""
 		if at := v.m.At(first, "").String(); at != "" {
 			where = ", first at " + at
 		}
 		if a, b := v.m.Resources[first].Set, r.Set; a != b {
-			p.Message = fmt.Sprintf("the resource is in two sets, %s and %s%s", SetText(a), SetText(b), where)
+			p.Message = fmt.Sprintf(
+				"the resource is in two sets, %s and %s%s",
+				SetText(a),
+				SetText(b),
+				where,
+			)
 			p.Hint = "a resource belongs to one set; keep one of the two"
 		} else {
 			p.Message = "the resource is described twice" + where
@@ -178,7 +208,10 @@ func SetText(s string) string {
 }
 
 // CheckThere checks that every requirement is among resources.
-func (c *Checker) CheckThere(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
+func (c *Checker) CheckThere(
+	resources []resource.Resource,
+	at func(i int, attribute string) diag.Pos,
+) diag.Problems {
 	var problems diag.Problems
 	there := make(map[resource.ID]bool, len(resources))
 	for i := range resources {
@@ -190,7 +223,11 @@ func (c *Checker) CheckThere(resources []resource.Resource, at func(i int, attri
 			if there[id] {
 				continue
 			}
-			p := diag.Problem{Pos: at(i, "requires"), Resource: string(r.ID), Message: fmt.Sprintf("requires %s, which does not exist", id)}
+			p := diag.Problem{
+				Pos:      at(i, "requires"),
+				Resource: string(r.ID),
+				Message:  fmt.Sprintf("requires %s, which does not exist", id),
+			}
 			if similar := nearestID(id, resources); similar != "" {
 				p.Hint = fmt.Sprintf("did you mean %s?", similar)
 			} else {
@@ -204,7 +241,10 @@ func (c *Checker) CheckThere(resources []resource.Resource, at func(i int, attri
 
 // CheckCycles refuses cycles. A resource that is described twice, which is reported elsewhere,
 // counts once, with the requirements of all its descriptions.
-func (c *Checker) CheckCycles(resources []resource.Resource, at func(i int, attribute string) diag.Pos) diag.Problems {
+func (c *Checker) CheckCycles(
+	resources []resource.Resource,
+	at func(i int, attribute string) diag.Pos,
+) diag.Problems {
 	var problems diag.Problems
 	byID := make(map[resource.ID]int32, len(resources))
 	requires := make([][]resource.ID, len(resources))
@@ -227,7 +267,10 @@ func (c *Checker) CheckCycles(resources []resource.Resource, at func(i int, attr
 	})
 	for _, cycle := range g.Cycles() {
 		names := make([]string, 0, len(cycle)+1)
-		p := diag.Problem{Pos: at(int(cycle[0]), "requires"), Resource: string(resources[cycle[0]].ID)}
+		p := diag.Problem{
+			Pos:      at(int(cycle[0]), "requires"),
+			Resource: string(resources[cycle[0]].ID),
+		}
 		for _, n := range cycle {
 			names = append(names, string(resources[n].ID))
 			p.Related = append(p.Related, diag.At(at(int(n), "requires"))...)
