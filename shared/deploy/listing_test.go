@@ -167,7 +167,9 @@ func TestListThatFailsSaysSoOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	s := shelved(r)
-	s.failed = fault.New(fault.Invalid, "call the API", "the answer is longer than 99 bytes").WithHint("give the agent a larger max_body")
+	const hint = "give the agent a larger max_body"
+	s.failed = fmt.Errorf("%w; %s", // as api.Call says it
+		fault.New(fault.Invalid, "call the API", "the answer is longer than 99 bytes").WithHint(hint), hint)
 	r.export(deploy.Export{Model: modelOf(many(200, "n#")...)})
 	r.drain()
 	all, err := r.home.Actions(t.Context(), "e", state.ActionQuery{})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"strings"
 	"time"
 
 	"southbound/shared/deploy/model"
@@ -173,8 +174,9 @@ func unreachable(err error) provider.Class {
 
 // hinted returns the text of an error and its hint.
 func hinted(err error) string {
-	if hint := fault.HintOf(err); hint != "" {
-		return err.Error() + "; " + hint
+	text, hint := err.Error(), fault.HintOf(err)
+	if hint == "" || strings.HasSuffix(text, hint) { // a handler may have said it already
+		return text
 	}
-	return err.Error()
+	return text + "; " + hint
 }
