@@ -82,6 +82,7 @@ func (d *documents) compiled(
 	if say {
 		o.Print = func(text string) { fmt.Fprint(d.err, text) }
 	}
+	expectModel(path)
 	defer collectSeldom()()
 	return compile.Model(ctx, o)
 }
@@ -96,6 +97,10 @@ func collectSeldom() (undo func()) {
 	}
 	const percent, memory = 1000, 640 << 20
 	before, limit := debug.SetGCPercent(percent), debug.SetMemoryLimit(-1)
+	if before == percent {
+		// who keeps to a pace of its own knows by the number whether another one was set
+		debug.SetGCPercent(percent + 1)
+	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memory)
 	}

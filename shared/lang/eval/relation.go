@@ -109,6 +109,29 @@ func (l *late) append(value types.Value) {
 	}
 }
 
+// hears reports whether a consumer listens already.
+func (l *late) hears(c collector) bool {
+	if l.hearing != nil {
+		_, ok := l.hearing[c]
+		return ok
+	}
+	return slices.Contains(l.listeners, c)
+}
+
+// addListener adds a consumer that does not listen yet.
+func (l *late) addListener(c collector) {
+	l.listeners = append(l.listeners, c)
+	switch {
+	case l.hearing != nil:
+		l.hearing[c] = struct{}{}
+	case len(l.listeners) > small:
+		l.hearing = make(map[collector]struct{}, 2*small)
+		for _, c := range l.listeners {
+			l.hearing[c] = struct{}{}
+		}
+	}
+}
+
 func (l *late) notify(value types.Value, at *diag.Pos) *fail {
 	for _, c := range slices.Clone(l.listeners) {
 		done, f := c.receive(value, at)
@@ -123,6 +146,7 @@ func (l *late) notify(value types.Value, at *diag.Pos) *fail {
 				l.listeners,
 				func(o collector) bool { return o == c },
 			)
+			delete(l.hearing, c)
 		}
 	}
 	return nil

@@ -53,6 +53,7 @@ type late struct {
 	list      types.List // of many and literal
 	seen      map[types.Value]struct{}
 	listeners []collector
+	hearing   map[collector]struct{} // the listeners, if they are many
 	turn      int64 // its place among what can be frozen, and among those without effective waiters
 	place     int   // among those without effective waiters, where they are kept
 	waiting   int   // how many waiters there are
@@ -236,11 +237,11 @@ func (v *variable) listen(c collector, at *diag.Pos) (bool, *fail) {
 	if v.ready {
 		return true, nil
 	}
-	if slices.Contains(v.late.listeners, c) {
+	if v.late.hears(c) {
 		v.late.quiet++
 		return true, nil
 	}
-	v.late.listeners = append(v.late.listeners, c)
+	v.late.addListener(c)
 	if c.pure() {
 		v.late.quiet++
 	}
@@ -416,7 +417,7 @@ func (v *variable) freeze() {
 	}
 	v.ready, v.queued = true, true
 	if v.late != nil {
-		v.late.listeners = nil
+		v.late.listeners, v.late.hearing = nil, nil
 	}
 	v.wake()
 }
