@@ -302,7 +302,11 @@ func TestImports(t *testing.T) {
 				"used: KeyError: 'k'"},
 		{"c_annotation", "from inmanta.plugins import plugin\n@plugin\ndef f(a): pass\n",
 			"the plugin c_annotation::f cannot be called: its argument a has no annotation"},
-		{"c_lacks", "import nowhere\n", "ModuleNotFoundError: No module named 'nowhere'"},
+		{"c_lacks", "import nowhere.inside\n", "ModuleNotFoundError: No module named 'nowhere'; " +
+			"name the package that has nowhere in its requirements.txt, or in requirements.txt of " +
+			"the project, and run `southbound project install`"},
+		{"c_needs", "import inmanta_plugins.other.part\n", "; `southbound module add other` adds " +
+			"the module that has it, if there is one"},
 		{"d_leaves", "import sys\nsys.exit(2)\n", "it calls sys.exit(2)"},
 	}
 	var found []python.Module
@@ -336,7 +340,7 @@ func TestImports(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	for i, m := range modules {
-		if !strings.Contains(problems[i].String(), m.want) {
+		if !strings.Contains(problems[i].String()+"; "+problems[i].Hint, m.want) {
 			t.Errorf("got %v, want %s", problems[i], m.want)
 		}
 		for _, r := range problems[i].Related { // there is nothing but the modules themselves

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -111,8 +112,35 @@ func (h *Host) importProblem(f []types.Value) diag.Problem {
 	if len(places) > 0 {
 		p.Pos, p.Related = places[0].Pos, places[1:]
 	}
+	if len(f) > 3 {
+		p.Hint = h.lackHint(text(f[0]), text(f[3]))
+	}
 	return p
 }
+
+// lackHint says where to name what a module imports and there is not: a module of Python, or of
+// models. It returns "" if nothing is lacking.
+func (h *Host) lackHint(module, lacks string) string {
+	top, _, _ := strings.Cut(lacks, ".")
+	switch of, ok := strings.CutPrefix(lacks, pluginsPrefix); {
+	case top == "":
+		return ""
+	case ok:
+		of, _, _ = strings.Cut(of, ".")
+		return "`southbound module add " + of + "` adds the module that has it, if there is one"
+	}
+	file := "install_requires in its setup.cfg"
+	for _, m := range h.o.Modules {
+		if m.Name == module && m.Legacy {
+			file = "its requirements.txt"
+		}
+	}
+	return "name the package that has " + top + " in " + file + ", or in requirements.txt of the " +
+		"project, and run `southbound project install`"
+}
+
+// pluginsPrefix is what the names of all that modules bring to Python begin with.
+const pluginsPrefix = "inmanta_plugins."
 
 // shown returns how a path is written in messages: as that of the model, below its folder.
 func (h *Host) shown(path string) string {

@@ -263,7 +263,8 @@ def _load(name, at, failed):
                     elif f == "__init__.py" and rel != ".":
                         importlib.import_module(prefix)
     except BaseException as e:
-        failed.append([name, said(e), frames(e)])
+        lacks = e.name if isinstance(e, ModuleNotFoundError) and e.name else ""
+        failed.append([name, said(e), frames(e), lacks])
         return isinstance(e, Exception)
     return True
 
