@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -199,6 +200,36 @@ for one in lsm::all(binding):
     Large(instance_id=one["id"], entity_binding=binding, **one["attributes"])
 end
 `
+
+// TestCompileCold pins that a compile function that has just begun does the order that it was begun
+// for, in the memory that the template takes at least, and tells how long that took.
+func TestCompileCold(t *testing.T) {
+	s := newShop(t, large)
+	one := s.order("large", map[string]any{"what": "resources", "n": 10})
+	began := time.Now()
+	f := s.compiler("AWS_LAMBDA_FUNCTION_MEMORY_SIZE=" + compileMemory).
+		within(memoryOf(compileMemory))
+	ready := (<-f.ready).Sub(began)
+	if !s.noticed(f) {
+		t.Fatal("the function has ended")
+	}
+	exported := time.Since(began)
+	if r := s.instance(one); len(r.Problems) > 0 || r.Exported == 0 {
+		t.Errorf("the order is %s: %s", r.State, r.Problems)
+	}
+	again := s.order("large", map[string]any{"what": "resources", "n": 10})
+	began = time.Now()
+	if !s.noticed(f) || s.instance(again).Exported == 0 {
+		t.Error("the next order is not exported")
+	}
+	next := time.Since(began)
+	t.Logf("cold: ready after %v, an order of 10 resources exported after %v; the next one after %v",
+		ready, exported, next)
+	peak := f.peak()
+	u, _ := f.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	t.Logf("%d MB, %v of the processor for both", peak,
+		time.Duration(u.Utime.Nano()+u.Stime.Nano()))
+}
 
 // TestCompileMemory orders what takes more memory than the compile function has, and wants the
 // problem at the order, and the function alive for others.

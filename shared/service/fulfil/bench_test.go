@@ -2,7 +2,9 @@ package fulfil_test
 
 import (
 	"fmt"
+	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -28,11 +30,13 @@ import southbound::fs
 entity Site extends lsm::ServiceEntity:
     string host_name
     lsm::attribute_modifier host_name__modifier = "rw"
+    string text = ""
+    lsm::attribute_modifier text__modifier = "rw+"
 end
 implementation files for Site:
     for name in ["page", "conf"]:
         self.owned_resources += southbound::fs::File(
-            agent=here, path="SRV/{{ self.host_name }}.{{ name }}", content="{{ name }}",
+            agent=here, path="SRV/{{ self.host_name }}.{{ name }}", content="{{ name }}{{ self.text }}",
             purged=self.purge_resources,
         )
     end
@@ -153,4 +157,51 @@ func BenchmarkOrders(b *testing.B) {
 		took += cpu(b) - began
 	}
 	b.ReportMetric(float64(took)/float64(b.N)/orders/1e6, "cpu-ms/order")
+}
+
+// BenchmarkChanges takes an order, an update and a delete to their ends, among instances that are
+// there: the least time of processors that each took. BENCH_INSTANCES says how many there are, 100
+// and 10,000 unless it does.
+func BenchmarkChanges(b *testing.B) {
+	if testing.Short() {
+		b.Skip("it takes long to make so many")
+	}
+	sizes := []int{100, 10000}
+	if n, err := strconv.Atoi(os.Getenv("BENCH_INSTANCES")); err == nil {
+		sizes = []int{n}
+	}
+	const changes = 5
+	for _, n := range sizes {
+		w := among(b, n)
+		w.more(b, 1)
+		least := map[string]float64{}
+		for range 6 {
+			first := w.n
+			took, _ := w.more(b, changes)
+			kept(least, "order", took/changes)
+			began := cpu(b)
+			for i := range changes {
+				w.update(fmt.Sprintf("more%d", first+2*i+1), map[string]any{"text": fmt.Sprint(w.n)})
+				w.work()
+			}
+			kept(least, "update", (cpu(b)-began)/changes)
+			began = cpu(b)
+			for i := range changes {
+				w.remove(fmt.Sprintf("more%d", first+2*i+1))
+				w.work()
+			}
+			kept(least, "delete", (cpu(b)-began)/changes)
+		}
+		for what, ms := range least {
+			b.ReportMetric(ms, fmt.Sprintf("cpu-ms/%s-of-%d", what, n))
+		}
+	}
+	b.ReportMetric(0, "ns/op") // of all, which says nothing
+}
+
+// kept keeps the least of what something took, in milliseconds.
+func kept(least map[string]float64, what string, took time.Duration) {
+	if ms := float64(took) / 1e6; least[what] == 0 || ms < least[what] {
+		least[what] = ms
+	}
 }
