@@ -34,6 +34,8 @@ import (
 )
 
 // Config is what a worker is made of.
+//
+// Large: it is what the homes differ in, all of it optional but the first fields; each sets a few.
 type Config struct {
 	Env         string
 	Instances   inventory.Store

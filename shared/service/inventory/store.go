@@ -11,6 +11,8 @@ import (
 )
 
 // Record is what is stored of an instance.
+//
+// Large: it is stored and read whole, one item in a store, with the names that are stored.
 type Record struct {
 	ID             string `json:"id"`
 	Service        string `json:"service_entity"`

@@ -59,6 +59,9 @@ type State struct {
 }
 
 // Transfer is a way from one state to another.
+//
+// Large: it is a declaration, with the names that models and clients have for what it says; most
+// transfers set a few of these.
 type Transfer struct {
 	Source                 string         `json:"source"`
 	Target                 string         `json:"target"`

@@ -45,7 +45,7 @@ func noCallbacks() error {
 
 // Register has an address called for what happens from now on. The same callback again is no other
 // one.
-func (s *Service) Register(ctx context.Context, env string, n NewCallback) (Callback, error) {
+func (s *callers) Register(ctx context.Context, env string, n NewCallback) (Callback, error) {
 	if s.Callbacks == nil {
 		return Callback{}, noCallbacks()
 	}
@@ -72,7 +72,7 @@ func (s *Service) Register(ctx context.Context, env string, n NewCallback) (Call
 }
 
 // Unregister has an address not called any more.
-func (s *Service) Unregister(ctx context.Context, env, id string) error {
+func (s *callers) Unregister(ctx context.Context, env, id string) error {
 	if s.Callbacks == nil {
 		return noCallbacks()
 	}
@@ -80,7 +80,7 @@ func (s *Service) Unregister(ctx context.Context, env, id string) error {
 }
 
 // Registered returns the callbacks of an environment.
-func (s *Service) Registered(ctx context.Context, env string) ([]Callback, error) {
+func (s *callers) Registered(ctx context.Context, env string) ([]Callback, error) {
 	if s.Callbacks == nil {
 		return nil, noCallbacks()
 	}

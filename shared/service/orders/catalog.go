@@ -34,7 +34,7 @@ type ByLabel struct {
 
 // Catalog returns the services that can be ordered, by name: of each the version of new instances,
 // or all with versions. With counts, it counts their instances.
-func (s *Service) Catalog(
+func (s *offers) Catalog(
 	ctx context.Context, env string, versions, counts bool,
 ) ([]Offer, error) {
 	all, err := s.Definitions.All(ctx, env)
@@ -113,7 +113,7 @@ func orEmptyMap[T any](m map[string]T) map[string]T {
 }
 
 // Offer returns a service; with a negative version, that of new instances.
-func (s *Service) Offer(
+func (s *offers) Offer(
 	ctx context.Context, env, name string, version int, counts bool,
 ) (Offer, error) {
 	d, err := s.Definitions.One(ctx, env, name, version)
@@ -133,7 +133,7 @@ func (s *Service) Offer(
 }
 
 // count counts the instances of a service.
-func (s *Service) count(
+func (s *offers) count(
 	ctx context.Context, env string, all []definition.Service, name string,
 ) (*Summary, error) {
 	labels := map[int]map[string]string{}

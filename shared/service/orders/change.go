@@ -28,7 +28,7 @@ type step func(f *found) (inventory.Change, error)
 const tries = 20
 
 // change does a change of an instance.
-func (s *Service) change(
+func (s *changes) change(
 	ctx context.Context, env string, w Wish, kind string, do step,
 ) (Instance, error) {
 	for n := 1; ; n++ {
@@ -50,7 +50,7 @@ func (s *Service) change(
 }
 
 // prepared returns the change of an instance, which is not written yet.
-func (s *Service) prepared(
+func (s *changes) prepared(
 	ctx context.Context, env string, w Wish, kind string, do step,
 ) (changed, error) {
 	f, err := s.find(ctx, env, w.Ref)
@@ -90,13 +90,13 @@ func seen(version *int64, r *inventory.Record) error {
 }
 
 // Update gives attributes anew. What is not among them stays.
-func (s *Service) Update(
+func (s *changes) Update(
 	ctx context.Context, env string, w Wish, attributes map[string]any,
 ) (Instance, error) {
 	return s.change(ctx, env, w, string(lifecycle.ByUpdate), s.update(ctx, env, attributes, nil))
 }
 
-func (s *Service) update(
+func (s *changes) update(
 	ctx context.Context, env string, attributes map[string]any, names names,
 ) step {
 	return func(f *found) (inventory.Change, error) {
@@ -111,13 +111,13 @@ func (s *Service) update(
 }
 
 // Edit changes what edits name. An edit of the target "." gives attributes anew, as Update does.
-func (s *Service) Edit(
+func (s *changes) Edit(
 	ctx context.Context, env string, w Wish, edits []inventory.Edit,
 ) (Instance, error) {
 	return s.change(ctx, env, w, string(lifecycle.ByUpdate), s.edit(ctx, env, edits, nil))
 }
 
-func (s *Service) edit(
+func (s *changes) edit(
 	ctx context.Context, env string, edits []inventory.Edit, names names,
 ) step {
 	return func(f *found) (inventory.Change, error) {
@@ -134,7 +134,7 @@ func (s *Service) edit(
 }
 
 // edits returns edits with ids in the place of names, and those of all attributes as one for each.
-func (s *Service) edits(
+func (s *changes) edits(
 	ctx context.Context, env string, d *definition.Service, given []inventory.Edit, names names,
 ) ([]inventory.Edit, error) {
 	if len(given) == 0 {
@@ -175,21 +175,21 @@ func (s *Service) edits(
 }
 
 // Delete asks for the end of an instance.
-func (s *Service) Delete(ctx context.Context, env string, w Wish) (Instance, error) {
+func (s *changes) Delete(ctx context.Context, env string, w Wish) (Instance, error) {
 	return s.change(ctx, env, w, string(lifecycle.ByDelete), s.event(func(v int64) lifecycle.Event {
 		return lifecycle.Delete{Version: v}
 	}))
 }
 
 // event is a change that an event of the lifecycle makes.
-func (s *Service) event(of func(version int64) lifecycle.Event) step {
+func (s *changes) event(of func(version int64) lifecycle.Event) step {
 	return func(f *found) (inventory.Change, error) {
 		return inventory.Advance(&f.def, f.record, of(f.record.Version), s.now())
 	}
 }
 
 // SetState asks for another state, to which the lifecycle has a transfer with api_set_state.
-func (s *Service) SetState(
+func (s *changes) SetState(
 	ctx context.Context, env string, w Wish, target string,
 ) (Instance, error) {
 	return s.change(ctx, env, w, string(lifecycle.BySetState),
@@ -199,7 +199,7 @@ func (s *Service) SetState(
 }
 
 // Force sets a state without a transfer, and does an operation with the sets of attributes.
-func (s *Service) Force(
+func (s *changes) Force(
 	ctx context.Context, env string, w Wish, target string, o lifecycle.Operation,
 ) (Instance, error) {
 	return s.change(ctx, env, w, string(lifecycle.ByForce),
@@ -210,7 +210,7 @@ func (s *Service) Force(
 
 // Migrate gives an instance the definition that a version of its service has, with other attributes
 // and in another state.
-func (s *Service) Migrate(
+func (s *changes) Migrate(
 	ctx context.Context, env string, w Wish, version int, m inventory.Migration,
 ) (Instance, error) {
 	return s.change(ctx, env, w, string(lifecycle.ByForce), func(f *found) (inventory.Change, error) {
@@ -232,7 +232,7 @@ func (s *Service) Migrate(
 }
 
 // Configure turns automatic transfers on and off, by the names of their settings.
-func (s *Service) Configure(
+func (s *changes) Configure(
 	ctx context.Context, env string, w Wish, values map[string]bool,
 ) (Instance, error) {
 	if len(values) == 0 {
@@ -245,7 +245,7 @@ func (s *Service) Configure(
 }
 
 // configured returns an instance with settings.
-func (s *Service) configured(
+func (s *changes) configured(
 	d *definition.Service, r inventory.Record, values map[string]bool,
 ) (inventory.Record, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -261,7 +261,7 @@ func (s *Service) configured(
 }
 
 // SetMetadata keeps a text with an instance, under a key; nil lets go of it.
-func (s *Service) SetMetadata(
+func (s *changes) SetMetadata(
 	ctx context.Context, env string, w Wish, key string, value *string,
 ) (Instance, error) {
 	return s.change(ctx, env, w, "metadata", func(f *found) (inventory.Change, error) {

@@ -33,7 +33,7 @@ type Creation struct {
 }
 
 // Create orders an instance. To order it again with the same id returns what is there.
-func (s *Service) Create(ctx context.Context, env string, o Creation) (Instance, error) {
+func (s *changes) Create(ctx context.Context, env string, o Creation) (Instance, error) {
 	if o.ID == "" {
 		o.ID = s.NewID()
 	} else if err := CheckID(o.ID); err != nil {
@@ -77,7 +77,7 @@ func isID(text string) bool {
 }
 
 // again returns an instance that the same order has made before.
-func (s *Service) again(
+func (s *changes) again(
 	ctx context.Context, env string, f *changed, failed error,
 ) (Instance, bool) {
 	if !fault.Is(failed, fault.Conflict) {
@@ -129,7 +129,7 @@ type changed struct {
 
 // creation returns the change that an order of an instance is. names are those that other instances
 // of the same order have.
-func (s *Service) creation(
+func (s *changes) creation(
 	ctx context.Context, env string, o Creation, names names,
 ) (changed, error) {
 	version := -1
@@ -170,7 +170,7 @@ func both(a, b error) error {
 }
 
 // free refuses an identity that another instance has.
-func (s *Service) free(
+func (s *changes) free(
 	ctx context.Context, env string, r *inventory.Record, d *definition.Service,
 ) error {
 	if r.Identity == "" || d.Identity == nil {
@@ -192,7 +192,7 @@ func (s *Service) free(
 }
 
 // explained says of a refusal of the store what attribute it is about, where that can be said.
-func (s *Service) explained(ctx context.Context, env string, f *changed, failed error) error {
+func (s *changes) explained(ctx context.Context, env string, f *changed, failed error) error {
 	if fault.Is(failed, fault.Refused) {
 		if err := s.free(ctx, env, &f.record, &f.def); err != nil {
 			return err

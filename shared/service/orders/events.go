@@ -14,7 +14,7 @@ type Event struct {
 }
 
 // Events returns events of an instance behind a place, oldest first, at most limit.
-func (s *Service) Events(
+func (s *views) Events(
 	ctx context.Context, env string, ref Ref, after int64, limit int,
 ) ([]Event, error) {
 	r, err := s.record(ctx, env, ref)

@@ -25,6 +25,8 @@ func (a *Attributes) UnmarshalJSON(text []byte) error {
 }
 
 // Instance is an instance as it is shown.
+//
+// Large: it is an object of the API, with the names that clients know.
 type Instance struct {
 	ID             string `json:"id"`
 	Environment    string `json:"environment"`
@@ -114,7 +116,7 @@ func shown(env string, f *found) Instance {
 }
 
 // Instance returns an instance, with those that lead to it.
-func (s *Service) Instance(ctx context.Context, env string, ref Ref) (Instance, error) {
+func (s *core) Instance(ctx context.Context, env string, ref Ref) (Instance, error) {
 	f, err := s.find(ctx, env, ref)
 	if err != nil {
 		return Instance{}, err
@@ -123,7 +125,7 @@ func (s *Service) Instance(ctx context.Context, env string, ref Ref) (Instance, 
 }
 
 // whole returns an instance with those that lead to it.
-func (s *Service) whole(ctx context.Context, env string, f *found) (Instance, error) {
+func (s *core) whole(ctx context.Context, env string, f *found) (Instance, error) {
 	out := shown(env, f)
 	out.Places = f.record.Placed()
 	by, err := s.Instances.ReferredBy(ctx, env, out.ID)

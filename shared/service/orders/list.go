@@ -67,7 +67,7 @@ func Sorts() []string {
 const maxSorted = 20000
 
 // List returns instances.
-func (s *Service) List(ctx context.Context, env string, q Query) (Page, error) {
+func (s *views) List(ctx context.Context, env string, q Query) (Page, error) {
 	after, err := q.check()
 	if err != nil {
 		return Page{}, err
@@ -181,7 +181,7 @@ func (p *place) compare(o *place) int {
 
 // lister answers a query.
 type lister struct {
-	s    *Service
+	s    *views
 	ctx  context.Context // of the one request that it is made for
 	env  string
 	q    Query

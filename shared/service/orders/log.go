@@ -27,7 +27,7 @@ type LogEntry struct {
 
 // Log returns the states that an instance has come to, with its attributes, behind a version, the
 // oldest first, at most limit and inventory.MaxVersions.
-func (s *Service) Log(
+func (s *views) Log(
 	ctx context.Context, env string, ref Ref, after int64, limit int,
 ) ([]LogEntry, error) {
 	r, err := s.record(ctx, env, ref)
@@ -62,7 +62,7 @@ func (e *Event) entry() LogEntry {
 }
 
 // attributesOf fills in the attributes that an instance had.
-func (s *Service) attributesOf(
+func (s *views) attributesOf(
 	ctx context.Context, env, id string, log []LogEntry,
 ) error {
 	if len(log) == 0 {

@@ -58,9 +58,34 @@ type Config struct {
 
 // Service takes orders. It is safe for concurrent use.
 type Service struct {
-	Config
+	*core
+	*offers
+	*views
+	*changes
+	*placing
+	*callers
+}
+
+// core is what all that is asked for needs: the stores, and instances by their names.
+type core struct{ Config }
+
+// offers are what can be ordered.
+type offers struct{ *core }
+
+// views are what there is, and has been.
+type views struct{ *core }
+
+// changes are new instances, and changes of one.
+type changes struct{ *core }
+
+// placing is orders of several instances, which are changes of each.
+type placing struct {
+	*changes
 	forgot sync.Map // when orders were let go of last, by environment
 }
+
+// callers are who is called for what happens.
+type callers struct{ *core }
 
 // New returns a service.
 func New(c Config) *Service {
@@ -73,11 +98,16 @@ func New(c Config) *Service {
 	if c.Changed == nil {
 		c.Changed = func(string) {}
 	}
-	return &Service{Config: c}
+	all := &core{c}
+	change := &changes{all}
+	return &Service{
+		core: all, offers: &offers{all}, views: &views{all}, changes: change,
+		placing: &placing{changes: change}, callers: &callers{all},
+	}
 }
 
 // now is the time as stores keep it.
-func (s *Service) now() time.Time { return s.Now().UTC().Truncate(time.Microsecond) }
+func (s *core) now() time.Time { return s.Now().UTC().Truncate(time.Microsecond) }
 
 // Ref names an instance: by its id, or by its service and `identity=VALUE`, where the name of the
 // attribute may stand for `identity`.
@@ -104,7 +134,7 @@ func identity(d *definition.Service, text string) (string, bool, error) {
 }
 
 // record returns what an instance is, by its name.
-func (s *Service) record(ctx context.Context, env string, ref Ref) (inventory.Record, error) {
+func (s *core) record(ctx context.Context, env string, ref Ref) (inventory.Record, error) {
 	if strings.Contains(ref.ID, "=") {
 		if ref.Service == "" {
 			return inventory.Record{}, fault.New(fault.Invalid, "", "%s is of no service", ref.ID).
@@ -135,7 +165,7 @@ type found struct {
 }
 
 // find returns an instance with the definition that it was made for.
-func (s *Service) find(ctx context.Context, env string, ref Ref) (found, error) {
+func (s *core) find(ctx context.Context, env string, ref Ref) (found, error) {
 	r, err := s.record(ctx, env, ref)
 	if err != nil {
 		return found{}, err
@@ -145,7 +175,7 @@ func (s *Service) find(ctx context.Context, env string, ref Ref) (found, error) 
 }
 
 // latest returns the definition that an instance has after an update.
-func (s *Service) latest(
+func (s *core) latest(
 	ctx context.Context, env string, r *inventory.Record,
 ) (definition.Service, error) {
 	return s.Definitions.One(ctx, env, r.Service, r.ServiceVersion)

@@ -81,7 +81,7 @@ func noBook() error {
 }
 
 // place writes an order with all of its changes.
-func (s *Service) place(
+func (s *placing) place(
 	ctx context.Context, env string, o Order, all []changed,
 ) (inventory.Order, error) {
 	out := inventory.Order{
@@ -123,7 +123,7 @@ func (s *Service) place(
 
 // marked returns a record with a mark. What earlier marks say is kept with their orders first, so
 // that an instance has few of them, and nothing is lost.
-func (s *Service) marked(
+func (s *placing) marked(
 	ctx context.Context, env string, f *changed, m inventory.Mark,
 ) (inventory.Record, error) {
 	r := f.change.Record
@@ -142,7 +142,7 @@ func (s *Service) marked(
 
 // forget lets go of orders that are not kept any more. That it fails is no matter of the order that
 // was placed: the next one does it.
-func (s *Service) forget(ctx context.Context, env string) {
+func (s *placing) forget(ctx context.Context, env string) {
 	now := s.now()
 	if at, ok := s.forgot.Load(env); ok && now.Sub(at.(time.Time)) < forgetEach {
 		return
@@ -164,7 +164,7 @@ func digestOf(o Order) string {
 }
 
 // before returns an order that was placed under the id already: the same one, or an error.
-func (s *Service) before(ctx context.Context, env string, o Order) (Placed, bool, error) {
+func (s *placing) before(ctx context.Context, env string, o Order) (Placed, bool, error) {
 	if err := CheckID(o.ID); err != nil || s.Book == nil {
 		return Placed{}, false, err
 	}
@@ -189,7 +189,7 @@ func (s *Service) before(ctx context.Context, env string, o Order) (Placed, bool
 }
 
 // accepted returns an order that has just been placed.
-func (s *Service) accepted(
+func (s *placing) accepted(
 	ctx context.Context, env string, o inventory.Order, all []changed,
 ) (Placed, error) {
 	at := map[string]inventory.Record{}
@@ -208,7 +208,7 @@ func (s *Service) accepted(
 }
 
 // PlacedOrder returns an order by its id.
-func (s *Service) PlacedOrder(ctx context.Context, env, id string) (Placed, error) {
+func (s *placing) PlacedOrder(ctx context.Context, env, id string) (Placed, error) {
 	if s.Book == nil {
 		return Placed{}, noBook()
 	}
@@ -223,10 +223,10 @@ func (s *Service) PlacedOrder(ctx context.Context, env, id string) (Placed, erro
 }
 
 // over reports whether an order is not kept any more.
-func (s *Service) over(o *inventory.Order) bool { return s.now().Sub(o.Created) > keptFor }
+func (s *placing) over(o *inventory.Order) bool { return s.now().Sub(o.Created) > keptFor }
 
 // shownOrder returns an order as it is shown.
-func (s *Service) shownOrder(
+func (s *placing) shownOrder(
 	ctx context.Context, env string, o inventory.Order,
 ) (Placed, error) {
 	all, err := s.shownOrders(ctx, env, []inventory.Order{o})
@@ -238,7 +238,7 @@ func (s *Service) shownOrder(
 
 // shownOrders returns orders as they are shown. What is not noted with an order stands in its
 // instances.
-func (s *Service) shownOrders(
+func (s *placing) shownOrders(
 	ctx context.Context, env string, all []inventory.Order,
 ) ([]Placed, error) {
 	var ids []string
@@ -385,7 +385,7 @@ type OrderPage struct {
 }
 
 // PlacedOrders returns orders by the time when they were placed.
-func (s *Service) PlacedOrders(ctx context.Context, env string, q OrderQuery) (OrderPage, error) {
+func (s *placing) PlacedOrders(ctx context.Context, env string, q OrderQuery) (OrderPage, error) {
 	if s.Book == nil {
 		return OrderPage{}, noBook()
 	}

@@ -21,7 +21,7 @@ type names map[string]named
 
 // resolver puts ids of instances in the place of their names.
 type resolver struct {
-	s        *Service
+	s        *core
 	ctx      context.Context // of the one request that it is made for
 	env      string
 	names    names
@@ -31,7 +31,7 @@ type resolver struct {
 
 // resolved returns attributes with ids in the place of names of instances. Problems are those with
 // names that lead nowhere, which stay as they are.
-func (s *Service) resolved(
+func (s *core) resolved(
 	ctx context.Context, env string, d *definition.Service, given map[string]any, names names,
 ) (map[string]any, error) {
 	r := &resolver{s: s, ctx: ctx, env: env, names: names}
@@ -43,7 +43,7 @@ func (s *Service) resolved(
 }
 
 // edited returns the value of an edit with ids in the place of names of instances.
-func (s *Service) edited(
+func (s *core) edited(
 	ctx context.Context, env string, d *definition.Service, e inventory.Edit, names names,
 ) (any, diag.Problems, error) {
 	path, err := inventory.ParsePath(e.Target)

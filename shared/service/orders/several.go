@@ -46,7 +46,7 @@ type Order struct {
 }
 
 // Order does all of an order, or nothing. Problems have the item as their resource.
-func (s *Service) Order(ctx context.Context, env string, o Order) (Placed, error) {
+func (s *placing) Order(ctx context.Context, env string, o Order) (Placed, error) {
 	if len(o.Items) == 0 || len(o.Items) > inventory.MaxChanges {
 		return Placed{}, fault.New(
 			fault.Invalid,
@@ -88,7 +88,7 @@ func (s *Service) Order(ctx context.Context, env string, o Order) (Placed, error
 }
 
 // made reports whether an instance that an order shall make is there already.
-func (s *Service) made(ctx context.Context, env string, all []changed) bool {
+func (s *placing) made(ctx context.Context, env string, all []changed) bool {
 	for i := range all {
 		if r := &all[i].change.Record; r.Rev == 0 {
 			if _, err := s.Instances.Instance(ctx, env, r.ID); err == nil {
@@ -109,7 +109,7 @@ func (i *Item) item(n int) string {
 }
 
 // named gives ids to the instances that an order makes.
-func (s *Service) named(items []Item) (names, []string, error) {
+func (s *placing) named(items []Item) (names, []string, error) {
 	all, ids := names{}, make([]string, len(items))
 	var problems diag.Problems
 	for n := range items {
@@ -133,7 +133,7 @@ func (s *Service) named(items []Item) (names, []string, error) {
 }
 
 // items returns the changes of all items, or what is wrong with them.
-func (s *Service) items(
+func (s *placing) items(
 	ctx context.Context, env string, o Order, names names, ids []string,
 ) ([]changed, error) {
 	var problems diag.Problems
@@ -190,7 +190,7 @@ func of(item string, err error) diag.Problems {
 }
 
 // item returns the change that an item asks for.
-func (s *Service) item(
+func (s *placing) item(
 	ctx context.Context, env string, i *Item, names names, id string,
 ) (changed, error) {
 	w := Wish{Ref: Ref{i.Service, i.Name}, Version: i.Version}
@@ -226,7 +226,7 @@ func (s *Service) item(
 }
 
 // whose says of which item an identity is that another instance has got meanwhile.
-func (s *Service) whose(
+func (s *placing) whose(
 	ctx context.Context, env string, o Order, all []changed, failed error,
 ) error {
 	for n := range all {

@@ -26,6 +26,8 @@ type Compile func(
 ) (*compile.Compiled, error)
 
 // run is one run of a plan.
+//
+// Large: it is one world, in which each rule is checked over all that there is.
 type run struct {
 	models *Models
 	plan   *Plan

@@ -41,6 +41,9 @@ func Test(t *testing.T, open func(t *testing.T) Harness) {
 	}
 }
 
+// suite is one test with a store of its own.
+//
+// Large: it has a method for each rule of the port.
 type suite struct {
 	*testing.T
 	ctx     context.Context
