@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"math"
@@ -19,7 +20,10 @@ import (
 )
 
 // compileFlags are the flags of compile.
-type compileFlags struct{ noStd, resources bool }
+type compileFlags struct {
+	noStd, resources bool
+	timeout          time.Duration
+}
 
 // compiler is compile: it says what a model comes to.
 type compiler struct {
@@ -47,6 +51,7 @@ func (co *compiler) compileCommand() *cobra.Command {
 			}
 			return co.compile(cmd, path, f)
 		}}
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end after this long, with exit code 4")
 	cmd.Flags().BoolVar(&f.noStd, "no-std", false, "import nothing by itself")
 	cmd.Flags().BoolVar(&f.resources, "resources", false, "print the resources as a document")
 	return cmd
@@ -64,7 +69,21 @@ type compiled struct {
 
 func (co *compiler) compile(cmd *cobra.Command, path string, f compileFlags) error {
 	began := time.Now()
-	c, err := co.docs.model(cmd.Context(), path, f.noStd, !co.json || f.resources)
+	if err := notNegative("compile", "timeout", f.timeout); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	if f.timeout > 0 {
+		late := fault.New(fault.Timeout, "compile the model", "not done after %s", f.timeout).
+			WithHint("--timeout may be longer")
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, late)
+		defer cancel()
+	}
+	c, err := co.docs.model(ctx, path, f.noStd, !co.json || f.resources)
+	if cause := context.Cause(ctx); err != nil && fault.Is(cause, fault.Timeout) {
+		return cause
+	}
 	if err != nil {
 		return err
 	}
