@@ -222,6 +222,8 @@ func (k Kind) command(dir, work string, port int) (command, env []string) {
 	case MiniStack:
 		return []string{python, "-m", "ministack"}, []string{"GATEWAY_PORT=" + p,
 			"BIND_HOST=127.0.0.1",
+			// where it leaves a file with its process id, and unpacks functions
+			"TMPDIR=" + work,
 			// these would listen on all addresses, on ports of their own
 			"IOT_MTLS_ENABLED=0", "SFTP_ENABLED=0"}
 	default:

@@ -19,7 +19,8 @@ import (
 	"southbound/localstack/server"
 )
 
-// TestServers pins that each kind installs, answers on loopback, and is gone after Stop.
+// TestServers pins that each kind installs, answers on loopback, and is gone after Stop, with what
+// it wrote.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []server.Kind{server.DynamoDB, server.MiniStack, server.LocalStack} {
@@ -36,6 +37,11 @@ func TestServers(t *testing.T) {
 			s.Stop()
 			if answers(t.Context(), s.URL) {
 				t.Error("it answers after it was stopped")
+			}
+			_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
+			left, err := filepath.Glob(filepath.Join(os.TempDir(), "*-"+port+"*"))
+			if len(left) > 0 || err != nil {
+				t.Errorf("it leaves %v (%v)", left, err)
 			}
 		})
 	}
