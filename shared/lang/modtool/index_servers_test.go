@@ -247,8 +247,28 @@ func TestLibrary(t *testing.T) {
 	)
 	t.Setenv("VIRTUAL_ENV", "")
 	python := filepath.Join(dir, ".env", "bin", "python")
-	for _, env := range []string{"none", "broken", "whole"} {
-		if env == "broken" {
+	for _, env := range []string{"none", "broken", "whole", "of another Python", "without pip"} {
+		sites, err := filepath.Glob(filepath.Join(dir, ".env/lib/python3*"))
+		if err != nil || env != "none" && len(sites) != 1 {
+			t.Fatal(sites, err)
+		}
+		switch env {
+		case "of another Python": // as it is when python3 has become a newer one
+			if err := os.Rename(sites[0], filepath.Join(dir, ".env/lib/python3.1")); err != nil {
+				t.Fatal(err)
+			}
+		case "without pip": // as uv makes it
+			found, err := filepath.Glob(filepath.Join(sites[0], "site-packages/pip*"))
+			if err != nil || len(found) == 0 {
+				t.Fatal(found, err)
+			}
+			for _, path := range found {
+				if err := os.RemoveAll(path); err != nil {
+					t.Fatal(err)
+				}
+			}
+			withoutUV(t)
+		case "broken":
 			if err := os.Remove(python); err != nil {
 				t.Fatal(err)
 			}

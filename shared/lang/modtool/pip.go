@@ -247,16 +247,11 @@ func (i *installer) pipEnvironment() (variables []string, system bool) {
 func (t *Tool) environment(ctx context.Context, env string) error {
 	interrupted := fileThere(filepath.Join(env, mark))
 	if hasPython(env) {
-		check := []string{"-c", "import sys"}
-		if _, err := exec.LookPath("uv"); err != nil && interrupted {
-			check = []string{"-m", "pip", "--version"}
-		}
-		if _, err := run(ctx, t.Dir, os.Environ(), python(env), check...); err == nil {
-			return nil
-		} else if ctx.Err() != nil {
+		wrong, err := t.wrongWith(ctx, env, interrupted)
+		if wrong == "" || err != nil {
 			return err
 		}
-		t.Say("the Python of %s does not run; making it again", module.EnvDir)
+		t.Say("%s; making it again", wrong)
 		if err := os.RemoveAll(env); err != nil {
 			return fault.Wrap(fault.Unavailable, "make "+env, err)
 		}
@@ -272,6 +267,34 @@ func (t *Tool) environment(ctx context.Context, env string) error {
 		return err
 	}
 	return fault.Wrap(fault.Unavailable, "make "+env, os.Remove(filepath.Join(env, mark)))
+}
+
+// whatIsThere is a text in Python that says what it finds of an environment.
+const whatIsThere = `import importlib.util, os, sysconfig
+print("python" if not os.path.isdir(sysconfig.get_path("purelib"))
+      else "pip" if importlib.util.find_spec("pip") is None else "")`
+
+// wrongWith returns why an environment has to be made again; "" if it can be used. pip is put into
+// one that has none, unless there is uv, which needs none.
+func (t *Tool) wrongWith(ctx context.Context, env string, interrupted bool) (string, error) {
+	said, err := run(ctx, t.Dir, os.Environ(), python(env), "-c", whatIsThere)
+	_, noUV := exec.LookPath("uv")
+	if err == nil && interrupted && noUV != nil {
+		_, err = run(ctx, t.Dir, os.Environ(), python(env), "-m", "pip", "--version")
+	}
+	lacks := strings.TrimSpace(said)
+	switch {
+	case ctx.Err() != nil:
+		return "", err
+	case err != nil:
+		return "the Python of " + module.EnvDir + " does not run", nil
+	case lacks == "python":
+		return module.EnvDir + " was made with another Python than it has now", nil
+	case lacks == "pip" && noUV != nil:
+		_, err = run(ctx, t.Dir, os.Environ(), python(env), "-m", "ensurepip")
+		return "", fault.Wrap(fault.Unavailable, "put pip into "+env, err)
+	}
+	return "", nil
 }
 
 // makeEnvironment has Python make a virtual environment.
