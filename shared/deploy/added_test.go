@@ -40,11 +40,12 @@ type setsRig struct {
 	*rig
 	files *readFiles
 	pack  string // of the program
+	chunk int    // how many resources a chunk has
 }
 
 func newSetsRig(t *testing.T) *setsRig {
 	t.Helper()
-	r := &setsRig{rig: newRig(t), pack: "test"}
+	r := &setsRig{rig: newRig(t), pack: "test", chunk: 4}
 	attrs := []schema.Attribute{
 		{Name: "name", Type: "String[1]", Behaviour: schema.Namevar},
 		{Name: "value", Type: "String", Default: "v"}, {Name: "in", Type: "Optional[String]"},
@@ -81,7 +82,7 @@ func (r *setsRig) fresh() {
 		Connector: &transport.Connector{Local: true}, Types: r.types,
 		Handlers: map[string]provider.Handler{"t::T": handler{r.w}}, Pack: r.pack,
 		Holder: r.home.Holder(), NewID: r.home.NewID, Jitter: func() float64 { return 0.5 },
-		Sizes: deploy.Sizes{Chunk: 4},
+		Sizes: deploy.Sizes{Chunk: r.chunk},
 	})
 }
 
@@ -357,4 +358,30 @@ func TestKeepShared(t *testing.T) {
 	export(deploy.Export{Model: modelOf()})
 	export(deploy.Export{Partial: true, KeepShared: true, Model: modelOf(shared("new"), one())})
 	value("new")
+}
+
+// TestAddedToMany pins that what is added to a very large version costs little, too.
+func TestAddedToMany(t *testing.T) {
+	t.Parallel()
+	r := newSetsRig(t)
+	r.chunk = 1000
+	r.fresh()
+	export := func(set string, n int) {
+		t.Helper()
+		x := deploy.Export{Partial: true, Model: modelOf()}
+		for i := range n {
+			one := res(fmt.Sprintf("%s.%d", set, i))
+			one.Set, one.Attributes["value"] = set, fmt.Sprintf("%s.%d", set, i)
+			x.Model.Resources = append(x.Model.Resources, one)
+		}
+		if _, err := r.e.Export(t.Context(), "e", x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	export("many", veryMany)
+	before := r.files.read.Load()
+	export("one", 1)
+	if n := r.files.read.Load() - before; n > 1 {
+		t.Errorf("%d files are read to add a resource", n)
+	}
 }

@@ -5,3 +5,6 @@ package deploy_test
 // worlds is how many random worlds a test makes. The race detector watches a few of them, since it
 // takes ten times as long: the test command makes all as shipped.
 const worlds = 20
+
+// veryMany is how many resources the version has to which TestAddedToMany adds.
+const veryMany = 60000

@@ -25,8 +25,8 @@ type Contents struct {
 // Bounds of what is remembered.
 const (
 	maxContents = 4
-	maxKnown    = 50_000 // resources of a version
-	maxMore     = 64     // marks beside those of the base
+	maxKnown    = 200_000 // resources of a version
+	maxMore     = 64      // marks beside those of the base
 )
 
 // NewContents returns a memory that is empty.
