@@ -180,7 +180,12 @@ def run(text):
         try:
             with agent.cache:
                 _resolve(ctx, res)
-                end = {"facts": handler.check_facts(ctx, res)} if what["facts"] else _deploy(ctx, handler, res, what)
+                if what["facts"]:
+                    end = {"facts": handler.check_facts(ctx, res)}
+                else:
+                    end = _deploy(ctx, handler, res, what)
+                    if not what["dry"]:
+                        end["facts"] = _facts(ctx, handler, res)
         finally:
             handler.close()
         error = ctx.error_seen
@@ -242,6 +247,18 @@ def _deploy(ctx, handler, res, what):
     handler.execute(after, res, True)
     same = {n: _plain(c) for n, c in after.changes.items()} == {n: _plain(c) for n, c in ctx.changes.items()}
     return {"reloaded": bool(reloads), "idle": same and after.status is not const.ResourceState.failed}
+
+def _facts(ctx, handler, res):
+    """Returns the facts that a handler has besides those it sets. The library asks for them when its server wants to."""
+    own = getattr(type(handler), "facts", None) is not library.HandlerAPI.facts
+    well = ctx.error_seen is None and ctx.status in (None, const.ResourceState.deployed)
+    if not own or not well or getattr(res, "purged", False):
+        return {}
+    try:
+        return handler.check_facts(ctx, res)
+    except Exception as e:
+        ctx.warning("its facts cannot be read: %(why)s", why=traces.said(e))
+        return {}
 
 def _ended(ctx, end, error):
     """Returns what came of a run, as plain data."""
