@@ -60,9 +60,11 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if o.Root, err = stack.FindRoot(); err != nil {
 		return err
 	}
-	fmt.Fprintln(progress, "the SAM CLI is installed on first use, which takes a minute")
-	if o.Tools, err = server.InstallTools(ctx); err != nil {
-		return err
+	if args[0] == "up" || args[0] == "local" {
+		fmt.Fprintln(progress, "the SAM CLI is installed on first use, which takes a minute")
+		if o.Tools, err = server.InstallTools(ctx); err != nil {
+			return err
+		}
 	}
 	switch args[0] {
 	case "up":
@@ -137,8 +139,10 @@ func destroy(ctx context.Context, o *options, progress io.Writer) error {
 	}
 	if left.Table != "" {
 		fmt.Fprintf(progress,
-			"the stack is gone; kept, and paid for, are the table %s and the bucket %s\n",
-			left.Table, left.Bucket)
+			"the stack %s is gone; kept, and paid for, are the table %s and the bucket %s\n",
+			o.Name, left.Table, left.Bucket)
+	} else {
+		fmt.Fprintf(progress, "the stack %s is gone, with its table and its bucket\n", o.Name)
 	}
 	if left.Key != "" {
 		fmt.Fprintf(progress,
