@@ -73,7 +73,7 @@ func (c *Client) Plan(
 		return c.callExport(ctx, http.MethodPost, envPath(env, "plans"), asked, &done)
 	})
 	if err != nil {
-		return deploy.DryRun{Left: left}, err
+		return deploy.DryRun{Unread: left}, err
 	}
 	out, err := c.gather(ctx, env, done)
 	if err == nil && !opts.Read {

@@ -250,7 +250,7 @@ func (c *Client) DryRun(ctx context.Context, env string, version int, filter []s
 	asked := dryRunAsked{version, filter, whole}
 	done, left, err := c.read(ctx, env, jobAsked{DryRun: &asked}, "dryruns", asked)
 	if err != nil {
-		return deploy.DryRun{Left: left}, err
+		return deploy.DryRun{Unread: left}, err
 	}
 	return c.gather(ctx, env, done)
 }

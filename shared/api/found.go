@@ -96,7 +96,7 @@ func (s *comparisons) describe(ctx context.Context, env string, d Discover) (Fou
 	if err != nil {
 		return FoundDone{}, err
 	}
-	done := FoundDone{Total: len(have.Resources) + len(have.Left)}
+	done := FoundDone{Total: len(have.Resources) + len(have.LeftOut)}
 	for i := range have.Resources {
 		f := Found{ID: have.Resources[i].ID, Attributes: map[string]any{},
 			Note: have.Notes[have.Resources[i].ID]}
@@ -105,7 +105,7 @@ func (s *comparisons) describe(ctx context.Context, env string, d Discover) (Fou
 		}
 		done.Items = append(done.Items, f)
 	}
-	for _, l := range have.Left {
+	for _, l := range have.LeftOut {
 		done.Items = append(done.Items, Found{ID: l.ID, Why: l.Why})
 	}
 	agents, err := s.Engine.State.Agents(ctx, env)

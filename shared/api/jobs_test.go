@@ -338,8 +338,8 @@ func TestJobIsGivenUp(t *testing.T) {
 		cancel()
 	}()
 	d, err := j.client(t).DryRun(ctx, "e", 0, nil, false)
-	if !fault.Is(err, fault.Canceled) || len(d.Left) == 0 || d.Left[len(d.Left)-1] != "a1" {
-		t.Errorf("%v, not compared: %v", err, d.Left)
+	if !fault.Is(err, fault.Canceled) || len(d.Unread) == 0 || d.Unread[len(d.Unread)-1] != "a1" {
+		t.Errorf("%v, not compared: %v", err, d.Unread)
 	}
 	j.beats(ended)
 	if err := <-ended; err != nil {

@@ -257,7 +257,7 @@ func (w *working) discover(ctx context.Context, job ReadJob) (deploy.DryRun, *Re
 		return deploy.DryRun{}, nil, err
 	case p == nil || !p.rec.over():
 		w.others = []string{of.Name}
-		return deploy.DryRun{Left: w.others}, nil, nil
+		return deploy.DryRun{Unread: w.others}, nil, nil
 	case p.rec.Part.Ended.Error != nil:
 		failure := p.rec.Part.Ended.Error
 		return deploy.DryRun{}, nil, &fault.Error{Kind: failure.Kind,
@@ -304,7 +304,7 @@ func (w *working) partSlice(ctx context.Context, until time.Time) (d deploy.DryR
 	}
 	d, err = w.s.Engine.ReadErrand(ctx, w.env, *asked.Errand, deploy.Reading{Until: until,
 		Known: known, Progress: func(agents []string) { w.left(ctx, agents) }})
-	if err != nil || len(d.Left) > 0 {
+	if err != nil || len(d.Unread) > 0 {
 		return d, nil, err
 	}
 	return d, &ReadDone{}, nil

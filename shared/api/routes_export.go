@@ -36,13 +36,13 @@ type KnownDone struct {
 
 func exportDone(x deploy.Exported) ExportDone {
 	return ExportDone{x.Version, x.Resources, x.Changed, x.Unchanged, x.Removed, x.New,
-		Origin(x.Origin), x.Left, x.LeftFirst}
+		Origin(x.Origin), x.LeftBehind, x.FirstLeft}
 }
 
 func (d ExportDone) exported() deploy.Exported {
 	return deploy.Exported{Version: d.Version, Resources: d.Resources, Changed: d.Changed,
 		Unchanged: d.Unchanged, Removed: d.Removed, New: d.New,
-		Origin: state.Origin(d.Origin), Left: d.Left, LeftFirst: d.LeftFirst}
+		Origin: state.Origin(d.Origin), LeftBehind: d.Left, FirstLeft: d.LeftFirst}
 }
 
 type uploadsAsked struct {

@@ -144,7 +144,7 @@ func (w *working) slice(
 	if w.rec.Version > 0 {
 		job.Version = w.rec.Version
 	}
-	if d, err = w.s.comparisons.compare(ctx, job, from); err != nil || len(d.Left) > 0 {
+	if d, err = w.s.comparisons.compare(ctx, job, from); err != nil || len(d.Unread) > 0 {
 		return d, nil, err
 	}
 	all, err := w.s.comparisons.keep(ctx, d)
@@ -201,7 +201,7 @@ func (w *working) recordSlice(
 	if err := w.keepFound(ctx, d); err != nil {
 		return err
 	}
-	r.Waits = len(w.others) > 0 && !slices.ContainsFunc(d.Left, func(a string) bool {
+	r.Waits = len(w.others) > 0 && !slices.ContainsFunc(d.Unread, func(a string) bool {
 		return !slices.Contains(w.others, a)
 	})
 	if len(d.Found) > 0 || stopped || r.Waits {
@@ -213,7 +213,7 @@ func (w *working) recordSlice(
 			WithHint("`southbound status` shows what is under way"))
 	}
 	r.Worker, r.Starts, r.Alive = "", 0, time.Time{}
-	r.Left = d.Left[:min(len(d.Left), maxNamedLeft)]
+	r.Left = d.Unread[:min(len(d.Unread), maxNamedLeft)]
 	return w.write(ctx)
 }
 

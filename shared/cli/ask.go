@@ -59,11 +59,11 @@ func (e *exporter) limited(
 // leftBehind says what an export has left behind: perhaps the documents were only some of those
 // that were exported before.
 func (e *exporter) leftBehind(out deploy.Exported) {
-	if out.Left == 0 {
+	if out.LeftBehind == 0 {
 		return
 	}
-	e.say("%s not in these documents and left the model: %s", are(out.Left, "resource"),
-		moreIDs(out.LeftFirst[:min(len(out.LeftFirst), maxTold)], out.Left))
+	e.say("%s not in these documents and left the model: %s", are(out.LeftBehind, "resource"),
+		moreIDs(out.FirstLeft[:min(len(out.FirstLeft), maxTold)], out.LeftBehind))
 	e.say("  what left stays as it is, orphaned: `southbound resources status=orphaned`; " +
 		"--partial keeps what is not in the documents")
 }

@@ -79,7 +79,7 @@ func (dr *dryRunner) dryRunNow(
 	}
 	d, err := dr.dryRun(ctx, number, terms, waves)
 	if fault.Is(context.Cause(ctx), fault.Timeout) {
-		return tooLate("everything was compared with reality", d.Left)
+		return tooLate("everything was compared with reality", d.Unread)
 	}
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (dr *dryRunner) dryRun(
 		dr.say("wave %d of %d: %s", i+1, len(waves), named(wave))
 		d, err := dr.home.DryRun(ctx, dr.env, number, atAgents(terms, wave), dr.full)
 		if err != nil {
-			all.Left = slices.Concat(append([][]string{d.Left}, waves[i+1:]...)...)
+			all.Unread = slices.Concat(append([][]string{d.Unread}, waves[i+1:]...)...)
 			return all, err
 		}
 		all.Version, all.Covered = d.Version, all.Covered+d.Covered

@@ -112,7 +112,7 @@ func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 		err = p.inOrder(d.Planned, f.waves)
 	}
 	if err != nil {
-		return d.Left, err
+		return d.Unread, err
 	}
 	return nil, p.showPlan(d.Planned, exitCode)
 }

@@ -70,9 +70,9 @@ type DryRun struct {
 	State   string
 	Planned []planner.PlannedChange // in the order in which they would run
 	Covered int                     // how many were compared with reality
-	// Left names the agents that were not compared, or not wholly, when an error or the time of a
+	// Unread names the agents that were not compared, or not wholly, when an error or the time of a
 	// Reading ended it. If there are any, Planned does not tell of everything.
-	Left []string
+	Unread []string
 	// Found is what this call has read, for the Reading of a later one.
 	Found []planner.PlannedChange
 }

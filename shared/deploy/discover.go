@@ -25,8 +25,8 @@ type Discovery struct {
 	// Notes are what somebody has to add to some of Resources before they can be applied: secrets
 	// that a type demands, and that nobody can read back. These were not compared with reality.
 	Notes map[resource.ID]string
-	// Left are things that no resource describes, and why.
-	Left []LeftOut
+	// LeftOut are things that no resource describes, and why.
+	LeftOut []LeftOut
 }
 
 // LeftOut is a thing that was found and is not described by a resource.
@@ -84,7 +84,7 @@ func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (D
 		d.out.Resources,
 		func(a, b resource.Resource) int { return cmp.Compare(a.ID, b.ID) },
 	)
-	slices.SortFunc(d.out.Left, func(a, b LeftOut) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(d.out.LeftOut, func(a, b LeftOut) int { return cmp.Compare(a.ID, b.ID) })
 	return d.out, nil
 }
 
@@ -146,8 +146,8 @@ func (d *discoverer) take(f provider.Found) {
 	id, ok := model.FoundID(d.typ, d.agent.Name, attrs)
 	switch {
 	case !ok:
-		d.out.Left = append(
-			d.out.Left,
+		d.out.LeftOut = append(
+			d.out.LeftOut,
 			LeftOut{
 				ID:  resource.NewID(d.typ.Name, d.agent.Name),
 				Why: "it has no name that a resource can have",
@@ -155,14 +155,14 @@ func (d *discoverer) take(f provider.Found) {
 		)
 		return
 	case d.seen[id]:
-		d.out.Left = append(d.out.Left, LeftOut{ID: id, Why: "another thing has the same name"})
+		d.out.LeftOut = append(d.out.LeftOut, LeftOut{ID: id, Why: "another thing has the same name"})
 		return
 	}
 	d.seen[id] = true
 	note := d.standIns(id, attrs)
 	if _, problems := d.typ.Check(attrs); len(problems) > 0 {
-		d.out.Left = append(
-			d.out.Left,
+		d.out.LeftOut = append(
+			d.out.LeftOut,
 			LeftOut{ID: id, Why: problems[0].Attribute + ": " + problems[0].Message},
 		)
 		return
@@ -235,9 +235,9 @@ func (d *discoverer) check(ctx context.Context, part []resource.Resource) error 
 	for i, r := range runs {
 		switch act, _ := r.Decided(); {
 		case r.Over():
-			d.out.Left = append(d.out.Left, LeftOut{ID: part[i].ID, Why: r.Reason})
+			d.out.LeftOut = append(d.out.LeftOut, LeftOut{ID: part[i].ID, Why: r.Reason})
 		case act != diff.NoChange:
-			d.out.Left = append(d.out.Left, LeftOut{ID: part[i].ID,
+			d.out.LeftOut = append(d.out.LeftOut, LeftOut{ID: part[i].ID,
 				Why: "what was found is not what is read of it: it would be " + string(act)})
 		default:
 			d.out.Resources = append(d.out.Resources, part[i])

@@ -35,7 +35,7 @@ func TestDiscover(t *testing.T) {
 		t.Errorf("%+v: defaults and what is only reported are left out", d.Resources)
 	}
 	why := map[string]int{}
-	for _, l := range d.Left {
+	for _, l := range d.LeftOut {
 		why[l.Why]++
 	}
 	for text, n := range map[string]int{"it has no name that a resource can have": 2, "another thing has the same name": 1, "value: expected a String, got the integer 5": 1,
@@ -74,7 +74,7 @@ func TestDiscoverSecrets(t *testing.T) {
 		return found(provider.Found{Attributes: map[string]any{"name": "b-1"}})
 	}}}
 	d, err := r.e.Discover(context.Background(), "e", deploy.DiscoveryQuery{Type: "t::T", Agent: "a"})
-	if err != nil || len(d.Resources) != 1 || len(d.Left) != 0 {
+	if err != nil || len(d.Resources) != 1 || len(d.LeftOut) != 0 {
 		t.Fatal(d, err)
 	}
 	const source = "env:SECRET_T_T_A_NAME_B_1_PASSWORD"

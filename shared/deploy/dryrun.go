@@ -190,7 +190,7 @@ func (d *dryRunner) compare(ctx context.Context, g *version.Graph, rows map[reso
 			byLane[row.Lane] = append(byLane[row.Lane], row)
 		}
 	}
-	if err := d.lanes(ctx, byLane); err != nil || len(d.out.Left) > 0 {
+	if err := d.lanes(ctx, byLane); err != nil || len(d.out.Unread) > 0 {
 		return err
 	}
 	for _, n := range order {
@@ -214,7 +214,7 @@ func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*state.Row) e
 	lanes, left := slices.Sorted(maps.Keys(byLane)), []string(nil)
 	others, err := d.others(ctx, lanes, byLane)
 	if err != nil {
-		d.out.Left = agentsOf(lanes)
+		d.out.Unread = agentsOf(lanes)
 		return err
 	}
 	for i, lane := range lanes {
@@ -223,7 +223,7 @@ func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*state.Row) e
 		}
 		if !others[state.AgentOf(lane)] {
 			if err := d.lane(ctx, lane, byLane[lane]); err != nil {
-				d.out.Left = agentsOf(append(left, lanes[i:]...))
+				d.out.Unread = agentsOf(append(left, lanes[i:]...))
 				return err
 			}
 		}
@@ -234,7 +234,7 @@ func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*state.Row) e
 			}
 		}
 	}
-	d.out.Left = agentsOf(left)
+	d.out.Unread = agentsOf(left)
 	return nil
 }
 

@@ -70,7 +70,7 @@ func (d *dryRunner) read(ctx context.Context, s *planner.Draft) error {
 		blocked,
 		func(id resource.ID) planner.PlannedChange { return *planned[id] },
 	)
-	if err != nil || len(d.out.Left) > 0 {
+	if err != nil || len(d.out.Unread) > 0 {
 		return err
 	}
 	d.skip(g)

@@ -55,7 +55,7 @@ func TestReadingInSlices(t *testing.T) {
 		},
 	} {
 		whole, err := compare(deploy.Reading{})
-		if err != nil || len(whole.Left) > 0 || whole.Covered != 12 || len(whole.Planned) != 12 {
+		if err != nil || len(whole.Unread) > 0 || whole.Covered != 12 || len(whole.Planned) != 12 {
 			t.Fatalf("%s in one go: %+v, %v", what, whole, err)
 		}
 		r.took()
@@ -66,7 +66,7 @@ func TestReadingInSlices(t *testing.T) {
 		}
 		from, slices := deploy.Reading{}, 0
 		var d deploy.DryRun
-		for ; slices == 0 || len(d.Left) > 0; slices++ {
+		for ; slices == 0 || len(d.Unread) > 0; slices++ {
 			from.Until = r.clock.Now().Add(2500 * time.Millisecond)
 			if d, err = compare(from); err != nil || len(d.Found) == 0 || len(d.Found) > 3 {
 				t.Fatalf("%s, slice %d: %+v, %v", what, slices, d, err)
@@ -122,12 +122,12 @@ func TestReadingElsewhere(t *testing.T) {
 			return out, nil
 		}}
 		here, err := compare(r, from)
-		if err != nil || !slices.Equal(here.Left, []string{"b"}) || len(here.Found) != 8 ||
+		if err != nil || !slices.Equal(here.Unread, []string{"b"}) || len(here.Found) != 8 ||
 			len(here.Planned) != 0 {
 			t.Errorf("%s: %+v, %v", what, here, err)
 		}
 		there, err := r.e.ReadErrand(t.Context(), "e", asked[0], deploy.Reading{})
-		if err != nil || len(there.Found) != 4 || len(there.Left) != 0 ||
+		if err != nil || len(there.Found) != 4 || len(there.Unread) != 0 ||
 			asked[0].Record != (what == "a dry run") {
 			t.Errorf("%s: %+v, %v of %+v", what, there, err, asked)
 		}
@@ -192,7 +192,7 @@ func TestReadingIsCutOff(t *testing.T) {
 		}
 	}
 	d, err := r.e.DryRun(ctx, "e", 1)
-	if err == nil || !slices.Equal(d.Left, []string{"b", "c"}) || len(hung) != 1 {
+	if err == nil || !slices.Equal(d.Unread, []string{"b", "c"}) || len(hung) != 1 {
 		t.Errorf("%+v, %v, %v", d, err, slices.Collect(maps.Keys(hung)))
 	}
 	actions, err := r.home.Actions(

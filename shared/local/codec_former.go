@@ -71,7 +71,7 @@ func getMore(d *binform.Reader, r *state.Row) {
 	for n := d.Len(); n > 0 && !d.Bad; n-- {
 		r.Causes = append(r.Causes, resource.ID(d.Text()))
 	}
-	r.Hidden, r.Left = d.Texts(), d.Texts()
+	r.Hidden, r.MovedFrom = d.Texts(), d.Texts()
 }
 
 // decodeState1 reads a state of the first format, after its first byte.
@@ -96,7 +96,7 @@ func decodeState1(d *binform.Reader, r *state.Row) error {
 	for n := d.Len(); n > 0 && !d.Bad; n-- {
 		r.Causes = append(r.Causes, resource.ID(d.Text()))
 	}
-	r.Hidden, r.Left = d.Texts(), d.Texts()
+	r.Hidden, r.MovedFrom = d.Texts(), d.Texts()
 	if flags&16 != 0 {
 		r.TriedAt = d.Time()
 	}

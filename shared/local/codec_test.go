@@ -26,7 +26,7 @@ func TestFormerStates(t *testing.T) {
 		Reason: "no room", Causes: []resource.ID{"a", "b"}, Class: "odd", Attempts: 4,
 		Waiting: []byte{0, 255, 1}, Creating: "token", Notes: []byte{1, 0, 254},
 		ChangedAt: at.Add(-time.Second), SucceededAt: at.Add(-time.Minute),
-		TriedAt: at.Add(-time.Hour), Hidden: []string{"password"}, Left: []string{"a/0", "a/1"}}
+		TriedAt: at.Add(-time.Hour), Hidden: []string{"password"}, MovedFrom: []string{"a/0", "a/1"}}
 	for _, c := range []struct {
 		stored string
 		want   state.Row

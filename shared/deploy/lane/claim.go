@@ -19,7 +19,7 @@ const moveWait = time.Second
 // withoutMoved drops from a batch the rows that were moved to this lane while a run of them is
 // under way in another, to be checked again after moveWait, and the rows that wait for these.
 func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, error) {
-	if !slices.ContainsFunc(batch, func(c *claim) bool { return len(c.row.Left) > 0 }) {
+	if !slices.ContainsFunc(batch, func(c *claim) bool { return len(c.row.MovedFrom) > 0 }) {
 		return batch, nil
 	}
 	leases, err := w.State.Leases(ctx, w.env)
@@ -119,7 +119,7 @@ func (r *recording) ahead(ctx context.Context, c *state.Commit) []*claim {
 		return nil
 	}
 	next := r.pick(now, r.claimSize)
-	if slices.ContainsFunc(next, func(c *claim) bool { return len(c.row.Left) > 0 }) {
+	if slices.ContainsFunc(next, func(c *claim) bool { return len(c.row.MovedFrom) > 0 }) {
 		r.putBack(next) // see withoutMoved
 		return nil
 	}

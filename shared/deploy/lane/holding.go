@@ -145,7 +145,7 @@ func (l *holding) writtenSince(ctx context.Context, batch []*claim, leases []sta
 	now time.Time) (bool, error) {
 	revs := map[resource.ID]int64{}
 	for _, c := range batch {
-		if runs, _ := l.elsewhere(leases, c.row, now); len(c.row.Left) > 0 && !runs {
+		if runs, _ := l.elsewhere(leases, c.row, now); len(c.row.MovedFrom) > 0 && !runs {
 			revs[c.row.ID] = c.row.Rev
 		}
 	}
@@ -163,7 +163,7 @@ func (l *holding) writtenSince(ctx context.Context, batch []*claim, leases []sta
 func (l *holding) elsewhere(leases []state.Lease, r *state.Row, now time.Time) (runs, ended bool) {
 	for i := range leases {
 		o := &leases[i]
-		if o.Key != l.key && o.Holder != "" && slices.Contains(r.Left, o.Key) &&
+		if o.Key != l.key && o.Holder != "" && slices.Contains(r.MovedFrom, o.Key) &&
 			slices.Contains(o.Running, r.ID) {
 			runs, ended = runs || now.Before(o.Until), ended || !now.Before(o.Until)
 		}

@@ -71,10 +71,10 @@ type Exported struct {
 	Removed       int
 	FilesUploaded int
 	New           bool // a version was stored; false: equal to the last one
-	// Left is how many of the removed stay as they are, and LeftFirst names a few of them.
-	Left      int
-	LeftFirst []resource.ID
-	Origin    state.Origin
+	// LeftBehind is how many of the removed stay as they are, and FirstLeft names a few of them.
+	LeftBehind int
+	FirstLeft  []resource.ID
+	Origin     state.Origin
 }
 
 // Export validates, stores and releases a model. The same export again, also after a crash, gives

@@ -173,7 +173,7 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 	}
 	p.pl.Contents.keep(v.Digest, next.contents)
 	out.Changed, out.Removed = diff.changed, diff.removed
-	out.Left, out.LeftFirst = p.leftBehind()
+	out.LeftBehind, out.FirstLeft = p.leftBehind()
 	out.Unchanged = v.Resources - diff.changed
 	return out, p.request(ctx, x)
 }

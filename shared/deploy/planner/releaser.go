@@ -217,7 +217,7 @@ func (r *releaser) replace(
 			PossiblyChanged: row.PossiblyChanged,
 			WantFacts:       row.WantFacts,
 			Hidden:          row.Hidden,
-			Left:            row.Left,
+			MovedFrom:       row.MovedFrom,
 		}
 	}
 	row.HideSecrets()

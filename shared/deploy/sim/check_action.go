@@ -130,9 +130,9 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 	case !right:
 		r.violate("L1",
 			"the record of a run of %s says %s, and its row %s (last run %s, %s, %d attempts)", row.ID, a.Outcome, row.Status(), row.LastRun, row.Compliance, row.Attempts)
-	case len(row.Left) > 0 && a.Outcome != state.StatusDeploying:
+	case len(row.MovedFrom) > 0 && a.Outcome != state.StatusDeploying:
 		r.violate("D2", "%s has been run, and counts as perhaps still being run in %v", row.ID,
-			row.Left)
+			row.MovedFrom)
 	case row.Reason != a.Reason && row.Blocked != state.BlockedYes:
 		r.violate("L1", "the record of a run of %s gives as reason %q, and its row %q", row.ID,
 			a.Reason, row.Reason)
@@ -155,7 +155,7 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 		r.violate("C1", "the facts of %s were read and are still asked for", row.ID)
 	}
 	if !row.ChangedAt.Equal(was.ChangedAt) && have != nil && !have.acted && !was.PossiblyChanged &&
-		len(was.Left) == 0 {
+		len(was.MovedFrom) == 0 {
 		r.violate("C1", "%s tells of a change, and its handler has changed nothing", row.ID)
 	}
 }
@@ -165,7 +165,7 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 func clean(r *state.Row) bool {
 	return asWanted(r) && r.Blocked == state.NotBlocked && r.Attempts == 0 && r.NextAt.IsZero() &&
 		r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.PossiblyChanged &&
-		!r.Removing && !r.Orphaned && r.Reason == "" && len(r.Left) == 0
+		!r.Removing && !r.Orphaned && r.Reason == "" && len(r.MovedFrom) == 0
 }
 
 // expectStale notes that the record of a run has to be marked: its row has another intent by now.
@@ -223,7 +223,7 @@ func receivedChange(r *run, t *task, i int, row *state.Row) bool {
 		}
 		here := t.books.runs[q]
 		if !of.ChangedAt.IsZero() && !of.ChangedAt.Before(row.SucceededAt) || of.PossiblyChanged ||
-			len(of.Left) > 0 ||
+			len(of.MovedFrom) > 0 ||
 			here != nil && here.acted {
 			return true
 		}

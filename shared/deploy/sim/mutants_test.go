@@ -253,7 +253,7 @@ func storeMutants() []mutant {
 		}, nil),
 		commits("MovedRunsTwice", "that a row was moved between lanes is not stored", "", 300, func(c *state.Commit, _ *State) {
 			for i := range c.Rows {
-				c.Rows[i].Left = nil
+				c.Rows[i].MovedFrom = nil
 			}
 		}, nil).in("moves"),
 	}

@@ -119,7 +119,7 @@ func checkLate(r *run) {
 	for i, id := range eff.ids {
 		row := e.rows[id]
 		if scheduled&(1<<i) != 0 && scheduled&eff.all[i] == 0 && row.NotBefore.IsZero() &&
-			len(row.Left) == 0 {
+			len(row.MovedFrom) == 0 {
 			traceRest(r)
 			r.violate("late", "%s could run (%s, ticket %d), and would not without a sweep", id,
 				row.Status(), row.Ticket)

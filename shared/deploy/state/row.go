@@ -75,9 +75,9 @@ type Row struct {
 	// Hidden names attributes that held a secret in an earlier intent: the thing may still show it,
 	// or show it again.
 	Hidden []string
-	// Left are the lanes it was moved from in which a run of it may still be under way. It does not
-	// start while one is.
-	Left []string
+	// MovedFrom are the lanes it was moved from in which a run of it may still be under way. It
+	// does not start while one is.
+	MovedFrom []string
 	// Gone, in a Commit, removes the row instead of writing it. It is never stored.
 	Gone bool
 }

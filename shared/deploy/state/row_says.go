@@ -34,7 +34,7 @@ func (r *Row) Clean() bool {
 		!r.Removing &&
 		!r.Orphaned &&
 		r.Reason == "" &&
-		len(r.Left) == 0
+		len(r.MovedFrom) == 0
 }
 
 // Damaged reports whether what was stored of what is wanted of a resource cannot be used.
@@ -124,7 +124,7 @@ func (r *Row) Same(o *Row) bool {
 	}
 	a, b := *r, *o
 	for _, x := range []*Row{&a, &b} { // these are compared below, or follow from what is compared
-		x.Missing, x.Causes, x.Waiting, x.Hidden, x.Left = nil, nil, nil, nil, nil
+		x.Missing, x.Causes, x.Waiting, x.Hidden, x.MovedFrom = nil, nil, nil, nil, nil
 		x.NotBefore, x.LastAt, x.NextAt, x.ChangedAt, x.SucceededAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		x.TriedAt = time.Time{}
 	}
@@ -141,8 +141,8 @@ func (r *Row) Same(o *Row) bool {
 func (r *Row) Move(lane string) {
 	if r.Rev > 0 && r.Lane != lane {
 		r.Checked = 0
-		if !slices.Contains(r.Left, r.Lane) {
-			r.Left = append(slices.Clip(r.Left), r.Lane)
+		if !slices.Contains(r.MovedFrom, r.Lane) {
+			r.MovedFrom = append(slices.Clip(r.MovedFrom), r.Lane)
 		}
 	}
 	r.Lane = lane

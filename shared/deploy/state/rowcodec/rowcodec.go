@@ -57,14 +57,14 @@ const (
 	hasSucceededAt
 	isPossiblyChanged
 	hasHidden
-	hasLeft
+	hasMovedFrom
 	hasNotes
 	hasTriedAt
 )
 
 // rare are the parts that few rows have.
 const rare = hasMissing | hasReason | hasCauses | hasClass | hasWaiting | hasCreating | hasHidden |
-	hasLeft | hasNotes
+	hasMovedFrom | hasNotes
 
 // number reads a number, 0 if it is not there.
 func (b bits) number(d *binform.Reader, bit bits) int64 {
@@ -90,7 +90,7 @@ func bitsOf(r *state.Row, intent bool) bits {
 	b.set(r.WantFacts, wantsFacts)
 	b.set(r.PossiblyChanged, isPossiblyChanged)
 	b.set(len(r.Hidden) > 0, hasHidden)
-	b.set(len(r.Left) > 0, hasLeft)
+	b.set(len(r.MovedFrom) > 0, hasMovedFrom)
 	b.set(len(r.Notes) > 0, hasNotes)
 	b.set(len(r.Missing) > 0, hasMissing)
 	b.set(r.Reason != "", hasReason)
@@ -181,8 +181,8 @@ func writeRare(w *binform.Writer, r *state.Row, has bits) {
 	if has&hasHidden != 0 {
 		w.Texts(r.Hidden)
 	}
-	if has&hasLeft != 0 {
-		w.Texts(r.Left)
+	if has&hasMovedFrom != 0 {
+		w.Texts(r.MovedFrom)
 	}
 	if has&hasNotes != 0 {
 		w.Bytes(r.Notes)
@@ -298,8 +298,8 @@ func readRare(d *binform.Reader, r *state.Row, has bits) {
 	if has&hasHidden != 0 {
 		r.Hidden = d.Texts()
 	}
-	if has&hasLeft != 0 {
-		r.Left = d.Texts()
+	if has&hasMovedFrom != 0 {
+		r.MovedFrom = d.Texts()
 	}
 	if has&hasNotes != 0 {
 		r.Notes = d.Bytes()
