@@ -320,8 +320,8 @@ func TestAddedReadsLittle(t *testing.T) {
 	}
 }
 
-// TestKeepShared holds that a partial export which keeps what is shared does not change it, whatever
-// its model has of it, and brings it where it is not there (any more).
+// TestKeepShared holds that a partial export which keeps what is shared does not change it,
+// whatever its model has of it, and brings it where it is not there (any more).
 func TestKeepShared(t *testing.T) {
 	t.Parallel()
 	r := newSetsRig(t)

@@ -70,8 +70,8 @@ func (p *exporting) merge(ctx context.Context, x Export, base state.Version) (*m
 	return out, mg.problems.Err()
 }
 
-// withoutShared returns a model without the resources of no set that the base has already, unless in
-// a set that is replaced.
+// withoutShared returns a model without the resources of no set that the base has already, unless
+// in a set that is replaced.
 func withoutShared(
 	m *model.Model, entries map[resource.ID]version.Entry, replaced map[string]bool,
 ) (*model.Model, error) {

@@ -185,9 +185,9 @@ const opUnpack = "unpack the model"
 
 // Unpack writes a bundle to the folder dir, unless it is there with all its files as they were, and
 // returns what to compile. What the model keeps between compiles is in data, unless its project has
-// a folder for that on this machine. What is not whole is replaced: a file that is missing, or empty after the
-// machine has lost its power, would have the model say less than it does, and so remove what is
-// deployed.
+// a folder for that on this machine. What is not whole is replaced: a file that is missing, or
+// empty after the machine has lost its power, would have the model say less than it does, and so
+// remove what is deployed.
 func Unpack(packed []byte, dir, data string) (Opened, error) {
 	if Whole(packed, dir) {
 		return open(dir)

@@ -103,8 +103,8 @@ func (s *crowded) Acquire(
 	return s.State.Acquire(ctx, env, key, holder, now, until)
 }
 
-// TestSharedLeaves holds that an instance that goes is not kept by an export of the whole model that
-// lets go of what it requires at the same moment.
+// TestSharedLeaves holds that an instance that goes is not kept by an export of the whole model
+// that lets go of what it requires at the same moment.
 func TestSharedLeaves(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, site)

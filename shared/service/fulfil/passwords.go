@@ -11,8 +11,8 @@ import (
 	"southbound/shared/service/bundle"
 )
 
-// passwords returns who keeps the passwords of one compile of a model, and where it says what was in
-// its way: a model could not go on, and there is nothing wrong with it.
+// passwords returns who keeps the passwords of one compile of a model, and where it says what was
+// in its way: a model could not go on, and there is nothing wrong with it.
 func (r *round) passwords(m bundle.Opened) (p std.Passwords, lost *error) {
 	lost = new(error)
 	keeps := r.Passwords

@@ -43,8 +43,8 @@ func TestPasswordsAway(t *testing.T) {
 	w.state("i", "up")
 }
 
-// TestPasswordsStay holds that a password that an order has got stays the same when the project comes
-// to have data of its own, and when it has moved.
+// TestPasswordsStay holds that a password that an order has got stays the same when the project
+// comes to have data of its own, and when it has moved.
 func TestPasswordsStay(t *testing.T) {
 	t.Parallel()
 	project := t.TempDir()
@@ -112,7 +112,8 @@ func TestPasswordsDisk(t *testing.T) {
 	w := newWorld(t, site)
 	w.offerIn(project, site+"\nx = std::generate_password(\"db\")\n")
 	data := filepath.Join(project, "data")
-	if err := errors.Join(os.RemoveAll(data+"/std"), os.WriteFile(data+"/std", nil, 0o600)); err != nil {
+	std := filepath.Join(data, "std")
+	if err := errors.Join(os.RemoveAll(std), os.WriteFile(std, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	w.order("site", "i", map[string]any{"host_name": "f"})

@@ -64,8 +64,8 @@ func noted(ids []resource.ID) []string {
 	return out
 }
 
-// explained says in a record, and in the event of its change, which resources keep the instance from
-// being as wanted; if none does, that nothing is wrong.
+// explained says in a record, and in the event of its change, which resources keep the instance
+// from being as wanted; if none does, that nothing is wrong.
 func (w *Worker) explained(
 	c *inventory.Change, outcome lifecycle.Outcome, rows map[resource.ID]*state.Row,
 ) {
@@ -125,5 +125,6 @@ func failureOf(row *state.Row) (diag.Problem, int) {
 	case state.StatusBlocked, state.StatusUndefined:
 		rank = 1
 	}
-	return diag.Problem{Message: string(status) + ": " + cmp.Or(row.Reason, "nobody has said why")}, rank
+	why := cmp.Or(row.Reason, "nobody has said why")
+	return diag.Problem{Message: string(status) + ": " + why}, rank
 }

@@ -73,8 +73,8 @@ type Progress struct {
 	Waiting  int `json:"waiting"`
 }
 
-// Problem returns what is wrong with the instance first, on a line, with its place; "" where nothing
-// is known to be.
+// Problem returns what is wrong with the instance first, on a line, with its place; "" where
+// nothing is known to be.
 func (i *Instance) Problem() string {
 	var problems []diag.Problem
 	if json.Unmarshal(i.Problems, &problems) != nil || len(problems) == 0 {
