@@ -31,8 +31,8 @@ const (
 // minHeap is what the collector counts as live before it has run for the first time.
 const minHeap = 4 << 20
 
-// collectSeldom has the collector wait for room and spare, or until a large heap has nearly doubled. It
-// looks at the size of the heap after each collection.
+// collectSeldom has the collector wait for room and spare, or until a large heap has nearly
+// doubled. It looks at the size of the heap after each collection.
 func collectSeldom() {
 	w := watch{pace: pace{-1}, after: func(d time.Duration, f func()) { time.AfterFunc(d, f) }}
 	debug.SetGCPercent(w.pace.percent)

@@ -18,7 +18,7 @@ const moveWait = time.Second
 
 // withoutMoved drops from a batch the rows that were moved to this lane while a run of them is
 // under way in another, to be checked again after moveWait, and the rows that wait for these.
-func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, error) {
+func (w claiming) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, error) {
 	if !slices.ContainsFunc(batch, func(c *claim) bool { return len(c.row.MovedFrom) > 0 }) {
 		return batch, nil
 	}
@@ -53,6 +53,9 @@ func (w *worker) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, er
 	}), nil
 }
 
+// claiming is how a worker claims what is to run.
+type claiming struct{ *worker }
+
 // claim is one row that was picked.
 type claim struct {
 	row        *state.Row
@@ -75,11 +78,43 @@ func (c *claim) decode() {
 	}
 }
 
+// next claims what is to run next. It returns none if it has to be looked for once more, and
+// whether the run of the lane ends here.
+func (w claiming) next(ctx context.Context) (claims []*claim, ends bool, err error) {
+	claims = w.pick(w.Clock.Now(), w.claimSize)
+	if len(claims) == 0 {
+		again, err := w.idle(ctx)
+		return nil, !again, err
+	}
+	claims, err = w.withoutMoved(ctx, claims)
+	if err != nil || len(claims) == 0 {
+		return nil, false, err
+	}
+	if !w.Clock.Now().Before(w.until) {
+		w.out.More = true
+		return nil, true, nil
+	}
+	if w.sched.Halted || w.agent.Paused {
+		w.paused = true
+		return nil, true, nil
+	}
+	started, err := w.begin(ctx, claims)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case started:
+		return claims, false, nil
+	case w.paused:
+		return nil, true, nil
+	}
+	return nil, false, w.reload(ctx)
+}
+
 // begin claims a batch and prolongs the lease for as long as the batch may take. It returns false
 // when the claim is refused, because the agent was paused or the schedule changed.
-func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
+func (w claiming) begin(ctx context.Context, batch []*claim) (bool, error) {
 	var c state.Commit
-	w.claimWith(&c, batch)
+	w.with(&c, batch)
 	done, err := w.commit(ctx, c)
 	if done.Started {
 		w.claimed = c.Next
@@ -87,8 +122,8 @@ func (w *worker) begin(ctx context.Context, batch []*claim) (bool, error) {
 	return done.Started, err
 }
 
-// claimWith lets a commit claim a batch and prolong the lease for as long as the batch may take.
-func (w *worker) claimWith(to *state.Commit, batch []*claim) {
+// with lets a commit claim a batch and prolong the lease for as long as the batch may take.
+func (w claiming) with(to *state.Commit, batch []*claim) {
 	now := w.Clock.Now()
 	ids := make([]resource.ID, len(batch))
 	longest := time.Duration(0)
@@ -124,15 +159,4 @@ func (r *recording) ahead(ctx context.Context, c *state.Commit) []*claim {
 		return nil
 	}
 	return next
-}
-
-// putBack lets claims that do not run now be picked again.
-func (w *worker) putBack(claims []*claim) {
-	for _, c := range claims {
-		if c.node < 0 {
-			w.loose = append(w.loose, c.row)
-		} else if w.frontier.ready(c.node) {
-			w.push(c.node)
-		}
-	}
 }

@@ -92,6 +92,17 @@ func (q *queue) pick(now time.Time, size int) []*claim {
 	return batch
 }
 
+// putBack lets claims that do not run now be picked again.
+func (q *queue) putBack(claims []*claim) {
+	for _, c := range claims {
+		if c.node < 0 {
+			q.loose = append(q.loose, c.row)
+		} else if q.frontier.ready(c.node) {
+			q.push(c.node)
+		}
+	}
+}
+
 // follow appends the rows of this lane that wait only for what is in the batch up to and including
 // batch[i].
 func (q *queue) follow(batch []*claim, i int, waiting map[int32]int32, now time.Time,

@@ -54,7 +54,7 @@ func (r *recording) record(ctx context.Context) error {
 	}()
 	next := r.ahead(ctx, &c)
 	if len(next) > 0 {
-		r.claimWith(&c, next)
+		claiming{r.worker}.with(&c, next)
 	}
 	// What follows has to be stored before other lanes are told that these are done.
 	r.unrecorded = true

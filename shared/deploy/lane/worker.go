@@ -167,7 +167,7 @@ func (w *worker) run(ctx context.Context) error {
 		if w.begun = nil; len(claims) == 0 {
 			var ends bool
 			var err error
-			if claims, ends, err = w.claimNext(ctx); ends || err != nil {
+			if claims, ends, err = (claiming{w}).next(ctx); ends || err != nil {
 				return err
 			}
 		}
@@ -178,38 +178,6 @@ func (w *worker) run(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-// claimNext claims what is to run next. It returns none if it has to be looked for once more, and
-// whether the run of the lane ends here.
-func (w *worker) claimNext(ctx context.Context) (claims []*claim, ends bool, err error) {
-	claims = w.pick(w.Clock.Now(), w.claimSize)
-	if len(claims) == 0 {
-		again, err := w.idle(ctx)
-		return nil, !again, err
-	}
-	claims, err = w.withoutMoved(ctx, claims)
-	if err != nil || len(claims) == 0 {
-		return nil, false, err
-	}
-	if !w.Clock.Now().Before(w.until) {
-		w.out.More = true
-		return nil, true, nil
-	}
-	if w.sched.Halted || w.agent.Paused {
-		w.paused = true
-		return nil, true, nil
-	}
-	started, err := w.begin(ctx, claims)
-	switch {
-	case err != nil:
-		return nil, false, err
-	case started:
-		return claims, false, nil
-	case w.paused:
-		return nil, true, nil
-	}
-	return nil, false, w.reload(ctx)
 }
 
 // idle decides what to do when nothing is ready: finish the wave, wait for a notice, or end.

@@ -14,18 +14,15 @@ const maxOdd = 10
 
 // observe takes in what a handler has read, as values that can be compared, stored and shown.
 func (x reader) observe(r *Run, reading provider.Reading) {
-	r.sees(reading.Observation)
+	r.seen = seen(reading.Observation)
 	if reading.Err != nil {
 		x.fail(r, reading.Err)
 	}
 }
 
-// sees takes in what a handler has read.
-func (r *Run) sees(o provider.Observation) {
-	r.seen = provider.Observation{
-		Exists:     o.Exists,
-		Attributes: provider.ObservedAll(o.Attributes),
-	}
+// seen returns what a handler has read, as values that can be compared, stored and shown.
+func seen(o provider.Observation) provider.Observation {
+	return provider.Observation{Exists: o.Exists, Attributes: provider.ObservedAll(o.Attributes)}
 }
 
 // declared holds what was read to the type that the handler declares, as the setting strict asks

@@ -40,7 +40,7 @@ func (x reader) read(ctx context.Context, runs []*Run) {
 		x.apart(ctx, runs, x.readOne) // one of them may hang or panic: find out which
 		return
 	}
-	parallel.For(len(runs), func(i int) { runs[i].sees(readings[i].Observation) })
+	parallel.For(len(runs), func(i int) { runs[i].seen = seen(readings[i].Observation) })
 	for i, r := range runs {
 		if readings[i].Err != nil {
 			x.fail(r, readings[i].Err)
