@@ -279,10 +279,10 @@ print("python" if not os.path.isdir(sysconfig.get_path("purelib"))
 func (t *Tool) wrongWith(ctx context.Context, env string, interrupted bool) (string, error) {
 	said, err := run(ctx, t.Dir, os.Environ(), python(env), "-c", whatIsThere)
 	_, noUV := exec.LookPath("uv")
-	if err == nil && interrupted && noUV != nil {
+	lacks := strings.TrimSpace(said)
+	if err == nil && lacks == "" && interrupted && noUV != nil {
 		_, err = run(ctx, t.Dir, os.Environ(), python(env), "-m", "pip", "--version")
 	}
-	lacks := strings.TrimSpace(said)
 	switch {
 	case ctx.Err() != nil:
 		return "", err
