@@ -143,6 +143,8 @@ func pipError(out, log string, err error) error {
 	missed := unread(log)
 	said := repeated().ReplaceAllString(err.Error(), "")
 	switch {
+	case strings.Contains(said, unsolved):
+		return fault.New(fault.Invalid, doing, "%s", said).WithHint("change one of these constraints")
 	case refused(out) || refused(said) || refused(missed):
 		return fault.New(fault.Denied, doing, "the index refuses: %s%s", said, missed).
 			WithHint("put a name and password for it into the file .netrc of your home " +

@@ -82,6 +82,17 @@ func TestUnreached(t *testing.T) {
 	}
 }
 
+// TestUnsolved holds that what uv says of packages that do not go together is a mistake of the
+// project, not of the index.
+func TestUnsolved(t *testing.T) {
+	t.Parallel()
+	err := pipError("", "", fault.New(fault.Unavailable, "run uv pip", "%s",
+		"error: No solution found when resolving dependencies\n  cause: a and b"))
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "cause: a and b") {
+		t.Errorf("%v: %v", fault.KindOf(err), err)
+	}
+}
+
 // TestRefused holds that it is seen in what pip and uv say that an index refuses.
 func TestRefused(t *testing.T) {
 	t.Parallel()
