@@ -220,8 +220,8 @@ func (ms *modules) moduleEach(
 	return cmd
 }
 
-func (ms *modules) moduleStatus(ctx context.Context, t *modtool.Tool, m *module.Module) error {
-	text, err := t.Status(ctx, m)
+func (ms *modules) moduleStatus(ctx context.Context, _ *modtool.Tool, m *module.Module) error {
+	text, err := modtool.Status(ctx, m)
 	if err != nil || text == "" {
 		return err
 	}

@@ -29,7 +29,8 @@ func (t *Tool) Commit(ctx context.Context, o CommitOptions) error {
 		return fault.New(fault.Usage, "commit the module", "there is no message").
 			WithHint("-m \"what is new\"")
 	}
-	m, released, err := t.toRelease(ctx, true)
+	r := releases{t.folder(), t.Say}
+	m, released, err := r.open(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (t *Tool) Commit(ctx context.Context, o CommitOptions) error {
 		}
 	}
 	ro := ReleaseOptions{All: o.All, Now: o.Now}
-	if err := t.commitVersion(ctx, m, version, o.Message, ro, o.Release); err != nil {
+	if err := r.commit(ctx, m, version, o.Message, ro, o.Release); err != nil {
 		return err
 	}
 	t.Say("%s %s is committed", m.Name, version)

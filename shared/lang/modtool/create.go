@@ -97,7 +97,7 @@ func (t *Tool) CreateModule(
 	}
 	in := t.Dir
 	if v1 {
-		meta, err := t.open()
+		meta, err := t.folder().open()
 		if err != nil {
 			return "", err
 		}
@@ -109,11 +109,11 @@ func (t *Tool) CreateModule(
 		return "", err
 	}
 	if template != "" {
-		if err := t.fromTemplate(ctx, in, name, template); err != nil {
+		if err := fromTemplate(ctx, in, name, template); err != nil {
 			_ = os.Remove(dir) // the error is that of the template
 			return "", err
 		}
-		return dir, t.begin(ctx, dir)
+		return dir, begin(ctx, dir)
 	}
 	files := filesV2(name)
 	if v1 {
@@ -127,7 +127,7 @@ func (t *Tool) CreateModule(
 			return "", err
 		}
 	}
-	return dir, t.begin(ctx, dir)
+	return dir, begin(ctx, dir)
 }
 
 func filesV2(name string) [][2]string {
@@ -156,7 +156,7 @@ func manifest(name string) string {
 }
 
 // begin makes a folder a git repository, if it is in none.
-func (t *Tool) begin(ctx context.Context, dir string) error {
+func begin(ctx context.Context, dir string) error {
 	if _, err := git(ctx, dir, "rev-parse", "--is-inside-work-tree"); err == nil {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (t *Tool) begin(ctx context.Context, dir string) error {
 
 // fromTemplate copies the files of a git repository into the folder of a module, which is empty;
 // {{ name }} in their names and texts is the name of the module. The folder has all of them or none.
-func (t *Tool) fromTemplate(ctx context.Context, in, name, template string) error {
+func fromTemplate(ctx context.Context, in, name, template string) error {
 	temporary, err := os.MkdirTemp(in, "."+name+".create-")
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "make the module", err)

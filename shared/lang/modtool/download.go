@@ -38,7 +38,7 @@ func (t *Tool) Download(
 	meta := metadata.NoProject(t.Dir)
 	if fileThere(meta.File) {
 		var err error
-		if meta, err = t.open(); err != nil {
+		if meta, err = t.folder().open(); err != nil {
 			return "", err
 		}
 		if o.Dir == "" {
@@ -56,11 +56,11 @@ func (t *Tool) Download(
 // that are installed, or the best of those that are missing. Modules whose sources are there, in
 // the folder or in editable form, are left as they are. It returns the folders that are new.
 func (t *Tool) DownloadAll(ctx context.Context, o DownloadOptions) ([]string, error) {
-	meta, err := t.open()
+	meta, err := t.folder().open()
 	if err != nil {
 		return nil, err
 	}
-	s, err := t.load(meta)
+	s, err := t.folder().load(meta)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/metadata"
 	"southbound/shared/lang/module"
@@ -102,11 +103,16 @@ func older(ctx context.Context, dir, tag string) (bool, error) {
 	return err != nil || needs.Compare(own) <= 0, nil
 }
 
-// clone gets a module from one of the repositories into a folder. It says whether there was one.
-func (t *Tool) clone(
-	ctx context.Context, meta *metadata.Project, name string, d *module.Demands,
-) (bool, error) {
-	into := meta.Download()
+// clones are the modules V1 of a project, which git gets from its repositories.
+type clones struct {
+	meta *metadata.Project
+	say  func(format string, args ...any)
+	warn func(diag.Problem)
+}
+
+// get gets a module from one of the repositories into a folder. It says whether there was one.
+func (c clones) get(ctx context.Context, name string, d *module.Demands) (bool, error) {
+	into := c.meta.Download()
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		return false, fault.Wrap(fault.Unavailable, "make "+into, err)
 	}
@@ -115,7 +121,7 @@ func (t *Tool) clone(
 		_ = os.RemoveAll(dir)
 	}
 	var first error
-	for _, repo := range meta.Repos {
+	for _, repo := range c.meta.Repos {
 		if repo.Type != "git" {
 			continue
 		}
@@ -123,7 +129,7 @@ func (t *Tool) clone(
 		if err != nil {
 			return false, fault.Wrap(fault.Unavailable, "make a folder in "+into, err)
 		}
-		err = t.cloneInto(ctx, repo, temporary, name, meta, d)
+		err = c.clone(ctx, repo, temporary, name, d)
 		if err == nil {
 			err = os.Rename(temporary, filepath.Join(into, name))
 			return true, fault.Wrap(fault.Unavailable, "put the module in its place", err)
@@ -142,16 +148,13 @@ func (t *Tool) clone(
 	return false, fault.Wrap(fault.NotFound, "get the module "+name, first)
 }
 
-func (t *Tool) cloneInto(
-	ctx context.Context,
-	repo metadata.Repo,
-	dir, name string,
-	meta *metadata.Project,
-	d *module.Demands,
+// clone clones a module from a repository into a folder, at the best version.
+func (c clones) clone(
+	ctx context.Context, repo metadata.Repo, dir, name string, d *module.Demands,
 ) error {
 	address := repo.Address(name)
 	if !strings.Contains(address, ":") && !filepath.IsAbs(address) { // a folder
-		full, err := filepath.Abs(filepath.Join(filepath.Dir(meta.File), address))
+		full, err := filepath.Abs(filepath.Join(filepath.Dir(c.meta.File), address))
 		if err != nil {
 			return fault.Wrap(fault.Usage, "get the module", err)
 		}
@@ -160,7 +163,7 @@ func (t *Tool) cloneInto(
 	if _, err := git(ctx, "", "clone", "-q", "--", address, dir); err != nil {
 		return err
 	}
-	tag, err := choose(ctx, dir, name, meta.InstallMode, d)
+	tag, err := choose(ctx, dir, name, c.meta.InstallMode, d)
 	if err != nil {
 		return err
 	}
@@ -174,23 +177,18 @@ func (t *Tool) cloneInto(
 	if err != nil {
 		return err
 	}
-	t.Say("%s %s from %s", m.Name, m.Version(), hide(address))
+	c.say("%s %s from %s", m.Name, m.Version(), hide(address))
 	return nil
 }
 
 // move brings the clone of a module to the best version. What is not committed, or not on the
 // server, stays as it is, with a warning.
-func (t *Tool) move(
-	ctx context.Context,
-	m *module.Module,
-	mode string,
-	d *module.Demands,
-) (bool, error) {
+func (c clones) move(ctx context.Context, m *module.Module, d *module.Demands) (bool, error) {
 	if _, err := os.Stat(filepath.Join(m.Dir, ".git")); err != nil {
 		return false, nil // it is not a clone of its own
 	}
 	if text, err := changed(ctx, m.Dir); err != nil || text != "" {
-		t.stays(m, "it has changes that are not committed")
+		c.stays(m, "it has changes that are not committed")
 		return false, err
 	}
 	if remote, err := git(ctx, m.Dir, "remote"); err != nil || remote == "" {
@@ -201,14 +199,14 @@ func (t *Tool) move(
 	}
 	own, err := git(ctx, m.Dir, "log", "--oneline", "HEAD", "--not", "--remotes", "--tags")
 	if err != nil || own != "" {
-		t.stays(m, "it has commits that are not on the server")
+		c.stays(m, "it has commits that are not on the server")
 		return false, err
 	}
 	before, err := git(ctx, m.Dir, "rev-parse", "HEAD")
 	if err != nil {
 		return false, err
 	}
-	tag, err := choose(ctx, m.Dir, m.Name, mode, d)
+	tag, err := choose(ctx, m.Dir, m.Name, c.meta.InstallMode, d)
 	if err != nil {
 		return false, err
 	}
@@ -221,7 +219,16 @@ func (t *Tool) move(
 	}
 	after, err := git(ctx, m.Dir, "rev-parse", "HEAD")
 	if before != after {
-		t.Say("%s is at %s", m.Name, tag)
+		c.say("%s is at %s", m.Name, tag)
 	}
 	return before != after, err
+}
+
+// stays warns that a module is left as it is.
+func (c clones) stays(m *module.Module, why string) {
+	c.warn(diag.Problem{
+		Pos: diag.Pos{File: m.Dir}, Code: metadata.CodeModule,
+		Message: "the module " + m.Name + " stays as it is: " + why,
+		Hint:    "commit and push it, or put it aside, and run this again",
+	})
 }

@@ -23,20 +23,11 @@ type InstallOptions struct {
 	StrictDeps *bool
 }
 
-// stays warns that a module is left as it is.
-func (t *Tool) stays(m *module.Module, why string) {
-	t.Warn(diag.Problem{
-		Pos: diag.Pos{File: m.Dir}, Code: metadata.CodeModule,
-		Message: "the module " + m.Name + " stays as it is: " + why,
-		Hint:    "commit and push it, or put it aside, and run this again",
-	})
-}
-
 func oneProblem(p diag.Problem) error { return diag.Problems{p}.Err() }
 
 // Install installs what the project needs: packages by pip or from their wheels, modules from git.
 func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
-	meta, err := t.open()
+	meta, err := t.folder().open()
 	if err != nil {
 		return err
 	}
@@ -52,7 +43,7 @@ func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
 	}
 	const most = 1000 // rounds, each of which gets something
 	for range most {
-		s, err := t.load(meta)
+		s, err := t.folder().load(meta)
 		if err != nil {
 			return err
 		}
@@ -78,6 +69,9 @@ type installer struct {
 	last   []string        // the requirements that were installed last
 	ran    bool
 }
+
+// clones returns the modules V1 of the project.
+func (i *installer) clones() clones { return clones{meta: i.meta, say: i.Say, warn: i.Warn} }
 
 // round gets what is missing now. It says whether another round is needed.
 func (i *installer) round(ctx context.Context, s *state) (bool, error) {
@@ -109,7 +103,7 @@ func (i *installer) obtain(ctx context.Context, s *state, name string) (bool, er
 		i.wanted[name] = true
 		return true, nil
 	}
-	if ok, err := i.clone(ctx, i.meta, name, d); err != nil || ok {
+	if ok, err := i.clones().get(ctx, name, d); err != nil || ok {
 		i.moved[name] = true
 		return ok, err
 	}
@@ -156,7 +150,7 @@ func (i *installer) move1(ctx context.Context, s *state) (bool, error) {
 			continue
 		}
 		i.moved[m.Name] = true
-		did, err := i.move(ctx, m, i.meta.InstallMode, d)
+		did, err := i.clones().move(ctx, m, d)
 		if err != nil || did {
 			return did, err
 		}

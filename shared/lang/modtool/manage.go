@@ -27,7 +27,7 @@ type Listed struct {
 // List returns the modules of the project, or the module of the folder with those that it needs,
 // sorted by name.
 func (t *Tool) List() ([]Listed, error) {
-	s, _, err := t.here()
+	s, _, err := t.folder().here()
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (t *Tool) List() ([]Listed, error) {
 // Verify checks that all modules are there that the project, or the module of the folder, needs,
 // and what they ask of each other.
 func (t *Tool) Verify() error {
-	s, own, err := t.here()
+	s, own, err := t.folder().here()
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (t *Tool) Freeze(
 	recursive *bool,
 	operator string,
 ) (file string, text []byte, err error) {
-	s, options, file, direct, err := t.frozen(name)
+	s, options, file, direct, err := t.folder().frozen(name)
 	if err != nil {
 		return "", nil, err
 	}
@@ -139,14 +139,14 @@ func (t *Tool) Freeze(
 
 // frozen returns what is frozen: the project, the module of a name in it, or the module of the
 // working directory if that is one of V1, or no project.
-func (t *Tool) frozen(name string) (*state, metadata.Freeze, string, []string, error) {
+func (f folder) frozen(name string) (*state, metadata.Freeze, string, []string, error) {
 	var s *state
 	var m *module.Module
 	var err error
-	if name == "" && fileThere(filepath.Join(t.Dir, metadata.FileV1)) {
-		s, m, err = t.alone()
+	if name == "" && fileThere(filepath.Join(f.dir, metadata.FileV1)) {
+		s, m, err = f.alone()
 	} else {
-		s, m, err = t.here()
+		s, m, err = f.here()
 	}
 	if err == nil && m == nil && name == "" {
 		return s, s.meta.Freeze, s.meta.File, s.direct, nil
@@ -187,7 +187,7 @@ func (t *Tool) Add(requirement string, override, v1 bool) (isProject bool, err e
 	var file string
 	var asked []metadata.Requirement
 	if isProject {
-		meta, err := t.open()
+		meta, err := t.folder().open()
 		if err != nil {
 			return false, err
 		}
@@ -292,14 +292,14 @@ func addToYAML(file string, asked []metadata.Requirement, r metadata.Requirement
 func (t *Tool) EachClone(
 	ctx context.Context, name string, do func(ctx context.Context, m *module.Module) error,
 ) error {
-	meta, err := t.open()
+	meta, err := t.folder().open()
 	if err != nil {
 		if m, _, wrong := module.Open(t.Dir); wrong == nil && (name == "" || name == m.Name) {
 			return do(ctx, m)
 		}
 		return err
 	}
-	s, err := t.load(meta)
+	s, err := t.folder().load(meta)
 	if err != nil {
 		return err
 	}
@@ -326,8 +326,8 @@ func (t *Tool) EachClone(
 	return nil
 }
 
-// Status says what is not committed in a module; "" if nothing is.
-func (t *Tool) Status(ctx context.Context, m *module.Module) (string, error) {
+// Status returns what is not committed in a module, as git says it; "" if nothing is.
+func Status(ctx context.Context, m *module.Module) (string, error) {
 	return changed(ctx, m.Dir)
 }
 

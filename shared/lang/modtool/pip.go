@@ -2,39 +2,18 @@ package modtool
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
-	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/metadata"
 	"southbound/shared/lang/module"
 	"southbound/shared/pattern"
 )
-
-// mark is the file that says that an installation is under way, or was interrupted.
-const mark = ".southbound-installing"
-
-// python returns the interpreter of an environment.
-func python(env string) string {
-	if path := filepath.Join(env, "Scripts", "python.exe"); fileThere(path) {
-		return path
-	}
-	return filepath.Join(env, "bin", "python")
-}
-
-func fileThere(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-func hasPython(env string) bool { return fileThere(python(env)) }
 
 // pip installs packages into an environment, which is made if it is not there. The texts are the
 // requirements, of which wanted have the places, if they are known.
@@ -42,7 +21,7 @@ func (i *installer) pip(
 	ctx context.Context, env string, needs []string, wanted, constraints []metadata.Requirement,
 ) error {
 	interrupted := fileThere(filepath.Join(env, mark))
-	if err := i.environment(ctx, env); err != nil {
+	if err := environmentAt(env, i.Tool).ready(ctx); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(env, mark), nil, 0o600); err != nil {
@@ -244,124 +223,6 @@ func (i *installer) pipEnvironment() (variables []string, system bool) {
 	return variables, system
 }
 
-// environment makes a virtual environment, or makes one anew whose interpreter does not run, or
-// that was only half made.
-func (t *Tool) environment(ctx context.Context, env string) error {
-	interrupted := fileThere(filepath.Join(env, mark))
-	if hasPython(env) {
-		wrong, err := t.wrongWith(ctx, env, interrupted)
-		if wrong == "" || err != nil {
-			return err
-		}
-		t.Say("%s; making it again", wrong)
-		if err := os.RemoveAll(env); err != nil {
-			return fault.Wrap(fault.Unavailable, "make "+env, err)
-		}
-	}
-	t.Say("making the environment %s", module.EnvDir)
-	if err := os.MkdirAll(env, 0o755); err != nil {
-		return fault.Wrap(fault.Unavailable, "make "+env, err)
-	}
-	if err := os.WriteFile(filepath.Join(env, mark), nil, 0o600); err != nil {
-		return fault.Wrap(fault.Unavailable, "make "+env, err)
-	}
-	if err := t.makeEnvironment(ctx, env); err != nil || interrupted {
-		return err
-	}
-	return fault.Wrap(fault.Unavailable, "make "+env, os.Remove(filepath.Join(env, mark)))
-}
-
-// whatIsThere is a text in Python that says what it finds of an environment.
-const whatIsThere = `import importlib.util, os, sysconfig
-print("python" if not os.path.isdir(sysconfig.get_path("purelib"))
-      else "pip" if importlib.util.find_spec("pip") is None else "")`
-
-// wrongWith returns why an environment has to be made again; "" if it can be used. pip is put into
-// one that has none, unless there is uv, which needs none.
-func (t *Tool) wrongWith(ctx context.Context, env string, interrupted bool) (string, error) {
-	said, err := run(ctx, t.Dir, os.Environ(), python(env), "-c", whatIsThere)
-	_, noUV := exec.LookPath("uv")
-	lacks := strings.TrimSpace(said)
-	if err == nil && lacks == "" && interrupted && noUV != nil {
-		_, err = run(ctx, t.Dir, os.Environ(), python(env), "-m", "pip", "--version")
-	}
-	switch {
-	case ctx.Err() != nil:
-		return "", err
-	case err != nil:
-		return "the Python of " + module.EnvDir + " does not run", nil
-	case lacks == "python":
-		return module.EnvDir + " was made with another Python than it has now", nil
-	case lacks == "pip" && noUV != nil:
-		_, err = run(ctx, t.Dir, os.Environ(), python(env), "-m", "ensurepip")
-		return "", fault.Wrap(fault.Unavailable, "put pip into "+env, err)
-	}
-	return "", nil
-}
-
-// makeEnvironment has Python make a virtual environment.
-func (t *Tool) makeEnvironment(ctx context.Context, env string) error {
-	base, version := t.basePython(ctx)
-	if base != "" && version < libraryPython {
-		t.Warn(diag.Problem{
-			Message: fmt.Sprintf("%s is Python 3.%d, for which pip takes an older inmanta-core",
-				base, version),
-			Hint: fmt.Sprintf("install Python 3.%d, and remove %s", libraryPython, module.EnvDir),
-		})
-	}
-	if uv, err := exec.LookPath("uv"); err == nil {
-		args := []string{"venv", "-q", "--seed", "--allow-existing", env}
-		if version >= libraryPython {
-			args = append(args, "--python", base)
-		}
-		_, err := run(ctx, t.Dir, os.Environ(), uv, args...)
-		return err
-	}
-	if base == "" {
-		return fault.New(fault.Unavailable, "make "+env,
-			"there is no python3 and no uv on this machine").
-			WithHint("install Python, or run this with --no-python: models are installed, and " +
-				"no plugins")
-	}
-	_, err := run(ctx, t.Dir, os.Environ(), base, "-m", "venv", env)
-	return err
-}
-
-// libraryPython is the oldest Python 3 for which there is a current inmanta-core. pip looks for an
-// older one where Python is older.
-const libraryPython = 13
-
-// newestPython is the newest Python 3 that is looked for by its name.
-const newestPython = 15
-
-// basePython returns the Python to make environments of, and which Python 3 it is: python3, or a
-// newer one if that is too old for the library. "": there is none.
-func (t *Tool) basePython(ctx context.Context) (path string, version int) {
-	names := []string{"python3"}
-	for n := newestPython; n >= libraryPython; n-- {
-		names = append(names, fmt.Sprintf("python3.%d", n))
-	}
-	for _, name := range names {
-		found, err := exec.LookPath(name)
-		if err != nil {
-			continue
-		}
-		said, err := run(ctx, t.Dir, os.Environ(), found, "-c",
-			"import sys; print(sys.version_info[1])")
-		n, wrong := strconv.Atoi(strings.TrimSpace(said))
-		if err != nil || wrong != nil { // such as a name that only leads to what is not installed
-			continue
-		}
-		if n >= libraryPython {
-			return found, n
-		}
-		if path == "" {
-			path, version = found, n
-		}
-	}
-	return path, version
-}
-
 // InstallModule installs the module in a folder into the environment of the project that the
 // working directory is in, or of the folder itself: in editable form, or as it is now.
 func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) error {
@@ -382,15 +243,19 @@ func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) er
 	}
 	env := filepath.Join(t.Dir, module.EnvDir)
 	if editable && !hasPython(env) && !m.HasCode() {
-		return t.linkPure(env, m, full)
+		if err := linkPure(env, m, full); err != nil {
+			return err
+		}
+		t.Say("%s is installed in editable form", m.Name)
+		return nil
 	}
 	meta := metadata.NoProject(t.Dir)
 	if fileThere(meta.File) {
-		if meta, err = t.open(); err != nil {
+		if meta, err = t.folder().open(); err != nil {
 			return err
 		}
 	}
-	if err := t.environment(ctx, env); err != nil {
+	if err := environmentAt(env, t).ready(ctx); err != nil {
 		return err
 	}
 	i := &installer{Tool: t, meta: meta}
@@ -415,7 +280,7 @@ func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) er
 }
 
 // linkPure installs a module without Python code in editable form, without Python.
-func (t *Tool) linkPure(env string, m *module.Module, path string) error {
+func linkPure(env string, m *module.Module, path string) error {
 	site := module.Pure(env)
 	if err := os.MkdirAll(site, 0o755); err != nil {
 		return fault.Wrap(fault.Unavailable, "install the module", err)
@@ -423,7 +288,6 @@ func (t *Tool) linkPure(env string, m *module.Module, path string) error {
 	if err := removePackage(site, m.Name); err != nil {
 		return fault.Wrap(fault.Unavailable, "install the module", err)
 	}
-	t.Say("%s is installed in editable form", m.Name)
 	return replace(filepath.Join(site, "__editable__."+m.Name+".pth"), []byte(path+"\n"))
 }
 
@@ -439,7 +303,7 @@ func (t *Tool) InstallTests(ctx context.Context, m *module.Module, env string) e
 	meta := metadata.NoProject(t.Dir)
 	if fileThere(meta.File) {
 		var err error
-		if meta, err = t.open(); err != nil {
+		if meta, err = t.folder().open(); err != nil {
 			return err
 		}
 	}

@@ -47,8 +47,7 @@ func TestBasePython(t *testing.T) {
 		if test.want != "" {
 			want = filepath.Join(dir, test.want)
 		}
-		tool := &Tool{Dir: dir}
-		if path, version := tool.basePython(t.Context()); path != want || version != test.is {
+		if path, version := basePython(t.Context(), dir); path != want || version != test.is {
 			t.Errorf("%s: %s, 3.%d", test.why, path, version)
 		}
 	}

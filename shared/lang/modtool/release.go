@@ -43,7 +43,8 @@ type ReleaseOptions struct {
 // Release commits the module in the folder as a release, with a tag, and then as the next
 // development version; with Dev, as a development version only.
 func (t *Tool) Release(ctx context.Context, o ReleaseOptions) error {
-	m, released, err := t.toRelease(ctx, o.All)
+	r := releases{t.folder(), t.Say}
+	m, released, err := r.open(ctx, o.All)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (t *Tool) Release(ctx context.Context, o ReleaseOptions) error {
 	}
 	if o.Dev {
 		message := firstOf(o.Changelog, o.Message, "Bump version to "+version.String())
-		return t.commitVersion(ctx, m, version, message, o, false)
+		return r.commit(ctx, m, version, message, o, false)
 	}
 	version = version.Base()
 	if slices.ContainsFunc(
@@ -77,7 +78,7 @@ func (t *Tool) Release(ctx context.Context, o ReleaseOptions) error {
 			WithHint("--patch, --minor or --major raise the version")
 	}
 	message := firstOf(o.Message, o.Changelog, "Release version "+version.String())
-	if err := t.commitVersion(ctx, m, version, message, o, true); err != nil {
+	if err := r.commit(ctx, m, version, message, o, true); err != nil {
 		return err
 	}
 	about := firstOf(sectionOf(m.Dir, version), "Release version "+version.String())
@@ -94,7 +95,7 @@ func (t *Tool) Release(ctx context.Context, o ReleaseOptions) error {
 	if err != nil {
 		return err
 	}
-	return t.commitVersion(
+	return r.commit(
 		ctx,
 		after,
 		following,
@@ -113,10 +114,16 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// toRelease opens the module, and returns the versions that tags name.
-func (t *Tool) toRelease(ctx context.Context, all bool) (*module.Module, []pep440.Version, error) {
-	m, warnings, err := module.Open(t.Dir)
-	t.warn(warnings)
+// releases are those of the module in a folder: the commits and tags that git has of them.
+type releases struct {
+	folder
+	say func(format string, args ...any)
+}
+
+// open opens the module, and returns the versions that tags name.
+func (r releases) open(ctx context.Context, all bool) (*module.Module, []pep440.Version, error) {
+	m, warnings, err := module.Open(r.dir)
+	r.warn(warnings)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -133,7 +140,7 @@ func (t *Tool) toRelease(ctx context.Context, all bool) (*module.Module, []pep44
 			"%s is not a git repository", m.Dir).
 			WithHint("run git init there, and commit the module")
 	}
-	if err := t.uncommitted(ctx, m.Dir, all); err != nil {
+	if err := r.uncommitted(ctx, m.Dir, all); err != nil {
 		return nil, nil, err
 	}
 	if remote, err := git(ctx, m.Dir, "remote"); err == nil && remote != "" {
@@ -149,7 +156,7 @@ func (t *Tool) toRelease(ctx context.Context, all bool) (*module.Module, []pep44
 // uncommitted refuses a release while files are changed that would not be part of it, unless all of
 // them are committed. It says which files are not in git, and which are committed with the version
 // that is written into them.
-func (t *Tool) uncommitted(ctx context.Context, dir string, all bool) error {
+func (r releases) uncommitted(ctx context.Context, dir string, all bool) error {
 	left, err := git(ctx, dir, "status", "--porcelain", "--", ".")
 	if err != nil {
 		return err
@@ -166,7 +173,7 @@ func (t *Tool) uncommitted(ctx context.Context, dir string, all bool) error {
 			strange = append(strange, file)
 		case line[0] != ' ':
 		case own[filepath.Base(file)]:
-			t.Say("%s is changed: all of that is committed with the version", file)
+			r.say("%s is changed: all of that is committed with the version", file)
 		case !all:
 			return fault.New(fault.Conflict, "release the module",
 				"%s is changed and not committed", file).
@@ -174,7 +181,7 @@ func (t *Tool) uncommitted(ctx context.Context, dir string, all bool) error {
 		}
 	}
 	if len(strange) > 0 {
-		t.Say("not in git, and not committed: %s; `git add` makes it a part",
+		r.say("not in git, and not committed: %s; `git add` makes it a part",
 			strings.Join(strange, ", "))
 	}
 	return nil
@@ -253,8 +260,8 @@ func raised(version pep440.Version, by Bump) (pep440.Version, error) {
 	return pep440.Parse(strings.Join(parts, ".") + ".dev0")
 }
 
-// commitVersion writes a version into the module and its changelog, and commits both.
-func (t *Tool) commitVersion(
+// commit writes a version into the module and its changelog, and commits both.
+func (releases) commit(
 	ctx context.Context,
 	m *module.Module,
 	version pep440.Version,

@@ -1,0 +1,182 @@
+package modtool
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/lang/metadata"
+	"southbound/shared/lang/module"
+	"southbound/shared/lang/project"
+)
+
+// folder is what the commands work on: it finds the project or module in it, and their modules.
+type folder struct {
+	dir     string
+	warn    func(diag.Problems)
+	builtIn func(name string) bool
+}
+
+// state is a project with the modules that it imports.
+type state struct {
+	meta    *metadata.Project
+	asked   []metadata.Requirement // by the project
+	finder  *module.Finder
+	modules []*module.Module // that were found, in the order of imports
+	missing []string         // that were not
+	direct  []string         // those that main.cf, or the module of the folder, imports
+}
+
+// isProject reports whether the folder is a project.
+func (f folder) isProject() bool {
+	return fileThere(filepath.Join(f.dir, metadata.ProjectFile)) ||
+		fileThere(filepath.Join(f.dir, project.MainFile))
+}
+
+// open reads the project in the folder.
+func (f folder) open() (*metadata.Project, error) {
+	if !f.isProject() {
+		return nil, fault.New(fault.Invalid, "open the project", "%s has neither %s nor %s",
+			f.dir, metadata.ProjectFile, project.MainFile).
+			WithHint("go into the folder of a project, or make one with `southbound project init`")
+	}
+	p, warnings, err := project.ReadFile(f.dir)
+	f.warn(warnings)
+	return p, err
+}
+
+// here returns the project in the folder, or the module, if that is what the folder is.
+func (f folder) here() (*state, *module.Module, error) {
+	isModule := fileThere(filepath.Join(f.dir, metadata.FileV1)) ||
+		fileThere(filepath.Join(f.dir, metadata.FileV2))
+	if isModule && !f.isProject() {
+		return f.alone()
+	}
+	meta, err := f.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := f.load(meta)
+	return s, nil, err
+}
+
+// alone returns the module in the folder, and what it needs. That is looked for where `module test`
+// looks for it, and beside the module.
+func (f folder) alone() (*state, *module.Module, error) {
+	m, warnings, err := module.Open(f.dir)
+	f.warn(warnings)
+	if err != nil {
+		return nil, nil, err
+	}
+	meta, active := metadata.NoProject(f.dir), os.Getenv("VIRTUAL_ENV")
+	meta.ModulePath = []string{".."}
+	around, err := project.Around(f.dir)
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.Invalid, "find the project around the module", err)
+	}
+	if around != "" {
+		outer, _, err := project.ReadFile(around)
+		if err != nil {
+			return nil, nil, err
+		}
+		meta.ModulePath = append(outer.Paths(), "..")
+		active = project.Environment(around, active)
+	}
+	s := &state{meta: meta, modules: []*module.Module{m}}
+	if s.direct, err = moduleImports(m); err != nil {
+		return nil, nil, err
+	}
+	if err := f.find(s, active); err != nil {
+		return nil, nil, err
+	}
+	direct := s.direct
+	for _, r := range m.Meta.Requires {
+		if r.Module != "" && r.Holds(module.MarkerEnvironment()) {
+			direct = append(direct, r.Module)
+		}
+	}
+	return s, m, f.follow(s, direct)
+}
+
+// load reads the project and follows its imports as far as there are modules.
+func (f folder) load(meta *metadata.Project) (*state, error) {
+	s := &state{meta: meta}
+	var err error
+	if s.asked, err = module.ProjectRequirements(meta); err != nil {
+		return nil, err
+	}
+	if err := f.find(s, os.Getenv("VIRTUAL_ENV")); err != nil {
+		return nil, err
+	}
+	main := filepath.Join(f.dir, project.MainFile)
+	if _, err := os.Stat(main); err == nil {
+		if s.direct, err = importsOf(main); err != nil {
+			return nil, err
+		}
+	}
+	return s, f.follow(s, s.direct)
+}
+
+// find says where modules are looked for. active is the virtual environment that is used if the
+// folder has none.
+func (f folder) find(s *state, active string) error {
+	env, err := module.OpenEnvironment(project.Environment(f.dir, active))
+	if err != nil {
+		return fault.Wrap(fault.Invalid, "read the environment", err)
+	}
+	s.finder = module.NewFinder(s.meta.Paths(), env)
+	return nil
+}
+
+// follow finds the modules of some names, and those that they import.
+func (f folder) follow(s *state, names []string) error {
+	var wrong diag.Problems
+	open, seen := slices.Clone(names), map[string]bool{}
+	for _, m := range s.modules {
+		seen[m.Name] = true
+	}
+	for len(open) > 0 {
+		name := open[0]
+		open = open[1:]
+		if seen[name] || f.builtIn(name) && s.finder.Known(name) == nil && !f.onPath(s, name) {
+			continue
+		}
+		seen[name] = true
+		found, err := s.finder.Find(name)
+		if err != nil {
+			return err
+		}
+		wrong = append(wrong, found.Wrong...)
+		if found.Module == nil {
+			s.missing = append(s.missing, name)
+			continue
+		}
+		s.modules = append(s.modules, found.Module)
+		more, err := moduleImports(found.Module)
+		if err != nil {
+			return err
+		}
+		open = append(open, more...)
+		if found.Module.Meta != nil {
+			for _, r := range found.Module.Meta.Requires {
+				if r.Module != "" && r.Holds(module.MarkerEnvironment()) {
+					open = append(open, r.Module)
+				}
+			}
+		}
+	}
+	return wrong.Err()
+}
+
+// onPath reports whether a module that is part of the program is on the modulepath all the same.
+func (f folder) onPath(s *state, name string) bool {
+	return slices.ContainsFunc(s.finder.Paths, func(p string) bool {
+		_, err := os.Stat(filepath.Join(p, name, "model"))
+		return err == nil
+	})
+}
+
+// demands returns what the project and its modules ask.
+func (s *state) demands() *module.Demands { return module.NewDemands(s.asked, s.modules) }
