@@ -63,19 +63,17 @@ type Entry struct {
 // of Southbound's own types, those of mappings, and those that classes of modules have made.
 // Southbound's own types go before mappings, and these before classes. Problems are diag.Problems.
 func Collect(r *eval.Result, opts Options) (*Set, error) {
+	doc := newDocument(opts)
 	c := &collector{
-		registry: opts.Types, path: opts.Path, mapped: map[*types.Entity]*schema.Compiled{},
-		agents: map[*types.Entity]bool{}, sets: map[*eval.Instance]*eval.Instance{},
-		ids: map[types.Object]resource.ID{}, out: &Set{Followed: map[string][]resource.ID{}},
-		mapping: mapping{
-			Mapper: opts.Mapper, kinds: map[*types.Entity][]string{},
-			instances: map[*eval.Instance]bool{},
-		},
+		document: doc,
+		mapping:  mapping{Mapper: opts.Mapper, doc: doc, kinds: map[*types.Entity][]string{}},
+		sets:     map[*eval.Instance]*eval.Instance{},
+		out:      &Set{Followed: map[string][]resource.ID{}},
 	}
 	for _, o := range r.Instances {
 		c.set(o)
 	}
-	c.mapAll(r.Instances)
+	c.mapping.all(r.Instances)
 	c.name(opts.Made)
 	for _, o := range r.Instances {
 		switch t := c.typeOf(o.Type()); {
@@ -93,16 +91,12 @@ func Collect(r *eval.Result, opts Options) (*Set, error) {
 	return c.out, c.problems.Err()
 }
 
+// collector collects the entries of a document.
 type collector struct {
-	registry *schema.Registry
-	path     func(string) string
-	mapped   map[*types.Entity]*schema.Compiled // nil: not a resource
-	agents   map[*types.Entity]bool
-	sets     map[*eval.Instance]*eval.Instance // of resources
-	ids      map[types.Object]resource.ID      // "" for what cannot be named
-	mapping  mapping
-	out      *Set
-	problems diag.Problems
+	*document
+	mapping mapping
+	sets    map[*eval.Instance]*eval.Instance // of resources
+	out     *Set
 }
 
 // lineage goes through an entity and all that it extends, the nearest first.
@@ -117,34 +111,6 @@ func lineage(e *types.Entity) iter.Seq[*types.Entity] {
 			}
 		}
 	}
-}
-
-// typeOf returns the type of the resources that instances of an entity become; nil if they become
-// none.
-func (c *collector) typeOf(e *types.Entity) *schema.Compiled {
-	t, known := c.mapped[e]
-	if known {
-		return t
-	}
-	for a := range lineage(e) {
-		name, ours := strings.CutPrefix(a.FullName(), Namespace+"::")
-		if !ours {
-			continue
-		}
-		c.agents[e] = c.agents[e] || a.FullName() == agentEntity
-		if found, ok := c.registry.Type(name); ok && t == nil {
-			t = found
-		}
-	}
-	c.mapped[e] = t
-	return t
-}
-
-func (c *collector) bad(at diag.Pos, attribute, hint, format string, args ...any) {
-	c.problems.Add(diag.Problem{
-		Pos: at, Code: CodeResource, Attribute: attribute, Hint: hint,
-		Message: fmt.Sprintf(format, args...),
-	})
 }
 
 // set notes what is in a set.
@@ -190,18 +156,6 @@ func instances(o *eval.Instance, relation string) []*eval.Instance {
 func said(o *eval.Instance, name string) string {
 	v, _ := o.Value(name)
 	return types.Repr(v)
-}
-
-// text returns an attribute that has to be known now.
-func (c *collector) text(o *eval.Instance, name, what string) string {
-	v, _ := o.Value(name)
-	s, ok := v.(string)
-	if !ok {
-		c.bad(o.Place(name), name, "write it, or compute it from what is known",
-			"%s of %s is %s, and has to be known when the model is compiled", name, what,
-			types.Kind(v))
-	}
-	return s
 }
 
 func (c *collector) agent(o *eval.Instance) {
@@ -287,18 +241,6 @@ func (c *collector) resource(o *eval.Instance, t *schema.Compiled) {
 	c.out.Resources = append(c.out.Resources, e)
 }
 
-// agentOf returns the name of the agent of a resource.
-func (c *collector) agentOf(o *eval.Instance) string {
-	v, _ := o.Value("agent")
-	agent, ok := v.(*eval.Instance)
-	if !ok {
-		return ""
-	}
-	v, _ = agent.Value("name")
-	name, _ := v.(string) // else the agent tells
-	return name
-}
-
 // attributes returns what is said of the attributes of a type.
 func (c *collector) attributes(o *eval.Instance, t *schema.Compiled) map[string]any {
 	out := map[string]any{}
@@ -322,33 +264,6 @@ func (c *collector) attributes(o *eval.Instance, t *schema.Compiled) map[string]
 	return out
 }
 
-// id returns the id of the resource that an instance becomes; "" if it becomes none, or has none
-// because of what is wrong with it.
-func (c *collector) id(o *eval.Instance) resource.ID {
-	if id, ok := c.ids[o]; ok {
-		return id
-	}
-	t := c.typeOf(o.Type())
-	if t == nil {
-		return ""
-	}
-	given := map[string]any{}
-	for _, name := range t.Namevars() {
-		switch v, _ := o.Value(member(name)); v.(type) {
-		case nil, *types.Unknown, types.Reference:
-		default:
-			given[name] = c.value(o, member(name), v)
-		}
-	}
-	id := resource.ID("")
-	agent := c.agentOf(o)
-	if keys, unnamed := t.Keys(given); unnamed == "" && agent != "" {
-		id = resource.NewID(t.Name, agent, keys...)
-	}
-	c.ids[o] = id
-	return id
-}
-
 // requires returns the ids of what a resource requires, sorted.
 func (c *collector) requires(o *eval.Instance) []any {
 	var ids []string
@@ -356,7 +271,7 @@ func (c *collector) requires(o *eval.Instance) []any {
 		switch id := c.id(r); {
 		case id != "":
 			ids = append(ids, string(id))
-		case c.typeOf(r.Type()) == nil && !c.mapping.instances[r]:
+		case !c.ours(r):
 			c.out.Warnings.Add(diag.Problem{
 				Pos: o.Pos(), Code: CodeRequires,
 				Message: fmt.Sprintf("the resource requires an instance of %s, which does not "+

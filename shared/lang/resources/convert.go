@@ -10,7 +10,7 @@ import (
 )
 
 // value returns a value as documents have it.
-func (c *collector) value(o *eval.Instance, name string, v types.Value) any {
+func (d *document) value(o *eval.Instance, name string, v types.Value) any {
 	switch v := v.(type) {
 	case types.Null, nil:
 		return nil
@@ -18,7 +18,7 @@ func (c *collector) value(o *eval.Instance, name string, v types.Value) any {
 		return v
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			c.bad(o.Place(name), name, "", "%s is not a number that a resource can have",
+			d.bad(o.Place(name), name, "", "%s is not a number that a resource can have",
 				types.Repr(v))
 			return nil
 		}
@@ -26,25 +26,25 @@ func (c *collector) value(o *eval.Instance, name string, v types.Value) any {
 	case *types.List:
 		out := make([]any, len(v.Items))
 		for i, item := range v.Items {
-			out[i] = c.value(o, name, item)
+			out[i] = d.value(o, name, item)
 		}
 		return out
 	case *types.Dict:
-		return c.dict(o, name, v)
+		return d.dict(o, name, v)
 	case *types.Unknown:
 		return unknown(v)
 	case reference:
-		return c.reference(v)
+		return d.reference(v)
 	case std.Reference:
 		if r, ok := deployed(v); ok {
-			return c.reference(r)
+			return d.reference(r)
 		}
-		c.bad(o.Place(name), name, "give the value as it is, or compute it where the resource is",
+		d.bad(o.Place(name), name, "give the value as it is, or compute it where the resource is",
 			"%s is not known before the resource is deployed, and nothing computes it then",
 			v.Class)
 		return nil
 	}
-	c.bad(o.Place(name), name, "write text, a number, true, false, a list or a dict",
+	d.bad(o.Place(name), name, "write text, a number, true, false, a list or a dict",
 		"%s is not a value that a resource can have", types.Kind(v))
 	return nil
 }
@@ -60,21 +60,21 @@ func unknown(v *types.Unknown) any {
 }
 
 // dict returns a map; one that only looks like a form is marked as a literal.
-func (c *collector) dict(o *eval.Instance, name string, d *types.Dict) any {
-	out := make(map[string]any, d.Len())
-	for _, k := range d.Keys() {
-		v, _ := d.Get(k)
-		out[k] = c.value(o, name, v)
+func (d *document) dict(o *eval.Instance, name string, v *types.Dict) any {
+	out := make(map[string]any, v.Len())
+	for _, k := range v.Keys() {
+		item, _ := v.Get(k)
+		out[k] = d.value(o, name, item)
 	}
 	switch {
 	case !looksLikeForm(out):
 		return out
-	case data(d):
-		return map[string]any{"value": literal(d)}
+	case data(v):
+		return map[string]any{"value": literal(v)}
 	default:
-		c.bad(o.Place(name), name, "add another key to the dict, or rename this one",
+		d.bad(o.Place(name), name, "add another key to the dict, or rename this one",
 			"a dict with the key %q as a form of documents has it cannot hold values that are "+
-				"known later", d.Keys()[0])
+				"known later", v.Keys()[0])
 		return nil
 	}
 }
@@ -148,18 +148,18 @@ func deployed(r std.Reference) (reference, bool) {
 }
 
 // reference returns the form that documents have for a reference.
-func (c *collector) reference(r reference) any {
+func (d *document) reference(r reference) any {
 	form := map[string]any{string(r.kind): r.name}
 	switch r.kind {
 	case fileKind:
-		form[string(fileKind)] = c.path(r.name)
+		form[string(fileKind)] = d.path(r.name)
 	case secretKind:
 		if r.version != "" {
 			form["version"] = r.version
 		}
 	case factKind:
 		if of, ok := r.of.(*eval.Instance); ok {
-			form["of"] = string(c.id(of))
+			form["of"] = string(d.id(of))
 		}
 	}
 	return form

@@ -6,28 +6,10 @@ import (
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
-	"southbound/shared/lang/eval"
 	"southbound/shared/lang/python"
 	"southbound/shared/lang/types"
 	"southbound/shared/resource"
 )
-
-// name gives the instances that classes of modules have made resources of their ids, so that others
-// can require them.
-func (c *collector) name(more []python.Resource) {
-	for _, r := range more {
-		if !c.ours(r.Instance) {
-			key := resource.Key{Name: r.Key, Value: r.Value}
-			c.ids[r.Instance] = resource.NewID(r.Type, r.Agent, key)
-		}
-	}
-}
-
-// ours reports whether an instance is of Southbound's own types, or mapped by the program: both go
-// before a class of a module.
-func (c *collector) ours(o *eval.Instance) bool {
-	return c.typeOf(o.Type()) != nil || c.mapping.instances[o]
-}
 
 // foreign adds the resources that classes of modules have made, and agents for them.
 func (c *collector) foreign(more []python.Resource) {

@@ -53,15 +53,15 @@ func CheckMapped(m *entity.Mapper, entities []*types.Entity, sources []eval.Sour
 
 // mapping is what the mappings of the program make of instances.
 type mapping struct {
-	*entity.Mapper
-	kinds     map[*types.Entity][]string
-	instances map[*eval.Instance]bool // those that are mapped, also to nothing
-	mapped    entity.Mapped
+	*entity.Mapper // may be nil
+	doc            *document
+	kinds          map[*types.Entity][]string
+	out            entity.Mapped
 }
 
 // maps reports whether instances of an entity are mapped. Southbound's own types go before that.
-func (c *collector) maps(e *types.Entity) bool {
-	return c.mapping.Mapper != nil && c.typeOf(e) == nil && c.mapping.Maps(c.mapping.kindsOf(e))
+func (m *mapping) maps(e *types.Entity) bool {
+	return m.Mapper != nil && m.doc.typeOf(e) == nil && m.Maps(m.kindsOf(e))
 }
 
 // kindsOf returns the names of an entity and of all that it extends, the nearest first.
@@ -76,31 +76,30 @@ func (m *mapping) kindsOf(e *types.Entity) []string {
 	return kinds
 }
 
-// mapAll maps what the program has mappings for, so that others can require it.
-func (c *collector) mapAll(all []*eval.Instance) {
-	m := &c.mapping
+// all maps what the program has mappings for, so that others can require it.
+func (m *mapping) all(instances []*eval.Instance) {
 	var entities []entity.Entity
-	for _, o := range all {
-		if c.maps(o.Type()) {
-			m.instances[o] = true
-			entities = append(entities, node{c, o})
+	for _, o := range instances {
+		if m.maps(o.Type()) {
+			m.doc.mapped[o] = true
+			entities = append(entities, node{m, o})
 		}
 	}
 	var err error
 	var problems diag.Problems
-	m.mapped, err = m.Map(entities)
+	m.out, err = m.Map(entities)
 	if errors.As(err, &problems) {
 		for _, p := range problems {
 			p.Code = CodeResource
-			c.problems.Add(p)
+			m.doc.problems.Add(p)
 		}
 	}
-	for i := range m.mapped.Resources {
-		r := &m.mapped.Resources[i]
-		c.ids[instanceOf(r.Entity)] = r.ID
+	for i := range m.out.Resources {
+		r := &m.out.Resources[i]
+		m.doc.ids[instanceOf(r.Entity)] = r.ID
 	}
-	for _, left := range m.mapped.Ignored {
-		c.ids[instanceOf(left.Entity)] = ""
+	for _, left := range m.out.Ignored {
+		m.doc.ids[instanceOf(left.Entity)] = ""
 	}
 }
 
@@ -112,12 +111,12 @@ func instanceOf(e entity.Entity) *eval.Instance {
 
 // addMapped adds what was mapped to the resources.
 func (c *collector) addMapped() {
-	m := &c.mapping
-	for i := range m.mapped.Resources {
-		c.out.Resources = append(c.out.Resources, c.fromMapping(&m.mapped.Resources[i]))
+	made := &c.mapping.out
+	for i := range made.Resources {
+		c.out.Resources = append(c.out.Resources, c.fromMapping(&made.Resources[i]))
 	}
 	c.out.Files = map[string][]byte{}
-	for hash, data := range m.mapped.Files {
+	for hash, data := range made.Files {
 		c.out.Files[uploaded(hash)] = data
 	}
 }
@@ -141,7 +140,7 @@ func (c *collector) fromMapping(r *entity.Resource) Entry {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Attributes)) {
-		v, err := c.form(r.Attributes[name])
+		v, err := c.mapping.form(r.Attributes[name])
 		if err != nil {
 			at := r.Places[name]
 			c.bad(at, name, "", "%s of %s: %v", name, written(o.Type()), err)
@@ -159,12 +158,12 @@ func (c *collector) fromMapping(r *entity.Resource) Entry {
 }
 
 // form returns a value of a mapping as documents have it.
-func (c *collector) form(v any) (any, error) {
+func (m *mapping) form(v any) (any, error) {
 	switch v := v.(type) {
 	case entity.Unknown:
 		return unknown(&types.Unknown{Why: v.Why}), nil
 	case reference:
-		return c.reference(v), nil
+		return m.doc.reference(v), nil
 	case resource.File:
 		return map[string]any{string(fileKind): uploaded(v.Hash)}, nil
 	case resource.Parameter:
@@ -172,27 +171,28 @@ func (c *collector) form(v any) (any, error) {
 	case resource.Fact:
 		return map[string]any{string(factKind): v.Name, "of": string(v.Of)}, nil
 	case resource.Secret:
-		return c.reference(reference{kind: secretKind, name: v.Source, version: v.Version}), nil
+		r := reference{kind: secretKind, name: v.Source, version: v.Version}
+		return m.doc.reference(r), nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("%v is not a number that a resource can have", v)
 		}
 		return v, nil
 	case []any:
-		return c.forms(v)
+		return m.forms(v)
 	case map[string]any:
-		return c.formOfMap(v)
+		return m.formOfMap(v)
 	case nil, bool, string, int64, *big.Int:
 		return v, nil
 	}
 	return nil, fmt.Errorf("%T is not a value that a resource can have", v)
 }
 
-func (c *collector) forms(list []any) (any, error) {
+func (m *mapping) forms(list []any) (any, error) {
 	out := make([]any, len(list))
 	for i, item := range list {
 		var err error
-		if out[i], err = c.form(item); err != nil {
+		if out[i], err = m.form(item); err != nil {
 			return nil, err
 		}
 	}
@@ -200,19 +200,19 @@ func (c *collector) forms(list []any) (any, error) {
 }
 
 // formOfMap returns a map; one that only looks like a form is marked as a literal.
-func (c *collector) formOfMap(m map[string]any) (any, error) {
-	out := make(map[string]any, len(m))
-	for key, item := range m {
+func (m *mapping) formOfMap(v map[string]any) (any, error) {
+	out := make(map[string]any, len(v))
+	for key, item := range v {
 		var err error
-		if out[key], err = c.form(item); err != nil {
+		if out[key], err = m.form(item); err != nil {
 			return nil, err
 		}
 	}
 	switch {
-	case !looksLikeForm(m):
+	case !looksLikeForm(v):
 		return out, nil
-	case known(m):
-		return map[string]any{"value": m}, nil
+	case known(v):
+		return map[string]any{"value": v}, nil
 	}
 	return nil,
 		errors.New("a map with the keys of a form of documents cannot hold values that are known " +
@@ -240,12 +240,12 @@ func known(v any) bool {
 
 // node is an instance as mappings see it.
 type node struct {
-	c *collector
+	m *mapping
 	o *eval.Instance
 }
 
 // Kinds implements entity.Entity.
-func (n node) Kinds() []string { return n.c.mapping.kindsOf(n.o.Type()) }
+func (n node) Kinds() []string { return n.m.kindsOf(n.o.Type()) }
 
 // Pos implements entity.Entity.
 func (n node) Pos() diag.Pos { return n.o.Pos() }
@@ -293,7 +293,7 @@ func (n node) Relation(name string) ([]entity.Entity, error) {
 	for _, item := range items {
 		switch item := item.(type) {
 		case *eval.Instance:
-			out = append(out, node{n.c, item})
+			out = append(out, node{n.m, item})
 		case *types.Unknown:
 			return nil, entity.Unknown{Why: item.Why}
 		}

@@ -1,0 +1,129 @@
+package resources
+
+import (
+	"fmt"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/python"
+	"southbound/shared/lang/types"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// document says what instances and values of a model are in a document: which resources, of which
+// ids, and in which forms.
+type document struct {
+	registry *schema.Registry
+	path     func(abs string) string            // how it names the file at an absolute path
+	types    map[*types.Entity]*schema.Compiled // nil: not a resource
+	agents   map[*types.Entity]bool
+	mapped   map[*eval.Instance]bool      // by the program, also to nothing
+	ids      map[types.Object]resource.ID // "" for what cannot be named
+	problems diag.Problems
+}
+
+func newDocument(opts Options) *document {
+	return &document{
+		registry: opts.Types, path: opts.Path, types: map[*types.Entity]*schema.Compiled{},
+		agents: map[*types.Entity]bool{}, mapped: map[*eval.Instance]bool{},
+		ids: map[types.Object]resource.ID{},
+	}
+}
+
+// typeOf returns the type of the resources that instances of an entity become; nil if they become
+// none.
+func (d *document) typeOf(e *types.Entity) *schema.Compiled {
+	t, known := d.types[e]
+	if known {
+		return t
+	}
+	for a := range lineage(e) {
+		name, ours := strings.CutPrefix(a.FullName(), Namespace+"::")
+		if !ours {
+			continue
+		}
+		d.agents[e] = d.agents[e] || a.FullName() == agentEntity
+		if found, ok := d.registry.Type(name); ok && t == nil {
+			t = found
+		}
+	}
+	d.types[e] = t
+	return t
+}
+
+// ours reports whether an instance is of Southbound's own types, or mapped by the program: both go
+// before a class of a module.
+func (d *document) ours(o *eval.Instance) bool {
+	return d.typeOf(o.Type()) != nil || d.mapped[o]
+}
+
+// agentOf returns the name of the agent of a resource.
+func (d *document) agentOf(o *eval.Instance) string {
+	v, _ := o.Value("agent")
+	agent, ok := v.(*eval.Instance)
+	if !ok {
+		return ""
+	}
+	v, _ = agent.Value("name")
+	name, _ := v.(string) // else the agent tells
+	return name
+}
+
+// id returns the id of the resource that an instance becomes; "" if it becomes none, or has none
+// because of what is wrong with it.
+func (d *document) id(o *eval.Instance) resource.ID {
+	if id, ok := d.ids[o]; ok {
+		return id
+	}
+	t := d.typeOf(o.Type())
+	if t == nil {
+		return ""
+	}
+	given := map[string]any{}
+	for _, name := range t.Namevars() {
+		switch v, _ := o.Value(member(name)); v.(type) {
+		case nil, *types.Unknown, types.Reference:
+		default:
+			given[name] = d.value(o, member(name), v)
+		}
+	}
+	id := resource.ID("")
+	agent := d.agentOf(o)
+	if keys, unnamed := t.Keys(given); unnamed == "" && agent != "" {
+		id = resource.NewID(t.Name, agent, keys...)
+	}
+	d.ids[o] = id
+	return id
+}
+
+// name gives the instances that classes of modules have made resources of their ids, so that others
+// can require them.
+func (d *document) name(more []python.Resource) {
+	for _, r := range more {
+		if !d.ours(r.Instance) {
+			key := resource.Key{Name: r.Key, Value: r.Value}
+			d.ids[r.Instance] = resource.NewID(r.Type, r.Agent, key)
+		}
+	}
+}
+
+// text returns an attribute that has to be known now.
+func (d *document) text(o *eval.Instance, name, what string) string {
+	v, _ := o.Value(name)
+	s, ok := v.(string)
+	if !ok {
+		d.bad(o.Place(name), name, "write it, or compute it from what is known",
+			"%s of %s is %s, and has to be known when the model is compiled", name, what,
+			types.Kind(v))
+	}
+	return s
+}
+
+func (d *document) bad(at diag.Pos, attribute, hint, format string, args ...any) {
+	d.problems.Add(diag.Problem{
+		Pos: at, Code: CodeResource, Attribute: attribute, Hint: hint,
+		Message: fmt.Sprintf(format, args...),
+	})
+}
