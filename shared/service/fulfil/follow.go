@@ -35,7 +35,7 @@ func (c *compiled) follows(id string) []string {
 
 // purges reports whether an instance goes: its resources are removed.
 func (m *members) purges(rec *inventory.Record) bool {
-	k, ok := m.kept[keptKey{rec.Service, rec.ServiceVersion, rec.Definition}]
+	k, ok := m.defs.kept[keptKey{rec.Service, rec.ServiceVersion, rec.Definition}]
 	s, known := k.Service.Lifecycle.State(rec.State)
 	return ok && known && s.PurgeResources
 }
@@ -59,27 +59,38 @@ func (c *compiled) followsFew() error {
 	return out.Err()
 }
 
-// followers returns what instances follow, by their ids. A worker that is alone, or has the turn,
+// following knows what instances follow.
+type following struct {
+	*Config
+	outcomes *outcomes
+	// known are what instances follow, by their ids; nil: that is not known.
+	known map[string]inventory.Following
+}
+
+// forget has it read anew: somebody else may have changed it.
+func (f *following) forget() { f.known = nil }
+
+// read returns what instances follow, by their ids. A worker that is alone, or has the turn,
 // reads it once, since nobody else changes it.
-func (w *Worker) followers(ctx context.Context) (map[string]inventory.Following, error) {
-	if w.following != nil {
-		return w.following, nil
+func (f *following) read(ctx context.Context) (map[string]inventory.Following, error) {
+	if f.known != nil {
+		return f.known, nil
 	}
-	if w.Followers == nil {
-		return w.allFollowers(ctx)
+	if f.Followers == nil {
+		return f.all(ctx)
 	}
-	out, err := w.Followers.Followers(ctx, w.Env)
+	out, err := f.Followers.Followers(ctx, f.Env)
 	if err == nil {
-		w.following = out
+		f.known = out
 	}
 	return out, err
 }
 
-// allFollowers is followers, as the records of all instances say it.
-func (w *Worker) allFollowers(ctx context.Context) (map[string]inventory.Following, error) {
+// all is read, as the records of all instances say it.
+func (f *following) all(ctx context.Context) (map[string]inventory.Following, error) {
 	out, q := map[string]inventory.Following{}, inventory.Query{Limit: inventory.MaxPage}
 	for {
-		page, err := w.Instances.Instances(ctx, w.Env, q)
+		page, err := f.Instances.Instances(ctx, f.Env, q)
 		if err != nil {
 			return nil, err
 		}
@@ -89,46 +100,46 @@ func (w *Worker) allFollowers(ctx context.Context) (map[string]inventory.Followi
 			}
 		}
 		if len(page) < q.Limit {
-			w.following = out
+			f.known = out
 			return out, nil
 		}
 		q.After = &page[len(page)-1]
 	}
 }
 
-// noteFollower notes what an instance follows that was written.
-func (w *Worker) noteFollower(rec *inventory.Record) {
-	if w.following == nil {
+// note notes what an instance follows that was written.
+func (f *following) note(rec *inventory.Record) {
+	if f.known == nil {
 		return
 	}
-	delete(w.following, rec.ID)
+	delete(f.known, rec.ID)
 	if of, some := rec.Following(); some {
-		w.following[rec.ID] = of
+		f.known[rec.ID] = of
 	}
 }
 
 // concerned returns instances that follow something of which something else has become than they
 // were told, sorted: of resources that were run, or, if shared is set, of any.
-func (w *Worker) concerned(
+func (f *following) concerned(
 	ctx context.Context, ran []inventory.Record, shared bool,
 ) ([]string, error) {
-	if w.Followers == nil || len(ran) == 0 && !shared {
+	if f.Followers == nil || len(ran) == 0 && !shared {
 		return nil, nil
 	}
-	followers, err := w.followers(ctx)
+	followers, err := f.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	of := map[string]bool{}
+	own := map[string]bool{}
 	for i := range ran {
 		for _, id := range ran[i].Resources {
-			of[id] = true
+			own[id] = true
 		}
 	}
 	var ids []resource.ID
-	for _, f := range followers {
-		for _, id := range f.Resources {
-			if shared || of[id] {
+	for _, of := range followers {
+		for _, id := range of.Resources {
+			if shared || own[id] {
 				ids = append(ids, resource.ID(id))
 			}
 		}
@@ -136,15 +147,17 @@ func (w *Worker) concerned(
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	rows, err := w.rowsByID(ctx, ids)
+	rows, err := f.outcomes.rowsByID(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	for _, id := range slices.Sorted(maps.Keys(followers)) {
-		f := followers[id]
-		known := slices.DeleteFunc(idsOf(f.Resources), func(id resource.ID) bool { return rows[id] == nil })
-		if len(known) > 0 && outcome(nil, known, rows) != f.Outcome {
+		one := followers[id]
+		known := slices.DeleteFunc(idsOf(one.Resources), func(id resource.ID) bool {
+			return rows[id] == nil
+		})
+		if len(known) > 0 && outcome(nil, known, rows) != one.Outcome {
 			out = append(out, id)
 		}
 	}

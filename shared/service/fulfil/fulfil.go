@@ -1,15 +1,23 @@
 // Package fulfil does what orders ask for: it compiles the model for instances, deploys what they
 // become, and tells their lifecycles what came of it. docs/design/services.md describes it.
 //
-//	fulfil.go   the worker, and its rounds
-//	write.go    what is written to instances
-//	members.go  who takes part in a compile
-//	models.go   the models that are compiled
-//	compile.go  one compile for several instances, and its failures
-//	export.go   from a compile to the resources of instances
-//	watch.go    what became of resources
-//	why.go      which resources those are, and what is wrong with them
-//	visit.go    instances that are named, and what follows
+//	fulfil.go       the worker, its parts and its rounds
+//	round.go        what a round has to do, and who does it
+//	definitions.go  the definitions of instances
+//	members.go      who takes part in a compile
+//	models.go       the models that are compiled
+//	passwords.go    the passwords that models make
+//	compile.go      one compile for several instances
+//	batch.go        many jobs together, and the one that fails
+//	validate.go     from an order to what is validated
+//	export.go       from a compile to the resources of instances
+//	watch.go        what becomes of resources that were exported
+//	outcomes.go     what became of resources
+//	why.go          which resources those are, and what is wrong with them
+//	follow.go       resources that instances follow
+//	write.go        what is written to instances
+//	visit.go        instances that are named, and what follows
+//	look.go         resources that nobody waits for
 package fulfil
 
 import (
@@ -19,7 +27,6 @@ import (
 
 	"southbound/shared/compile"
 	"southbound/shared/deploy"
-	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/entity"
 	"southbound/shared/fault"
@@ -82,26 +89,33 @@ type Config struct {
 	Failed func(error)
 }
 
-// Worker does the tasks of the instances of an environment.
+// Worker does the tasks of the instances of an environment. Each part of it knows one thing, and
+// rounds bring them together (see round).
 type Worker struct {
 	Config
-	clock state.Clock
-	turn  string                   // under which it exports; "" if it is alone
-	sets  map[string][]resource.ID // the resources of instances, as far as they are known
-	// awaited are instances of which all resources were exported anew, so that they are run.
+	turn      string // under which it exports; "" if it is alone
+	memory    *memory
+	models    *models
+	rules     rulebook
+	outcomes  *outcomes
+	following *following
+	looks     looks
+}
+
+// memory is what a worker remembers of instances from one round to the next.
+type memory struct {
+	sets map[string][]resource.ID // their resources, as far as they are known
+	// awaited are those of which all resources were exported anew, so that they are run.
 	awaited map[string]bool
 	later   map[string]time.Time // when tasks are tried again that could not be done
-	told    map[string]int64     // the desired state for which an instance was compiled again
-	counts  map[state.Status]int // at the last look at all resources
-	looked  time.Time
-	// lookedAt is when the resources of all instances were looked at last.
-	lookedAt time.Time
-	// following are the resources that instances follow, by the ids of the instances; nil: that is
-	// not known.
-	following map[string]inventory.Following
-	models    map[string]bundle.Opened // that are unpacked, by digest
-	// byKey are definitions that were read, of which the rules never change.
-	byKey map[keptKey]*definition.Service
+	told    map[string]int64     // the desired state for which one was compiled again
+}
+
+func (m *memory) clear() {
+	clear(m.sets)
+	clear(m.awaited)
+	clear(m.later)
+	clear(m.told)
 }
 
 // New returns a worker.
@@ -109,15 +123,22 @@ func New(c Config) *Worker {
 	if c.Failed == nil {
 		c.Failed = func(error) {}
 	}
-	w := &Worker{
-		Config: c, clock: c.Engine.Clock, sets: map[string][]resource.ID{},
-		later: map[string]time.Time{}, told: map[string]int64{}, awaited: map[string]bool{},
-		models: map[string]bundle.Opened{}, byKey: map[keptKey]*definition.Service{},
-	}
+	w := &Worker{Config: c, rules: rulebook{}, memory: &memory{
+		sets: map[string][]resource.ID{}, awaited: map[string]bool{},
+		later: map[string]time.Time{}, told: map[string]int64{},
+	}}
+	w.models = &models{Config: &w.Config, opened: map[string]bundle.Opened{}}
+	w.outcomes = &outcomes{Config: &w.Config, memory: w.memory}
+	w.following = &following{Config: &w.Config, outcomes: w.outcomes}
 	if c.Alone == nil {
 		w.turn = c.Engine.NewID()
 	}
 	return w
+}
+
+// definitions returns definitions of which none was read yet.
+func (w *Worker) definitions() *definitions {
+	return &definitions{Config: &w.Config, kept: map[keptKey]definition.Kept{}, known: w.rules}
 }
 
 // begin has what another worker has read before count for nothing: it exports nothing of it any
@@ -130,7 +151,7 @@ func (w *Worker) begin(ctx context.Context) error {
 	if err != nil || e.Turn == w.turn {
 		return err
 	}
-	w.following = nil // another one has been at work
+	w.following.forget() // another one has been at work
 	return w.Engine.TakeTurn(ctx, w.Env, w.turn)
 }
 
@@ -163,7 +184,7 @@ func (w *Worker) Run(ctx context.Context, until func(context.Context) (bool, err
 				return err
 			}
 			if alone = ok; ok {
-				w.following = nil // another one has been at work
+				w.following.forget() // another one has been at work
 				release = free
 			}
 		}
@@ -175,7 +196,7 @@ func (w *Worker) Run(ctx context.Context, until func(context.Context) (bool, err
 			}
 		}
 		if !worked {
-			_ = w.clock.Sleep(ctx, idle) // what cuts it short ends the loop
+			_ = w.Engine.Clock.Sleep(ctx, idle) // what cuts it short ends the loop
 		}
 		if ctx.Err() != nil {
 			return fault.Wrap(fault.Canceled, "work on orders", context.Cause(ctx))
@@ -194,105 +215,23 @@ func (w *Worker) Round(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r := w.round()
+	r := w.round(w.definitions(), map[string]bool{})
 	for i := range due {
-		if until, ok := w.later[due[i].ID]; !ok || !now.Before(until) {
-			delete(w.later, due[i].ID)
-			r.due = append(r.due, &due[i])
+		if until, ok := w.memory.later[due[i].ID]; !ok || !now.Before(until) {
+			delete(w.memory.later, due[i].ID)
+			r.agenda.due = append(r.agenda.due, &due[i])
 		}
 	}
-	worked := len(r.due) > 0
+	worked := len(r.agenda.due) > 0
 	err = r.first(ctx)
 	if w.Deploy == nil {
-		return worked, errors.Join(err, r.watch(ctx), w.look(ctx))
+		return worked, errors.Join(err, r.watch.watch(ctx), w.look(ctx))
 	}
-	if r.any(inventory.TaskWatch) {
+	if r.agenda.any(inventory.TaskWatch) {
 		err = errors.Join(err, w.Deploy(ctx))
 	}
-	return worked, errors.Join(err, r.watch(ctx))
-}
-
-// first does what is first to be done: what is accepted, and then what is asked for, as an order is
-// validated against all that was accepted before it.
-func (r *round) first(ctx context.Context) error {
-	switch {
-	case r.any(inventory.TaskContinue) || r.any(inventory.TaskGone):
-		return r.small(ctx)
-	case r.any(inventory.TaskExport):
-		return r.export(ctx)
-	}
-	return r.validate(ctx)
+	return worked, errors.Join(err, r.watch.watch(ctx))
 }
 
 // now is the time as stores keep it.
-func (w *Worker) now() time.Time { return w.clock.Now().UTC().Truncate(time.Microsecond) }
-
-// round is the work on instances that were read at one time.
-type round struct {
-	*Worker
-	due  []*inventory.Record
-	kept map[keptKey]definition.Kept
-	// wrote are the records that were written, and lost those that somebody else has changed.
-	wrote map[string]inventory.Record
-	lost  map[string]bool
-	// moved says that others have chosen values meanwhile: what was to be written is compiled
-	// again.
-	moved bool
-	// left are those of which only the resources can be looked at now: the rest waits until Due.
-	left map[string]bool
-}
-
-func (w *Worker) round() *round {
-	return &round{
-		Worker: w, kept: map[keptKey]definition.Kept{}, wrote: map[string]inventory.Record{},
-		lost: map[string]bool{}, left: map[string]bool{},
-	}
-}
-
-// job is a task of an instance that is worked on.
-type job struct {
-	rec  *inventory.Record
-	task inventory.Task
-}
-
-// jobs returns the tasks of a kind, one of each instance that fits.
-func (r *round) jobs(kind inventory.TaskKind) []job {
-	var out []job
-	for _, rec := range r.due {
-		if kind != inventory.TaskWatch && r.left[rec.ID] && rec.Due.After(r.now()) {
-			continue
-		}
-		for _, t := range rec.Tasks {
-			if t.Kind == kind {
-				out = append(out, job{rec, t})
-				break
-			}
-		}
-	}
-	return out
-}
-
-// any reports whether an instance has a task of a kind that can be done.
-func (r *round) any(kind inventory.TaskKind) bool {
-	for _, j := range r.jobs(kind) {
-		if kind != inventory.TaskGone || !waits(j.rec) {
-			return true
-		}
-	}
-	return false
-}
-
-// waits reports whether an instance that is gone has still something to let go of.
-func waits(rec *inventory.Record) bool {
-	return has(rec, inventory.TaskExport) || has(rec, inventory.TaskContinue)
-}
-
-// has reports whether an instance has a task of a kind.
-func has(rec *inventory.Record, kind inventory.TaskKind) bool {
-	for _, t := range rec.Tasks {
-		if t.Kind == kind {
-			return true
-		}
-	}
-	return false
-}
+func (c *Config) now() time.Time { return c.Engine.Clock.Now().UTC().Truncate(time.Microsecond) }

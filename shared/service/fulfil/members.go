@@ -23,7 +23,8 @@ type member struct {
 // members are those who take part in a compile: those that it is for, those that belong to the same
 // owner, and all that these lead to.
 type members struct {
-	*round
+	*Config
+	defs       *definitions
 	validating bool
 	all        map[string]*member
 	open       []*member
@@ -32,8 +33,10 @@ type members struct {
 }
 
 // members returns who takes part in a compile for jobs.
-func (r *round) members(ctx context.Context, jobs []job, validating bool) (*members, error) {
-	m := &members{round: r, validating: validating, all: map[string]*member{}}
+func (c *compiler) members(ctx context.Context, jobs []job, validating bool) (*members, error) {
+	m := &members{
+		Config: c.Config, defs: c.defs, validating: validating, all: map[string]*member{},
+	}
 	for _, j := range jobs {
 		set := lifecycle.Set(j.task.Set)
 		if !validating {
@@ -76,7 +79,7 @@ func (m *members) add(one *member) {
 
 // follow adds what a member leads to, and what belongs to the same owner.
 func (m *members) follow(ctx context.Context, one *member) error {
-	k, err := m.definition(ctx, one.rec, one.rec.Definition)
+	k, err := m.defs.of(ctx, one.rec, one.rec.Definition)
 	if err != nil {
 		return err
 	}
@@ -87,26 +90,32 @@ func (m *members) follow(ctx context.Context, one *member) error {
 			return err
 		}
 	}
-	if !one.mine || len(k.Service.OwnedEntities) == 0 { // nobody belongs to it
-		return nil
+	if one.mine && len(k.Service.OwnedEntities) > 0 {
+		return m.addOwned(ctx, one.rec.ID)
 	}
-	owned, err := m.Instances.ReferredBy(ctx, m.Env, one.rec.ID)
+	return nil
+}
+
+// addOwned adds the instances that belong to an owner.
+func (m *members) addOwned(ctx context.Context, owner string) error {
+	refer, err := m.Instances.ReferredBy(ctx, m.Env, owner)
 	if err != nil {
 		return err
 	}
-	for _, id := range owned {
+	for _, id := range refer {
 		rec, err := m.Instances.Instance(ctx, m.Env, id)
 		if err != nil {
 			return err
 		}
-		k, err := m.definition(ctx, &rec, rec.Definition)
+		k, err := m.defs.of(ctx, &rec, rec.Definition)
 		if err != nil {
 			return err
 		}
-		if slices.Contains(owners(&k.Service, &rec), one.rec.ID) {
-			if err := m.other(ctx, id, true); err != nil {
-				return err
-			}
+		if !slices.Contains(owners(&k.Service, &rec), owner) {
+			continue // it leads there, and belongs to another one or to none
+		}
+		if err := m.other(ctx, id, true); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -142,7 +151,7 @@ func (m *members) other(ctx context.Context, id string, mine bool) error {
 	if err != nil {
 		return err
 	}
-	k, err := m.definition(ctx, &rec, rec.Definition)
+	k, err := m.defs.of(ctx, &rec, rec.Definition)
 	if err != nil {
 		return err
 	}
@@ -200,7 +209,7 @@ func (m *members) services(ctx context.Context) (*lsm.Services, error) {
 	})
 	all := make([]lsm.Instance, 0, len(in))
 	for _, one := range in {
-		k, err := m.definition(ctx, one.rec, one.rec.Definition)
+		k, err := m.defs.of(ctx, one.rec, one.rec.Definition)
 		if err != nil {
 			return nil, err
 		}

@@ -15,31 +15,37 @@ import (
 // dataDir is where models of an environment keep what stays between compiles.
 const dataDir = "data"
 
-// model returns the model of a digest. A worker unpacks it, or sees that it is whole, once.
-func (w *Worker) model(ctx context.Context, digest string) (bundle.Opened, error) {
-	root := filepath.Join(w.Dir, w.Env)
-	if out, ok := w.models[digest]; ok && (w.Room == 0 || w.used(filepath.Join(root, digest))) {
+// models are the models of the environment that are unpacked.
+type models struct {
+	*Config
+	opened map[string]bundle.Opened // by digest
+}
+
+// open returns the model of a digest. A worker unpacks it, or sees that it is whole, once.
+func (m *models) open(ctx context.Context, digest string) (bundle.Opened, error) {
+	root := filepath.Join(m.Dir, m.Env)
+	if out, ok := m.opened[digest]; ok && (m.Room == 0 || m.used(filepath.Join(root, digest))) {
 		return out, nil
 	}
-	packed, err := w.Engine.Files.Get(ctx, []string{digest})
+	packed, err := m.Engine.Files.Get(ctx, []string{digest})
 	if err != nil {
 		return bundle.Opened{}, err
 	}
-	if w.Room > 0 {
-		makeRoom(w.Dir, w.Room-diskSize(int64(len(packed[0]))), filepath.Join(root, digest))
+	if m.Room > 0 {
+		makeRoom(m.Dir, m.Room-diskSize(int64(len(packed[0]))), filepath.Join(root, digest))
 	}
 	out, err := bundle.Unpack(packed[0], filepath.Join(root, digest), filepath.Join(root, dataDir))
 	if err != nil {
 		return out, err
 	}
-	w.models[digest] = out
-	w.used(filepath.Join(root, digest))
-	return out, w.tidy(ctx, root)
+	m.opened[digest] = out
+	m.used(filepath.Join(root, digest))
+	return out, m.tidy(ctx, root)
 }
 
 // used notes that the model in a folder is used now, and reports whether it is there.
-func (w *Worker) used(dir string) bool {
-	now := w.clock.Now()
+func (m *models) used(dir string) bool {
+	now := m.Engine.Clock.Now()
 	return os.Chtimes(dir, now, now) == nil
 }
 
@@ -100,21 +106,21 @@ func sizeOf(dir string) int64 {
 
 // intact reports whether the model of a digest is still what was unpacked. If it is not, it is
 // unpacked anew when it is wanted next.
-func (w *Worker) intact(ctx context.Context, digest string) (bool, error) {
-	packed, err := w.Engine.Files.Get(ctx, []string{digest})
+func (m *models) intact(ctx context.Context, digest string) (bool, error) {
+	packed, err := m.Engine.Files.Get(ctx, []string{digest})
 	if err != nil {
 		return false, err
 	}
-	whole := bundle.Whole(packed[0], filepath.Join(w.Dir, w.Env, digest))
+	whole := bundle.Whole(packed[0], filepath.Join(m.Dir, m.Env, digest))
 	if !whole {
-		delete(w.models, digest)
+		delete(m.opened, digest)
 	}
 	return whole, nil
 }
 
 // tidy removes models that nobody needs any more.
-func (w *Worker) tidy(ctx context.Context, root string) error {
-	needed, err := w.Definitions.Bundles(ctx)
+func (m *models) tidy(ctx context.Context, root string) error {
+	needed, err := m.Definitions.Bundles(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,7 +130,7 @@ func (w *Worker) tidy(ctx context.Context, root string) error {
 	}
 	for _, e := range entries {
 		if e.Name() != dataDir && !slices.Contains(needed, e.Name()) {
-			delete(w.models, e.Name())
+			delete(m.opened, e.Name())
 			_ = os.RemoveAll(filepath.Join(root, e.Name()))
 		}
 	}

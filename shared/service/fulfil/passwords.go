@@ -13,20 +13,20 @@ import (
 
 // passwords returns who keeps the passwords of one compile of a model, and where it says what was
 // in its way: a model could not go on, and there is nothing wrong with it.
-func (r *round) passwords(m bundle.Opened) (p std.Passwords, lost *error) {
+func (c *compiler) passwords(m bundle.Opened) (p std.Passwords, lost *error) {
 	lost = new(error)
-	keeps := r.Passwords
+	keeps := c.Passwords
 	if keeps == nil {
-		keeps = r.ownPasswords(m)
+		keeps = c.ownPasswords(m)
 	}
 	return &watched{Passwords: keeps, lost: lost}, lost
 }
 
 // ownPasswords returns the passwords of a model in the data of its project, which those of this
 // environment stand in for.
-func (r *round) ownPasswords(m bundle.Opened) std.Passwords {
+func (c *compiler) ownPasswords(m bundle.Opened) std.Passwords {
 	own := filepath.Join(filepath.Dir(m.Main), dataDir)
-	here := filepath.Join(r.Dir, r.Env, dataDir)
+	here := filepath.Join(c.Dir, c.Env, dataDir)
 	if to, err := filepath.EvalSymlinks(own); err == nil {
 		if is, err := filepath.EvalSymlinks(here); err == nil && is == to {
 			return std.PasswordsIn(here)

@@ -6,11 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy/state"
-	"southbound/shared/diag"
 	"southbound/shared/fault"
-	"southbound/shared/resource"
-	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
 )
@@ -28,36 +24,32 @@ import (
 func (w *Worker) Visit(
 	ctx context.Context, ids []string, all bool, until time.Time,
 ) ([]string, error) {
-	clear(w.sets)
-	clear(w.later)
-	clear(w.told)
-	clear(w.awaited)
+	w.memory.clear()
 	if err := w.begin(ctx); err != nil {
 		return nil, err
 	}
-	kept, left := map[keptKey]definition.Kept{}, map[string]bool{}
+	defs, left := w.definitions(), map[string]bool{}
 	due, failed := w.visited(ctx, ids, all)
 	for {
-		r := w.round()
-		r.kept, r.left = kept, left
+		r := w.round(defs, left)
 		due = slices.DeleteFunc(due, func(rec inventory.Record) bool { return !w.ready(&rec) })
 		for i := range due {
-			r.due = append(r.due, &due[i])
+			r.agenda.due = append(r.agenda.due, &due[i])
 		}
 		switch {
 		case len(due) == 0:
 			return nil, failed
-		case !until.IsZero() && w.clock.Now().After(until):
+		case !until.IsZero() && w.Engine.Clock.Now().After(until):
 			return idsIn(due), failed
 		}
 		failed = errors.Join(failed, r.first(ctx))
 		if ctx.Err() == nil {
-			failed = errors.Join(failed, r.watch(ctx))
+			failed = errors.Join(failed, r.watch.watch(ctx))
 		}
-		if len(r.wrote) == 0 && !r.moved || ctx.Err() != nil {
+		if len(r.results.wrote) == 0 && !r.results.moved || ctx.Err() != nil {
 			return nil, failed // all that is left waits for something else
 		}
-		due = r.next(due)
+		due = r.results.next(due)
 	}
 }
 
@@ -84,7 +76,7 @@ func (w *Worker) visited(
 		return nil, err
 	}
 	ran := slices.Concat(v.due, v.idle)
-	followers, err := w.concerned(ctx, ran, slices.Contains(ids, inventory.Shared))
+	followers, err := w.following.concerned(ctx, ran, slices.Contains(ids, inventory.Shared))
 	if err == nil {
 		err = v.read(ctx, followers)
 	}
@@ -128,11 +120,15 @@ func (v *visit) read(ctx context.Context, ids []string) error {
 func (w *Worker) tellOutcomes(
 	ctx context.Context, idle []inventory.Record,
 ) ([]inventory.Record, error) {
-	byID, err := w.rowsOf(ctx, idle)
+	of := make([]*inventory.Record, len(idle))
+	for i := range idle {
+		of[i] = &idle[i]
+	}
+	byID, err := w.outcomes.rowsOf(ctx, of)
 	if len(byID) == 0 || err != nil {
 		return nil, err
 	}
-	r := w.round()
+	out := w.round(w.definitions(), map[string]bool{}).results
 	var changes []inventory.Change
 	var all error
 	for i := range idle {
@@ -140,88 +136,33 @@ func (w *Worker) tellOutcomes(
 		if rec.Exported != 0 && rec.Exported != rec.Desired {
 			continue // what is deployed is not what it wants
 		}
-		outcome := w.outcomeOf(&rec, byID)
+		outcome := w.outcomes.of(&rec, byID)
 		if outcome == lifecycle.Pending || outcome == rec.Outcome {
 			continue
 		}
-		c, err := r.advance(ctx, rec, lifecycle.Resources{Desired: rec.Desired, Outcome: outcome})
+		c, err := out.advance(ctx, rec, lifecycle.Resources{Desired: rec.Desired, Outcome: outcome})
 		if err != nil {
-			all = errors.Join(all, r.postpone(&rec, err))
+			all = errors.Join(all, out.postpone(&rec, err))
 			continue
 		}
-		w.explained(&c, outcome, byID)
+		w.outcomes.sayWhy(&c, outcome, byID)
 		changes = append(changes, c)
 	}
-	all = errors.Join(all, r.write(ctx, changes))
-	return r.next(nil), all
-}
-
-// rowsOf returns the rows of the resources of instances.
-func (w *Worker) rowsOf(
-	ctx context.Context, of []inventory.Record,
-) (map[resource.ID]*state.Row, error) {
-	var ids []resource.ID
-	for i := range of {
-		some, err := w.resources(ctx, &of[i])
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, some...)
-		ids = append(ids, idsOf(of[i].Follows)...)
-	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	return w.rowsByID(ctx, ids)
-}
-
-// rowsByID returns the rows of resources.
-func (w *Worker) rowsByID(
-	ctx context.Context, ids []resource.ID,
-) (map[resource.ID]*state.Row, error) {
-	rows, err := w.Engine.State.Rows(ctx, w.Env, distinct(ids))
-	byID := make(map[resource.ID]*state.Row, len(rows))
-	for i := range rows {
-		byID[rows[i].ID] = &rows[i]
-	}
-	return byID, err
+	all = errors.Join(all, out.write(ctx, changes))
+	return out.next(nil), all
 }
 
 // ready reports whether an instance has something that can be done now. What became of resources
 // can always be looked at, but where it is certain that something is yet to be run, and a notice
 // follows.
 func (w *Worker) ready(rec *inventory.Record) bool {
-	if _, later := w.later[rec.ID]; later {
+	if _, later := w.memory.later[rec.ID]; later {
 		return false
 	}
-	if has(rec, inventory.TaskWatch) && !w.awaited[rec.ID] {
+	if has(rec, inventory.TaskWatch) && !w.memory.awaited[rec.ID] {
 		return true
 	}
 	return len(rec.Tasks) > 0 && !rec.Due.After(w.now())
-}
-
-// next returns what a round has left of the records that it was for, and what it has written
-// besides, in the order of the first. Whoever has changed one meanwhile sends a notice of it.
-func (r *round) next(due []inventory.Record) []inventory.Record {
-	var out []inventory.Record
-	for i := range due {
-		rec, wrote := r.wrote[due[i].ID]
-		delete(r.wrote, due[i].ID)
-		switch {
-		case wrote:
-			out = append(out, rec)
-		case !r.lost[due[i].ID]:
-			out = append(out, due[i])
-		}
-	}
-	first := len(out)
-	for _, rec := range r.wrote {
-		out = append(out, rec)
-	}
-	slices.SortFunc(out[first:], func(a, b inventory.Record) int {
-		return a.Created.Compare(b.Created)
-	})
-	return out
 }
 
 func idsIn(records []inventory.Record) []string {
@@ -230,29 +171,4 @@ func idsIn(records []inventory.Record) []string {
 		out[i] = records[i].ID
 	}
 	return out
-}
-
-// elsewhere says that a model is not compiled here.
-type elsewhere struct{ problems []diag.Problem }
-
-// Error implements error.
-func (e *elsewhere) Error() string { return e.problems[0].Message }
-
-// elsewhereAgain is when it is looked again whether a model can be compiled here.
-const elsewhereAgain = 5 * time.Minute
-
-// leave leaves jobs to whoever can do them, and says at the instances who that is.
-func (r *round) leave(ctx context.Context, jobs []job, problems []diag.Problem) error {
-	var changes []inventory.Change
-	for _, j := range jobs {
-		rec := *j.rec
-		rec.Problems, rec.Due = said(problems), r.now().Add(elsewhereAgain)
-		r.left[rec.ID] = true
-		c := inventory.Change{Record: rec}
-		if string(j.rec.Problems) != string(rec.Problems) {
-			explain(&c, problems)
-		}
-		changes = append(changes, c)
-	}
-	return r.write(ctx, changes)
 }

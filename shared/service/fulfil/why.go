@@ -64,29 +64,29 @@ func noted(ids []resource.ID) []string {
 	return out
 }
 
-// explained says in a record, and in the event of its change, which resources keep the instance
+// sayWhy says in a record, and in the event of its change, which resources keep the instance
 // from being as wanted; if none does, that nothing is wrong.
-func (w *Worker) explained(
+func (o *outcomes) sayWhy(
 	c *inventory.Change, outcome lifecycle.Outcome, rows map[resource.ID]*state.Row,
 ) {
 	if c.Record.Problems = nil; outcome != lifecycle.Failed {
 		return
 	}
-	problems := w.unwell(&c.Record, rows)
+	problems := o.unwell(&c.Record, rows)
 	c.Record.Problems = said(problems)
 	explain(c, problems)
 }
 
 // unwell returns what is wrong with the resources of an instance and with those that it follows,
 // with their places in the model: first what has failed itself.
-func (w *Worker) unwell(rec *inventory.Record, rows map[resource.ID]*state.Row) []diag.Problem {
+func (o *outcomes) unwell(rec *inventory.Record, rows map[resource.ID]*state.Row) []diag.Problem {
 	type one struct {
 		diag.Problem
 		rank int
 	}
 	var all []one
 	places := rec.Placed()
-	own := w.sets[rec.ID]
+	own := o.memory.sets[rec.ID]
 	for i, id := range slices.Concat(own, idsOf(rec.Follows)) {
 		row := rows[id]
 		if i >= len(own) && (row == nil || row.Orphaned) {

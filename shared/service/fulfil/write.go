@@ -1,75 +1,46 @@
 package fulfil
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"slices"
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
-	"southbound/shared/service/definition"
+	"southbound/shared/lang/lsm"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
 )
 
-// keptKey names a definition of an instance.
-type keptKey struct {
-	service string
-	version int
-	digest  string
-}
-
-// definition returns the definition of a digest, for an instance.
-func (r *round) definition(
-	ctx context.Context, rec *inventory.Record, digest string,
-) (definition.Kept, error) {
-	key := keptKey{rec.Service, rec.ServiceVersion, digest}
-	if k, ok := r.kept[key]; ok {
-		return k, nil
-	}
-	k, err := r.Definitions.Of(ctx, r.Env, key.service, key.version, digest)
-	if err == nil {
-		r.kept[key] = k
-		r.remember(key, &k.Service)
-	}
-	return k, err
-}
-
-// maxRules is of how many definitions a worker remembers the rules.
-const maxRules = 100
-
-// remember remembers a definition that was read. Few are in use at a time, so the memory is simply
-// emptied when it is full.
-func (w *Worker) remember(key keptKey, s *definition.Service) {
-	if len(w.byKey) >= maxRules {
-		clear(w.byKey)
-	}
-	w.byKey[key] = s
-}
-
-// rules returns the definition whose rules hold for an instance. It never changes, other than the
-// model that belongs to it, so one that was read in an earlier visit is not asked for again.
-func (r *round) rules(ctx context.Context, rec *inventory.Record) (*definition.Service, error) {
-	if s := r.byKey[keptKey{rec.Service, rec.ServiceVersion, rec.Definition}]; s != nil &&
-		rec.Definition != "" {
-		return s, nil
-	}
-	k, err := r.definition(ctx, rec, rec.Definition)
-	return &k.Service, err
+// results records what a round came to: in instances, and in the parameters that models suggest.
+type results struct {
+	*Config
+	agenda    *agenda
+	defs      *definitions
+	memory    *memory
+	following *following
+	// wrote are the records that were written, and lost those that somebody else has changed.
+	wrote map[string]inventory.Record
+	lost  map[string]bool
+	// moved says that others have chosen values meanwhile: what was to be written is compiled
+	// again.
+	moved bool
 }
 
 // advance returns the change that an event makes of an instance. A promotion that modifiers forbid
 // makes what it follows from a failure.
-func (r *round) advance(
+func (o *results) advance(
 	ctx context.Context, rec inventory.Record, e lifecycle.Event,
 ) (inventory.Change, error) {
-	s, err := r.rules(ctx, &rec)
+	s, err := o.defs.rules(ctx, &rec)
 	if err != nil {
 		return inventory.Change{}, err
 	}
-	c, err := inventory.Advance(s, rec, e, r.now())
+	c, err := inventory.Advance(s, rec, e, o.now())
 	problems, _ := diag.Of(err)
 	v, validated := e.(lifecycle.Validated)
 	if err == nil || len(problems) == 0 || !validated || v.Failed {
@@ -77,7 +48,7 @@ func (r *round) advance(
 	}
 	v.Failed = true
 	rec.Problems = said(problems)
-	if c, err = inventory.Advance(s, rec, v, r.now()); err == nil {
+	if c, err = inventory.Advance(s, rec, v, o.now()); err == nil {
 		explain(&c, problems)
 	}
 	return c, err
@@ -122,36 +93,12 @@ func explain(c *inventory.Change, problems []diag.Problem) {
 	e.More, _ = json.Marshal(map[string]json.RawMessage{"problems": said(problems)})
 }
 
-// small does the tasks that need no compile.
-func (r *round) small(ctx context.Context) error {
-	var changes []inventory.Change
-	var all error
-	for _, j := range r.jobs(inventory.TaskContinue) {
-		c, err := r.advance(ctx, j.rec.Finish(j.task), lifecycle.Auto{})
-		if problems, _ := diag.Of(err); len(problems) > 0 {
-			c, err = r.stuck(j.rec, problems), nil
-		}
-		if err != nil {
-			all = errors.Join(all, r.postpone(j.rec, err))
-			continue
-		}
-		changes = append(changes, c)
-	}
-	for _, j := range r.jobs(inventory.TaskGone) {
-		if waits(j.rec) {
-			continue
-		}
-		changes = append(changes, inventory.Change{Record: j.rec.Finish(j.task)})
-	}
-	return errors.Join(all, r.write(ctx, changes))
-}
-
 // stuck returns the change that says what keeps an instance from going on. It is tried again: what
 // it waits for may change.
-func (r *round) stuck(rec *inventory.Record, problems []diag.Problem) inventory.Change {
-	r.left[rec.ID] = true
+func (o *results) stuck(rec *inventory.Record, problems []diag.Problem) inventory.Change {
+	o.agenda.left[rec.ID] = true
 	c := inventory.Change{Record: *rec}
-	c.Record.Problems, c.Record.Due = said(problems), r.now().Add(retryAfter)
+	c.Record.Problems, c.Record.Due = said(problems), o.now().Add(retryAfter)
 	if string(rec.Problems) != string(c.Record.Problems) {
 		explain(&c, problems)
 	}
@@ -159,14 +106,14 @@ func (r *round) stuck(rec *inventory.Record, problems []diag.Problem) inventory.
 }
 
 // postpone has what an instance needs tried again later, and returns the error.
-func (w *Worker) postpone(rec *inventory.Record, err error) error {
-	w.later[rec.ID] = w.now().Add(retryAfter)
+func (o *results) postpone(rec *inventory.Record, err error) error {
+	o.memory.later[rec.ID] = o.now().Add(retryAfter)
 	return err
 }
 
-// write stores changes of instances, and takes these out of the round. What somebody else has
+// write stores changes of instances, and takes these off the agenda. What somebody else has
 // changed meanwhile is left, and so is what may not have been written: it is read anew.
-func (r *round) write(ctx context.Context, changes []inventory.Change) error {
+func (o *results) write(ctx context.Context, changes []inventory.Change) error {
 	var all error
 	moved := map[string]int64{} // how often a generation was moved here
 	for part := range slices.Chunk(changes, inventory.MaxChanges) {
@@ -174,41 +121,55 @@ func (r *round) write(ctx context.Context, changes []inventory.Change) error {
 			if len(part[i].Record.Tasks) == 0 {
 				part[i].Record.Due = time.Time{}
 			}
-			r.done(part[i].Record.ID)
+			o.agenda.done(part[i].Record.ID)
 		}
-		err := r.writeOnce(ctx, part, moved)
-		if inventory.IsMoved(err) {
-			continue
-		}
-		switch fault.KindOf(err) { // all others are about all of them
-		case fault.Conflict, fault.Refused: // one of them
-		case fault.Invalid: // too much at once
-		default:
+		err := o.writeOnce(ctx, part, moved)
+		switch {
+		case err == nil, inventory.IsMoved(err):
+		case ofOne(err):
+			all = errors.Join(all, o.writeEach(ctx, part, moved))
+		default: // nobody knows whether they were written
 			all = errors.Join(all, err)
-			if err != nil {
-				r.following = nil
-			}
-			for i := range part { // nobody knows whether they were written
-				r.lost[part[i].Record.ID] = true
-			}
-			continue
-		}
-		for i := range part {
-			err := r.writeOnce(ctx, part[i:i+1], moved)
-			switch {
-			case err == nil, inventory.IsMoved(err):
-			case fault.KindOf(err) == fault.Conflict:
-				r.lost[part[i].Record.ID] = true
-			default:
-				all = errors.Join(all, r.postpone(&part[i].Record, err))
+			o.following.forget()
+			for i := range part {
+				o.lost[part[i].Record.ID] = true
 			}
 		}
 	}
 	return all
 }
 
+// ofOne reports whether changes that could not be stored at once may be stored one by one: one of
+// them cannot be, or they are too much.
+func ofOne(err error) bool {
+	switch fault.KindOf(err) {
+	case fault.Conflict, fault.Refused, fault.Invalid:
+		return true
+	}
+	return false
+}
+
+// writeEach stores changes one by one.
+func (o *results) writeEach(
+	ctx context.Context, changes []inventory.Change, moved map[string]int64,
+) error {
+	var all error
+	for i := range changes {
+		rec := &changes[i].Record
+		err := o.writeOnce(ctx, changes[i:i+1], moved)
+		switch {
+		case err == nil, inventory.IsMoved(err):
+		case fault.KindOf(err) == fault.Conflict:
+			o.lost[rec.ID] = true
+		default:
+			all = errors.Join(all, o.postpone(rec, err))
+		}
+	}
+	return all
+}
+
 // writeOnce stores changes at once, under generations as this worker has moved them itself.
-func (r *round) writeOnce(
+func (o *results) writeOnce(
 	ctx context.Context, changes []inventory.Change, moved map[string]int64,
 ) error {
 	changes = slices.Clone(changes)
@@ -224,47 +185,26 @@ func (r *round) writeOnce(
 			}
 		}
 	}
-	revs, err := r.Instances.Write(ctx, r.Env, changes)
+	revs, err := o.Instances.Write(ctx, o.Env, changes)
 	if err != nil {
-		r.moved = r.moved || inventory.IsMoved(err)
+		o.moved = o.moved || inventory.IsMoved(err)
 		return err
 	}
 	for service := range services {
 		moved[service]++
 	}
-	r.written(changes, revs)
+	o.written(changes, revs)
 	return nil
 }
 
 // written notes how records are now.
-func (r *round) written(changes []inventory.Change, revs []int64) {
+func (o *results) written(changes []inventory.Change, revs []int64) {
 	for i := range changes {
 		rec := changes[i].Record
 		rec.Rev = revs[i]
-		r.wrote[rec.ID] = rec
-		r.noteFollower(&rec)
+		o.wrote[rec.ID] = rec
+		o.following.note(&rec)
 	}
-}
-
-// done takes an instance out of the round.
-func (r *round) done(id string) {
-	r.due = slices.DeleteFunc(r.due, func(rec *inventory.Record) bool { return rec.ID == id })
-}
-
-// outside reports whether an error is not about the model or the order, but about what surrounds
-// them, so that the same may go well later.
-func outside(ctx context.Context, err error) bool {
-	if ctx.Err() != nil { // then a model that was not done in time is nobody's fault
-		return true
-	}
-	if problems, _ := diag.Of(err); len(problems) > 0 {
-		return false
-	}
-	switch fault.KindOf(err) { // all others are about what was asked for
-	case fault.Invalid, fault.Refused, fault.Unsupported, fault.Internal, fault.Timeout:
-		return false
-	}
-	return true
 }
 
 // problemsOf returns what is wrong as problems.
@@ -278,4 +218,119 @@ func problemsOf(err error) []diag.Problem {
 		p.Hint = f.Hint
 	}
 	return []diag.Problem{p}
+}
+
+// tell stores in a set of a record what the model has said of its read-only attributes, and reports
+// whether that is something else than was there.
+func (o *results) tell(
+	ctx context.Context, c *compiled, rec *inventory.Record, set lifecycle.Set,
+) (bool, error) {
+	was := attributes(rec, set)
+	if was == nil {
+		return false, nil
+	}
+	is := was
+	for _, u := range c.services.Updates {
+		if u.Instance != rec.ID {
+			continue
+		}
+		k, err := o.defs.of(ctx, rec, made(rec, set))
+		if err == nil {
+			is, err = inventory.Told(&k.Service, is, u.Path, u.Value)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if same(was, is) {
+		return false, nil
+	}
+	switch set {
+	case lifecycle.Candidate:
+		rec.Candidate = is
+	case lifecycle.Active:
+		rec.Active = is
+	case lifecycle.Rollback:
+		rec.Rollback = is
+	case lifecycle.NoSet:
+	}
+	return true, nil
+}
+
+func same(a, b map[string]any) bool {
+	x, err := json.Marshal(a)
+	y, other := json.Marshal(b)
+	return err == nil && other == nil && bytes.Equal(x, y)
+}
+
+// suggest stores the values that a model suggests, as parameters: a list in JSON.
+func (o *results) suggest(ctx context.Context, all []lsm.Suggestion) error {
+	var set []state.Parameter
+	for _, s := range all {
+		text, err := json.Marshal(s.Values)
+		if err != nil {
+			return diag.Problems{{Message: "the suggested values of " + s.Parameter + ": " + err.Error()}}
+		}
+		set = append(set, state.Parameter{Name: s.Parameter, Value: string(text), Source: "model"})
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	keys := make([]state.ParameterKey, len(set))
+	for i := range set {
+		keys[i].Name = set[i].Name
+	}
+	have, err := o.Engine.State.Parameters(ctx, o.Env, state.ParameterQuery{Keys: keys})
+	if err != nil {
+		return err
+	}
+	for _, p := range have {
+		set = slices.DeleteFunc(set, func(o state.Parameter) bool {
+			return o.Name == p.Name && o.Value == p.Value
+		})
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	return o.Engine.SetParameters(ctx, o.Env, set...)
+}
+
+// leave leaves jobs to whoever can do them, and says at the instances who that is.
+func (o *results) leave(ctx context.Context, jobs []job, problems []diag.Problem) error {
+	var changes []inventory.Change
+	for _, j := range jobs {
+		rec := *j.rec
+		rec.Problems, rec.Due = said(problems), o.now().Add(elsewhereAgain)
+		o.agenda.left[rec.ID] = true
+		c := inventory.Change{Record: rec}
+		if string(j.rec.Problems) != string(rec.Problems) {
+			explain(&c, problems)
+		}
+		changes = append(changes, c)
+	}
+	return o.write(ctx, changes)
+}
+
+// next returns what a round has left of the records that it was for, and what it has written
+// besides, in the order of the first. Whoever has changed one meanwhile sends a notice of it.
+func (o *results) next(due []inventory.Record) []inventory.Record {
+	var out []inventory.Record
+	for i := range due {
+		rec, wrote := o.wrote[due[i].ID]
+		delete(o.wrote, due[i].ID)
+		switch {
+		case wrote:
+			out = append(out, rec)
+		case !o.lost[due[i].ID]:
+			out = append(out, due[i])
+		}
+	}
+	first := len(out)
+	for _, rec := range o.wrote {
+		out = append(out, rec)
+	}
+	slices.SortFunc(out[first:], func(a, b inventory.Record) int {
+		return a.Created.Compare(b.Created)
+	})
+	return out
 }

@@ -1,0 +1,146 @@
+package fulfil
+
+import (
+	"context"
+	"slices"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/resource"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+)
+
+// outcomes reads what became of the resources of instances.
+type outcomes struct {
+	*Config
+	memory *memory
+}
+
+// of returns what became of the resources of an instance, and of those that it follows.
+func (o *outcomes) of(
+	rec *inventory.Record, rows map[resource.ID]*state.Row,
+) lifecycle.Outcome {
+	return outcome(o.memory.sets[rec.ID], idsOf(rec.Follows), rows)
+}
+
+// outcome returns what became of an instance's own resources, and of those that it follows: failed
+// if one has and nothing goes on.
+func outcome(own, followed []resource.ID, rows map[resource.ID]*state.Row) lifecycle.Outcome {
+	failed := false
+	for i, id := range slices.Concat(own, followed) {
+		row := rows[id]
+		if i >= len(own) && (row == nil || row.Orphaned) {
+			continue // nobody wants it any more
+		}
+		if row == nil {
+			failed = true // it has left the model
+			continue
+		}
+		switch status := row.Status(); {
+		case status == state.StatusDeployed, status == state.StatusNonCompliant:
+		case row.Ticket != 0, status == state.StatusAvailable, status == state.StatusDeploying:
+			return lifecycle.Pending
+		default:
+			failed = true
+		}
+	}
+	if failed {
+		return lifecycle.Failed
+	}
+	return lifecycle.Deployed
+}
+
+// resources returns the resources of an instance. Where the record does not say it, they are looked
+// for, all at once.
+func (o *outcomes) resources(
+	ctx context.Context, rec *inventory.Record,
+) ([]resource.ID, error) {
+	id := rec.ID
+	if rec.Resources != nil { // another worker may have exported them
+		o.memory.sets[id] = idsOf(rec.Resources)
+		return o.memory.sets[id], nil
+	}
+	if ids, ok := o.memory.sets[id]; ok {
+		return ids, nil
+	}
+	found := map[string][]resource.ID{}
+	if err := o.scan(ctx, func(row *state.Row) bool { return !row.Orphaned },
+		func(row *state.Row, set string) { found[set] = append(found[set], row.ID) }); err != nil {
+		return nil, err
+	}
+	for set, ids := range found {
+		if _, ok := o.memory.sets[set]; !ok {
+			o.memory.sets[set] = ids
+		}
+	}
+	if _, ok := o.memory.sets[id]; !ok {
+		o.memory.sets[id] = nil
+	}
+	return o.memory.sets[id], nil
+}
+
+func idsOf(names []string) []resource.ID {
+	out := make([]resource.ID, len(names))
+	for i, name := range names {
+		out[i] = resource.ID(name)
+	}
+	return out
+}
+
+// page is how many rows are read at once.
+const page = 5000
+
+// scan calls f for each resource that is wanted, also for those that left the model, with its set
+// or "".
+func (o *outcomes) scan(
+	ctx context.Context, wanted func(row *state.Row) bool, f func(row *state.Row, set string),
+) error {
+	after := resource.ID("")
+	for {
+		rows, err := o.Engine.State.ScanRows(ctx, o.Env, after, page)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for i := range rows {
+			if !wanted(&rows[i]) {
+				continue
+			}
+			res, err := resource.Decode(rows[i].Body)
+			if err == nil {
+				f(&rows[i], res.Set)
+			}
+		}
+		after = rows[len(rows)-1].ID
+	}
+}
+
+// rowsOf returns the rows of the resources of instances.
+func (o *outcomes) rowsOf(
+	ctx context.Context, of []*inventory.Record,
+) (map[resource.ID]*state.Row, error) {
+	var ids []resource.ID
+	for i := range of {
+		some, err := o.resources(ctx, of[i])
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, some...)
+		ids = append(ids, idsOf(of[i].Follows)...)
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return o.rowsByID(ctx, ids)
+}
+
+// rowsByID returns the rows of resources.
+func (o *outcomes) rowsByID(
+	ctx context.Context, ids []resource.ID,
+) (map[resource.ID]*state.Row, error) {
+	rows, err := o.Engine.State.Rows(ctx, o.Env, distinct(ids))
+	byID := make(map[resource.ID]*state.Row, len(rows))
+	for i := range rows {
+		byID[rows[i].ID] = &rows[i]
+	}
+	return byID, err
+}

@@ -1,0 +1,140 @@
+package fulfil
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"southbound/shared/diag"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+)
+
+// round is the work on instances that were read at one time, by who does it.
+type round struct {
+	agenda   *agenda
+	results  *results
+	validate *validator
+	export   *exporter
+	watch    *watcher
+}
+
+// round returns a round with nothing to do yet. Several of one visit have the same definitions, and
+// know which instances were left.
+func (w *Worker) round(defs *definitions, left map[string]bool) *round {
+	a := &agenda{Config: &w.Config, left: left}
+	out := &results{
+		Config: &w.Config, agenda: a, defs: defs, memory: w.memory, following: w.following,
+		wrote: map[string]inventory.Record{}, lost: map[string]bool{},
+	}
+	b := batches{defs: defs, results: out}
+	c := &compiler{Config: &w.Config, models: w.models, defs: defs}
+	return &round{
+		agenda: a, results: out,
+		validate: &validator{Config: &w.Config, agenda: a, batches: b, compiler: c},
+		export: &exporter{
+			Config: &w.Config, turn: w.turn, agenda: a, batches: b, compiler: c,
+			memory: w.memory, outcomes: w.outcomes,
+		},
+		watch: &watcher{
+			Config: &w.Config, agenda: a, results: out, outcomes: w.outcomes, looks: &w.looks,
+		},
+	}
+}
+
+// agenda is what a round has to do.
+type agenda struct {
+	*Config
+	due []*inventory.Record
+	// left are those of which only the resources can be looked at now: the rest waits until Due.
+	left map[string]bool
+}
+
+// job is a task of an instance that is worked on.
+type job struct {
+	rec  *inventory.Record
+	task inventory.Task
+}
+
+// jobs returns the tasks of a kind, one of each instance that fits.
+func (a *agenda) jobs(kind inventory.TaskKind) []job {
+	var out []job
+	for _, rec := range a.due {
+		if kind != inventory.TaskWatch && a.left[rec.ID] && rec.Due.After(a.now()) {
+			continue
+		}
+		for _, t := range rec.Tasks {
+			if t.Kind == kind {
+				out = append(out, job{rec, t})
+				break
+			}
+		}
+	}
+	return out
+}
+
+// any reports whether an instance has a task of a kind that can be done.
+func (a *agenda) any(kind inventory.TaskKind) bool {
+	for _, j := range a.jobs(kind) {
+		if kind != inventory.TaskGone || !waits(j.rec) {
+			return true
+		}
+	}
+	return false
+}
+
+// done takes an instance off the agenda.
+func (a *agenda) done(id string) {
+	a.due = slices.DeleteFunc(a.due, func(rec *inventory.Record) bool { return rec.ID == id })
+}
+
+// waits reports whether an instance that is gone has still something to let go of.
+func waits(rec *inventory.Record) bool {
+	return has(rec, inventory.TaskExport) || has(rec, inventory.TaskContinue)
+}
+
+// has reports whether an instance has a task of a kind.
+func has(rec *inventory.Record, kind inventory.TaskKind) bool {
+	for _, t := range rec.Tasks {
+		if t.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// first does what is first to be done: what is accepted, and then what is asked for, as an order is
+// validated against all that was accepted before it.
+func (r *round) first(ctx context.Context) error {
+	switch {
+	case r.agenda.any(inventory.TaskContinue) || r.agenda.any(inventory.TaskGone):
+		return r.small(ctx)
+	case r.agenda.any(inventory.TaskExport):
+		return r.export.export(ctx)
+	}
+	return r.validate.validate(ctx)
+}
+
+// small does the tasks that need no compile.
+func (r *round) small(ctx context.Context) error {
+	var changes []inventory.Change
+	var all error
+	for _, j := range r.agenda.jobs(inventory.TaskContinue) {
+		c, err := r.results.advance(ctx, j.rec.Finish(j.task), lifecycle.Auto{})
+		if problems, _ := diag.Of(err); len(problems) > 0 {
+			c, err = r.results.stuck(j.rec, problems), nil
+		}
+		if err != nil {
+			all = errors.Join(all, r.results.postpone(j.rec, err))
+			continue
+		}
+		changes = append(changes, c)
+	}
+	for _, j := range r.agenda.jobs(inventory.TaskGone) {
+		if waits(j.rec) {
+			continue
+		}
+		changes = append(changes, inventory.Change{Record: j.rec.Finish(j.task)})
+	}
+	return errors.Join(all, r.results.write(ctx, changes))
+}
