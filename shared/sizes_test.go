@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,33 +28,14 @@ type size struct {
 
 func (s size) large() bool { return s.methods > maxMethods || s.fields > maxFields }
 
-// largeToday are the types that are too large and say no reason, and how large they may become, in
-// tens. They leave this list when they are small, or say why they are not; none is added.
-var largeToday = map[string]size{
-	"shared/lang/python.Host": {methods: 50, fields: 30},
-}
-
 // TestSizes pins that no type becomes large without a reason beside it.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	sizes := sizesOf(t, "..")
-	var names []string
-	for name, s := range sizes {
-		if s.large() && !s.reason {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		s, known := sizes[name], largeToday[name]
-		if s.methods > max(maxMethods, known.methods) || s.fields > max(maxFields, known.fields) {
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		if s := sizes[name]; s.large() && !s.reason {
 			t.Errorf("%s has %d methods and %d fields, and says no reason; split it by purpose, or add a paragraph \"Large: ...\" to its comment",
 				name, s.methods, s.fields)
-		}
-	}
-	for name := range largeToday {
-		if !slices.Contains(names, name) {
-			t.Errorf("%s is not too large any more, says why, or is gone; take it off the list", name)
 		}
 	}
 }

@@ -9,13 +9,16 @@ import (
 	"southbound/shared/lang/types"
 )
 
+// objects are the instances that Python code has seen, by their numbers.
+type objects map[int64]types.Object
+
 // tag returns what Python code means with a tagged value.
-func (h *Host) tag(tag string, v types.Value) (types.Value, error) {
+func (o objects) tag(tag string, v types.Value) (types.Value, error) {
 	switch tag {
 	case "e":
 		n, _ := v.(int64)
-		if o := h.objects[n]; o != nil {
-			return o, nil
+		if found := o[n]; found != nil {
+			return found, nil
 		}
 	case "u":
 		return &types.Unknown{Why: text(v)}, nil
@@ -29,7 +32,7 @@ func (h *Host) tag(tag string, v types.Value) (types.Value, error) {
 	case "r":
 		if r := items(v); len(r) == 3 {
 			n, _ := r[0].(int64)
-			return &reference{host: h, index: n, class: text(r[1]), of: types.Builtin(text(r[2]))},
+			return &reference{index: n, class: text(r[1]), of: types.Builtin(text(r[2]))},
 				nil
 		}
 	}
@@ -37,42 +40,42 @@ func (h *Host) tag(tag string, v types.Value) (types.Value, error) {
 }
 
 // answers answers what Python code asks during a call.
-func (h *Host) answers(c *eval.Context) answer {
+func (o objects) answers(c *eval.Context) answer {
 	return func(kind string, v []types.Value, b []byte) ([]byte, bool, error) {
 		switch kind {
 		case "print":
 			c.Print(text(v[0]))
 			return nil, true, nil
 		case "get":
-			o := h.object(v)
-			if o == nil {
+			of := o.object(v)
+			if of == nil {
 				return nil, false, errFrame
 			}
-			return h.read(b, o, text(v[1]), c), true, nil
+			return o.read(b, of, text(v[1]), c), true, nil
 		case "var":
 			value, err := c.Variable(text(v[0]))
-			return h.found(b, value, err), true, nil
+			return o.found(b, value, err), true, nil
 		case "make":
-			return h.make(b, c, v), true, nil
+			return o.make(b, c, v), true, nil
 		case "instances":
 			e, _ := c.Type(text(v[0])).(*types.Entity)
 			if e == nil {
 				return nil, false, errFrame
 			}
-			return h.list(b, c.Instances(e)), true, nil
+			return o.list(b, c.Instances(e)), true, nil
 		}
-		return h.common(b, kind, v, c.Type)
+		return o.common(b, kind, v, c.Type)
 	}
 }
 
 // object returns the instance that a message is about; nil if there is none.
-func (h *Host) object(v []types.Value) types.Object {
+func (o objects) object(v []types.Value) types.Object {
 	n, _ := v[0].(int64)
-	return h.objects[n]
+	return o[n]
 }
 
 // common answers what is known of the model at any time.
-func (h *Host) common(
+func (o objects) common(
 	b []byte, kind string, v []types.Value, typeOf func(string) types.Type,
 ) ([]byte, bool, error) {
 	switch kind {
@@ -83,11 +86,11 @@ func (h *Host) common(
 		}
 		return append(describe(append(b, `["v",`...), e), ']'), true, nil
 	case "where":
-		o, ok := h.object(v).(*eval.Instance)
+		of, ok := o.object(v).(*eval.Instance)
 		if !ok {
 			return nil, false, errFrame
 		}
-		at := o.Pos()
+		at := of.Pos()
 		b = appendText(append(b, `["at",`...), at.File)
 		return append(strconv.AppendInt(append(b, ','), int64(at.Line), 10), ']'), true, nil
 	}
@@ -95,43 +98,78 @@ func (h *Host) common(
 }
 
 // read answers with what an instance holds.
-func (h *Host) read(b []byte, o types.Object, name string, c *eval.Context) []byte {
-	if o.Type().Attribute(name) == nil && name != "self" {
+func (o objects) read(b []byte, of types.Object, name string, c *eval.Context) []byte {
+	if of.Type().Attribute(name) == nil && name != "self" {
 		return append(b, `["none"]`...)
 	}
-	value, err := c.Attribute(o, name)
-	return h.found(b, value, err)
+	value, err := c.Attribute(of, name)
+	return o.found(b, value, err)
 }
 
-func (h *Host) found(b []byte, v types.Value, err error) []byte {
+func (o objects) found(b []byte, v types.Value, err error) []byte {
 	switch {
 	case err == nil:
-		return append(appendValue(append(b, `["v",`...), h.seen(v)), ']')
+		return append(appendValue(append(b, `["v",`...), o.seen(v)), ']')
 	case errors.Is(err, eval.ErrUnset):
 		return append(b, `["unset"]`...)
 	}
 	return append(b, `["missing"]`...)
 }
 
-func (h *Host) make(b []byte, c *eval.Context, v []types.Value) []byte {
+func (o objects) make(b []byte, c *eval.Context, v []types.Value) []byte {
 	e, _ := c.Type(text(v[0])).(*types.Entity)
 	d, ok := v[1].(*types.Dict)
 	if e == nil || !ok {
 		return append(appendText(append(b, `["error",`...), "there is no entity "+text(v[0])), ']')
 	}
-	o, err := c.Make(e, d)
+	made, err := c.Make(e, d)
 	if err != nil {
 		return append(appendText(append(b, `["error",`...), err.Error()), ']')
 	}
-	return append(appendValue(append(b, `["v",`...), h.seen(o)), ']')
+	return append(appendValue(append(b, `["v",`...), o.seen(made)), ']')
 }
 
-func (h *Host) list(b []byte, objects []types.Object) []byte {
+func (o objects) list(b []byte, all []types.Object) []byte {
 	b = append(b, `["v",[`...)
-	for i, o := range objects {
-		b = appendValue(comma(b, i), h.seen(o))
+	for i, item := range all {
+		b = appendValue(comma(b, i), o.seen(item))
 	}
 	return append(b, "]]"...)
+}
+
+// remember keeps what Python code may ask about.
+func (o objects) remember(a eval.Args) {
+	for _, v := range a.Values {
+		o.seen(v)
+	}
+	for _, v := range a.Rest {
+		o.seen(v)
+	}
+	if a.Named != nil {
+		o.seen(a.Named)
+	}
+}
+
+func (o objects) seen(v types.Value) types.Value {
+	switch v := v.(type) {
+	case types.Object:
+		o[int64(v.Number())] = v
+	case std.Reference:
+		o.seen(v.Value)
+		if v.On != nil {
+			o.seen(v.On)
+		}
+	case *types.List:
+		for _, item := range v.Items {
+			o.seen(item)
+		}
+	case *types.Dict:
+		for _, k := range v.Keys() {
+			item, _ := v.Get(k)
+			o.seen(item)
+		}
+	}
+	return v
 }
 
 // describe adds an entity, as Python code sees it.

@@ -79,7 +79,7 @@ func newExporting(h *Host, model *eval.Result) *exporting {
 func (e *exporting) problem(v []types.Value) diag.Problem {
 	p := diag.Problem{
 		Code: CodePython, Message: "the model cannot be exported: " + text(v[0]),
-		Related: e.host.places(v[1]),
+		Related: e.host.sources.places(v[1]),
 	}
 	if n, ok := v[2].(int64); ok {
 		if o, ok := e.host.objects[n].(*eval.Instance); ok {
@@ -106,7 +106,7 @@ func (e *exporting) answer(kind string, v []types.Value, b []byte) ([]byte, bool
 		e.out.Codes = append(e.out.Codes, []byte(text(v[0])))
 		return nil, true, nil
 	case "instances":
-		return e.host.list(b, e.instances(text(v[0]))), true, nil
+		return e.host.objects.list(b, e.instances(text(v[0]))), true, nil
 	case "types":
 		b = append(b, `["v",[`...)
 		for i, t := range e.model.Entities {
@@ -116,7 +116,7 @@ func (e *exporting) answer(kind string, v []types.Value, b []byte) ([]byte, bool
 	case "all":
 		return e.all(b, v)
 	}
-	return e.host.common(b, kind, v, func(name string) types.Type {
+	return e.host.objects.common(b, kind, v, func(name string) types.Type {
 		if t := e.types[name]; t != nil {
 			return t
 		}
@@ -141,7 +141,7 @@ const batch = 64 << 10
 // all answers with all that an instance holds, and with what those of its type hold that come after
 // it and were not told yet: they are likely to be asked for next.
 func (e *exporting) all(b []byte, v []types.Value) ([]byte, bool, error) {
-	o, ok := e.host.object(v).(*eval.Instance)
+	o, ok := e.host.objects.object(v).(*eval.Instance)
 	if !ok {
 		return nil, false, errFrame
 	}
@@ -172,7 +172,7 @@ func (e *exporting) arrange() {
 // whole adds an instance with all that it holds.
 func (e *exporting) whole(b []byte, o *eval.Instance) []byte {
 	e.exported[o] = true
-	e.host.seen(o)
+	e.host.objects.seen(o)
 	b = strconv.AppendInt(append(b, '['), int64(o.Number()), 10)
 	b = append(appendText(append(b, ','), o.Type().FullName()), `,{"d":{`...)
 	n := 0
@@ -182,7 +182,7 @@ func (e *exporting) whole(b []byte, o *eval.Instance) []byte {
 			continue
 		}
 		b = append(appendText(comma(b, n), a.Name), ':')
-		b = appendValue(b, e.host.seen(value))
+		b = appendValue(b, e.host.objects.seen(value))
 		n++
 	}
 	return append(b, "}}]"...)
@@ -223,7 +223,7 @@ func (e *exporting) take(v []types.Value) error {
 	if code < 0 || int(code) >= len(e.out.Codes) {
 		return errFrame
 	}
-	o, ok := e.host.object(v).(*eval.Instance)
+	o, ok := e.host.objects.object(v).(*eval.Instance)
 	fields, is := v[6].(*types.Dict)
 	if !ok || !is {
 		return errFrame

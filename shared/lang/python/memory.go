@@ -18,39 +18,39 @@ const (
 )
 
 // watch ends the process if it holds more memory than it may while it does something.
-func (h *Host) watch() {
+func (c *child) watch() {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for looks := 1; ; looks++ {
 		select {
-		case <-h.exited:
+		case <-c.exited:
 			return
 		case <-tick.C:
 		}
-		what := h.doing.Load()
+		what := c.doing.Load()
 		if what == nil {
 			continue
 		}
-		if held := h.memory(); held > h.o.Memory {
-			h.stop(fmt.Sprintf("%s held %d MiB of memory, and %d MiB is the most",
-				*what, held>>20, h.o.Memory>>20))
+		if held := c.memory(); held > c.most {
+			c.stop(fmt.Sprintf("%s held %d MiB of memory, and %d MiB is the most",
+				*what, held>>20, c.most>>20))
 			return
 		}
 		if looks%familyEvery != 0 {
 			continue
 		}
-		if held, n := h.familyMemory(); held > h.o.Memory {
-			h.stop(
+		if held, n := c.familyMemory(); held > c.most {
+			c.stop(
 				fmt.Sprintf("%s and the %d processes that it started held %d MiB of memory, and "+
-					"%d MiB is the most", *what, n, held>>20, h.o.Memory>>20))
+					"%d MiB is the most", *what, n, held>>20, c.most>>20))
 			return
 		}
 	}
 }
 
 // memory returns how many bytes of memory the process holds; 0 if that cannot be told.
-func (h *Host) memory() int64 {
-	pid := h.cmd.Process.Pid
+func (c *child) memory() int64 {
+	pid := c.cmd.Process.Pid
 	stat, err := os.ReadFile(filepath.Join(procDir, strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return 0
@@ -61,8 +61,8 @@ func (h *Host) memory() int64 {
 
 // familyMemory returns how many bytes the process and those hold that it has started, and how many
 // those are.
-func (h *Host) familyMemory() (held int64, started int) {
-	pid := h.cmd.Process.Pid
+func (c *child) familyMemory() (held int64, started int) {
+	pid := c.cmd.Process.Pid
 	family := familyOf(pid, processes())
 	for _, p := range family {
 		held += p.held
@@ -70,7 +70,7 @@ func (h *Host) familyMemory() (held int64, started int) {
 			started++
 		}
 	}
-	if held <= h.o.Memory || started == 0 {
+	if held <= c.most || started == 0 {
 		return held, started
 	}
 	held = 0 // forks share what they have not changed: it counts once

@@ -295,7 +295,7 @@ func (p *Pack) use(
 	if err := p.ready(ctx, s, h.code); err != nil {
 		return err
 	}
-	s.host.ctx, s.host.o.Print = ctx, func(text string) { ctx.Info(text) }
+	s.host.ctx, s.host.print = ctx, func(text string) { ctx.Info(text) }
 	s.host.begin()
 	s.host.Limit(p.limit())
 	s.host.said.clear()
@@ -348,7 +348,7 @@ func (p *Pack) ready(ctx *provider.Context, s *served, code resource.File) error
 		}
 		s.loaded = map[string]bool{}
 	}
-	s.host.ctx, s.host.o.Print = ctx, func(string) {}
+	s.host.ctx, s.host.print = ctx, func(string) {}
 	s.host.Limit(defaultCall)
 	if err := s.host.LoadCode(text); err != nil {
 		s.end()
@@ -380,7 +380,7 @@ func (h *Host) LoadCode(code []byte) error {
 	case err != nil:
 		return asFault(err)
 	case kind == "missing" && len(v) == 2:
-		return h.missing(text(v[0]), text(v[1]))
+		return h.sources.missing(text(v[0]), text(v[1]))
 	case kind != "ok":
 		return fault.Wrap(fault.Internal, "load modules", errFrame)
 	}

@@ -137,24 +137,24 @@ func (p process) before(m *moment) bool {
 const mostRounds = 10
 
 // kill ends the process with all that it started. What has left its session is spared when that was
-// started before h.since: it is what a run was for that has ended well.
-func (h *Host) kill() {
+// started before c.since: it is what a run was for that has ended well.
+func (c *child) kill() {
 	select {
-	case <-h.exited: // all this was done, and its number may be that of another
+	case <-c.exited: // all this was done, and its number may be that of another
 		return
 	default:
 	}
-	pid := h.cmd.Process.Pid
+	pid := c.cmd.Process.Pid
 	var family []process // as long as it lives: afterwards nobody knows whose children they were
-	if marked(pid, h.mark) {
+	if marked(pid, c.mark) {
 		family = familyOf(pid, processes())
 	}
 	for range mostRounds {
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
 		all := processes()
 		left := slices.DeleteFunc(all, func(p process) bool {
-			return p.group == pid || p.before(h.since.Load()) ||
-				!slices.ContainsFunc(family, p.is) && !marked(p.pid, h.mark)
+			return p.group == pid || p.before(c.since.Load()) ||
+				!slices.ContainsFunc(family, p.is) && !marked(p.pid, c.mark)
 		})
 		if len(left) == 0 {
 			return

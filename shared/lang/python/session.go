@@ -3,7 +3,6 @@ package python
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"southbound/shared/diag"
@@ -64,10 +63,10 @@ func (h *Host) Pytest(t Tests) (code int, err error) {
 	case kind == "missing" && len(v) == 2 && text(v[0]) == "pytest":
 		return 0, fault.New(fault.Invalid, "test the module",
 			"tests in Python need pytest, which the virtual environment of %s does not have",
-			h.o.Python).
+			h.sources.python).
 			WithHint("`southbound module test --install` installs it")
 	case kind == "missing" && len(v) == 2:
-		return 0, h.missing(text(v[0]), text(v[1]))
+		return 0, h.sources.missing(text(v[0]), text(v[1]))
 	case kind != "ok" || len(v) != 1:
 		return 0, fmt.Errorf("%w: %s", errFrame, kind)
 	}
@@ -98,7 +97,8 @@ func (s *session) answer(kind string, v []types.Value, b []byte) ([]byte, bool, 
 // compile compiles the model that a test has written.
 func (s *session) compile() ([]byte, bool, error) {
 	h := s.host
-	h.objects, s.after = map[int64]types.Object{}, nil
+	clear(h.objects)
+	s.after = nil
 	h.Limit(defaultCall)
 	result, warnings, err := s.Compile()
 	h.Limit(defaultTests)
@@ -139,10 +139,4 @@ func problemsOf(err error) [][3]any {
 		out = append(out, [3]any{err.Error(), "", 0})
 	}
 	return out
-}
-
-// Use has a running host serve another model. Modules that were imported stay so.
-func (h *Host) Use(o Options) {
-	h.o.Dir, h.o.Modules = o.Dir, o.Modules
-	h.o.Shown = filepath.Clean(o.Shown)
 }

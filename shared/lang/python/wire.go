@@ -22,7 +22,6 @@ const maxDepth = 1000
 
 // reference is a reference that Python code has made. It stays there; this stands for it.
 type reference struct {
-	host  *Host
 	index int64
 	class string
 	of    types.Type

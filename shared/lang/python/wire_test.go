@@ -14,7 +14,7 @@ import (
 func back(t *testing.T, v types.Value) types.Value {
 	t.Helper()
 	text := appendValue(nil, v)
-	p := parser{text: text, tag: (&Host{}).tag}
+	p := parser{text: text, tag: objects{}.tag}
 	out, err := p.value(0)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
@@ -62,7 +62,7 @@ func TestFrames(t *testing.T) {
 		`["x",{"e":7}]`,
 		`["x",nul]`, `["x",1e]`, `["x","`, `["x",{"f":"q"}]`, strings.Repeat("[", 5000),
 	} {
-		p := parser{text: []byte(text), tag: (&Host{}).tag}
+		p := parser{text: []byte(text), tag: objects{}.tag}
 		if kind, _, err := p.message(); err == nil && kind != "" {
 			t.Errorf("%q is taken for a message", text)
 		}
@@ -92,7 +92,7 @@ func TestFrames(t *testing.T) {
 func FuzzMessage(f *testing.F) {
 	f.Add([]byte(`["ok",{"d":{"a":[1,2.5,{"u":"x"},{"r":[0,"C","string"]}]}}]`))
 	f.Fuzz(func(_ *testing.T, text []byte) {
-		p := parser{text: text, tag: (&Host{}).tag}
+		p := parser{text: text, tag: objects{}.tag}
 		_, _, _ = p.message()
 	})
 }

@@ -1,0 +1,184 @@
+package python
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/lang/types"
+)
+
+// conversation is what is said to a process and what that answers, a message each.
+type conversation struct {
+	*child
+	ctx     context.Context
+	limit   time.Duration // how long one call may take
+	daemons bool          // what a call has started stays when that has ended well
+	// tag returns what a tagged value means.
+	tag    func(tag string, v types.Value) (types.Value, error)
+	buffer []byte
+	write  []byte
+	whole  bool // the last call has come to its end
+	spoken bool // it has said something: it is a Python that can be used
+}
+
+// begin says that a call begins which is all that Python code does until end.
+func (c *conversation) begin() {
+	c.whole = false
+	if c.daemons {
+		c.since.Store(now())
+	}
+}
+
+// end says that a call has come to its end: what it has left behind is meant to stay.
+func (c *conversation) end() {
+	c.whole = true
+	if c.daemons {
+		c.since.Store(&never)
+	}
+}
+
+// loading is what a process does first.
+const loading = "the import of modules"
+
+// errGone says that a conversation has ended too early.
+var errGone = errors.New("the Python process has ended")
+
+// answer answers a message: more is false for one that ends the conversation, and reply is nil for
+// one that asks nothing. It may use b for the reply.
+type answer func(kind string, v []types.Value, b []byte) (reply []byte, more bool, err error)
+
+// converse sends a message and answers what comes until the conversation ends.
+func (c *conversation) converse(
+	message []byte, what string, answer answer,
+) (kind string, v []types.Value, err error) {
+	limit := time.AfterFunc(c.limit, func() {
+		c.stop(fmt.Sprintf("%s had not ended after %s", what, c.limit))
+	})
+	defer limit.Stop()
+	over := context.AfterFunc(c.ctx, func() { c.stop("") })
+	defer over()
+	outer := c.doing.Swap(&what) // such as a test in Python, which has a model compiled
+	defer c.doing.Store(outer)
+	for more := true; more; {
+		if message != nil {
+			if err := writeFrame(c.in, message); err != nil {
+				return "", nil, c.gone(what, err)
+			}
+			c.write = message
+		}
+		if c.buffer, err = readFrame(c.out, c.buffer); err != nil {
+			return "", nil, c.gone(what, err)
+		}
+		c.spoken = true
+		p := parser{text: c.buffer, tag: c.tag}
+		if kind, v, err = p.message(); err != nil {
+			return "", nil, err
+		}
+		if message, more, err = answer(kind, v, c.write[:0]); err != nil {
+			return "", nil, err
+		}
+	}
+	return kind, v, nil
+}
+
+// gone says why the process is gone.
+func (c *conversation) gone(what string, err error) error {
+	if cause := context.Cause(c.ctx); cause != nil {
+		return fault.Wrap(fault.KindOf(cause), "run Python", cause)
+	}
+	select {
+	case <-c.exited:
+	case <-time.After(2 * time.Second): // it has closed the pipe only
+		c.kill()
+		<-c.exited
+	}
+	said := c.said.last()
+	if why := c.why.Load(); why != nil && *why != "" {
+		return &Ended{What: *why, Said: said}
+	}
+	state := c.cmd.ProcessState
+	if state != nil && !c.spoken && what == loading {
+		return &Ended{
+			What: fmt.Sprintf("%s is not a Python that can be used (%s); make the virtual "+
+				"environment anew, such as with `southbound project install`", c.python, state),
+			Said: said}
+	}
+	if state != nil {
+		return &Ended{What: what + " has ended the Python process: " + state.String(), Said: said}
+	}
+	return fmt.Errorf("%w: %w", errGone, err)
+}
+
+// Ended says that the process has come to an end.
+type Ended struct {
+	What string // what it did, and how it ended
+	Said string // what it wrote to standard error last
+}
+
+// Error implements error.
+func (e *Ended) Error() string {
+	if e.Said == "" {
+		return e.What
+	}
+	return e.What + "; the last that it wrote:\n" + e.Said
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// maxSaid is how much of standard error is kept.
+const maxSaid = 8 << 10
+
+// Write implements io.Writer.
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, b...)
+	if over := len(t.text) - maxSaid; over > 0 {
+		t.text = append(t.text[:0], t.text[over:]...)
+	}
+	return len(b), nil
+}
+
+// clear forgets what was written.
+func (t *tail) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = t.text[:0]
+}
+
+// last returns the last lines.
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(t.text), "?")), "\n")
+	lines = slices.DeleteFunc(lines, func(line string) bool {
+		return strings.TrimSpace(line) == "" || inLibrary(line)
+	})
+	const most = 12
+	if len(lines) > most {
+		lines = append([]string{"…"}, lines[len(lines)-most:]...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// inLibrary reports whether a line, where Python says on demand or in a crash where it is, is a
+// place in this host or in the library, or tells what else it has loaded.
+func inLibrary(line string) bool {
+	return strings.HasPrefix(line, "Extension modules: ") ||
+		strings.HasPrefix(line, `  File "`) && (strings.Contains(line, "<southbound>/") ||
+			strings.Contains(line, `"<string>"`) ||
+			strings.Contains(line, "/site-packages/inmanta/"))
+}
+
+var _ io.Writer = (*tail)(nil)
