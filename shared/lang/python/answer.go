@@ -21,7 +21,12 @@ func (o objects) tag(tag string, v types.Value) (types.Value, error) {
 			return found, nil
 		}
 	case "u":
-		return &types.Unknown{Why: text(v)}, nil
+		f := items(v) // why, and of a fact the number of the resource and the name
+		if len(f) != 3 {
+			return &types.Unknown{Why: text(v)}, nil
+		}
+		n, _ := f[1].(int64)
+		return &types.Unknown{Why: text(f[0]), Of: o[n], Fact: text(f[2])}, nil
 	case "x":
 		return omitted{}, nil
 	case "p":
@@ -154,6 +159,10 @@ func (o objects) seen(v types.Value) types.Value {
 	switch v := v.(type) {
 	case types.Object:
 		o[int64(v.Number())] = v
+	case *types.Unknown:
+		if v.Of != nil {
+			o.seen(v.Of)
+		}
 	case std.Reference:
 		o.seen(v.Value)
 		if v.On != nil {

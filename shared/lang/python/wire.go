@@ -84,7 +84,7 @@ func appendValue(b []byte, v types.Value) []byte {
 			return append(appendText(append(b, ','), v.Type().FullName()), ']')
 		})
 	case *types.Unknown:
-		return tagged(b, "u", func(b []byte) []byte { return appendText(b, v.Why) })
+		return tagged(b, "u", func(b []byte) []byte { return appendUnknown(b, v) })
 	case *reference:
 		return tagged(b, "r", func(b []byte) []byte { return strconv.AppendInt(b, v.index, 10) })
 	case function:
@@ -95,6 +95,16 @@ func appendValue(b []byte, v types.Value) []byte {
 		return append(b, `{"x":0}`...)
 	}
 	return append(b, "null"...) // there are no others
+}
+
+// appendUnknown adds why a value is not known, and of a fact which one it is.
+func appendUnknown(b []byte, v *types.Unknown) []byte {
+	if v.Of == nil {
+		return appendText(b, v.Why)
+	}
+	b = append(appendText(append(b, '['), v.Why), ',')
+	b = append(strconv.AppendInt(b, int64(v.Of.Number()), 10), ',')
+	return append(appendText(b, v.Fact), ']')
 }
 
 func comma(b []byte, i int) []byte {

@@ -32,7 +32,7 @@ func (d *document) value(o *eval.Instance, name string, v types.Value) any {
 	case *types.Dict:
 		return d.dict(o, name, v)
 	case *types.Unknown:
-		return unknown(v)
+		return d.unknown(o, v)
 	case reference:
 		return d.reference(v)
 	case std.Reference:
@@ -47,6 +47,15 @@ func (d *document) value(o *eval.Instance, name string, v types.Value) any {
 	d.bad(o.Place(name), name, "write text, a number, true, false, a list or a dict",
 		"%s is not a value that a resource can have", types.Kind(v))
 	return nil
+}
+
+// unknown returns the form for a value of an instance that was not known when the model was
+// compiled. A fact of another resource is looked up when that one has it.
+func (d *document) unknown(o *eval.Instance, v *types.Unknown) any {
+	if of, is := v.Of.(*eval.Instance); is && of != o && d.id(of) != "" {
+		return d.reference(reference{kind: factKind, name: v.Fact, of: of})
+	}
+	return unknown(v)
 }
 
 // unknown returns the form for what was not known when the model was compiled: a parameter that

@@ -139,7 +139,8 @@ func getFact(c *eval.Context, a eval.Args) (types.Value, error) {
 			return r, nil
 		}
 	}
-	return &types.Unknown{Why: "the fact " + a.Text(1) + " is not known yet"}, nil
+	name := a.Text(1)
+	return &types.Unknown{Why: "the fact " + name + " is not known yet", Of: o, Fact: name}, nil
 }
 
 // isResource reports whether instances of an entity may be resources.

@@ -27,6 +27,10 @@ type Dict struct {
 type Unknown struct {
 	// Why says where it comes from, for people.
 	Why string
+	// Of is the resource whose fact it is, and Fact the name of that; nil for all others, also for
+	// what is computed from one.
+	Of   Object
+	Fact string
 }
 
 // Object is an instance of an entity.

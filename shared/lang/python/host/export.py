@@ -119,6 +119,15 @@ def _instance(e):
         at = at.tb_next
     return None
 
+def _is_fact(res, name):
+    """Tells whether a field is a fact as the instance has it. The library also has that fact in a field that a method of
+    the class computes from it, and in one whose list has it."""
+    value = getattr(res, name)
+    if type(value) is not model.Fact or hasattr(res, "get_" + name) or name in getattr(res, "map", ()):
+        return False
+    instance = res.model._get_instance()
+    return name in instance.held and instance.known(name) is value
+
 def _resource(exporter, res):
     fields = {}
     plain = None if type(res).serialize is Resource.serialize else res.serialize()
@@ -128,7 +137,7 @@ def _resource(exporter, res):
             fields[name] = value
             continue
         if isinstance(getattr(res, name), Unknown):
-            fields[name] = {"u": f"{name} of {res.id.resource_str()}"}
+            fields[name] = wire.encode(getattr(res, name)) if _is_fact(res, name) else {"u": f"{name} of {res.id.resource_str()}"}
             continue
         try:
             fields[name] = wire.encode(value)

@@ -258,10 +258,18 @@ def instance(x):
     return found
 
 wire.decoder("e", instance)
-wire.decoder("u", lambda why: Unknown(None))
+class Fact(Unknown):
+    """A fact of a resource that is not known yet. What is computed from one is another unknown value."""
+
+    def __init__(self, sent):
+        super().__init__(None)
+        self.sent = sent  # why it is not known, the number of the resource, and the name
+
+wire.decoder("u", lambda x: Fact(x) if type(x) is list else Unknown(None))
 wire.decoder("r", lambda i: wire.references[i])
 wire.register(Instance, lambda v: {"e": v.number})
 wire.register(NoneValue, lambda v: None)
+wire.register(Fact, lambda v: {"u": v.sent})
 wire.register(Unknown, lambda v: {"u": "a plugin says so"})
 
 _numbers = {}

@@ -56,6 +56,15 @@ class Note(PurgeableResource):
     fields = ("path", "text", "how")
 
 
+@resource("disk::Marked", agent="host", id_attribute="path")
+class Marked(PurgeableResource):
+    fields = ("path", "marked", "lines")
+
+    @staticmethod
+    def get_marked(_, note):
+        return "* " + note.text
+
+
 @resource("disk::Scan", agent="host", id_attribute="path")
 class Scan(DiscoveryResource):
     fields = ("path",)
@@ -74,6 +83,7 @@ class ScanHandler(DiscoveryHandler[Scan, Found]):
         }
 
 
+@provider("disk::Marked", name="disk")
 @provider("disk::Note", name="disk")
 class NoteHandler(CRUDHandler[Note]):
     made = 0
