@@ -102,7 +102,42 @@ func (c *checker) size(attributes map[string]any) bool {
 			"it has %d of the %d bytes of JSON of all attributes, which may have %d", n, len(b),
 			MaxAttributes)
 	default:
-		return true
+		return c.depth(attributes)
+	}
+	return false
+}
+
+// maxDepth is how many lists and maps may stand within each other in an attribute. Embedded entities
+// take two each.
+const maxDepth = 100
+
+// depth refuses attributes that are nested so deeply that whoever reads them may not be able to.
+func (c *checker) depth(attributes map[string]any) bool {
+	ok := true
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		if deeper(attributes[name], maxDepth) {
+			c.bad(Path{{Name: name}}, CodeTooLarge, "make it flatter",
+				"it has more than %d lists and maps within each other", maxDepth)
+			ok = false
+		}
+	}
+	return ok
+}
+
+// deeper reports whether more than n lists and maps stand within each other in a value.
+func deeper(v any, n int) bool {
+	switch v := v.(type) {
+	case []any:
+		return n == 0 || slices.ContainsFunc(v, func(v any) bool { return deeper(v, n-1) })
+	case map[string]any:
+		if n == 0 {
+			return true
+		}
+		for _, v := range v {
+			if deeper(v, n-1) {
+				return true
+			}
+		}
 	}
 	return false
 }

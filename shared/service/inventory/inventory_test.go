@@ -246,6 +246,10 @@ func TestBadOrders(t *testing.T) {
 			"it has 3 members"},
 		{"too large", `"n"`, `"` + strings.Repeat("n", 1<<20) + `"`, "name", inventory.CodeTooLarge,
 			"which may have 98304"},
+		{"nested too deeply", `"n"`, strings.Repeat("[", 101) + strings.Repeat("]", 101), "name",
+			inventory.CodeTooLarge, "it has more than 100 lists and maps within each other"},
+		{"nested as deeply as may be", `"n"`, strings.Repeat("[", 100) + strings.Repeat("]", 100),
+			"name", inventory.CodeType, "it is a list"},
 	} {
 		_, err := inventory.Ordered(
 			site(true),

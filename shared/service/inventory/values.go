@@ -141,8 +141,10 @@ func plainNumber(v any) any {
 }
 
 // equal reports whether two values are the same, numbers by what they are worth.
-func equal(a, b any) bool {
-	a, b = plainNumber(a), plainNumber(b)
+func equal(a, b any) bool { return equalPlain(plainNumber(a), plainNumber(b)) }
+
+// equalPlain is equal for values with plain numbers, all the way down.
+func equalPlain(a, b any) bool {
 	if x, ok := number(a); ok {
 		y, also := number(b)
 		return also && x.Cmp(y) == 0
@@ -154,7 +156,7 @@ func equal(a, b any) bool {
 			return false
 		}
 		for i := range a {
-			if !equal(a[i], b[i]) {
+			if !equalPlain(a[i], b[i]) {
 				return false
 			}
 		}
@@ -165,7 +167,7 @@ func equal(a, b any) bool {
 			return false
 		}
 		for k := range a {
-			if v, there := b[k]; !there || !equal(a[k], v) {
+			if v, there := b[k]; !there || !equalPlain(a[k], v) {
 				return false
 			}
 		}
