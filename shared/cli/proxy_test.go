@@ -38,6 +38,9 @@ func discovery(there string, transport http.RoundTripper) (map[string]any, error
 	return about, err
 }
 
+// tenant is the header in which requests of public clients name their environment.
+const tenant = "X-Inmanta-Tid"
+
 // proxy leads to a server and returns the address to ask. Names of environments get a prefix;
 // about, when not nil, is what the server is said to be.
 func proxy(
@@ -51,6 +54,9 @@ func proxy(
 		r.SetURL(to)
 		r.Out.URL.Path = strings.Replace(r.Out.URL.Path, "/v1/environments/",
 			"/v1/environments/"+prefix, 1)
+		if env := r.Out.Header.Get(tenant); env != "" {
+			r.Out.Header.Set(tenant, prefix+env)
+		}
 	}, ModifyResponse: func(r *http.Response) error { return ownEnvironments(r, prefix) }}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" && about != nil {
