@@ -46,7 +46,6 @@ export refused: false
 export refused: true
 failed after
 failed before
-hears by its type
 last wave of an export
 leaves to be let alone
 leaves to be purged
@@ -126,6 +125,7 @@ step repair
 step rotate
 step set parameter
 step sweep
+subscribes by its type
 to be replaced: sim::Rigid
 to be replaced: sim::Swap
 to follow: event
